@@ -1,0 +1,184 @@
+"""ONNX attributes to a `RecurrentOp`: checked against the opset's schema, defaults filled in, nothing ignored."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError
+from pyrnnx.frontends.onnx.schemas import SCHEMAS, Schema
+from pyrnnx.op import CELLS, Activation, Direction, RecurrentOp, activation_function
+
+# The default that the text of GRU-1 prints; later opsets spell it right.
+_GRU_1_DIRECTION = "foward"
+
+
+def _integer(value: Any) -> int | None:
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
+
+
+def _string(value: Any) -> str | None:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return value if isinstance(value, str) else None
+
+
+def _sequence(item: Callable[[Any], Any]) -> Callable[[Any], list[Any] | None]:
+    def convert(value: Any) -> list[Any] | None:
+        if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+            return None
+        items = [item(one) for one in value]
+        return None if any(one is None for one in items) else items
+
+    return convert
+
+
+# The type of every attribute of the three operators: how it is called in a message, and what reads it.
+_INT = ("an integer", _integer)
+_FLOAT = ("a number", _number)
+_STRING = ("a string", _string)
+_FLOATS = ("a list of numbers", _sequence(_number))
+_STRINGS = ("a list of strings", _sequence(_string))
+TYPES: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "activation_alpha": _FLOATS,
+    "activation_beta": _FLOATS,
+    "activations": _STRINGS,
+    "clip": _FLOAT,
+    "direction": _STRING,
+    "hidden_size": _INT,
+    "input_forget": _INT,
+    "layout": _INT,
+    "linear_before_reset": _INT,
+    "output_sequence": _INT,
+}
+
+
+def read_attributes(schema: Schema, label: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes that are given (not None), each of its type.
+
+    Raises
+    ------
+    UnsupportedError
+        An attribute that the opset's operator does not have.
+    ArgumentError
+        A value of another type.
+    """
+    read = {}
+    for name, value in given.items():
+        if name not in schema.attributes:
+            raise UnsupportedError(f"{label}: {_unknown(schema, name)}")
+        if value is None:
+            continue
+        kind, convert = TYPES[name]
+        read[name] = convert(value)
+        if read[name] is None:
+            raise ArgumentError(f"{label}: {name} is {value!r}; expected {kind}")
+    return read
+
+
+def _unknown(schema: Schema, name: str) -> str:
+    versions = [version for version, other in SCHEMAS[schema.operator].items() if name in other.attributes]
+    allowed = f"{schema} has the attributes {', '.join(schema.attributes)}"
+    if versions:
+        return f"attribute {name!r} does not exist in {schema}, only at opset {', '.join(map(str, versions))}; {allowed}"
+    return f"attribute {name!r} is unknown; {allowed}"
+
+
+def build_op(schema: Schema, label: str, attributes: Mapping[str, Any], hidden_size: int) -> RecurrentOp:
+    """The operator that read attributes describe; `hidden_size` is what R tells.
+
+    Raises
+    ------
+    ArgumentError
+        A value out of its range, or hidden_size against R.
+    """
+    if "hidden_size" in attributes and attributes["hidden_size"] < 1:
+        raise ArgumentError(f"{label}: hidden_size is {attributes['hidden_size']}; expected a positive integer")
+    direction = _direction(schema, label, attributes.get("direction", "forward"))
+    try:
+        return RecurrentOp(
+            schema.operator,
+            attributes.get("hidden_size", hidden_size),
+            direction,
+            _activations(schema, label, attributes, direction.num_directions),
+            _clip(label, attributes.get("clip")),
+            linear_before_reset=flag(label, "linear_before_reset", attributes),
+            input_forget=flag(label, "input_forget", attributes),
+        )
+    except ArgumentError as error:
+        raise _labelled(error, schema.operator, label) from None
+
+
+def _labelled(error: ArgumentError, operator: str, label: str) -> ArgumentError:
+    """The same error with the layer's own label in place of the operator's name."""
+    text = str(error)
+    return ArgumentError(text if text.startswith(f"{label}: ") else f"{label}: {text.removeprefix(f'{operator}: ')}")
+
+
+def flag(label: str, name: str, attributes: Mapping[str, Any]) -> bool:
+    """An integer attribute that is 0 (its default) or 1."""
+    value = attributes.get(name, 0)
+    if value not in (0, 1):
+        raise ArgumentError(f"{label}: {name} is {value}; expected 0 or 1")
+    return bool(value)
+
+
+def _clip(label: str, clip: float | None) -> float | None:
+    if clip is not None and (not math.isfinite(clip) or clip <= 0):
+        raise ArgumentError(f"{label}: clip is {clip}; expected a positive finite number (or no clip attribute)")
+    return clip
+
+
+def _direction(schema: Schema, label: str, direction: str) -> Direction:
+    if direction == _GRU_1_DIRECTION and (schema.operator, schema.since_version) == ("GRU", 1):
+        return Direction.FORWARD
+    try:
+        return Direction(direction)
+    except ValueError:
+        allowed = ", ".join(one.value for one in Direction)
+        raise ArgumentError(f"{label}: direction is {direction!r}; expected one of {allowed}") from None
+
+
+def _activations(
+    schema: Schema, label: str, attributes: Mapping[str, Any], num_directions: int
+) -> tuple[tuple[Activation, ...], ...]:
+    """The functions of each direction; alpha and beta go, in order, to the functions that take them."""
+    defaults = CELLS[schema.operator].activations
+    names: Sequence[str] = attributes.get("activations", defaults * num_directions)
+    expected = len(defaults) * num_directions
+    if schema.operator == "RNN" and num_directions == 1 and [name.lower() for name in names] == ["tanh", "tanh"]:
+        names = names[:1]  # the schema's default, written for two directions
+    if len(names) != expected:
+        raise ArgumentError(
+            f"{label}: activations has {len(names)} names, {list(names)}; expected {expected}: "
+            f"{len(defaults)} for each of num_directions={num_directions}"
+        )
+    left = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
+    functions = [_activation(label, name, left) for name in names]
+    for parameter, values in left.items():
+        if values:
+            warnings.warn(
+                f"{label}: activation_{parameter} has {len(values)} values more than its activations "
+                f"{', '.join(names)} take; {values} have no effect",
+                PyrnnxWarning,
+                stacklevel=2,
+            )
+    per_direction = len(defaults)
+    return tuple(tuple(functions[k : k + per_direction]) for k in range(0, expected, per_direction))
+
+
+def _activation(label: str, name: str, left: Mapping[str, list[float]]) -> Activation:
+    """The function of that name with its share of the parameters that are left."""
+    try:
+        row = activation_function(name)
+        taken = {p: left[p].pop(0) if left[p] else None for p in left if getattr(row, p) is not None}
+        return Activation(row.name, **taken)
+    except ArgumentError as error:
+        raise ArgumentError(f"{label}: activations: {error}") from None

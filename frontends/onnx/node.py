@@ -1,0 +1,110 @@
+"""An onnx.NodeProto with constant weights to a prepared layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyrnnx.conventions import AnyArray
+from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.frontends.onnx.operators import build_layer
+from pyrnnx.frontends.onnx.schemas import INPUTS, schema
+from pyrnnx.layer import Layer
+
+WEIGHTS = ("W", "R", "B", "P")
+# onnx.AttributeProto.AttributeType, without importing onnx: the field that holds the value.
+_ATTRIBUTE_FIELDS = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
+
+
+class NodeLayer(Layer):
+    """The layer of one ONNX node; inputs that are constants of the model need not be given again.
+
+    Attributes
+    ----------
+    bound : mapping
+        sequence_lens, initial_h, initial_c, where they are constants.
+    connected : frozenset
+        Those of the three that the node has an input for: constant or to be given at every call.
+    """
+
+    bound: Mapping[str, Any] = {}
+    connected: frozenset[str] = frozenset()
+
+    def __call__(
+        self, X: Any, sequence_lens: Any = None, initial_h: Any = None, initial_c: Any = None
+    ) -> tuple[AnyArray, ...]:
+        """As `Layer.__call__`; an argument that is None is the node's constant, where it has one.
+
+        Raises
+        ------
+        ArgumentError
+            Also: an input that the node has, is not constant, and was not given.
+        """
+        given = {"sequence_lens": sequence_lens, "initial_h": initial_h, "initial_c": initial_c}
+        for name in self.connected:
+            if given[name] is None:
+                if name not in self.bound:
+                    raise ArgumentError(f"{self.label}: {name} is missing; the node has it as an input that is not constant")
+                given[name] = self.bound[name]
+        return super().__call__(X, **given)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (*super().__reduce__(), {"bound": self.bound, "connected": self.connected})
+
+
+def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> NodeLayer:
+    """A prepared layer from an ONNX node.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+        An RNN, GRU or LSTM.
+    initializers : mapping
+        Constant arrays by the name of the node's input; those of W and R, and of B and P where the node has them, must
+        be there. Others (sequence_lens, initial_h, initial_c) become what a call takes when they are not given.
+    opset : int
+        Version of the default domain in the model.
+
+    Returns
+    -------
+    NodeLayer
+        Called as ``layer(X, sequence_lens=None, initial_h=None[, initial_c=None])``, in the layout of the node.
+
+    Raises
+    ------
+    PyrnnxError
+        Another operator, missing weights, too many inputs, attributes or arrays that the opset does not allow.
+    """
+    operator = getattr(node, "op_type", None)
+    if operator not in INPUTS or node.domain not in ("", "ai.onnx"):
+        what = f"{node.domain}.{operator}" if getattr(node, "domain", "") else repr(operator)
+        raise UnsupportedError(f"from_node: the node is {what}; expected one of {', '.join(INPUTS)} of the ONNX domain")
+    label = operator if not node.name else f"{operator} {node.name!r}"
+    names = schema(operator, opset).inputs
+    if len(node.input) > len(names):
+        raise ArgumentError(f"{label}: the node has {len(node.input)} inputs; expected at most {len(names)}: {', '.join(names)}")
+    inputs = {name: source for name, source in zip(names, node.input, strict=False) if source}
+    weights = {name: _constant(label, name, inputs[name], initializers) for name in WEIGHTS if name in inputs}
+    for name in ("W", "R"):
+        if name not in weights:
+            raise ArgumentError(f"{label}: {name} is missing; the node needs it as an input")
+    layer = build_layer(operator, opset, weights, _attributes(label, node), node.name or None, NodeLayer)
+    layer.connected = frozenset(inputs) - {"X", *WEIGHTS}
+    layer.bound = {name: initializers[inputs[name]] for name in sorted(layer.connected) if inputs[name] in initializers}
+    return layer
+
+
+def _constant(label: str, name: str, source: str, initializers: Mapping[str, Any]) -> Any:
+    if source not in initializers:
+        raise ArgumentError(f"{label}: {name} ({source!r}) is not among the initializers; expected a constant array")
+    return initializers[source]
+
+
+def _attributes(label: str, node: Any) -> dict[str, Any]:
+    values = {}
+    for attribute in node.attribute:
+        field = _ATTRIBUTE_FIELDS.get(attribute.type)
+        if field is None or attribute.ref_attr_name:
+            raise UnsupportedError(f"{label}: attribute {attribute.name!r} is not a number, a string, or a list of them")
+        values[attribute.name] = getattr(attribute, field)
+    return values

@@ -1,0 +1,30 @@
+"""Complete, exact and fast recurrent operators (RNN, GRU, LSTM) on a CPU, by the ONNX and the OpenVINO texts."""
+
+from pyrnnx._version import __version__
+from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, UnsupportedError
+from pyrnnx.layer import Layer
+from pyrnnx.op import ACTIVATIONS, Activation, Direction, RecurrentOp
+
+__all__ = [
+    # operators
+    "ACTIVATIONS",
+    "Activation",
+    "Direction",
+    "Layer",
+    "RecurrentOp",
+    # conventions
+    "CANONICAL",
+    "Convention",
+    "ONNX_LAYOUTS",
+    "OPENVINO_CELL",
+    "OPENVINO_SEQUENCE",
+    # errors
+    "ArgumentError",
+    "FormatError",
+    "PyrnnxError",
+    "PyrnnxWarning",
+    "UnsupportedError",
+    # the package
+    "__version__",
+]

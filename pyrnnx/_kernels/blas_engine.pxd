@@ -1,0 +1,3 @@
+from pyrnnx._kernels.engine cimport Kernels
+
+cdef const Kernels *blas_kernels(int itemsize) noexcept nogil

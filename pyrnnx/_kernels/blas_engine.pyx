@@ -1,0 +1,72 @@
+"""The portable engine: any machine, float32 and float64, weights as they come, products by BLAS."""
+
+from cython cimport floating
+from libc.string cimport memcpy
+
+from pyrnnx._kernels.blas cimport gemm
+from pyrnnx._kernels.cell cimport PYRNNX_GRU, PYRNNX_LSTM, PYRNNX_RNN, Cell
+from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.gru cimport gru_step
+from pyrnnx._kernels.lstm cimport lstm_step
+from pyrnnx._kernels.rnn cimport rnn_step
+
+ctypedef void (*StepFloat)(const Cell *, Py_ssize_t, float *, const float *, float *, float *, float *) noexcept nogil
+ctypedef void (*StepDouble)(const Cell *, Py_ssize_t, double *, const double *, double *, double *, double *) noexcept nogil
+
+cdef:
+    int GATES[3]
+    StepFloat STEP_FLOAT[3]
+    StepDouble STEP_DOUBLE[3]
+    Kernels FLOAT, DOUBLE
+
+GATES[PYRNNX_RNN], GATES[PYRNNX_GRU], GATES[PYRNNX_LSTM] = 1, 3, 4
+STEP_FLOAT[PYRNNX_RNN], STEP_DOUBLE[PYRNNX_RNN] = rnn_step[float], rnn_step[double]
+STEP_FLOAT[PYRNNX_GRU], STEP_DOUBLE[PYRNNX_GRU] = gru_step[float], gru_step[double]
+STEP_FLOAT[PYRNNX_LSTM], STEP_DOUBLE[PYRNNX_LSTM] = lstm_step[float], lstm_step[double]
+
+
+cdef void project(const Cell *cell, Py_ssize_t rows, const floating *x, Py_ssize_t ldx, floating *gates) noexcept nogil:
+    """gates [rows, G*H] := bias + x.W^T"""
+    cdef Py_ssize_t columns = GATES[cell.cell] * cell.hidden_size, row
+    for row in range(rows):
+        memcpy(gates + row * columns, cell.bias, columns * sizeof(floating))
+    gemm(rows, columns, cell.input_size, x, ldx, <const floating *> cell.W, cell.input_size, gates, columns)
+
+
+cdef void project_float(const Cell *cell, Py_ssize_t rows, const void *x, Py_ssize_t ldx, void *gates,
+                        Py_ssize_t u0, Py_ssize_t u1) noexcept nogil:
+    project(cell, rows, <const float *> x, ldx, <float *> gates)
+
+
+cdef void project_double(const Cell *cell, Py_ssize_t rows, const void *x, Py_ssize_t ldx, void *gates,
+                         Py_ssize_t u0, Py_ssize_t u1) noexcept nogil:
+    project(cell, rows, <const double *> x, ldx, <double *> gates)
+
+
+cdef void step_float(const Cell *cell, int phase, Py_ssize_t rows, void *gates, const void *h_prev, void *c,
+                     void *h_next, void *work, Py_ssize_t u0, Py_ssize_t u1) noexcept nogil:
+    STEP_FLOAT[cell.cell](cell, rows, <float *> gates, <const float *> h_prev, <float *> c, <float *> h_next,
+                          <float *> work)
+
+
+cdef void step_double(const Cell *cell, int phase, Py_ssize_t rows, void *gates, const void *h_prev, void *c,
+                      void *h_next, void *work, Py_ssize_t u0, Py_ssize_t u1) noexcept nogil:
+    STEP_DOUBLE[cell.cell](cell, rows, <double *> gates, <const double *> h_prev, <double *> c, <double *> h_next,
+                           <double *> work)
+
+
+cdef int phases(const Cell *cell) noexcept nogil:
+    return 1
+
+
+FLOAT.isa = DOUBLE.isa = "blas"
+FLOAT.lanes = DOUBLE.lanes = 0
+FLOAT.phases = DOUBLE.phases = phases
+FLOAT.itemsize, DOUBLE.itemsize = sizeof(float), sizeof(double)
+FLOAT.project, DOUBLE.project = project_float, project_double
+FLOAT.step, DOUBLE.step = step_float, step_double
+
+
+cdef const Kernels *blas_kernels(int itemsize) noexcept nogil:
+    """The kernels for float32 (4) or float64 (8)."""
+    return &FLOAT if itemsize == <int> sizeof(float) else &DOUBLE

@@ -1,0 +1,41 @@
+"""cell.h for Cython."""
+
+cdef extern from "cell.h" nogil:
+    enum:
+        PYRNNX_RELU
+        PYRNNX_TANH
+        PYRNNX_SIGMOID
+        PYRNNX_AFFINE
+        PYRNNX_LEAKY_RELU
+        PYRNNX_THRESHOLDED_RELU
+        PYRNNX_SCALED_TANH
+        PYRNNX_HARD_SIGMOID
+        PYRNNX_ELU
+        PYRNNX_SOFTSIGN
+        PYRNNX_SOFTPLUS
+
+    enum:
+        PYRNNX_RNN
+        PYRNNX_GRU
+        PYRNNX_LSTM
+
+    ctypedef struct Activation "pyrnnx_activation":
+        int kind
+        double alpha
+        double beta
+
+    ctypedef struct Cell "pyrnnx_cell":
+        int cell
+        int linear_before_reset
+        int input_forget
+        double clip
+        Activation f
+        Activation g
+        Activation h
+        Py_ssize_t input_size
+        Py_ssize_t hidden_size
+        const void *W
+        const void *R
+        const void *bias
+        const void *recurrent_bias
+        const void *peepholes

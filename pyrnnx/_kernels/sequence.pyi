@@ -1,0 +1,36 @@
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_Array = npt.NDArray[Any]
+_Weights = npt.NDArray[np.float32] | npt.NDArray[np.float64]
+
+class Sequence:
+    def __init__(
+        self,
+        cell: int,
+        gates: int,
+        reverse: tuple[bool, ...],
+        activations: tuple[tuple[tuple[int, float, float], ...], ...],
+        clip: float,
+        linear_before_reset: bool,
+        input_forget: bool,
+        W: _Weights,
+        R: _Weights,
+        bias: _Weights,
+        recurrent_bias: _Weights | None,
+        peepholes: _Weights | None,
+    ) -> None: ...
+    def run(
+        self,
+        storage: int,
+        X: _Array,
+        order: npt.NDArray[np.intp] | None,
+        lengths: npt.NDArray[np.intp] | None,
+        initial_h: _Array | None,
+        initial_c: _Array | None,
+        Y: _Array,
+        Y_h: _Array,
+        Y_c: _Array | None,
+    ) -> None: ...

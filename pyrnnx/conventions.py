@@ -1,0 +1,215 @@
+"""Where the formats differ, as data: axis orders, gate orders, bias forms, names, what is required.
+
+The canonical arrangement is ONNX's with layout = 0; its argument names (X, W, R, B, sequence_lens, initial_h, initial_c,
+P; Y, Y_h, Y_c) are the keys of every table here. An axis is a letter: T seq_length, N batch_size, D num_directions,
+I input_size, H hidden_size; an axis that a convention lacks (T and D of a single cell) is one of length 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pyrnnx.errors import UnsupportedError
+from pyrnnx.op import CELLS, RecurrentOp
+
+AXIS_NAMES: Mapping[str, str] = {
+    "T": "seq_length",
+    "N": "batch_size",
+    "D": "num_directions",
+    "I": "input_size",
+    "H": "hidden_size",
+}
+STATES = ("initial_h", "initial_c", "Y_h", "Y_c")
+AnyArray = npt.NDArray[Any]
+SEPARATE, SUMMED = "separate: Wb, then Rb", "summed: Wb + Rb"
+
+
+@dataclass(frozen=True)
+class Convention:
+    """How one format arranges the arrays of a recurrent operator.
+
+    Attributes
+    ----------
+    name : str
+    axes : mapping
+        Axis letters of X, Y, sequence_lens and "state" (all initial and last states).
+    gates : mapping
+        Order of the gates in W, R and B, by cell; the ONNX order where it is not named.
+    bias : str
+        `SEPARATE` or `SUMMED`; a summed bias keeps Wb and Rb of gate h apart for a GRU with linear_before_reset.
+    names : mapping
+        The convention's own names of arguments, where they are not ONNX's.
+    required : frozenset
+        Arguments that are optional in ONNX and required here.
+    length_dtypes : tuple of str
+        dtypes that sequence_lens may have.
+    peepholes : str
+        Order of the gates in P of an LSTM; "" where there is none.
+    has_directions : bool
+        Whether W, R and B have the axis of directions.
+    """
+
+    name: str
+    axes: Mapping[str, str]
+    gates: Mapping[str, str] = field(default_factory=dict)
+    bias: str = SEPARATE
+    names: Mapping[str, str] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
+    length_dtypes: tuple[str, ...] = ("int32",)
+    peepholes: str = "iof"
+    has_directions: bool = True
+
+    def axes_of(self, argument: str) -> str:
+        """The axis letters of an argument that is not a weight."""
+        return self.axes["state" if argument in STATES else argument]
+
+    def name_of(self, argument: str) -> str:
+        """The convention's own name of a canonical argument."""
+        return self.names.get(argument, argument)
+
+    def gate_order(self, cell: str) -> str:
+        return self.gates.get(cell, CELLS[cell].gates)
+
+
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+_OPENVINO_NAMES = {
+    "sequence_lens": "sequence_lengths",
+    "initial_h": "H",
+    "initial_c": "C",
+    "Y_h": "Ho",
+    "Y_c": "Co",
+}
+ONNX_LAYOUTS = (
+    Convention("ONNX, layout 0", axes={"X": "TNI", "Y": "TDNH", "state": "DNH", "sequence_lens": "N"}),
+    Convention("ONNX, layout 1", axes={"X": "NTI", "Y": "NTDH", "state": "NDH", "sequence_lens": "N"}),
+)
+CANONICAL = ONNX_LAYOUTS[0]
+KERNELS = Convention("kernels", axes=CANONICAL.axes, bias=SUMMED)
+OPENVINO_SEQUENCE = Convention(
+    "OpenVINO sequence",
+    axes={"X": "NTI", "Y": "NDTH", "state": "NDH", "sequence_lens": "N"},
+    gates={"LSTM": "fico"},
+    bias=SUMMED,
+    names=_OPENVINO_NAMES,
+    required=frozenset({"B", "sequence_lens", "initial_h", "initial_c"}),
+    length_dtypes=INTEGERS,
+    peepholes="",
+)
+OPENVINO_CELL = Convention(
+    "OpenVINO cell",
+    axes={"X": "NI", "Y": "NH", "state": "NH", "sequence_lens": ""},
+    gates={"LSTM": "fico"},
+    bias=SUMMED,
+    names=_OPENVINO_NAMES,
+    required=frozenset({"B", "initial_h", "initial_c"}),
+    peepholes="",
+    has_directions=False,
+)
+
+
+def rearrange(array: AnyArray, axes: str, to: str) -> AnyArray:
+    """A view of `array` with its axes in another order; axes that are missing get length 1, superfluous ones go."""
+    present = "".join(letter for letter in to if letter in axes)
+    kept = tuple(0 if letter not in to else slice(None) for letter in axes)
+    view = array[kept].transpose([[a for a in axes if a in to].index(letter) for letter in present])
+    return view[tuple(slice(None) if letter in axes else None for letter in to)]
+
+
+def bias_blocks(op: RecurrentOp, convention: Convention) -> tuple[str, ...]:
+    """The blocks of hidden_size values that make up B, in order: "Wb_i", "Rb_i", or "b_i" for a sum."""
+    order = convention.gate_order(op.cell)
+    if convention.bias == SEPARATE:
+        return tuple(f"Wb_{gate}" for gate in order) + tuple(f"Rb_{gate}" for gate in order)
+    if op.linear_before_reset:
+        return ("b_z", "b_r", "Wb_h", "Rb_h")
+    return tuple(f"b_{gate}" for gate in order)
+
+
+def weight_axes(op: RecurrentOp, convention: Convention) -> dict[str, tuple[str, ...]]:
+    """The axes of each weight, as "4*H" where one counts multiples of hidden_size."""
+    directions = ("D",) if convention.has_directions else ()
+
+    def multiple(count: int) -> str:
+        return "H" if count == 1 else f"{count}*H"
+
+    G = len(op.gates)
+    axes = {
+        "W": (*directions, multiple(G), "I"),
+        "R": (*directions, multiple(G), "H"),
+        "B": (*directions, multiple(len(bias_blocks(op, convention)))),
+    }
+    if op.has_cell_state and convention.peepholes:
+        axes["P"] = (*directions, multiple(len(convention.peepholes)))
+    return axes
+
+
+def _reorder_gates(a: AnyArray, op: RecurrentOp, order: str, to: str) -> AnyArray:
+    if order == to:
+        return a
+    blocks = a.reshape(op.num_directions, len(order), op.hidden_size, -1)
+    return np.ascontiguousarray(blocks[:, [order.index(gate) for gate in to]]).reshape(a.shape)
+
+
+def _with_directions(a: AnyArray, convention: Convention) -> AnyArray:
+    return a if convention.has_directions else a[np.newaxis]
+
+
+def _without_directions(a: AnyArray, convention: Convention) -> AnyArray:
+    return a if convention.has_directions else a[0]
+
+
+def split_bias(B: AnyArray, op: RecurrentOp, convention: Convention) -> dict[str, AnyArray]:
+    """The blocks of B [D, k*H] by name (see `bias_blocks`), each [D, H]."""
+    H = op.hidden_size
+    return {name: B[:, k * H : (k + 1) * H] for k, name in enumerate(bias_blocks(op, convention))}
+
+
+def convert_bias(
+    B: AnyArray, op: RecurrentOp, source: Convention, target: Convention
+) -> AnyArray:
+    """B [D, k*H] of one convention as another arranges it; a sum that is taken apart becomes (sum, 0)."""
+    blocks = split_bias(B, op, source)
+    zero = np.zeros_like(next(iter(blocks.values())))
+
+    def block(name: str) -> AnyArray:
+        kind, gate = name.split("_")
+        if name in blocks:
+            return blocks[name]
+        if kind == "b":  # what is summed there lies apart here
+            return np.add(blocks[f"Wb_{gate}"], blocks[f"Rb_{gate}"])
+        return blocks[f"b_{gate}"] if kind == "Wb" else zero
+
+    return np.concatenate([block(name) for name in bias_blocks(op, target)], axis=1)
+
+
+def convert_weights(
+    op: RecurrentOp, weights: Mapping[str, AnyArray], source: Convention, target: Convention
+) -> dict[str, AnyArray]:
+    """W, R, B and P as another convention arranges them; those that are absent stay so.
+
+    Raises
+    ------
+    UnsupportedError
+        Peepholes, and a target that has none.
+    """
+    if "P" in weights and "P" not in weight_axes(op, target):
+        raise UnsupportedError(f"{op.cell}: P (peepholes) cannot be expressed in the convention {target.name!r}")
+    result = dict(weights)
+    if source is target:
+        return result
+    order, to = source.gate_order(op.cell), target.gate_order(op.cell)
+    for name, array in weights.items():
+        array = _with_directions(array, source)
+        if name == "B":
+            array = convert_bias(array, op, source, target)
+        elif name == "P":
+            array = _reorder_gates(array, op, source.peepholes, target.peepholes)
+        else:
+            array = _reorder_gates(array, op, order, to)
+        result[name] = _without_directions(array, target)
+    return result

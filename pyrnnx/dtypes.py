@@ -1,0 +1,36 @@
+"""The floating-point types that arrays may have, and what the kernels compute them in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class FloatType:
+    """A row of the table of dtypes: `storage` is its number in _kernels/storage.pxd, `kernel` what it is widened to."""
+
+    name: str
+    storage: int
+    kernel: type[np.float32] | type[np.float64]
+
+
+FLOAT_TYPES: Mapping[str, FloatType] = {
+    "float32": FloatType("float32", 0, np.float32),
+    "float64": FloatType("float64", 0, np.float64),
+    "float16": FloatType("float16", 1, np.float32),
+    "bfloat16": FloatType("bfloat16", 2, np.float32),  # ml_dtypes.bfloat16, known by its name
+}
+
+
+def float_type(dtype: np.dtype[np.generic]) -> FloatType | None:
+    """The row of a dtype; None where it is not a supported floating-point type."""
+    return FLOAT_TYPES.get(dtype.name)
+
+
+def widened(a: npt.NDArray[np.generic]) -> npt.NDArray[np.floating]:
+    """A C-contiguous copy in the dtype that the kernels compute in; exact."""
+    return np.array(a, dtype=FLOAT_TYPES[a.dtype.name].kernel, order="C")

@@ -1,0 +1,216 @@
+"""A recurrent operator with its weights prepared: called many times, from any number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from pyrnnx import check
+from pyrnnx._kernels.sequence import Sequence
+from pyrnnx.conventions import (
+    CANONICAL,
+    KERNELS,
+    AnyArray,
+    Convention,
+    bias_blocks,
+    convert_bias,
+    convert_weights,
+    rearrange,
+)
+from pyrnnx.dtypes import FLOAT_TYPES, widened
+from pyrnnx.errors import ArgumentError
+from pyrnnx.op import CELLS, KERNEL_NUMBERS, Activation, RecurrentOp
+
+
+class Layer:
+    """One recurrent operator and its weights, prepared once.
+
+    Calling it does not change it: it can be called from several threads at once, and be pickled and copied.
+
+    Parameters
+    ----------
+    op : RecurrentOp
+    W, R : array_like
+        Weights [num_directions, G*hidden_size, input_size] and recurrence weights [num_directions, G*hidden_size,
+        hidden_size]; G = 1 (RNN), 3 (GRU: z, r, h), 4 (LSTM: i, o, f, c). float32, float64, float16 or bfloat16.
+    B : array_like, optional
+        Biases [num_directions, 2*G*hidden_size]: Wb, then Rb. Default: zero.
+    P : array_like, optional
+        LSTM: peepholes [num_directions, 3*hidden_size] of i, o, f. Default: none.
+    convention : Convention
+        How the weights, and the arrays of every call, are arranged. The shapes here are those of the default, ONNX's
+        with layout 0.
+    name : str, optional
+        Of the layer in its model; named in errors.
+    operator : str, optional
+        What the format calls the operator; named in errors. Default: `op.cell`.
+
+    Attributes
+    ----------
+    op, convention, name, operator : as given
+    weights : mapping
+        "W", "R" and, where given, "B", "P": read-only copies, as given.
+    dtype : numpy.dtype
+        Of the weights, and so of X, the states and the results. float16 and bfloat16 are computed in float32 and
+        rounded once.
+    input_size : int
+
+    Raises
+    ------
+    PyrnnxError
+        Weights that do not fit the operator or each other.
+    """
+
+    def __init__(
+        self,
+        op: RecurrentOp,
+        W: Any,
+        R: Any,
+        B: Any = None,
+        P: Any = None,
+        *,
+        convention: Convention = CANONICAL,
+        name: str | None = None,
+        operator: str | None = None,
+    ) -> None:
+        self.op, self.convention, self.name, self.operator = op, convention, name, operator or op.cell
+        given, self.input_size = check.weights(self.label, op, convention, {"W": W, "R": R, "B": B, "P": P})
+        self.weights: Mapping[str, AnyArray] = MappingProxyType({key: _frozen(array) for key, array in given.items()})
+        self.dtype = self.weights["W"].dtype
+        self._storage = FLOAT_TYPES[self.dtype.name].storage
+        self._sequence = _prepare(op, self.weights, convention)
+
+    @property
+    def label(self) -> str:
+        """How errors name this layer."""
+        return self.operator if not self.name else f"{self.operator} {self.name!r}"
+
+    def __call__(
+        self, X: Any, sequence_lens: Any = None, initial_h: Any = None, initial_c: Any = None
+    ) -> tuple[AnyArray, ...]:
+        """Run over a batch of sequences.
+
+        Parameters
+        ----------
+        X : array_like
+            Input [seq_length, batch_size, input_size], of the weights' dtype.
+        sequence_lens : array_like of int, optional
+            Length of each row, [batch_size], from 0 to seq_length. Default: seq_length for all.
+        initial_h, initial_c : array_like, optional
+            Initial states [num_directions, batch_size, hidden_size]; initial_c for an LSTM only. Default: zero.
+
+        Returns
+        -------
+        Y : ndarray
+            [seq_length, num_directions, batch_size, hidden_size]; zero beyond a row's length.
+        Y_h : ndarray
+            State after the last step, [num_directions, batch_size, hidden_size]; zero for a row of length 0.
+        Y_c : ndarray
+            The cell state likewise; LSTM only.
+
+        Raises
+        ------
+        PyrnnxError
+            An array that does not fit. The shapes here are those of the canonical convention.
+        """
+        given = {"X": X, "initial_h": initial_h, "initial_c": initial_c}
+        arrays, sizes = check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, given)
+        lengths = check.lengths(self.label, self.convention, sequence_lens, sizes)
+        order = None
+        if lengths is not None:
+            order = np.argsort(-lengths, kind="stable")
+            lengths = lengths[order].astype(np.intp, copy=False)
+        outputs = {argument: self._allocate(argument, sizes) for argument in self.output_names}
+        views = {
+            argument: rearrange(_inner_contiguous(array), self.convention.axes_of(argument), CANONICAL.axes_of(argument))
+            for argument, array in (*arrays.items(), *outputs.items())
+        }
+        self._sequence.run(
+            self._storage,
+            views["X"],
+            order,
+            lengths,
+            views.get("initial_h"),
+            views.get("initial_c"),
+            views["Y"],
+            views["Y_h"],
+            views.get("Y_c"),
+        )
+        return tuple(outputs.values())
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Canonical names of what a call returns."""
+        return ("Y", "Y_h", "Y_c") if self.op.has_cell_state else ("Y", "Y_h")
+
+    def _allocate(self, argument: str, sizes: Mapping[str, int]) -> AnyArray:
+        shape = tuple(sizes[axis] for axis in self.convention.axes_of(argument))
+        try:
+            return np.empty(shape, self.dtype)
+        except ValueError as error:
+            raise ArgumentError(f"{self.label}: {self.convention.name_of(argument)} would have shape {shape}: {error}") from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.op, dict(self.weights), self.convention, self.name, self.operator)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.label}: {self.op.direction.value}, input_size={self.input_size}, "
+            f"hidden_size={self.op.hidden_size}, {self.dtype}, {self.convention.name}>"
+        )
+
+
+def _rebuild(
+    cls: type[Layer],
+    op: RecurrentOp,
+    weights: dict[str, AnyArray],
+    convention: Convention,
+    name: str | None,
+    operator: str,
+) -> Layer:
+    return cls(op, **weights, convention=convention, name=name, operator=operator)
+
+
+def _frozen(array: AnyArray) -> AnyArray:
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def _inner_contiguous(array: AnyArray) -> AnyArray:
+    """The array, or a copy where elements of its last axis do not lie side by side."""
+    if array.shape[-1] <= 1 or array.strides[-1] == array.itemsize:
+        return array
+    return np.ascontiguousarray(array)
+
+
+def _prepare(op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Convention) -> Sequence:
+    """The weights as the kernels take them: gates in ONNX order, widened, biases summed after widening."""
+    canonical = {name: widened(a) for name, a in convert_weights(op, weights, convention, CANONICAL).items()}
+    dtype = canonical["W"].dtype
+    GH = len(op.gates) * op.hidden_size
+    if "B" in canonical:
+        bias = convert_bias(canonical["B"], op, CANONICAL, KERNELS)
+    else:
+        bias = np.zeros((op.num_directions, len(bias_blocks(op, KERNELS)) * op.hidden_size), dtype)
+    return Sequence(
+        CELLS[op.cell].kernel_number,
+        len(op.gates),
+        op.direction.reversed,
+        tuple(tuple(_kernel_activation(one) for one in functions) for functions in op.activations),
+        np.inf if op.clip is None else op.clip,
+        op.linear_before_reset,
+        op.input_forget,
+        canonical["W"],
+        canonical["R"],
+        np.ascontiguousarray(bias[:, :GH]),
+        np.ascontiguousarray(bias[:, GH:]) if op.linear_before_reset else None,
+        canonical.get("P"),
+    )
+
+
+def _kernel_activation(activation: Activation) -> tuple[int, float, float]:
+    return KERNEL_NUMBERS[activation.name], activation.alpha or 0.0, activation.beta or 0.0

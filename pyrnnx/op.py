@@ -1,0 +1,240 @@
+"""What a recurrent operator is: frozen data, checked when it is made. No arrays, no formats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+from pyrnnx.errors import ArgumentError
+
+
+class Direction(str, Enum):
+    """In which order the time steps are taken."""
+
+    FORWARD = "forward"
+    REVERSE = "reverse"
+    BIDIRECTIONAL = "bidirectional"
+
+    @property
+    def reversed(self) -> tuple[bool, ...]:
+        """For each of num_directions: whether it runs from the last time step to the first."""
+        return {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[self.value]
+
+    @property
+    def num_directions(self) -> int:
+        return len(self.reversed)
+
+
+@dataclass(frozen=True)
+class ActivationFunction:
+    """A row of the table of activation functions.
+
+    `alpha`, `beta`: the default of that parameter, NaN where the function takes it but has no default,
+    None where the function does not take it. `formula`: as in the operator texts.
+    """
+
+    name: str
+    formula: str
+    alpha: float | None = None
+    beta: float | None = None
+
+
+REQUIRED = math.nan
+
+# In the order of `enum pyrnnx_function` in _kernels/cell.h. Defaults: those of the ONNX operators of the same name.
+_FUNCTIONS = (
+    ActivationFunction("Relu", "max(0, x)"),
+    ActivationFunction("Tanh", "(1 - e^{-2x})/(1 + e^{-2x})"),
+    ActivationFunction("Sigmoid", "1/(1 + e^{-x})"),
+    ActivationFunction("Affine", "alpha*x + beta", alpha=1.0, beta=0.0),
+    ActivationFunction("LeakyRelu", "x if x >= 0 else alpha*x", alpha=0.01),
+    ActivationFunction("ThresholdedRelu", "x if x >= alpha else 0", alpha=1.0),
+    ActivationFunction("ScaledTanh", "alpha*Tanh(beta*x)", alpha=REQUIRED, beta=REQUIRED),
+    ActivationFunction("HardSigmoid", "min(max(alpha*x + beta, 0), 1)", alpha=0.2, beta=0.5),
+    ActivationFunction("Elu", "x if x >= 0 else alpha*(e^x - 1)", alpha=1.0),
+    ActivationFunction("Softsign", "x/(1 + |x|)"),
+    ActivationFunction("Softplus", "log(1 + e^x)"),
+)
+ACTIVATIONS: Mapping[str, ActivationFunction] = MappingProxyType({row.name: row for row in _FUNCTIONS})
+KERNEL_NUMBERS: Mapping[str, int] = MappingProxyType({row.name: number for number, row in enumerate(_FUNCTIONS)})
+_BY_LOWER_NAME = {row.name.lower(): row for row in _FUNCTIONS}
+
+
+def activation_function(name: str) -> ActivationFunction:
+    """The row of the table with that name, in any case.
+
+    Raises
+    ------
+    ArgumentError
+        Unknown name.
+    """
+    try:
+        return _BY_LOWER_NAME[name.lower()]
+    except (KeyError, AttributeError):
+        raise ArgumentError(f"activation {name!r} is unknown; expected one of {', '.join(ACTIVATIONS)}") from None
+
+
+@dataclass(frozen=True)
+class Activation:
+    """An activation function with its parameters.
+
+    Parameters
+    ----------
+    name : str
+        A name of `ACTIVATIONS`, in any case.
+    alpha, beta : float, optional
+        The parameters that the function takes; the function's defaults where None.
+
+    Raises
+    ------
+    ArgumentError
+        Unknown name; a parameter that the function does not take, that is not finite, or that it needs and lacks.
+    """
+
+    name: str
+    alpha: float | None = None
+    beta: float | None = None
+
+    def __post_init__(self) -> None:
+        row = activation_function(self.name)
+        object.__setattr__(self, "name", row.name)
+        for parameter in ("alpha", "beta"):
+            self._set_parameter(parameter, getattr(row, parameter))
+
+    def _set_parameter(self, parameter: str, default: float | None) -> None:
+        value = getattr(self, parameter)
+        if default is None:
+            if value is not None:
+                raise ArgumentError(f"activation {self.name} takes no {parameter}; {value!r} was given")
+            return
+        if value is None:
+            if math.isnan(default):
+                raise ArgumentError(f"activation {self.name} needs {parameter}, which has no default value")
+            value = default
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise ArgumentError(f"activation {self.name}: {parameter} is {value!r}; expected a finite number")
+        object.__setattr__(self, parameter, float(value))
+
+    def __str__(self) -> str:
+        parameters = [f"{p}={v:g}" for p, v in (("alpha", self.alpha), ("beta", self.beta)) if v is not None]
+        return self.name + (f"({', '.join(parameters)})" if parameters else "")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A row of the table of cells: what an RNN, GRU or LSTM cell has.
+
+    `gates`: in ONNX order. `peepholes`: gates with a peephole, in ONNX order. `activations`: the default ones of f, g, h.
+    """
+
+    name: str
+    kernel_number: int
+    gates: str
+    activations: tuple[str, ...]
+    peepholes: str = ""
+    has_cell_state: bool = False
+
+
+CELLS: Mapping[str, Cell] = MappingProxyType(
+    {
+        "RNN": Cell("RNN", 0, "i", ("Tanh",)),
+        "GRU": Cell("GRU", 1, "zrh", ("Sigmoid", "Tanh")),
+        "LSTM": Cell("LSTM", 2, "iofc", ("Sigmoid", "Tanh", "Tanh"), peepholes="iof", has_cell_state=True),
+    }
+)
+
+
+@dataclass(frozen=True)
+class RecurrentOp:
+    """One recurrent operator, whatever format it came in.
+
+    Parameters
+    ----------
+    cell : str
+        "RNN", "GRU" or "LSTM".
+    hidden_size : int
+        Number of hidden units, at least 1.
+    direction : Direction or str
+        "forward", "reverse" or "bidirectional".
+    activations : tuple of tuples of Activation, optional
+        For each direction the functions f (RNN), f and g (GRU), or f, g and h (LSTM). Default: those of the equations.
+    clip : float, optional
+        Bound of every gate pre-activation, positive and finite. Default None: no clipping.
+    linear_before_reset : bool
+        GRU: apply the recurrence weights before the reset gate.
+    input_forget : bool
+        LSTM: couple the forget gate to the input gate, f = 1 - i.
+
+    Raises
+    ------
+    ArgumentError
+        A value is not one of those above.
+
+    Source: ONNX operators RNN, GRU, LSTM; OpenVINO RNNSequence-5, GRUSequence-5, LSTMSequence-5 and their cells.
+    """
+
+    cell: str
+    hidden_size: int
+    direction: Direction = Direction.FORWARD
+    activations: tuple[tuple[Activation, ...], ...] = ()
+    clip: float | None = None
+    linear_before_reset: bool = False
+    input_forget: bool = False
+
+    def __post_init__(self) -> None:
+        if self.cell not in CELLS:
+            raise ArgumentError(f"cell is {self.cell!r}; expected one of {', '.join(CELLS)}")
+        if isinstance(self.hidden_size, bool) or not isinstance(self.hidden_size, int) or self.hidden_size < 1:
+            raise ArgumentError(f"{self.cell}: hidden_size is {self.hidden_size!r}; expected a positive integer")
+        try:
+            object.__setattr__(self, "direction", Direction(self.direction))
+        except ValueError:
+            allowed = ", ".join(d.value for d in Direction)
+            raise ArgumentError(f"{self.cell}: direction is {self.direction!r}; expected one of {allowed}") from None
+        self._check_clip()
+        self._check_flags()
+        self._check_activations()
+
+    def _check_clip(self) -> None:
+        if self.clip is None:
+            return
+        number = isinstance(self.clip, (int, float)) and not isinstance(self.clip, bool)
+        if not number or not math.isfinite(self.clip) or self.clip <= 0:
+            raise ArgumentError(f"{self.cell}: clip is {self.clip!r}; expected a positive finite number, or None for none")
+        object.__setattr__(self, "clip", float(self.clip))
+
+    def _check_flags(self) -> None:
+        for flag, cell in (("linear_before_reset", "GRU"), ("input_forget", "LSTM")):
+            value = getattr(self, flag)
+            if not isinstance(value, bool):
+                raise ArgumentError(f"{self.cell}: {flag} is {value!r}; expected a bool")
+            if value and self.cell != cell:
+                raise ArgumentError(f"{self.cell}: {flag} is {value!r}; only {cell} has it")
+
+    def _check_activations(self) -> None:
+        defaults = CELLS[self.cell].activations
+        if not self.activations:
+            one = tuple(Activation(name) for name in defaults)
+            object.__setattr__(self, "activations", (one,) * self.num_directions)
+            return
+        object.__setattr__(self, "activations", tuple(tuple(functions) for functions in self.activations))
+        if len(self.activations) != self.num_directions or any(len(one) != len(defaults) for one in self.activations):
+            counts = tuple(len(one) for one in self.activations)
+            expected = (len(defaults),) * self.num_directions
+            raise ArgumentError(f"{self.cell}: activations per direction: {counts} were given; expected {expected}")
+
+    @property
+    def num_directions(self) -> int:
+        return self.direction.num_directions
+
+    @property
+    def gates(self) -> str:
+        """The gates in ONNX order: "i", "zrh" or "iofc"."""
+        return CELLS[self.cell].gates
+
+    @property
+    def has_cell_state(self) -> bool:
+        return CELLS[self.cell].has_cell_state

@@ -1,0 +1,50 @@
+"""The extension modules of pyrnnx; everything else stands in pyproject.toml.
+
+PYRNNX_BUILD_DEBUG=1 builds with assertions, bounds checks and the address and undefined-behaviour sanitizers.
+"""
+
+import os
+import sys
+
+import numpy as np
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+DEBUG = os.environ.get("PYRNNX_BUILD_DEBUG", "0") not in ("", "0")
+KERNELS = "pyrnnx/_kernels"
+MODULES = ["blas", "activations", "rnn", "gru", "lstm", "blas_engine", "sequence"]
+
+
+def compile_args() -> list[str]:
+    if sys.platform == "win32":
+        return []
+    if DEBUG:
+        return ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined"]
+    return ["-O3", "-g0"]
+
+
+extensions = [
+    Extension(
+        f"pyrnnx._kernels.{name}",
+        [f"{KERNELS}/{name}.pyx"],
+        include_dirs=[KERNELS, np.get_include()],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_23_API_VERSION")],
+        extra_compile_args=compile_args(),
+        extra_link_args=["-fsanitize=address,undefined"] if DEBUG else [],
+    )
+    for name in MODULES
+]
+
+setup(
+    ext_modules=cythonize(
+        extensions,
+        build_dir="build/cython",
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": DEBUG,
+            "wraparound": False,
+            "cdivision": True,
+            "initializedcheck": DEBUG,
+        },
+    )
+)
