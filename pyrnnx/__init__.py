@@ -1,6 +1,7 @@
 """Complete, exact and fast recurrent operators (RNN, GRU, LSTM) on a CPU, by the ONNX and the OpenVINO texts."""
 
 from pyrnnx._version import __version__
+from pyrnnx.compare import Comparison, Difference, compare
 from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, UnsupportedError
 from pyrnnx.layer import Layer
@@ -13,6 +14,10 @@ __all__ = [
     "Direction",
     "Layer",
     "RecurrentOp",
+    # two layers side by side
+    "Comparison",
+    "Difference",
+    "compare",
     # conventions
     "CANONICAL",
     "Convention",

@@ -40,7 +40,7 @@ def floating_array(label: str, name: str, value: Any, allowed: Sequence[str] = t
 
 
 def _describe(axes: Sequence[str], sizes: Mapping[str, int]) -> str:
-    """"(num_directions=1, 4*hidden_size=24)"; a size that is free here has no number."""
+    """ "(num_directions=1, 4*hidden_size=24)"; a size that is free here has no number."""
     parts = []
     for axis in axes:
         multiple, _, letter = axis.rpartition("*")
@@ -54,14 +54,14 @@ def _size(axis: str, sizes: Mapping[str, int]) -> int:
     return int(multiple or 1) * sizes[letter]
 
 
-def shape(label: str, name: str, array: AnyArray, axes: Sequence[str], sizes: Mapping[str, int]) -> None:
-    """Reject another rank, or another size on an axis whose size is known."""
-    fits = array.ndim == len(axes) and all(
-        axis.rpartition("*")[2] not in sizes or size == _size(axis, sizes)
-        for axis, size in zip(axes, array.shape, strict=True)
+def shape(label: str, name: str, given: tuple[int | None, ...], axes: Sequence[str], sizes: Mapping[str, int]) -> None:
+    """Reject another rank, or another size on an axis whose size is known; None: a dimension that is open."""
+    fits = len(given) == len(axes) and all(
+        size is None or axis.rpartition("*")[2] not in sizes or size == _size(axis, sizes)
+        for axis, size in zip(axes, given, strict=True)
     )
     if not fits:
-        raise ArgumentError(f"{label}: {name} has shape {array.shape}; expected {_describe(axes, sizes)}")
+        raise ArgumentError(f"{label}: {name} has shape {given}; expected {_describe(axes, sizes)}")
 
 
 def weights(
@@ -88,9 +88,9 @@ def weights(
         if argument not in axes:
             raise UnsupportedError(f"{label}: {name} was given; expected only {', '.join(axes)}")
         array = floating_array(label, name, value)
-        if arrays and array.dtype != arrays["W"].dtype:
-            raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {arrays['W'].dtype}, the dtype of W")
-        shape(label, name, array, axes[argument], sizes)
+        if arrays:
+            same_dtype(label, name, array, arrays["W"].dtype, "W")
+        shape(label, name, array.shape, axes[argument], sizes)
         if argument == "W":
             sizes["I"] = array.shape[-1]
         arrays[argument] = array
@@ -131,10 +131,9 @@ def inputs(
         array = as_array(label, name, value)
         if array.dtype != dtype or not array.dtype.isnative:
             array = floating_array(label, name, array)
-            if array.dtype != dtype:
-                raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {dtype}, the dtype of the weights")
+            same_dtype(label, name, array, dtype, "the weights")
         axes = convention.axes_of(argument)
-        shape(label, name, array, axes, sizes)
+        shape(label, name, array.shape, axes, sizes)
         if argument == "X":
             sizes.update(zip(axes, array.shape, strict=True))
             sizes.setdefault("T", 1)
@@ -160,7 +159,7 @@ def lengths(label: str, convention: Convention, value: Any, sizes: Mapping[str, 
     if array.dtype.name not in convention.length_dtypes and not python_integers:
         allowed = " or ".join(convention.length_dtypes)
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {allowed}")
-    shape(label, name, array, convention.axes_of("sequence_lens"), sizes)
+    shape(label, name, array.shape, convention.axes_of("sequence_lens"), sizes)
     outside = (array < 0) | (array > sizes["T"])
     if outside.any():
         row = int(outside.argmax())
@@ -173,3 +172,22 @@ def float_type_name(label: str, name: str, array: AnyArray, allowed: Sequence[st
     row = float_type(array.dtype)
     if row is not None and row.name not in allowed:
         raise UnsupportedError(f"{label}: {name} has dtype {row.name}; {source} allows {', '.join(allowed)}")
+
+
+def same_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: str) -> None:
+    """Reject an array (not None) of another dtype."""
+    if value is None:
+        return
+    array = floating_array(label, name, value)
+    if array.dtype != dtype:
+        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {dtype}, the dtype of {whose}")
+
+
+def hidden_size(label: str, R: Any) -> int:
+    """What the last axis of R tells."""
+    if R is None:
+        raise ArgumentError(f"{label}: R is missing; it is required")
+    array = floating_array(label, "R", R)
+    if array.ndim == 0 or array.shape[-1] == 0:
+        raise ArgumentError(f"{label}: R has shape {array.shape}; expected (..., hidden_size), hidden_size at least 1")
+    return int(array.shape[-1])

@@ -1,8 +1,8 @@
 """Where the formats differ, as data: axis orders, gate orders, bias forms, names, what is required.
 
-The canonical arrangement is ONNX's with layout = 0; its argument names (X, W, R, B, sequence_lens, initial_h, initial_c,
-P; Y, Y_h, Y_c) are the keys of every table here. An axis is a letter: T seq_length, N batch_size, D num_directions,
-I input_size, H hidden_size; an axis that a convention lacks (T and D of a single cell) is one of length 1.
+The canonical arrangement is ONNX's with layout = 0; its argument names (X, W, R, B, sequence_lens, initial_h,
+initial_c, P; Y, Y_h, Y_c) are the keys of every table here. An axis is a letter: T seq_length, N batch_size,
+D num_directions, I input_size, H hidden_size; an axis that a convention lacks (T and D of a cell) has length 1.
 """
 
 from __future__ import annotations
@@ -169,9 +169,7 @@ def split_bias(B: AnyArray, op: RecurrentOp, convention: Convention) -> dict[str
     return {name: B[:, k * H : (k + 1) * H] for k, name in enumerate(bias_blocks(op, convention))}
 
 
-def convert_bias(
-    B: AnyArray, op: RecurrentOp, source: Convention, target: Convention
-) -> AnyArray:
+def convert_bias(B: AnyArray, op: RecurrentOp, source: Convention, target: Convention) -> AnyArray:
     """B [D, k*H] of one convention as another arranges it; a sum that is taken apart becomes (sum, 0)."""
     blocks = split_bias(B, op, source)
     zero = np.zeros_like(next(iter(blocks.values())))
@@ -203,8 +201,8 @@ def convert_weights(
     if source is target:
         return result
     order, to = source.gate_order(op.cell), target.gate_order(op.cell)
-    for name, array in weights.items():
-        array = _with_directions(array, source)
+    for name, given in weights.items():
+        array = _with_directions(given, source)
         if name == "B":
             array = convert_bias(array, op, source, target)
         elif name == "P":

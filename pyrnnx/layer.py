@@ -125,7 +125,9 @@ class Layer:
             lengths = lengths[order].astype(np.intp, copy=False)
         outputs = {argument: self._allocate(argument, sizes) for argument in self.output_names}
         views = {
-            argument: rearrange(_inner_contiguous(array), self.convention.axes_of(argument), CANONICAL.axes_of(argument))
+            argument: rearrange(
+                _inner_contiguous(array), self.convention.axes_of(argument), CANONICAL.axes_of(argument)
+            )
             for argument, array in (*arrays.items(), *outputs.items())
         }
         self._sequence.run(
@@ -151,7 +153,9 @@ class Layer:
         try:
             return np.empty(shape, self.dtype)
         except ValueError as error:
-            raise ArgumentError(f"{self.label}: {self.convention.name_of(argument)} would have shape {shape}: {error}") from error
+            raise ArgumentError(
+                f"{self.label}: {self.convention.name_of(argument)} would have shape {shape}: {error}"
+            ) from error
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.op, dict(self.weights), self.convention, self.name, self.operator)

@@ -127,14 +127,13 @@ class Activation:
 class Cell:
     """A row of the table of cells: what an RNN, GRU or LSTM cell has.
 
-    `gates`: in ONNX order. `peepholes`: gates with a peephole, in ONNX order. `activations`: the default ones of f, g, h.
+    `gates`: in ONNX order. `activations`: the default ones of f, g, h.
     """
 
     name: str
     kernel_number: int
     gates: str
     activations: tuple[str, ...]
-    peepholes: str = ""
     has_cell_state: bool = False
 
 
@@ -142,7 +141,7 @@ CELLS: Mapping[str, Cell] = MappingProxyType(
     {
         "RNN": Cell("RNN", 0, "i", ("Tanh",)),
         "GRU": Cell("GRU", 1, "zrh", ("Sigmoid", "Tanh")),
-        "LSTM": Cell("LSTM", 2, "iofc", ("Sigmoid", "Tanh", "Tanh"), peepholes="iof", has_cell_state=True),
+        "LSTM": Cell("LSTM", 2, "iofc", ("Sigmoid", "Tanh", "Tanh"), has_cell_state=True),
     }
 )
 
@@ -203,7 +202,9 @@ class RecurrentOp:
             return
         number = isinstance(self.clip, (int, float)) and not isinstance(self.clip, bool)
         if not number or not math.isfinite(self.clip) or self.clip <= 0:
-            raise ArgumentError(f"{self.cell}: clip is {self.clip!r}; expected a positive finite number, or None for none")
+            raise ArgumentError(
+                f"{self.cell}: clip is {self.clip!r}; expected a positive finite number, or None for none"
+            )
         object.__setattr__(self, "clip", float(self.clip))
 
     def _check_flags(self) -> None:

@@ -87,7 +87,9 @@ def _unknown(schema: Schema, name: str) -> str:
     versions = [version for version, other in SCHEMAS[schema.operator].items() if name in other.attributes]
     allowed = f"{schema} has the attributes {', '.join(schema.attributes)}"
     if versions:
-        return f"attribute {name!r} does not exist in {schema}, only at opset {', '.join(map(str, versions))}; {allowed}"
+        return (
+            f"attribute {name!r} does not exist in {schema}, only at opset {', '.join(map(str, versions))}; {allowed}"
+        )
     return f"attribute {name!r} is unknown; {allowed}"
 
 

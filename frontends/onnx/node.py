@@ -44,7 +44,9 @@ class NodeLayer(Layer):
         for name in self.connected:
             if given[name] is None:
                 if name not in self.bound:
-                    raise ArgumentError(f"{self.label}: {name} is missing; the node has it as an input that is not constant")
+                    raise ArgumentError(
+                        f"{self.label}: {name} is missing; the node has it as an input that is not constant"
+                    )
                 given[name] = self.bound[name]
         return super().__call__(X, **given)
 
@@ -75,14 +77,16 @@ def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> No
     PyrnnxError
         Another operator, missing weights, too many inputs, attributes or arrays that the opset does not allow.
     """
-    operator = getattr(node, "op_type", None)
+    operator: str = getattr(node, "op_type", "")
     if operator not in INPUTS or node.domain not in ("", "ai.onnx"):
         what = f"{node.domain}.{operator}" if getattr(node, "domain", "") else repr(operator)
         raise UnsupportedError(f"from_node: the node is {what}; expected one of {', '.join(INPUTS)} of the ONNX domain")
-    label = operator if not node.name else f"{operator} {node.name!r}"
+    label: str = operator if not node.name else f"{operator} {node.name!r}"
     names = schema(operator, opset).inputs
     if len(node.input) > len(names):
-        raise ArgumentError(f"{label}: the node has {len(node.input)} inputs; expected at most {len(names)}: {', '.join(names)}")
+        raise ArgumentError(
+            f"{label}: the node has {len(node.input)} inputs; expected at most {len(names)}: {', '.join(names)}"
+        )
     inputs = {name: source for name, source in zip(names, node.input, strict=False) if source}
     weights = {name: _constant(label, name, inputs[name], initializers) for name in WEIGHTS if name in inputs}
     for name in ("W", "R"):
@@ -105,6 +109,8 @@ def _attributes(label: str, node: Any) -> dict[str, Any]:
     for attribute in node.attribute:
         field = _ATTRIBUTE_FIELDS.get(attribute.type)
         if field is None or attribute.ref_attr_name:
-            raise UnsupportedError(f"{label}: attribute {attribute.name!r} is not a number, a string, or a list of them")
+            raise UnsupportedError(
+                f"{label}: attribute {attribute.name!r} is not a number, a string, or a list of them"
+            )
         values[attribute.name] = getattr(attribute, field)
     return values

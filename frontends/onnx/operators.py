@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-import numpy as np
-
 from pyrnnx import check
 from pyrnnx.conventions import ONNX_LAYOUTS, AnyArray
-from pyrnnx.errors import ArgumentError
 from pyrnnx.frontends.onnx.attributes import build_op, flag, read_attributes
 from pyrnnx.frontends.onnx.schemas import Schema, schema
 from pyrnnx.layer import Layer
@@ -62,9 +59,10 @@ def build_layer(
     read = read_attributes(definition, label, attributes)
     flag(label, "output_sequence", read)  # Y is always given, so that both of its values are served
     arrays = {key: _weight(definition, label, key, value) for key, value in weights.items()}
-    op = build_op(definition, label, read, _hidden_size(label, arrays["R"]))
+    hidden_size = check.hidden_size(label, arrays["R"])
+    op = build_op(definition, label, read, hidden_size)
     convention = ONNX_LAYOUTS[flag(label, "layout", read)]
-    return cls(op, **arrays, convention=convention, name=name)
+    return cls(op, arrays["W"], arrays["R"], arrays["B"], arrays.get("P"), convention=convention, name=name)
 
 
 def _weight(definition: Schema, label: str, name: str, value: Any) -> AnyArray | None:
@@ -73,16 +71,6 @@ def _weight(definition: Schema, label: str, name: str, value: Any) -> AnyArray |
     array = check.floating_array(label, name, value)
     check.float_type_name(label, name, array, definition.dtypes, str(definition))
     return array
-
-
-def _hidden_size(label: str, R: AnyArray | None) -> int:
-    if R is None:
-        raise ArgumentError(f"{label}: R is missing; it is required")
-    if R.ndim != 3 or R.shape[-1] == 0:
-        raise ArgumentError(
-            f"{label}: R has shape {R.shape}; expected (num_directions, gates*hidden_size, hidden_size), none of them 0"
-        )
-    return int(R.shape[-1])
 
 
 def rnn(
@@ -238,8 +226,5 @@ def _run(
     X = check.floating_array(operator, "X", X)
     check.float_type_name(operator, "X", X, schema(operator, opset).dtypes, str(schema(operator, opset)))
     for name, value in weights.items():
-        if value is not None and np.asarray(value).dtype != X.dtype:
-            array = check.floating_array(operator, name, value)
-            if array.dtype != X.dtype:
-                raise ArgumentError(f"{operator}: {name} has dtype {array.dtype}; expected {X.dtype}, the dtype of X")
+        check.same_dtype(operator, name, value, X.dtype, "X")
     return build_layer(operator, opset, weights, attributes, None, Layer)(X, *rest)

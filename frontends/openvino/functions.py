@@ -1,0 +1,188 @@
+"""The recurrent operations as functions, inputs in port order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from pyrnnx import check
+from pyrnnx.conventions import AnyArray
+from pyrnnx.errors import UnsupportedError
+from pyrnnx.frontends.openvino.layer import BoundLayer
+from pyrnnx.frontends.openvino.operations import OPERATIONS, WEIGHTS, Operation, build_op
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
+
+
+class CellAttributes(TypedDict, total=False):
+    """Attributes of RNNCell and LSTMCell."""
+
+    hidden_size: int | None
+    activations: Sequence[str]
+    activations_alpha: Sequence[float]
+    activations_beta: Sequence[float]
+    clip: float | None
+
+
+class SequenceAttributes(CellAttributes, total=False):
+    """Attributes of RNNSequence and LSTMSequence."""
+
+    direction: str
+
+
+class GRUCellAttributes(CellAttributes, total=False):
+    """Attributes of GRUCell."""
+
+    linear_before_reset: bool
+
+
+class GRUSequenceAttributes(SequenceAttributes, total=False):
+    """Attributes of GRUSequence."""
+
+    linear_before_reset: bool
+
+
+def rnn_sequence(
+    X: Any, H: Any, sequence_lengths: Any, W: Any, R: Any, B: Any, **attributes: Unpack[SequenceAttributes]
+) -> tuple[AnyArray, AnyArray]:
+    """OpenVINO RNNSequence-5: Ht = f(Xt*W^T + Ht-1*R^T + B).
+
+    Parameters
+    ----------
+    X : array_like
+        [batch_size, seq_length, input_size]; float32, float64, float16 or bfloat16.
+    H : array_like
+        Initial state [batch_size, num_directions, hidden_size], of the dtype of X, as W, R and B.
+    sequence_lengths : array_like of any integer type
+        [batch_size]: length of each row, 0 to seq_length.
+    W : array_like
+        [num_directions, hidden_size, input_size].
+    R : array_like
+        [num_directions, hidden_size, hidden_size].
+    B : array_like
+        [num_directions, hidden_size]: the sum of the biases of W and R.
+    **attributes
+        hidden_size (default: as R tells), direction ("forward", "reverse", "bidirectional"), activations (default
+        ("tanh",); shared by both directions), activations_alpha, activations_beta (by place in activations), clip
+        (None, 0 or inf: none).
+
+    Returns
+    -------
+    Y : ndarray
+        [batch_size, num_directions, seq_length, hidden_size]; zero beyond a row's length.
+    Ho : ndarray
+        [batch_size, num_directions, hidden_size]: the state after each row's last step; zero for length 0.
+
+    Raises
+    ------
+    PyrnnxError
+        An array or attribute that the specification does not allow.
+    """
+    Y, Ho = _run("RNNSequence", (X, H, sequence_lengths, W, R, B), dict(attributes))
+    return Y, Ho
+
+
+def gru_sequence(
+    X: Any, H: Any, sequence_lengths: Any, W: Any, R: Any, B: Any, **attributes: Unpack[GRUSequenceAttributes]
+) -> tuple[AnyArray, AnyArray]:
+    """OpenVINO GRUSequence-5: gates z, r, h; Ht = (1 - zt) (.) ht + zt (.) Ht-1.
+
+    As `rnn_sequence`, with W [num_directions, 3*hidden_size, input_size], R [num_directions, 3*hidden_size,
+    hidden_size], B [num_directions, 3*hidden_size], or with linear_before_reset [num_directions, 4*hidden_size]: z and
+    r summed, then Wb_h, Rb_h; default activations ("sigmoid", "tanh").
+
+    Raises
+    ------
+    PyrnnxError
+        An array or attribute that the specification does not allow.
+    """
+    Y, Ho = _run("GRUSequence", (X, H, sequence_lengths, W, R, B), dict(attributes))
+    return Y, Ho
+
+
+def lstm_sequence(
+    X: Any, H: Any, C: Any, sequence_lengths: Any, W: Any, R: Any, B: Any, **attributes: Unpack[SequenceAttributes]
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """OpenVINO LSTMSequence-5: gates f, i, c, o; Ct = ft (.) Ct-1 + it (.) ct; Ht = ot (.) h(Ct).
+
+    As `rnn_sequence`, with the initial cell state C like H, the last one Co like Ho, W [num_directions, 4*hidden_size,
+    input_size], R [num_directions, 4*hidden_size, hidden_size], B [num_directions, 4*hidden_size]; default activations
+    ("sigmoid", "tanh", "tanh").
+
+    Raises
+    ------
+    PyrnnxError
+        An array or attribute that the specification does not allow.
+    """
+    Y, Ho, Co = _run("LSTMSequence", (X, H, C, sequence_lengths, W, R, B), dict(attributes))
+    return Y, Ho, Co
+
+
+def rnn_cell(X: Any, H: Any, W: Any, R: Any, B: Any, **attributes: Unpack[CellAttributes]) -> AnyArray:
+    """OpenVINO RNNCell-1: one step of `rnn_sequence`.
+
+    X [batch_size, input_size], H and the result [batch_size, hidden_size], W [hidden_size, input_size],
+    R [hidden_size, hidden_size], B [hidden_size].
+
+    Raises
+    ------
+    PyrnnxError
+        An array or attribute that the specification does not allow.
+    """
+    (Ho,) = _run("RNNCell", (X, H, W, R, B), dict(attributes))
+    return Ho
+
+
+def gru_cell(X: Any, H: Any, W: Any, R: Any, B: Any, **attributes: Unpack[GRUCellAttributes]) -> AnyArray:
+    """OpenVINO GRUCell-3: one step of `gru_sequence`.
+
+    X [batch_size, input_size], H and the result [batch_size, hidden_size], W [3*hidden_size, input_size],
+    R [3*hidden_size, hidden_size], B [3*hidden_size], or [4*hidden_size] with linear_before_reset.
+
+    Raises
+    ------
+    PyrnnxError
+        An array or attribute that the specification does not allow.
+    """
+    (Ho,) = _run("GRUCell", (X, H, W, R, B), dict(attributes))
+    return Ho
+
+
+def lstm_cell(
+    X: Any, H: Any, C: Any, W: Any, R: Any, B: Any, **attributes: Unpack[CellAttributes]
+) -> tuple[AnyArray, AnyArray]:
+    """OpenVINO LSTMCell-4: one step of `lstm_sequence`; returns Ho, Co.
+
+    X [batch_size, input_size], H, C and the results [batch_size, hidden_size], W [4*hidden_size, input_size],
+    R [4*hidden_size, hidden_size], B [4*hidden_size].
+
+    Raises
+    ------
+    PyrnnxError
+        An array or attribute that the specification does not allow.
+    """
+    Ho, Co = _run("LSTMCell", (X, H, C, W, R, B), dict(attributes))
+    return Ho, Co
+
+
+def _run(operation_type: str, arrays: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[AnyArray, ...]:
+    operation = OPERATIONS[operation_type]
+    for name in attributes:
+        if name not in operation.attributes:
+            allowed = ", ".join(operation.attributes)
+            raise UnsupportedError(f"{operation.type}: attribute {name!r} is unknown; expected one of {allowed}")
+    given = dict(zip(operation.inputs, arrays, strict=True))
+    op = build_op(operation, operation.type, _hidden_size(operation, given["R"], attributes), attributes)
+    X = check.floating_array(operation.type, "X", given["X"])
+    for name in WEIGHTS:
+        check.same_dtype(operation.type, name, given[name], X.dtype, "X")
+    weights = {name: given.pop(name) for name in WEIGHTS}
+    return BoundLayer(op, **weights, convention=operation.convention, operator=operation.type)(*given.values())
+
+
+def _hidden_size(operation: Operation, R: Any, attributes: dict[str, Any]) -> Any:
+    """As the attribute says, else as R tells."""
+    hidden_size = attributes.get("hidden_size")
+    return check.hidden_size(operation.type, R) if hidden_size is None else hidden_size

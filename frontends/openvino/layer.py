@@ -1,0 +1,167 @@
+"""Recurrent layers of an IR: as declared (`IRLayer`), and with their weights (`BoundLayer`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyrnnx import check
+from pyrnnx.conventions import INTEGERS, AnyArray, Convention
+from pyrnnx.errors import ArgumentError
+from pyrnnx.frontends.openvino.operations import OPERATIONS, WEIGHTS, Operation
+from pyrnnx.layer import Layer
+from pyrnnx.op import RecurrentOp
+
+FLOAT_PRECISIONS = {"FP32": "float32", "FP16": "float16", "BF16": "bfloat16", "FP64": "float64"}
+INTEGER_PRECISIONS = {f"{'I' if name[0] == 'i' else 'U'}{name.lstrip('uint')}": name for name in INTEGERS}
+PRECISIONS: Mapping[str, str] = FLOAT_PRECISIONS | INTEGER_PRECISIONS
+
+
+@dataclass(frozen=True)
+class Port:
+    """What a layer declares of one input or output.
+
+    Attributes
+    ----------
+    id : int
+    name : str
+        The operation's own name of that input or output: X, H, sequence_lengths, W, ...
+    shape : tuple
+        None stands for a dynamic dimension.
+    precision : str or None
+        "FP32", "I64", ...; None where the port does not say.
+    """
+
+    id: int
+    name: str
+    shape: tuple[int | None, ...]
+    precision: str | None = None
+
+    def __str__(self) -> str:
+        return f"port {self.id} ({self.name})"
+
+    def check(self, label: str, array: AnyArray) -> None:
+        """Reject an array that does not fit the declaration."""
+        declared = self.shape
+        if array.ndim != len(declared) or any(d not in (None, s) for d, s in zip(declared, array.shape, strict=True)):
+            raise ArgumentError(
+                f"{label}: {self} was given an array of shape {array.shape}; the layer declares {declared}"
+            )
+        dtype = PRECISIONS.get(self.precision or "")
+        if dtype is not None and array.dtype.name != dtype:
+            raise ArgumentError(f"{label}: {self} was given dtype {array.dtype}; the layer declares {self.precision}")
+
+
+class BoundLayer(Layer):
+    """A layer with its W, R and B; called with the rest of the operation's inputs, in port order."""
+
+    def __call__(self, *arrays: Any) -> tuple[AnyArray, ...]:
+        """``layer(X, H[, C][, sequence_lengths])``, in the operation's own arrangement.
+
+        Returns
+        -------
+        tuple of ndarray
+            Y, Ho[, Co] of a sequence; Ho[, Co] of a cell.
+
+        Raises
+        ------
+        PyrnnxError
+            Too few or too many arrays, or one that does not fit.
+        """
+        operation = OPERATIONS[self.operator]
+        arguments = [argument for argument in operation.inputs if argument not in WEIGHTS]
+        if len(arrays) != len(arguments):
+            names = ", ".join(operation.convention.name_of(argument) for argument in arguments)
+            raise ArgumentError(f"{self.label}: {len(arrays)} arrays were given; expected {len(arguments)}: {names}")
+        outputs = super().__call__(**dict(zip(arguments, arrays, strict=True)))
+        return tuple(a for name, a in zip(self.output_names, outputs, strict=True) if name in operation.outputs)
+
+
+@dataclass(frozen=True)
+class IRLayer:
+    """A recurrent `<layer>` as it stands in an IR: its operator and ports, without weights.
+
+    Attributes
+    ----------
+    op : RecurrentOp
+    operation : Operation
+    name, id, type : str
+        As in the XML; `type` in the specification's spelling.
+    inputs, outputs : tuple of Port
+        In port order.
+    """
+
+    op: RecurrentOp
+    operation: Operation
+    name: str
+    id: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+
+    @property
+    def type(self) -> str:
+        return self.operation.type
+
+    @property
+    def convention(self) -> Convention:
+        return self.operation.convention
+
+    @property
+    def label(self) -> str:
+        """How errors name this layer."""
+        return layer_label(self.type, self.name, self.id)
+
+    @property
+    def dtype(self) -> str | None:
+        """Name of the floating-point dtype that the ports declare; None where they do not say."""
+        return next((FLOAT_PRECISIONS[p.precision] for p in self.inputs if p.precision in FLOAT_PRECISIONS), None)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Size of each axis of X that the ports fix, by its letter: T seq_length, N batch_size, I input_size."""
+        axes = self.convention.axes_of("X")
+        return {axis: size for axis, size in zip(axes, self.inputs[0].shape, strict=True) if size is not None}
+
+    def bind(self, W: Any, R: Any, B: Any) -> BoundLayer:
+        """The layer with its weights prepared, for many calls.
+
+        Raises
+        ------
+        PyrnnxError
+            Weights that do not fit the ports or each other.
+        """
+        weights = {"W": W, "R": R, "B": B}
+        for argument, port in zip(self.operation.inputs, self.inputs, strict=True):
+            if argument in weights:
+                weights[argument] = check.as_array(self.label, port.name, weights[argument])
+                port.check(self.label, weights[argument])
+        return BoundLayer(self.op, **weights, convention=self.convention, name=self.name, operator=self.type)
+
+    def __call__(self, *arrays: Any) -> tuple[AnyArray, ...]:
+        """All inputs in port order, weights included; outputs in port order.
+
+        Raises
+        ------
+        PyrnnxError
+            Too few or too many arrays, one that does not fit its port, or that does not fit the others.
+        """
+        if len(arrays) != len(self.inputs):
+            names = ", ".join(port.name for port in self.inputs)
+            raise ArgumentError(f"{self.label}: {len(arrays)} arrays were given; expected {len(self.inputs)}: {names}")
+        given = {}
+        for argument, port, value in zip(self.operation.inputs, self.inputs, arrays, strict=True):
+            given[argument] = check.as_array(self.label, port.name, value)
+            if argument != "sequence_lens" or isinstance(value, np.ndarray):
+                port.check(self.label, given[argument])
+            else:
+                given[argument] = value
+        bound = self.bind(*(given.pop(name) for name in WEIGHTS))
+        return bound(*given.values())
+
+
+def layer_label(kind: str, name: str, identifier: str) -> str:
+    """How errors name a layer of an IR."""
+    return kind + (f" {name!r}" if name else "") + (f" (id {identifier})" if identifier else "")
