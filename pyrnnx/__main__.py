@@ -1,0 +1,7 @@
+"""``python -m pyrnnx``: the same as the command `pyrnnx`."""
+
+import sys
+
+from pyrnnx.cli import main
+
+sys.exit(main())
