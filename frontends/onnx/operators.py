@@ -62,7 +62,7 @@ def build_layer(
     hidden_size = check.hidden_size(label, arrays["R"])
     op = build_op(definition, label, read, hidden_size)
     convention = ONNX_LAYOUTS[flag(label, "layout", read)]
-    return cls(op, arrays["W"], arrays["R"], arrays["B"], arrays.get("P"), convention=convention, name=name)
+    return cls(op, arrays["W"], arrays["R"], arrays.get("B"), arrays.get("P"), convention=convention, name=name)
 
 
 def _weight(definition: Schema, label: str, name: str, value: Any) -> AnyArray | None:
