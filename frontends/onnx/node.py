@@ -112,5 +112,6 @@ def _attributes(label: str, node: Any) -> dict[str, Any]:
             raise UnsupportedError(
                 f"{label}: attribute {attribute.name!r} is not a number, a string, or a list of them"
             )
-        values[attribute.name] = getattr(attribute, field)
+        value = getattr(attribute, field)
+        values[attribute.name] = value if field in ("f", "i", "s") else list(value)
     return values
