@@ -5,6 +5,7 @@ PYRNNX_BUILD_DEBUG=1 builds with assertions, bounds checks and the address and u
 
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 from Cython.Build import cythonize
@@ -12,7 +13,19 @@ from setuptools import Extension, setup
 
 DEBUG = os.environ.get("PYRNNX_BUILD_DEBUG", "0") not in ("", "0")
 KERNELS = "pyrnnx/_kernels"
-MODULES = ["blas", "activations", "rnn", "gru", "lstm", "blas_engine", "sequence"]
+HEADERS = [str(path) for path in sorted(Path(KERNELS).rglob("*.h"))]
+# Each module, and the C that is linked into it.
+MODULES = {
+    "blas": [],
+    "activations": [],
+    "rnn": [],
+    "gru": [],
+    "lstm": [],
+    "blas_engine": [],
+    "engines": ["simd/dispatch.c", "simd/avx512.c", "simd/avx2.c", "simd/baseline.c"],
+    "timeloop": [],
+    "sequence": ["threads.c"],
+}
 
 
 def compile_args() -> list[str]:
@@ -26,19 +39,20 @@ def compile_args() -> list[str]:
 extensions = [
     Extension(
         f"pyrnnx._kernels.{name}",
-        [f"{KERNELS}/{name}.pyx"],
+        [f"{KERNELS}/{name}.pyx", *(f"{KERNELS}/{source}" for source in sources)],
         include_dirs=[KERNELS, np.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_23_API_VERSION")],
+        depends=HEADERS,
         extra_compile_args=compile_args(),
         extra_link_args=["-fsanitize=address,undefined"] if DEBUG else [],
     )
-    for name in MODULES
+    for name, sources in MODULES.items()
 ]
 
 setup(
+    options={"build_ext": {"parallel": os.cpu_count()}},
     ext_modules=cythonize(
         extensions,
-        build_dir="build/cython",
         compiler_directives={
             "language_level": 3,
             "boundscheck": DEBUG,
@@ -46,5 +60,5 @@ setup(
             "cdivision": True,
             "initializedcheck": DEBUG,
         },
-    )
+    ),
 )

@@ -2,6 +2,7 @@
 
 from pyrnnx._version import __version__
 from pyrnnx.compare import Comparison, Difference, compare
+from pyrnnx.config import get_num_threads, set_num_threads, show_config
 from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, UnsupportedError
 from pyrnnx.layer import Layer
@@ -30,6 +31,10 @@ __all__ = [
     "PyrnnxError",
     "PyrnnxWarning",
     "UnsupportedError",
+    # how it runs
+    "get_num_threads",
+    "set_num_threads",
+    "show_config",
     # the package
     "__version__",
 ]

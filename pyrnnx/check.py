@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import AXIS_NAMES, AnyArray, Convention, weight_axes
+from pyrnnx.conventions import AXIS_NAMES, AnyArray, Convention, recurrence_axes, weight_axes
 from pyrnnx.dtypes import FLOAT_TYPES, float_type
 from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.op import RecurrentOp
@@ -32,7 +32,9 @@ def as_array(label: str, name: str, value: Any) -> AnyArray:
 
 
 def floating_array(label: str, name: str, value: Any, allowed: Sequence[str] = tuple(FLOAT_TYPES)) -> AnyArray:
-    """An array of one of the allowed floating-point types, in native byte order."""
+    """An array of one of the allowed floating-point types, in native byte order; None is a missing one."""
+    if value is None:
+        raise ArgumentError(f"{label}: {name} is missing; it is required")
     array = as_array(label, name, value)
     if array.dtype.name not in allowed:
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {' or '.join(allowed)}")
@@ -183,11 +185,9 @@ def same_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: s
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {dtype}, the dtype of {whose}")
 
 
-def hidden_size(label: str, R: Any) -> int:
+def hidden_size(label: str, cell: str, convention: Convention, R: Any) -> int:
     """What the last axis of R tells."""
-    if R is None:
-        raise ArgumentError(f"{label}: R is missing; it is required")
-    array = floating_array(label, "R", R)
-    if array.ndim == 0 or array.shape[-1] == 0:
-        raise ArgumentError(f"{label}: R has shape {array.shape}; expected (..., hidden_size), hidden_size at least 1")
+    array, axes = floating_array(label, "R", R), recurrence_axes(cell, convention)
+    if array.ndim != len(axes) or array.shape[-1] == 0:
+        raise ArgumentError(f"{label}: R has shape {array.shape}; expected {_describe(axes, {})}, none of them 0")
     return int(array.shape[-1])

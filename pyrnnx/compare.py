@@ -114,7 +114,7 @@ def compare(
         unknown or unfitting inputs.
     """
     for aspect in ("cell", "direction", "hidden_size"):
-        first, second = getattr(a.op, aspect), getattr(b.op, aspect)
+        first, second = (getattr(one.op, aspect) for one in (a, b))
         if first != second:
             raise _mismatch(aspect, a, first, b, second)
     rng = np.random.default_rng(seed)
@@ -133,6 +133,7 @@ def compare(
 
 
 def _mismatch(aspect: str, a: AnyLayer, first: Any, b: AnyLayer, second: Any) -> ArgumentError:
+    first, second = (getattr(value, "value", value) for value in (first, second))
     return ArgumentError(f"compare: {aspect} is {first} in {a.label} and {second} in {b.label}; expected the same")
 
 
@@ -215,7 +216,9 @@ def _run(layer: Layer, arrays: Mapping[str, Any]) -> dict[str, AnyArray]:
 def _difference(a: AnyArray, b: AnyArray) -> float:
     wide_a, wide_b = widened(a), widened(b)
     both_nan = np.isnan(wide_a) & np.isnan(wide_b)
-    return float(np.max(np.where(both_nan | (wide_a == wide_b), 0, np.abs(wide_a - wide_b)), initial=0))
+    with np.errstate(invalid="ignore"):  # inf - inf, where both are the same infinity
+        distance = np.abs(wide_a - wide_b)
+    return float(np.max(np.where(both_nan | (wide_a == wide_b), 0, distance), initial=0))
 
 
 def _differences(a: Mapping[str, str], b: Mapping[str, str]) -> tuple[Difference, ...]:

@@ -130,21 +130,25 @@ def bias_blocks(op: RecurrentOp, convention: Convention) -> tuple[str, ...]:
     return tuple(f"b_{gate}" for gate in order)
 
 
+def _rows(convention: Convention, blocks: int) -> tuple[str, ...]:
+    """The axes before a weight's last one: a weight has so many blocks of hidden_size rows."""
+    return (("D",) if convention.has_directions else ()) + ("H" if blocks == 1 else f"{blocks}*H",)
+
+
+def recurrence_axes(cell: str, convention: Convention) -> tuple[str, ...]:
+    """The axes of R."""
+    return (*_rows(convention, len(CELLS[cell].gates)), "H")
+
+
 def weight_axes(op: RecurrentOp, convention: Convention) -> dict[str, tuple[str, ...]]:
     """The axes of each weight, as "4*H" where one counts multiples of hidden_size."""
-    directions = ("D",) if convention.has_directions else ()
-
-    def multiple(count: int) -> str:
-        return "H" if count == 1 else f"{count}*H"
-
-    G = len(op.gates)
     axes = {
-        "W": (*directions, multiple(G), "I"),
-        "R": (*directions, multiple(G), "H"),
-        "B": (*directions, multiple(len(bias_blocks(op, convention)))),
+        "W": (*_rows(convention, len(op.gates)), "I"),
+        "R": recurrence_axes(op.cell, convention),
+        "B": _rows(convention, len(bias_blocks(op, convention))),
     }
     if op.has_cell_state and convention.peepholes:
-        axes["P"] = (*directions, multiple(len(convention.peepholes)))
+        axes["P"] = _rows(convention, len(convention.peepholes))
     return axes
 
 

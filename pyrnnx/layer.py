@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import check
+from pyrnnx import check, config
 from pyrnnx._kernels.sequence import Sequence
 from pyrnnx.conventions import (
     CANONICAL,
@@ -18,7 +18,6 @@ from pyrnnx.conventions import (
     bias_blocks,
     convert_bias,
     convert_weights,
-    rearrange,
 )
 from pyrnnx.dtypes import FLOAT_TYPES, widened
 from pyrnnx.errors import ArgumentError
@@ -44,13 +43,13 @@ class Layer:
         How the weights, and the arrays of every call, are arranged. The shapes here are those of the default, ONNX's
         with layout 0.
     name : str, optional
-        Of the layer in its model; named in errors.
-    operator : str, optional
-        What the format calls the operator; named in errors. Default: `op.cell`.
+        Of the layer in its model.
+    label : str, optional
+        How errors name this layer. Default: the cell, and the name.
 
     Attributes
     ----------
-    op, convention, name, operator : as given
+    op, convention, name, label : as given
     weights : mapping
         "W", "R" and, where given, "B", "P": read-only copies, as given.
     dtype : numpy.dtype
@@ -74,19 +73,15 @@ class Layer:
         *,
         convention: Convention = CANONICAL,
         name: str | None = None,
-        operator: str | None = None,
+        label: str | None = None,
     ) -> None:
-        self.op, self.convention, self.name, self.operator = op, convention, name, operator or op.cell
+        self.op, self.convention, self.name = op, convention, name
+        self.label = label or (f"{op.cell} {name!r}" if name else op.cell)
         given, self.input_size = check.weights(self.label, op, convention, {"W": W, "R": R, "B": B, "P": P})
         self.weights: Mapping[str, AnyArray] = MappingProxyType({key: _frozen(array) for key, array in given.items()})
         self.dtype = self.weights["W"].dtype
-        self._storage = FLOAT_TYPES[self.dtype.name].storage
+        self._required = bool(convention.required)
         self._sequence = _prepare(op, self.weights, convention)
-
-    @property
-    def label(self) -> str:
-        """How errors name this layer."""
-        return self.operator if not self.name else f"{self.operator} {self.name!r}"
 
     def __call__(
         self, X: Any, sequence_lens: Any = None, initial_h: Any = None, initial_c: Any = None
@@ -116,49 +111,38 @@ class Layer:
         PyrnnxError
             An array that does not fit. The shapes here are those of the canonical convention.
         """
+        if sequence_lens is None and not self._required and self._sequence.fits(X, initial_h, initial_c):
+            return self._run(X, None, None, initial_h, initial_c)
         given = {"X": X, "initial_h": initial_h, "initial_c": initial_c}
         arrays, sizes = check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, given)
+        arrays = {argument: _inner_contiguous(array) for argument, array in arrays.items()}
         lengths = check.lengths(self.label, self.convention, sequence_lens, sizes)
         order = None
         if lengths is not None:
             order = np.argsort(-lengths, kind="stable")
             lengths = lengths[order].astype(np.intp, copy=False)
-        outputs = {argument: self._allocate(argument, sizes) for argument in self.output_names}
-        views = {
-            argument: rearrange(
-                _inner_contiguous(array), self.convention.axes_of(argument), CANONICAL.axes_of(argument)
-            )
-            for argument, array in (*arrays.items(), *outputs.items())
-        }
-        self._sequence.run(
-            self._storage,
-            views["X"],
-            order,
-            lengths,
-            views.get("initial_h"),
-            views.get("initial_c"),
-            views["Y"],
-            views["Y_h"],
-            views.get("Y_c"),
-        )
-        return tuple(outputs.values())
+        return self._run(arrays["X"], order, lengths, arrays.get("initial_h"), arrays.get("initial_c"))
+
+    def _run(
+        self,
+        X: AnyArray,
+        order: AnyArray | None,
+        lengths: AnyArray | None,
+        initial_h: AnyArray | None,
+        initial_c: AnyArray | None,
+    ) -> tuple[AnyArray, ...]:
+        try:
+            return self._sequence.run(config.get_num_threads(), X, order, lengths, initial_h, initial_c)
+        except (ValueError, MemoryError) as error:
+            raise ArgumentError(f"{self.label}: X has shape {X.shape}; its outputs exceed memory ({error})") from error
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """Canonical names of what a call returns."""
         return ("Y", "Y_h", "Y_c") if self.op.has_cell_state else ("Y", "Y_h")
 
-    def _allocate(self, argument: str, sizes: Mapping[str, int]) -> AnyArray:
-        shape = tuple(sizes[axis] for axis in self.convention.axes_of(argument))
-        try:
-            return np.empty(shape, self.dtype)
-        except ValueError as error:
-            raise ArgumentError(
-                f"{self.label}: {self.convention.name_of(argument)} would have shape {shape}: {error}"
-            ) from error
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.op, dict(self.weights), self.convention, self.name, self.operator)
+        return _rebuild, (type(self), self.op, dict(self.weights), self.convention, self.name, self.label)
 
     def __repr__(self) -> str:
         return (
@@ -173,9 +157,9 @@ def _rebuild(
     weights: dict[str, AnyArray],
     convention: Convention,
     name: str | None,
-    operator: str,
+    label: str,
 ) -> Layer:
-    return cls(op, **weights, convention=convention, name=name, operator=operator)
+    return cls(op, **weights, convention=convention, name=name, label=label)
 
 
 def _frozen(array: AnyArray) -> AnyArray:
@@ -201,8 +185,8 @@ def _prepare(op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Conve
     else:
         bias = np.zeros((op.num_directions, len(bias_blocks(op, KERNELS)) * op.hidden_size), dtype)
     return Sequence(
+        config.ISA,
         CELLS[op.cell].kernel_number,
-        len(op.gates),
         op.direction.reversed,
         tuple(tuple(_kernel_activation(one) for one in functions) for functions in op.activations),
         np.inf if op.clip is None else op.clip,
@@ -213,6 +197,9 @@ def _prepare(op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Conve
         np.ascontiguousarray(bias[:, :GH]),
         np.ascontiguousarray(bias[:, GH:]) if op.linear_before_reset else None,
         canonical.get("P"),
+        weights["W"].dtype,
+        FLOAT_TYPES[weights["W"].dtype.name].storage,
+        *(convention.axes_of(argument) for argument in ("X", "Y", "initial_h")),
     )
 
 

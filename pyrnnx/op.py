@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from numbers import Integral, Real
 from types import MappingProxyType
 
 from pyrnnx.errors import ArgumentError
@@ -114,7 +115,7 @@ class Activation:
             if math.isnan(default):
                 raise ArgumentError(f"activation {self.name} needs {parameter}, which has no default value")
             value = default
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
             raise ArgumentError(f"activation {self.name}: {parameter} is {value!r}; expected a finite number")
         object.__setattr__(self, parameter, float(value))
 
@@ -184,10 +185,11 @@ class RecurrentOp:
     input_forget: bool = False
 
     def __post_init__(self) -> None:
-        if self.cell not in CELLS:
+        if not isinstance(self.cell, str) or self.cell not in CELLS:
             raise ArgumentError(f"cell is {self.cell!r}; expected one of {', '.join(CELLS)}")
-        if isinstance(self.hidden_size, bool) or not isinstance(self.hidden_size, int) or self.hidden_size < 1:
+        if isinstance(self.hidden_size, bool) or not isinstance(self.hidden_size, Integral) or self.hidden_size < 1:
             raise ArgumentError(f"{self.cell}: hidden_size is {self.hidden_size!r}; expected a positive integer")
+        object.__setattr__(self, "hidden_size", int(self.hidden_size))
         try:
             object.__setattr__(self, "direction", Direction(self.direction))
         except ValueError:
@@ -200,7 +202,7 @@ class RecurrentOp:
     def _check_clip(self) -> None:
         if self.clip is None:
             return
-        number = isinstance(self.clip, (int, float)) and not isinstance(self.clip, bool)
+        number = isinstance(self.clip, Real) and not isinstance(self.clip, bool)
         if not number or not math.isfinite(self.clip) or self.clip <= 0:
             raise ArgumentError(
                 f"{self.cell}: clip is {self.clip!r}; expected a positive finite number, or None for none"
@@ -221,7 +223,15 @@ class RecurrentOp:
             one = tuple(Activation(name) for name in defaults)
             object.__setattr__(self, "activations", (one,) * self.num_directions)
             return
-        object.__setattr__(self, "activations", tuple(tuple(functions) for functions in self.activations))
+        try:
+            activations = tuple(tuple(functions) for functions in self.activations)
+        except TypeError:
+            activations = ()
+        if not activations or not all(isinstance(one, Activation) for functions in activations for one in functions):
+            raise ArgumentError(
+                f"{self.cell}: activations is {self.activations!r}; expected a tuple of Activation for each direction"
+            )
+        object.__setattr__(self, "activations", activations)
         if len(self.activations) != self.num_directions or any(len(one) != len(defaults) for one in self.activations):
             counts = tuple(len(one) for one in self.activations)
             expected = (len(defaults),) * self.num_directions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -40,13 +41,21 @@ def _sequence(item: Callable[[Any], Any]) -> Callable[[Any], list[Any] | None]:
     return convert
 
 
-# The type of every attribute of the three operators: how it is called in a message, and what reads it.
-_INT = ("an integer", _integer)
-_FLOAT = ("a number", _number)
-_STRING = ("a string", _string)
-_FLOATS = ("a list of numbers", _sequence(_number))
-_STRINGS = ("a list of strings", _sequence(_string))
-TYPES: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+@dataclass(frozen=True)
+class AttributeType:
+    """A type that attributes have: its words in a message, what reads a value, its number in onnx.AttributeProto."""
+
+    words: str
+    read: Callable[[Any], Any]
+    number: int
+
+
+_FLOAT = AttributeType("a number", _number, 1)
+_INT = AttributeType("an integer", _integer, 2)
+_STRING = AttributeType("a string", _string, 3)
+_FLOATS = AttributeType("a list of numbers", _sequence(_number), 6)
+_STRINGS = AttributeType("a list of strings", _sequence(_string), 8)
+TYPES: Mapping[str, AttributeType] = {
     "activation_alpha": _FLOATS,
     "activation_beta": _FLOATS,
     "activations": _STRINGS,
@@ -76,10 +85,9 @@ def read_attributes(schema: Schema, label: str, given: Mapping[str, Any]) -> dic
             raise UnsupportedError(f"{label}: {_unknown(schema, name)}")
         if value is None:
             continue
-        kind, convert = TYPES[name]
-        read[name] = convert(value)
+        read[name] = TYPES[name].read(value)
         if read[name] is None:
-            raise ArgumentError(f"{label}: {name} is {value!r}; expected {kind}")
+            raise ArgumentError(f"{label}: {name} is {value!r}; expected {TYPES[name].words}")
     return read
 
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.frontends.onnx.attributes import TYPES
 from pyrnnx.frontends.onnx.operators import build_layer
-from pyrnnx.frontends.onnx.schemas import INPUTS, schema
+from pyrnnx.frontends.onnx.schemas import INPUTS, OUTPUTS, schema
 from pyrnnx.layer import Layer
 
 WEIGHTS = ("W", "R", "B", "P")
-# onnx.AttributeProto.AttributeType, without importing onnx: the field that holds the value.
-_ATTRIBUTE_FIELDS = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
+# Where onnx.AttributeProto holds a value of each type; written down here so that onnx need not be imported.
+_FIELDS = {1: "f", 2: "i", 3: "s", 6: "floats", 7: "ints", 8: "strings"}
 
 
 class NodeLayer(Layer):
@@ -87,6 +88,10 @@ def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> No
         raise ArgumentError(
             f"{label}: the node has {len(node.input)} inputs; expected at most {len(names)}: {', '.join(names)}"
         )
+    if len(node.output) > len(OUTPUTS[operator]):
+        raise ArgumentError(f"{label}: {len(node.output)} outputs; expected at most {len(OUTPUTS[operator])}")
+    if not isinstance(initializers, Mapping):
+        raise ArgumentError(f"{label}: initializers is {type(initializers).__name__}; expected a mapping of arrays")
     inputs = {name: source for name, source in zip(names, node.input, strict=False) if source}
     weights = {name: _constant(label, name, inputs[name], initializers) for name in WEIGHTS if name in inputs}
     for name in ("W", "R"):
@@ -105,13 +110,26 @@ def _constant(label: str, name: str, source: str, initializers: Mapping[str, Any
 
 
 def _attributes(label: str, node: Any) -> dict[str, Any]:
-    values = {}
+    values: dict[str, Any] = {}
     for attribute in node.attribute:
-        field = _ATTRIBUTE_FIELDS.get(attribute.type)
-        if field is None or attribute.ref_attr_name:
-            raise UnsupportedError(
-                f"{label}: attribute {attribute.name!r} is not a number, a string, or a list of them"
-            )
-        value = getattr(attribute, field)
-        values[attribute.name] = value if field in ("f", "i", "s") else list(value)
+        name = attribute.name
+        if name in values:
+            raise ArgumentError(f"{label}: attribute {name!r} stands twice")
+        if name not in TYPES:  # rejected, with what there is, where all unknown attributes are
+            values[name] = None
+            continue
+        value = _value(attribute)
+        if attribute.type != TYPES[name].number or attribute.ref_attr_name:
+            given = attribute.ref_attr_name or value
+            raise ArgumentError(f"{label}: attribute {name!r} is {given!r}; expected {TYPES[name].words}")
+        values[name] = value
     return values
+
+
+def _value(attribute: Any) -> Any:
+    """The value of an onnx.AttributeProto, whatever its type."""
+    field = _FIELDS.get(attribute.type)
+    if field is None:
+        return f"a value of type {attribute.type}"
+    value = getattr(attribute, field)
+    return value if len(field) == 1 else list(value)

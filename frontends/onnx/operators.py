@@ -59,7 +59,7 @@ def build_layer(
     read = read_attributes(definition, label, attributes)
     flag(label, "output_sequence", read)  # Y is always given, so that both of its values are served
     arrays = {key: _weight(definition, label, key, value) for key, value in weights.items()}
-    hidden_size = check.hidden_size(label, arrays["R"])
+    hidden_size = check.hidden_size(label, operator, ONNX_LAYOUTS[0], arrays["R"])
     op = build_op(definition, label, read, hidden_size)
     convention = ONNX_LAYOUTS[flag(label, "layout", read)]
     return cls(op, arrays["W"], arrays["R"], arrays.get("B"), arrays.get("P"), convention=convention, name=name)

@@ -179,10 +179,14 @@ def _run(operation_type: str, arrays: tuple[Any, ...], attributes: dict[str, Any
     for name in WEIGHTS:
         check.same_dtype(operation.type, name, given[name], X.dtype, "X")
     weights = {name: given.pop(name) for name in WEIGHTS}
-    return BoundLayer(op, **weights, convention=operation.convention, operator=operation.type)(*given.values())
+    return BoundLayer(operation, op, **weights)(*given.values())
 
 
 def _hidden_size(operation: Operation, R: Any, attributes: dict[str, Any]) -> Any:
     """As the attribute says, else as R tells."""
     hidden_size = attributes.get("hidden_size")
-    return check.hidden_size(operation.type, R) if hidden_size is None else hidden_size
+    return (
+        check.hidden_size(operation.type, operation.cell, operation.convention, R)
+        if hidden_size is None
+        else hidden_size
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from pyrnnx import check
 from pyrnnx.conventions import INTEGERS, AnyArray, Convention
 from pyrnnx.errors import ArgumentError
-from pyrnnx.frontends.openvino.operations import OPERATIONS, WEIGHTS, Operation
+from pyrnnx.frontends.openvino.operations import WEIGHTS, Operation
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
 
@@ -56,7 +57,34 @@ class Port:
 
 
 class BoundLayer(Layer):
-    """A layer with its W, R and B; called with the rest of the operation's inputs, in port order."""
+    """A layer with its W, R and B; called with the rest of the operation's inputs, in port order.
+
+    Parameters
+    ----------
+    operation : Operation
+        What it is in the table of operations; says how the arrays are arranged.
+    op, W, R, B, name, label
+        As of `Layer`; the label is by default the operation's type.
+
+    Raises
+    ------
+    PyrnnxError
+        Weights that do not fit the operator or each other.
+    """
+
+    def __init__(
+        self,
+        operation: Operation,
+        op: RecurrentOp,
+        W: Any,
+        R: Any,
+        B: Any,
+        *,
+        name: str | None = None,
+        label: str | None = None,
+    ) -> None:
+        self.operation = operation
+        super().__init__(op, W, R, B, convention=operation.convention, name=name, label=label or operation.type)
 
     def __call__(self, *arrays: Any) -> tuple[AnyArray, ...]:
         """``layer(X, H[, C][, sequence_lengths])``, in the operation's own arrangement.
@@ -71,13 +99,16 @@ class BoundLayer(Layer):
         PyrnnxError
             Too few or too many arrays, or one that does not fit.
         """
-        operation = OPERATIONS[self.operator]
+        operation = self.operation
         arguments = [argument for argument in operation.inputs if argument not in WEIGHTS]
         if len(arrays) != len(arguments):
             names = ", ".join(operation.convention.name_of(argument) for argument in arguments)
             raise ArgumentError(f"{self.label}: {len(arrays)} arrays were given; expected {len(arguments)}: {names}")
         outputs = super().__call__(**dict(zip(arguments, arrays, strict=True)))
         return tuple(a for name, a in zip(self.output_names, outputs, strict=True) if name in operation.outputs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(BoundLayer, name=self.name, label=self.label), (self.operation, self.op, *self.weights.values())
 
 
 @dataclass(frozen=True)
@@ -138,7 +169,7 @@ class IRLayer:
             if argument in weights:
                 weights[argument] = check.as_array(self.label, port.name, weights[argument])
                 port.check(self.label, weights[argument])
-        return BoundLayer(self.op, **weights, convention=self.convention, name=self.name, operator=self.type)
+        return BoundLayer(self.operation, self.op, **weights, name=self.name, label=self.label)
 
     def __call__(self, *arrays: Any) -> tuple[AnyArray, ...]:
         """All inputs in port order, weights included; outputs in port order.

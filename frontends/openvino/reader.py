@@ -152,9 +152,13 @@ def _ports(label: str, parent: etree._Element | None, kind: str, names: tuple[st
 
 
 def _port_id(label: str, kind: str, text: str) -> int:
-    if not text.isdecimal():
-        raise FormatError(f"{label}: {kind} port id is {text!r}; expected an integer")
-    return int(text)
+    try:
+        number = _integer(text)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise FormatError(f"{label}: {kind} port id is {text[:40]!r}; expected a number, 0 or above")
+    return number
 
 
 def _port(label: str, number: int, name: str, element: etree._Element) -> Port:

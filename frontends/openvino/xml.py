@@ -39,7 +39,10 @@ def parse(xml: Any, what: str, root: str) -> etree._Element:
 def _read(xml: Any, what: str) -> tuple[bytes, str | None]:
     """The bytes, and their encoding where it is known from elsewhere than the XML declaration."""
     if isinstance(xml, str) and (not xml.strip() or xml.lstrip("\ufeff \t\r\n").startswith("<")):
-        return xml.encode(), "utf-8"
+        try:
+            return xml.encode(), "utf-8"
+        except UnicodeEncodeError as error:
+            raise FormatError(f"{what}: the text holds no XML characters ({error})") from None
     if isinstance(xml, (bytes, bytearray, memoryview)):
         return bytes(xml), None
     if not isinstance(xml, (str, os.PathLike)):

@@ -4,7 +4,7 @@ from cython cimport floating
 from libc.string cimport memcpy
 
 from pyrnnx._kernels.blas cimport gemm
-from pyrnnx._kernels.cell cimport PYRNNX_GRU, PYRNNX_LSTM, PYRNNX_RNN, Cell
+from pyrnnx._kernels.cell cimport PYRNNX_GRU, PYRNNX_LSTM, PYRNNX_RNN, PYRNNX_WEIGHTS_FULL, Cell
 from pyrnnx._kernels.engine cimport Kernels
 from pyrnnx._kernels.gru cimport gru_step
 from pyrnnx._kernels.lstm cimport lstm_step
@@ -55,13 +55,60 @@ cdef void step_double(const Cell *cell, int phase, Py_ssize_t rows, void *gates,
                            <double *> work)
 
 
+cdef int gates(const Cell *cell) noexcept nogil:
+    return GATES[cell.cell]
+
+
 cdef int phases(const Cell *cell) noexcept nogil:
     return 1
 
 
+cdef inline Py_ssize_t weight_count(const Cell *cell, int recurrent) noexcept nogil:
+    return GATES[cell.cell] * cell.hidden_size * (cell.hidden_size if recurrent else cell.input_size)
+
+
+cdef size_t packed_size_float(const Cell *cell, int recurrent) noexcept nogil:
+    return weight_count(cell, recurrent) * sizeof(float)
+
+
+cdef size_t packed_size_double(const Cell *cell, int recurrent) noexcept nogil:
+    return weight_count(cell, recurrent) * sizeof(double)
+
+
+cdef void pack_weights_float(const Cell *cell, int recurrent, const void *source, void *packed) noexcept nogil:
+    memcpy(packed, source, packed_size_float(cell, recurrent))
+
+
+cdef void pack_weights_double(const Cell *cell, int recurrent, const void *source, void *packed) noexcept nogil:
+    memcpy(packed, source, packed_size_double(cell, recurrent))
+
+
+cdef void pack_bias_float(const Cell *cell, const void *source, void *packed) noexcept nogil:
+    memcpy(packed, source, GATES[cell.cell] * cell.hidden_size * sizeof(float))
+
+
+cdef void pack_bias_double(const Cell *cell, const void *source, void *packed) noexcept nogil:
+    memcpy(packed, source, GATES[cell.cell] * cell.hidden_size * sizeof(double))
+
+
+cdef void pack_units_float(const Cell *cell, Py_ssize_t count, const void *source, void *packed) noexcept nogil:
+    memcpy(packed, source, count * cell.hidden_size * sizeof(float))
+
+
+cdef void pack_units_double(const Cell *cell, Py_ssize_t count, const void *source, void *packed) noexcept nogil:
+    memcpy(packed, source, count * cell.hidden_size * sizeof(double))
+
+
 FLOAT.isa = DOUBLE.isa = "blas"
-FLOAT.lanes = DOUBLE.lanes = 0
+FLOAT.lanes = DOUBLE.lanes = 1
+FLOAT.formats = DOUBLE.formats = 1 << PYRNNX_WEIGHTS_FULL
+FLOAT.whole = DOUBLE.whole = 1  # BLAS sums in an order that depends on the shape of a product
+FLOAT.gates = DOUBLE.gates = gates
 FLOAT.phases = DOUBLE.phases = phases
+FLOAT.packed_size, DOUBLE.packed_size = packed_size_float, packed_size_double
+FLOAT.pack_weights, DOUBLE.pack_weights = pack_weights_float, pack_weights_double
+FLOAT.pack_bias, DOUBLE.pack_bias = pack_bias_float, pack_bias_double
+FLOAT.pack_units, DOUBLE.pack_units = pack_units_float, pack_units_double
 FLOAT.itemsize, DOUBLE.itemsize = sizeof(float), sizeof(double)
 FLOAT.project, DOUBLE.project = project_float, project_double
 FLOAT.step, DOUBLE.step = step_float, step_double

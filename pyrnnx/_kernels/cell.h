@@ -23,6 +23,9 @@ enum pyrnnx_function {
 
 enum pyrnnx_cell_type { PYRNNX_RNN, PYRNNX_GRU, PYRNNX_LSTM };
 
+/* How W and R are packed: as the element, or (float only) as bfloat16, or as int8 with one scale per gate row. */
+enum pyrnnx_weights { PYRNNX_WEIGHTS_FULL, PYRNNX_WEIGHTS_BFLOAT16, PYRNNX_WEIGHTS_INT8 };
+
 typedef struct {
     int kind;
     double alpha, beta;
@@ -32,13 +35,15 @@ typedef struct {
 typedef struct {
     int cell;
     int linear_before_reset, input_forget;
-    double clip; /* INFINITY: no clipping */
-    pyrnnx_activation f, g, h;
+    int weights; /* PYRNNX_WEIGHTS_* of both W and R */
+    double clip; /* every gate pre-activation stays in [-clip, clip]; INFINITY: no clipping; NaN stays NaN */
+    pyrnnx_activation f, g, h; /* RNN f; GRU f for z and r, g for h; LSTM f for i, o, f, g for c, h for the output */
     ptrdiff_t input_size, hidden_size;
-    const void *W, *R;           /* in the engine's form */
-    const void *bias;            /* what the projection starts from: Wb + Rb, in the engine's column order */
-    const void *recurrent_bias;  /* GRU with linear_before_reset: Rb of gate h, which r multiplies; else NULL */
-    const void *peepholes;       /* LSTM: P of gates i, o, f; or NULL */
+    /* All packed by the engine. */
+    const void *W, *R;
+    const void *bias;           /* what the projection starts from: Wb + Rb */
+    const void *recurrent_bias; /* GRU with linear_before_reset: Rb of gate h, which r multiplies; else NULL */
+    const void *peepholes;      /* LSTM: P of gates i, o, f; or NULL */
 } pyrnnx_cell;
 
 #endif

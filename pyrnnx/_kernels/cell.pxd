@@ -19,6 +19,11 @@ cdef extern from "cell.h" nogil:
         PYRNNX_GRU
         PYRNNX_LSTM
 
+    enum:
+        PYRNNX_WEIGHTS_FULL
+        PYRNNX_WEIGHTS_BFLOAT16
+        PYRNNX_WEIGHTS_INT8
+
     ctypedef struct Activation "pyrnnx_activation":
         int kind
         double alpha
@@ -28,6 +33,7 @@ cdef extern from "cell.h" nogil:
         int cell
         int linear_before_reset
         int input_forget
+        int weights
         double clip
         Activation f
         Activation g

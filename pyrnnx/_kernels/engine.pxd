@@ -7,8 +7,15 @@ cdef extern from "engine.h" nogil:
         const char *isa
         int itemsize
         int lanes
-        void (*project)(const Cell *cell, Py_ssize_t rows, const void *x, Py_ssize_t ldx, void *gates,
+        int formats
+        int whole
+        int (*gates)(const Cell *) noexcept nogil
+        int (*phases)(const Cell *) noexcept nogil
+        size_t (*packed_size)(const Cell *, int recurrent) noexcept nogil
+        void (*pack_weights)(const Cell *, int recurrent, const void *source, void *packed) noexcept nogil
+        void (*pack_bias)(const Cell *, const void *source, void *packed) noexcept nogil
+        void (*pack_units)(const Cell *, Py_ssize_t count, const void *source, void *packed) noexcept nogil
+        void (*project)(const Cell *, Py_ssize_t rows, const void *x, Py_ssize_t ldx, void *gates,
                         Py_ssize_t u0, Py_ssize_t u1) noexcept nogil
-        int (*phases)(const Cell *cell) noexcept nogil
-        void (*step)(const Cell *cell, int phase, Py_ssize_t rows, void *gates, const void *h_prev, void *c,
+        void (*step)(const Cell *, int phase, Py_ssize_t rows, void *gates, const void *h_prev, void *c,
                      void *h_next, void *work, Py_ssize_t u0, Py_ssize_t u1) noexcept nogil

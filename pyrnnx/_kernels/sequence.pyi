@@ -9,8 +9,8 @@ _Weights = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 class Sequence:
     def __init__(
         self,
+        isa: str,
         cell: int,
-        gates: int,
         reverse: tuple[bool, ...],
         activations: tuple[tuple[tuple[int, float, float], ...], ...],
         clip: float,
@@ -21,16 +21,19 @@ class Sequence:
         bias: _Weights,
         recurrent_bias: _Weights | None,
         peepholes: _Weights | None,
+        dtype: np.dtype[Any],
+        storage: int,
+        X_axes: str,
+        Y_axes: str,
+        state_axes: str,
     ) -> None: ...
+    def fits(self, X: Any, initial_h: Any, initial_c: Any) -> bool: ...
     def run(
         self,
-        storage: int,
+        threads: int,
         X: _Array,
         order: npt.NDArray[np.intp] | None,
         lengths: npt.NDArray[np.intp] | None,
         initial_h: _Array | None,
         initial_c: _Array | None,
-        Y: _Array,
-        Y_h: _Array,
-        Y_c: _Array | None,
-    ) -> None: ...
+    ) -> tuple[_Array, ...]: ...

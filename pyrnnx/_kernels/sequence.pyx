@@ -1,221 +1,201 @@
-"""The time loop: directions, lengths and layouts, over the kernels of an engine.
-
-Rows of the batch are ordered by falling length, so that the rows still running are always the first ones. The loop
-gathers a chunk of time steps of X (in any layout, reversed within each row's length where the direction says so),
-projects it by one product, and steps through it; h and c stay in scratch, h is written to Y after each step. Scratch
-memory does not grow with T: rows and time steps are cut to fit it.
-"""
+"""One operator with its weights packed for an engine, and the plan of a call: memory, threads, blocks of rows."""
 
 cimport numpy as cnp
+from cpython.ref cimport Py_INCREF
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
 
-from pyrnnx._kernels.blas_engine cimport blas_kernels
-from pyrnnx._kernels.cell cimport Activation, Cell
+import numpy as np
+
+from pyrnnx._kernels.cell cimport PYRNNX_LSTM, PYRNNX_WEIGHTS_FULL, Activation, Cell
 from pyrnnx._kernels.engine cimport Kernels
-from pyrnnx._kernels.storage cimport FLOAT16, NATIVE, read_row, write_row
+from pyrnnx._kernels.engines cimport find_kernels
+from pyrnnx._kernels.storage cimport NATIVE
+from pyrnnx._kernels.threads cimport Barrier, barrier_init, team_release, team_run, team_take
+from pyrnnx._kernels.timeloop cimport Array, Block, Call, run_block
+
+cdef extern from "numpy/arrayobject.h":
+    cnp.ndarray PyArray_Empty(int rank, const cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
 
 cnp.import_array()
 
 cdef enum:
-    STATE_BYTES = 1 << 21   # h, c and one step's gates of a block of rows
-    CHUNK_BYTES = 1 << 20   # X and gates of a chunk of time steps
     ALIGNMENT = 64
+    MAX_TEAMS = 128
+    STATE_BYTES = 1 << 21       # of a block of rows: h, c and one step's gates
+    CHUNK_BYTES = 1 << 18       # of a chunk of time steps: X and gates; stays in the second level of cache
+    TASK_MACS = 1 << 20         # multiply-adds below which another thread does not pay: some 30 us
+    STEP_MACS = 1 << 15         # the same for sharing one time step: a barrier costs some 0.2 us
 
 
-cdef struct Array:
-    # A caller's array: its bytes and its strides in bytes; the innermost axis is contiguous. NULL: not there.
-    char *data
-    Py_ssize_t t, d, n
-
-
-cdef struct Call:
-    const Kernels *kernels
-    int storage, itemsize
-    Py_ssize_t seq_length, batch_size, input_size, hidden_size
-    Py_ssize_t padded_size      # hidden_size rounded up to whole units of the engine
-    Py_ssize_t units, gates     # blocks of units, elements of gates in a row
-    Array X, initial_h, initial_c, Y, Y_h, Y_c
-    Py_ssize_t *order     # row of the caller's arrays at each place; NULL: as they come
-    Py_ssize_t *lengths   # length of the row at each place, falling; NULL: T
-
-
-cdef struct Block:
-    # A block of rows of one direction on its way through time.
+cdef struct Plan:
+    # How a call is shared: `teams` work on different directions or rows, the threads of a team on different units.
     const Call *call
-    const Cell *cell
-    int direction
-    bint reverse
-    Py_ssize_t first, rows, active, chunk_rows
-    char *x
-    char *gates
-    char *h
-    char *h_next
-    char *c
-    char *work
-
-
-cdef inline Py_ssize_t row_at(const Block *b, Py_ssize_t place) noexcept nogil:
-    return b.first + place if b.call.order == NULL else b.call.order[b.first + place]
-
-
-cdef inline Py_ssize_t length_at(const Block *b, Py_ssize_t place) noexcept nogil:
-    return b.call.seq_length if b.call.lengths == NULL else b.call.lengths[b.first + place]
-
-
-cdef inline Py_ssize_t time_at(const Block *b, Py_ssize_t place, Py_ssize_t step) noexcept nogil:
-    return length_at(b, place) - 1 - step if b.reverse else step
-
-
-cdef inline char *state_row(const Array *a, int direction, Py_ssize_t row) noexcept nogil:
-    return a.data + direction * a.d + row * a.n
+    const Cell *cells
+    bint *reverse
+    Py_ssize_t steps                        # of all rows together
+    Py_ssize_t directions, row_parts, teams, team_size
+    Py_ssize_t rows, chunk_rows             # of a block
+    Py_ssize_t state_bytes, x_bytes, team_bytes
+    char *scratch
+    Barrier barriers[MAX_TEAMS]
 
 
 cdef inline Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t multiple) noexcept nogil:
     return (n + multiple - 1) // multiple * multiple
 
 
-cdef void load_state(const Block *b, const Array *initial, char *state) noexcept nogil:
-    cdef:
-        const Call *call = b.call
-        Py_ssize_t place, size = call.padded_size * call.itemsize
-    memset(state, 0, b.rows * size)
-    if initial.data != NULL:
-        for place in range(b.rows):
-            read_row(call.storage, call.itemsize, state_row(initial, b.direction, row_at(b, place)),
-                     state + place * size, call.hidden_size)
+cdef Py_ssize_t total_steps(const Call *call) noexcept nogil:
+    """Time steps of all rows together."""
+    cdef Py_ssize_t total = 0, place
+    if call.lengths == NULL:
+        return call.seq_length * call.batch_size
+    for place in range(call.batch_size):
+        total += call.lengths[place]
+    return total
 
 
-cdef void store_state(const Block *b, const Array *last, const char *state, Py_ssize_t place) noexcept nogil:
-    """The last state of a row; zero for a row that never ran."""
+cdef void share(Plan *plan, int threads) noexcept nogil:
+    """Directions first, for they need no barrier; then the units of a step where it is long enough; then rows."""
     cdef:
-        const Call *call = b.call
-        char *target
-    if last.data == NULL:
+        const Call *call = plan.call
+        Py_ssize_t per_row = call.gates * call.hidden_size
+        Py_ssize_t per_direction = threads // plan.directions
+    plan.row_parts = plan.team_size = 1
+    plan.teams = plan.directions if per_direction >= 1 else 1
+    if per_direction <= 1 or call.kernels.whole:
         return
-    target = state_row(last, b.direction, row_at(b, place))
-    if length_at(b, place) == 0:
-        memset(target, 0, call.hidden_size * (call.itemsize if call.storage == NATIVE else 2))
-    else:
-        write_row(call.storage, call.itemsize, state + place * call.padded_size * call.itemsize, target, call.hidden_size)
+    plan.team_size = min(per_direction, call.units, call.batch_size * per_row // STEP_MACS)
+    if plan.team_size < 2:
+        plan.team_size = 1
+        plan.row_parts = min(per_direction, call.batch_size)
+        plan.teams *= plan.row_parts
 
 
-cdef Py_ssize_t running(const Block *b, Py_ssize_t step, Py_ssize_t rows) noexcept nogil:
-    """How many of the first `rows` rows are longer than `step`."""
-    while rows > 0 and length_at(b, rows - 1) <= step:
-        rows -= 1
-    return rows
-
-
-cdef void retire(Block *b, Py_ssize_t step) noexcept nogil:
-    """Store the states of the rows that end before `step`."""
-    cdef Py_ssize_t active = running(b, step, b.active), place
-    for place in range(active, b.active):
-        store_state(b, &b.call.Y_h, b.h, place)
-        store_state(b, &b.call.Y_c, b.c, place)
-    b.active = active
-
-
-cdef Py_ssize_t plan_chunk(const Block *b, Py_ssize_t step, Py_ssize_t *total) noexcept nogil:
-    """The number of time steps from `step` on that fit a chunk, and the rows of them all."""
-    cdef Py_ssize_t steps = 0, active = b.active
-    total[0] = 0
-    while True:
-        active = running(b, step + steps, active)
-        if active == 0 or total[0] + active > b.chunk_rows:
-            return steps
-        total[0] += active
-        steps += 1
-
-
-cdef const char *gather(const Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t *ldx) noexcept nogil:
-    """The rows of X for a chunk, one after the other: in place where they already lie so, else copied and widened."""
+cdef void size_blocks(Plan *plan) noexcept nogil:
+    """Rows and time steps that a team takes at once, cut so that its buffers stay small whatever the call."""
     cdef:
-        const Call *call = b.call
-        const Array *X = &call.X
-        Py_ssize_t size = call.input_size * call.itemsize, s, place, active = b.active
-        Py_ssize_t ld = X.t if call.batch_size == 1 else X.n
-        char *row = b.x
-    if (call.storage == NATIVE and not b.reverse and call.lengths == NULL and b.rows == call.batch_size
-            and ld >= size and ld % call.itemsize == 0 and (X.t == call.batch_size * ld or steps == 1)
-            and <size_t> X.data % <size_t> call.itemsize == 0):
-        ldx[0] = ld // call.itemsize
-        return X.data + step * X.t
-    for s in range(step, step + steps):
-        active = running(b, s, active)
-        for place in range(active):
-            read_row(call.storage, call.itemsize, X.data + time_at(b, place, s) * X.t + row_at(b, place) * X.n,
-                     row, call.input_size)
-            row += size
-    ldx[0] = call.input_size
-    return b.x
+        const Call *call = plan.call
+        Py_ssize_t state = 4 * call.padded_size * call.itemsize
+        Py_ssize_t step = (call.input_size + call.gates) * call.itemsize
+    plan.rows = min(max(STATE_BYTES // (state + step), 1), call.batch_size)
+    plan.chunk_rows = min(max(CHUNK_BYTES // step, plan.rows), plan.rows * max(call.seq_length, 1))
+    plan.state_bytes = round_up(plan.rows * call.padded_size * call.itemsize, ALIGNMENT)
+    plan.x_bytes = round_up(plan.chunk_rows * call.input_size * call.itemsize, ALIGNMENT)
+    plan.team_bytes = round_up(4 * plan.state_bytes + plan.x_bytes + plan.chunk_rows * call.gates * call.itemsize,
+                               ALIGNMENT)
 
 
-cdef void write_outputs(const Block *b, Py_ssize_t step) noexcept nogil:
+cdef Py_ssize_t first_row(const Plan *plan, Py_ssize_t part) noexcept nogil:
+    """The place where a part of the rows begins; parts have about the same number of time steps."""
     cdef:
-        const Call *call = b.call
-        Py_ssize_t place
-    for place in range(b.active):
-        write_row(call.storage, call.itemsize, b.h + place * call.padded_size * call.itemsize,
-                  state_row(&call.Y, b.direction, row_at(b, place)) + time_at(b, place, step) * call.Y.t, call.hidden_size)
+        const Call *call = plan.call
+        Py_ssize_t place = 0, before = 0, wanted
+    if call.lengths == NULL or part == plan.row_parts:
+        return call.batch_size * part // plan.row_parts
+    wanted = plan.steps * part // plan.row_parts
+    while place < call.batch_size and before < wanted:
+        before += call.lengths[place]
+        place += 1
+    return place
 
 
-cdef void zero_padding(const Block *b) noexcept nogil:
-    """Y beyond each row's length."""
+cdef void run_rows(const Plan *plan, Block *b, Py_ssize_t team, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The rows from `begin` to `end` of one direction, block by block."""
     cdef:
-        const Call *call = b.call
-        Py_ssize_t place, t, size = call.hidden_size * (call.itemsize if call.storage == NATIVE else 2)
-    for place in range(b.rows):
-        for t in range(length_at(b, place), call.seq_length):
-            memset(state_row(&call.Y, b.direction, row_at(b, place)) + t * call.Y.t, 0, size)
+        char *base = plan.scratch + team * plan.team_bytes
+        Py_ssize_t k
+    for k in range((end - begin + plan.rows - 1) // plan.rows):
+        b.first = begin + k * plan.rows
+        b.rows = b.active = min(plan.rows, end - b.first)
+        b.chunk_rows = plan.chunk_rows
+        b.h, b.h_next = base, base + plan.state_bytes
+        b.c, b.work = base + 2 * plan.state_bytes, base + 3 * plan.state_bytes
+        b.x, b.gates = base + 4 * plan.state_bytes, base + 4 * plan.state_bytes + plan.x_bytes
+        run_block(b)
+        if b.rank >= b.team_size:  # the team has disbanded, and rank 0 goes on alone
+            return
 
 
-cdef void advance(Block *b, char *gates) noexcept nogil:
-    """One time step of the running rows: Ht and Ct from Ht-1, Ct-1 and the projected Xt."""
+cdef void run_member(void *argument, int rank) noexcept nogil:
+    """What one thread of the call does: its share of its team's directions and rows."""
     cdef:
-        const Call *call = b.call
-        int phase
-    for phase in range(call.kernels.phases(b.cell)):
-        call.kernels.step(b.cell, phase, b.active, gates, b.h, b.c, b.h_next, b.work, 0, call.units)
-    b.h, b.h_next = b.h_next, b.h
+        const Plan *plan = <const Plan *> argument
+        const Call *call = plan.call
+        Py_ssize_t team = rank // plan.team_size, d
+        Py_ssize_t part = team % plan.row_parts
+        Py_ssize_t first = team // plan.row_parts, stride = plan.teams // plan.row_parts
+        Block b
+    b.call = call
+    b.team_size, b.rank = <int> plan.team_size, rank % <int> plan.team_size
+    b.barrier = <Barrier *> &plan.barriers[team]
+    b.u0, b.u1 = call.units * b.rank // b.team_size, call.units * (b.rank + 1) // b.team_size
+    for d in range(plan.directions):
+        if d % stride == first and b.rank < b.team_size:
+            b.direction, b.cell, b.reverse = <int> d, &plan.cells[d], plan.reverse[d]
+            run_rows(plan, &b, team, first_row(plan, part), first_row(plan, part + 1))
 
 
-cdef void run_block(Block *b) noexcept nogil:
-    """All time steps of a block of rows in one direction."""
+cdef bint disbanded(const Plan *plan) noexcept nogil:
+    cdef Py_ssize_t team
+    for team in range(plan.teams):
+        if plan.barriers[team].disbanded:
+            return True
+    return False
+
+
+cdef int run_call(const Call *call, const Cell *cells, bint *reverse, int directions, int threads) except -1:
+    """Take a team of threads, plan, and run."""
     cdef:
-        const Call *call = b.call
-        Py_ssize_t step = 0, steps, total, ldx, s
-        const char *x
-        char *gates
-    load_state(b, &call.initial_h, b.h)
-    load_state(b, &call.initial_c, b.c)
-    memset(b.h_next, 0, b.rows * call.padded_size * call.itemsize)
-    retire(b, 0)
-    while b.active:
-        steps = plan_chunk(b, step, &total)
-        x = gather(b, step, steps, &ldx)
-        call.kernels.project(b.cell, total, x, ldx, b.gates, 0, call.units)
-        gates = b.gates
-        for s in range(step, step + steps):
-            retire(b, s)
-            advance(b, gates)
-            write_outputs(b, s)
-            gates += b.active * call.gates * call.itemsize
-        step += steps
-        retire(b, step)
-    zero_padding(b)
+        Plan plan
+        Py_ssize_t steps = total_steps(call), team
+        double macs = <double> steps * directions * call.gates * (call.hidden_size + call.input_size)
+        char *memory
+    threads = team_take(min(threads, MAX_TEAMS, <int> min(macs / TASK_MACS, <double> MAX_TEAMS)))
+    plan.call, plan.steps, plan.cells, plan.reverse, plan.directions = call, steps, cells, reverse, directions
+    share(&plan, threads)
+    size_blocks(&plan)
+    memory = <char *> malloc(plan.teams * plan.team_bytes + ALIGNMENT)
+    if memory == NULL:
+        if threads > 1:
+            team_release(False)
+        raise MemoryError("scratch memory of a recurrent layer")
+    with nogil:
+        plan.scratch = <char *> round_up(<Py_ssize_t> memory, ALIGNMENT)
+        for team in range(plan.teams):
+            barrier_init(&plan.barriers[team], <int> plan.team_size)
+        team_run(<int> (plan.teams * plan.team_size), run_member, &plan)
+        if threads > 1:
+            team_release(disbanded(&plan))
+        free(memory)
+    return 0
 
 
-cdef Array view(cnp.ndarray a, int t, int d, int n):
-    """An array as the loop sees it; t, d, n: the place of each axis, -1 where there is none."""
+cdef struct Axes:
+    # The place of each axis in an array of the caller's, -1 where it has none; `last` is the contiguous one.
+    int rank, t, n, d, last
+
+
+cdef Axes places(str axes):
+    """The places of axis letters, such as "TNI" or "NDTH"."""
+    cdef Axes result
+    result.rank = len(axes)
+    result.t, result.n, result.d, result.last = axes.find("T"), axes.find("N"), axes.find("D"), len(axes) - 1
+    return result
+
+
+cdef inline Py_ssize_t stride(cnp.ndarray a, int axis):
+    return 0 if axis < 0 else cnp.PyArray_STRIDE(a, axis)
+
+
+cdef Array view(a, const Axes *axes):
+    """An array, or None, as the loop sees it."""
     cdef Array result
     result.data = NULL
     result.t = result.d = result.n = 0
-    if a is not None:
-        result.data = cnp.PyArray_BYTES(a)
-        result.t = cnp.PyArray_STRIDE(a, t) if t >= 0 else 0
-        result.d = cnp.PyArray_STRIDE(a, d) if d >= 0 else 0
-        result.n = cnp.PyArray_STRIDE(a, n)
+    if a is None:
+        return result
+    result.data = cnp.PyArray_BYTES(a)
+    result.t, result.d, result.n = stride(a, axes.t), stride(a, axes.d), stride(a, axes.n)
     return result
 
 
@@ -225,96 +205,143 @@ cdef Activation activation(tuple function):
     return result
 
 
-cdef class Sequence:
-    """One operator with its weights, ready to run; safe to call from several threads at once.
+cdef const void *slice_of(cnp.ndarray a, Py_ssize_t direction):
+    return cnp.PyArray_BYTES(a) + direction * cnp.PyArray_STRIDE(a, 0)
 
-    Parameters, all checked before: `cell` (its kernel number), `gates` of the cell, `reverse` (for each direction),
-    `activations` (for each direction (kind, alpha, beta) of f, g, h), `clip` (inf: none), the two flags, and the
-    weights in the kernels' dtype, C-contiguous: W [D, G*H, I], R [D, G*H, H], bias [D, G*H], recurrent_bias [D, H] or
-    None, peepholes [D, 3*H] or None.
+
+cdef class Sequence:
+    """One operator with its weights packed, ready to run; safe to call from several threads at once.
+
+    Parameters, all checked before: the engine's `isa`; `cell` (its kernel number); `reverse` (for each direction);
+    `activations` (for each direction (kind, alpha, beta) of f, g, h); `clip` (inf: none); the two flags; the weights in
+    the kernels' dtype, C-contiguous: W [D, G*H, I], R [D, G*H, H], bias [D, G*H], recurrent_bias [D, H] or None,
+    peepholes [D, 3*H] or None; `dtype` of the caller's arrays and its `storage` (0 the weights' own, 1 float16,
+    2 bfloat16); and the axis letters of X, Y and the states.
     """
 
     cdef:
         Cell cells[2]
         bint reverse[2]
-        int directions, gates, itemsize
+        int directions, itemsize, storage
+        Axes X, Y, state
+        Call call                   # all of it that is the same for every call
         const Kernels *kernels
-        tuple weights
+        cnp.dtype dtype
+        list packed
 
-    def __init__(self, int cell, int gates, tuple reverse, tuple activations, double clip, bint linear_before_reset,
+    def __init__(self, str isa, int cell, tuple reverse, tuple activations, double clip, bint linear_before_reset,
                  bint input_forget, cnp.ndarray W, cnp.ndarray R, cnp.ndarray bias, cnp.ndarray recurrent_bias,
-                 cnp.ndarray peepholes):
+                 cnp.ndarray peepholes, cnp.dtype dtype, int storage, str X_axes, str Y_axes, str state_axes):
         cdef:
             int d, k
             Cell *c
-        self.weights = (W, R, bias, recurrent_bias, peepholes)
+        self.packed = []
         self.directions = len(reverse)
-        self.gates = gates
         self.itemsize = W.itemsize
-        self.kernels = blas_kernels(self.itemsize)
+        self.kernels = find_kernels(isa, self.itemsize)
+        self.dtype, self.storage = dtype, storage
+        self.X, self.Y, self.state = places(X_axes), places(Y_axes), places(state_axes)
         for d in range(self.directions):
             self.reverse[d] = reverse[d]
             c = &self.cells[d]
             c.cell, c.linear_before_reset, c.input_forget, c.clip = cell, linear_before_reset, input_forget, clip
+            c.weights = PYRNNX_WEIGHTS_FULL
             for k, function in enumerate(activations[d]):
                 (&c.f)[k] = activation(function)  # f, g, h lie side by side
             c.input_size, c.hidden_size = W.shape[2], R.shape[2]
-            c.W, c.R, c.bias = weight(W, d), weight(R, d), weight(bias, d)
-            c.recurrent_bias, c.peepholes = weight(recurrent_bias, d), weight(peepholes, d)
+            c.W = self.pack_weights(c, 0, slice_of(W, d))
+            c.R = self.pack_weights(c, 1, slice_of(R, d))
+            c.bias = self.pack_bias(c, slice_of(bias, d))
+            c.recurrent_bias = c.peepholes = NULL
+            if recurrent_bias is not None:
+                c.recurrent_bias = self.pack_units(c, 1, slice_of(recurrent_bias, d))
+            if peepholes is not None:
+                c.peepholes = self.pack_units(c, 3, slice_of(peepholes, d))
+        self.prepare_call()
 
-    def run(self, int storage, cnp.ndarray X, cnp.ndarray order, cnp.ndarray lengths, cnp.ndarray initial_h,
-            cnp.ndarray initial_c, cnp.ndarray Y, cnp.ndarray Y_h, cnp.ndarray Y_c):
-        """Fill Y [T, D, N, H], Y_h and Y_c [D, N, H] from X [T, N, I] and the initial states [D, N, H].
+    cdef void prepare_call(self):
+        cdef Call *call = &self.call
+        call.kernels, call.storage, call.itemsize = self.kernels, self.storage, self.itemsize
+        call.outer_itemsize = self.itemsize if self.storage == NATIVE else 2
+        call.input_size, call.hidden_size = self.cells[0].input_size, self.cells[0].hidden_size
+        call.padded_size = self.padded(&self.cells[0])
+        call.units = call.padded_size // self.kernels.lanes
+        call.gates = self.kernels.gates(&self.cells[0]) * call.padded_size
 
-        The arrays may have any strides but on the last axis; all are of the dtype that `storage` says (0 the weights'
-        own, 1 float16, 2 bfloat16). `lengths` [N], falling, are those of the rows that `order` names; None: all T.
+    cdef void *room(self, Py_ssize_t size):
+        """Memory for packed weights that lives as long as this object."""
+        memory = np.zeros(size + ALIGNMENT, np.uint8)
+        self.packed.append(memory)
+        return <void *> round_up(<Py_ssize_t> cnp.PyArray_DATA(memory), ALIGNMENT)
+
+    cdef Py_ssize_t padded(self, const Cell *c):
+        return round_up(c.hidden_size, self.kernels.lanes)
+
+    cdef const void *pack_weights(self, const Cell *c, int recurrent, const void *source):
+        cdef void *packed = self.room(self.kernels.packed_size(c, recurrent))
+        self.kernels.pack_weights(c, recurrent, source, packed)
+        return packed
+
+    cdef const void *pack_bias(self, const Cell *c, const void *source):
+        cdef void *packed = self.room(self.kernels.gates(c) * self.padded(c) * self.itemsize)
+        self.kernels.pack_bias(c, source, packed)
+        return packed
+
+    cdef const void *pack_units(self, const Cell *c, Py_ssize_t count, const void *source):
+        cdef void *packed = self.room(count * self.padded(c) * self.itemsize)
+        self.kernels.pack_units(c, count, source, packed)
+        return packed
+
+    def fits(self, X, initial_h, initial_c):
+        """Whether `run` can take these arguments of a call as they are; if not, they need a closer look."""
+        if not self.readable(X, &self.X) or cnp.PyArray_DIM(X, self.X.last) != self.call.input_size:
+            return False
+        return self.fits_state(X, initial_h) and (
+            initial_c is None or (self.cells[0].cell == PYRNNX_LSTM and self.fits_state(X, initial_c)))
+
+    cdef bint readable(self, a, const Axes *axes):
+        return (cnp.PyArray_CheckExact(a) and cnp.PyArray_NDIM(a) == axes.rank
+                and <void *> cnp.PyArray_DESCR(a) == <void *> self.dtype
+                and (cnp.PyArray_STRIDE(a, axes.last) == cnp.PyArray_ITEMSIZE(a)
+                     or cnp.PyArray_DIM(a, axes.last) <= 1))
+
+    cdef bint fits_state(self, X, a):
+        cdef const Axes *axes = &self.state
+        return a is None or (
+            self.readable(a, axes)
+            and cnp.PyArray_DIM(a, axes.last) == self.call.hidden_size
+            and cnp.PyArray_DIM(a, axes.n) == cnp.PyArray_DIM(X, self.X.n)
+            and (axes.d < 0 or cnp.PyArray_DIM(a, axes.d) == self.directions))
+
+    cdef cnp.ndarray empty(self, const Axes *axes, const Call *call):
+        cdef cnp.npy_intp shape[4]
+        shape[axes.last] = call.hidden_size
+        shape[axes.n] = call.batch_size
+        if axes.t >= 0:
+            shape[axes.t] = call.seq_length
+        if axes.d >= 0:
+            shape[axes.d] = self.directions
+        Py_INCREF(self.dtype)  # PyArray_Empty takes a reference
+        return PyArray_Empty(axes.rank, shape, self.dtype, 0)
+
+    def run(self, int threads, cnp.ndarray X, cnp.ndarray order, cnp.ndarray lengths, initial_h, initial_c):
+        """Y, Y_h and, of an LSTM, Y_c from X and the initial states (or None), all in the caller's arrangement.
+
+        `lengths` [N], falling, are those of the rows that `order` names; None: all T. At most `threads` threads work;
+        the results do not depend on it.
         """
-        cdef Call call
-        call.kernels, call.storage, call.itemsize = self.kernels, storage, self.itemsize
-        call.seq_length, call.batch_size, call.input_size = X.shape[0], X.shape[1], X.shape[2]
-        call.hidden_size = self.cells[0].hidden_size
-        call.units = 1 if self.kernels.lanes == 0 else (call.hidden_size + self.kernels.lanes - 1) // self.kernels.lanes
-        call.padded_size = call.hidden_size if self.kernels.lanes == 0 else call.units * self.kernels.lanes
-        call.gates = self.gates * call.padded_size
-        call.X = view(X, 0, -1, 1)
-        call.initial_h, call.initial_c = view(initial_h, -1, 0, 1), view(initial_c, -1, 0, 1)
-        call.Y, call.Y_h, call.Y_c = view(Y, 0, 1, 2), view(Y_h, -1, 0, 1), view(Y_c, -1, 0, 1)
+        cdef:
+            Call call = self.call
+            bint has_cell_state = self.cells[0].cell == PYRNNX_LSTM
+        call.seq_length = 1 if self.X.t < 0 else cnp.PyArray_DIM(X, self.X.t)
+        call.batch_size = cnp.PyArray_DIM(X, self.X.n)
+        Y, Y_h = self.empty(&self.Y, &call), self.empty(&self.state, &call)
+        Y_c = self.empty(&self.state, &call) if has_cell_state else None
+        call.X, call.Y = view(X, &self.X), view(Y, &self.Y)
+        call.initial_h, call.initial_c = view(initial_h, &self.state), view(initial_c, &self.state)
+        call.Y_h, call.Y_c = view(Y_h, &self.state), view(Y_c, &self.state)
         call.order = NULL if order is None else <Py_ssize_t *> cnp.PyArray_DATA(order)
         call.lengths = NULL if lengths is None else <Py_ssize_t *> cnp.PyArray_DATA(lengths)
         if call.batch_size:
-            self._run(&call)
-
-    cdef int _run(self, const Call *call) except -1:
-        """Cut the batch into blocks of rows that fit the scratch memory, and run each in each direction."""
-        cdef:
-            Py_ssize_t state = 4 * call.padded_size * call.itemsize
-            Py_ssize_t step = (call.input_size + call.gates) * call.itemsize
-            Py_ssize_t rows = min(max(STATE_BYTES // (state + step), 1), call.batch_size)
-            Py_ssize_t chunk = min(max(CHUNK_BYTES // step, rows), rows * max(call.seq_length, 1))
-            Py_ssize_t state_size = round_up(rows * call.padded_size * call.itemsize, ALIGNMENT)
-            Py_ssize_t x_size = round_up(chunk * call.input_size * call.itemsize, ALIGNMENT)
-            Py_ssize_t first, d, k
-            char *scratch
-            char *base
-            Block b
-        scratch = <char *> malloc(4 * state_size + x_size + chunk * call.gates * call.itemsize + ALIGNMENT)
-        if scratch == NULL:
-            raise MemoryError("scratch memory of a recurrent layer")
-        base = <char *> round_up(<Py_ssize_t> scratch, ALIGNMENT)
-        with nogil:
-            for d in range(self.directions):
-                for k in range((call.batch_size + rows - 1) // rows):
-                    first = k * rows
-                    b.call, b.cell, b.direction, b.reverse = call, &self.cells[d], <int> d, self.reverse[d]
-                    b.first, b.rows, b.chunk_rows = first, min(rows, call.batch_size - first), chunk
-                    b.active = b.rows
-                    b.h, b.h_next = base, base + state_size
-                    b.c, b.work = base + 2 * state_size, base + 3 * state_size
-                    b.x, b.gates = base + 4 * state_size, base + 4 * state_size + x_size
-                    run_block(&b)
-            free(scratch)
-        return 0
-
-
-cdef const void *weight(cnp.ndarray a, int direction):
-    return NULL if a is None else cnp.PyArray_BYTES(a) + direction * cnp.PyArray_STRIDE(a, 0)
+            run_call(&call, self.cells, self.reverse, self.directions, threads)
+        return (Y, Y_h, Y_c) if has_cell_state else (Y, Y_h)

@@ -1,0 +1,3 @@
+SIMD: tuple[str, ...]
+
+def supported() -> tuple[str, ...]: ...

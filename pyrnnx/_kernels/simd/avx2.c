@@ -1,0 +1,46 @@
+/* AVX2 and FMA: 16 registers of 32 bytes. */
+#include "simd.h"
+#if PYRNNX_HAVE_X86
+#include <immintrin.h>
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+
+#define ISA avx2
+#define TILE_SUMS 12
+
+#define REAL float
+#define INTEGER int
+#define LANES 8
+#define HAVE_FORMATS 1
+#define ISA_SET1(x) _mm256_set1_ps(x)
+#define ISA_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define ISA_AT_LEAST(bound, x) _mm256_max_ps(bound, x) /* the second operand where one is NaN */
+#define ISA_AT_MOST(bound, x) _mm256_min_ps(bound, x)
+#define ISA_SELECT_LESS(x, y, a, b) _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ))
+#define ISA_SELECT_NEGATIVE(x, a, b) _mm256_blendv_ps(b, a, x)
+#define ISA_LOAD_BFLOAT16(p) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
+#define ISA_LOAD_INT8(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
+#include "template.h"
+
+#define REAL double
+#define INTEGER long long
+#define LANES 4
+#define HAVE_FORMATS 0
+#define ISA_SET1(x) _mm256_set1_pd(x)
+#define ISA_FMA(a, b, c) _mm256_fmadd_pd(a, b, c)
+#define ISA_AT_LEAST(bound, x) _mm256_max_pd(bound, x)
+#define ISA_AT_MOST(bound, x) _mm256_min_pd(bound, x)
+#define ISA_SELECT_LESS(x, y, a, b) _mm256_blendv_pd(b, a, _mm256_cmp_pd(x, y, _CMP_LT_OQ))
+#define ISA_SELECT_NEGATIVE(x, a, b) _mm256_blendv_pd(b, a, x)
+#include "template.h"
+
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif

@@ -1,0 +1,30 @@
+/* 16-byte vectors of what every processor of the architecture has: SSE2, NEON, or what the compiler makes of it. */
+#include "simd.h"
+#ifdef __aarch64__
+#include <arm_neon.h>
+#endif
+
+#define ISA baseline
+#ifdef __aarch64__
+#define TILE_SUMS 24
+#else
+#define TILE_SUMS 12
+#endif
+
+#define REAL float
+#define INTEGER int
+#define LANES 4
+#define HAVE_FORMATS 0
+#ifdef __aarch64__
+#define ISA_FMA(a, b, c) vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b))
+#endif
+#include "template.h"
+
+#define REAL double
+#define INTEGER long long
+#define LANES 2
+#define HAVE_FORMATS 0
+#ifdef __aarch64__
+#define ISA_FMA(a, b, c) vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b))
+#endif
+#include "template.h"

@@ -1,0 +1,24 @@
+/* The SIMD engine: one table of kernels for each instruction set and element, from one templated source.
+
+   The order of every column buffer is [block of units][gate][lane], with the gates in ONNX order: LSTM i, o, f, c
+   (i, o, c with input_forget); GRU z, r, h; RNN one. */
+#ifndef PYRNNX_SIMD_H
+#define PYRNNX_SIMD_H
+
+#include "../engine.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define PYRNNX_HAVE_X86 1
+extern const pyrnnx_kernels pyrnnx_avx512_float, pyrnnx_avx512_double, pyrnnx_avx2_float, pyrnnx_avx2_double;
+#else
+#define PYRNNX_HAVE_X86 0
+#endif
+extern const pyrnnx_kernels pyrnnx_baseline_float, pyrnnx_baseline_double;
+
+/* The kernels for an instruction set and element; NULL where this build has none. */
+const pyrnnx_kernels *pyrnnx_simd_kernels(const char *isa, int itemsize);
+
+/* Whether this build has an instruction set and this processor runs it. */
+int pyrnnx_simd_supported(const char *isa);
+
+#endif

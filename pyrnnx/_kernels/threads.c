@@ -1,0 +1,129 @@
+#include "threads.h"
+
+#include "barrier.h"
+
+#ifdef _WIN32 /* no pthreads: every team has one member */
+
+int pyrnnx_team_take(int size) { return size < 1 ? size : 1; }
+void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
+    for (int rank = 0; rank < size; rank++) task(argument, rank);
+}
+void pyrnnx_team_release(int disbanded) { (void)disbanded; }
+
+#else
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+enum { MAX_WORKERS = 127, SPINS_IDLE = 4000, MAX_HOLIDAY = 1024 };
+
+static struct {
+    pthread_mutex_t taken;  /* held by the caller whose team it is */
+    pthread_mutex_t asleep; /* guards the condition */
+    pthread_cond_t wake;
+    int workers, sleepers;
+    int holiday, next_holiday; /* calls that get no team: still to come, and after the next disbanded team */
+    int running; /* members that have not ended the current task */
+    pyrnnx_task task;
+    void *argument;
+    struct {
+        unsigned round; /* counts the tasks of this worker; a change starts it */
+        char own_cache_line[60];
+    } mail[MAX_WORKERS + 1];
+} pool = {.taken = PTHREAD_MUTEX_INITIALIZER, .asleep = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+static void wait_for_task(unsigned *mail, unsigned seen) {
+    for (int spin = 0; spin < SPINS_IDLE; spin++) {
+        if (__atomic_load_n(mail, __ATOMIC_ACQUIRE) != seen) return;
+        pyrnnx_pause();
+    }
+    pthread_mutex_lock(&pool.asleep);
+    __atomic_add_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST); /* before the last look: see pyrnnx_team_run */
+    while (__atomic_load_n(mail, __ATOMIC_SEQ_CST) == seen) pthread_cond_wait(&pool.wake, &pool.asleep);
+    __atomic_sub_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&pool.asleep);
+}
+
+static void *work(void *argument) {
+    int rank = (int)(ptrdiff_t)argument;
+    for (unsigned seen = 0;; seen++) {
+        wait_for_task(&pool.mail[rank].round, seen);
+        pool.task(pool.argument, rank);
+        __atomic_sub_fetch(&pool.running, 1, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+static void wait_for_workers(void) {
+    for (int spin = 0; __atomic_load_n(&pool.running, __ATOMIC_ACQUIRE) != 0; spin++)
+        if (spin < PYRNNX_SPINS) pyrnnx_pause();
+        else sched_yield();
+}
+
+static void forget_workers(void) { /* in the child of a fork: only the forking thread lives on */
+    pthread_mutex_init(&pool.taken, NULL);
+    pthread_mutex_init(&pool.asleep, NULL);
+    pthread_cond_init(&pool.wake, NULL);
+    pool.workers = pool.sleepers = pool.running = pool.holiday = 0;
+}
+
+static void hire(int workers) {
+    static int registered;
+    sigset_t all, before;
+    if (workers > MAX_WORKERS) workers = MAX_WORKERS;
+    if (pool.workers >= workers) return;
+    if (!registered) {
+        pthread_atfork(NULL, NULL, forget_workers);
+        registered = 1;
+    }
+    sigfillset(&all); /* signals are for the interpreter's own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (pool.workers < workers) {
+        pthread_t thread;
+        pool.mail[pool.workers + 1].round = 0;
+        if (pthread_create(&thread, NULL, work, (void *)(ptrdiff_t)(pool.workers + 1)) != 0) break;
+        pthread_detach(thread);
+        pool.workers++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int pyrnnx_team_take(int size) {
+    if (size <= 1 || pthread_mutex_trylock(&pool.taken) != 0) return 1;
+    if (pool.holiday == 0) hire(size - 1);
+    if (pool.holiday > 0 || pool.workers == 0) {
+        if (pool.holiday > 0) pool.holiday--;
+        pthread_mutex_unlock(&pool.taken);
+        return 1;
+    }
+    return size <= pool.workers + 1 ? size : pool.workers + 1;
+}
+
+void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
+    if (size > 1) {
+        pool.task = task;
+        pool.argument = argument;
+        pool.running = size - 1;
+        for (int rank = 1; rank < size; rank++) __atomic_add_fetch(&pool.mail[rank].round, 1, __ATOMIC_SEQ_CST);
+        /* A worker that goes to sleep adds itself before its last look at its mail: one of the two sees the other. */
+        if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) != 0) {
+            pthread_mutex_lock(&pool.asleep);
+            pthread_cond_broadcast(&pool.wake);
+            pthread_mutex_unlock(&pool.asleep);
+        }
+    }
+    task(argument, 0);
+    if (size > 1) wait_for_workers();
+}
+
+void pyrnnx_team_release(int disbanded) {
+    if (disbanded) {
+        pool.holiday = pool.next_holiday = pool.next_holiday < MAX_HOLIDAY / 2 ? 2 * pool.next_holiday + 2 : MAX_HOLIDAY;
+    } else if (pool.next_holiday > 0) {
+        pool.next_holiday--;
+    }
+    pthread_mutex_unlock(&pool.taken);
+}
+
+#endif

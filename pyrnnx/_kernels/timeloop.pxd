@@ -1,0 +1,45 @@
+"""The time loop: a block of rows of one direction, from its first time step to its last."""
+
+from pyrnnx._kernels.cell cimport Cell
+from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.threads cimport Barrier
+
+
+cdef struct Array:
+    # A caller's array: its bytes and its strides in bytes; the innermost axis is contiguous. NULL: not there.
+    char *data
+    Py_ssize_t t, d, n
+
+
+cdef struct Call:
+    # What all threads of a call share, and none changes.
+    const Kernels *kernels
+    int storage, itemsize, outer_itemsize   # sizes of an element in the kernels and in the caller's arrays
+    Py_ssize_t seq_length, batch_size, input_size, hidden_size
+    Py_ssize_t padded_size      # hidden_size rounded up to whole blocks of the engine
+    Py_ssize_t units, gates     # blocks of units; elements of gates in a row
+    Array X, initial_h, initial_c, Y, Y_h, Y_c
+    Py_ssize_t *order           # row of the caller's arrays at each place; NULL: as they come
+    Py_ssize_t *lengths         # length of the row at each place, falling; NULL: seq_length
+
+
+cdef struct Block:
+    # A block of rows of one direction as one thread of its team sees it. Buffers are the team's; a thread writes only
+    # its own units of them.
+    const Call *call
+    const Cell *cell
+    int direction
+    bint reverse
+    Py_ssize_t first, rows, active, chunk_rows
+    char *x
+    char *gates
+    char *h
+    char *h_next
+    char *c
+    char *work
+    int rank, team_size
+    Barrier *barrier
+    Py_ssize_t u0, u1           # this thread's blocks of units
+
+
+cdef void run_block(Block *b) noexcept nogil

@@ -1,0 +1,201 @@
+"""The time loop: directions, lengths and layouts, over the kernels of an engine.
+
+Rows of the batch are ordered by falling length, so that the rows still running are always the first ones. The loop
+gathers a chunk of time steps of X (in any layout, reversed within each row's length where the direction says so),
+projects it by one product, and steps through it; h and c stay in scratch, h is written to Y after each step. Scratch
+memory does not grow with the number of time steps.
+
+A team of threads shares the hidden units of every step: all of them read the whole of x and of the last h, and write
+their own units of everything else, with a barrier where one reads what another wrote.
+"""
+
+from libc.string cimport memset
+
+from pyrnnx._kernels.storage cimport NATIVE, read_row, write_row
+from pyrnnx._kernels.threads cimport barrier_wait
+
+
+cdef inline Py_ssize_t row_at(const Block *b, Py_ssize_t place) noexcept nogil:
+    return b.first + place if b.call.order == NULL else b.call.order[b.first + place]
+
+
+cdef inline Py_ssize_t length_at(const Block *b, Py_ssize_t place) noexcept nogil:
+    return b.call.seq_length if b.call.lengths == NULL else b.call.lengths[b.first + place]
+
+
+cdef inline Py_ssize_t time_at(const Block *b, Py_ssize_t place, Py_ssize_t step) noexcept nogil:
+    return length_at(b, place) - 1 - step if b.reverse else step
+
+
+cdef inline Py_ssize_t first_unit(const Block *b) noexcept nogil:
+    return b.u0 * b.call.kernels.lanes
+
+
+cdef inline Py_ssize_t own_units(const Block *b) noexcept nogil:
+    """How many hidden units are this thread's, without padding."""
+    return min(b.u1 * b.call.kernels.lanes, b.call.hidden_size) - first_unit(b)
+
+
+cdef inline char *own_state(const Block *b, char *state, Py_ssize_t place) noexcept nogil:
+    """This thread's units of a row of h or c."""
+    return state + (place * b.call.padded_size + first_unit(b)) * b.call.itemsize
+
+
+cdef inline char *own_row(const Block *b, const Array *a, Py_ssize_t place) noexcept nogil:
+    """This thread's units of a row of the caller's states or, at time 0, of Y."""
+    return a.data + b.direction * a.d + row_at(b, place) * a.n + first_unit(b) * b.call.outer_itemsize
+
+
+cdef bint leave(Block *b) noexcept nogil:
+    """Meet the team; whether this thread is to leave. Where the team disbands, rank 0 goes on with all units."""
+    if b.team_size == 1 or not barrier_wait(b.barrier):
+        return False
+    b.team_size, b.u0, b.u1 = 1, 0, b.call.units
+    return b.rank != 0
+
+
+cdef void load_state(const Block *b, const Array *initial, char *state) noexcept nogil:
+    cdef:
+        const Call *call = b.call
+        Py_ssize_t place, size = (b.u1 - b.u0) * call.kernels.lanes * call.itemsize
+    for place in range(b.rows):
+        if initial.data == NULL:
+            memset(own_state(b, state, place), 0, size)
+        else:
+            read_row(call.storage, call.itemsize, own_row(b, initial, place), own_state(b, state, place), own_units(b))
+
+
+cdef void store_state(const Block *b, const Array *last, char *state, Py_ssize_t place) noexcept nogil:
+    """The last state of a row; zero for a row that never ran."""
+    cdef const Call *call = b.call
+    if last.data == NULL:
+        return
+    if length_at(b, place) == 0:
+        memset(own_row(b, last, place), 0, own_units(b) * call.outer_itemsize)
+    else:
+        write_row(call.storage, call.itemsize, own_state(b, state, place), own_row(b, last, place), own_units(b))
+
+
+cdef Py_ssize_t running(const Block *b, Py_ssize_t step, Py_ssize_t rows) noexcept nogil:
+    """How many of the first `rows` rows are longer than `step`."""
+    while rows > 0 and length_at(b, rows - 1) <= step:
+        rows -= 1
+    return rows
+
+
+cdef void retire(Block *b, Py_ssize_t step) noexcept nogil:
+    """Store the states of the rows that end before `step`."""
+    cdef Py_ssize_t active = running(b, step, b.active), place
+    for place in range(active, b.active):
+        store_state(b, &b.call.Y_h, b.h, place)
+        store_state(b, &b.call.Y_c, b.c, place)
+    b.active = active
+
+
+cdef Py_ssize_t plan_chunk(const Block *b, Py_ssize_t step, Py_ssize_t *total) noexcept nogil:
+    """The number of time steps from `step` on that fit a chunk, and the rows of them all."""
+    cdef Py_ssize_t steps = 0, active = b.active
+    total[0] = 0
+    while True:
+        active = running(b, step + steps, active)
+        if active == 0 or total[0] + active > b.chunk_rows:
+            return steps
+        total[0] += active
+        steps += 1
+
+
+cdef bint lies_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
+    """Whether the rows of X for a chunk can be read where they are: one distance apart, in the kernels' dtype."""
+    cdef:
+        const Call *call = b.call
+        const Array *X = &call.X
+        Py_ssize_t distance = X.t if call.batch_size == 1 else X.n
+    return (call.storage == NATIVE and not b.reverse and call.lengths == NULL and b.rows == call.batch_size
+            and (X.t == call.batch_size * distance or steps == 1)
+            and distance >= call.input_size * call.itemsize and distance % call.itemsize == 0
+            and <size_t> X.data % <size_t> call.itemsize == 0)
+
+
+cdef const char *gather(Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t total, Py_ssize_t *ldx) noexcept nogil:
+    """The rows of X for a chunk, one after the other: in place, or each thread copies and widens its share.
+
+    NULL: this thread is to leave.
+    """
+    cdef:
+        const Call *call = b.call
+        const Array *X = &call.X
+        Py_ssize_t size = call.input_size * call.itemsize, s, place, active = b.active, k = 0
+        Py_ssize_t k0 = total * b.rank // b.team_size, k1 = total * (b.rank + 1) // b.team_size
+    if lies_in_place(b, steps):
+        ldx[0] = (X.t if call.batch_size == 1 else X.n) // call.itemsize
+        return X.data + step * X.t
+    for s in range(step, step + steps):
+        active = running(b, s, active)
+        for place in range(max(k0 - k, 0), min(k1 - k, active)):
+            read_row(call.storage, call.itemsize, X.data + time_at(b, place, s) * X.t + row_at(b, place) * X.n,
+                     b.x + (k + place) * size, call.input_size)
+        k += active
+    ldx[0] = call.input_size
+    return NULL if leave(b) else b.x
+
+
+cdef void write_outputs(const Block *b, Py_ssize_t step) noexcept nogil:
+    cdef:
+        const Call *call = b.call
+        Py_ssize_t place
+    for place in range(b.active):
+        write_row(call.storage, call.itemsize, own_state(b, b.h, place),
+                  own_row(b, &call.Y, place) + time_at(b, place, step) * call.Y.t, own_units(b))
+
+
+cdef void zero_padding(const Block *b) noexcept nogil:
+    """Y beyond each row's length."""
+    cdef:
+        const Call *call = b.call
+        Py_ssize_t place, t
+    for place in range(b.rows):
+        for t in range(length_at(b, place), call.seq_length):
+            memset(own_row(b, &call.Y, place) + t * call.Y.t, 0, own_units(b) * call.outer_itemsize)
+
+
+cdef bint advance(Block *b, char *gates) noexcept nogil:
+    """One time step of the running rows: Ht and Ct from Ht-1, Ct-1 and the projected Xt; False: leave."""
+    cdef:
+        const Call *call = b.call
+        int phase
+    for phase in range(call.kernels.phases(b.cell)):
+        call.kernels.step(b.cell, phase, b.active, gates, b.h, b.c, b.h_next, b.work, b.u0, b.u1)
+        if leave(b):
+            return False
+    b.h, b.h_next = b.h_next, b.h
+    return True
+
+
+cdef void run_block(Block *b) noexcept nogil:
+    """All time steps of a block of rows in one direction."""
+    cdef:
+        const Call *call = b.call
+        Py_ssize_t step = 0, steps, total, ldx, s
+        const char *x
+        char *gates
+    load_state(b, &call.initial_h, b.h)
+    load_state(b, &call.initial_c, b.c)
+    if leave(b):
+        return
+    retire(b, 0)
+    while b.active:
+        steps = plan_chunk(b, step, &total)
+        x = gather(b, step, steps, total, &ldx)
+        if x == NULL:
+            return
+        call.kernels.project(b.cell, total, x, ldx, b.gates, b.u0, b.u1)
+        gates = b.gates
+        for s in range(step, step + steps):
+            retire(b, s)
+            if not advance(b, gates):
+                return
+            write_outputs(b, s)
+            gates += b.active * call.gates * call.itemsize
+        step += steps
+        retire(b, step)
+    zero_padding(b)

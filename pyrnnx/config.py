@@ -1,0 +1,86 @@
+"""Which engine runs, and with how many threads: chosen at import, changed at run time, shown on demand."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+from pyrnnx._kernels import engines
+from pyrnnx._version import __version__
+from pyrnnx.errors import ArgumentError
+
+ENGINES = ("simd", "blas")
+
+
+def _choice(variable: str, allowed: tuple[str, ...]) -> str | None:
+    value = os.environ.get(variable, "").strip().lower()
+    if value and value not in allowed:
+        raise ArgumentError(f"environment variable {variable} is {value!r}; expected one of {', '.join(allowed)}")
+    return value or None
+
+
+def _choose_isa() -> str:
+    """The kernels that new layers use: "blas", or an instruction set of the SIMD engine."""
+    supported = engines.supported()
+    engine, isa = _choice("PYRNNX_ENGINE", ENGINES), _choice("PYRNNX_ISA", engines.SIMD)
+    if engine == "blas" or not supported:
+        return "blas"
+    if isa is not None and isa not in supported:
+        raise ArgumentError(
+            f"environment variable PYRNNX_ISA is {isa!r}; this processor and build support {', '.join(supported)}"
+        )
+    return isa or supported[0]
+
+
+def _physical_cores() -> int:
+    """The physical cores that this process may run on."""
+    cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    cores = set()
+    for cpu in cpus:
+        siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        try:
+            cores.add(siblings.read_text().strip())
+        except OSError:
+            cores.add(str(cpu))
+    return max(len(cores), 1)
+
+
+ISA = _choose_isa()
+_num_threads = _physical_cores()
+
+
+def get_num_threads() -> int:
+    """How many threads a call uses at most; at first, the physical cores that this process may run on."""
+    return _num_threads
+
+
+def set_num_threads(n: int) -> None:
+    """Let a call use at most `n` threads, at least 1. Results do not depend on it, bit for bit.
+
+    A call takes fewer where more would not make it faster, and one while another Python thread's call has the others.
+
+    Raises
+    ------
+    ArgumentError
+        Not a positive integer.
+    """
+    global _num_threads  # noqa: PLW0603  # the one setting of the process
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ArgumentError(f"set_num_threads: n is {n!r}; expected a positive integer")
+    _num_threads = n
+
+
+def show_config() -> None:
+    """Print what runs: version, engine, instruction set, threads, and what else this machine supports."""
+    supported = engines.supported()
+    rows = {
+        "pyrnnx": __version__,
+        "engine": "blas" if ISA == "blas" else "simd",
+        "instruction set": "that of SciPy's BLAS" if ISA == "blas" else ISA,
+        "supported": ", ".join((*supported, "blas")),
+        "threads": str(_num_threads),
+        "machine": f"{platform.machine()}, {os.cpu_count()} logical processors",
+    }
+    for name, value in rows.items():
+        print(f"{name + ':':17}{value}")
