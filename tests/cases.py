@@ -249,5 +249,24 @@ def _opset_cases() -> Iterator[Case]:
                 yield replace(plain, name=f"{plain.name}-input_forget", attributes={"input_forget": 1})
 
 
-CASES: tuple[Case, ...] = (*_attribute_cases(), *_activation_cases(), *_size_cases(), *_opset_cases())
+def _all_attributes_cases() -> Iterator[Case]:
+    """Every attribute that an opset has, all at once."""
+    for op in OPERATORS:
+        names = ["HardSigmoid", *reference.DEFAULT_ACTIVATIONS[op][1:]] * 2
+        common = activation_attributes(names) | {"clip": 1.5, "direction": "bidirectional", "hidden_size": 5}
+        for opset in (1, 3, 7, 14, 22):
+            own: dict[str, Any] = {"output_sequence": 1} if opset < 7 else {}
+            own |= {"layout": 1} if opset >= 14 else {}
+            own |= {"linear_before_reset": 1} if op == "GRU" and opset >= 3 else {}
+            own |= {"input_forget": 1} if op == "LSTM" else {}
+            yield Case(f"{op}-opset{opset}-all-attributes", op, common | own, OPTIONAL[op], (4, 0, 3), opset=opset)
+
+
+CASES: tuple[Case, ...] = (
+    *_attribute_cases(),
+    *_activation_cases(),
+    *_size_cases(),
+    *_opset_cases(),
+    *_all_attributes_cases(),
+)
 assert len({case.name for case in CASES}) == len(CASES)

@@ -344,14 +344,14 @@ def test_layer_misses_an_input_that_its_node_has() -> None:
 def test_endless_empty_sequence_returns() -> None:
     """2^40 steps of no rows are no work."""
     case = Case("endless", "LSTM", {}, OPTIONAL["LSTM"], T=1, N=0)
-    arrays = make_arrays(case) | {"X": np.zeros((2**40, 0, 3), np.float32)}
+    arrays: dict[str, Any] = make_arrays(case) | {"X": np.zeros((2**40, 0, 3), np.float32)}
     Y, Y_h, Y_c = frontend.lstm(**arrays)
     assert (Y.shape, Y_h.shape, Y_c.shape) == ((2**40, 1, 0, 5), (1, 0, 5), (1, 0, 5))
 
 
 def test_numpy_integers_and_floats_are_numbers() -> None:
     arrays = good("LSTM")
-    attributes = {
+    attributes: dict[str, Any] = {
         "hidden_size": np.int64(5),
         "layout": np.int32(0),
         "input_forget": np.uint8(1),

@@ -1,0 +1,305 @@
+"""The six operations against the oracle, through axis orders, gate orders and bias sums written out here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pytest
+import reference
+from cases import DTYPES, PARAMETERS, TOLERANCES, Array, assert_close, float32, float64
+
+import pyrnnx.frontends.openvino as frontend
+from pyrnnx import ACTIVATIONS
+
+T, N, I, H = 5, 4, 3, 6
+CELLS = ("RNN", "GRU", "LSTM")
+GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "fico"}
+DEFAULTS = {"RNN": ("tanh",), "GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh")}
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    cell: str
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    lens: tuple[int, ...] = (T, 0, 2, 1)
+    step: bool = False  # RNNCell and so on, instead of RNNSequence and so on
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        function: Callable[..., Any] = getattr(frontend, f"{self.cell.lower()}_{'cell' if self.step else 'sequence'}")
+        return function
+
+    @property
+    def num_directions(self) -> int:
+        return 2 if str(self.attributes.get("direction", "")).lower() == "bidirectional" else 1
+
+
+def make_arrays(case: Case, dtype: np.dtype[Any] = float32) -> dict[str, Any]:
+    """Inputs in port order, by OpenVINO's names; states away from 0."""
+    rng = np.random.default_rng(crc32(case.name.encode()))
+    D, G = case.num_directions, len(GATES[case.cell])
+    blocks = 4 if case.attributes.get("linear_before_reset") else G
+    shapes: dict[str, tuple[int, ...]] = {"X": (N, T, I), "H": (N, D, H), "C": (N, D, H)}
+    shapes |= {"W": (D, G * H, I), "R": (D, G * H, H), "B": (D, blocks * H)}
+    if case.step:
+        shapes = {"X": (N, I), "H": (N, H), "C": (N, H), "W": (G * H, I), "R": (G * H, H), "B": (blocks * H,)}
+    if case.cell != "LSTM":
+        del shapes["C"]
+    scales = {"W": I**-0.5, "R": H**-0.5, "B": 0.5}  # no state grows, whatever the activation
+    arrays = {}
+    for name, shape in shapes.items():
+        values = rng.uniform(-1, 1, shape) * scales.get(name, 1.0)
+        if name in "HC":
+            values = np.copysign(0.25 + 0.75 * np.abs(values), values)
+        arrays[name] = values.astype(dtype)
+        if not case.step and name == ("C" if case.cell == "LSTM" else "H"):
+            arrays["sequence_lengths"] = np.array(case.lens, np.int64)
+    return arrays
+
+
+def run(case: Case, arrays: Mapping[str, Any], **changes: Any) -> tuple[Array, ...]:
+    outputs = case.function(*arrays.values(), **{**case.attributes, **changes})
+    return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+# From OpenVINO's arrangement to the oracle's (ONNX, layout 0), and back.
+
+
+def gate(a: Array, cell: str, letter: str) -> Array:
+    """[D, H, ...]: the block of a gate in W, R or a summed B."""
+    k = GATES[cell].index(letter)
+    return a[:, k * H : (k + 1) * H]
+
+
+def onnx_weights(case: Case, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    W, R, B = (arrays[name][np.newaxis] if case.step else arrays[name] for name in "WRB")
+    if case.cell == "LSTM":
+        W, R, B = (np.concatenate([gate(a, "LSTM", g) for g in "iofc"], axis=1) for a in (W, R, B))
+    if case.attributes.get("linear_before_reset"):
+        z, r, Wb_h, Rb_h = (B[:, k * H : (k + 1) * H] for k in range(4))
+        zero = np.zeros_like(z)
+        B = np.concatenate([z, r, Wb_h, zero, zero, Rb_h], axis=1)
+    else:
+        B = np.concatenate([B, np.zeros_like(B)], axis=1)
+    return {"W": W, "R": R, "B": B}
+
+
+def onnx_attributes(case: Case) -> dict[str, Any]:
+    """Parameters stand at their function's place; ONNX takes them one after the other, for each direction anew."""
+    given = {key: value for key, value in case.attributes.items() if key not in ("hidden_size", "clip")}
+    attributes: dict[str, Any] = {}
+    if case.attributes.get("clip") not in (None, 0, np.inf):
+        attributes["clip"] = case.attributes["clip"]
+    attributes["direction"] = str(given.pop("direction", "forward")).lower()
+    attributes["linear_before_reset"] = int(given.pop("linear_before_reset", False))
+    canonical = {name.lower(): name for name in ACTIVATIONS}
+    names = [canonical[name.lower()] for name in given.pop("activations", None) or DEFAULTS[case.cell]]
+    attributes["activations"] = names * case.num_directions
+    for key, takers in (("alpha", reference.ALPHA), ("beta", reference.BETA)):
+        values = list(given.pop(f"activations_{key}", ()))
+        values = [values[k] if k < len(values) else takers[name] for k, name in enumerate(names) if name in takers]
+        attributes[f"activation_{key}"] = values * case.num_directions
+    assert not given
+    return attributes
+
+
+def expected(case: Case, arrays: Mapping[str, Any]) -> tuple[Array, ...]:
+    time_first = {"X": arrays["X"], "initial_h": arrays["H"], "initial_c": arrays.get("C")}
+    for name, a in time_first.items():
+        if a is not None:
+            time_first[name] = (a[np.newaxis] if case.step else a.swapaxes(0, 1)).astype(np.float64)
+    outputs = reference.run(
+        case.cell,
+        **time_first,
+        **onnx_weights(case, arrays),
+        sequence_lens=None if case.step else arrays["sequence_lengths"],
+        **onnx_attributes(case),
+    )
+    Y, *states = outputs
+    if case.step:
+        return tuple(state[0] for state in states)
+    return (Y.transpose(2, 1, 0, 3), *(state.transpose(1, 0, 2) for state in states))
+
+
+# The table
+
+
+def table() -> Iterator[Case]:
+    lengths = {"mixed": (T, 0, 2, 1), "zero": (0,) * N, "full": (T,) * N, "one": (1,) * N}
+    for cell in CELLS:
+        flags: list[dict[str, Any]] = [{}, {"linear_before_reset": True}] if cell == "GRU" else [{}]
+        for flag in flags:
+            tag = "-".join([cell, *flag])
+            for direction in ("forward", "reverse", "bidirectional"):
+                for clip in (None, 0.375):
+                    for name, lens in lengths.items():
+                        attributes = {**flag, "direction": direction, "clip": clip}
+                        yield Case(f"{tag}-{direction}-clip={clip}-{name}", cell, attributes, lens)
+            for clip in (None, 0.375):
+                yield Case(f"{tag}-cell-clip={clip}", cell, {**flag, "clip": clip}, step=True)
+            for step in (False, True):
+                yield from activation_cases(cell, flag, f"{tag}{'-cell' if step else ''}", step)
+
+
+def activation_cases(cell: str, flag: dict[str, Any], tag: str, step: bool) -> Iterator[Case]:
+    both = {} if step else {"direction": "bidirectional"}
+    for place in range(len(DEFAULTS[cell])):
+        for name in ("relu", "sigmoid", "tanh"):  # those of the specification
+            names = [*DEFAULTS[cell][:place], name, *DEFAULTS[cell][place + 1 :]]
+            yield Case(f"{tag}-{place}={name}", cell, {**flag, **both, "activations": names}, step=step)
+        for name in PARAMETERS:  # alpha and beta stand at the function's own place
+            names = [*DEFAULTS[cell][:place], name, *DEFAULTS[cell][place + 1 :]]
+            attributes: dict[str, Any] = {**flag, **both, "activations": names}
+            for key, value in zip(("alpha", "beta"), PARAMETERS[name], strict=False):
+                attributes[f"activations_{key}"] = [7.0] * place + [value]  # those of places before it mean nothing
+            yield Case(f"{tag}-{place}={name}", cell, attributes, step=step)
+    names = ["Elu", "HardSigmoid", "LeakyRelu"][: len(DEFAULTS[cell])]
+    yield Case(f"{tag}-default parameters", cell, {**flag, **both, "activations": names}, step=step)
+    attributes = {**flag, **both, "activations": names, "activations_alpha": [0.5, 0.25, 0.125][: len(names)]}
+    yield Case(f"{tag}-all alphas", cell, attributes, step=step)
+
+
+CASES = tuple(table())
+assert len({case.name for case in CASES}) == len(CASES)
+EVERYTHING = [Case(f"{cell}-all", cell, {"direction": "bidirectional", "clip": 0.75}) for cell in CELLS]
+EVERYTHING += [Case("GRU-lbr", "GRU", {"direction": "bidirectional", "linear_before_reset": True})]
+STEPS = [Case(f"{case.name}-cell", case.cell, {"clip": 0.75}, step=True) for case in EVERYTHING]
+each_operation = pytest.mark.parametrize("case", EVERYTHING + STEPS, ids=lambda case: case.name)
+each_sequence = pytest.mark.parametrize("case", EVERYTHING, ids=lambda case: case.name)
+
+
+def assert_same(actual: tuple[Array, ...], wanted: tuple[Array, ...]) -> None:
+    assert len(actual) == len(wanted)
+    for a, w in zip(actual, wanted, strict=True):
+        np.testing.assert_array_equal(a, w, strict=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_case_agrees_with_the_oracle(case: Case, dtype: np.dtype[Any]) -> None:
+    arrays = make_arrays(case, dtype)
+    outputs = run(case, arrays)
+    states = 2 if case.cell == "LSTM" else 1
+    D = case.num_directions
+    shapes = [(N, H)] * states if case.step else [(N, D, T, H), *[(N, D, H)] * states]
+    assert [y.shape for y in outputs] == shapes
+    assert {y.dtype for y in outputs} == {dtype}
+    assert_close(outputs, expected(case, arrays), TOLERANCES[dtype], case.name)
+
+
+def test_table_reaches_every_function_of_the_text_in_every_place() -> None:
+    for cell in CELLS:
+        for place in range(len(DEFAULTS[cell])):
+            used = {
+                c.attributes["activations"][place] for c in CASES if c.cell == cell and "activations" in c.attributes
+            }
+            assert {"relu", "sigmoid", "tanh", *PARAMETERS} <= used
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@each_sequence
+def test_any_integer_lengths(case: Case, dtype: str) -> None:
+    arrays = make_arrays(case)
+    wanted = run(case, arrays)
+    arrays["sequence_lengths"] = arrays["sequence_lengths"].astype(dtype)
+    assert_same(run(case, arrays), wanted)
+
+
+@each_sequence
+def test_lengths_as_a_list(case: Case) -> None:
+    arrays: dict[str, Any] = make_arrays(case)
+    wanted = run(case, arrays)
+    assert_same(run(case, arrays | {"sequence_lengths": [T, 0, 2, 1]}), wanted)
+    assert_same(run(case, arrays | {"sequence_lengths": (T, 0, 2, 1)}), wanted)
+
+
+@each_operation
+def test_hidden_size_may_be_said(case: Case) -> None:
+    arrays = make_arrays(case)
+    assert_same(run(case, arrays, hidden_size=H), run(case, arrays))
+
+
+@pytest.mark.parametrize("clip", [None, 0, 0.0, np.inf])
+@each_operation
+def test_no_clip(case: Case, clip: float | None) -> None:
+    arrays = make_arrays(case)
+    wanted = run(case, arrays, clip=1e9)
+    assert_same(run(case, arrays, clip=clip), wanted)
+    assert not np.array_equal(run(case, arrays, clip=0.25)[0], wanted[0])
+
+
+@each_operation
+def test_names_in_any_case(case: Case) -> None:
+    arrays = make_arrays(case)
+    names = DEFAULTS[case.cell]
+    wanted = run(case, arrays, activations=names)
+    assert_same(run(case, arrays), wanted)
+    assert_same(run(case, arrays, activations=[name.upper() for name in names]), wanted)
+    assert_same(run(case, arrays, activations=[name.title() for name in names]), wanted)
+    if not case.step:
+        for text in ("BIDIRECTIONAL", "Bidirectional"):
+            assert_same(run(case, arrays, activations=names, direction=text), wanted)
+
+
+@each_operation
+def test_inputs_by_name_are_those_by_place(case: Case) -> None:
+    arrays = make_arrays(case)
+    outputs = case.function(**arrays, **case.attributes)
+    assert_same(outputs if isinstance(outputs, tuple) else (outputs,), run(case, arrays))
+
+
+@pytest.mark.parametrize("case", STEPS, ids=lambda case: case.name)
+def test_cell_is_a_sequence_of_one_step(case: Case) -> None:
+    arrays = make_arrays(case, float64)
+    longer = {name: a[:, np.newaxis] if name in "XHC" else a[np.newaxis] for name, a in arrays.items()}
+    weights = [longer.pop(name) for name in "WRB"]
+    sequence = Case("one step", case.cell, case.attributes)
+    Y, *states = sequence.function(*longer.values(), [1] * N, *weights, **case.attributes)
+    assert_same(run(case, arrays), tuple(state[:, 0] for state in states))
+    np.testing.assert_array_equal(Y[:, :, 0], states[0])
+
+
+@each_sequence
+def test_padding_never_reaches_a_result(case: Case) -> None:
+    arrays = make_arrays(case)
+    wanted = run(case, arrays)
+    for row, length in enumerate(case.lens):
+        arrays["X"][row, length:] = np.nan
+        if length == 0:
+            arrays["H"][row] = np.nan
+    outputs = run(case, arrays)
+    assert_same(outputs, wanted)
+    for row, length in enumerate(case.lens):
+        assert not outputs[0][row, :, length:].any()
+        assert outputs[0][row, :, :length].all()
+
+
+@each_operation
+def test_nan_stays_in_its_row(case: Case) -> None:
+    arrays = make_arrays(case)
+    wanted = run(case, arrays)
+    arrays["X"][2] = np.nan
+    for a, w in zip(run(case, arrays), wanted, strict=True):
+        np.testing.assert_array_equal(np.delete(a, 2, axis=0), np.delete(w, 2, axis=0))
+        assert np.isnan(a[2, :, : case.lens[2]] if a.ndim == 4 else a[2]).all()
+
+
+@pytest.mark.parametrize("sizes", [(0, T, I), (N, 0, I), (N, T, 0), (0, 0, 0)], ids=["N=0", "T=0", "I=0", "none"])
+@each_sequence
+def test_nothing_in_some_dimension(case: Case, sizes: tuple[int, int, int]) -> None:
+    n, t, i = sizes
+    arrays = make_arrays(case, float64)
+    arrays["X"] = arrays["X"][:n, :t, :i]
+    arrays["W"] = arrays["W"][..., :i]
+    for name in ("H", "C", "sequence_lengths"):
+        if name in arrays:
+            arrays[name] = np.minimum(arrays[name][:n], t) if name == "sequence_lengths" else arrays[name][:n]
+    outputs = run(case, arrays)
+    assert [y.shape for y in outputs] == [(n, 2, t, H), *[(n, 2, H)] * (len(outputs) - 1)]
+    assert_close(outputs, expected(case, arrays), TOLERANCES[float64])

@@ -1,0 +1,456 @@
+"""Layers read from XML: the specification's example, every spelling that is allowed, what OpenVINO itself writes."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lxml import etree
+from numpy.typing import NDArray
+
+import pyrnnx.frontends.openvino as frontend
+from pyrnnx import Direction, PyrnnxError
+from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, IRLayer, read_layer
+
+Array = NDArray[Any]
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+DEFAULTS = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"]}
+N, T, I, H = 3, 5, 4, 6
+each_type = pytest.mark.parametrize("kind", OPERATIONS)
+
+# RNNSequence-5 of OpenVINO's specification; its "..." hold no attribute that is needed.
+EXAMPLE = """
+<layer id="7" name="rnn" type="RNNSequence">
+    <data hidden_size="128"/>
+    <input>
+        <port id="0">
+            <dim>1</dim>
+            <dim>4</dim>
+            <dim>16</dim>
+        </port>
+        <port id="1">
+            <dim>1</dim>
+            <dim>1</dim>
+            <dim>128</dim>
+        </port>
+        <port id="2">
+            <dim>1</dim>
+        </port>
+         <port id="3">
+            <dim>1</dim>
+            <dim>128</dim>
+            <dim>16</dim>
+        </port>
+         <port id="4">
+            <dim>1</dim>
+            <dim>128</dim>
+            <dim>128</dim>
+        </port>
+         <port id="5">
+            <dim>1</dim>
+            <dim>128</dim>
+        </port>
+    </input>
+    <output>
+        <port id="6">
+            <dim>1</dim>
+            <dim>1</dim>
+            <dim>4</dim>
+            <dim>128</dim>
+        </port>
+        <port id="7">
+            <dim>1</dim>
+            <dim>1</dim>
+            <dim>128</dim>
+        </port>
+    </output>
+</layer>
+"""
+
+
+def shapes_of(kind: str, D: int = 1, lbr: bool = False) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
+    """Inputs and outputs in port order."""
+    cell, sequence = kind.removesuffix("Sequence").removesuffix("Cell"), kind.endswith("Sequence")
+    GH, states = GATES[cell] * H, 2 if cell == "LSTM" else 1
+    BH = 4 * H if lbr else GH
+    if sequence:
+        inputs = [(N, T, I), *[(N, D, H)] * states, (N,), (D, GH, I), (D, GH, H), (D, BH)]
+        return inputs, [(N, D, T, H), *[(N, D, H)] * states]
+    return [(N, I), *[(N, H)] * states, (GH, I), (GH, H), (BH,)], [(N, H)] * states
+
+
+def write(
+    kind: str,
+    data: Mapping[str, Any] | None = None,
+    *,
+    shapes: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] | None = None,
+    ids: Callable[[int], int] = int,
+    precision: str = "",
+    attributes: str = 'id="3" name="one"',
+) -> str:
+    data = {"hidden_size": H, **(data or {})}
+    D = 2 if str(data.get("direction", "")).strip().lower() == "bidirectional" else 1
+    inputs, outputs = shapes or shapes_of(
+        kind, D, str(data.get("linear_before_reset")).strip().lower() in ("true", "1")
+    )
+    integers = next((k for k, shape in enumerate(inputs) if len(shape) == 1), None) if "equence" in kind else None
+
+    def port(k: int, shape: tuple[int, ...]) -> str:
+        said = f' precision="{"I32" if k == integers else precision}"' if precision else ""
+        return f'<port id="{ids(k)}"{said}>' + "".join(f"<dim>{size}</dim>" for size in shape) + "</port>"
+
+    first, pairs = len(inputs), " ".join(f'{key}="{value}"' for key, value in data.items())
+    return (
+        f'<layer {attributes} type="{kind}"><data {pairs}/>'
+        f"<input>{''.join(port(k, shape) for k, shape in enumerate(inputs))}</input>"
+        f"<output>{''.join(port(first + k, shape) for k, shape in enumerate(outputs))}</output></layer>"
+    )
+
+
+def make_arrays(layer: IRLayer, dtype: Any = np.float32, seed: int = 0) -> list[Array]:
+    """Arrays for the ports of a layer; open dimensions get N, T or I."""
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for port in layer.inputs:
+        shape = tuple((N, T, I)[k] if size is None else size for k, size in enumerate(port.shape))
+        if port.name == "sequence_lengths":
+            arrays.append(np.array([T, 0, 2][: shape[0]] if shape[0] == N else [3] * shape[0], np.int32))
+        else:
+            arrays.append(rng.uniform(-0.7, 0.7, shape).astype(dtype))
+    return arrays
+
+
+def function(kind: str, *arrays: Array, **attributes: Any) -> tuple[Array, ...]:
+    name = kind.removesuffix("Sequence").removesuffix("Cell").lower()
+    outputs = getattr(frontend, f"{name}_{'sequence' if kind.endswith('Sequence') else 'cell'}")(*arrays, **attributes)
+    return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+def assert_same(actual: tuple[Array, ...], wanted: tuple[Array, ...]) -> None:
+    assert len(actual) == len(wanted)
+    for a, w in zip(actual, wanted, strict=True):
+        np.testing.assert_array_equal(a, w, strict=True)
+
+
+# The specification's example
+
+
+def test_example_of_the_specification() -> None:
+    layer = read_layer(EXAMPLE)
+    assert (layer.type, layer.name, layer.id) == ("RNNSequence", "rnn", "7")
+    assert (layer.op.cell, layer.op.hidden_size, layer.op.direction) == ("RNN", 128, Direction.FORWARD)
+    assert [str(one) for one in layer.op.activations[0]] == ["Tanh"]
+    assert layer.op.clip is None
+    assert [port.name for port in layer.inputs] == ["X", "H", "sequence_lengths", "W", "R", "B"]
+    assert [port.name for port in layer.outputs] == ["Y", "Ho"]
+    assert [port.id for port in (*layer.inputs, *layer.outputs)] == list(range(8))
+    assert layer.inputs[0].shape == (1, 4, 16)
+    assert layer.outputs[0].shape == (1, 1, 4, 128)
+    assert {port.precision for port in layer.inputs} == {None}
+
+    rng = np.random.default_rng(0)
+    X, Hx, W, R, B = (
+        rng.uniform(-0.2, 0.2, shape).astype(np.float32)
+        for shape in ((1, 4, 16), (1, 1, 128), (1, 128, 16), (1, 128, 128), (1, 128))
+    )
+    Y, Ho = layer(X, Hx, np.array([4]), W, R, B)
+    assert (Y.shape, Ho.shape) == ((1, 1, 4, 128), (1, 1, 128))
+    assert Y.dtype == Ho.dtype == np.float32
+    h = Hx[0, 0].astype(np.float64)
+    for t in range(4):
+        h = np.tanh(W[0].astype(np.float64) @ X[0, t] + R[0].astype(np.float64) @ h + B[0])
+        np.testing.assert_allclose(Y[0, 0, t], h, rtol=0, atol=1e-6)  # float32 sums of 144 terms of 0.02
+    np.testing.assert_array_equal(Ho[0, 0], Y[0, 0, 3])
+    assert_same(layer.bind(W, R, B)(X, Hx, [4]), (Y, Ho))
+
+
+def test_example_as_the_text_prints_it() -> None:
+    """Without its dots, and so without id and name."""
+    layer = read_layer(EXAMPLE.replace('id="7" name="rnn" ', ""))
+    assert (layer.name, layer.id, layer.label) == ("", "", "RNNSequence")
+    assert layer.op == read_layer(EXAMPLE).op
+
+
+# What may be given
+
+
+def _path(text: str, folder: Path) -> Path:
+    path = folder / "layer.xml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+GIVEN: dict[str, Callable[[str, Path], Any]] = {
+    "text": lambda text, folder: text,
+    "text after a byte order mark": lambda text, folder: "\ufeff" + text,
+    "text with a declaration": lambda text, folder: '<?xml version="1.0"?>' + text.lstrip(),
+    "text with another encoding declared": lambda text, folder: (
+        '<?xml version="1.0" encoding="UTF-16"?>' + text.lstrip()
+    ),
+    "text with comments": lambda text, folder: text.replace("<input>", "<!-- a --><input><!-- b -->"),
+    "bytes": lambda text, folder: text.encode(),
+    "bytes in UTF-16": lambda text, folder: text.strip().encode("utf-16"),
+    "bytes with an encoding": lambda text, folder: (
+        '<?xml version="1.0" encoding="ISO-8859-1"?>' + text.strip()
+    ).encode("latin-1"),
+    "bytearray": lambda text, folder: bytearray(text.encode()),
+    "memoryview": lambda text, folder: memoryview(text.encode()),
+    "path": _path,
+    "path as text": lambda text, folder: str(_path(text, folder)),
+    "element": lambda text, folder: etree.fromstring(text),
+    "element inside a document": lambda text, folder: etree.fromstring(f"<net><layers>{text}</layers></net>")[0][0],
+}
+
+
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+def test_what_may_be_given(given: Callable[[str, Path], Any], tmp_path: Path) -> None:
+    text = EXAMPLE.replace('name="rnn"', 'name="säule"')
+    layer = read_layer(given(text, tmp_path))
+    assert layer.name == "säule"
+    assert layer == read_layer(text)
+
+
+# Each operation
+
+
+@each_type
+@pytest.mark.parametrize("precision", ["", "FP32", "FP64", "FP16"])
+def test_call_is_the_function(kind: str, precision: str) -> None:
+    data: dict[str, Any] = {"clip": "0.5"}
+    attributes: dict[str, Any] = {"clip": 0.5}
+    if kind.endswith("Sequence"):
+        data["direction"] = attributes["direction"] = "bidirectional"
+    if kind.startswith("GRU"):
+        data["linear_before_reset"], attributes["linear_before_reset"] = "true", True
+    layer = read_layer(write(kind, data, precision=precision))
+    assert layer.type == kind
+    dtype = {"FP64": np.float64, "FP16": np.float16}.get(precision, np.float32)
+    assert layer.dtype == (np.dtype(dtype).name if precision else None)
+    arrays = make_arrays(layer, dtype)
+    outputs = layer(*arrays)
+    assert_same(outputs, function(kind, *arrays, **attributes))
+    assert [y.shape for y in outputs] == [port.shape for port in layer.outputs]
+    assert {y.dtype for y in outputs} == {np.dtype(dtype)}
+
+
+@each_type
+def test_bound_layer(kind: str) -> None:
+    layer = read_layer(write(kind))
+    arrays = make_arrays(layer)
+    bound = layer.bind(*arrays[-3:])
+    assert isinstance(bound, BoundLayer)
+    assert (bound.name, bound.label, bound.op) == ("one", layer.label, layer.op)
+    wanted = layer(*arrays)
+    for seed in (0, 1, 0):
+        others = make_arrays(layer, seed=seed)
+        assert_same(bound(*others[:-3]), layer(*others[:-3], *arrays[-3:]))
+    assert_same(pickle.loads(pickle.dumps(bound))(*arrays[:-3]), wanted)
+    arrays[-3][...] = np.nan  # its weights are copies
+    assert_same(bound(*arrays[:-3]), wanted)
+
+
+@each_type
+def test_read_layer_is_pickled(kind: str) -> None:
+    layer = read_layer(write(kind))
+    again = pickle.loads(pickle.dumps(layer))
+    assert (again.op, again.inputs, again.outputs, again.label) == (layer.op, layer.inputs, layer.outputs, layer.label)
+    arrays = make_arrays(layer)
+    assert_same(again(*arrays), layer(*arrays))
+
+
+# Attributes in every allowed spelling
+
+SPELLINGS: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {  # type, <data>, the same as arguments
+    "defaults": ("LSTMSequence", {}, {}),
+    "empty lists": ("GRUSequence", {"activations": "", "activations_alpha": "", "activations_beta": " "}, {}),
+    "blanks": (
+        "LSTMSequence",
+        {"hidden_size": " 6 ", "direction": " reverse\n", "activations": " tanh ,relu,  sigmoid ", "clip": " 0.5 "},
+        {"direction": "reverse", "activations": ["tanh", "relu", "sigmoid"], "clip": 0.5},
+    ),
+    "any case": (
+        "GRUSequence",
+        {"direction": "ReVerse", "activations": "SIGMOID,ReLU", "linear_before_reset": "True"},
+        {"direction": "reverse", "activations": ["sigmoid", "relu"], "linear_before_reset": True},
+    ),
+    "type in another case": ("gruSEQUENCE", {}, {}),
+    "linear_before_reset false": ("GRUCell", {"linear_before_reset": "false"}, {}),
+    "linear_before_reset 0": ("GRUCell", {"linear_before_reset": "0"}, {}),
+    "linear_before_reset 1": ("GRUCell", {"linear_before_reset": "1"}, {"linear_before_reset": True}),
+    "clip 0": ("RNNSequence", {"clip": "0"}, {}),
+    "clip 0.0": ("RNNSequence", {"clip": "0.000000"}, {}),
+    "clip inf": ("RNNSequence", {"clip": "inf"}, {}),
+    "clip as it prints": ("RNNCell", {"clip": "0.40000000596046448"}, {"clip": float(np.float32(0.4))}),
+    "clip with an exponent": ("RNNCell", {"clip": "4e-1"}, {"clip": 0.4}),
+    "parameters": (
+        "LSTMCell",
+        {"activations": "hardsigmoid,elu,tanh", "activations_alpha": "0.25, 0.5", "activations_beta": "0.375"},
+        {"activations": ["hardsigmoid", "elu", "tanh"], "activations_alpha": [0.25, 0.5], "activations_beta": [0.375]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "data", "attributes"), SPELLINGS.values(), ids=SPELLINGS)
+def test_spellings_of_attributes(kind: str, data: dict[str, str], attributes: dict[str, Any]) -> None:
+    (canonical,) = (name for name in OPERATIONS if name.lower() == kind.lower())
+    shapes = shapes_of(canonical, 1, bool(attributes.get("linear_before_reset")))
+    layer = read_layer(write(kind, data, shapes=shapes))
+    assert layer.type == canonical
+    arrays = make_arrays(layer)
+    assert_same(layer(*arrays), function(canonical, *arrays, **attributes))
+
+
+@pytest.mark.parametrize("version", ["opset5", "opset6", "opset13", "opset16"])
+def test_versions(version: str) -> None:
+    attributes = f'id="3" name="one" version="{version}"'
+    assert read_layer(write("GRUSequence", attributes=attributes)).type == "GRUSequence"
+
+
+@pytest.mark.parametrize(("kind", "version"), [("RNNCell", "opset1"), ("GRUCell", "opset3"), ("LSTMCell", "opset4")])
+def test_first_versions_of_cells(kind: str, version: str) -> None:
+    assert read_layer(write(kind, attributes=f'version="{version}"')).type == kind
+
+
+def test_lstm_cell_of_opset1_is_another_operation() -> None:
+    with pytest.raises(PyrnnxError, match=r"LSTMCell 'one' \(id 3\): version is 'opset1'; expected opset4 or later"):
+        read_layer(write("LSTMCell", attributes='id="3" name="one" version="opset1"'))
+
+
+# Ports
+
+
+@each_type
+def test_port_ids_are_resolved_by_number(kind: str) -> None:
+    """Neither contiguous nor in the order of the text."""
+    plain, text = read_layer(write(kind)), write(kind, ids=lambda k: 100 - 7 * (9 - k))
+    element = etree.fromstring(text)
+    for parent in element.findall("input") + element.findall("output"):
+        parent[:] = reversed(parent)
+    layer = read_layer(element)
+    count = len(plain.inputs)
+    assert [port.id for port in layer.inputs] == [100 - 7 * (9 - k) for k in range(count)]
+    assert [port.shape for port in layer.inputs] == [port.shape for port in plain.inputs]
+    arrays = make_arrays(plain)
+    assert_same(layer(*arrays), plain(*arrays))
+
+
+@each_type
+def test_dynamic_dimensions(kind: str) -> None:
+    inputs, outputs = shapes_of(kind)
+    D_inputs = [tuple(-1 if size in (N, T) else size for size in shape) for shape in inputs[:-3]] + inputs[-3:]
+    D_outputs = [tuple(-1 if size in (N, T) else size for size in shape) for shape in outputs]
+    layer = read_layer(write(kind, shapes=(D_inputs, D_outputs)))
+    assert layer.inputs[0].shape == ((None, None, I) if kind.endswith("Sequence") else (None, I))
+    assert layer.sizes == {"I": I}
+    arrays = make_arrays(read_layer(write(kind)))
+    wanted = function(kind, *arrays)
+    assert_same(layer(*arrays), wanted)
+    fewer = [a if k >= len(arrays) - 3 else a[:2] for k, a in enumerate(arrays)]
+    assert_same(layer(*fewer), tuple(y[:2] for y in wanted))
+
+
+def test_everything_dynamic() -> None:
+    inputs, outputs = shapes_of("GRUSequence")
+    open_shapes = [[tuple(-1 for _ in shape) for shape in shapes] for shapes in (inputs, outputs)]
+    layer = read_layer(write("GRUSequence", shapes=(open_shapes[0], open_shapes[1])))
+    assert all(set(port.shape) == {None} for port in layer.inputs)
+    arrays = make_arrays(read_layer(write("GRUSequence")))
+    assert_same(layer(*arrays), function("GRUSequence", *arrays))
+
+
+def test_precision_of_ports() -> None:
+    layer = read_layer(write("LSTMSequence", precision="BF16"))
+    assert layer.dtype == "bfloat16"
+    assert [port.precision for port in layer.inputs] == ["BF16", "BF16", "BF16", "I32", "BF16", "BF16", "BF16"]
+    assert str(layer.inputs[3]) == "port 3 (sequence_lengths)"
+    with pytest.raises(PyrnnxError, match=r"port 0 \(X\) was given dtype float32; the layer declares BF16"):
+        layer(*make_arrays(layer))
+
+
+@pytest.mark.parametrize(("said", "dtype"), [("I8", "int8"), ("I64", "int64"), ("U8", "uint8"), ("U64", "uint64")])
+def test_precision_of_lengths(said: str, dtype: str) -> None:
+    layer = read_layer(write("RNNSequence", precision="FP32").replace('"I32"', f'"{said}"'))
+    arrays = make_arrays(layer)
+    with pytest.raises(
+        PyrnnxError, match=rf"port 2 \(sequence_lengths\) was given dtype int32; the layer declares {said}"
+    ):
+        layer(*arrays)
+    wanted = function("RNNSequence", *arrays)
+    arrays[2] = arrays[2].astype(dtype)
+    assert_same(layer(*arrays), wanted)
+    assert_same(layer(*arrays[:2], arrays[2].tolist(), *arrays[3:]), wanted)  # Python's integers have no dtype
+
+
+# As OpenVINO writes them
+
+
+def saved(kind: str, folder: Path, **attributes: Any) -> tuple[str, Any]:
+    """The `<layer>` that openvino.save_model writes for an operation, and the compiled model."""
+    openvino = pytest.importorskip("openvino")
+    operations = pytest.importorskip("openvino.opset13")
+    cell, sequence = kind.removesuffix("Sequence").removesuffix("Cell"), kind.endswith("Sequence")
+    D = 2 if attributes.get("direction") == "bidirectional" else 1
+    inputs, _ = shapes_of(kind, D, bool(attributes.get("linear_before_reset")))
+    types: list[Any] = [np.float32] * len(inputs)
+    attributes = {"hidden_size": H, "activations": DEFAULTS[cell], **attributes}
+    if sequence:
+        types[-4] = np.int32
+    else:
+        attributes = {"activations_alpha": [], "activations_beta": [], **attributes}
+    parameters = [operations.parameter(list(shape), dtype) for shape, dtype in zip(inputs, types, strict=True)]
+    node = getattr(operations, f"{cell.lower()}_{'sequence' if sequence else 'cell'}")(*parameters, **attributes)
+    node.set_friendly_name("the layer")
+    model = openvino.Model([operations.result(output) for output in node.outputs()], parameters, "one")
+    openvino.save_model(model, folder / "model.xml")
+    return (folder / "model.xml").read_text(), openvino.Core().compile_model(
+        model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
+
+
+WRITTEN: dict[str, tuple[str, dict[str, Any]]] = {
+    "RNNSequence": ("RNNSequence", {"direction": "reverse", "activations": ["relu"]}),
+    "GRUSequence": ("GRUSequence", {"direction": "bidirectional", "clip": 0.4}),
+    "GRUSequence linear_before_reset": ("GRUSequence", {"direction": "reverse", "linear_before_reset": True}),
+    "LSTMSequence": ("LSTMSequence", {"direction": "bidirectional"}),
+    "LSTMSequence clip": ("LSTMSequence", {"direction": "forward", "clip": float("inf")}),
+    "RNNCell": ("RNNCell", {"clip": 0.4}),
+    "GRUCell": ("GRUCell", {"activations": ["sigmoid", "relu"]}),
+    "GRUCell linear_before_reset": ("GRUCell", {"linear_before_reset": True}),
+    "LSTMCell": ("LSTMCell", {"clip": 0.4}),
+}
+
+
+@pytest.mark.parametrize(("kind", "attributes"), WRITTEN.values(), ids=WRITTEN)
+def test_layers_as_openvino_writes_them(kind: str, attributes: dict[str, Any], tmp_path: Path) -> None:
+    text, compiled = saved(kind, tmp_path, **attributes)
+    (element,) = (one for one in etree.fromstring(text.encode()).iter("layer") if one.get("type") == kind)
+    layer = read_layer(element)
+    assert (layer.type, layer.name, layer.dtype) == (kind, "the layer", "float32")
+    arrays = make_arrays(layer)
+    results = compiled(arrays)
+    outputs = layer(*arrays)
+    assert len(outputs) == len(compiled.outputs)
+    for k, y in enumerate(outputs):
+        np.testing.assert_allclose(y, results[k], rtol=0, atol=5e-6)  # float32 on both sides, over 5 steps
+    assert_same(read_layer(etree.tostring(element))(*arrays), outputs)
+
+
+def test_openvino_rejects_the_attributes_of_the_specifications_own_example(tmp_path: Path) -> None:
+    """`<data hidden_size="..."/>` alone: an error there, the specification's defaults here."""
+    text, _ = saved("RNNSequence", tmp_path, direction="forward")
+    element = etree.fromstring(text.encode())
+    (layer,) = (one for one in element.iter("layer") if one.get("type") == "RNNSequence")
+    (data,) = layer.findall("data")
+    for key in [key for key in data.attrib if key != "hidden_size"]:
+        del data.attrib[key]
+    openvino = pytest.importorskip("openvino")
+    model = openvino.Core().read_model(etree.tostring(element), b"")
+    with pytest.raises(RuntimeError):
+        openvino.Core().compile_model(model, "CPU")
+    read = read_layer(layer)
+    arrays = make_arrays(read)
+    assert_same(read(*arrays), function("RNNSequence", *arrays))

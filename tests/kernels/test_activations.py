@@ -1,0 +1,205 @@
+"""Every activation function over the whole range of its dtype, against formulas in long double."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pyrnnx import ACTIVATIONS
+from pyrnnx._kernels.activations import apply
+from pyrnnx.op import KERNEL_NUMBERS
+
+Array = NDArray[Any]
+Wide = NDArray[Any]  # of long double
+INF = float("inf")
+
+
+# Formulas for long double, written so that they keep relative accuracy near zero and do not overflow.
+def _sigmoid(x: Wide) -> Wide:
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e / (1 + e), 1 / (1 + e))
+
+
+def _softsign(x: Wide) -> Wide:
+    return np.sign(x) / (1 + 1 / np.abs(x))  # 1/inf = 0; 1/0 = inf
+
+
+FORMULAS: dict[str, Callable[[Wide, float, float], Wide]] = {
+    "Relu": lambda x, alpha, beta: np.where(x > 0, x, 0),
+    "Tanh": lambda x, alpha, beta: np.tanh(x),
+    "Sigmoid": lambda x, alpha, beta: _sigmoid(x),
+    "Affine": lambda x, alpha, beta: alpha * x + beta,
+    "LeakyRelu": lambda x, alpha, beta: np.where(x >= 0, x, alpha * x),
+    "ThresholdedRelu": lambda x, alpha, beta: np.where(x >= alpha, x, 0),
+    "ScaledTanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
+    "HardSigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
+    "Elu": lambda x, alpha, beta: np.where(x >= 0, x, alpha * np.expm1(np.minimum(x, 0))),
+    "Softsign": lambda x, alpha, beta: _softsign(x),
+    "Softplus": lambda x, alpha, beta: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
+}
+# Exact in float32, so that both dtypes compute with the same parameters. Affine ends with beta = 0, where the sum
+# cannot cancel and relative accuracy near zero can be asked for.
+PARAMETERS: dict[str, list[tuple[float, float]]] = {
+    "Affine": [(1.0, 0.0), (-0.75, 0.25), (1.5, 0.0)],
+    "LeakyRelu": [(0.0078125, 0.0), (-2.0, 0.0), (0.0, 0.0)],
+    "ThresholdedRelu": [(1.0, 0.0), (0.0, 0.0), (-1.5, 0.0)],
+    "ScaledTanh": [(1.5, 0.625), (-0.5, 3.0)],
+    "HardSigmoid": [(0.25, 0.5), (-0.375, 0.4375), (2.0, 0.0)],
+    "Elu": [(1.0, 0.0), (0.625, 0.0), (-2.0, 0.0)],
+}
+# Roundings of the kernel's own formula, each of half a unit, and up to 2 units for a function of the C library.
+ULPS = 6
+DTYPES = (np.float32, np.float64)
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
+
+
+def rows() -> Iterator[tuple[str, float, float]]:
+    for name in ACTIVATIONS:
+        for alpha, beta in PARAMETERS.get(name, [(0.0, 0.0)]):
+            yield name, alpha, beta
+
+
+each_row = pytest.mark.parametrize(("name", "alpha", "beta"), list(rows()))
+
+
+def evaluate(name: str, x: Array, alpha: float = 0.0, beta: float = 0.0, clip: float = INF) -> Array:
+    y = np.full_like(x, np.nan)
+    apply(KERNEL_NUMBERS[name], alpha, beta, clip, x, y)
+    return y
+
+
+def grid(dtype: Any) -> Array:
+    """Dense around zero, every binade of the dtype down to the last denormal and up to the largest, both signs."""
+    info = np.finfo(dtype)
+    steps = np.linspace(0, 30, 30011)
+    binades = np.geomspace(float(info.tiny), float(info.max) / 4, 4099)
+    denormals = float(info.smallest_subnormal) * np.array([1, 2, 3, 1000, 12345])
+    edges = np.array([info.max, info.tiny, info.eps, 88.0, 88.7, 89.0, 104.0, 708.0, 710.0, 746.0, 1e6])
+    with np.errstate(over="ignore", under="ignore"):
+        positive = np.concatenate([steps, binades, denormals, edges]).astype(dtype)
+    return np.concatenate([positive, -positive])
+
+
+def expected_values(name: str, x: Array, alpha: float, beta: float) -> Wide:
+    with np.errstate(all="ignore"):
+        return np.asarray(FORMULAS[name](x.astype(np.longdouble), alpha, beta))
+
+
+def allowed(name: str, x: Array, expected: Wide, alpha: float, beta: float) -> Wide:
+    """ULPS relative to the result; relative to the terms where the formula adds; and some steps of the denormals."""
+    info = np.finfo(x.dtype)
+    scale = np.abs(expected)
+    if name in ("Affine", "HardSigmoid"):
+        scale = np.abs(alpha * x.astype(np.longdouble)) + abs(beta)
+    bound: Wide = ULPS * info.eps / 2 * scale + 4 * np.longdouble(info.smallest_subnormal)
+    return bound
+
+
+def test_every_function_has_a_formula() -> None:
+    assert list(FORMULAS) == list(ACTIVATIONS) == list(KERNEL_NUMBERS)
+    takers = [name for name, row in ACTIVATIONS.items() if row.alpha is not None or row.beta is not None]
+    assert sorted(takers) == sorted(PARAMETERS)
+
+
+@each_dtype
+@each_row
+def test_whole_range(name: str, alpha: float, beta: float, dtype: Any) -> None:
+    x = grid(dtype)
+    y = evaluate(name, x, alpha, beta)
+    expected = expected_values(name, x, alpha, beta)
+    assert y.dtype == dtype
+    assert not np.isnan(y).any()
+    overflow = np.abs(expected) > np.finfo(dtype).max
+    np.testing.assert_array_equal(y[overflow], np.copysign(np.inf, expected[overflow]))
+    error = np.abs(y[~overflow] - expected[~overflow])
+    bound = allowed(name, x, expected, alpha, beta)[~overflow]
+    worst = int((error - bound).argmax())
+    assert (error <= bound).all(), (x[~overflow][worst], y[~overflow][worst], expected[~overflow][worst])
+
+
+@each_dtype
+@each_row
+def test_infinities_have_the_limit(name: str, alpha: float, beta: float, dtype: Any) -> None:
+    x = np.array([np.inf, -np.inf], dtype)
+    if (name, alpha) == ("LeakyRelu", 0.0):
+        x = x[:1]  # 0 * -inf is NaN, as the formula says
+    y = evaluate(name, x, alpha, beta)
+    np.testing.assert_array_equal(y, expected_values(name, x, alpha, beta).astype(dtype))
+    assert not np.isnan(y).any()
+
+
+@each_dtype
+@each_row
+def test_nan_stays_nan_and_touches_nothing_else(name: str, alpha: float, beta: float, dtype: Any) -> None:
+    x = np.linspace(-2, 2, 37).astype(dtype)
+    clean = evaluate(name, x, alpha, beta)
+    x[[0, 5, 17, 36]] = np.nan
+    for clip in (INF, 3.0):
+        y = evaluate(name, x, alpha, beta, clip)
+        np.testing.assert_array_equal(np.isnan(y), np.isnan(x))
+        np.testing.assert_array_equal(y[~np.isnan(x)], clean[~np.isnan(x)])
+
+
+@each_dtype
+@each_row
+def test_clip_bounds_the_argument(name: str, alpha: float, beta: float, dtype: Any) -> None:
+    x = np.array([-INF, -1e30, -7, -0.5000001, -0.5, -0.25, 0.0, 0.25, 0.5, 0.5000001, 7, 1e30, INF], dtype)
+    y = evaluate(name, x, alpha, beta, clip=0.5)
+    np.testing.assert_array_equal(y, evaluate(name, np.clip(x, -0.5, 0.5), alpha, beta))
+
+
+@each_dtype
+@each_row
+def test_in_place_and_any_length(name: str, alpha: float, beta: float, dtype: Any) -> None:
+    for n in (0, 1, 3, 8, 17, 67):
+        x = np.linspace(-3, 3, n).astype(dtype)
+        expected = evaluate(name, x, alpha, beta)
+        kept = x.copy()
+        apply(KERNEL_NUMBERS[name], alpha, beta, INF, x, x)
+        np.testing.assert_array_equal(x, expected)
+        np.testing.assert_array_equal(evaluate(name, kept, alpha, beta), expected)
+
+
+FACTS: dict[str, tuple[str, float, float, float]] = {  # function, x, y, allowed relative difference
+    "Softplus does not overflow": ("Softplus", 100.0, 100.0, 0.0),
+    "Softplus does not overflow far out": ("Softplus", 1e30, 1e30, 1e-6),  # 1e30 is not exact in float32
+    "Softplus keeps its left tail": ("Softplus", -30.0, 9.357622968840175e-14, 1e-6),
+    "Softplus at 0 is log 2": ("Softplus", 0.0, 0.6931471805599453, 1e-7),
+    "Sigmoid keeps its left tail": ("Sigmoid", -30.0, 9.357622968839299e-14, 1e-6),
+    "Sigmoid at 0": ("Sigmoid", 0.0, 0.5, 0.0),
+    "Sigmoid saturates": ("Sigmoid", 1000.0, 1.0, 0.0),
+    "Elu near 0": ("Elu", -1e-10, -1e-10, 1e-6),
+    "Elu far left": ("Elu", -1e4, -1.0, 0.0),
+    "Tanh near 0": ("Tanh", 1e-8, 1e-8, 1e-6),
+    "Tanh saturates": ("Tanh", -1000.0, -1.0, 0.0),
+    "ScaledTanh near 0": ("ScaledTanh", 1e-12, 1e-12, 1e-6),
+    "Softsign near 0": ("Softsign", -1e-12, -1e-12, 1e-6),
+    "ThresholdedRelu jumps at its threshold": ("ThresholdedRelu", 1.0, 1.0, 0.0),
+    "ThresholdedRelu below its threshold": ("ThresholdedRelu", 0.9999999, 0.0, 0.0),
+    "HardSigmoid between": ("HardSigmoid", 0.25, 0.25, 0.0),
+    "HardSigmoid above": ("HardSigmoid", 1.25, 1.0, 0.0),
+}
+
+
+@each_dtype
+@pytest.mark.parametrize("fact", FACTS.values(), ids=FACTS)
+def test_facts(fact: tuple[str, float, float, float], dtype: Any) -> None:
+    name, x, expected, tolerance = fact
+    alpha, beta = (1.0, 1.0) if name == "ScaledTanh" else (1.0, 0.0)
+    (y,) = evaluate(name, np.array([x], dtype), alpha, beta)
+    assert abs(float(y) - expected) <= tolerance * abs(expected)
+    if name == "Sigmoid":
+        assert y > 0
+
+
+def test_bad_arguments_of_the_test_entry() -> None:
+    x = np.ones(3, np.float32)
+    for kind in (-1, len(ACTIVATIONS)):
+        with pytest.raises(ValueError, match="kind"):
+            apply(kind, 0.0, 0.0, INF, x, x.copy())
+    with pytest.raises(ValueError, match="one length"):
+        apply(0, 0.0, 0.0, INF, x, np.ones(4, np.float32))

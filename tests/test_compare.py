@@ -1,0 +1,407 @@
+"""compare: what it says of two layers that are one, and of two that are not."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pyrnnx import (
+    CANONICAL,
+    ONNX_LAYOUTS,
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    Activation,
+    ArgumentError,
+    Comparison,
+    Convention,
+    Layer,
+    RecurrentOp,
+    UnsupportedError,
+    compare,
+)
+from pyrnnx.conventions import convert_weights
+from pyrnnx.frontends.openvino import IRLayer, read_layer
+
+Array = NDArray[Any]
+T, N, I, H = 5, 3, 4, 6
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+CONVENTIONS = {
+    "ONNX layout 0": ONNX_LAYOUTS[0],
+    "ONNX layout 1": ONNX_LAYOUTS[1],
+    "OpenVINO sequence": OPENVINO_SEQUENCE,
+    "OpenVINO cell": OPENVINO_CELL,
+}
+KINDS = (*CONVENTIONS, "unbound sequence", "unbound cell")
+each_cell = pytest.mark.parametrize("cell", GATES)
+
+
+def make_weights(op: RecurrentOp, dtype: Any = np.float32, seed: int = 0) -> dict[str, Any]:
+    """Canonical; halves of biases are sixteenths, so that their sum is exact."""
+    rng = np.random.default_rng(seed)
+    D, G = op.num_directions, GATES[op.cell]
+    return {
+        "W": rng.uniform(-0.5, 0.5, (D, G * H, I)).astype(dtype),
+        "R": rng.uniform(-0.5, 0.5, (D, G * H, H)).astype(dtype),
+        "B": (rng.integers(-8, 9, (D, 2 * G * H)) / 16).astype(dtype),
+    }
+
+
+def unbound(op: RecurrentOp, kind: str) -> IRLayer:
+    """A `<layer>` without weights, its batch and time open."""
+    blocks = 4 if op.linear_before_reset else GATES[op.cell]
+    D, GH = op.num_directions, GATES[op.cell] * H
+    states = 2 if op.has_cell_state else 1
+    if kind == "unbound sequence":
+        shapes = [(-1, -1, I), *[(-1, D, H)] * states, (-1,), (D, GH, I), (D, GH, H), (D, blocks * H)]
+        results = [(-1, D, -1, H), *[(-1, D, H)] * states]
+    else:
+        shapes = [(-1, I), *[(-1, H)] * states, (GH, I), (GH, H), (blocks * H,)]
+        results = [(-1, H)] * states
+    attributes = {"hidden_size": H, "activations": ",".join(one.name.lower() for one in op.activations[0])}
+    if kind == "unbound sequence":
+        attributes["direction"] = op.direction.value
+    if op.cell == "GRU":
+        attributes["linear_before_reset"] = str(op.linear_before_reset).lower()
+
+    def port(number: int, shape: tuple[int, ...]) -> str:
+        return f'<port id="{number}">' + "".join(f"<dim>{size}</dim>" for size in shape) + "</port>"
+
+    inputs = "".join(port(k, shape) for k, shape in enumerate(shapes))
+    outputs = "".join(port(len(shapes) + k, shape) for k, shape in enumerate(results))
+    data = " ".join(f'{key}="{value}"' for key, value in attributes.items())
+    layer_type = op.cell + kind.removeprefix("unbound ").capitalize()
+    return read_layer(
+        f'<layer id="4" name="open" type="{layer_type}"><data {data}/><input>{inputs}</input>'
+        f"<output>{outputs}</output></layer>"
+    )
+
+
+def make(op: RecurrentOp, kind: str, weights: Mapping[str, Any] | None = None) -> Layer | IRLayer:
+    if kind.startswith("unbound"):
+        return unbound(op, kind)
+    convention = CONVENTIONS[kind]
+    given: dict[str, Any] = convert_weights(op, weights or make_weights(op), CANONICAL, convention)
+    return Layer(op, **given, convention=convention, name=kind)
+
+
+def aspects(differences: tuple[Any, ...]) -> dict[str, tuple[str, str]]:
+    return {one.aspect: (one.a, one.b) for one in differences}
+
+
+# The same layer
+
+
+@each_cell
+@pytest.mark.parametrize(("first", "second"), list(product(KINDS, repeat=2)))
+def test_same_layer_in_every_two_conventions(cell: str, first: str, second: str) -> None:
+    op = RecurrentOp(cell, H, linear_before_reset=cell == "GRU")
+    inputs = None
+    if "cell" in first + second:  # a cell takes one step: the other must be given one as well
+        inputs = {"X": np.random.default_rng(0).normal(size=(1, N, I)).astype(np.float32), "sequence_lens": [1] * N}
+    result = compare(make(op, first), make(op, second), inputs)
+    assert isinstance(result, Comparison)
+    assert not result.operators
+    assert list(result.numbers) == (["Y", "Y_h", "Y_c"] if cell == "LSTM" else ["Y", "Y_h"])
+    assert result.largest_difference <= 1e-6  # float32: (Wb + Rb) + ... and (sum + 0) + ... are rounded alike or nearly
+    names = [
+        CONVENTIONS.get(kind, OPENVINO_CELL if "cell" in kind else OPENVINO_SEQUENCE).name for kind in (first, second)
+    ]
+    assert result.a.endswith(f"({names[0]})")
+    assert result.b.endswith(f"({names[1]})")
+    assert bool(result.conventions) is (names[0] != names[1])
+
+
+@each_cell
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16], ids=lambda dtype: dtype.__name__)
+def test_same_layer_in_onnx_and_openvino(cell: str, direction: Any, dtype: Any) -> None:
+    op = RecurrentOp(cell, H, direction, clip=0.75)
+    weights = make_weights(op, dtype)
+    result = compare(make(op, "ONNX layout 0", weights), make(op, "OpenVINO sequence", weights))
+    assert result.largest_difference == 0  # biases are exact, and both run through the same kernels
+    assert not result.operators
+
+
+# Differences in convention
+
+ONNX_0_AND_SEQUENCE: dict[str, dict[str, tuple[str, str]]] = {
+    "RNN": {
+        "axes of X": ("[T, N, I]", "[N, T, I]"),
+        "axes of Y": ("[T, D, N, H]", "[N, D, T, H]"),
+        "axes of initial_h, Y_h": ("[D, N, H]", "[N, D, H]"),
+        "B": ("Wb_i, Rb_i: [D, 2*H]", "b_i: [D, H]"),
+        "names": ("sequence_lens, initial_h, Y_h", "sequence_lengths, H, Ho"),
+        "required beside X, W, R": ("nothing", "B, H, sequence_lengths"),
+        "dtype of lengths": ("int32", "any integer type"),
+    },
+    "GRU": {
+        "axes of initial_h, Y_h": ("[D, N, H]", "[N, D, H]"),
+        "B": ("Wb_z, Wb_r, Wb_h, Rb_z, Rb_r, Rb_h: [D, 6*H]", "b_z, b_r, b_h: [D, 3*H]"),
+    },
+    "LSTM": {
+        "axes of initial_h, Y_h, initial_c, Y_c": ("[D, N, H]", "[N, D, H]"),
+        "gate order": ("i, o, f, c", "f, i, c, o"),
+        "P (peepholes)": ("i, o, f", "none"),
+        "names": ("sequence_lens, initial_h, Y_h, initial_c, Y_c", "sequence_lengths, H, Ho, C, Co"),
+        "required beside X, W, R": ("nothing", "B, C, H, sequence_lengths"),
+    },
+}
+
+
+@each_cell
+@pytest.mark.parametrize("kind", ["OpenVINO sequence", "unbound sequence"])
+def test_differences_in_convention_are_named(cell: str, kind: str) -> None:
+    op = RecurrentOp(cell, H)
+    found = aspects(compare(make(op, "ONNX layout 0"), make(op, kind)).conventions)
+    expected = ONNX_0_AND_SEQUENCE[cell]
+    assert {key: found[key] for key in expected} == expected
+    if cell == "RNN":
+        assert found == expected  # nothing else differs
+    if cell != "LSTM":
+        assert "gate order" not in found
+    assert "shape of W" not in found
+    mirrored = aspects(compare(make(op, kind), make(op, "ONNX layout 0")).conventions)
+    assert mirrored == {key: (b, a) for key, (a, b) in found.items()}
+
+
+def test_bias_of_linear_before_reset() -> None:
+    op = RecurrentOp("GRU", H, linear_before_reset=True)
+    found = aspects(compare(make(op, "ONNX layout 1"), make(op, "OpenVINO sequence")).conventions)
+    assert found["B"][1] == "b_z, b_r, Wb_h, Rb_h: [D, 4*H]"
+    assert "axes of X" not in found  # both batch first
+    assert found["axes of Y"] == ("[N, T, D, H]", "[N, D, T, H]")
+
+
+def test_the_two_onnx_layouts() -> None:
+    op = RecurrentOp("LSTM", H, "bidirectional")  # type: ignore[arg-type]
+    found = aspects(compare(make(op, "ONNX layout 0"), make(op, "ONNX layout 1")).conventions)
+    assert found == {
+        "axes of X": ("[T, N, I]", "[N, T, I]"),
+        "axes of Y": ("[T, D, N, H]", "[N, T, D, H]"),
+        "axes of initial_h, Y_h, initial_c, Y_c": ("[D, N, H]", "[N, D, H]"),
+    }
+
+
+# Other layers
+
+
+@each_cell
+@pytest.mark.parametrize("name", ["W", "R", "B"])
+def test_changed_weight_changes_the_numbers(cell: str, name: str) -> None:
+    op = RecurrentOp(cell, H)
+    changed = make_weights(op)
+    changed[name][0, -1] += 0.25
+    result = compare(make(op, "ONNX layout 0"), make(op, "OpenVINO sequence", changed))
+    assert result.largest_difference > 1e-3  # of 0.25 in one row of one gate; rounding is 1e-7
+    assert not result.operators
+
+
+OPERATOR_CHANGES: dict[str, tuple[str, dict[str, Any], str, tuple[str, str]]] = {
+    "clip": ("LSTM", {"clip": 0.25}, "clip", ("None", "0.25")),
+    "activation": (
+        "RNN",
+        {"activations": ((Activation("Sigmoid"),),)},
+        "activations",
+        ("Tanh", "Sigmoid"),
+    ),
+    "parameter of an activation": (
+        "GRU",
+        {"activations": ((Activation("Sigmoid"), Activation("Elu", 0.5)),)},
+        "activations",
+        ("Sigmoid, Tanh", "Sigmoid, Elu(alpha=0.5)"),
+    ),
+    "linear_before_reset": ("GRU", {"linear_before_reset": True}, "linear_before_reset", ("False", "True")),
+    "input_forget": ("LSTM", {"input_forget": True}, "input_forget", ("False", "True")),
+}
+
+
+@pytest.mark.parametrize(("cell", "changes", "aspect", "words"), OPERATOR_CHANGES.values(), ids=OPERATOR_CHANGES)
+def test_changed_operator(cell: str, changes: dict[str, Any], aspect: str, words: tuple[str, str]) -> None:
+    op, other = RecurrentOp(cell, H), RecurrentOp(cell, H, **changes)
+    weights = make_weights(op)
+    result = compare(make(op, "ONNX layout 0", weights), make(other, "ONNX layout 0", weights))
+    assert aspects(result.operators) == {aspect: words}
+    assert not result.conventions
+    assert result.largest_difference > 1e-3  # float32 rounding is 1e-7
+
+
+UNEQUAL: dict[str, tuple[RecurrentOp, RecurrentOp, str]] = {
+    "cell": (RecurrentOp("RNN", H), RecurrentOp("GRU", H), r"cell is RNN in .* and GRU in"),
+    "hidden_size": (RecurrentOp("GRU", H), RecurrentOp("GRU", H + 1), r"hidden_size is 6 in .* and 7 in"),
+    "direction": (
+        RecurrentOp("GRU", H),
+        RecurrentOp("GRU", H, "reverse"),  # type: ignore[arg-type]
+        r"direction is .*forward.* in .* and .*reverse.* in",
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "words"), UNEQUAL.values(), ids=UNEQUAL)
+def test_unequal_layers_are_an_error(first: RecurrentOp, second: RecurrentOp, words: str) -> None:
+    def layer(op: RecurrentOp) -> Layer:
+        D, G = op.num_directions, GATES[op.cell]
+        return Layer(op, np.ones((D, G * op.hidden_size, I)), np.ones((D, G * op.hidden_size, op.hidden_size)))
+
+    with pytest.raises(ArgumentError, match=f"compare: {words}.*expected the same"):
+        compare(layer(first), layer(second))
+
+
+def test_unequal_input_size_is_an_error() -> None:
+    op = RecurrentOp("RNN", H)
+    other = Layer(op, np.ones((1, H, I + 1), np.float32), np.ones((1, H, H), np.float32))
+    with pytest.raises(ArgumentError, match=r"compare: input_size is 4 in .* and 5 in"):
+        compare(make(op, "ONNX layout 0"), other)
+
+
+def test_unbound_layer_that_does_not_fit_the_weights_is_an_error() -> None:
+    op = RecurrentOp("RNN", H)
+    other = Layer(op, np.ones((1, H, I + 1), np.float32), np.ones((1, H, H), np.float32))
+    with pytest.raises(ArgumentError, match=r"RNNSequence 'open' \(id 4\): port 3 \(W\)"):
+        compare(other, make(op, "unbound sequence"))
+
+
+def test_peepholes_cannot_be_compared_with_openvino() -> None:
+    op = RecurrentOp("LSTM", H)
+    peeping = Layer(op, **make_weights(op), P=np.ones((1, 3 * H), np.float32))
+    with pytest.raises(UnsupportedError, match="peepholes"):
+        compare(peeping, make(op, "unbound sequence"))
+    result = compare(peeping, make(op, "OpenVINO sequence"))  # both have weights of their own: that is a difference
+    assert result.largest_difference > 1e-3
+
+
+# Inputs
+
+
+def canonical_inputs(op: RecurrentOp) -> dict[str, Any]:
+    rng = np.random.default_rng(7)
+    state = (op.num_directions, N, H)
+    arrays = {"X": rng.normal(size=(T, N, I)), "initial_h": rng.normal(size=state), "initial_c": rng.normal(size=state)}
+    if not op.has_cell_state:
+        del arrays["initial_c"]
+    return {**{key: a.astype(np.float32) for key, a in arrays.items()}, "sequence_lens": np.array([T, 0, 2], np.int32)}
+
+
+@each_cell
+def test_given_inputs_are_used(cell: str) -> None:
+    op = RecurrentOp(cell, H)
+    inputs = canonical_inputs(op)
+    first, second = make(op, "ONNX layout 0"), make(op, "ONNX layout 0", make_weights(op, seed=1))
+    assert isinstance(first, Layer)
+    assert isinstance(second, Layer)
+    result = compare(first, second, inputs)
+    differences = [float(np.abs(a - b).max()) for a, b in zip(first(**inputs), second(**inputs), strict=True)]
+    assert list(result.numbers.values()) == differences
+    assert result.largest_difference == max(differences)
+
+
+@each_cell
+def test_missing_inputs_are_made_from_the_seed(cell: str) -> None:
+    op = RecurrentOp(cell, H)
+    layers = make(op, "ONNX layout 0"), make(op, "OpenVINO sequence", make_weights(op, seed=1))
+    assert compare(*layers) == compare(*layers, seed=0)
+    assert compare(*layers).numbers != compare(*layers, seed=1).numbers
+    X = canonical_inputs(op)["X"]
+    assert compare(*layers, {"X": X}).numbers != compare(*layers, {"X": 2 * X}).numbers
+
+
+def test_inputs_are_not_changed() -> None:
+    op = RecurrentOp("LSTM", H)
+    inputs = canonical_inputs(op)
+    before = copy.deepcopy(inputs)
+    compare(make(op, "ONNX layout 0"), make(op, "OpenVINO sequence"), inputs)
+    for key, array in inputs.items():
+        np.testing.assert_array_equal(array, before[key])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({"x": 1}, "inputs has 'x'; expected names out of X, sequence_lens, initial_h, initial_c"),
+        ({"initial_c": np.zeros((1, N, H))}, "inputs has 'initial_c'"),
+        ({"H": np.zeros((1, N, H))}, "inputs has 'H'"),
+        ({"X": np.zeros((T, N, I + 1))}, "X has shape"),
+        ({"X": np.zeros((T, I))}, "X has shape"),
+        (
+            {"X": np.zeros((T, N, I), np.float32), "initial_h": np.zeros((1, N + 1, H), np.float32)},
+            "initial_h has shape",
+        ),
+        ({"X": np.zeros((T, N, I), np.float32), "sequence_lens": [T + 1] * N}, r"sequence_lens\[0\] is 6"),
+        ({"X": np.zeros((T, N, I), np.float32), "sequence_lens": [0.5] * N}, "sequence_lens has dtype float64"),
+    ],
+    ids=[
+        "unknown",
+        "no cell state",
+        "another convention's name",
+        "input_size",
+        "rank",
+        "state",
+        "length",
+        "float length",
+    ],
+)
+def test_bad_inputs(inputs: dict[str, Any], words: str) -> None:
+    op = RecurrentOp("RNN", H)
+    with pytest.raises(ArgumentError, match=words):
+        compare(make(op, "ONNX layout 0"), make(op, "ONNX layout 1"), inputs)
+
+
+def test_unbound_layers_get_random_weights_of_their_dtype() -> None:
+    op = RecurrentOp("GRU", H)
+    result = compare(make(op, "unbound sequence"), make(op, "unbound sequence"))
+    assert result.largest_difference == 0
+    assert not result.conventions
+    assert not result.operators
+
+
+# Numbers that are not numbers
+
+
+def test_nan_and_infinity() -> None:
+    def relu(value: float) -> Layer:
+        op = RecurrentOp("RNN", 1, activations=((Activation("Relu"),),))
+        return Layer(op, np.array([[[value]]]), np.zeros((1, 1, 1)))
+
+    inputs = {"X": np.ones((1, 1, 1)), "initial_h": np.zeros((1, 1, 1)), "sequence_lens": [1]}
+    assert compare(relu(np.nan), relu(np.nan), inputs).largest_difference == 0
+    assert compare(relu(np.inf), relu(np.inf), inputs).largest_difference == 0
+    assert math.isnan(compare(relu(np.nan), relu(1.0), inputs).largest_difference)
+    assert math.isinf(compare(relu(np.inf), relu(1.0), inputs).largest_difference)
+
+
+# Printing
+
+
+def test_printing() -> None:
+    op = RecurrentOp("LSTM", H)
+    same = str(compare(make(op, "ONNX layout 0"), make(op, "unbound sequence")))
+    head, rule, *rows = same.splitlines()
+    assert "LSTM 'ONNX layout 0' (ONNX, layout 0)" in head
+    assert "LSTMSequence 'open' (id 4) (OpenVINO sequence)" in head
+    assert set(rule) == {"-", " "}
+    (gates,) = (row for row in rows if row.startswith("gate order"))
+    column = head.index("LSTMSequence")
+    assert gates[column:] == "f, i, c, o"
+    assert gates[:column].split(maxsplit=2)[2].strip() == "i, o, f, c"
+    assert "operators: the same" in rows
+    assert rows[-3:] == [f"largest difference of {name}: 0" for name in ("Y", "Y_h", "Y_c")]
+    other = str(compare(make(op, "ONNX layout 0"), make(RecurrentOp("LSTM", H, clip=0.25), "ONNX layout 0")))
+    assert "operators: the same" not in other
+    (clip,) = (row for row in other.splitlines() if row.startswith("clip"))
+    assert clip.split() == ["clip", "None", "0.25"]
+
+
+def test_convention_is_reported_as_it_is() -> None:
+    """A convention of one's own is described by what it is, not by its name."""
+    mine = Convention("mine", axes=OPENVINO_SEQUENCE.axes, gates={"LSTM": "cofi"})
+    op = RecurrentOp("LSTM", H)
+    given: dict[str, Any] = convert_weights(op, make_weights(op), CANONICAL, mine)
+    result = compare(make(op, "ONNX layout 0"), Layer(op, **given, convention=mine))
+    assert aspects(result.conventions)["gate order"] == ("i, o, f, c", "c, o, f, i")
+    assert result.largest_difference == 0

@@ -1,0 +1,232 @@
+"""Axis orders, gate orders and bias forms: each against expectations written by hand, and there and back again."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pyrnnx import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention, RecurrentOp, UnsupportedError
+from pyrnnx.conventions import KERNELS, bias_blocks, convert_weights, rearrange, weight_axes
+
+Array = NDArray[Any]
+CONVENTIONS = (*ONNX_LAYOUTS, OPENVINO_SEQUENCE, OPENVINO_CELL, KERNELS)
+SUMMED = (OPENVINO_SEQUENCE, OPENVINO_CELL, KERNELS)
+H, I = 5, 3
+
+OPERATORS = {
+    "RNN": RecurrentOp("RNN", H),
+    "GRU": RecurrentOp("GRU", H),
+    "GRU linear_before_reset": RecurrentOp("GRU", H, linear_before_reset=True),
+    "LSTM": RecurrentOp("LSTM", H),
+}
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+each_operator = pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
+
+
+def bidirectional(op: RecurrentOp) -> RecurrentOp:
+    return RecurrentOp(op.cell, H, "bidirectional", linear_before_reset=op.linear_before_reset)  # type: ignore[arg-type]
+
+
+def canonical_weights(op: RecurrentOp) -> dict[str, Array]:
+    """All different; biases are integers, so that their sums are exact."""
+    D, G = op.num_directions, GATES[op.cell]
+    shapes = {"W": (D, G * H, I), "R": (D, G * H, H), "B": (D, 2 * G * H)}
+    rng = np.random.default_rng(3)
+    numbers = rng.permutation(sum(int(np.prod(shape)) for shape in shapes.values())) + 1.0
+    arrays, start = {}, 0
+    for name, shape in shapes.items():
+        size = int(np.prod(shape))
+        arrays[name] = numbers[start : start + size].reshape(shape)
+        start += size
+    return arrays
+
+
+def blocks(op: RecurrentOp, a: Array) -> list[Array]:
+    """[D, k*H, ...] cut into its k blocks."""
+    return [a[:, k * H : (k + 1) * H] for k in range(a.shape[1] // H)]
+
+
+def joined(*parts: Array) -> Array:
+    return np.concatenate(parts, axis=1)
+
+
+def assert_same(a: dict[str, Array], b: dict[str, Array]) -> None:
+    assert a.keys() == b.keys()
+    for name, array in a.items():
+        np.testing.assert_array_equal(array, b[name], err_msg=name, strict=True)
+
+
+# Axes
+
+
+def test_rearrange_by_hand() -> None:
+    T, D, N, Hs = 2, 3, 4, 5
+    Y = np.arange(T * D * N * Hs).reshape(T, D, N, Hs)
+    for t, d, n in product(range(T), range(D), range(N)):
+        np.testing.assert_array_equal(rearrange(Y, "TDNH", "NDTH")[n, d, t], Y[t, d, n])
+        np.testing.assert_array_equal(rearrange(Y, "TDNH", "NTDH")[n, t, d], Y[t, d, n])
+        np.testing.assert_array_equal(rearrange(Y[0], "DNH", "NDH")[n, d], Y[0, d, n])
+    np.testing.assert_array_equal(rearrange(Y, "NDTH", "TDNH"), Y.transpose(2, 1, 0, 3))
+
+
+@pytest.mark.parametrize(("source", "target"), [("NDTH", "TDNH"), ("NTDH", "TDNH"), ("NTI", "TNI"), ("NDH", "DNH")])
+def test_rearrange_there_and_back(source: str, target: str) -> None:
+    a = np.random.default_rng(0).normal(size=(2, 3, 4, 5)[: len(source)])
+    there = rearrange(a, source, target)
+    assert there.shape == tuple(a.shape[source.index(letter)] for letter in target)
+    np.testing.assert_array_equal(rearrange(there, target, source), a, strict=True)
+
+
+def test_rearrange_adds_and_drops_axes_of_length_1() -> None:
+    X = np.arange(6.0).reshape(2, 3)
+    assert rearrange(X, "NI", "TNI").shape == (1, 2, 3)
+    assert rearrange(X, "NH", "TDNH").shape == (1, 1, 2, 3)
+    np.testing.assert_array_equal(rearrange(X, "NI", "TNI")[0], X)
+    np.testing.assert_array_equal(rearrange(X[np.newaxis], "TNI", "NI"), X)
+    np.testing.assert_array_equal(rearrange(X[np.newaxis, np.newaxis], "TDNH", "NH"), X)
+
+
+def test_rearrange_is_a_view() -> None:
+    Y = np.zeros((2, 3, 4, 5))
+    for view in (rearrange(Y, "TDNH", "NDTH"), rearrange(Y[:1], "TDNH", "DNH"), rearrange(Y[0, 0], "NH", "TDNH")):
+        assert np.shares_memory(view, Y)
+
+
+# Gates
+
+
+@each_operator
+def test_gate_order_by_hand(op: RecurrentOp) -> None:
+    op = bidirectional(op)
+    given = canonical_weights(op)
+    result = convert_weights(op, given, CANONICAL, OPENVINO_SEQUENCE)
+    for name in ("W", "R"):
+        parts = blocks(op, given[name])
+        if op.cell == "LSTM":
+            i, o, f, c = parts
+            parts = [f, i, c, o]
+        np.testing.assert_array_equal(result[name], joined(*parts), err_msg=name, strict=True)
+
+
+def test_gate_order_back_by_hand() -> None:
+    op = OPERATORS["LSTM"]
+    f, i, c, o = (np.full((1, H, I), value) for value in (1.0, 2.0, 3.0, 4.0))
+    result = convert_weights(op, {"W": joined(f, i, c, o)}, OPENVINO_SEQUENCE, CANONICAL)
+    np.testing.assert_array_equal(result["W"], joined(i, o, f, c), strict=True)
+
+
+# Biases
+
+
+@pytest.mark.parametrize("target", SUMMED, ids=lambda one: one.name)
+@each_operator
+def test_bias_sum_by_hand(op: RecurrentOp, target: Convention) -> None:
+    given = canonical_weights(op)["B"]
+    parts = blocks(op, given)
+    if op.cell == "RNN":
+        (Wb_i, Rb_i) = parts
+        expected = joined(Wb_i + Rb_i)
+    elif op.cell == "GRU":
+        Wb_z, Wb_r, Wb_h, Rb_z, Rb_r, Rb_h = parts
+        last = [Wb_h, Rb_h] if op.linear_before_reset else [Wb_h + Rb_h]
+        expected = joined(Wb_z + Rb_z, Wb_r + Rb_r, *last)
+    else:
+        Wb_i, Wb_o, Wb_f, Wb_c, Rb_i, Rb_o, Rb_f, Rb_c = parts
+        sums = {"i": Wb_i + Rb_i, "o": Wb_o + Rb_o, "f": Wb_f + Rb_f, "c": Wb_c + Rb_c}
+        expected = joined(*(sums[gate] for gate in ("iofc" if target is KERNELS else "fico")))
+    result = convert_weights(op, {"B": given}, CANONICAL, target)["B"]
+    if target is OPENVINO_CELL:
+        expected = expected[0]
+    np.testing.assert_array_equal(result, expected, strict=True)
+    assert given.base is None or not np.shares_memory(result, given)
+
+
+@each_operator
+def test_bias_taken_apart_by_hand(op: RecurrentOp) -> None:
+    """(B, 0); with linear_before_reset what lay apart stays apart."""
+    count = 4 if op.linear_before_reset else GATES[op.cell]
+    parts = [np.full((1, H), k + 1.0) for k in range(count)]
+    zero = np.zeros((1, H))
+    if op.linear_before_reset:
+        z, r, Wb_h, Rb_h = parts
+        expected = joined(z, r, Wb_h, zero, zero, Rb_h)
+    elif op.cell == "LSTM":
+        f, i, c, o = parts
+        expected = joined(i, o, f, c, zero, zero, zero, zero)
+    else:
+        expected = joined(*parts, *[zero] * count)
+    result = convert_weights(op, {"B": joined(*parts)}, OPENVINO_SEQUENCE, CANONICAL)["B"]
+    np.testing.assert_array_equal(result, expected, strict=True)
+
+
+@each_operator
+def test_bias_blocks_and_shapes(op: RecurrentOp) -> None:
+    for convention in CONVENTIONS:
+        axes = weight_axes(op, convention)
+        summed = {"RNN": "H", "GRU": "3*H", "LSTM": "4*H"}[op.cell]
+        expected = {"RNN": "2*H", "GRU": "6*H", "LSTM": "8*H"}[op.cell]
+        if convention in SUMMED:
+            expected = "4*H" if op.linear_before_reset else summed
+        assert axes["B"][-1] == expected
+        assert axes["W"][-2:] == (summed, "I")
+        assert axes["R"][-2:] == (summed, "H")
+        assert all((axis[0] == "D") is convention.has_directions for axis in axes.values())
+        assert len(set(bias_blocks(op, convention))) == len(bias_blocks(op, convention))
+        assert ("P" in axes) is (op.cell == "LSTM" and convention not in (OPENVINO_SEQUENCE, OPENVINO_CELL))
+
+
+# There and back
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), list(product(CONVENTIONS, repeat=2)), ids=lambda convention: convention.name
+)
+@each_operator
+def test_round_trip(op: RecurrentOp, first: Convention, second: Convention) -> None:
+    """Exact for W and R always; for B unless a sum was taken apart, whose halves stay (sum, 0)."""
+    if OPENVINO_CELL not in (first, second):
+        op = bidirectional(op)
+    given = convert_weights(op, canonical_weights(op), CANONICAL, first)
+    there = convert_weights(op, given, first, second)
+    back = convert_weights(op, there, second, first)
+    axes = weight_axes(op, second)
+    sizes = {"D": op.num_directions, "H": H, "I": I}
+    for name, array in there.items():
+        multiples = [axis.rpartition("*") for axis in axes[name]]
+        assert array.shape == tuple(int(m or 1) * sizes[letter] for m, _, letter in multiples)
+    if first not in SUMMED and second in SUMMED:
+        again = convert_weights(op, back, first, second)  # the halves differ, the sum does not
+        assert_same(again, there)
+        back["B"] = given["B"]
+    assert_same(back, given)
+
+
+@each_operator
+def test_what_is_absent_stays_absent_and_the_input_untouched(op: RecurrentOp) -> None:
+    given = {name: array for name, array in canonical_weights(op).items() if name != "B"}
+    before = {name: array.copy() for name, array in given.items()}
+    result = convert_weights(op, given, CANONICAL, OPENVINO_SEQUENCE)
+    assert result.keys() == given.keys()
+    assert_same(given, before)
+
+
+# Peepholes
+
+
+@pytest.mark.parametrize("target", [OPENVINO_SEQUENCE, OPENVINO_CELL], ids=lambda one: one.name)
+def test_peepholes_cannot_be_expressed(target: Convention) -> None:
+    op = OPERATORS["LSTM"]
+    weights = {**canonical_weights(op), "P": np.zeros((1, 3 * H))}
+    with pytest.raises(UnsupportedError, match=rf"LSTM: P \(peepholes\).*{target.name}"):
+        convert_weights(op, weights, CANONICAL, target)
+
+
+def test_peepholes_pass_between_onnx_layouts() -> None:
+    op = OPERATORS["LSTM"]
+    weights = {**canonical_weights(op), "P": np.arange(3.0 * H)[np.newaxis]}
+    assert_same(convert_weights(op, weights, *ONNX_LAYOUTS), weights)
+    np.testing.assert_array_equal(convert_weights(op, weights, CANONICAL, KERNELS)["P"], weights["P"])

@@ -1,0 +1,220 @@
+"""RecurrentOp, Activation and Direction: frozen values that cannot be made wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pickle
+from typing import Any
+
+import pytest
+
+from pyrnnx import ACTIVATIONS, Activation, ArgumentError, Direction, RecurrentOp
+
+REQUIRED_PARAMETERS = {"scaledtanh": {"alpha": 1.5, "beta": 0.5}}
+DEFAULT_PARAMETERS = {  # of the ONNX operators of the same name
+    "Relu": (None, None),
+    "Tanh": (None, None),
+    "Sigmoid": (None, None),
+    "Affine": (1.0, 0.0),
+    "LeakyRelu": (0.01, None),
+    "ThresholdedRelu": (1.0, None),
+    "ScaledTanh": (1.5, 0.5),
+    "HardSigmoid": (0.2, 0.5),
+    "Elu": (1.0, None),
+    "Softsign": (None, None),
+    "Softplus": (None, None),
+}
+each_function = pytest.mark.parametrize("name", ACTIVATIONS)
+
+
+def make(name: str, **parameters: Any) -> Activation:
+    return Activation(name, **{**REQUIRED_PARAMETERS.get(name.lower(), {}), **parameters})
+
+
+# Direction
+
+
+@pytest.mark.parametrize(
+    ("text", "reverse"), [("forward", (False,)), ("reverse", (True,)), ("bidirectional", (False, True))]
+)
+def test_direction(text: str, reverse: tuple[bool, ...]) -> None:
+    direction = Direction(text)
+    assert direction.value == text
+    assert direction.reversed == reverse
+    assert direction.num_directions == len(reverse)
+    assert direction == text  # a str as well
+
+
+# Activation
+
+
+@each_function
+def test_defaults_of_activations(name: str) -> None:
+    one = make(name)
+    assert (one.name, one.alpha, one.beta) == (name, *DEFAULT_PARAMETERS[name])
+
+
+@each_function
+def test_names_of_activations_in_any_case(name: str) -> None:
+    assert make(name.lower()) == make(name.upper()) == make(name)
+    assert make(name.lower()).name == name
+
+
+@each_function
+def test_parameters_of_activations(name: str) -> None:
+    for parameter, default in zip(("alpha", "beta"), DEFAULT_PARAMETERS[name], strict=True):
+        if default is None:
+            with pytest.raises(ArgumentError, match=rf"{name} takes no {parameter}.*0\.5"):
+                make(name, **{parameter: 0.5})
+            continue
+        value = getattr(make(name, **{parameter: 3}), parameter)
+        assert value == 3.0
+        assert type(value) is float
+        for bad in (math.nan, math.inf, -math.inf, "0.5", True, [0.5], 1j):
+            with pytest.raises(ArgumentError, match=rf"{name}.*{parameter}.*finite number"):
+                make(name, **{parameter: bad})
+
+
+@pytest.mark.parametrize("missing", ["alpha", "beta"])
+def test_parameters_without_default_are_required(missing: str) -> None:
+    given = {key: 1.0 for key in ("alpha", "beta") if key != missing}
+    with pytest.raises(ArgumentError, match=rf"ScaledTanh needs {missing}"):
+        Activation("ScaledTanh", **given)
+
+
+@pytest.mark.parametrize("name", ["", "tan", "Tanh ", "tanh\n", "Swish", None, 3, b"Tanh"])
+def test_unknown_activations(name: Any) -> None:
+    with pytest.raises(ArgumentError, match="unknown; expected one of Relu, Tanh, Sigmoid"):
+        Activation(name)
+
+
+def test_activation_is_a_value() -> None:
+    one, same, other = Activation("elu", 0.5), Activation("Elu", alpha=0.5), Activation("Elu")
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+    assert str(one) == "Elu(alpha=0.5)"
+    assert str(Activation("Tanh")) == "Tanh"
+    assert str(Activation("HardSigmoid")) == "HardSigmoid(alpha=0.2, beta=0.5)"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.alpha = 1.0  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(one)) == one
+
+
+def test_table_cannot_be_changed() -> None:
+    with pytest.raises(TypeError):
+        ACTIVATIONS["Tanh"] = ACTIVATIONS["Relu"]  # type: ignore[index]
+
+
+# RecurrentOp
+
+DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
+GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "iofc"}
+each_cell = pytest.mark.parametrize("cell", DEFAULTS)
+
+
+@each_cell
+def test_defaults_of_operators(cell: str) -> None:
+    op = RecurrentOp(cell, 5)
+    assert (op.cell, op.hidden_size, op.direction, op.num_directions) == (cell, 5, Direction.FORWARD, 1)
+    assert [one.name for one in op.activations[0]] == list(DEFAULTS[cell])
+    assert (op.clip, op.linear_before_reset, op.input_forget) == (None, False, False)
+    assert op.gates == GATES[cell]
+    assert op.has_cell_state is (cell == "LSTM")
+
+
+@each_cell
+def test_defaults_are_repeated_for_each_direction(cell: str) -> None:
+    op = RecurrentOp(cell, 5, "bidirectional")  # type: ignore[arg-type]
+    assert op.direction is Direction.BIDIRECTIONAL
+    assert op.num_directions == len(op.activations) == 2
+    assert op.activations[0] == op.activations[1]
+
+
+@each_cell
+def test_operator_is_a_value(cell: str) -> None:
+    functions = [[Activation("Relu")] * len(DEFAULTS[cell])]  # lists are made tuples
+    op = RecurrentOp(cell, 5, Direction.REVERSE, functions, 3)  # type: ignore[arg-type]
+    same = RecurrentOp(cell, 5, "reverse", tuple(map(tuple, functions)), 3.0)  # type: ignore[arg-type]
+    assert op == same
+    assert hash(op) == hash(same)
+    assert op.clip == 3.0
+    assert type(op.clip) is float
+    assert len({op, same, RecurrentOp(cell, 6, "reverse", same.activations, 3.0)}) == 2  # type: ignore[arg-type]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        op.hidden_size = 6  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(op)) == op
+    assert dataclasses.replace(op, hidden_size=6).hidden_size == 6
+
+
+def test_functions_per_direction_may_differ() -> None:
+    forward, reverse = (Activation("Tanh"),), (Activation("Elu", 0.5),)
+    op = RecurrentOp("RNN", 5, Direction.BIDIRECTIONAL, (forward, reverse))
+    assert op.activations == (forward, reverse)
+
+
+TANH = Activation("Tanh")
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown cell": ({"cell": "QRNN"}, r"cell is 'QRNN'; expected one of RNN, GRU, LSTM"),
+    "cell in another case": ({"cell": "lstm"}, r"cell is 'lstm'"),
+    "cell None": ({"cell": None}, r"cell is None"),
+    "hidden_size 0": ({"hidden_size": 0}, r"GRU: hidden_size is 0; expected a positive integer"),
+    "hidden_size negative": ({"hidden_size": -5}, r"hidden_size is -5"),
+    "hidden_size float": ({"hidden_size": 5.0}, r"hidden_size is 5\.0"),
+    "hidden_size bool": ({"hidden_size": True}, r"hidden_size is True"),
+    "hidden_size text": ({"hidden_size": "5"}, r"hidden_size is '5'"),
+    "hidden_size None": ({"hidden_size": None}, r"hidden_size is None"),
+    "unknown direction": (
+        {"direction": "backward"},
+        r"GRU: direction is 'backward'; expected one of forward, reverse, bidirectional",
+    ),
+    "direction in another case": ({"direction": "Forward"}, r"direction is 'Forward'"),
+    "direction None": ({"direction": None}, r"direction is None"),
+    "direction number": ({"direction": 1}, r"direction is 1"),
+    "clip 0": ({"clip": 0}, r"GRU: clip is 0; expected a positive finite number"),
+    "clip negative": ({"clip": -1.5}, r"clip is -1\.5"),
+    "clip NaN": ({"clip": math.nan}, r"clip is nan"),
+    "clip infinite": ({"clip": math.inf}, r"clip is inf"),
+    "clip bool": ({"clip": True}, r"clip is True"),
+    "clip text": ({"clip": "1"}, r"clip is '1'"),
+    "linear_before_reset number": ({"linear_before_reset": 1}, r"linear_before_reset is 1; expected a bool"),
+    "linear_before_reset of LSTM": (
+        {"cell": "LSTM", "linear_before_reset": True},
+        r"LSTM: linear_before_reset is True; only GRU has it",
+    ),
+    "linear_before_reset of RNN": ({"cell": "RNN", "linear_before_reset": True}, r"RNN: .*only GRU"),
+    "input_forget number": ({"cell": "LSTM", "input_forget": 0}, r"input_forget is 0; expected a bool"),
+    "input_forget of GRU": ({"input_forget": True}, r"GRU: input_forget is True; only LSTM has it"),
+    "input_forget of RNN": ({"cell": "RNN", "input_forget": True}, r"RNN: .*only LSTM"),
+    "too few functions": ({"activations": ((TANH,),)}, r"GRU: activations per direction: \(1,\).*expected \(2,\)"),
+    "too many functions": ({"activations": ((TANH,) * 3,)}, r"\(3,\).*expected \(2,\)"),
+    "too few directions": (
+        {"activations": ((TANH, TANH),), "direction": "bidirectional"},
+        r"\(2,\).*expected \(2, 2\)",
+    ),
+    "too many directions": ({"activations": ((TANH, TANH),) * 2}, r"\(2, 2\).*expected \(2,\)"),
+    "uneven directions": (
+        {"activations": ((TANH, TANH), (TANH,)), "direction": "bidirectional"},
+        r"\(2, 1\).*expected \(2, 2\)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "words"), BAD.values(), ids=BAD)
+def test_bad_operators(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        RecurrentOp(**{"cell": "GRU", "hidden_size": 5, **changes})
+
+
+@pytest.mark.parametrize("functions", [(("Tanh",),), ((None,),), (TANH,), "Tanh", 3], ids=repr)
+def test_activations_must_be_activations(functions: Any) -> None:
+    with pytest.raises(ArgumentError, match="activations"):
+        RecurrentOp("RNN", 5, activations=functions)
+
+
+def test_unhashable_cell_and_direction() -> None:
+    with pytest.raises(ArgumentError, match="cell"):
+        RecurrentOp(["GRU"], 5)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="direction"):
+        RecurrentOp("GRU", 5, ["forward"])  # type: ignore[arg-type]

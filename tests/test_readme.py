@@ -1,0 +1,62 @@
+"""README: its table is the one of the code, each cell of it has a case against the oracle, and its examples run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import cases
+import pytest
+
+from pyrnnx.frontends.onnx import SCHEMAS, schema
+from pyrnnx.frontends.openvino import OPERATIONS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+ATTRIBUTES = sorted({name for versions in SCHEMAS.values() for one in versions.values() for name in one.attributes})
+DTYPES = sorted({name for versions in SCHEMAS.values() for one in versions.values() for name in one.dtypes})
+
+
+def support_matrix() -> str:
+    """The table of README, made from the schemas."""
+    columns = [one for versions in SCHEMAS.values() for one in versions.values()]
+    lines = [
+        "| | " + " | ".join(map(str, columns)) + " |",
+        "|---|" + "---|" * len(columns),
+    ]
+    for name in (*ATTRIBUTES, *DTYPES):
+        cells = ("yes" if name in (*one.attributes, *one.dtypes) else "" for one in columns)
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def test_support_matrix_is_that_of_the_code() -> None:
+    assert support_matrix() in README
+
+
+def test_openvino_operations_are_those_of_the_code() -> None:
+    for operation in OPERATIONS.values():
+        assert f"{operation.type}-{operation.first_opset}" in README
+
+
+@pytest.mark.parametrize("operator", SCHEMAS)
+def test_each_cell_of_the_matrix_has_a_case(operator: str) -> None:
+    mine = [case for case in cases.CASES if case.operator == operator]
+    tested = {(schema(operator, case.opset).since_version, name) for case in mine for name in case.attributes}
+    tested |= {
+        (schema(operator, case.opset).since_version, dtype.name)
+        for case in mine
+        for dtype in cases.opset_dtypes(case.opset)
+    }
+    wanted = {(version, name) for version, one in SCHEMAS[operator].items() for name in (*one.attributes, *one.dtypes)}
+    assert wanted - tested == set()
+
+
+def test_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == 4
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    assert str(names["pyrnnx"].compare(names["node"], names["layer"])) in README  # type: ignore[attr-defined]

@@ -1,0 +1,159 @@
+"""Threads: results do not depend on their number, bit for bit; forks, several callers, and nobody left busy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pyrnnx import Layer, PyrnnxError, RecurrentOp, config, get_num_threads, set_num_threads
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+Y = NDArray[Any]
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    before = get_num_threads()
+    yield
+    set_num_threads(before)
+
+
+def example(
+    cell: str, direction: str, T: int, N: int, H: int, ragged: bool, dtype: str = "float32", **options: Any
+) -> Any:
+    """A layer and the arguments of a call."""
+    rng = np.random.default_rng(T + N + H)
+    op = RecurrentOp(cell, H, direction, **options)  # type: ignore[arg-type]
+    D, G, I = op.num_directions, GATES[cell], 19
+    shapes = ((D, G * H, I), (D, G * H, H), (D, 2 * G * H))
+    layer = Layer(op, *(rng.normal(0, H**-0.5, shape).astype(dtype) for shape in shapes))
+    X = rng.normal(size=(T, N, I)).astype(dtype)
+    h = rng.normal(size=(D, N, H)).astype(dtype)
+    lens = rng.integers(0, T + 1, N).astype(np.int32) if ragged else None
+    return layer, (X, lens, h)
+
+
+def same_bits(a: tuple[Y, ...], b: tuple[Y, ...]) -> bool:
+    return all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
+
+
+# What is shared: directions; the units of a step (long steps); rows (many short steps); blocks of rows (a huge batch).
+SHARED = {
+    "directions": ("bidirectional", 40, 5, 65),
+    "units, one row": ("forward", 12, 1, 330),
+    "units, some rows": ("reverse", 9, 13, 130),
+    "rows": ("forward", 300, 9, 17),
+    "directions and units": ("bidirectional", 9, 13, 260),
+    "blocks of rows": ("forward", 3, 3000, 33),
+}
+
+
+@pytest.mark.parametrize("ragged", [False, True], ids=["full", "ragged"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shared", SHARED)
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "GRU, linear_before_reset", "LSTM"])
+def test_results_do_not_depend_on_the_number_of_threads(cell: str, shared: str, dtype: str, ragged: bool) -> None:
+    name, _, option = cell.partition(", ")
+    layer, arguments = example(name, *SHARED[shared], ragged, dtype, **({option: True} if option else {}))
+    set_num_threads(1)
+    expected = layer(*arguments)
+    for threads in (2, 3, 4, 7):
+        set_num_threads(threads)
+        assert same_bits(layer(*arguments), expected), threads
+
+
+def test_rows_do_not_depend_on_their_neighbours() -> None:
+    if config.ISA == "blas":
+        pytest.skip("BLAS sums in an order that depends on the shape of a product")
+    layer, (X, _, h) = example("LSTM", "forward", 11, 15, 37, False)
+    Y, _, _ = layer(X, None, h)
+    for row in range(15):
+        alone, _, _ = layer(X[:, row : row + 1], None, h[:, row : row + 1])
+        assert alone.tobytes() == np.ascontiguousarray(Y[:, :, row : row + 1]).tobytes()
+
+
+def test_several_python_threads_at_once() -> None:
+    set_num_threads(2)
+    layer, arguments = example("LSTM", "bidirectional", 30, 8, 96, True)
+    expected = layer(*arguments)
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda _: layer(*arguments), range(48)))
+    assert all(same_bits(result, expected) for result in results)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_after_fork() -> None:
+    set_num_threads(2)
+    layer, arguments = example("GRU", "bidirectional", 30, 8, 96, True)
+    expected = layer(*arguments)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if same_bits(layer(*arguments), expected) else 1)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.01)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        pytest.fail("the child of a fork did not come back")
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert same_bits(layer(*arguments), expected)
+
+
+def test_idle_threads_sleep() -> None:
+    set_num_threads(2)
+    layer, arguments = example("LSTM", "bidirectional", 30, 8, 96, False)
+    layer(*arguments)
+    time.sleep(0.05)
+    before = time.process_time()
+    time.sleep(0.5)
+    assert time.process_time() - before < 0.1  # one busy thread would take 0.5
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.0, "2", True, None])
+def test_number_of_threads_is_a_positive_integer(n: Any) -> None:
+    with pytest.raises(PyrnnxError, match=r"set_num_threads: n is .* expected a positive integer"):
+        set_num_threads(n)
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("environment", "word"),
+    [
+        ({"PYRNNX_ENGINE": "blas"}, "blas"),
+        ({"PYRNNX_ISA": "baseline"}, "baseline"),
+        ({"PYRNNX_ENGINE": "SIMD"}, "simd"),
+    ],
+    ids=str,
+)
+def test_environment_forces_an_engine(environment: dict[str, str], word: str) -> None:
+    given = {"PYRNNX_ENGINE": "", "PYRNNX_ISA": ""} | environment
+    result = run("import pyrnnx; pyrnnx.show_config()", **given)
+    assert result.returncode == 0, result.stderr
+    engine, isa = (line.split(":")[1].strip() for line in result.stdout.splitlines()[1:3])
+    assert word in (engine, isa)
+
+
+@pytest.mark.parametrize(("variable", "value"), [("PYRNNX_ENGINE", "cuda"), ("PYRNNX_ISA", "avx1024")])
+def test_unknown_engine_is_an_error(variable: str, value: str) -> None:
+    result = run("import pyrnnx", **({"PYRNNX_ENGINE": "", "PYRNNX_ISA": ""} | {variable: value}))
+    assert result.returncode != 0
+    assert f"environment variable {variable} is {value!r}; expected one of" in result.stderr
