@@ -1,0 +1,97 @@
+"""Peak memory of one call beyond its inputs, weights and loaded code, each library in a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from peers import PEERS
+from report import progress, table
+from workload import Case, make_arrays
+
+CASE = Case("LSTM", 4000, 32, 256, 256)
+WARM_UP_STEPS = 16
+MB = 2**20
+CLEAR_REFS = Path("/proc/self/clear_refs")
+STATUS = Path("/proc/self/status")
+
+
+def status(field: str) -> int:
+    """A field of /proc/self/status, in bytes."""
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field + ":"))
+    return int(line.split()[1]) * 1024
+
+
+def growth(name: str, case: Case, threads: int) -> tuple[float, float]:
+    """Peak growth and what stays after the call, in bytes, over the state just before the layer of `case` is made.
+
+    A call with few steps loads all code before. Making the layer is part of it, because a library that plans its
+    memory for fixed shapes takes it then; the weights themselves are 2 MB.
+    """
+    cls = next(cls for cls in PEERS if cls.name == name)
+    small = replace(case, T=WARM_UP_STEPS)
+    warm = cls(small, make_arrays(small), threads)
+    warm.run()
+    warm.run()
+    arrays = make_arrays(case)
+    gc.collect()
+    if CLEAR_REFS.exists():
+        CLEAR_REFS.write_text("5")  # the peak starts anew from what is resident now
+        before = status("VmRSS")
+    else:
+        before = _max_rss()
+    peer = cls(case, arrays, threads)
+    Y = peer.run()
+    after = status("VmHWM") if CLEAR_REFS.exists() else _max_rss()
+    stays = status("VmRSS") - before if STATUS.exists() else float("nan")
+    assert Y is not None
+    return after - before, stays
+
+
+def _max_rss() -> int:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def in_process(name: str, arguments: argparse.Namespace) -> tuple[float, float]:
+    """`growth` in a fresh interpreter."""
+    command = [sys.executable, __file__, "--only", name, "--steps", str(arguments.steps)]
+    command += ["--cell", arguments.cell, "--threads", str(arguments.threads)]
+    progress(name)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    peak, stays = done.stdout.splitlines()[-1].split()
+    return float(peak), float(stays)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cell", default=CASE.cell, choices=["RNN", "GRU", "LSTM"])
+    parser.add_argument("--steps", type=int, default=CASE.T)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only", choices=[cls.name for cls in PEERS], help="bytes of this library, in this process")
+    arguments = parser.parse_args()
+    case = replace(CASE, cell=arguments.cell, T=arguments.steps)
+    if arguments.only:
+        print(*growth(arguments.only, case, arguments.threads))
+        return
+    Y = 4 * case.T * case.B * case.H
+    rows, reasons = [], []
+    for cls in PEERS:
+        reason = cls.refusal(case)
+        if reason:
+            reasons.append(f"- {cls.name}: {reason}.")
+            continue
+        peak, stays = in_process(cls.name, arguments)
+        rows.append((cls.name, f"{peak / MB:.0f}", f"{(peak - Y) / MB:.0f}", f"{stays / MB:.0f}"))
+    print(f"\n### {case.kind} {case.shape} {case.dtype}, threads = {arguments.threads}: Y is {Y / MB:.0f} MB\n")
+    print(table(["library", "peak growth MB", "beyond Y MB", "still held after the call MB"], rows))
+    print("\n".join(["\nMB: 2^20 bytes.", *reasons]))
+
+
+if __name__ == "__main__":
+    main()

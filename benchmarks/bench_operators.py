@@ -1,0 +1,197 @@
+"""Time of the operators beside ONNX Runtime, OpenVINO and PyTorch, as a Markdown table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from peers import PEERS, Pyrnnx, checked_peers
+from report import milliseconds, progress, table
+from timing import geometric_mean, measure
+from versions import versions
+from workload import Case, make_arrays
+
+SHAPES = (
+    (1, 1, 128, 128),
+    (100, 1, 64, 64),
+    (100, 1, 128, 128),
+    (100, 1, 512, 512),
+    (100, 8, 128, 128),
+    (100, 16, 256, 256),
+    (50, 64, 512, 512),
+)
+STREAMING = (*((1, 1, H, H) for H in (64, 128, 256)), (100, 1, 64, 64), (100, 1, 128, 128))
+SOME = ((100, 1, 128, 128), (100, 8, 128, 128), (100, 16, 256, 256))
+RAGGED = ((100, 32, 128, 128), (100, 32, 256, 256))
+OPTIONS = (100, 8, 128, 128)
+
+KINDS: tuple[dict[str, Any], ...] = (
+    {"cell": "LSTM"},
+    {"cell": "GRU", "linear_before_reset": 0},
+    {"cell": "GRU", "linear_before_reset": 1},
+    {"cell": "RNN"},
+)
+
+
+def cases(shapes: Sequence[tuple[int, int, int, int]], **settings: Any) -> list[Case]:
+    return [Case(T=T, B=B, I=I, H=H, **kind, **settings) for kind in KINDS for T, B, I, H in shapes]
+
+
+GROUPS: dict[str, list[Case]] = {
+    "shapes": cases(SHAPES),
+    "streaming": cases(STREAMING),
+    "ragged": cases(RAGGED, ragged=True),
+    "float64": cases(SOME, dtype="float64"),
+    "bidirectional": cases(SOME, directions=2),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one case: medians in seconds, and the fastest peer's time over that of pyrnnx."""
+
+    group: str
+    case: Case
+    threads: int
+    seconds: dict[str, float]
+    reasons: dict[str, str]
+    fastest: str | None
+    ratio: float | None
+
+    def cells(self) -> list[str]:
+        times = [milliseconds(self.seconds[cls.name]) if cls.name in self.seconds else "" for cls in PEERS]
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
+        return [self.case.kind, self.case.shape, str(self.threads), *times, ratio, self.fastest or ""]
+
+
+def run_case(group: str, case: Case, threads: int, rounds: int) -> Row:
+    peers, reasons = checked_peers(case, threads)
+    timings = measure({name: peer.run for name, peer in peers.items()}, rounds, threads=threads)
+    seconds = {name: timings.median(name) for name in peers}
+    others = [name for name in peers if name != Pyrnnx.name]
+    fastest = min(others, key=seconds.__getitem__, default=None)
+    ratio = timings.ratio(fastest, Pyrnnx.name) if fastest else None
+    return Row(group, case, threads, seconds, reasons, fastest, ratio)
+
+
+def run_group(group: str, threads: Sequence[int], rounds: int) -> list[Row]:
+    rows = []
+    for count in threads:
+        for case in GROUPS[group]:
+            rows.append(run_case(group, case, count, rounds))
+            progress(" ".join((group, *rows[-1].cells())))
+    return rows
+
+
+def means(rows: Sequence[Row]) -> Iterator[list[str]]:
+    """Geometric mean, smallest ratio and its shape: for each cell and number of threads, then for all."""
+    counts = sorted({row.threads for row in rows})
+    for count in counts:
+        for kind in (*dict.fromkeys(row.case.kind for row in rows), "all"):
+            chosen = [row for row in rows if row.threads == count and kind in (row.case.kind, "all")]
+            measured = [(row.ratio, f"{row.case.kind} {row.case.shape}") for row in chosen if row.ratio is not None]
+            if measured:
+                mean = geometric_mean([ratio for ratio, _ in measured])
+                lowest, where = min(measured)
+                yield [kind, str(count), str(len(measured)), f"{mean:.2f}", f"{lowest:.2f}", where]
+
+
+def print_group(group: str, rows: Sequence[Row]) -> None:
+    print(f"\n### {group}\n")
+    header = ["cell", "T,B,I,H", "threads", *(f"{cls.name} ms" for cls in PEERS), "ratio", "fastest peer"]
+    print(table(header, [row.cells() for row in rows]))
+    print("\nratio: time of the fastest peer over that of pyrnnx; above 1 pyrnnx is faster.")
+    for name, reason, kinds in _reasons(rows):
+        print(f"- {name}, no time for {', '.join(kinds)}: {reason}.")
+    print()
+    print(table(["geometric mean", "threads", "cases", "ratio", "lowest", "of"], means(rows)))
+
+
+def _reasons(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[str]]]:
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for row in rows:
+        for name, reason in row.reasons.items():
+            found.setdefault((name, reason), {})[row.case.kind] = None
+    for (name, reason), kinds in found.items():
+        yield name, reason, list(kinds)
+
+
+def option_cases(plain: Case) -> dict[str, Case]:
+    """Each option of the plain cell, alone."""
+    from pyrnnx import ACTIVATIONS
+
+    options = {"clip": replace(plain, attributes={"clip": 0.5})}
+    if plain.cell == "LSTM":
+        options["peepholes"] = replace(plain, peepholes=True)
+        options["input_forget"] = replace(plain, attributes={"input_forget": 1})
+        options["all three"] = replace(plain, peepholes=True, attributes={"clip": 0.5, "input_forget": 1})
+    default = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}[plain.cell]
+    for place, letter in enumerate("fgh"[: len(default)]):
+        for name, row in ACTIVATIONS.items():
+            if name != default[place]:
+                attributes: dict[str, Any] = {"activations": [*default[:place], name, *default[place + 1 :]]}
+                attributes |= {"activation_alpha": [0.5]} if row.alpha is not None else {}
+                attributes |= {"activation_beta": [0.25]} if row.beta is not None else {}
+                options[f"{letter} = {name}"] = replace(plain, attributes=attributes)
+    return options
+
+
+def run_options(threads: int, rounds: int) -> dict[str, dict[str, float]]:
+    """Time of each option over that of the plain cell: {cell: {option: ratio}}."""
+    results: dict[str, dict[str, float]] = {}
+    T, B, I, H = OPTIONS
+    for kind in KINDS:
+        plain = Case(T=T, B=B, I=I, H=H, **kind)
+        base = Pyrnnx(plain, make_arrays(plain), threads)
+        ratios = results.setdefault(plain.kind, {})
+        for option, case in option_cases(plain).items():
+            peer = Pyrnnx(case, make_arrays(case), threads)
+            ratios[option] = measure({"plain": base.run, "option": peer.run}, rounds, threads=threads).ratio(
+                "option", "plain"
+            )
+        progress(f"options {plain.kind}")
+    return results
+
+
+def print_options(results: dict[str, dict[str, float]], threads: int) -> None:
+    T, B, I, H = OPTIONS
+    print(f"\n### options: pyrnnx alone, T,B,I,H = {T},{B},{I},{H}, threads = {threads}\n")
+    longest = sorted(results.values(), key=len, reverse=True)
+    options = dict.fromkeys(option for ratios in longest for option in ratios)
+    rows = [[option, *(f"{r[option]:.2f}" if option in r else "" for r in results.values())] for option in options]
+    print(table(["option", *results], rows))
+    print("\nTime with that option over time of the plain cell; below 1 the option is faster. Slowest:")
+    for kind, ratios in results.items():
+        option = max(ratios, key=ratios.__getitem__)
+        print(f"- {kind}: {option}, {ratios[option]:.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--group", nargs="+", default=["shapes"], choices=[*GROUPS, "options", "all"])
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--json", type=Path, help="write what was measured to this file as well")
+    arguments = parser.parse_args()
+    groups = [*GROUPS, "options"] if "all" in arguments.group else arguments.group
+    found: dict[str, Any] = {"versions": versions(), "rounds": arguments.rounds, "rows": [], "options": {}}
+    for group in groups:
+        if group == "options":
+            for threads in arguments.threads:
+                results = run_options(threads, arguments.rounds)
+                print_options(results, threads)
+                found["options"][threads] = results
+        else:
+            rows = run_group(group, arguments.threads, arguments.rounds)
+            print_group(group, rows)
+            found["rows"] += [asdict(row) for row in rows]
+    if arguments.json:
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,232 @@
+"""The libraries, each made ready for one case: `run()` is what is timed.
+
+A library is imported only when it is used. What favours a peer is done for it: ONNX Runtime and OpenVINO read their
+inputs in place and ONNX Runtime writes into arrays bound once, while pyrnnx allocates its results at every call.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from typing import Any, ClassVar
+
+import numpy as np
+from workload import OPSET, WEIGHTS, Array, Case, make_arrays, make_model, make_node
+
+# The BLAS beneath SciPy would bring its own threads; read when it is loaded, so before pyrnnx is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Largest difference from the float64 run. float32: roundings (2^-24) and approximate activations, carried over up to
+# 100 steps of states below 1 in magnitude; another computation is apart by more than 1e-2. float64: order of sums.
+TOLERANCES = {"float32": 1e-4, "float64": 1e-10}
+
+
+class Peer:
+    """One library prepared for one case.
+
+    Parameters
+    ----------
+    case : Case
+    arrays : dict
+        From `make_arrays`; shared, not changed.
+    threads : int
+    """
+
+    name: ClassVar[str]
+    module: ClassVar[str]
+
+    def __init__(self, case: Case, arrays: dict[str, Array], threads: int) -> None:
+        self.case, self.arrays, self.threads = case, arrays, threads
+        self.library: Any = importlib.import_module(self.module)
+        self.prepare()
+
+    @classmethod
+    def refusal(cls, case: Case) -> str | None:
+        """Why this library cannot run the case; None if it can."""
+        return None if importlib.util.find_spec(cls.module) else "not installed"
+
+    def prepare(self) -> None:
+        raise NotImplementedError
+
+    def run(self) -> Any:
+        """All outputs are computed; returned is Y, as the library gives it."""
+        raise NotImplementedError
+
+    def canonical(self, Y: Any) -> Array:
+        """What `run` returned as [T, D, B, H]; not timed."""
+        return np.asarray(Y)
+
+    @property
+    def inputs(self) -> dict[str, Array]:
+        return {name: array for name, array in self.arrays.items() if name not in WEIGHTS}
+
+
+class Pyrnnx(Peer):
+    """A layer prepared from the ONNX node, called with NumPy arrays; results are new arrays."""
+
+    name = module = "pyrnnx"
+
+    def prepare(self) -> None:
+        self.library.set_num_threads(self.threads)
+        from_node = importlib.import_module("pyrnnx.frontends.onnx").from_node
+        self.layer = from_node(make_node(self.case, self.arrays), self.arrays, opset=OPSET)
+        self.arguments = {
+            key: self.arrays[key] for key in ("sequence_lens", "initial_h", "initial_c") if key in self.arrays
+        }
+
+    def run(self) -> Array:
+        Y: Array = self.layer(self.arrays["X"], **self.arguments)[0]
+        return Y
+
+
+class OnnxRuntime(Peer):
+    """A session of the ONNX model with inputs and outputs bound once."""
+
+    name, module = "ONNX Runtime", "onnxruntime"
+
+    @classmethod
+    def refusal(cls, case: Case) -> str | None:
+        if case.dtype == "float64":
+            return "has no float64 kernel"
+        return super().refusal(case)
+
+    def prepare(self) -> None:
+        # Idle threads spin, as by default: without, short calls take up to twice as long on two threads. They go on for
+        # some 50 ms after a call, which is what the pause of `timing.measure` is for.
+        options = self.library.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
+        options.execution_mode = self.library.ExecutionMode.ORT_SEQUENTIAL
+        options.log_severity_level = 3
+        model = make_model(self.case, self.arrays)
+        self.session = self.library.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self.outputs = {key: np.empty(shape, self.case.dtype) for key, shape in self.case.output_shapes.items()}
+        self.binding = self.session.io_binding()
+        for key, array in self.inputs.items():
+            self.binding.bind_cpu_input(key, array)
+        for key, array in self.outputs.items():
+            self.binding.bind_output(key, "cpu", 0, array.dtype, array.shape, array.ctypes.data)
+
+    def run(self) -> Array:
+        self.session.run_with_iobinding(self.binding)
+        return self.outputs["Y"]
+
+
+class OpenVINO(Peer):
+    """The ONNX model compiled for the CPU, with one infer request."""
+
+    name, module = "OpenVINO", "openvino"
+
+    @classmethod
+    def refusal(cls, case: Case) -> str | None:
+        if case.dtype == "float64":
+            return "computes float64 models in float32"
+        return super().refusal(case)
+
+    def prepare(self) -> None:
+        core = self.library.Core()
+        options = {
+            "INFERENCE_PRECISION_HINT": "f32",
+            "INFERENCE_NUM_THREADS": self.threads,
+            "NUM_STREAMS": 1,
+            "PERFORMANCE_HINT": "LATENCY",
+            "ENABLE_CPU_PINNING": False,  # pinning costs more than it gives on the small cases
+        }
+        compiled = core.compile_model(core.read_model(make_model(self.case, self.arrays)), "CPU", options)
+        self.request = compiled.create_infer_request()
+        for key, array in self.inputs.items():
+            self.request.set_tensor(key, self.library.Tensor(array, shared_memory=True))
+        self.output = compiled.output("Y")
+
+    def run(self) -> Any:
+        return self.request.infer(share_outputs=True)[self.output]
+
+
+class PyTorch(Peer):
+    """torch.nn.LSTM, GRU or RNN in inference mode; ragged rows as a packed sequence, padded again."""
+
+    name, module = "PyTorch", "torch"
+    # blocks of the ONNX order in the order of PyTorch: LSTM i, f, g, o from i, o, f, c; GRU r, z, n from z, r, h
+    gates: ClassVar[dict[str, tuple[int, ...]]] = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1)}
+
+    @classmethod
+    def refusal(cls, case: Case) -> str | None:
+        if case.cell == "GRU" and not case.linear_before_reset:
+            return "has only the GRU with linear_before_reset=1"
+        if case.peepholes or case.attributes:
+            return "has neither clip nor peepholes nor other activations"
+        return super().refusal(case)
+
+    def prepare(self) -> None:
+        torch = self.library
+        torch.set_num_threads(self.threads)
+        case, G = self.case, self.gates[self.case.cell]
+        self.rnn = torch.nn.utils.rnn
+        self.layer = getattr(torch.nn, case.cell)(
+            case.I, case.H, bidirectional=case.directions == 2, dtype=getattr(torch, case.dtype)
+        )
+        blocks = {"weight_ih": self.arrays["W"], "weight_hh": self.arrays["R"]}
+        blocks["bias_ih"], blocks["bias_hh"] = np.split(self.arrays["B"], 2, axis=1)
+        parameters = {}
+        for direction, suffix in enumerate(("_l0", "_l0_reverse")[: case.directions]):
+            for key, array in blocks.items():
+                parts = np.split(array[direction], len(G))
+                parameters[key + suffix] = torch.from_numpy(np.concatenate([parts[gate] for gate in G]))
+        self.layer.load_state_dict(parameters)
+        self.layer.eval()
+        inputs = {key: torch.from_numpy(array) for key, array in self.inputs.items()}
+        self.X, self.lengths, state = inputs["X"], inputs.get("sequence_lens"), inputs["initial_h"]
+        self.state = (state, inputs["initial_c"]) if case.cell == "LSTM" else state
+
+    def run(self) -> Any:
+        with self.library.inference_mode():
+            if self.lengths is None:
+                return self.layer(self.X, self.state)[0]
+            packed = self.rnn.pack_padded_sequence(self.X, self.lengths, enforce_sorted=False)
+            return self.rnn.pad_packed_sequence(self.layer(packed, self.state)[0], total_length=self.case.T)[0]
+
+    def canonical(self, Y: Any) -> Array:
+        case = self.case
+        return np.asarray(Y).reshape(case.T, case.B, case.directions, case.H).transpose(0, 2, 1, 3)
+
+
+PEERS: tuple[type[Peer], ...] = (Pyrnnx, OnnxRuntime, OpenVINO, PyTorch)
+
+
+def reference(case: Case, arrays: dict[str, Array]) -> Array:
+    """Y of the case, computed by pyrnnx in float64 from the same values."""
+    wide = {key: a.astype(np.float64) if a.dtype.kind == "f" else a for key, a in arrays.items()}
+    return np.asarray(Pyrnnx(case, wide, 1).run())
+
+
+def checked_peers(case: Case, threads: int) -> tuple[dict[str, Peer], dict[str, str]]:
+    """Every library that runs the case and computes the same.
+
+    Returns
+    -------
+    peers : dict
+        By name.
+    reasons : dict
+        Why the others are not there, by name.
+
+    Raises
+    ------
+    RuntimeError
+        pyrnnx itself is apart from its float64 run.
+    """
+    arrays = make_arrays(case)
+    expected = reference(case, arrays)
+    peers, reasons = {}, {}
+    for cls in PEERS:
+        reason = cls.refusal(case)
+        if reason is None:
+            peer = cls(case, arrays, threads)
+            difference = np.abs(peer.canonical(peer.run()) - expected).max()
+            if difference <= TOLERANCES[case.dtype]:
+                peers[cls.name] = peer
+                continue
+            reason = f"its Y is {difference:.1g} apart from the float64 result"
+            if cls is Pyrnnx:
+                raise RuntimeError(f"pyrnnx, {case}: {reason}")
+        reasons[cls.name] = reason
+    return peers, reasons

@@ -1,0 +1,113 @@
+"""Interleaved timing: A B C, C A B, ...; drift of the machine then meets all alike and leaves their ratios.
+
+The order is shuffled in each round: else a process that takes its turn at the same rhythm would always meet one.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+MIN_ROUNDS = 5
+MAX_TIME = 10.0  # seconds
+MIN_TIME = 2e-3  # seconds of one timing: far above the clock's resolution
+SPIN_TIME = 0.06  # seconds until the idle threads of every library have gone to sleep (measured: ONNX Runtime 50 ms)
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Seconds of one call, by name, one for each round."""
+
+    seconds: Mapping[str, Sequence[float]]
+
+    def median(self, name: str) -> float:
+        return statistics.median(self.seconds[name])
+
+    def best(self, name: str) -> float:
+        return min(self.seconds[name])
+
+    def ratio(self, numerator: str, denominator: str) -> float:
+        """Median over the rounds of the quotient of two times of the same round."""
+        pairs = zip(self.seconds[numerator], self.seconds[denominator], strict=True)
+        return statistics.median(a / b for a, b in pairs)
+
+
+def measure(
+    calls: Mapping[str, Callable[[], Any]],
+    rounds: int = 9,
+    *,
+    threads: int = 1,
+    min_time: float = MIN_TIME,
+    max_time: float = MAX_TIME,
+) -> Timings:
+    """Time calls against each other; short calls are run some times untimed before each timing.
+
+    Parameters
+    ----------
+    calls : mapping
+        What to time, by name.
+    rounds : int
+        Timings of each.
+    threads : int
+        How many threads the calls use; with more than one, each timing waits until the threads of the one before it
+        have stopped spinning.
+    min_time : float
+        Calls are repeated within a timing until it takes so many seconds.
+    max_time : float
+        After so many seconds no further round is started, once there are MIN_ROUNDS.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    shuffled = random.Random(0)
+    with _no_gc():
+        repetitions = {name: _calibrate(call, min_time) for name, call in calls.items()}
+        start = time.perf_counter()
+        for round_ in range(rounds):
+            if round_ >= MIN_ROUNDS and time.perf_counter() - start > max_time:
+                break
+            for name in shuffled.sample(list(calls), len(calls)):
+                call = calls[name]
+                if threads > 1:
+                    time.sleep(SPIN_TIME)
+                _elapsed(call, math.ceil(repetitions[name] / 4) if repetitions[name] > 1 else 0)
+                seconds[name].append(_elapsed(call, repetitions[name]) / repetitions[name])
+    return Timings(seconds)
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(statistics.fmean(map(math.log, values)))
+
+
+def _calibrate(call: Callable[[], Any], min_time: float) -> int:
+    """How often to call so that it takes min_time."""
+    call()
+    call()
+    repetitions = 1
+    while (elapsed := _elapsed(call, repetitions)) < min_time:
+        repetitions = max(repetitions + 1, min(10 * repetitions, math.ceil(1.1 * repetitions * min_time / elapsed)))
+    return repetitions
+
+
+def _elapsed(call: Callable[[], Any], repetitions: int) -> float:
+    start = time.perf_counter()
+    for _ in range(repetitions):
+        call()
+    return time.perf_counter() - start
+
+
+@contextmanager
+def _no_gc() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

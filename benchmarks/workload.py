@@ -1,0 +1,140 @@
+"""What is timed: one recurrent operator, its seeded weights and inputs, and the ONNX model of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+WEIGHTS = ("W", "R", "B", "P")
+OPSET = 14
+IR_VERSION = 8
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of a table.
+
+    Attributes
+    ----------
+    cell : str
+        "RNN", "GRU" or "LSTM".
+    T, B, I, H : int
+        Sequence length, batch size, input size, hidden size.
+    directions : int
+        1 (forward) or 2 (bidirectional).
+    dtype : str
+        "float32" or "float64".
+    linear_before_reset : int
+        Of a GRU.
+    ragged : bool
+        Whether rows have lengths of their own, uniform in 1..T; else none is given.
+    peepholes : bool
+        Of an LSTM.
+    attributes : dict
+        Other attributes of the ONNX node: clip, activations and the like.
+    """
+
+    cell: str
+    T: int
+    B: int
+    I: int
+    H: int
+    directions: int = 1
+    dtype: str = "float32"
+    linear_before_reset: int = 0
+    ragged: bool = False
+    peepholes: bool = False
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The cell as tables name it."""
+        return f"GRU lbr={self.linear_before_reset}" if self.cell == "GRU" else self.cell
+
+    @property
+    def shape(self) -> str:
+        return f"{self.T},{self.B},{self.I},{self.H}"
+
+    @property
+    def lengths(self) -> Array | None:
+        """Length of each row, the longest T; None where rows are not ragged."""
+        if not self.ragged:
+            return None
+        lengths: Array = np.random.default_rng(1).integers(1, self.T, self.B, endpoint=True, dtype=np.int32)
+        lengths[self.B // 2] = self.T
+        return lengths
+
+    @property
+    def operations(self) -> float:
+        """Multiplications and additions of the products with W and R, all steps of all rows."""
+        return 2.0 * self.T * self.B * self.directions * GATES[self.cell] * self.H * (self.I + self.H)
+
+    @property
+    def output_shapes(self) -> dict[str, tuple[int, ...]]:
+        state = (self.directions, self.B, self.H)
+        shapes = {"Y": (self.T, self.directions, self.B, self.H), "Y_h": state}
+        return shapes | {"Y_c": state} if self.cell == "LSTM" else shapes
+
+
+def make_arrays(case: Case) -> dict[str, Array]:
+    """Weights and inputs by their ONNX names; the same values for every dtype."""
+    rng = np.random.default_rng(0)
+    D, H, GH = case.directions, case.H, GATES[case.cell] * case.H
+
+    def uniform(*shape: int) -> Array:
+        values: Array = rng.uniform(-1, 1, shape) * H**-0.5
+        return values.astype(np.float32)
+
+    arrays = {"W": uniform(D, GH, case.I), "R": uniform(D, GH, H), "B": uniform(D, 2 * GH)}
+    if case.peepholes:
+        arrays["P"] = uniform(D, 3 * H)
+    states = ("initial_h", "initial_c") if case.cell == "LSTM" else ("initial_h",)
+    for name in states:
+        arrays[name] = rng.uniform(-1, 1, (D, case.B, H)).astype(np.float32)
+    arrays["X"] = rng.standard_normal((case.T, case.B, case.I), np.float32)
+    arrays = {name: array.astype(case.dtype, copy=False) for name, array in arrays.items()}
+    if case.lengths is not None:
+        arrays["sequence_lens"] = case.lengths
+    return arrays
+
+
+def make_node(case: Case, arrays: dict[str, Array]) -> Any:
+    """The onnx.NodeProto; inputs and outputs are called as in the operator text."""
+    from onnx import helper
+
+    order = ["X", "W", "R", "B", "sequence_lens", "initial_h"]
+    if case.cell == "LSTM":
+        order += ["initial_c", "P"]
+    inputs = [name if name in arrays else "" for name in order]
+    while not inputs[-1]:
+        inputs.pop()
+    attributes = {"hidden_size": case.H, **case.attributes}
+    if case.directions == 2:
+        attributes["direction"] = "bidirectional"
+    if case.cell == "GRU":
+        attributes["linear_before_reset"] = case.linear_before_reset
+    return helper.make_node(case.cell, inputs, list(case.output_shapes), **attributes)
+
+
+def make_model(case: Case, arrays: dict[str, Array]) -> bytes:
+    """An ONNX model of the one node: weights are initializers, shapes are static, the rest are inputs."""
+    from onnx import helper, numpy_helper
+
+    def value(name: str, dtype: Any, shape: tuple[int, ...]) -> Any:
+        return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
+
+    graph = helper.make_graph(
+        [make_node(case, arrays)],
+        case.cell,
+        [value(name, array.dtype, array.shape) for name, array in arrays.items() if name not in WEIGHTS],
+        [value(name, case.dtype, shape) for name, shape in case.output_shapes.items()],
+        [numpy_helper.from_array(array, name) for name, array in arrays.items() if name in WEIGHTS],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION)
+    return bytes(model.SerializeToString())
