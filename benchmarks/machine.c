@@ -18,61 +18,50 @@
 
 typedef float vec __attribute__((vector_size(WIDTH)));
 
-static double now(void)
-{
+static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static vec splat(float value)
-{
+static vec splat(float value) {
     vec v;
-    for (size_t i = 0; i < WIDTH / sizeof(float); i++)
-        v[i] = value;
+    for (size_t i = 0; i < WIDTH / sizeof(float); i++) v[i] = value;
     return v;
 }
 
 /* Operations of one pass of `multiply_add`: independent chains hide the latency; 2 for a multiply-add. */
 size_t operations_per_pass(void) { return 2 * CHAINS * WIDTH / sizeof(float); }
 
-double multiply_add(size_t passes, float *result)
-{
+double multiply_add(size_t passes, float *result) {
     vec a[CHAINS];
     const vec b = splat(0.999f), c = splat(0.001f);
-    for (int j = 0; j < CHAINS; j++)
-        a[j] = splat((float)j);
+    for (int j = 0; j < CHAINS; j++) a[j] = splat((float)j);
     const double start = now();
     for (size_t i = 0; i < passes; i++) {
 #pragma GCC unroll 24
-        for (int j = 0; j < CHAINS; j++)
-            a[j] = a[j] * b + c;
+        for (int j = 0; j < CHAINS; j++) a[j] = a[j] * b + c;
     }
     const double elapsed = now() - start;
-    for (int j = 0; j < CHAINS; j++)
-        *result += a[j][0]; /* so that nothing is left out */
+    for (int j = 0; j < CHAINS; j++) *result += a[j][0]; /* so that nothing is left out */
     return elapsed;
 }
 
 /* Reads the block, whose bytes are a multiple of READS * WIDTH and which is aligned to WIDTH, `passes` times. */
-double read_block(const void *block, size_t bytes, size_t passes, float *result)
-{
+double read_block(const void *block, size_t bytes, size_t passes, float *result) {
     const vec *p = block;
     const size_t n = bytes / WIDTH;
     vec sum[READS];
-    for (int j = 0; j < READS; j++)
-        sum[j] = splat(0.0f);
+    for (int j = 0; j < READS; j++) sum[j] = splat(0.0f);
     const double start = now();
     for (size_t i = 0; i < passes; i++) {
         for (size_t k = 0; k < n; k += READS) {
 #pragma GCC unroll 8
-            for (int j = 0; j < READS; j++)
-                sum[j] += p[k + j];
+            for (int j = 0; j < READS; j++) sum[j] += p[k + j];
         }
         __asm__ volatile("" ::: "memory"); /* the next pass reads anew */
     }
     const double elapsed = now() - start;
-    for (int j = 0; j < READS; j++)
-        *result += sum[j][0];
+    for (int j = 0; j < READS; j++) *result += sum[j][0];
     return elapsed;
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from pyrnnx import check, config
+from pyrnnx._kernels import engines
 from pyrnnx._kernels.sequence import Sequence
 from pyrnnx.conventions import (
     CANONICAL,
@@ -22,6 +24,7 @@ from pyrnnx.conventions import (
 from pyrnnx.dtypes import FLOAT_TYPES, widened
 from pyrnnx.errors import ArgumentError
 from pyrnnx.op import CELLS, KERNEL_NUMBERS, Activation, RecurrentOp
+from pyrnnx.reduced import WEIGHT_FORMATS, rounded
 
 
 class Layer:
@@ -46,10 +49,17 @@ class Layer:
         Of the layer in its model.
     label : str, optional
         How errors name this layer. Default: the cell, and the name.
+    weights : str, optional
+        "bfloat16" or "int8": keep W and R in fewer bits, for small batches, where a call is bound by reading them.
+        Everything else stays float32. bfloat16 rounds each weight to 8 significant bits; int8 to the nearest multiple
+        of the largest magnitude in its row / 127. On the LSTM of Silero VAD, over 200 frames, Y moved by at most
+        @BF16@ and @INT8@ (of values up to 1; benchmarks/bench_weights.py). Default: as they are.
 
     Attributes
     ----------
     op, convention, name, label : as given
+    weight_format : str or None
+        `weights` as given.
     weights : mapping
         "W", "R" and, where given, "B", "P": read-only copies, as given.
     dtype : numpy.dtype
@@ -74,14 +84,21 @@ class Layer:
         convention: Convention = CANONICAL,
         name: str | None = None,
         label: str | None = None,
+        weights: str | None = None,
     ) -> None:
-        self.op, self.convention, self.name = op, convention, name
+        self.op, self.convention, self.name, self.weight_format = op, convention, name, weights
         self.label = label or (f"{op.cell} {name!r}" if name else op.cell)
         given, self.input_size = check.weights(self.label, op, convention, {"W": W, "R": R, "B": B, "P": P})
         self.weights: Mapping[str, AnyArray] = MappingProxyType({key: _frozen(array) for key, array in given.items()})
         self.dtype = self.weights["W"].dtype
+        if weights not in WEIGHT_FORMATS or (weights is not None and self.dtype == np.float64):
+            allowed = ", ".join(map(repr, WEIGHT_FORMATS))
+            raise ArgumentError(
+                f"{self.label}: weights is {weights!r} with dtype {self.dtype}; expected one of {allowed}, "
+                "and for another than None a dtype that is computed in float32"
+            )
         self._required = bool(convention.required)
-        self._sequence = _prepare(op, self.weights, convention)
+        self._sequence = _prepare(op, self.weights, convention, weights)
 
     def __call__(
         self, X: Any, sequence_lens: Any = None, initial_h: Any = None, initial_c: Any = None
@@ -142,24 +159,14 @@ class Layer:
         return ("Y", "Y_h", "Y_c") if self.op.has_cell_state else ("Y", "Y_h")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.op, dict(self.weights), self.convention, self.name, self.label)
+        options = {"convention": self.convention, "name": self.name, "label": self.label, "weights": self.weight_format}
+        return partial(type(self), **options), (self.op, *(self.weights.get(name) for name in ("W", "R", "B", "P")))
 
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__} {self.label}: {self.op.direction.value}, input_size={self.input_size}, "
             f"hidden_size={self.op.hidden_size}, {self.dtype}, {self.convention.name}>"
         )
-
-
-def _rebuild(
-    cls: type[Layer],
-    op: RecurrentOp,
-    weights: dict[str, AnyArray],
-    convention: Convention,
-    name: str | None,
-    label: str,
-) -> Layer:
-    return cls(op, **weights, convention=convention, name=name, label=label)
 
 
 def _frozen(array: AnyArray) -> AnyArray:
@@ -175,10 +182,15 @@ def _inner_contiguous(array: AnyArray) -> AnyArray:
     return np.ascontiguousarray(array)
 
 
-def _prepare(op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Convention) -> Sequence:
+def _prepare(
+    op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Convention, weight_format: str | None
+) -> Sequence:
     """The weights as the kernels take them: gates in ONNX order, widened, biases summed after widening."""
     canonical = {name: widened(a) for name, a in convert_weights(op, weights, convention, CANONICAL).items()}
     dtype = canonical["W"].dtype
+    if not engines.formats(config.ISA, dtype.itemsize) >> WEIGHT_FORMATS[weight_format] & 1:
+        canonical |= {name: rounded(canonical[name], weight_format) for name in ("W", "R")}
+        weight_format = None
     GH = len(op.gates) * op.hidden_size
     if "B" in canonical:
         bias = convert_bias(canonical["B"], op, CANONICAL, KERNELS)
@@ -197,6 +209,7 @@ def _prepare(op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Conve
         np.ascontiguousarray(bias[:, :GH]),
         np.ascontiguousarray(bias[:, GH:]) if op.linear_before_reset else None,
         canonical.get("P"),
+        WEIGHT_FORMATS[weight_format],
         weights["W"].dtype,
         FLOAT_TYPES[weights["W"].dtype.name].storage,
         *(convention.axes_of(argument) for argument in ("X", "Y", "initial_h")),

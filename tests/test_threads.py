@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -130,8 +131,14 @@ def test_number_of_threads_is_a_positive_integer(n: Any) -> None:
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    # from a folder without a pyrnnx of its own: `python -c` looks there first
     return subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -112,13 +112,3 @@ cdef void activate(const Activation *function, double clip, const floating *x, f
         Py_ssize_t i
     for i in range(n):
         y[i] = evaluate(kind, clipped(x[i], bound), alpha, beta)
-
-
-def apply(int kind, double alpha, double beta, double clip, const floating[::1] x, floating[::1] y):
-    """`activate` on arrays, as Python sees it, for its tests."""
-    cdef Activation function
-    function.kind, function.alpha, function.beta = kind, alpha, beta
-    if not 0 <= kind <= kinds.PYRNNX_SOFTPLUS or x.shape[0] != y.shape[0]:
-        raise ValueError("expected a kind of the table, and x and y of one length")
-    if x.shape[0]:
-        activate(&function, clip, &x[0], &y[0], x.shape[0])

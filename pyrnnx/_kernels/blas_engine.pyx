@@ -3,8 +3,9 @@
 from cython cimport floating
 from libc.string cimport memcpy
 
+from pyrnnx._kernels.activations cimport activate
 from pyrnnx._kernels.blas cimport gemm
-from pyrnnx._kernels.cell cimport PYRNNX_GRU, PYRNNX_LSTM, PYRNNX_RNN, PYRNNX_WEIGHTS_FULL, Cell
+from pyrnnx._kernels.cell cimport PYRNNX_GRU, PYRNNX_LSTM, PYRNNX_RNN, PYRNNX_WEIGHTS_FULL, Activation, Cell
 from pyrnnx._kernels.engine cimport Kernels
 from pyrnnx._kernels.gru cimport gru_step
 from pyrnnx._kernels.lstm cimport lstm_step
@@ -99,6 +100,14 @@ cdef void pack_units_double(const Cell *cell, Py_ssize_t count, const void *sour
     memcpy(packed, source, count * cell.hidden_size * sizeof(double))
 
 
+cdef void activate_float(const Activation *f, double clip, const void *x, void *y, Py_ssize_t count) noexcept nogil:
+    activate(f, clip, <const float *> x, <float *> y, count)
+
+
+cdef void activate_double(const Activation *f, double clip, const void *x, void *y, Py_ssize_t count) noexcept nogil:
+    activate(f, clip, <const double *> x, <double *> y, count)
+
+
 FLOAT.isa = DOUBLE.isa = "blas"
 FLOAT.lanes = DOUBLE.lanes = 1
 FLOAT.formats = DOUBLE.formats = 1 << PYRNNX_WEIGHTS_FULL
@@ -112,6 +121,7 @@ FLOAT.pack_units, DOUBLE.pack_units = pack_units_float, pack_units_double
 FLOAT.itemsize, DOUBLE.itemsize = sizeof(float), sizeof(double)
 FLOAT.project, DOUBLE.project = project_float, project_double
 FLOAT.step, DOUBLE.step = step_float, step_double
+FLOAT.activate, DOUBLE.activate = activate_float, activate_double
 
 
 cdef const Kernels *blas_kernels(int itemsize) noexcept nogil:

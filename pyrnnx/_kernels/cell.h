@@ -1,6 +1,7 @@
 /* What every engine reads of a layer, and what the time loop asks of an engine.
 
-   Shapes: T time steps, N rows of the batch, I input_size, H hidden_size, G gates of the cell (RNN 1, GRU 3, LSTM 4). */
+   Shapes: T time steps, N rows of the batch, I input_size, H hidden_size, G gates of the cell (RNN 1, GRU 3, LSTM 4).
+ */
 #ifndef PYRNNX_CELL_H
 #define PYRNNX_CELL_H
 

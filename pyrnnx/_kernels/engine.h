@@ -15,8 +15,9 @@ typedef struct {
     int itemsize, lanes;
     int formats; /* bit PYRNNX_WEIGHTS_x is set where weights can be packed so */
 
-    int (*gates)(const pyrnnx_cell *);  /* G of the gates buffer */
-    int (*phases)(const pyrnnx_cell *); /* calls of step in one time step; all units pass one before any enters the next */
+    int (*gates)(const pyrnnx_cell *); /* G of the gates buffer */
+    int (*phases)(
+        const pyrnnx_cell *); /* calls of step in one time step; all units pass one before any enters the next */
 
     /* From contiguous row-major ONNX arrays: W [G*H, I], R [G*H, H], bias [G*H], units [count*H].
        recurrent: 0 for W, 1 for R. Sizes are in bytes. */
@@ -33,6 +34,9 @@ typedef struct {
        h_prev. work carries a GRU from phase to phase. */
     void (*step)(const pyrnnx_cell *, int phase, ptrdiff_t rows, void *gates, const void *h_prev, void *c, void *h_next,
                  void *work, ptrdiff_t u0, ptrdiff_t u1);
+
+    /* y = f(x), bounded before to [-clip, clip], by the formulas that gates use; y may be x. */
+    void (*activate)(const pyrnnx_activation *f, double clip, const void *x, void *y, ptrdiff_t count);
 
     int whole; /* whether a step is always taken whole; else threads share it, each with its own blocks [u0, u1) */
 } pyrnnx_kernels;

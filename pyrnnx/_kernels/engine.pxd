@@ -1,6 +1,6 @@
 """engine.h for Cython."""
 
-from pyrnnx._kernels.cell cimport Cell
+from pyrnnx._kernels.cell cimport Activation, Cell
 
 cdef extern from "engine.h" nogil:
     ctypedef struct Kernels "pyrnnx_kernels":
@@ -8,7 +8,6 @@ cdef extern from "engine.h" nogil:
         int itemsize
         int lanes
         int formats
-        int whole
         int (*gates)(const Cell *) noexcept nogil
         int (*phases)(const Cell *) noexcept nogil
         size_t (*packed_size)(const Cell *, int recurrent) noexcept nogil
@@ -19,3 +18,5 @@ cdef extern from "engine.h" nogil:
                         Py_ssize_t u0, Py_ssize_t u1) noexcept nogil
         void (*step)(const Cell *, int phase, Py_ssize_t rows, void *gates, const void *h_prev, void *c,
                      void *h_next, void *work, Py_ssize_t u0, Py_ssize_t u1) noexcept nogil
+        void (*activate)(const Activation *f, double clip, const void *x, void *y, Py_ssize_t count) noexcept nogil
+        int whole

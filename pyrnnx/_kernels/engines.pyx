@@ -1,6 +1,9 @@
 """The engines of this build, by instruction set."""
 
+from cython cimport floating
+
 from pyrnnx._kernels.blas_engine cimport blas_kernels
+from pyrnnx._kernels.cell cimport PYRNNX_SOFTPLUS, Activation
 from pyrnnx._kernels.engine cimport Kernels
 
 cdef extern from "simd/simd.h" nogil:
@@ -14,6 +17,21 @@ SIMD = ("avx512", "avx2", "baseline")
 def supported() -> tuple:
     """The instruction sets of the SIMD engine that this build has and this processor can run, fastest first."""
     return tuple(isa for isa in SIMD if simd_supported(isa.encode()))
+
+
+def formats(str isa, int itemsize) -> int:
+    """In which forms an engine can pack weights: a bit for each PYRNNX_WEIGHTS_*."""
+    return find_kernels(isa, itemsize).formats
+
+
+def activate(str isa, int kind, double alpha, double beta, double clip, const floating[::1] x, floating[::1] y):
+    """y := f(clip(x)) by an engine's kernel; `kind` as in the table of activation functions. For tests and benchmarks."""
+    cdef Activation f
+    f.kind, f.alpha, f.beta = kind, alpha, beta
+    if not 0 <= kind <= PYRNNX_SOFTPLUS or x.shape[0] != y.shape[0]:
+        raise ValueError("expected a kind of the table, and x and y of one length")
+    if x.shape[0]:
+        find_kernels(isa, sizeof(floating)).activate(&f, clip, &x[0], &y[0], x.shape[0])
 
 
 cdef const Kernels *find_kernels(str isa, int itemsize) except NULL:

@@ -21,6 +21,7 @@ class Sequence:
         bias: _Weights,
         recurrent_bias: _Weights | None,
         peepholes: _Weights | None,
+        format: int,
         dtype: np.dtype[Any],
         storage: int,
         X_axes: str,

@@ -6,7 +6,7 @@ from libc.stdlib cimport free, malloc
 
 import numpy as np
 
-from pyrnnx._kernels.cell cimport PYRNNX_LSTM, PYRNNX_WEIGHTS_FULL, Activation, Cell
+from pyrnnx._kernels.cell cimport PYRNNX_LSTM, Activation, Cell
 from pyrnnx._kernels.engine cimport Kernels
 from pyrnnx._kernels.engines cimport find_kernels
 from pyrnnx._kernels.storage cimport NATIVE
@@ -215,7 +215,7 @@ cdef class Sequence:
     Parameters, all checked before: the engine's `isa`; `cell` (its kernel number); `reverse` (for each direction);
     `activations` (for each direction (kind, alpha, beta) of f, g, h); `clip` (inf: none); the two flags; the weights in
     the kernels' dtype, C-contiguous: W [D, G*H, I], R [D, G*H, H], bias [D, G*H], recurrent_bias [D, H] or None,
-    peepholes [D, 3*H] or None; `dtype` of the caller's arrays and its `storage` (0 the weights' own, 1 float16,
+    peepholes [D, 3*H] or None; the `format` that W and R are packed in; `dtype` of the caller's arrays and its `storage` (0 the weights' own, 1 float16,
     2 bfloat16); and the axis letters of X, Y and the states.
     """
 
@@ -231,7 +231,7 @@ cdef class Sequence:
 
     def __init__(self, str isa, int cell, tuple reverse, tuple activations, double clip, bint linear_before_reset,
                  bint input_forget, cnp.ndarray W, cnp.ndarray R, cnp.ndarray bias, cnp.ndarray recurrent_bias,
-                 cnp.ndarray peepholes, cnp.dtype dtype, int storage, str X_axes, str Y_axes, str state_axes):
+                 cnp.ndarray peepholes, int format, cnp.dtype dtype, int storage, str X_axes, str Y_axes, str state_axes):
         cdef:
             int d, k
             Cell *c
@@ -245,7 +245,7 @@ cdef class Sequence:
             self.reverse[d] = reverse[d]
             c = &self.cells[d]
             c.cell, c.linear_before_reset, c.input_forget, c.clip = cell, linear_before_reset, input_forget, clip
-            c.weights = PYRNNX_WEIGHTS_FULL
+            c.weights = format
             for k, function in enumerate(activations[d]):
                 (&c.f)[k] = activation(function)  # f, g, h lie side by side
             c.input_size, c.hidden_size = W.shape[2], R.shape[2]

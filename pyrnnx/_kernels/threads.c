@@ -24,7 +24,7 @@ static struct {
     pthread_cond_t wake;
     int workers, sleepers;
     int holiday, next_holiday; /* calls that get no team: still to come, and after the next disbanded team */
-    int running; /* members that have not ended the current task */
+    int running;               /* members that have not ended the current task */
     pyrnnx_task task;
     void *argument;
     struct {
@@ -57,8 +57,10 @@ static void *work(void *argument) {
 
 static void wait_for_workers(void) {
     for (int spin = 0; __atomic_load_n(&pool.running, __ATOMIC_ACQUIRE) != 0; spin++)
-        if (spin < PYRNNX_SPINS) pyrnnx_pause();
-        else sched_yield();
+        if (spin < PYRNNX_SPINS)
+            pyrnnx_pause();
+        else
+            sched_yield();
 }
 
 static void forget_workers(void) { /* in the child of a fork: only the forking thread lives on */
@@ -119,7 +121,8 @@ void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
 
 void pyrnnx_team_release(int disbanded) {
     if (disbanded) {
-        pool.holiday = pool.next_holiday = pool.next_holiday < MAX_HOLIDAY / 2 ? 2 * pool.next_holiday + 2 : MAX_HOLIDAY;
+        pool.holiday = pool.next_holiday =
+            pool.next_holiday < MAX_HOLIDAY / 2 ? 2 * pool.next_holiday + 2 : MAX_HOLIDAY;
     } else if (pool.next_holiday > 0) {
         pool.next_holiday--;
     }

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pyrnnx import ACTIVATIONS
-from pyrnnx._kernels.activations import apply
+from pyrnnx._kernels import engines
 from pyrnnx.op import KERNEL_NUMBERS
 
 Array = NDArray[Any]
@@ -64,6 +64,22 @@ def rows() -> Iterator[tuple[str, float, float]]:
 
 
 each_row = pytest.mark.parametrize(("name", "alpha", "beta"), list(rows()))
+
+
+@pytest.fixture(params=[*engines.supported(), "blas"], autouse=True)
+def isa(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every test runs on each engine and instruction set that this machine has."""
+    Engine.isa = request.param
+    yield
+    Engine.isa = ""
+
+
+class Engine:
+    isa = ""
+
+
+def apply(kind: int, alpha: float, beta: float, clip: float, x: Array, y: Array) -> None:
+    engines.activate(Engine.isa, kind, alpha, beta, clip, x, y)
 
 
 def evaluate(name: str, x: Array, alpha: float = 0.0, beta: float = 0.0, clip: float = INF) -> Array:

@@ -22,7 +22,8 @@
 #define ISA_AT_MOST(bound, x) _mm256_min_ps(bound, x)
 #define ISA_SELECT_LESS(x, y, a, b) _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ))
 #define ISA_SELECT_NEGATIVE(x, a, b) _mm256_blendv_ps(b, a, x)
-#define ISA_LOAD_BFLOAT16(p) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
+#define ISA_LOAD_BFLOAT16(p) \
+    _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
 #define ISA_LOAD_INT8(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
 #include "template.h"
 

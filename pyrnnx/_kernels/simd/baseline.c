@@ -1,5 +1,6 @@
 /* 16-byte vectors of what every processor of the architecture has: SSE2, NEON, or what the compiler makes of it. */
 #include "simd.h"
+#ifdef __GNUC__ /* and what understands its vectors */
 #ifdef __aarch64__
 #include <arm_neon.h>
 #endif
@@ -28,3 +29,4 @@
 #define ISA_FMA(a, b, c) vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b))
 #endif
 #include "template.h"
+#endif

@@ -7,7 +7,7 @@
 
 static const pyrnnx_kernels *const TABLES[] = {
 #if PYRNNX_HAVE_X86
-    &pyrnnx_avx512_float, &pyrnnx_avx512_double, &pyrnnx_avx2_float, &pyrnnx_avx2_double,
+    &pyrnnx_avx512_float,   &pyrnnx_avx512_double,   &pyrnnx_avx2_float, &pyrnnx_avx2_double,
 #endif
     &pyrnnx_baseline_float, &pyrnnx_baseline_double,
 };
@@ -24,7 +24,8 @@ int pyrnnx_simd_supported(const char *isa) {
     __builtin_cpu_init();
     if (strcmp(isa, "avx512") == 0)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma");
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+               __builtin_cpu_supports("fma");
     if (strcmp(isa, "avx2") == 0) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #endif
     return 1;

@@ -1,16 +1,13 @@
-/* Packed weights in memory: REAL itself, bfloat16 (the upper half of a float, rounded to nearest even), or int8 times a scale. */
-INLINE int NAME(weight_size)(const int format)
-{
+/* Packed weights in memory: REAL itself, bfloat16 (the upper half of a float, rounded to nearest even), or int8 times a
+ * scale. */
+INLINE int NAME(weight_size)(const int format) {
     return format == PYRNNX_WEIGHTS_FULL ? (int)sizeof(REAL) : format == PYRNNX_WEIGHTS_BFLOAT16 ? 2 : 1;
 }
 
-INLINE V NAME(load_weights)(const int format, const char *p)
-{
+INLINE V NAME(load_weights)(const int format, const char *p) {
 #if HAVE_FORMATS
-    if (format == PYRNNX_WEIGHTS_BFLOAT16)
-        return (V)ISA_LOAD_BFLOAT16(p);
-    if (format == PYRNNX_WEIGHTS_INT8)
-        return (V)ISA_LOAD_INT8(p);
+    if (format == PYRNNX_WEIGHTS_BFLOAT16) return (V)ISA_LOAD_BFLOAT16(p);
+    if (format == PYRNNX_WEIGHTS_INT8) return (V)ISA_LOAD_INT8(p);
 #else
     (void)format;
 #endif
@@ -18,8 +15,7 @@ INLINE V NAME(load_weights)(const int format, const char *p)
 }
 
 /* Writes the L weights of one gate and one k; scale: int8 only. */
-static void NAME(store_weights)(int format, char *p, const REAL *w, const float *scale)
-{
+static void NAME(store_weights)(int format, char *p, const REAL *w, const float *scale) {
     for (int j = 0; j < LANES; j++)
         if (format == PYRNNX_WEIGHTS_FULL)
             memcpy(p + j * sizeof(REAL), w + j, sizeof(REAL));
@@ -27,7 +23,8 @@ static void NAME(store_weights)(int format, char *p, const REAL *w, const float 
             const float value = (float)w[j];
             unsigned bits;
             memcpy(&bits, &value, 4);
-            const unsigned short upper = (unsigned short)(value != value ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+            const unsigned short upper =
+                (unsigned short)(value != value ? 0x7fc0 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
             memcpy(p + 2 * j, &upper, 2);
         } else { /* a row that is not finite has a NaN scale, and any integers */
             const float q = scale[j] > 0 ? (float)w[j] / scale[j] : 0;

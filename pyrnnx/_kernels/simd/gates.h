@@ -1,4 +1,5 @@
-/* The gate functions of one group of unit blocks, on the sums that gemm.h left in a small contiguous tile [block][row][gate][L].
+/* The gate functions of one group of unit blocks, on the sums that gemm.h left in a small contiguous tile
+ * [block][row][gate][L].
  *
  *   RNN   H = f(a)
  *   GRU   H = (1 - z) h + z H'       z, r = f(a_z), f(a_r)    h = g(a_h), a_h with r inside as linear_before_reset says
@@ -14,10 +15,10 @@ typedef struct {
     const pyrnnx_cell *cell;
     ptrdiff_t rows, blocks, Hp, unit; /* unit: first unit of the group */
     int nv;
-    REAL *sums;             /* [block][row][nv][L] */
-    REAL *gates;            /* [row][G*Hp], at the first row and the group's first column; two vectors of it are GRU's */
+    REAL *sums;  /* [block][row][nv][L] */
+    REAL *gates; /* [row][G*Hp], at the first row and the group's first column; two vectors of it are GRU's */
     ptrdiff_t ld_gates;
-    const REAL *h_prev;     /* these at the first row and the group's first unit, Hp from row to row */
+    const REAL *h_prev; /* these at the first row and the group's first unit, Hp from row to row */
     REAL *c, *h_next, *work;
 } NAME(group);
 
@@ -31,8 +32,7 @@ typedef struct {
 INLINE V NAME(bounded)(const int clips, V clip, V x) { return clips ? AT_MOST(clip, AT_LEAST(-clip, x)) : x; }
 
 /* a <- f(a) for count vectors, stride elements apart */
-static void NAME(activate)(const pyrnnx_activation *f, REAL *a, ptrdiff_t stride, ptrdiff_t count)
-{
+static void NAME(activate)(const pyrnnx_activation *f, REAL *a, ptrdiff_t stride, ptrdiff_t count) {
     const V alpha = SET1((REAL)f->alpha), beta = SET1((REAL)f->beta);
 #define ACTIVATE(kind) \
     case kind: \
@@ -54,41 +54,35 @@ static void NAME(activate)(const pyrnnx_activation *f, REAL *a, ptrdiff_t stride
     }
 }
 
-INLINE void NAME(activate_gate)(const NAME(group) *p, const pyrnnx_activation *f, int gate)
-{
+INLINE void NAME(activate_gate)(const NAME(group) *p, const pyrnnx_activation *f, int gate) {
     NAME(activate)(f, p->sums + gate * LANES, p->nv * LANES, p->blocks * p->rows);
 }
 
-static void NAME(rnn_gates)(const NAME(group) *p)
-{
+static void NAME(rnn_gates)(const NAME(group) *p) {
     const int clips = p->cell->clip < INFINITY;
     const V clip = SET1((REAL)p->cell->clip);
     if (clips)
-        FOR_EACH_VECTOR(p)
-            STORE(SUMS(p), NAME(bounded)(1, clip, LOAD(SUMS(p))));
+        FOR_EACH_VECTOR(p) STORE(SUMS(p), NAME(bounded)(1, clip, LOAD(SUMS(p))));
     NAME(activate_gate)(p, &p->cell->f, 0);
-    FOR_EACH_VECTOR(p)
-        STORE(STATE(p, h_next), LOAD(SUMS(p)));
+    FOR_EACH_VECTOR(p) STORE(STATE(p, h_next), LOAD(SUMS(p)));
 }
 
 /* ---- LSTM: gates i, o, f, c; i, o, c with input_forget ---- */
 
 /* Two loops, C and then H: their chains are short enough that the processor works on several vectors at once. */
-INLINE void NAME(lstm_usual)(const NAME(group) *p, const int peeps, const int clips, const int input_forget)
-{
+INLINE void NAME(lstm_usual)(const NAME(group) *p, const int peeps, const int clips, const int input_forget) {
     const V clip = SET1((REAL)p->cell->clip), one = SET1(1);
     FOR_EACH_VECTOR(p) {
         const REAL *a = SUMS(p);
         V c = LOAD(STATE(p, c)), ai = LOAD(a), Di, Df = one, Dg, not_i, unused;
-        if (peeps)
-            ai = FMA(LOAD(PEEPHOLE(p, 0)), c, ai);
+        if (peeps) ai = FMA(LOAD(PEEPHOLE(p, 0)), c, ai);
         V Ni = NAME(sigmoid_fraction)(NAME(bounded)(clips, clip, ai), &not_i, &Di), Nf = not_i;
-        V Ng = NAME(tanh_fraction)((REAL)0.25, NAME(bounded)(clips, clip, LOAD(a + (input_forget ? 2 : 3) * LANES)), &Dg);
+        V Ng =
+            NAME(tanh_fraction)((REAL)0.25, NAME(bounded)(clips, clip, LOAD(a + (input_forget ? 2 : 3) * LANES)), &Dg);
         V Dig = Di * Dg, kept = Dg;
         if (!input_forget) {
             V af = LOAD(a + 2 * LANES);
-            if (peeps)
-                af = FMA(LOAD(PEEPHOLE(p, 2)), c, af);
+            if (peeps) af = FMA(LOAD(PEEPHOLE(p, 2)), c, af);
             Nf = NAME(sigmoid_fraction)(NAME(bounded)(clips, clip, af), &unused, &Df);
             kept = Dig;
         }
@@ -96,16 +90,14 @@ INLINE void NAME(lstm_usual)(const NAME(group) *p, const int peeps, const int cl
     }
     FOR_EACH_VECTOR(p) {
         V c = LOAD(STATE(p, c)), ao = LOAD(SUMS(p) + LANES), Do, Dc, unused;
-        if (peeps)
-            ao = FMA(LOAD(PEEPHOLE(p, 1)), c, ao);
+        if (peeps) ao = FMA(LOAD(PEEPHOLE(p, 1)), c, ao);
         V No = NAME(sigmoid_fraction)(NAME(bounded)(clips, clip, ao), &unused, &Do);
         V Nc = NAME(tanh_fraction)((REAL)0.25, c, &Dc);
         STORE(STATE(p, h_next), No * Nc / (Do * Dc));
     }
 }
 
-static void NAME(lstm_general)(const NAME(group) *p)
-{
+static void NAME(lstm_general)(const NAME(group) *p) {
     const pyrnnx_cell *cell = p->cell;
     const int clips = cell->clip < INFINITY, input_forget = cell->input_forget, peeps = cell->peepholes != NULL;
     const int candidate = input_forget ? 2 : 3;
@@ -116,12 +108,13 @@ static void NAME(lstm_general)(const NAME(group) *p)
             const V c = LOAD(STATE(p, c));
             STORE(a, NAME(bounded)(clips, clip, peeps ? FMA(LOAD(PEEPHOLE(p, 0)), c, LOAD(a)) : LOAD(a)));
             if (!input_forget)
-                STORE(a + 2 * LANES, NAME(bounded)(clips, clip, peeps ? FMA(LOAD(PEEPHOLE(p, 2)), c, LOAD(a + 2 * LANES)) : LOAD(a + 2 * LANES)));
+                STORE(a + 2 * LANES,
+                      NAME(bounded)(clips, clip,
+                                    peeps ? FMA(LOAD(PEEPHOLE(p, 2)), c, LOAD(a + 2 * LANES)) : LOAD(a + 2 * LANES)));
             STORE(a + candidate * LANES, NAME(bounded)(clips, clip, LOAD(a + candidate * LANES)));
         }
     NAME(activate_gate)(p, &cell->f, 0);
-    if (!input_forget)
-        NAME(activate_gate)(p, &cell->f, 2);
+    if (!input_forget) NAME(activate_gate)(p, &cell->f, 2);
     NAME(activate_gate)(p, &cell->g, candidate);
     FOR_EACH_VECTOR(p) {
         REAL *a = SUMS(p);
@@ -129,16 +122,15 @@ static void NAME(lstm_general)(const NAME(group) *p)
         const V c = FMA(f, LOAD(STATE(p, c)), i * LOAD(a + candidate * LANES));
         STORE(STATE(p, c), c);
         STORE(a + candidate * LANES, c);
-        STORE(a + LANES, NAME(bounded)(clips, clip, peeps ? FMA(LOAD(PEEPHOLE(p, 1)), c, LOAD(a + LANES)) : LOAD(a + LANES)));
+        STORE(a + LANES,
+              NAME(bounded)(clips, clip, peeps ? FMA(LOAD(PEEPHOLE(p, 1)), c, LOAD(a + LANES)) : LOAD(a + LANES)));
     }
     NAME(activate_gate)(p, &cell->f, 1);
     NAME(activate_gate)(p, &cell->h, candidate);
-    FOR_EACH_VECTOR(p)
-        STORE(STATE(p, h_next), LOAD(SUMS(p) + LANES) * LOAD(SUMS(p) + candidate * LANES));
+    FOR_EACH_VECTOR(p) STORE(STATE(p, h_next), LOAD(SUMS(p) + LANES) * LOAD(SUMS(p) + candidate * LANES));
 }
 
-static void NAME(lstm_gates)(const NAME(group) *p)
-{
+static void NAME(lstm_gates)(const NAME(group) *p) {
     const pyrnnx_cell *cell = p->cell;
     const int usual = cell->f.kind == PYRNNX_SIGMOID && cell->g.kind == PYRNNX_TANH && cell->h.kind == PYRNNX_TANH;
     const int options = (cell->peepholes != NULL) + 2 * (cell->clip < INFINITY) + 4 * (cell->input_forget != 0);
@@ -157,7 +149,8 @@ static void NAME(lstm_gates)(const NAME(group) *p)
         }
 }
 
-/* ---- GRU: gates z, r, h. Two phases: sums are [z, r], then [h], and a_z waits in gates. One phase: sums are [z, r, H' R_h + Rb_h]. ---- */
+/* ---- GRU: gates z, r, h ----
+ * Two phases: sums are [z, r], then [h], and a_z waits in gates. One phase: sums are [z, r, H' R_h + Rb_h]. */
 
 #define GRU_COLUMN(p, gate) ((p)->gates + r * (p)->ld_gates + (b * 3 + (gate)) * LANES)
 
@@ -168,16 +161,13 @@ static void NAME(gru_reset)(const NAME(group) *p) /* phase 0 of 2: a_z to gates,
     const V clip = SET1((REAL)cell->clip);
     FOR_EACH_VECTOR(p) {
         STORE(GRU_COLUMN(p, 0), NAME(bounded)(1, clip, LOAD(SUMS(p))));
-        if (clips)
-            STORE(SUMS(p) + LANES, NAME(bounded)(1, clip, LOAD(SUMS(p) + LANES)));
+        if (clips) STORE(SUMS(p) + LANES, NAME(bounded)(1, clip, LOAD(SUMS(p) + LANES)));
     }
     NAME(activate_gate)(p, &cell->f, 1);
-    FOR_EACH_VECTOR(p)
-        STORE(STATE(p, work), LOAD(SUMS(p) + LANES) * LOAD(STATE(p, h_prev)));
+    FOR_EACH_VECTOR(p) STORE(STATE(p, work), LOAD(SUMS(p) + LANES) * LOAD(STATE(p, h_prev)));
 }
 
-INLINE void NAME(gru_usual)(const NAME(group) *p, const int before_reset)
-{
+INLINE void NAME(gru_usual)(const NAME(group) *p, const int before_reset) {
     const V clip = SET1((REAL)p->cell->clip);
     const int candidate = before_reset ? 2 : 0;
     V Dz, Dr, Dh, not_z, unused;
@@ -196,8 +186,7 @@ INLINE void NAME(gru_usual)(const NAME(group) *p, const int before_reset)
     }
 }
 
-static void NAME(gru_general)(const NAME(group) *p, const int before_reset)
-{
+static void NAME(gru_general)(const NAME(group) *p, const int before_reset) {
     const pyrnnx_cell *cell = p->cell;
     const int clips = cell->clip < INFINITY, candidate = before_reset ? 2 : 0;
     const V clip = SET1((REAL)cell->clip), one = SET1(1);
@@ -217,8 +206,7 @@ static void NAME(gru_general)(const NAME(group) *p, const int before_reset)
             STORE(h, FMA(LOAD(SUMS(p) + LANES), LOAD(h), LOAD(GRU_COLUMN(p, 2))));
         else
             STORE(z + (b * p->rows + r) * stride, LOAD(GRU_COLUMN(p, 0)));
-        if (clips)
-            STORE(h, NAME(bounded)(1, clip, LOAD(h)));
+        if (clips) STORE(h, NAME(bounded)(1, clip, LOAD(h)));
     }
     NAME(activate)(&cell->f, z, stride, count);
     NAME(activate_gate)(p, &cell->g, candidate);
@@ -228,10 +216,10 @@ static void NAME(gru_general)(const NAME(group) *p, const int before_reset)
     }
 }
 
-static void NAME(gru_gates)(const NAME(group) *p, int phase)
-{
+static void NAME(gru_gates)(const NAME(group) *p, int phase) {
     const pyrnnx_cell *cell = p->cell;
-    const int usual = cell->f.kind == PYRNNX_SIGMOID && cell->g.kind == PYRNNX_TANH, before_reset = cell->linear_before_reset;
+    const int usual = cell->f.kind == PYRNNX_SIGMOID && cell->g.kind == PYRNNX_TANH,
+              before_reset = cell->linear_before_reset;
     if (!before_reset && phase == 0)
         NAME(gru_reset)(p);
     else if (!usual)

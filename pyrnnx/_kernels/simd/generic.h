@@ -1,4 +1,5 @@
-/* What template.h asks of a vector of REAL, in vector extensions alone. An instruction set overrides what it has an instruction for. */
+/* What template.h asks of a vector of REAL, in vector extensions alone. An instruction set overrides what it has an
+ * instruction for. */
 #define PX_CAT_(a, b, c) a##_##b##_##c
 #define PX_CAT(a, b, c) PX_CAT_(a, b, c)
 #define INLINE static inline __attribute__((always_inline, unused))

@@ -9,25 +9,29 @@
  *   log1p(t) = v + v w L(w)                       v = 2t / (2 + t), w = v^2/4, 0 <= t <= 1
  *   softplus(x) = max(x, 0) + log1p(exp(-|x|))
  *
- * The fractions have arguments of exp and expm1 <= 0: numerators and denominators lie in [0, 2], so that gates.h may multiply them
- * and divide once, and nothing overflows.
+ * The fractions have arguments of exp and expm1 <= 0: numerators and denominators lie in [0, 2], so that gates.h may
+ * multiply them and divide once, and nothing overflows.
  */
 #ifndef PYRNNX_VMATH_CONSTANTS
 #define PYRNNX_VMATH_CONSTANTS
 #define COEFFICIENTS_float_EXP {0.5f, 1.6666543e-1f, 4.1666284e-2f, 8.366624e-3f, 1.3946164e-3f}
 #define COEFFICIENTS_float_LOG1P {3.3333337e-1f, 1.9999444e-1f, 1.4308293e-1f, 1.0715372e-1f, 1.2144946e-1f}
 #define COEFFICIENTS_float_TANH {-3.333332e-1f, 1.3332604e-1f, -5.385416e-2f, 2.1079006e-2f, -6.2841983e-3f}
-#define COEFFICIENTS_double_EXP {0.5000000000000006, 0.16666666666666685, 0.04166666666657193, 0.00833333333331526, 0.001388888893293656, \
-    0.0001984126990140818, 2.4801503761896342e-05, 2.7557229479148753e-06, 2.762660535669355e-07, 2.511397684141039e-08}
-#define COEFFICIENTS_double_LOG1P {0.33333333333333337, 0.1999999999999699, 0.14285714286254697, 0.1111111106276759, \
-    0.09090911599903602, 0.07692226009584917, 0.06668402153265532, 0.05857983644525145, 0.05486227176897536, 0.0349733753177968, \
-    0.08233466474713158}
-#define COEFFICIENTS_double_TANH {-0.333333333333333, 0.13333333333326822, -0.05396825396387171, 0.02186948838889047, \
-    -0.008863232648978661, 0.0035920924907789408, -0.0014555456950068673, 0.0005884557812698184, -0.00023340931366390216, \
-    8.335491722423061e-05, -1.951769508623311e-05}
-/* ln2 = LN2_HIGH + LN2_LOW with n LN2_HIGH exact; exp is denormal below DENORMAL_AT, 0 below UNDERFLOW_AT; expm1 is -1, tanh 1, beyond
- * MINUS_ONE_AT. The lowest bits of MAGIC + n, shifted by MANTISSA, are the number 2^n; those of DENORMAL_MAGIC + n are 2^n / UNSCALE,
- * normal for every n. */
+#define COEFFICIENTS_double_EXP \
+    {0.5000000000000006,    0.16666666666666685,   0.04166666666657193,    0.00833333333331526, \
+     0.001388888893293656,  0.0001984126990140818, 2.4801503761896342e-05, 2.7557229479148753e-06, \
+     2.762660535669355e-07, 2.511397684141039e-08}
+#define COEFFICIENTS_double_LOG1P \
+    {0.33333333333333337, 0.1999999999999699,  0.14285714286254697, 0.1111111106276759, \
+     0.09090911599903602, 0.07692226009584917, 0.06668402153265532, 0.05857983644525145, \
+     0.05486227176897536, 0.0349733753177968,  0.08233466474713158}
+#define COEFFICIENTS_double_TANH \
+    {-0.333333333333333,      0.13333333333326822,   -0.05396825396387171,   0.02186948838889047, \
+     -0.008863232648978661,   0.0035920924907789408, -0.0014555456950068673, 0.0005884557812698184, \
+     -0.00023340931366390216, 8.335491722423061e-05, -1.951769508623311e-05}
+/* ln2 = LN2_HIGH + LN2_LOW with n LN2_HIGH exact; exp is denormal below DENORMAL_AT, 0 below UNDERFLOW_AT; expm1 is -1,
+ * tanh 1, beyond MINUS_ONE_AT. The lowest bits of MAGIC + n, shifted by MANTISSA, are the number 2^n; those of
+ * DENORMAL_MAGIC + n are 2^n / UNSCALE, normal for every n. */
 #define CONSTANT_float_MANTISSA 23
 #define CONSTANT_float_MAGIC (0x1.8p23f + 127)
 #define CONSTANT_float_DENORMAL_MAGIC (0x1.8p23f + 127 + 24)
@@ -50,18 +54,16 @@
 #define COEFFICIENTS(name) PX_CAT(COEFFICIENTS, REAL, name)
 #endif
 
-INLINE V NAME(polynomial)(const REAL *c, const int count, V x)
-{
+INLINE V NAME(polynomial)(const REAL *c, const int count, V x) {
     V sum = SET1(c[count - 1]);
 #pragma GCC unroll 16
-    for (int j = count - 2; j >= 0; j--)
-        sum = FMA(sum, x, SET1(c[j]));
+    for (int j = count - 2; j >= 0; j--) sum = FMA(sum, x, SET1(c[j]));
     return sum;
 }
 
-/* x as n ln2 + r: returns q = expm1(r), and in scale the number whose bits are those of magic + n, shifted to the exponent. */
-INLINE V NAME(reduced_expm1)(const REAL magic, V x, V *scale)
-{
+/* x as n ln2 + r: returns q = expm1(r), and in scale the number whose bits are those of magic + n, shifted to the
+ * exponent. */
+INLINE V NAME(reduced_expm1)(const REAL magic, V x, V *scale) {
     static const REAL c[] = COEFFICIENTS(EXP);
     V shifted = FMA(x, SET1(1.4426950408889634), SET1(magic)), n = shifted - SET1(magic);
     V r = FMA(n, SET1(-CONSTANT(LN2_LOW)), FMA(n, SET1(-CONSTANT(LN2_HIGH)), x));
@@ -95,44 +97,42 @@ INLINE V NAME(copy_sign)(V x, V sign) { return (V)(((I)x & ~(I)SET1(-0.0)) | ((I
 
 /* Fractions, to share divisions. tanh: both parts at most 2 scale, scale a power of 2, the denominator at least scale;
  * sigmoid and its complement 1 - sigmoid: over the same denominator in [1, 2]. */
-INLINE V NAME(tanh_fraction)(const REAL scale, V x, V *denominator)
-{
+INLINE V NAME(tanh_fraction)(const REAL scale, V x, V *denominator) {
     V e = SET1(scale) * NAME(expm1)(SET1(2) * NAME(minus_abs)(x));
     *denominator = SET1(2 * scale) + e;
     return NAME(copy_sign)(e, x);
 }
 
-INLINE V NAME(sigmoid_fraction)(V x, V *complement, V *denominator)
-{
+INLINE V NAME(sigmoid_fraction)(V x, V *complement, V *denominator) {
     V t = NAME(normal_exp)(NAME(minus_abs)(x));
     *denominator = SET1(1) + t;
     *complement = SELECT_NEGATIVE(x, SET1(1), t);
     return SELECT_NEGATIVE(x, t, SET1(1));
 }
 
-INLINE V NAME(tanh)(V x)
-{
+INLINE V NAME(tanh)(V x) {
     static const REAL c[] = COEFFICIENTS(TANH);
     V size = NAME(abs)(x), w = size * size, scale;
     V small = FMA(size * w, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), w), size);
-    V q = NAME(reduced_expm1)(CONSTANT(MAGIC), AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), SET1(-2) * size), &scale), t = FMA(q, scale, scale);
+    V q = NAME(reduced_expm1)(CONSTANT(MAGIC), AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), SET1(-2) * size), &scale),
+      t = FMA(q, scale, scale);
     V large = SET1(1) - (t + t) / (SET1(1) + t);
     return NAME(copy_sign)(SELECT_LESS(size, SET1(0.55), small, large), x);
 }
 
 /* s = t/(1 + t), with what t and 1 + t lost to rounding put back to first order; 1 - s for x >= 0. */
-INLINE V NAME(sigmoid)(V x)
-{
+INLINE V NAME(sigmoid)(V x) {
     V t_low, t = NAME(exp)(NAME(minus_abs)(x), &t_low), D = SET1(1) + t, D_low = t - (D - SET1(1)) + t_low, s = t / D;
     s = FMA(FMA(-s, D_low, t_low), SET1(1) - s, s);
     return SELECT_NEGATIVE(x, s, SET1(1) - s);
 }
 
-INLINE V NAME(softplus)(V x)
-{
+INLINE V NAME(softplus)(V x) {
     static const REAL c[] = COEFFICIENTS(LOG1P);
-    V t_low, t = NAME(exp)(NAME(minus_abs)(x), &t_low), D = SET1(2) + t, D_low = t - (D - SET1(2)) + t_low, v = (t + t) / D;
-    V lost = FMA(-v, D, t + t) + FMA(-v, D_low, t_low + t_low), v_low = lost * FMA(v, SET1(-0.25), SET1(0.5)); /* lost / D */
+    V t_low, t = NAME(exp)(NAME(minus_abs)(x), &t_low), D = SET1(2) + t, D_low = t - (D - SET1(2)) + t_low,
+             v = (t + t) / D;
+    V lost = FMA(-v, D, t + t) + FMA(-v, D_low, t_low + t_low),
+      v_low = lost * FMA(v, SET1(-0.25), SET1(0.5)); /* lost / D */
     V w = SET1(0.25) * v * v, log1p = v + FMA(v * w, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), w), v_low);
     return AT_LEAST(SET1(0), x) + log1p;
 }
@@ -144,8 +144,7 @@ INLINE V NAME(softsign)(V x) /* bounded, for infinity / infinity */
 }
 
 /* One activation; kind is a constant wherever this is inlined, so one case remains. */
-INLINE V NAME(activation)(const int kind, V alpha, V beta, V x)
-{
+INLINE V NAME(activation)(const int kind, V alpha, V beta, V x) {
     const V zero = SET1(0), one = SET1(1);
     switch (kind) {
     case PYRNNX_RELU: return AT_LEAST(zero, x);
