@@ -1,3 +1,6 @@
+#ifdef __linux__
+#define _GNU_SOURCE /* sched_getcpu and cpu_set_t */
+#endif
 #include "threads.h"
 
 #include "barrier.h"
@@ -15,8 +18,9 @@ void pyrnnx_team_release(int disbanded) { (void)disbanded; }
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
-enum { MAX_WORKERS = 127, SPINS_IDLE = 4000, MAX_HOLIDAY = 1024 };
+enum { MAX_WORKERS = 127, SPINS_IDLE = 4000, MAX_HOLIDAY = 256 };
 
 static struct {
     pthread_mutex_t taken;  /* held by the caller whose team it is */
@@ -27,6 +31,7 @@ static struct {
     int running;               /* members that have not ended the current task */
     pyrnnx_task task;
     void *argument;
+    int caller_cpu;
     struct {
         unsigned round; /* counts the tasks of this worker; a change starts it */
         char own_cache_line[60];
@@ -45,10 +50,27 @@ static void wait_for_task(unsigned *mail, unsigned seen) {
     pthread_mutex_unlock(&pool.asleep);
 }
 
+/* A thread that wakes up may be put beside its caller, where both would spin in turns for milliseconds, while another
+   processor is idle: then it leaves for any other one that the process may use. */
+#ifdef __linux__
+static int current_cpu(void) { return sched_getcpu(); }
+
+static void make_way(void) {
+    cpu_set_t others;
+    if (sched_getcpu() != pool.caller_cpu || sched_getaffinity(getpid(), sizeof others, &others) != 0) return;
+    CPU_CLR(pool.caller_cpu, &others);
+    if (CPU_COUNT(&others) > 0) sched_setaffinity(0, sizeof others, &others);
+}
+#else
+static int current_cpu(void) { return 0; }
+static void make_way(void) {}
+#endif
+
 static void *work(void *argument) {
     int rank = (int)(ptrdiff_t)argument;
     for (unsigned seen = 0;; seen++) {
         wait_for_task(&pool.mail[rank].round, seen);
+        make_way();
         pool.task(pool.argument, rank);
         __atomic_sub_fetch(&pool.running, 1, __ATOMIC_RELEASE);
     }
@@ -104,6 +126,7 @@ int pyrnnx_team_take(int size) {
 
 void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
     if (size > 1) {
+        pool.caller_cpu = current_cpu();
         pool.task = task;
         pool.argument = argument;
         pool.running = size - 1;
@@ -121,10 +144,10 @@ void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
 
 void pyrnnx_team_release(int disbanded) {
     if (disbanded) {
-        pool.holiday = pool.next_holiday =
-            pool.next_holiday < MAX_HOLIDAY / 2 ? 2 * pool.next_holiday + 2 : MAX_HOLIDAY;
-    } else if (pool.next_holiday > 0) {
-        pool.next_holiday--;
+        pool.holiday = pool.next_holiday;
+        pool.next_holiday = pool.next_holiday < MAX_HOLIDAY / 2 ? 2 * pool.next_holiday + 1 : MAX_HOLIDAY;
+    } else {
+        pool.next_holiday /= 2;
     }
     pthread_mutex_unlock(&pool.taken);
 }
