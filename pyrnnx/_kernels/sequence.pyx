@@ -24,7 +24,7 @@ cdef enum:
     STATE_BYTES = 1 << 21       # of a block of rows: h, c and one step's gates
     CHUNK_BYTES = 1 << 18       # of a chunk of time steps: X and gates; stays in the second level of cache
     TASK_MACS = 1 << 20         # multiply-adds below which another thread does not pay: some 30 us
-    STEP_MACS = 1 << 15         # the same for sharing one time step: a barrier costs some 0.2 us
+    STEP_MACS = 1 << 14         # the same for sharing one time step: a barrier costs some 0.2 us
 
 
 cdef struct Plan:
