@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from report import milliseconds, progress, table
 from timing import geometric_mean, measure
 from versions import versions
 from workload import Case, make_arrays
+
+from pyrnnx import Layer
+from pyrnnx.reduced import WEIGHT_FORMATS
 
 SHAPES = (
     (1, 1, 128, 128),
@@ -170,21 +174,53 @@ def print_options(results: dict[str, dict[str, float]], threads: int) -> None:
         print(f"- {kind}: {option}, {ratios[option]:.2f}")
 
 
+def run_weights(threads: int, rounds: int) -> dict[str, dict[str, float]]:
+    """Milliseconds of a call with each form of the weights: {case: {form: time}}."""
+    results: dict[str, dict[str, float]] = {}
+    for T in (1, 100):
+        for H in (128, 256, 512):
+            case = Case("LSTM", T=T, B=1, I=H, H=H)
+            arrays = make_arrays(case)
+            node = Pyrnnx(case, arrays, threads).layer
+            layers = {str(form): Layer(node.op, *node.weights.values(), weights=form) for form in WEIGHT_FORMATS}
+            calls = {form: partial(layer, arrays["X"]) for form, layer in layers.items()}
+            timings = measure(calls, rounds, threads=threads)
+            results[f"LSTM {T},1,{H},{H}"] = {form: 1e3 * timings.median(form) for form in calls}
+    return results
+
+
+def print_weights(results: dict[str, dict[str, float]], threads: int) -> None:
+    print(f"\n### weights: pyrnnx alone, ms, threads = {threads}\n")
+    forms = list(next(iter(results.values())))
+    names = ["float32" if form == "None" else form for form in forms]
+    print(table(["T,B,I,H", *names], [[case, *(f"{r[form]:.4f}" for form in forms)] for case, r in results.items()]))
+
+
+# Groups in which pyrnnx is beside itself: what measures them, and what prints them.
+ALONE = {"options": (run_options, print_options), "weights": (run_weights, print_weights)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--group", nargs="+", default=["shapes"], choices=[*GROUPS, "options", "all"])
+    parser.add_argument("--group", nargs="+", default=["shapes"], choices=[*GROUPS, *ALONE, "all"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", type=Path, help="write what was measured to this file as well")
     arguments = parser.parse_args()
-    groups = [*GROUPS, "options"] if "all" in arguments.group else arguments.group
-    found: dict[str, Any] = {"versions": versions(), "rounds": arguments.rounds, "rows": [], "options": {}}
+    groups = [*GROUPS, *ALONE] if "all" in arguments.group else arguments.group
+    found: dict[str, Any] = {
+        "versions": versions(),
+        "rounds": arguments.rounds,
+        "rows": [],
+        **{group: {} for group in ALONE},
+    }
     for group in groups:
-        if group == "options":
+        if group in ALONE:
+            run, show = ALONE[group]
             for threads in arguments.threads:
-                results = run_options(threads, arguments.rounds)
-                print_options(results, threads)
-                found["options"][threads] = results
+                results = run(threads, arguments.rounds)
+                show(results, threads)
+                found[group][threads] = results
         else:
             rows = run_group(group, arguments.threads, arguments.rounds)
             print_group(group, rows)

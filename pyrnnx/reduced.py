@@ -20,9 +20,9 @@ def rounded(array: AnyArray, weight_format: str | None) -> AnyArray:
     if weight_format == "bfloat16":
         bits = array.view(np.uint32)
         upper = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
-        return np.where(np.isnan(array), array, upper.view(np.float32))
+        return np.asarray(np.where(np.isnan(array), array, upper.view(np.float32)))
     if weight_format == "int8" and array.shape[-1]:
         scale = np.abs(array).max(axis=-1, keepdims=True) / np.float32(127)
         steps = np.divide(array, scale, out=np.zeros_like(array), where=scale > 0)
-        return np.trunc(steps + np.copysign(np.float32(0.5), steps)) * scale
+        return np.asarray(np.trunc(steps + np.copysign(np.float32(0.5), steps)) * scale)
     return array

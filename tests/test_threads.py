@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pyrnnx import Layer, PyrnnxError, RecurrentOp, config, get_num_threads, set_num_threads
+from pyrnnx import Direction, Layer, PyrnnxError, RecurrentOp, config, get_num_threads, set_num_threads
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 Y = NDArray[Any]
@@ -33,7 +33,7 @@ def example(
 ) -> Any:
     """A layer and the arguments of a call."""
     rng = np.random.default_rng(T + N + H)
-    op = RecurrentOp(cell, H, direction, **options)  # type: ignore[arg-type]
+    op = RecurrentOp(cell, H, Direction(direction), **options)
     D, G, I = op.num_directions, GATES[cell], 19
     shapes = ((D, G * H, I), (D, G * H, H), (D, 2 * G * H))
     layer = Layer(op, *(rng.normal(0, H**-0.5, shape).astype(dtype) for shape in shapes))
@@ -64,7 +64,8 @@ SHARED = {
 @pytest.mark.parametrize("cell", ["RNN", "GRU", "GRU, linear_before_reset", "LSTM"])
 def test_results_do_not_depend_on_the_number_of_threads(cell: str, shared: str, dtype: str, ragged: bool) -> None:
     name, _, option = cell.partition(", ")
-    layer, arguments = example(name, *SHARED[shared], ragged, dtype, **({option: True} if option else {}))
+    options: dict[str, Any] = {option: True} if option else {}
+    layer, arguments = example(name, *SHARED[shared], ragged, dtype, **options)
     set_num_threads(1)
     expected = layer(*arguments)
     for threads in (2, 3, 4, 7):

@@ -12,6 +12,7 @@ import reference
 from cases import Array, assert_close
 
 import pyrnnx.frontends.onnx as frontend
+from pyrnnx import Layer
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -104,3 +105,16 @@ def test_steps_give_the_whole(recorded: Recorded) -> None:
         y, h, c = layer(x[np.newaxis], initial_h=h, initial_c=c)
         steps.append(y)
     assert_close((np.concatenate(steps), h, c), recorded.outputs, TOLERANCE)
+
+
+# Largest move of Y and of the cell state, as the docstring of Layer states them, rounded up.
+REDUCED = {"bfloat16": (0.009, 0.013), "int8": (0.043, 0.24)}
+
+
+@pytest.mark.parametrize("weights", REDUCED)
+def test_weights_in_fewer_bits(recorded: Recorded, weights: str) -> None:
+    node = frontend.from_node(recorded.node, recorded.weights, opset=recorded.opset)
+    layer = Layer(node.op, *node.weights.values(), weights=weights)
+    Y, _, Y_c = layer(recorded.X, None, recorded.h, recorded.c)
+    for moved, bound in zip((Y - recorded.outputs[0], Y_c - recorded.outputs[2]), REDUCED[weights], strict=True):
+        assert bound / 2 < np.abs(moved).max() < bound

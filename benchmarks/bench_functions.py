@@ -1,0 +1,95 @@
+"""Worst errors of the vectorised activation functions, in units in the last place (ulp) of the exact result.
+
+float32: every n-th of all floats, against long double; float64: points over the whole range, against mpmath.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+from numpy.typing import NDArray
+from report import progress, table
+
+from pyrnnx._kernels import engines
+from pyrnnx.op import KERNEL_NUMBERS
+
+Array = NDArray[Any]
+mpmath.mp.prec = 160  # bits, three times those of float64
+
+
+def _wide_sigmoid(x: Array) -> Array:
+    e = np.exp(-np.abs(x))
+    return np.asarray(np.where(x < 0, e, 1) / (1 + e))
+
+
+# The same formulas for long double arrays and for one mpmath number. Elu with alpha = 1 shows expm1.
+FUNCTIONS: dict[str, tuple[Callable[[Array], Array], Callable[[Any], Any]]] = {
+    "Tanh": (np.tanh, mpmath.tanh),
+    "Sigmoid": (_wide_sigmoid, lambda x: 1 / (1 + mpmath.exp(-x))),
+    "Elu": (lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x), lambda x: mpmath.expm1(x) if x < 0 else x),
+    "Softplus": (
+        lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))),
+        lambda x: max(x, mpmath.mpf(0)) + mpmath.log1p(mpmath.exp(-abs(x))),
+    ),
+    "Softsign": (lambda x: x / (1 + np.abs(x)), lambda x: x / (1 + abs(x))),
+}
+
+
+def evaluate(isa: str, name: str, x: Array) -> Array:
+    y = np.empty_like(x)
+    engines.activate(isa, KERNEL_NUMBERS[name], 1.0, 0.0, np.inf, x, y)
+    return y
+
+
+def ulps(y: Array, exact: Array) -> Array:
+    """|y - exact| over the distance of floats at `exact`; both wider than y's dtype allows."""
+    rounded = np.abs(exact).astype(y.dtype)
+    return np.asarray(np.abs(y.astype(np.longdouble) - exact) / np.spacing(rounded).astype(np.longdouble))
+
+
+def worst_float32(isa: str, name: str, step: int) -> tuple[float, float]:
+    bits = np.arange(0, 0x7F800000, step, dtype=np.uint32)
+    worst = (0.0, 0.0)
+    for sign in (0, 0x80000000):
+        for part in np.array_split(bits | np.uint32(sign), max(bits.size // 2**20, 1)):
+            x = part.view(np.float32)
+            with np.errstate(over="ignore", under="ignore"):
+                error = ulps(evaluate(isa, name, x), FUNCTIONS[name][0](x.astype(np.longdouble)))
+            k = int(error.argmax())
+            worst = max(worst, (float(error[k]), float(x[k])))
+    return worst
+
+
+def worst_float64(isa: str, name: str, points: int) -> tuple[float, float]:
+    rng = np.random.default_rng(0)
+    size = np.concatenate([np.geomspace(5e-324, 1e308, points // 4), rng.uniform(0, 40, points // 4)])
+    x = np.concatenate([size, -size, [-708.4, -745.1, -708.0, 708.0]])
+    y = evaluate(isa, name, x)
+    worst = (0.0, 0.0)
+    for value, given in zip(x, y, strict=True):
+        exact = FUNCTIONS[name][1](mpmath.mpf(float(value)))
+        error = abs(mpmath.mpf(float(given)) - exact) / mpmath.mpf(float(np.spacing(abs(float(exact)))))
+        worst = max(worst, (float(error), float(value)))
+    return worst
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--step", type=int, default=997, help="float32: every n-th float (1: all; default: 997)")
+    parser.add_argument("--points", type=int, default=8000, help="float64: number of points (default: 8000)")
+    options = parser.parse_args()
+    rows = []
+    for isa in (*engines.supported(), "blas"):
+        for name in FUNCTIONS:
+            progress(f"{isa} {name}")
+            single, double = worst_float32(isa, name, options.step), worst_float64(isa, name, options.points)
+            rows.append([isa, name, *(f"{error:.2f} at {x:.6g}" for error, x in (single, double))])
+    print(table(["kernels", "function", "float32, worst ulp", "float64, worst ulp"], rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Weights in fewer bits: a layer computes with exactly the rounded weights, on every engine."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import bfloat16
+
+from pyrnnx import Direction, Layer, PyrnnxError, RecurrentOp
+from pyrnnx.reduced import WEIGHT_FORMATS, rounded
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+def example(
+    cell: str, dtype: Any = "float32", H: int = 37, I: int = 19, **options: Any
+) -> tuple[RecurrentOp, Any, Any]:
+    rng = np.random.default_rng(0)
+    op = RecurrentOp(cell, H, Direction.BIDIRECTIONAL, **options)
+    shapes = ((2, GATES[cell] * H, I), (2, GATES[cell] * H, H), (2, 2 * GATES[cell] * H))
+    weights = [rng.normal(0, 0.4, shape).astype(dtype) for shape in shapes]
+    return op, weights, rng.normal(size=(6, 3, I)).astype(dtype)
+
+
+def test_bfloat16_is_that_of_ml_dtypes() -> None:
+    values = np.random.default_rng(0).normal(size=5000).astype(np.float32)
+    values[:6] = [0, -0.0, np.inf, -np.inf, 1.00390625, 1.01171875]  # the last two are ties
+    np.testing.assert_array_equal(rounded(values, "bfloat16"), values.astype(bfloat16).astype(np.float32))
+    assert np.isnan(rounded(np.array([np.nan], np.float32), "bfloat16")[0])
+
+
+def test_int8_has_a_scale_for_each_row() -> None:
+    W = np.array([[[127, -63.5, 0.4, 0.6]], [[0, 0, 0, 0]], [[2.54, -0.01, 0.02, 1.27]]], np.float32)
+    wanted = np.array([[[127, -64, 0, 1]], [[0, 0, 0, 0]], [[2.54, -0.02, 0.02, 1.28]]])
+    np.testing.assert_allclose(rounded(W, "int8"), wanted, rtol=1e-6)  # float32 scales
+    assert rounded(np.ones((2, 3, 0), np.float32), "int8").shape == (2, 3, 0)
+
+
+@pytest.mark.parametrize("weights", ["bfloat16", "int8"])
+@pytest.mark.parametrize(
+    ("cell", "option"), [("RNN", {}), ("GRU", {}), ("GRU", {"linear_before_reset": True}), ("LSTM", {})]
+)
+def test_layer_computes_with_the_rounded_weights(cell: str, option: dict[str, bool], weights: str) -> None:
+    op, (W, R, B), X = example(cell, **option)
+    expected = Layer(op, rounded(W, weights), rounded(R, weights), B)(X)
+    plain = Layer(op, W, R, B)(X)
+    for batch in (X, X[:, :1]):  # one row takes another way through the kernels than several
+        for given, wanted, unreduced in zip(Layer(op, W, R, B, weights=weights)(batch), expected, plain, strict=True):
+            rows = wanted[..., : batch.shape[1], :]
+            np.testing.assert_allclose(given, rows, atol=3e-6)  # float32, sums of 56 terms, 6 steps
+            assert np.abs(given - unreduced[..., : batch.shape[1], :]).max() > 1e-4
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_halves_can_be_reduced_too(dtype: str) -> None:
+    op, weights, X = example("GRU", bfloat16 if dtype == "bfloat16" else dtype)
+    Y, _ = Layer(op, *weights, weights="int8")(X)
+    assert Y.dtype.name == dtype
+    assert np.isfinite(Y.astype(np.float32)).all()
+
+
+def test_form_survives_pickle() -> None:
+    op, weights, X = example("LSTM")
+    layer = Layer(op, *weights, weights="int8")
+    again = pickle.loads(pickle.dumps(layer))
+    assert again.weight_format == "int8"
+    assert again(X)[0].tobytes() == layer(X)[0].tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("weights", ["int4", "float16", 8, "bfloat16", "int8"])
+def test_rejected(weights: Any, dtype: str) -> None:
+    op, arrays, _ = example("RNN", dtype)
+    if dtype == "float32" and weights in WEIGHT_FORMATS:
+        assert Layer(op, *arrays, weights=weights).weight_format == weights
+        return
+    with pytest.raises(
+        PyrnnxError, match=rf"RNN: weights is {weights!r} with dtype {dtype}; expected one of None, 'bfl"
+    ):
+        Layer(op, *arrays, weights=weights)
