@@ -7,6 +7,7 @@ from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, UnsupportedError
 from pyrnnx.layer import Layer
 from pyrnnx.op import ACTIVATIONS, Activation, Direction, RecurrentOp
+from pyrnnx.stream import Stream
 
 __all__ = [
     # operators
@@ -15,6 +16,7 @@ __all__ = [
     "Direction",
     "Layer",
     "RecurrentOp",
+    "Stream",
     # two layers side by side
     "Comparison",
     "Difference",

@@ -206,7 +206,7 @@ def _run(layer: Layer, arrays: Mapping[str, Any]) -> dict[str, AnyArray]:
             given[name] = (
                 rearrange(array, CANONICAL.axes_of(name), convention.axes_of(name)) if array.ndim == 3 else array
             )
-    outputs = Layer.__call__(layer, **given)
+    outputs = layer.run(**given)
     return {
         name: rearrange(array, convention.axes_of(name), CANONICAL.axes_of(name))
         for name, array in zip(layer.output_names, outputs, strict=True)

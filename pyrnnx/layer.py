@@ -25,6 +25,7 @@ from pyrnnx.dtypes import FLOAT_TYPES, widened
 from pyrnnx.errors import ArgumentError
 from pyrnnx.op import CELLS, KERNEL_NUMBERS, Activation, RecurrentOp
 from pyrnnx.reduced import WEIGHT_FORMATS, rounded
+from pyrnnx.stream import Stream
 
 
 class Layer:
@@ -100,7 +101,7 @@ class Layer:
         self._required = bool(convention.required)
         self._sequence = _prepare(op, self.weights, convention, weights)
 
-    def __call__(
+    def run(
         self, X: Any, sequence_lens: Any = None, initial_h: Any = None, initial_c: Any = None
     ) -> tuple[AnyArray, ...]:
         """Run over a batch of sequences.
@@ -129,7 +130,7 @@ class Layer:
             An array that does not fit. The shapes here are those of the canonical convention.
         """
         if sequence_lens is None and not self._required and self._sequence.fits(X, initial_h, initial_c):
-            return self._run(X, None, None, initial_h, initial_c)
+            return self._compute(X, None, None, initial_h, initial_c)
         given = {"X": X, "initial_h": initial_h, "initial_c": initial_c}
         arrays, sizes = check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, given)
         arrays = {argument: _inner_contiguous(array) for argument, array in arrays.items()}
@@ -138,9 +139,26 @@ class Layer:
         if lengths is not None:
             order = np.argsort(-lengths, kind="stable")
             lengths = lengths[order].astype(np.intp, copy=False)
-        return self._run(arrays["X"], order, lengths, arrays.get("initial_h"), arrays.get("initial_c"))
+        return self._compute(arrays["X"], order, lengths, arrays.get("initial_h"), arrays.get("initial_c"))
 
-    def _run(
+    __call__ = run  # front-ends call with their own arguments, and run with these
+
+    def stream(self, batch_size: int) -> Stream:
+        """A batch of sequences that arrive piece by piece, with states that are held between pushes.
+
+        Parameters
+        ----------
+        batch_size : int
+            Rows of every push.
+
+        Raises
+        ------
+        PyrnnxError
+            A layer that does not run forward, or a batch_size that is not an integer of 0 or above.
+        """
+        return Stream(self, batch_size)
+
+    def _compute(
         self,
         X: AnyArray,
         order: AnyArray | None,

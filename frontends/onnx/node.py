@@ -11,6 +11,7 @@ from pyrnnx.frontends.onnx.attributes import TYPES
 from pyrnnx.frontends.onnx.operators import build_layer
 from pyrnnx.frontends.onnx.schemas import INPUTS, OUTPUTS, schema
 from pyrnnx.layer import Layer
+from pyrnnx.stream import Stream
 
 WEIGHTS = ("W", "R", "B", "P")
 # Where onnx.AttributeProto holds a value of each type; written down here so that onnx need not be imported.
@@ -49,7 +50,20 @@ class NodeLayer(Layer):
                         f"{self.label}: {name} is missing; the node has it as an input that is not constant"
                     )
                 given[name] = self.bound[name]
-        return super().__call__(X, **given)
+        return self.run(X, **given)
+
+    def stream(self, batch_size: int) -> Stream:
+        """As `Layer.stream`; begins with the initial states that are constants of the model, else with zero.
+
+        Raises
+        ------
+        PyrnnxError
+            Also: constant lengths or only one constant state of two, which cannot be kept to piece by piece.
+        """
+        states = [name for name in ("initial_h", "initial_c") if name in self.bound]
+        if "sequence_lens" in self.bound or len(states) not in (0, 1 + self.op.has_cell_state):
+            raise UnsupportedError(f"{self.label}: stream: {', '.join(self.bound)} are constants of the node")
+        return Stream(self, batch_size, tuple(self.bound[name] for name in states) or None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (*super().__reduce__(), {"bound": self.bound, "connected": self.connected})

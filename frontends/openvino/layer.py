@@ -104,7 +104,7 @@ class BoundLayer(Layer):
         if len(arrays) != len(arguments):
             names = ", ".join(operation.convention.name_of(argument) for argument in arguments)
             raise ArgumentError(f"{self.label}: {len(arrays)} arrays were given; expected {len(arguments)}: {names}")
-        outputs = super().__call__(**dict(zip(arguments, arrays, strict=True)))
+        outputs = self.run(**dict(zip(arguments, arrays, strict=True)))
         return tuple(a for name, a in zip(self.output_names, outputs, strict=True) if name in operation.outputs)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,0 +1,138 @@
+"""Streams: a sequence pushed in chunks of any sizes gives what one call gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Convention, Direction, Layer, PyrnnxError, RecurrentOp
+from pyrnnx.conventions import CANONICAL, convert_weights, rearrange
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+CONVENTIONS = {one.name: one for one in (*ONNX_LAYOUTS, OPENVINO_SEQUENCE)}
+I, H = 3, 11
+# float32: the same sums in the same order on the SIMD engine; BLAS may order them by the shape of a product
+TOLERANCE = 1e-6
+
+
+def layer_of(cell: str, convention: Convention = CANONICAL) -> Layer:
+    rng = np.random.default_rng(1)
+    op = RecurrentOp(cell, H)
+    shapes = {"W": (1, GATES[cell] * H, I), "R": (1, GATES[cell] * H, H), "B": (1, 2 * GATES[cell] * H)}
+    weights: Any = {name: rng.normal(0, 0.4, shape).astype(np.float32) for name, shape in shapes.items()}
+    arrays: Any = convert_weights(op, weights, CANONICAL, convention)
+    return Layer(op, **arrays, convention=convention)
+
+
+def arranged(array: Any, argument: str, convention: Convention, back: bool = False) -> Any:
+    axes = (CANONICAL.axes_of(argument), convention.axes_of(argument))
+    return rearrange(array, *(reversed(axes) if back else axes))
+
+
+@st.composite
+def pushes(draw: st.DrawFn) -> tuple[int, list[list[int]]]:
+    """A batch size, and for each push how many steps each row has in it; many have none."""
+    N = draw(st.integers(1, 5))
+    return N, draw(st.lists(st.lists(st.integers(0, 4), min_size=N, max_size=N), min_size=1, max_size=6))
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS.values(), ids=CONVENTIONS)
+@pytest.mark.parametrize("cell", GATES)
+@given(drawn=pushes(), seed=st.integers(0, 99))
+def test_pushes_give_the_whole(
+    cell: str, convention: Convention, drawn: tuple[int, list[list[int]]], seed: int
+) -> None:
+    N, lengths = drawn
+    totals = np.sum(lengths, axis=0)
+    X = np.random.default_rng(seed).normal(size=(totals.max(), N, I)).astype(np.float32)
+    layer = layer_of(cell, convention)
+    zero = layer.stream(N).state
+    whole = layer.run(arranged(X, "X", convention), totals.astype(np.int32), *zero)
+    stream, begin = layer.stream(N), np.zeros(N, int)
+    parts: list[list[Any]] = [[] for _ in range(N)]
+    for steps in lengths:
+        chunk = np.full((max(steps), N, I), np.nan, np.float32)
+        for row, n in enumerate(steps):
+            chunk[:n, row] = X[begin[row] : begin[row] + n, row]
+        Y = arranged(stream.push(arranged(chunk, "X", convention), np.array(steps, np.int32)), "Y", convention, True)
+        for row, n in enumerate(steps):
+            parts[row].append(Y[:n, 0, row])
+            assert not Y[n:, 0, row].any()
+        begin += steps
+    expected = arranged(whole[0], "Y", convention, True)
+    for row in range(N):
+        np.testing.assert_allclose(np.concatenate(parts[row]), expected[: totals[row], 0, row], atol=TOLERANCE)
+    for name, state, last in zip(("Y_h", "Y_c"), stream.state, whole[1:], strict=False):
+        np.testing.assert_allclose(state, last, atol=TOLERANCE, err_msg=name)  # length 0: zero in both
+
+
+def test_one_step_at_a_time_without_lengths() -> None:
+    layer = layer_of("LSTM")
+    X = np.random.default_rng(0).normal(size=(7, 2, I)).astype(np.float32)
+    stream = layer.stream(2)
+    Y = np.concatenate([stream.push(x[np.newaxis]) for x in X])
+    np.testing.assert_allclose(Y, layer(X)[0], atol=TOLERANCE)
+
+
+def test_state_saved_and_restored_and_reset() -> None:
+    layer = layer_of("LSTM")
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=(2, 4, 3, I)).astype(np.float32)
+    stream = layer.stream(3)
+    Y_first = stream.push(first)
+    saved = stream.state
+    Y_second = stream.push(second)
+    stream.state = saved
+    np.testing.assert_array_equal(stream.push(second), Y_second)
+    for array in saved:
+        array[:] = np.nan  # a copy: the stream does not see it
+    stream.reset()
+    np.testing.assert_array_equal(stream.push(first), Y_first)
+    assert len(stream.state) == 2
+
+
+def test_streams_of_one_layer_are_independent() -> None:
+    layer = layer_of("GRU")
+    X = np.random.default_rng(0).normal(size=(4, 3, I)).astype(np.float32)
+    a, b = layer.stream(3), layer.stream(3)
+    a.push(X)
+    np.testing.assert_array_equal(b.push(X), layer(X)[0])
+
+
+BAD_STATES: dict[str, Any] = {
+    "one of two": lambda h: (h,),
+    "no tuple": lambda h: h,
+    "other shape": lambda h: (h[:, :1], h),
+    "other dtype": lambda h: (h.astype(np.float64), h),
+    "None": lambda h: (h, None),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_STATES.values(), ids=BAD_STATES)
+def test_state_that_does_not_fit(bad: Any) -> None:
+    stream = layer_of("LSTM").stream(3)
+    with pytest.raises(PyrnnxError, match="LSTM: "):
+        stream.state = bad(np.zeros((1, 3, H), np.float32))
+
+
+@pytest.mark.parametrize("batch_size", [-1, 2.0, "3", True, None])
+def test_batch_size_is_an_integer(batch_size: Any) -> None:
+    with pytest.raises(PyrnnxError, match="LSTM: stream: batch_size is"):
+        layer_of("LSTM").stream(batch_size)
+
+
+@pytest.mark.parametrize("direction", [Direction.REVERSE, Direction.BIDIRECTIONAL])
+def test_only_forward(direction: Direction) -> None:
+    op = RecurrentOp("RNN", 4, direction)
+    layer = Layer(op, np.zeros((op.num_directions, 4, 2)), np.zeros((op.num_directions, 4, 4)))
+    with pytest.raises(PyrnnxError, match=f"RNN: stream: direction is {direction.value}; expected forward"):
+        layer.stream(1)
+
+
+def test_chunk_of_another_batch() -> None:
+    with pytest.raises(PyrnnxError, match="expected batch_size=3 as the stream"):
+        layer_of("RNN").stream(3).push(np.zeros((2, 4, I), np.float32))
