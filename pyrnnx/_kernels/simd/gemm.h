@@ -21,11 +21,13 @@
 #define MAX_TILE_VECTORS 12
 #define MAX_TILE_BLOCKS 8
 /* A tile exists for the unit blocks listed here and all rows with mr * nv * nb <= TILE_SUMS. */
+// clang-format off
 #define TILE_SHAPES(X) \
-    TILE_ROWS(X, 1, 1) \
-    TILE_ROWS(X, 1, 2) \
-    TILE_ROWS(X, 1, 4) TILE_ROWS(X, 1, 8) TILE_ROWS(X, 2, 1) TILE_ROWS(X, 2, 2) TILE_ROWS(X, 2, 4) TILE_ROWS(X, 3, 1) \
-        TILE_ROWS(X, 3, 2) TILE_ROWS(X, 3, 4) TILE_ROWS(X, 4, 1) TILE_ROWS(X, 4, 2) TILE_ROWS(X, 4, 3)
+    TILE_ROWS(X, 1, 1) TILE_ROWS(X, 1, 2) TILE_ROWS(X, 1, 4) TILE_ROWS(X, 1, 8) \
+    TILE_ROWS(X, 2, 1) TILE_ROWS(X, 2, 2) TILE_ROWS(X, 2, 4) \
+    TILE_ROWS(X, 3, 1) TILE_ROWS(X, 3, 2) TILE_ROWS(X, 3, 4) \
+    TILE_ROWS(X, 4, 1) TILE_ROWS(X, 4, 2) TILE_ROWS(X, 4, 3)
+// clang-format on
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
 
 /* The most unit blocks side by side for so many rows. */
