@@ -28,6 +28,12 @@
     TILE_ROWS(X, 3, 1) TILE_ROWS(X, 3, 2) TILE_ROWS(X, 3, 4) \
     TILE_ROWS(X, 4, 1) TILE_ROWS(X, 4, 2) TILE_ROWS(X, 4, 3)
 // clang-format on
+/* gcc makes a load that two FMAs share an operand in memory of each, and loads then bound a tile of two rows. */
+#if PYRNNX_HAVE_X86
+#define KEEP_IN_REGISTER(x) __asm__("" : "+v"(x))
+#else
+#define KEEP_IN_REGISTER(x) (void)(x)
+#endif
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
 
 /* The most unit blocks side by side for so many rows. */
@@ -66,7 +72,8 @@ INLINE void NAME(tile_step)(const int mr, const int nv, const int nb, const int 
         for (int r = 0; r < mr; r++) a[r] = SET1(x[r][k]);
 #pragma GCC unroll 16
         for (int v = 0; v < nv * nb; v++) {
-            const V b = NAME(load_weights)(format, w[v / nv] + (k * nv + v % nv) * bytes);
+            V b = NAME(load_weights)(format, w[v / nv] + (k * nv + v % nv) * bytes);
+            if (mr == 2) KEEP_IN_REGISTER(b);
 #pragma GCC unroll 16
             for (int r = 0; r < mr; r++) sum[r][v] = FMA(a[r], b, sum[r][v]);
         }
