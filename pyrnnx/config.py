@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 from pathlib import Path
@@ -33,8 +34,17 @@ def _choose_isa() -> str:
     return isa or supported[0]
 
 
+def _quota() -> float:
+    """How many processors' time a Linux control group allows this process; infinite without a limit."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return math.inf if quota == "max" else int(quota) / int(period)
+    except (OSError, ValueError):
+        return math.inf
+
+
 def _physical_cores() -> int:
-    """The physical cores that this process may run on."""
+    """The physical cores that this process may run on, and whose time it is allowed."""
     cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     cores = set()
     for cpu in cpus:
@@ -43,7 +53,7 @@ def _physical_cores() -> int:
             cores.add(siblings.read_text().strip())
         except OSError:
             cores.add(str(cpu))
-    return max(len(cores), 1)
+    return max(int(min(len(cores), _quota())), 1)
 
 
 ISA = _choose_isa()
