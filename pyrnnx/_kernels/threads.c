@@ -18,7 +18,6 @@ void pyrnnx_team_release(int disbanded) { (void)disbanded; }
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
-#include <unistd.h>
 
 enum { MAX_WORKERS = 127, SPINS_IDLE = 4000, MAX_HOLIDAY = 256 };
 
@@ -31,12 +30,33 @@ static struct {
     int running;               /* members that have not ended the current task */
     pyrnnx_task task;
     void *argument;
-    int caller_cpu;
+#ifdef __linux__
+    cpu_set_t allowed; /* processors of the last caller that woke somebody */
+#endif
     struct {
         unsigned round; /* counts the tasks of this worker; a change starts it */
-        char own_cache_line[60];
+        pthread_t thread;
+        char own_cache_line[64 - sizeof(pthread_t)];
     } mail[MAX_WORKERS + 1];
 } pool = {.taken = PTHREAD_MUTEX_INITIALIZER, .asleep = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+
+/* A thread that wakes up may be put beside its caller, where it waits for milliseconds while another processor is idle.
+   So its caller bars it from there before, and it lifts the bar as soon as it runs. */
+#ifdef __linux__
+static void wake_elsewhere(int size) {
+    cpu_set_t others;
+    if (sched_getaffinity(0, sizeof pool.allowed, &pool.allowed) != 0) return;
+    others = pool.allowed;
+    CPU_CLR(sched_getcpu(), &others);
+    if (CPU_COUNT(&others) == 0) return;
+    for (int rank = 1; rank < size; rank++) pthread_setaffinity_np(pool.mail[rank].thread, sizeof others, &others);
+}
+
+static void lift_bar(void) { sched_setaffinity(0, sizeof pool.allowed, &pool.allowed); }
+#else
+static void wake_elsewhere(int size) { (void)size; }
+static void lift_bar(void) {}
+#endif
 
 static void wait_for_task(unsigned *mail, unsigned seen) {
     for (int spin = 0; spin < SPINS_IDLE; spin++) {
@@ -48,29 +68,13 @@ static void wait_for_task(unsigned *mail, unsigned seen) {
     while (__atomic_load_n(mail, __ATOMIC_SEQ_CST) == seen) pthread_cond_wait(&pool.wake, &pool.asleep);
     __atomic_sub_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&pool.asleep);
+    lift_bar();
 }
-
-/* A thread that wakes up may be put beside its caller, where both would spin in turns for milliseconds, while another
-   processor is idle: then it leaves for any other one that the process may use. */
-#ifdef __linux__
-static int current_cpu(void) { return sched_getcpu(); }
-
-static void make_way(void) {
-    cpu_set_t others;
-    if (sched_getcpu() != pool.caller_cpu || sched_getaffinity(getpid(), sizeof others, &others) != 0) return;
-    CPU_CLR(pool.caller_cpu, &others);
-    if (CPU_COUNT(&others) > 0) sched_setaffinity(0, sizeof others, &others);
-}
-#else
-static int current_cpu(void) { return 0; }
-static void make_way(void) {}
-#endif
 
 static void *work(void *argument) {
     int rank = (int)(ptrdiff_t)argument;
     for (unsigned seen = 0;; seen++) {
         wait_for_task(&pool.mail[rank].round, seen);
-        make_way();
         pool.task(pool.argument, rank);
         __atomic_sub_fetch(&pool.running, 1, __ATOMIC_RELEASE);
     }
@@ -104,11 +108,11 @@ static void hire(int workers) {
     sigfillset(&all); /* signals are for the interpreter's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool.workers < workers) {
-        pthread_t thread;
-        pool.mail[pool.workers + 1].round = 0;
-        if (pthread_create(&thread, NULL, work, (void *)(ptrdiff_t)(pool.workers + 1)) != 0) break;
-        pthread_detach(thread);
-        pool.workers++;
+        int rank = pool.workers + 1;
+        pool.mail[rank].round = 0;
+        if (pthread_create(&pool.mail[rank].thread, NULL, work, (void *)(ptrdiff_t)rank) != 0) break;
+        pthread_detach(pool.mail[rank].thread);
+        pool.workers = rank;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
@@ -126,13 +130,13 @@ int pyrnnx_team_take(int size) {
 
 void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
     if (size > 1) {
-        pool.caller_cpu = current_cpu();
         pool.task = task;
         pool.argument = argument;
         pool.running = size - 1;
         for (int rank = 1; rank < size; rank++) __atomic_add_fetch(&pool.mail[rank].round, 1, __ATOMIC_SEQ_CST);
         /* A worker that goes to sleep adds itself before its last look at its mail: one of the two sees the other. */
         if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) != 0) {
+            wake_elsewhere(size);
             pthread_mutex_lock(&pool.asleep);
             pthread_cond_broadcast(&pool.wake);
             pthread_mutex_unlock(&pool.asleep);
