@@ -36,8 +36,7 @@ static struct {
     struct {
         unsigned round; /* counts the tasks of this worker; a change starts it */
         pthread_t thread;
-        char own_cache_line[64 - sizeof(pthread_t)];
-    } mail[MAX_WORKERS + 1];
+    } __attribute__((aligned(64))) mail[MAX_WORKERS + 1]; /* a cache line each */
 } pool = {.taken = PTHREAD_MUTEX_INITIALIZER, .asleep = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 /* A thread that wakes up may be put beside its caller, where it waits for milliseconds while another processor is idle.
