@@ -25,6 +25,8 @@ def _choose_isa() -> str:
     """The kernels that new layers use: "blas", or an instruction set of the SIMD engine."""
     supported = engines.supported()
     engine, isa = _choice("PYRNNX_ENGINE", ENGINES), _choice("PYRNNX_ISA", engines.SIMD)
+    if engine == "simd" and not supported:
+        raise ArgumentError("environment variable PYRNNX_ENGINE is 'simd'; this build has only 'blas'")
     if engine == "blas" or not supported:
         return "blas"
     if isa is not None and isa not in supported:
