@@ -7,7 +7,7 @@ what is allowed. What passes here cannot fail in a kernel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from pyrnnx.conventions import AXIS_NAMES, AnyArray, Convention, recurrence_axes
 from pyrnnx.dtypes import FLOAT_TYPES, float_type
 from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.op import RecurrentOp
+
+if TYPE_CHECKING:
+    from pyrnnx.model import TensorInfo
 
 BLAS_MAX = 2**31 - 1  # sizes of a BLAS call are C ints
 
@@ -191,3 +194,73 @@ def hidden_size(label: str, cell: str, convention: Convention, R: Any) -> int:
     if array.ndim != len(axes) or array.shape[-1] == 0:
         raise ArgumentError(f"{label}: R has shape {array.shape}; expected {_describe(axes, {})}, none of them 0")
     return int(array.shape[-1])
+
+
+def names(label: str, argument: str, value: Any) -> tuple[str, ...]:
+    """A sequence of strings."""
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise ArgumentError(f"{label}: {argument} is {value!r}; expected a sequence of names")
+    result = tuple(value)
+    for name in result:
+        if not isinstance(name, str):
+            raise ArgumentError(f"{label}: {argument} holds {name!r}; expected names")
+    return result
+
+
+def model_inputs(label: str, infos: Sequence[TensorInfo], arrays: tuple[Any, ...]) -> dict[str, Any]:
+    """What a model was called with, by the names of its inputs; values of inputs that are no tensors as they are.
+
+    Raises
+    ------
+    ArgumentError
+        Inputs that are missing, unknown or given twice, and those whose dtype or shape is not the declared one.
+    """
+    expected = ", ".join(info.name for info in infos) or "none"
+    if len(arrays) == 1 and isinstance(arrays[0], Mapping):
+        given = _named_inputs(label, infos, arrays[0], expected)
+    elif len(arrays) > len(infos):
+        raise ArgumentError(f"{label}: {len(arrays)} arrays were given; expected at most {len(infos)}: {expected}")
+    else:
+        given = {info.name: value for info, value in zip(infos, arrays, strict=False)}
+    values: dict[str, Any] = {}
+    for info in infos:
+        if info.name in given:
+            values[info.name] = _model_input(label, info, given[info.name])
+        elif not info.optional:
+            raise ArgumentError(f"{label}: input {info.name!r} is missing; expected {expected}")
+    return values
+
+
+def _named_inputs(label: str, infos: Sequence[TensorInfo], arrays: Mapping[str, Any], expected: str) -> dict[str, Any]:
+    by_name = {alias: info.name for info in infos for alias in info.aliases}
+    by_name |= {info.name: info.name for info in infos}
+    given: dict[str, Any] = {}
+    for name, value in arrays.items():
+        if name not in by_name:
+            raise ArgumentError(f"{label}: input {name!r} is unknown; expected {expected}")
+        if by_name[name] in given:
+            raise ArgumentError(f"{label}: input {by_name[name]!r} was given twice, under two of its names")
+        given[by_name[name]] = value
+    return given
+
+
+def _model_input(label: str, info: TensorInfo, value: Any) -> Any:
+    if info.dtype is None:
+        return value
+    name = f"input {info.name!r}"
+    if value is None:
+        raise ArgumentError(f"{label}: {name} is missing; expected an array of {info.dtype}")
+    array = as_array(label, name, value)
+    if array.dtype.name != info.dtype and not (info.dtype == "str" and array.dtype.kind in "OU"):
+        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {info.dtype}")
+    fits = info.shape is None or (
+        array.ndim == len(info.shape)
+        and all(
+            size is None or isinstance(size, str) or (real in size if isinstance(size, tuple) else real == size)
+            for size, real in zip(info.shape, array.shape, strict=True)
+        )
+    )
+    if not fits:
+        declared = ", ".join("?" if size is None else str(size) for size in info.shape or ())
+        raise ArgumentError(f"{label}: {name} has shape {array.shape}; expected [{declared}]")
+    return array

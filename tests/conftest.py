@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
-import sys
-import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import wheels
 from hypothesis import HealthCheck, settings
 
 # `HYPOTHESIS_PROFILE=dev pytest ...` for a quick, random look; the default is the same examples on every machine.
@@ -20,27 +16,7 @@ settings.register_profile("dev", deadline=None, max_examples=50, suppress_health
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 SILERO = "silero-vad==6.2.3"
-# What pip prints when it got no answer, as opposed to an answer that it did not like.
-UNREACHABLE = re.compile(
-    r"connection broken by|ConnectionError|NewConnectionError|NameResolutionError|Max retries exceeded|ProxyError"
-    r"|ReadTimeout|ConnectTimeout|timed out|Network is unreachable|Temporary failure in name resolution",
-    re.IGNORECASE,
-)
-
 FetchWheel = Callable[[str], Path]
-
-
-def download(requirement: str, folder: Path) -> Path:
-    """The wheel of `requirement` in `folder`; skips the test if no registry answers, fails it for any other reason."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--dest", str(folder)]
-    result = subprocess.run([*command, "--retries=2", requirement], capture_output=True, text=True, check=False)
-    if result.returncode:
-        output = result.stdout + result.stderr
-        if found := UNREACHABLE.search(output):
-            pytest.skip(f"the package registry cannot be reached for {requirement}: {found[0]}")
-        pytest.fail(f"pip download {requirement}:\n{output}")
-    (wheel,) = folder.glob("*.whl")
-    return wheel
 
 
 @pytest.fixture(scope="session")
@@ -50,18 +26,10 @@ def fetch_wheel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     root = cache.mkdir("wheels") if cache is not None else tmp_path_factory.mktemp("wheels")
 
     def fetch(requirement: str) -> Path:
-        unpacked: Path = root / requirement
-        if not unpacked.is_dir():
-            with tempfile.TemporaryDirectory(dir=root) as scratch:
-                wheel = download(requirement, Path(scratch))
-                contents = Path(scratch) / "contents"
-                zipfile.ZipFile(wheel).extractall(contents)
-                try:
-                    contents.rename(unpacked)  # whole or not at all
-                except OSError:
-                    if not unpacked.is_dir():  # else another worker was first
-                        raise
-        return unpacked
+        try:
+            return wheels.fetch(requirement, root)
+        except wheels.RegistryError as error:
+            pytest.skip(str(error))
 
     return fetch
 

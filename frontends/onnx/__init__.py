@@ -1,8 +1,9 @@
-"""The ONNX operators RNN, GRU and LSTM of every opset, by their ONNX names."""
+"""The ONNX operators RNN, GRU and LSTM of every opset, by their ONNX names, and whole ONNX models."""
 
-from pyrnnx.frontends.onnx.model import read_node
-from pyrnnx.frontends.onnx.node import NodeLayer, from_node
+from pyrnnx.frontends.onnx.model import Model, read_model, read_node
+from pyrnnx.frontends.onnx.node import NodeLayer, UnboundNode, from_node
 from pyrnnx.frontends.onnx.operators import gru, lstm, rnn
+from pyrnnx.frontends.onnx.reference_ops import reference_ops
 from pyrnnx.frontends.onnx.schemas import SCHEMAS, Schema, schema
 
 __all__ = [
@@ -12,8 +13,13 @@ __all__ = [
     "rnn",
     # nodes
     "NodeLayer",
+    "UnboundNode",
     "from_node",
     "read_node",
+    # models
+    "Model",
+    "read_model",
+    "reference_ops",
     # what each opset has
     "SCHEMAS",
     "Schema",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.conventions import ONNX_LAYOUTS, AnyArray, Convention
 from pyrnnx.errors import ArgumentError, UnsupportedError
-from pyrnnx.frontends.onnx.attributes import TYPES
+from pyrnnx.frontends.onnx.attributes import TYPES, build_op, flag, read_attributes
 from pyrnnx.frontends.onnx.operators import build_layer
 from pyrnnx.frontends.onnx.schemas import INPUTS, OUTPUTS, schema
 from pyrnnx.layer import Layer
+from pyrnnx.op import RecurrentOp
 from pyrnnx.stream import Stream
 
 WEIGHTS = ("W", "R", "B", "P")
@@ -92,6 +94,20 @@ def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> No
     PyrnnxError
         Another operator, missing weights, too many inputs, attributes or arrays that the opset does not allow.
     """
+    label, inputs = _check_node(node, opset)
+    if not isinstance(initializers, Mapping):
+        raise ArgumentError(f"{label}: initializers is {type(initializers).__name__}; expected a mapping of arrays")
+    weights = {name: _constant(label, name, inputs[name], initializers) for name in WEIGHTS if name in inputs}
+    bound = {
+        name: initializers[inputs[name]]
+        for name in sorted(inputs.keys() - {"X", *WEIGHTS})
+        if inputs[name] in initializers
+    }
+    return _layer(node, opset, weights, bound)
+
+
+def _check_node(node: Any, opset: int) -> tuple[str, dict[str, str]]:
+    """The label of a recurrent node, and the names of the inputs that it has by what the operator calls them."""
     operator: str = getattr(node, "op_type", "")
     if operator not in INPUTS or node.domain not in ("", "ai.onnx"):
         what = f"{node.domain}.{operator}" if getattr(node, "domain", "") else repr(operator)
@@ -104,17 +120,85 @@ def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> No
         )
     if len(node.output) > len(OUTPUTS[operator]):
         raise ArgumentError(f"{label}: {len(node.output)} outputs; expected at most {len(OUTPUTS[operator])}")
-    if not isinstance(initializers, Mapping):
-        raise ArgumentError(f"{label}: initializers is {type(initializers).__name__}; expected a mapping of arrays")
     inputs = {name: source for name, source in zip(names, node.input, strict=False) if source}
-    weights = {name: _constant(label, name, inputs[name], initializers) for name in WEIGHTS if name in inputs}
     for name in ("W", "R"):
-        if name not in weights:
+        if name not in inputs:
             raise ArgumentError(f"{label}: {name} is missing; the node needs it as an input")
-    layer = build_layer(operator, opset, weights, _attributes(label, node), node.name or None, NodeLayer)
+    return label, inputs
+
+
+def _layer(node: Any, opset: int, weights: Mapping[str, Any], bound: Mapping[str, Any]) -> NodeLayer:
+    label, inputs = _check_node(node, opset)
+    layer = build_layer(node.op_type, opset, weights, node_attributes(label, node), node.name or None, NodeLayer)
     layer.connected = frozenset(inputs) - {"X", *WEIGHTS}
-    layer.bound = {name: initializers[inputs[name]] for name in sorted(layer.connected) if inputs[name] in initializers}
+    layer.bound = bound
     return layer
+
+
+@dataclass(frozen=True, eq=False)
+class UnboundNode:
+    """A recurrent node whose weights are computed at run time.
+
+    Attributes
+    ----------
+    node : onnx.NodeProto
+    opset : int
+        Version of the default domain in the model.
+    bound : mapping
+        sequence_lens, initial_h, initial_c, where they are constants.
+    op : RecurrentOp or None
+        None where the node does not say hidden_size.
+    convention : Convention
+    """
+
+    node: Any
+    opset: int
+    bound: Mapping[str, Any]
+    op: RecurrentOp | None
+    convention: Convention
+
+    @property
+    def label(self) -> str:
+        """How errors name this layer."""
+        return _check_node(self.node, self.opset)[0]
+
+    @property
+    def dtype(self) -> str | None:
+        """None: the weights are to tell."""
+        return None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Empty: a node declares no size of X."""
+        return {}
+
+    def bind(self, W: Any, R: Any, B: Any = None, P: Any = None) -> NodeLayer:
+        """The layer with its weights prepared, for many calls.
+
+        Raises
+        ------
+        PyrnnxError
+            Weights that do not fit the node or each other.
+        """
+        given = {"W": W, "R": R, "B": B, "P": P}
+        return _layer(self.node, self.opset, {k: v for k, v in given.items() if v is not None}, self.bound)
+
+
+def unbound_node(node: Any, bound: Mapping[str, Any], opset: int = 22) -> UnboundNode:
+    """A recurrent node without its weights; `bound` are constants among the rest, by the operator's names of inputs.
+
+    Raises
+    ------
+    PyrnnxError
+        As `from_node`, for all but the weights.
+    """
+    label, _ = _check_node(node, opset)
+    definition = schema(node.op_type, opset)
+    read = read_attributes(definition, label, node_attributes(label, node))
+    # Without hidden_size its place is held by 1, so that the other attributes are checked all the same.
+    op = build_op(definition, label, read, read.get("hidden_size", 1))
+    layout = ONNX_LAYOUTS[flag(label, "layout", read)]
+    return UnboundNode(node, opset, bound, op if "hidden_size" in read else None, layout)
 
 
 def _constant(label: str, name: str, source: str, initializers: Mapping[str, Any]) -> Any:
@@ -123,7 +207,14 @@ def _constant(label: str, name: str, source: str, initializers: Mapping[str, Any
     return initializers[source]
 
 
-def _attributes(label: str, node: Any) -> dict[str, Any]:
+def node_attributes(label: str, node: Any) -> dict[str, Any]:
+    """The attributes of a node by name, each of its own type.
+
+    Raises
+    ------
+    ArgumentError
+        An attribute that stands twice, is of another type, or takes its value from a function around the node.
+    """
     values: dict[str, Any] = {}
     for attribute in node.attribute:
         name = attribute.name

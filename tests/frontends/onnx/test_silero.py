@@ -10,35 +10,12 @@ import onnx
 import pytest
 import reference
 from cases import Array, assert_close
+from real_models import speech_like, windows
 
 import pyrnnx.frontends.onnx as frontend
 from pyrnnx import Layer
 
 onnxruntime = pytest.importorskip("onnxruntime")
-
-RATE = 16_000
-WINDOW, CONTEXT = 512, 64  # samples of a step, and how many of the step before it sees
-
-
-def speech_like(seconds: float = 3.0) -> Array:
-    """Voiced syllables: harmonics of a gliding pitch under three formants, with pauses and a little noise."""
-    t = np.arange(int(seconds * RATE)) / RATE
-    pitch = 120 + 25 * np.sin(2 * np.pi * 0.7 * t)
-    phase = 2 * np.pi * np.cumsum(pitch) / RATE
-    signal = np.zeros_like(t)
-    for k in range(1, 30):
-        gain = sum(np.exp(-(((k * pitch - formant) / 150) ** 2)) for formant in (600, 1200, 2500))
-        signal += gain * np.sin(k * phase) / k**0.5
-    syllables = np.clip(np.sin(2 * np.pi * 2.5 * t) + 0.3, 0, 1) * (np.sin(2 * np.pi * 0.5 * t) > -0.3)
-    noise = np.random.default_rng(5).normal(0, 0.003, t.shape)
-    return (0.2 * signal * syllables + noise).astype(np.float32)
-
-
-def windows(signal: Array) -> Array:
-    """[steps, 64 + 512] as the sequence model takes it."""
-    padded = np.concatenate([np.zeros(CONTEXT, np.float32), signal])
-    starts = range(0, len(signal) - WINDOW + 1, WINDOW)
-    return np.stack([padded[start : start + CONTEXT + WINDOW] for start in starts])
 
 
 @dataclass

@@ -1,0 +1,117 @@
+"""The ONNX backend interface (onnx.backend.base): ``prepare``, ``run_model``, ``run_node`` and what goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.errors import ArgumentError, PyrnnxError
+from pyrnnx.frontends.onnx.model import Model, read_model
+from pyrnnx.frontends.onnx.proto import import_onnx
+
+onnx = import_onnx()
+from onnx.backend import base  # noqa: E402  (after the message of what is missing)
+
+
+class BackendRep(base.BackendRep):
+    """A prepared model.
+
+    Attributes
+    ----------
+    model : Model
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
+        """Outputs in the model's order, of inputs in the model's order or by their names."""
+        if isinstance(inputs, Mapping):
+            return tuple(self.model(inputs).values())
+        arrays = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
+        required = [info.name for info in self.model.inputs if not info.optional]
+        if len(arrays) == len(required):
+            return tuple(self.model(dict(zip(required, arrays, strict=True))).values())
+        return tuple(self.model(*arrays).values())
+
+
+class Backend(base.Backend):
+    """Models by onnx's ReferenceEvaluator with pyrnnx's recurrent operators, on a CPU."""
+
+    @classmethod
+    def is_compatible(cls, model: Any, device: str = "CPU", **_: Any) -> bool:
+        """Whether the model is sound, and all of its operators are known."""
+        try:
+            cls.prepare(model, device)
+        except PyrnnxError:
+            return False
+        return True
+
+    @classmethod
+    def prepare(cls, model: Any, device: str = "CPU", **_: Any) -> BackendRep:
+        """A model made ready for many runs.
+
+        Raises
+        ------
+        PyrnnxError
+            Another device; a model that `read_model` rejects, or with an operator that is not known.
+        """
+        if not cls.supports_device(device):
+            raise ArgumentError(f"backend: device is {device!r}; expected 'CPU'")
+        prepared = read_model(model)
+        prepared.prepare()
+        return BackendRep(prepared)
+
+    @classmethod
+    def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **keywords: Any) -> tuple[Any, ...]:
+        """Outputs of a model; as `prepare`, then `BackendRep.run`."""
+        return cls.prepare(model, device, **keywords).run(inputs)
+
+    @classmethod
+    def run_node(
+        cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None, **keywords: Any
+    ) -> tuple[Any, ...]:
+        """Outputs of one node.
+
+        Parameters
+        ----------
+        node : onnx.NodeProto
+        inputs : sequence of array_like, or mapping
+            Of the inputs that the node names, in its order or by those names.
+        device : str
+            "CPU".
+        outputs_info : sequence of (dtype, shape), optional
+            Not needed.
+        **keywords
+            opset_version: of the node's domain; default: the newest that the onnx package has.
+        """
+        names = list(dict.fromkeys(name for name in node.input if name))
+        arrays = inputs if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=True))
+        given = {name: np.asarray(arrays[name]) for name in names}
+        helper = onnx.helper
+        infos = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in given.items()
+        ]
+        outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+        opsets = {"": onnx.defs.onnx_opset_version()}
+        opsets[node.domain] = keywords.get("opset_version", opsets.get(node.domain, 1))
+        model = helper.make_model(
+            helper.make_graph([node], "node", infos, outputs),
+            opset_imports=[helper.make_opsetid(domain, version) for domain, version in opsets.items()],
+        )
+        return cls.run_model(model, given, device)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether the device is a CPU."""
+        return device.split(":", maxsplit=1)[0] == "CPU"
+
+
+is_compatible = Backend.is_compatible
+prepare = Backend.prepare
+run_model = Backend.run_model
+run_node = Backend.run_node
+supports_device = Backend.supports_device

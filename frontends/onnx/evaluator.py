@@ -1,0 +1,145 @@
+"""onnx's ReferenceEvaluator, with the operators that it lacks or that do not follow their text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyrnnx.errors import PyrnnxError, UnsupportedError
+from pyrnnx.frontends.onnx.graphs import node_label
+from pyrnnx.frontends.onnx.proto import import_onnx, opsets_of
+from pyrnnx.frontends.onnx.reference_ops import reference_ops
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+# Missing below an opset: its first opset, and which operator of which opset does the same.
+_OLDER = {"DequantizeLinear": (10, "DequantizeLinear", 19), "Scatter": (9, "ScatterElements", 11)}
+
+
+class Evaluator:
+    """A model ready to run.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Without functions, its default domain spelt "".
+    label : str
+        How errors name the model.
+    layers : mapping, optional
+        As of `reference_ops`.
+
+    Attributes
+    ----------
+    names : set of str
+        Of the values that a run has.
+    """
+
+    def __init__(self, model: ModelProto, label: str, layers: Mapping[str, Any] | None) -> None:
+        import_onnx()
+        from onnx.reference import ReferenceEvaluator
+
+        graph, self._label = model.graph, label
+        self.names = {one.name for one in graph.input} | {one.name for one in graph.initializer}
+        self.names |= {name for node in graph.node for name in node.output} - {""}
+        operators = [*reference_ops(layers), *mended_ops(opsets_of(model, label).get("", 0))]
+        try:
+            self._evaluator = ReferenceEvaluator(model, new_ops=operators)
+        except Exception as error:
+            raise _failure(label, error, "cannot be run") from error
+
+    def run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        """Values by name.
+
+        Raises
+        ------
+        PyrnnxError
+            Whatever an operator raises; it names the operator.
+        """
+        try:
+            with np.errstate(all="ignore"):  # infinities and NaNs are results like others
+                results = self._evaluator.run(list(outputs), inputs)
+        except PyrnnxError:
+            raise
+        except Exception as error:
+            raise _failure(self._label, error, "failed") from error
+        return dict(zip(outputs, results, strict=True))
+
+
+def _failure(label: str, error: BaseException, what: str) -> PyrnnxError:
+    """An evaluator's error, with the node that it is about: the innermost one on the way to where it was raised."""
+    onnx = import_onnx()
+    from onnx.reference.op_run import OpRun
+
+    node, trace = None, error.__traceback__
+    while trace is not None:
+        for name in ("self", "node"):
+            value = trace.tb_frame.f_locals.get(name)
+            if isinstance(value, OpRun):
+                node = value.onnx_node
+            elif isinstance(value, onnx.NodeProto):
+                node = value
+        trace = trace.tb_next
+        if trace is None and error.__cause__ is not None:
+            error = error.__cause__
+            trace = error.__traceback__
+    where = f"{label}: {node_label(node)}" if node is not None else label
+    return UnsupportedError(f"{where} {what} in onnx's ReferenceEvaluator ({type(error).__name__}: {error})")
+
+
+@cache
+def mended_ops(opset: int) -> tuple[type[Any], ...]:
+    """For ReferenceEvaluator's new_ops, beside the recurrent operators."""
+    import_onnx()
+    import onnx.defs
+    from onnx.reference.ops import load_op
+
+    found = [_loop()]
+    for operator, (first, equal, version) in _OLDER.items():
+        if first <= opset < version:
+            members = {"op_domain": "", "op_schema": onnx.defs.get_schema(equal, version)}
+            found.append(type(operator, (load_op("", equal, version),), members))
+    return tuple(found)
+
+
+@cache
+def _loop() -> type[Any]:
+    """onnx's own never runs where the condition is left out, and stacks results along an axis that they have."""
+    onnx = import_onnx()
+    from onnx.reference.op_run import OpRun
+
+    class Loop(OpRun):
+        op_domain = ""
+        body: Any
+
+        def need_context(self) -> bool:
+            return True
+
+        def _run(self, limit: Any, condition: Any, *carried: Any, context: Any = None, **keywords: Any) -> Any:
+            body = self.body
+            values, count = list(carried), len(body.input_names) - 2
+            stacks: list[list[Any]] = [[] for _ in body.output_names[1 + count :]]
+            running, step = condition is None or bool(condition), 0
+            while running and (limit is None or step < limit):
+                inputs = dict(context or {})
+                inputs |= dict(zip(body.input_names, (np.array(step), np.array(True), *values), strict=True))
+                proceed, *results = body.run(None, inputs, attributes=keywords.get("attributes"))
+                values = results[:count]
+                for stack, result in zip(stacks, results[count:], strict=True):
+                    stack.append(result)
+                running, step = bool(proceed), step + 1
+            types = body.output_types[1 + count :]
+            stacked = [np.stack(s) if s else _empty(onnx, t) for s, t in zip(stacks, types, strict=True)]
+            return (*values, *stacked)
+
+    return Loop
+
+
+def _empty(onnx: Any, declared: Any) -> Any:
+    """No results of a loop: [0, ...] of the declared type."""
+    tensor = declared.tensor_type
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type) if tensor.elem_type else np.float32
+    return np.zeros((0, *(one.dim_value for one in tensor.shape.dim)), dtype)

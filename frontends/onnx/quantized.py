@@ -1,0 +1,206 @@
+"""com.microsoft DynamicQuantizeLSTM: an LSTM with weights in 8 bits, whose X and h are rounded to 8 bits as it runs.
+
+The products of what is quantized equal those of what it stands for, so the gates are those of an ordinary layer with
+the weights dequantized; only X and h are rounded before they reach it, h at every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from pyrnnx import check
+from pyrnnx.conventions import CANONICAL, AnyArray
+from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.frontends.onnx.attributes import build_op, read_attributes
+from pyrnnx.frontends.onnx.node import WEIGHTS, NodeLayer, UnboundNode, node_attributes
+from pyrnnx.frontends.onnx.operators import build_layer
+from pyrnnx.frontends.onnx.schemas import LSTM_INPUTS, OUTPUTS, schema
+from pyrnnx.layer import Layer
+from pyrnnx.op import Direction
+from pyrnnx.stream import Stream
+
+OPERATOR, DOMAIN = "DynamicQuantizeLSTM", "com.microsoft"
+QUANTIZED_WEIGHTS = (*WEIGHTS, "W_scale", "W_zero_point", "R_scale", "R_zero_point")
+QUANTIZED_INPUTS = (*LSTM_INPUTS, *QUANTIZED_WEIGHTS[4:])
+_REQUIRED = ("W", "R", *QUANTIZED_WEIGHTS[4:])
+_LSTM_OPSET = 7  # whose LSTM has the attributes that this operator has
+
+Floats = npt.NDArray[np.float32]
+
+
+class QuantizedLayer(NodeLayer):
+    """The layer of a DynamicQuantizeLSTM node; its `weights` are dequantized, in the shapes of LSTM.
+
+    X has one range of quantization for the whole call: that of the values of all rows, and zero. What lies beyond a
+    row's length has no part in it (in ONNX Runtime, it has). h has one range for each step: that of the states of all
+    rows that ran in the step before, and zero. A NaN stays with its row; an infinity becomes the end of the range of
+    finite values.
+    """
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self._steps: tuple[Layer, ...] = ()
+        if self.op.num_directions > 1:
+            single = [
+                replace(self.op, direction=Direction.FORWARD, activations=(functions,))
+                for functions in self.op.activations
+            ]
+            self._steps = tuple(
+                Layer(op, *(a[d : d + 1] if a is not None else None for a in map(self.weights.get, WEIGHTS)))
+                for d, op in enumerate(single)
+            )
+
+    def run(
+        self, X: Any, sequence_lens: Any = None, initial_h: Any = None, initial_c: Any = None
+    ) -> tuple[AnyArray, ...]:
+        """As `Layer.run`."""
+        given = {"X": X, "initial_h": initial_h, "initial_c": initial_c}
+        arrays, sizes = check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, given)
+        lengths = check.lengths(self.label, self.convention, sequence_lens, sizes)
+        T, N, D, H = (sizes[axis] for axis in "TNDH")
+        lengths = np.full(N, T) if lengths is None else lengths
+        valid = np.arange(T)[:, np.newaxis] < lengths
+        quantized = fake_quantized(arrays["X"], valid)
+        Y, Y_h, Y_c = (np.zeros(shape, self.dtype) for shape in ((T, D, N, H), (D, N, H), (D, N, H)))
+        for d in range(D):
+            h, c = (
+                arrays[name][d] if name in arrays else np.zeros((N, H), self.dtype)
+                for name in ("initial_h", "initial_c")
+            )
+            self._direction(d, quantized, lengths, h, c, (Y[:, d], Y_h[d], Y_c[d]))
+        return Y, Y_h, Y_c
+
+    def _direction(
+        self, d: int, X: Floats, lengths: AnyArray, h: AnyArray, c: AnyArray, out: tuple[AnyArray, ...]
+    ) -> None:
+        """Step by step; rows that have ended stay out of it."""
+        Y, Y_h, Y_c = out
+        for step in range(max(lengths, default=0)):
+            rows = np.flatnonzero(lengths > step)
+            times = lengths[rows] - 1 - step if self.op.direction.reversed[d] else np.full(len(rows), step)
+            seen = fake_quantized(h, lengths >= step)[rows]
+            arguments = (X[times, rows][np.newaxis], None, seen[np.newaxis], c[rows][np.newaxis])
+            # One step is the same forward and in reverse.
+            new = self._steps[d].run(*arguments) if self._steps else super().run(*arguments)
+            if step == 0:
+                h, c = Y_h, Y_c
+            h[rows], c[rows] = new[1][0], new[2][0]
+            Y[times, rows] = h[rows]
+
+    def stream(self, batch_size: int) -> Stream:
+        """Not offered: the range of X is that of a whole call.
+
+        Raises
+        ------
+        UnsupportedError
+        """
+        raise UnsupportedError(f"{self.label}: stream: X has one range for a whole sequence; expected a call")
+
+
+def fake_quantized(array: AnyArray, valid: AnyArray | None = None) -> Floats:
+    """The values that uint8, with a scale and a zero point for the range of the (valid) values, can hold."""
+    counted = array if valid is None else array[valid]
+    if not np.isfinite(low := np.min(counted, initial=0)) or not np.isfinite(high := np.max(counted, initial=0)):
+        finite = counted[np.isfinite(counted)]
+        low, high = np.min(finite, initial=0), np.max(finite, initial=0)
+    scale = np.float32((high - low) / np.float32(255)) if high > low else np.float32(1)
+    zero_point = np.rint(np.clip(-low / scale, 0, 255))
+    quantized = np.clip(np.rint(array / scale), -zero_point, 255 - zero_point)
+    result: Floats = np.asarray(quantized * scale, np.float32)
+    return result
+
+
+def from_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int = 1) -> QuantizedLayer:
+    """A prepared layer from a com.microsoft DynamicQuantizeLSTM node; as `from_node`.
+
+    W [num_directions, input_size, 4*hidden_size] and R [num_directions, hidden_size, 4*hidden_size] are int8 or uint8,
+    with W_scale, W_zero_point, R_scale and R_zero_point of shape [num_directions] or [num_directions, 4*hidden_size].
+    """
+    label = _label(node)
+    inputs = _inputs(label, node)
+    arrays: dict[str, AnyArray] = {}
+    for name in QUANTIZED_WEIGHTS:
+        if name in inputs:
+            if inputs[name] not in initializers:
+                raise ArgumentError(f"{label}: {name} ({inputs[name]!r}) is not among the initializers")
+            arrays[name] = check.as_array(label, name, initializers[inputs[name]])
+    weights = {name: arrays.get(name) for name in ("B", "P")}
+    weights |= {name: _dequantized(label, name, arrays) for name in ("W", "R")}
+    layer = build_layer("LSTM", _LSTM_OPSET, weights, node_attributes(label, node), node.name or None, QuantizedLayer)
+    layer.label = label
+    layer.connected = frozenset(inputs) - {"X", *QUANTIZED_WEIGHTS}
+    layer.bound = {key: initializers[inputs[key]] for key in sorted(layer.connected) if inputs[key] in initializers}
+    return layer
+
+
+def _label(node: Any) -> str:
+    return f"{OPERATOR} {node.name!r}" if node.name else OPERATOR
+
+
+def _inputs(label: str, node: Any) -> dict[str, str]:
+    if len(node.input) > len(QUANTIZED_INPUTS) or len(node.output) > len(OUTPUTS["LSTM"]):
+        raise ArgumentError(
+            f"{label}: {len(node.input)} inputs and {len(node.output)} outputs; expected at most "
+            f"{len(QUANTIZED_INPUTS)} and {len(OUTPUTS['LSTM'])}"
+        )
+    inputs = {name: source for name, source in zip(QUANTIZED_INPUTS, node.input, strict=False) if source}
+    for name in _REQUIRED:
+        if name not in inputs:
+            raise ArgumentError(f"{label}: {name} is missing; the node needs it as an input")
+    return inputs
+
+
+def _dequantized(label: str, name: str, arrays: Mapping[str, AnyArray]) -> Floats:
+    """W or R in float32, [num_directions, 4*hidden_size, ...] as an LSTM has it."""
+    weight = arrays[name]
+    if weight.dtype.name not in ("int8", "uint8") or weight.ndim != 3:
+        raise ArgumentError(
+            f"{label}: {name} has dtype {weight.dtype} and shape {weight.shape}; expected int8 or uint8, and "
+            f"[num_directions, {'input_size' if name == 'W' else 'hidden_size'}, 4*hidden_size]"
+        )
+    per_tensor, per_channel = weight.shape[:1], (weight.shape[0], weight.shape[2])
+    factors = []
+    for kind, dtype in (("scale", np.dtype(np.float32)), ("zero_point", weight.dtype)):
+        array = arrays[f"{name}_{kind}"]
+        if array.shape not in (per_tensor, per_channel) or array.dtype != dtype:
+            raise ArgumentError(
+                f"{label}: {name}_{kind} has dtype {array.dtype} and shape {array.shape}; expected {dtype}, and "
+                f"{per_tensor} or {per_channel}"
+            )
+        factors.append(array.reshape(weight.shape[0], 1, -1))
+    scale, zero_point = factors
+    result: Floats = (weight.astype(np.float32) - zero_point.astype(np.float32)) * scale
+    return np.ascontiguousarray(result.transpose(0, 2, 1))
+
+
+class UnboundQuantizedNode(UnboundNode):
+    """A DynamicQuantizeLSTM node whose weights are computed at run time; it runs in its model only."""
+
+    @property
+    def label(self) -> str:
+        """How errors name this layer."""
+        return _label(self.node)
+
+    def bind(self, W: Any, R: Any, B: Any = None, P: Any = None) -> NoReturn:
+        """Not offered: the scales of W and R belong to them.
+
+        Raises
+        ------
+        UnsupportedError
+        """
+        raise UnsupportedError(f"{self.label}: bind: its weights are quantized; call the model")
+
+
+def unbound_quantized_node(node: Any, bound: Mapping[str, Any]) -> UnboundQuantizedNode:
+    """A node without its weights; as `unbound_node`."""
+    label = _label(node)
+    _inputs(label, node)
+    definition = schema("LSTM", _LSTM_OPSET)
+    read = read_attributes(definition, label, node_attributes(label, node))
+    op = build_op(definition, label, read, read["hidden_size"]) if "hidden_size" in read else None
+    return UnboundQuantizedNode(node, 1, bound, op, CANONICAL)

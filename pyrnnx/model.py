@@ -1,0 +1,107 @@
+"""What the models of every front-end have in common: named inputs and outputs, recurrent layers, one way of calling."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pyrnnx import check
+
+
+class Interval(NamedTuple):
+    """A dimension with bounds, both inclusive; `high` None: no upper one."""
+
+    low: int
+    high: int | None
+
+    def __contains__(self, size: object) -> bool:
+        return isinstance(size, int) and self.low <= size and (self.high is None or size <= self.high)
+
+    def __str__(self) -> str:
+        return f"{self.low}..{'' if self.high is None else self.high}"
+
+
+Dimension = int | str | Interval | None
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """An input or output of a model.
+
+    Attributes
+    ----------
+    name : str
+    dtype : str or None
+        NumPy name ("float32", "bfloat16", ...); None where the model does not say, or the value is no tensor.
+    shape : tuple or None
+        Of each dimension its size, its symbolic name, its `Interval`, or None where it is open; None: any rank.
+    aliases : tuple of str
+        Other names of the same value, taken in its place.
+    optional : bool
+        An input that the model has a value for, so that a call may leave it out.
+    """
+
+    name: str
+    dtype: str | None = None
+    shape: tuple[Dimension, ...] | None = None
+    aliases: tuple[str, ...] = ()
+    optional: bool = False
+
+
+class Model(ABC):
+    """A whole model of one of the formats, ready to be called.
+
+    Attributes
+    ----------
+    label : str
+        How errors name the model.
+    inputs, outputs : tuple of TensorInfo
+        In the model's order.
+    layers : mapping
+        Recurrent layers by their names: bound to their constant weights, or, where weights are computed at run time,
+        as they are declared.
+    """
+
+    label: str
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+
+    @property
+    @abstractmethod
+    def layers(self) -> Mapping[str, Any]:
+        """Recurrent layers by their names."""
+
+    @abstractmethod
+    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        """Checked inputs to the values with these names."""
+
+    def __call__(self, *arrays: Any, outputs: Sequence[str] | None = None) -> dict[str, Any]:
+        """Run the whole model: ``model(*arrays)`` in the order of `inputs`, or ``model({name: array})``.
+
+        Parameters
+        ----------
+        *arrays : array_like, or one mapping of them
+            Of the dtypes and shapes that `inputs` declares.
+        outputs : sequence of str, optional
+            Names of the values to return, intermediate ones too. Default: the model's outputs.
+
+        Returns
+        -------
+        dict
+            {name: array}, in the model's or the given order.
+
+        Raises
+        ------
+        PyrnnxError
+            Inputs that are missing, unknown or do not fit; an unknown output; an operation that cannot be run.
+        """
+        given = check.model_inputs(self.label, self.inputs, arrays)
+        if outputs is None:
+            return self._run(given, tuple(info.name for info in self.outputs))
+        return self._run(given, check.names(self.label, "outputs", outputs))
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(info.name for info in infos) for infos in (self.inputs, self.outputs))
+        return f"<{type(self).__name__} {self.label}: ({inputs}) -> ({outputs}), {len(self.layers)} recurrent layers>"

@@ -1,0 +1,110 @@
+"""Models that torch.onnx exports from nn.RNN, nn.GRU and nn.LSTM by both of its exporters; for `pytest -m torch`."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import Array
+
+from pyrnnx.frontends.onnx import NodeLayer, read_model
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch")
+
+T, N, I, H = 6, 3, 5, 7
+# float32 on both sides: some 2^-24 of sums of some ten terms, through 3 layers and 6 steps.
+TOLERANCE = 5e-6
+KINDS = ("RNN", "RNN relu", "GRU", "LSTM")
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: str
+    exporter: str
+    num_layers: int
+    bidirectional: bool
+    batch_first: bool
+    states: bool
+
+    def __str__(self) -> str:
+        flags = [name for name in ("bidirectional", "batch_first", "states") if getattr(self, name)]
+        return "-".join([self.kind.replace(" ", "_"), self.exporter, str(self.num_layers), *flags])
+
+
+FLAGS = list(itertools.product((False, True), repeat=3))
+# The dynamo exporter takes some seconds a model: of each two flags, the four combinations.
+PAIRWISE = [flags for flags in FLAGS if sum(flags) % 2 == 0]
+CASES = [
+    Case(kind, exporter, layers, *flags)
+    for exporter, combinations in (("legacy", FLAGS), ("dynamo", PAIRWISE))
+    for kind in KINDS
+    for layers in (1, 2, 3)
+    for flags in combinations
+]
+
+
+def module_of(case: Case) -> Any:
+    torch.manual_seed(sum(map(ord, str(case))))
+    make = getattr(torch.nn, case.kind.split()[0])
+    options = {"nonlinearity": "relu"} if case.kind == "RNN relu" else {}
+    return make(I, H, case.num_layers, bidirectional=case.bidirectional, batch_first=case.batch_first, **options).eval()
+
+
+def inputs_of(case: Case) -> list[Array]:
+    """X and, where the case has them, the states; none of them zero."""
+    rng = np.random.default_rng(sum(map(ord, str(case))))
+    arrays = [rng.normal(size=(N, T, I) if case.batch_first else (T, N, I))]
+    if case.states:
+        shape = (case.num_layers * (1 + case.bidirectional), N, H)
+        arrays += [rng.uniform(0.25, 1, shape) * rng.choice((-1, 1), shape) for _ in range(1 + (case.kind == "LSTM"))]
+    return [array.astype(np.float32) for array in arrays]
+
+
+def flat(results: Any) -> list[Array]:
+    """Y, h, c out of what a module returns."""
+    if isinstance(results, (tuple, list)):
+        return [array for result in results for array in flat(result)]
+    return [results.detach().numpy()]
+
+
+def call_of(case: Case, arrays: list[Array]) -> tuple[Any, ...]:
+    X, *states = (torch.from_numpy(array) for array in arrays)
+    if not states:
+        return (X,)
+    return (X, tuple(states) if case.kind == "LSTM" else states[0])
+
+
+def exported(case: Case, module: Any, arguments: tuple[Any, ...]) -> bytes:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of exporters, about themselves
+        if case.exporter == "dynamo":
+            pytest.importorskip("onnxscript")
+            program = torch.onnx.export(module, arguments, dynamo=True, verbose=False)
+            contents: bytes = program.model_proto.SerializeToString()
+            return contents
+        file = io.BytesIO()
+        torch.onnx.export(module, arguments, file, dynamo=False, opset_version=17)
+        return file.getvalue()
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_equals_torch(case: Case) -> None:
+    module, arrays = module_of(case), inputs_of(case)
+    arguments = call_of(case, arrays)
+    model = read_model(exported(case, module, arguments))
+    # The dynamo exporter writes nn.RNN step by step, in operators that are not recurrent.
+    unrolled = case.exporter == "dynamo" and case.kind.startswith("RNN")
+    assert len(model.layers) == (0 if unrolled else case.num_layers)
+    assert all(isinstance(layer, NodeLayer) for layer in model.layers.values())
+    results = list(model(*arrays).values())
+    expected = flat(module(*arguments))
+    assert len(results) == len(expected)
+    for result, wanted in zip(results, expected, strict=True):
+        assert result.shape == wanted.shape
+        np.testing.assert_allclose(result, wanted, rtol=0, atol=TOLERANCE)
