@@ -24,7 +24,8 @@ def speech_like(seconds: float = 3.0, rate: int = RATE) -> Array:
     phase = 2 * np.pi * np.cumsum(pitch) / rate
     signal = np.zeros_like(t)
     for k in range(1, 30):
-        gain = sum(np.exp(-(((k * pitch - formant) / 150) ** 2)) for formant in (600, 1200, 2500))
+        formants = [np.exp(-(((k * pitch - formant) / 150) ** 2)) for formant in (600, 1200, 2500)]
+        gain = np.sum(formants, axis=0)
         signal += gain * np.sin(k * phase) / k**0.5
     syllables = np.clip(np.sin(2 * np.pi * 2.5 * t) + 0.3, 0, 1) * (np.sin(2 * np.pi * 0.5 * t) > -0.3)
     noise = np.random.default_rng(5).normal(0, 0.003, t.shape)

@@ -1,6 +1,6 @@
 """The ONNX operators RNN, GRU and LSTM of every opset, by their ONNX names, and whole ONNX models."""
 
-from pyrnnx.frontends.onnx.model import Model, read_model, read_node
+from pyrnnx.frontends.onnx.model import Model, read_model
 from pyrnnx.frontends.onnx.node import NodeLayer, UnboundNode, from_node
 from pyrnnx.frontends.onnx.operators import gru, lstm, rnn
 from pyrnnx.frontends.onnx.reference_ops import reference_ops
@@ -15,7 +15,6 @@ __all__ = [
     "NodeLayer",
     "UnboundNode",
     "from_node",
-    "read_node",
     # models
     "Model",
     "read_model",

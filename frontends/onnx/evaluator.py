@@ -16,6 +16,7 @@ from pyrnnx.frontends.onnx.reference_ops import reference_ops
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+_GRID_SAMPLE = 16  # its first opset
 # Missing below an opset: its first opset, and which operator of which opset does the same.
 _OLDER = {"DequantizeLinear": (10, "DequantizeLinear", 19), "Scatter": (9, "ScatterElements", 11)}
 
@@ -97,12 +98,30 @@ def mended_ops(opset: int) -> tuple[type[Any], ...]:
     import onnx.defs
     from onnx.reference.ops import load_op
 
-    found = [_loop()]
+    found = [_loop()] + ([_grid_sample(opset)] if opset >= _GRID_SAMPLE else [])
     for operator, (first, equal, version) in _OLDER.items():
         if first <= opset < version:
             members = {"op_domain": "", "op_schema": onnx.defs.get_schema(equal, version)}
             found.append(type(operator, (load_op("", equal, version),), members))
     return tuple(found)
+
+
+def _grid_sample(opset: int) -> type[Any]:
+    """onnx's own gives wrong numbers for one combination of attributes; an error is better."""
+    from onnx.reference.ops import load_op
+
+    base: Any = load_op("", "GridSample", opset)
+
+    def run(self: Any, *arrays: Any, **attributes: Any) -> Any:
+        cubic = attributes.get("mode") in ("cubic", "bicubic")
+        if cubic and attributes.get("padding_mode") == "border":
+            raise UnsupportedError(
+                f"{node_label(self.onnx_node)}: mode cubic with padding_mode border is wrong in onnx's "
+                "ReferenceEvaluator; expected another mode or padding_mode"
+            )
+        return base._run(self, *arrays, **attributes)
+
+    return type("GridSample", (base,), {"op_domain": "", "_run": run})
 
 
 @cache

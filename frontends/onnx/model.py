@@ -12,11 +12,10 @@ from pyrnnx.errors import ArgumentError, FormatError
 from pyrnnx.frontends.onnx.constants import Scope, with_graph
 from pyrnnx.frontends.onnx.evaluator import Evaluator
 from pyrnnx.frontends.onnx.graphs import all_nodes, first_output, subgraphs
-from pyrnnx.frontends.onnx.node import NodeLayer, UnboundNode, from_node, unbound_node
+from pyrnnx.frontends.onnx.node import UnboundNode, unbound_node
 from pyrnnx.frontends.onnx.proto import check_model, import_onnx, inlined, load_proto, opsets_of, source_label
 from pyrnnx.frontends.onnx.quantized import unbound_quantized_node
 from pyrnnx.frontends.onnx.reference_ops import OPERATORS, is_recurrent
-from pyrnnx.frontends.onnx.schemas import INPUTS
 from pyrnnx.layer import Layer
 
 if TYPE_CHECKING:
@@ -220,23 +219,3 @@ def read_model(source: Source) -> Model:
         when the model is called.
     """
     return Model(load_proto(source), source_label(source))
-
-
-def read_node(path: Any) -> NodeLayer:
-    """The recurrent node of an ONNX model that has exactly one at the top level, with constant weights.
-
-    Raises
-    ------
-    PyrnnxError
-        As `read_model`; a model with no such node or several; weights that are missing or do not fit.
-    """
-    model = load_proto(path)
-    label = source_label(path)
-    check_model(model, label)
-    nodes = [node for node in model.graph.node if node.op_type in INPUTS and node.domain in ("", "ai.onnx")]
-    if len(nodes) != 1:
-        raise FormatError(f"{label}: {len(nodes)} recurrent nodes; expected one of {', '.join(INPUTS)}")
-    opsets = opsets_of(model, label)
-    scope = Scope(inlined(model, label).graph, opsets, constant_inputs=True)
-    constants = {name: scope.value(name) for name in nodes[0].input if name}
-    return from_node(nodes[0], {name: value for name, value in constants.items() if value is not None}, opsets[""])

@@ -13,7 +13,7 @@ from cases import INPUTS, OPERATORS, RUNTIME_INPUTS, Array
 
 import pyrnnx.frontends.onnx as frontend
 
-# onnx 1.16 and later have exactly these; their names do not tell RNN's apart in one pattern.
+# onnx 1.23 has exactly these; their names do not tell RNN's apart in one pattern.
 NAMES = [
     *(f"test_gru_{what}" for what in ("defaults", "with_initial_bias", "seq_length", "batchwise")),
     *(f"test_lstm_{what}" for what in ("defaults", "with_initial_bias", "with_peepholes", "batchwise")),

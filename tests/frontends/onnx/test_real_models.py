@@ -57,7 +57,7 @@ def first_inputs(model: RealModel, rate: int) -> dict[str, Array]:
     """Of the model's first call, but with states that are not zero."""
     rng = np.random.default_rng(6)
     given = {name: array for name, array in model.inputs().items() if name != "input"}
-    given |= {name: rng.uniform(-0.5, 0.5, given[name].shape).astype(np.float32) for name in model.state}
+    given |= {name: np.asarray(rng.uniform(-0.5, 0.5, given[name].shape), np.float32) for name in model.state}
     return given | ({"sr": np.array(rate)} if "sr" in given else {})
 
 
