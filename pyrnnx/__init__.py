@@ -1,11 +1,15 @@
 """Complete, exact and fast recurrent operators (RNN, GRU, LSTM) on a CPU, by the ONNX and the OpenVINO texts."""
 
 from pyrnnx._version import __version__
-from pyrnnx.compare import Comparison, Difference, compare
+from pyrnnx.compare import compare
+from pyrnnx.compare_layers import Comparison, Difference
+from pyrnnx.compare_models import ModelComparison
 from pyrnnx.config import get_num_threads, set_num_threads, show_config
 from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, UnsupportedError
 from pyrnnx.layer import Layer
+from pyrnnx.load import load
+from pyrnnx.model import Interval, Model, TensorInfo
 from pyrnnx.op import ACTIVATIONS, Activation, Direction, RecurrentOp
 from pyrnnx.stream import Stream
 
@@ -17,9 +21,15 @@ __all__ = [
     "Layer",
     "RecurrentOp",
     "Stream",
-    # two layers side by side
+    # models of any format
+    "Interval",
+    "Model",
+    "TensorInfo",
+    "load",
+    # two layers or models side by side
     "Comparison",
     "Difference",
+    "ModelComparison",
     "compare",
     # conventions
     "CANONICAL",

@@ -8,7 +8,7 @@ D num_directions, I input_size, H hidden_size; an axis that a convention lacks (
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,14 @@ OPENVINO_CELL = Convention(
     required=frozenset({"B", "initial_h", "initial_c"}),
     peepholes="",
     has_directions=False,
+)
+# Version 1 of LSTMSequence and LSTMCell has peepholes; B of the cell may be absent there.
+OPENVINO_SEQUENCE_1 = replace(OPENVINO_SEQUENCE, name="OpenVINO sequence, version 1", peepholes="fio")
+OPENVINO_CELL_1 = replace(
+    OPENVINO_CELL,
+    name="OpenVINO cell, version 1",
+    required=OPENVINO_CELL.required - {"B"},
+    peepholes="fio",
 )
 
 

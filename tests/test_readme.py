@@ -36,7 +36,7 @@ def test_support_matrix_is_that_of_the_code() -> None:
 
 def test_openvino_operations_are_those_of_the_code() -> None:
     for operation in OPERATIONS.values():
-        assert f"{operation.type}-{operation.first_opset}" in README
+        assert operation.versioned_name in README
 
 
 @pytest.mark.parametrize("operator", SCHEMAS)
@@ -55,8 +55,8 @@ def test_each_cell_of_the_matrix_has_a_case(operator: str) -> None:
 def test_examples_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 7
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)
-    assert str(names["pyrnnx"].compare(names["node"], names["layer"])) in README  # type: ignore[attr-defined]
+    assert str(names["pyrnnx"].compare(names["model"], names["layer"])) in README  # type: ignore[attr-defined]

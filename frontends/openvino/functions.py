@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from pyrnnx import check
 from pyrnnx.conventions import AnyArray
-from pyrnnx.errors import UnsupportedError
+from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.frontends.openvino.layer import BoundLayer
-from pyrnnx.frontends.openvino.operations import OPERATIONS, WEIGHTS, Operation, build_op
+from pyrnnx.frontends.openvino.operations import WEIGHTS, Operation, build_op, find_operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from typing_extensions import Unpack
+
+LATEST = 16  # opset that the functions are of, unless told otherwise
 
 
 class CellAttributes(TypedDict, total=False):
@@ -27,9 +29,21 @@ class CellAttributes(TypedDict, total=False):
 
 
 class SequenceAttributes(CellAttributes, total=False):
-    """Attributes of RNNSequence and LSTMSequence."""
+    """Attributes of RNNSequence."""
 
     direction: str
+
+
+class LSTMCellAttributes(CellAttributes, total=False):
+    """Attributes of LSTMCell; input_forget of version 1 only."""
+
+    input_forget: bool
+
+
+class LSTMSequenceAttributes(SequenceAttributes, total=False):
+    """Attributes of LSTMSequence; input_forget of version 1 only."""
+
+    input_forget: bool
 
 
 class GRUCellAttributes(CellAttributes, total=False):
@@ -103,20 +117,31 @@ def gru_sequence(
 
 
 def lstm_sequence(
-    X: Any, H: Any, C: Any, sequence_lengths: Any, W: Any, R: Any, B: Any, **attributes: Unpack[SequenceAttributes]
+    X: Any,
+    H: Any,
+    C: Any,
+    sequence_lengths: Any,
+    W: Any,
+    R: Any,
+    B: Any,
+    P: Any = None,
+    *,
+    opset: int = LATEST,
+    **attributes: Unpack[LSTMSequenceAttributes],
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """OpenVINO LSTMSequence-5: gates f, i, c, o; Ct = ft (.) Ct-1 + it (.) ct; Ht = ot (.) h(Ct).
 
     As `rnn_sequence`, with the initial cell state C like H, the last one Co like Ho, W [num_directions, 4*hidden_size,
     input_size], R [num_directions, 4*hidden_size, hidden_size], B [num_directions, 4*hidden_size]; default activations
-    ("sigmoid", "tanh", "tanh").
+    ("sigmoid", "tanh", "tanh"). With an opset below 5 it is LSTMSequence-1, which also has peepholes P
+    [num_directions, 3*hidden_size] of f, i, o, and the attribute input_forget (f = 1 - i).
 
     Raises
     ------
     PyrnnxError
         An array or attribute that the specification does not allow.
     """
-    Y, Ho, Co = _run("LSTMSequence", (X, H, C, sequence_lengths, W, R, B), dict(attributes))
+    Y, Ho, Co = _run("LSTMSequence", (X, H, C, sequence_lengths, W, R, B, P), dict(attributes), opset)
     return Y, Ho, Co
 
 
@@ -151,34 +176,49 @@ def gru_cell(X: Any, H: Any, W: Any, R: Any, B: Any, **attributes: Unpack[GRUCel
 
 
 def lstm_cell(
-    X: Any, H: Any, C: Any, W: Any, R: Any, B: Any, **attributes: Unpack[CellAttributes]
+    X: Any,
+    H: Any,
+    C: Any,
+    W: Any,
+    R: Any,
+    B: Any = None,
+    P: Any = None,
+    *,
+    opset: int = LATEST,
+    **attributes: Unpack[LSTMCellAttributes],
 ) -> tuple[AnyArray, AnyArray]:
     """OpenVINO LSTMCell-4: one step of `lstm_sequence`; returns Ho, Co.
 
     X [batch_size, input_size], H, C and the results [batch_size, hidden_size], W [4*hidden_size, input_size],
-    R [4*hidden_size, hidden_size], B [4*hidden_size].
+    R [4*hidden_size, hidden_size], B [4*hidden_size]. With an opset below 4 it is LSTMCell-1, where B is optional, and
+    which also has peepholes P [3*hidden_size] of f, i, o, and the attribute input_forget.
 
     Raises
     ------
     PyrnnxError
         An array or attribute that the specification does not allow.
     """
-    Ho, Co = _run("LSTMCell", (X, H, C, W, R, B), dict(attributes))
+    Ho, Co = _run("LSTMCell", (X, H, C, W, R, B, P), dict(attributes), opset)
     return Ho, Co
 
 
-def _run(operation_type: str, arrays: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[AnyArray, ...]:
-    operation = OPERATIONS[operation_type]
+def _run(
+    operation_type: str, arrays: tuple[Any, ...], attributes: dict[str, Any], opset: int = LATEST
+) -> tuple[AnyArray, ...]:
+    if isinstance(opset, bool) or not isinstance(opset, int) or opset < 1:
+        raise ArgumentError(f"{operation_type}: opset is {opset!r}; expected an integer of 1 or above")
+    operation = find_operation(operation_type, opset)
+    assert operation is not None  # only the LSTMs are told an opset, and they are in the first
     for name in attributes:
-        if name not in operation.attributes:
-            allowed = ", ".join(operation.attributes)
+        if name not in operation.attributes or name == "weights_format":
+            allowed = ", ".join(one for one in operation.attributes if one != "weights_format")
             raise UnsupportedError(f"{operation.type}: attribute {name!r} is unknown; expected one of {allowed}")
-    given = dict(zip(operation.inputs, arrays, strict=True))
+    given = dict(zip((*operation.inputs, "P"), arrays, strict=False))
     op = build_op(operation, operation.type, _hidden_size(operation, given["R"], attributes), attributes)
     X = check.floating_array(operation.type, "X", given["X"])
-    for name in WEIGHTS:
-        check.same_dtype(operation.type, name, given[name], X.dtype, "X")
-    weights = {name: given.pop(name) for name in WEIGHTS}
+    weights = {name: given.pop(name) for name in WEIGHTS if name in given}
+    for name, value in weights.items():
+        check.same_dtype(operation.type, name, value, X.dtype, "X")
     return BoundLayer(operation, op, **weights)(*given.values())
 
 

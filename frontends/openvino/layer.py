@@ -11,13 +11,17 @@ import numpy as np
 
 from pyrnnx import check
 from pyrnnx.conventions import INTEGERS, AnyArray, Convention
+from pyrnnx.dtypes import FLOAT_TYPES
 from pyrnnx.errors import ArgumentError
+from pyrnnx.frontends.openvino.element_types import ELEMENT_TYPES
 from pyrnnx.frontends.openvino.operations import WEIGHTS, Operation
+from pyrnnx.frontends.openvino.ports import layer_label
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
 
-FLOAT_PRECISIONS = {"FP32": "float32", "FP16": "float16", "BF16": "bfloat16", "FP64": "float64"}
-INTEGER_PRECISIONS = {f"{'I' if name[0] == 'i' else 'U'}{name.lstrip('uint')}": name for name in INTEGERS}
+_WHOLE = {row.precision: row.dtype for row in ELEMENT_TYPES.values() if row.dtype is not None and not row.packed}
+FLOAT_PRECISIONS = {precision: dtype for precision, dtype in _WHOLE.items() if dtype in FLOAT_TYPES}
+INTEGER_PRECISIONS = {precision: dtype for precision, dtype in _WHOLE.items() if dtype in INTEGERS}
 PRECISIONS: Mapping[str, str] = FLOAT_PRECISIONS | INTEGER_PRECISIONS
 
 
@@ -57,13 +61,13 @@ class Port:
 
 
 class BoundLayer(Layer):
-    """A layer with its W, R and B; called with the rest of the operation's inputs, in port order.
+    """A layer with its W, R, B and P; called with the rest of the operation's inputs, in port order.
 
     Parameters
     ----------
     operation : Operation
         What it is in the table of operations; says how the arrays are arranged.
-    op, W, R, B, name, label
+    op, W, R, B, P, name, label
         As of `Layer`; the label is by default the operation's type.
 
     Raises
@@ -78,13 +82,14 @@ class BoundLayer(Layer):
         op: RecurrentOp,
         W: Any,
         R: Any,
-        B: Any,
+        B: Any = None,
+        P: Any = None,
         *,
         name: str | None = None,
         label: str | None = None,
     ) -> None:
         self.operation = operation
-        super().__init__(op, W, R, B, convention=operation.convention, name=name, label=label or operation.type)
+        super().__init__(op, W, R, B, P, convention=operation.convention, name=name, label=label or operation.type)
 
     def __call__(self, *arrays: Any) -> tuple[AnyArray, ...]:
         """``layer(X, H[, C][, sequence_lengths])``, in the operation's own arrangement.
@@ -108,7 +113,8 @@ class BoundLayer(Layer):
         return tuple(a for name, a in zip(self.output_names, outputs, strict=True) if name in operation.outputs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(BoundLayer, name=self.name, label=self.label), (self.operation, self.op, *self.weights.values())
+        weights = (self.weights.get(name) for name in WEIGHTS)
+        return partial(BoundLayer, name=self.name, label=self.label), (self.operation, self.op, *weights)
 
 
 @dataclass(frozen=True)
@@ -156,17 +162,22 @@ class IRLayer:
         axes = self.convention.axes_of("X")
         return {axis: size for axis, size in zip(axes, self.inputs[0].shape, strict=True) if size is not None}
 
-    def bind(self, W: Any, R: Any, B: Any) -> BoundLayer:
-        """The layer with its weights prepared, for many calls.
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Canonical names of the inputs that the layer has, in port order."""
+        return self.operation.inputs[: len(self.inputs)]
+
+    def bind(self, W: Any, R: Any, B: Any = None, P: Any = None) -> BoundLayer:
+        """The layer with its weights prepared, for many calls; P, and B of LSTMCell-1, are zero where they are absent.
 
         Raises
         ------
         PyrnnxError
             Weights that do not fit the ports or each other.
         """
-        weights = {"W": W, "R": R, "B": B}
-        for argument, port in zip(self.operation.inputs, self.inputs, strict=True):
-            if argument in weights:
+        weights = {"W": W, "R": R, "B": B, "P": P}
+        for argument, port in zip(self.arguments, self.inputs, strict=True):
+            if argument in weights and (weights[argument] is not None or argument in "WR"):
                 weights[argument] = check.as_array(self.label, port.name, weights[argument])
                 port.check(self.label, weights[argument])
         return BoundLayer(self.operation, self.op, **weights, name=self.name, label=self.label)
@@ -183,16 +194,11 @@ class IRLayer:
             names = ", ".join(port.name for port in self.inputs)
             raise ArgumentError(f"{self.label}: {len(arrays)} arrays were given; expected {len(self.inputs)}: {names}")
         given = {}
-        for argument, port, value in zip(self.operation.inputs, self.inputs, arrays, strict=True):
+        for argument, port, value in zip(self.arguments, self.inputs, arrays, strict=True):
             given[argument] = check.as_array(self.label, port.name, value)
             if argument != "sequence_lens" or isinstance(value, np.ndarray):
                 port.check(self.label, given[argument])
             else:
                 given[argument] = value
-        bound = self.bind(*(given.pop(name) for name in WEIGHTS))
+        bound = self.bind(**{name: given.pop(name) for name in WEIGHTS if name in given})
         return bound(*given.values())
-
-
-def layer_label(kind: str, name: str, identifier: str) -> str:
-    """How errors name a layer of an IR."""
-    return kind + (f" {name!r}" if name else "") + (f" (id {identifier})" if identifier else "")

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from pyrnnx.conventions import OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
-from pyrnnx.errors import ArgumentError
+from pyrnnx.conventions import (
+    OPENVINO_CELL,
+    OPENVINO_CELL_1,
+    OPENVINO_SEQUENCE,
+    OPENVINO_SEQUENCE_1,
+    Convention,
+)
+from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.op import CELLS, Activation, Direction, RecurrentOp, activation_function
 
-WEIGHTS = ("W", "R", "B")
+WEIGHTS = ("W", "R", "B", "P")
+# Attributes of version 1 that later versions have no more, and the value with which they change nothing.
+NEUTRAL: Mapping[str, Any] = MappingProxyType({"input_forget": False, "weights_format": "fico"})
 _COMMON = ("hidden_size", "activations", "activations_alpha", "activations_beta", "clip")
 
 
@@ -32,6 +40,8 @@ class Operation:
     attributes : tuple of str
     first_opset : int
         The opset that introduced this version of the operation.
+    optional : int
+        So many of the last inputs may be absent.
     """
 
     type: str
@@ -41,6 +51,12 @@ class Operation:
     outputs: tuple[str, ...]
     attributes: tuple[str, ...]
     first_opset: int
+    optional: int = 0
+
+    @property
+    def versioned_name(self) -> str:
+        """The specification's name of this version: "LSTMSequence-5"."""
+        return f"{self.type}-{self.first_opset}"
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -56,30 +72,77 @@ def _operation(cell: str, kind: str, first_opset: int) -> Operation:
     sequence = kind == "Sequence"
     states = ("initial_h", "initial_c") if CELLS[cell].has_cell_state else ("initial_h",)
     last = ("Y_h", "Y_c")[: len(states)]
+    weights = ("W", "R", "B")
     return Operation(
         type=f"{cell}{kind}",
         cell=cell,
         convention=OPENVINO_SEQUENCE if sequence else OPENVINO_CELL,
-        inputs=("X", *states, "sequence_lens", *WEIGHTS) if sequence else ("X", *states, *WEIGHTS),
+        inputs=("X", *states, "sequence_lens", *weights) if sequence else ("X", *states, *weights),
         outputs=("Y", *last) if sequence else last,
         attributes=_COMMON + (("direction",) if sequence else ()) + (("linear_before_reset",) if cell == "GRU" else ()),
         first_opset=first_opset,
     )
 
 
-OPERATIONS: Mapping[str, Operation] = MappingProxyType(
+def _first_version(row: Operation, convention: Convention, optional: int) -> Operation:
+    """Version 1 of an LSTM: as the later one, with peepholes and input_forget."""
+    return replace(
+        row,
+        convention=convention,
+        inputs=(*row.inputs, "P"),
+        attributes=(*row.attributes, *NEUTRAL),
+        first_opset=1,
+        optional=optional,
+    )
+
+
+_LSTM_SEQUENCE, _LSTM_CELL = _operation("LSTM", "Sequence", 5), _operation("LSTM", "Cell", 4)
+_ROWS = (
+    _operation("RNN", "Sequence", 5),
+    _operation("GRU", "Sequence", 5),
+    _LSTM_SEQUENCE,
+    _operation("RNN", "Cell", 1),
+    _operation("GRU", "Cell", 3),
+    _LSTM_CELL,
+    _first_version(_LSTM_SEQUENCE, OPENVINO_SEQUENCE_1, optional=1),  # P
+    _first_version(_LSTM_CELL, OPENVINO_CELL_1, optional=2),  # B, P
+)
+# By versioned name, "LSTMSequence-5". A layer has the newest version that is not newer than its opset.
+OPERATIONS: Mapping[str, Operation] = MappingProxyType({row.versioned_name: row for row in _ROWS})
+TYPES = tuple(dict.fromkeys(row.type for row in _ROWS))
+_VERSIONS: Mapping[str, tuple[Operation, ...]] = MappingProxyType(
     {
-        row.type: row
-        for row in (
-            _operation("RNN", "Sequence", 5),
-            _operation("GRU", "Sequence", 5),
-            _operation("LSTM", "Sequence", 5),
-            _operation("RNN", "Cell", 1),
-            _operation("GRU", "Cell", 3),
-            _operation("LSTM", "Cell", 4),
+        kind.lower(): tuple(
+            sorted((row for row in _ROWS if row.type == kind), key=lambda row: row.first_opset, reverse=True)
         )
+        for kind in TYPES
     }
 )
+# Recurrent things of an IR that are no recurrent operation here: what each is, and what to do.
+_NOT_RUN = {
+    "AUGRUSequence": "a GRU whose update gate is scaled by an attention input; ONNX has no such operator. Run it with "
+    "OpenVINO, or write it as a GRU cell in a loop",
+    "AUGRUCell": "one step of a GRU whose update gate is scaled by an attention input; ONNX has no such operator. Run "
+    "it with OpenVINO, or write it out in elementwise operations",
+    "TensorIterator": "a loop over a body of its own. Convert the model again with a recurrent layer in place of the "
+    "loop (OpenVINO's ConvertTensorIteratorToSequence makes an RNNSequence, GRUSequence or LSTMSequence of it), or "
+    "unroll it (UnrollTensorIterator); or run it with OpenVINO",
+    "Loop": "a loop over a body of its own. Convert the model again with a number of iterations that is constant and "
+    "unrolled, or with a recurrent layer in place of the loop; or run it with OpenVINO",
+    "If": "a choice between two bodies. Convert the model again for one of them; or run it with OpenVINO",
+}
+_NOT_RUN_BY_LOWER_NAME = {name.lower(): text for name, text in _NOT_RUN.items()}
+
+
+def find_operation(kind: str, opset: int | None = None) -> Operation | None:
+    """The row of a type, in any case, at an opset (None: the newest); None where there is none."""
+    versions = _VERSIONS.get(kind.lower(), ())
+    return next((row for row in versions if opset is None or row.first_opset <= opset), None)
+
+
+def explain(kind: str) -> str | None:
+    """What a type is that holds a recurrence and is not run here, and what to do; None for any other."""
+    return _NOT_RUN_BY_LOWER_NAME.get(kind.lower())
 
 
 def build_op(operation: Operation, label: str, hidden_size: int, attributes: Mapping[str, Any]) -> RecurrentOp:
@@ -89,10 +152,17 @@ def build_op(operation: Operation, label: str, hidden_size: int, attributes: Map
     ------
     ArgumentError
         A value out of its range.
+    UnsupportedError
+        A weights_format that is not the specification's.
     """
+    weights_format = attributes.get("weights_format", NEUTRAL["weights_format"])
+    if weights_format != NEUTRAL["weights_format"]:
+        raise UnsupportedError(
+            f"{label}: weights_format is {weights_format!r}; expected 'fico', the specification's order of gates"
+        )
     direction = _direction(label, attributes.get("direction", "forward"))
     try:
-        functions = _activations(operation.cell, attributes)
+        functions = _activations(operation.cell, direction.num_directions, attributes)
         return RecurrentOp(
             operation.cell,
             hidden_size,
@@ -100,6 +170,7 @@ def build_op(operation: Operation, label: str, hidden_size: int, attributes: Map
             (functions,) * direction.num_directions,
             _clip(attributes.get("clip")),
             linear_before_reset=attributes.get("linear_before_reset", False),
+            input_forget=attributes.get("input_forget", False),
         )
     except ArgumentError as error:
         raise ArgumentError(f"{label}: {str(error).removeprefix(f'{operation.cell}: ')}") from None
@@ -122,17 +193,25 @@ def _clip(clip: Any) -> float | None:
     return None if clip == 0 or math.isinf(clip) else float(clip)
 
 
-def _activations(cell: str, attributes: Mapping[str, Any]) -> tuple[Activation, ...]:
-    """One list, shared by both directions; alpha and beta belong to the function at their own place in it."""
+def _activations(cell: str, num_directions: int, attributes: Mapping[str, Any]) -> tuple[Activation, ...]:
+    """One list, shared by both directions; alpha and beta belong to the function at their own place in it.
+
+    OpenVINO writes the list twice for a bidirectional operation that it took from ONNX with explicit activations.
+    """
     defaults = CELLS[cell].activations
+    count = len(defaults)
     names = _list(attributes, "activations", str) or defaults
-    if len(names) != len(defaults):
-        raise ArgumentError(f"activations has {len(names)} names, {list(names)}; expected {len(defaults)}")
+    if len(names) not in (count, num_directions * count):
+        raise ArgumentError(f"activations has {len(names)} names, {list(names)}; expected {count}")
     parameters = {p: _list(attributes, f"activations_{p}", float) for p in ("alpha", "beta")}
     for parameter, values in parameters.items():
         if len(values) > len(names):
             raise ArgumentError(f"activations_{parameter} has {len(values)} values; expected at most {len(names)}")
-    return tuple(_activation(name, place, parameters) for place, name in enumerate(names))
+    functions = tuple(_activation(name, place, parameters) for place, name in enumerate(names))
+    if functions[count:] not in ((), functions[:count]):
+        given = ", ".join(map(str, functions))
+        raise ArgumentError(f"activations differ by direction, {given}; expected {count}, for both directions")
+    return functions[:count]
 
 
 def _activation(name: str, place: int, parameters: Mapping[str, Sequence[float]]) -> Activation:

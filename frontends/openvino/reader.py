@@ -11,12 +11,19 @@ from lxml import etree
 from pyrnnx import check
 from pyrnnx.conventions import weight_axes
 from pyrnnx.errors import FormatError, PyrnnxWarning, UnsupportedError
-from pyrnnx.frontends.openvino.layer import FLOAT_PRECISIONS, INTEGER_PRECISIONS, IRLayer, Port, layer_label
-from pyrnnx.frontends.openvino.operations import OPERATIONS, Operation, build_op
+from pyrnnx.frontends.openvino.layer import FLOAT_PRECISIONS, INTEGER_PRECISIONS, IRLayer, Port
+from pyrnnx.frontends.openvino.operations import (
+    NEUTRAL,
+    OPERATIONS,
+    TYPES,
+    Operation,
+    build_op,
+    explain,
+    find_operation,
+)
+from pyrnnx.frontends.openvino.ports import NetPort, integer, layer_label, read_ports
 from pyrnnx.frontends.openvino.xml import parse
 from pyrnnx.op import RecurrentOp
-
-DYNAMIC = -1
 
 
 def read_layer(xml: Any) -> IRLayer:
@@ -43,58 +50,100 @@ def read_layer(xml: Any) -> IRLayer:
         An attribute that the operation does not have.
 
     Source: OpenVINO IR versions 10 and 11; RNNSequence-5, GRUSequence-5, LSTMSequence-5, RNNCell-1, GRUCell-3,
-    LSTMCell-4.
+    LSTMCell-4, and version 1 of the two LSTMs.
     """
     element = parse(xml, "read_layer", "layer")
-    name, identifier = element.get("name", ""), element.get("id", "")
-    label = layer_label(element.get("type", "layer without a type"), name, identifier)
-    operation = _operation(label, element)
-    attributes = _attributes(label, operation, element)
+    label = layer_label(element.get("type", "layer without a type"), element.get("name", ""), element.get("id", ""))
+    ports = [read_ports(label, element, kind) for kind in ("input", "output")]
+    layer, unknown = recurrent_layer(_operation(label, element), label, element, *ports)
+    for message in unknown:
+        warnings.warn(message, PyrnnxWarning, stacklevel=2)
+    return layer
+
+
+def recurrent_layer(
+    operation: Operation,
+    label: str,
+    element: etree._Element,
+    inputs: tuple[NetPort, ...],
+    outputs: tuple[NetPort, ...],
+) -> tuple[IRLayer, list[str]]:
+    """A layer of a known operation whose ports are read, and a message for each attribute that has no effect.
+
+    Raises
+    ------
+    PyrnnxError
+        What `read_layer` rejects in a layer whose type it knows.
+    """
+    attributes, unknown = _attributes(label, operation, element)
     op = build_op(operation, label, attributes.pop("hidden_size"), attributes)
-    inputs = _ports(label, element.find("input"), "input", operation.input_names)
-    outputs = _ports(label, element.find("output"), "output", operation.output_names)
-    _check_ports(label, operation, op, inputs, outputs)
-    return IRLayer(op, operation, name, identifier, inputs, outputs)
+    axes = weight_axes(op, operation.convention)
+    ranks = {
+        argument: len(axes[argument] if argument in axes else operation.convention.axes_of(argument))
+        for argument in (*operation.inputs, *operation.outputs)
+    }
+    named = [
+        _named(label, kind, ports, arguments, operation, ranks, optional)
+        for kind, ports, arguments, optional in (
+            ("input", inputs, operation.inputs, operation.optional),
+            ("output", outputs, operation.outputs, 0),
+        )
+    ]
+    _check_ports(label, operation, op, *named)
+    return IRLayer(op, operation, element.get("name", ""), element.get("id", ""), *named), unknown
 
 
 def _operation(label: str, element: etree._Element) -> Operation:
     given = element.get("type")
     if given is None:
-        raise FormatError(f"{label}: the element has no type attribute; expected one of {', '.join(OPERATIONS)}")
-    by_lower_name = {name.lower(): row for name, row in OPERATIONS.items()}
-    operation = by_lower_name.get(given.lower())
-    if operation is None:
+        raise FormatError(f"{label}: the element has no type attribute; expected one of {', '.join(TYPES)}")
+    newest = find_operation(given)
+    if newest is None:
+        what = explain(given)
         raise UnsupportedError(
-            f"{label}: type {given!r} is not a recurrent operation; expected {', '.join(OPERATIONS)}"
+            f"{label}: {given} is not run here: it is {what}"
+            if what
+            else f"{label}: type {given!r} is not a recurrent operation; expected {', '.join(TYPES)}"
         )
     version = element.get("version")
-    if version is not None:
-        digits = version.removeprefix("opset")
-        if digits == version or not digits.isdecimal() or int(digits) < operation.first_opset:
-            raise UnsupportedError(f"{label}: version is {version!r}; expected opset{operation.first_opset} or later")
+    if version is None:
+        return newest
+    opset = opset_number(version)
+    operation = None if opset is None else find_operation(given, opset)
+    if operation is None:
+        first = min(row.first_opset for row in OPERATIONS.values() if row.type == newest.type)
+        raise UnsupportedError(f"{label}: version is {version!r}; expected opset{first} or later")
     return operation
 
 
-def _attributes(label: str, operation: Operation, element: etree._Element) -> dict[str, Any]:
+def opset_number(version: str) -> int | None:
+    """5 of "opset5"; None for what is no opset's name."""
+    digits = version.removeprefix("opset")
+    try:
+        number = integer(digits)
+    except ValueError:
+        return None
+    return number if digits != version and number >= 0 else None
+
+
+def _attributes(label: str, operation: Operation, element: etree._Element) -> tuple[dict[str, Any], list[str]]:
     data = element.find("data")
     if data is None or data.get("hidden_size") is None:
         raise FormatError(f"{label}: hidden_size is missing; the layer needs <data hidden_size=.../>")
     known = {name for row in OPERATIONS.values() for name in row.attributes}
-    attributes = {}
+    attributes, unknown = {}, []
     for key, value in data.attrib.items():
         name, text = str(key), str(value)
         if name in operation.attributes:
             attributes[name] = _value(label, name, text)
-        elif name in known:
-            raise UnsupportedError(f"{label}: attribute {name!r} does not belong to {operation.type}")
+        elif name in known and (name not in NEUTRAL or _value(label, name, text) != NEUTRAL[name]):
+            raise UnsupportedError(f"{label}: attribute {name!r} does not belong to {operation.versioned_name}")
         else:
             allowed = ", ".join(operation.attributes)
-            warnings.warn(
-                f"{label}: attribute {name!r} is unknown and has no effect; {operation.type} has {allowed}",
-                PyrnnxWarning,
-                stacklevel=3,
+            unknown.append(
+                f"{label}: attribute {name!r} is unknown and has no effect; {operation.versioned_name} has {allowed}"
             )
-    return attributes
+    return attributes, unknown
 
 
 def _value(label: str, name: str, text: str) -> Any:
@@ -103,12 +152,6 @@ def _value(label: str, name: str, text: str) -> Any:
         return convert(text.strip())
     except ValueError:
         raise FormatError(f"{label}: {name} is {text!r}; expected {expected}") from None
-
-
-def _integer(text: str) -> int:
-    if not text.removeprefix("-").isdecimal() or len(text) > 20:
-        raise ValueError(text)
-    return int(text)
 
 
 def _boolean(text: str) -> bool:
@@ -126,56 +169,36 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 
 _TYPES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
-    "hidden_size": ("a positive integer", _integer),
+    "hidden_size": ("a positive integer", integer),
     "direction": ("a string", str),
     "activations": ("names separated by commas", _names),
     "activations_alpha": ("numbers separated by commas", _numbers),
     "activations_beta": ("numbers separated by commas", _numbers),
     "clip": ("a number", float),
     "linear_before_reset": ("true or false", _boolean),
+    "input_forget": ("true or false", _boolean),
+    "weights_format": ("a string", str.lower),
 }
 
 
-def _ports(label: str, parent: etree._Element | None, kind: str, names: tuple[str, ...]) -> tuple[Port, ...]:
-    elements = [] if parent is None else parent.findall("port")
-    if len(elements) != len(names):
-        raise FormatError(f"{label}: {len(elements)} {kind} ports; expected {len(names)}: {', '.join(names)}")
-    numbered = {}
-    for element in elements:
-        number = _port_id(label, kind, element.get("id", ""))
-        if number in numbered:
-            raise FormatError(f"{label}: {kind} port id {number} stands twice")
-        numbered[number] = element
+def _named(
+    label: str,
+    kind: str,
+    ports: tuple[NetPort, ...],
+    arguments: tuple[str, ...],
+    operation: Operation,
+    ranks: Mapping[str, int],
+    optional: int,
+) -> tuple[Port, ...]:
+    """Ports with the operation's names of what they carry; none of it is a scalar: no ``<dim>`` is any rank."""
+    names = [operation.convention.name_of(argument) for argument in arguments]
+    if not len(names) - optional <= len(ports) <= len(names):
+        least = f"{len(names) - optional} to " if optional else ""
+        raise FormatError(f"{label}: {len(ports)} {kind} ports; expected {least}{len(names)}: {', '.join(names)}")
     return tuple(
-        _port(label, number, name, numbered[number]) for number, name in zip(sorted(numbered), names, strict=True)
+        Port(port.id, name, (None,) * ranks[argument] if port.shape is None else port.shape, port.precision)
+        for argument, name, port in zip(arguments, names, ports, strict=False)
     )
-
-
-def _port_id(label: str, kind: str, text: str) -> int:
-    try:
-        number = _integer(text)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise FormatError(f"{label}: {kind} port id is {text[:40]!r}; expected a number, 0 or above")
-    return number
-
-
-def _port(label: str, number: int, name: str, element: etree._Element) -> Port:
-    shape = tuple(_dimension(label, number, name, dim.text or "") for dim in element.findall("dim"))
-    return Port(number, name, shape, element.get("precision"))
-
-
-def _dimension(label: str, number: int, name: str, text: str) -> int | None:
-    try:
-        size = _integer(text.strip())
-    except ValueError:
-        size = DYNAMIC - 1
-    if size < DYNAMIC or size >= 2**63:
-        raise FormatError(
-            f"{label}: port {number} ({name}) has dimension {text!r}; expected 0 or more, or -1 for dynamic"
-        )
-    return None if size == DYNAMIC else size
 
 
 def _check_ports(
@@ -185,7 +208,8 @@ def _check_ports(
     axes = weight_axes(op, operation.convention)
     sizes = {"H": op.hidden_size, "D": op.num_directions}
     floating: Port | None = None
-    for argument, port in zip(operation.inputs + operation.outputs, inputs + outputs, strict=True):
+    arguments = operation.inputs[: len(inputs)] + operation.outputs
+    for argument, port in zip(arguments, inputs + outputs, strict=True):
         port_axes = axes[argument] if argument in axes else tuple(operation.convention.axes_of(argument))
         check.shape(label, str(port), port.shape, port_axes, sizes)
         sizes.update(

@@ -13,7 +13,7 @@ import reference
 from cases import DTYPES, PARAMETERS, TOLERANCES, Array, assert_close, float32, float64
 
 import pyrnnx.frontends.openvino as frontend
-from pyrnnx import ACTIVATIONS
+from pyrnnx import ACTIVATIONS, PyrnnxError
 
 T, N, I, H = 5, 4, 3, 6
 CELLS = ("RNN", "GRU", "LSTM")
@@ -29,6 +29,7 @@ class Case:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     lens: tuple[int, ...] = (T, 0, 2, 1)
     step: bool = False  # RNNCell and so on, instead of RNNSequence and so on
+    peepholes: bool = False
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -51,6 +52,8 @@ def make_arrays(case: Case, dtype: np.dtype[Any] = float32) -> dict[str, Any]:
         shapes = {"X": (N, I), "H": (N, H), "C": (N, H), "W": (G * H, I), "R": (G * H, H), "B": (blocks * H,)}
     if case.cell != "LSTM":
         del shapes["C"]
+    if case.peepholes:
+        shapes["P"] = (3 * H,) if case.step else (D, 3 * H)
     scales = {"W": I**-0.5, "R": H**-0.5, "B": 0.5}  # no state grows, whatever the activation
     arrays = {}
     for name, shape in shapes.items():
@@ -87,16 +90,22 @@ def onnx_weights(case: Case, arrays: Mapping[str, Any]) -> dict[str, Any]:
         B = np.concatenate([z, r, Wb_h, zero, zero, Rb_h], axis=1)
     else:
         B = np.concatenate([B, np.zeros_like(B)], axis=1)
-    return {"W": W, "R": R, "B": B}
+    weights = {"W": W, "R": R, "B": B}
+    if case.peepholes:
+        P = arrays["P"][np.newaxis] if case.step else arrays["P"]
+        f, i, o = (P[:, k * H : (k + 1) * H] for k in range(3))
+        weights["P"] = np.concatenate([i, o, f], axis=1)
+    return weights
 
 
 def onnx_attributes(case: Case) -> dict[str, Any]:
     """Parameters stand at their function's place; ONNX takes them one after the other, for each direction anew."""
-    given = {key: value for key, value in case.attributes.items() if key not in ("hidden_size", "clip")}
+    given = {key: value for key, value in case.attributes.items() if key not in ("hidden_size", "clip", "opset")}
     attributes: dict[str, Any] = {}
     if case.attributes.get("clip") not in (None, 0, np.inf):
         attributes["clip"] = case.attributes["clip"]
     attributes["direction"] = str(given.pop("direction", "forward")).lower()
+    attributes["input_forget"] = int(given.pop("input_forget", False))
     attributes["linear_before_reset"] = int(given.pop("linear_before_reset", False))
     canonical = {name.lower(): name for name in ACTIVATIONS}
     names = [canonical[name.lower()] for name in given.pop("activations", None) or DEFAULTS[case.cell]]
@@ -144,7 +153,22 @@ def table() -> Iterator[Case]:
             for clip in (None, 0.375):
                 yield Case(f"{tag}-cell-clip={clip}", cell, {**flag, "clip": clip}, step=True)
             for step in (False, True):
+                if cell == "LSTM":
+                    yield from first_version_cases("-cell" if step else "", step)
                 yield from activation_cases(cell, flag, f"{tag}{'-cell' if step else ''}", step)
+
+
+def first_version_cases(tag: str, step: bool) -> Iterator[Case]:
+    """LSTMSequence-1 and LSTMCell-1: P in the order f, i, o, and input_forget."""
+    for peepholes in (False, True):
+        for forget in (False, True):
+            for clip in (None, 0.375):
+                attributes: dict[str, Any] = {"opset": 3 if step else 4, "input_forget": forget, "clip": clip}
+                name = f"LSTM-1{tag}-peepholes={peepholes}-input_forget={forget}-clip={clip}"
+                for direction in () if step else ("reverse", "bidirectional"):
+                    more = {**attributes, "direction": direction}
+                    yield Case(f"{name}-{direction}", "LSTM", more, step=step, peepholes=peepholes)
+                yield Case(name, "LSTM", attributes, step=step, peepholes=peepholes)
 
 
 def activation_cases(cell: str, flag: dict[str, Any], tag: str, step: bool) -> Iterator[Case]:
@@ -178,6 +202,19 @@ def assert_same(actual: tuple[Array, ...], wanted: tuple[Array, ...]) -> None:
     assert len(actual) == len(wanted)
     for a, w in zip(actual, wanted, strict=True):
         np.testing.assert_array_equal(a, w, strict=True)
+
+
+@each_sequence
+def test_activations_may_be_given_for_each_direction(case: Case) -> None:
+    """As OpenVINO writes them for an operation from ONNX; the two halves must be equal."""
+    names = list(DEFAULTS[case.cell])
+    once = Case(case.name, case.cell, {**case.attributes, "activations": names})
+    twice = Case(case.name, case.cell, {**case.attributes, "activations": names * 2})
+    arrays = make_arrays(once)
+    assert_same(run(twice, arrays), run(once, arrays))
+    other = Case(case.name, case.cell, {**case.attributes, "activations": [*names, *names[:-1], "relu"]})
+    with pytest.raises(PyrnnxError, match=r"activations differ by direction, .*; expected"):
+        run(other, arrays)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.name)
@@ -303,3 +340,51 @@ def test_nothing_in_some_dimension(case: Case, sizes: tuple[int, int, int]) -> N
     outputs = run(case, arrays)
     assert [y.shape for y in outputs] == [(n, 2, t, H), *[(n, 2, H)] * (len(outputs) - 1)]
     assert_close(outputs, expected(case, arrays), TOLERANCES[float64])
+
+
+# Versions of the LSTMs
+
+
+def test_version_1_is_felt() -> None:
+    for step in (False, True):
+        case = Case("LSTM-1", "LSTM", {"opset": 1}, step=step, peepholes=True)
+        arrays = make_arrays(case, float64)
+        outputs = run(case, arrays)
+        assert not np.allclose(run(case, arrays, input_forget=True)[0], outputs[0], atol=0.01)
+        P = arrays.pop("P")
+        assert not np.allclose(run(case, arrays)[0], outputs[0], atol=0.01)
+        zero = run(case, arrays | {"P": np.zeros_like(P)})
+        assert_same(run(case, arrays), zero)
+        assert_same(run(case, arrays, opset=13), zero)  # without P and input_forget both versions are the same
+
+
+def test_bias_of_lstm_cell_1_is_optional() -> None:
+    case = Case("LSTM-1 without B", "LSTM", {"opset": 3}, step=True)
+    arrays = make_arrays(case)
+    zero = run(case, arrays | {"B": np.zeros_like(arrays["B"])})
+    del arrays["B"]
+    assert_same(run(case, arrays), zero)
+    with pytest.raises(PyrnnxError, match="B is missing"):
+        run(case, arrays, opset=4)
+
+
+NOT_IN_LATER_VERSIONS = {
+    "P": ({"P": np.zeros((2, 3 * H), np.float32)}, {}, "P was given"),
+    "input_forget": ({}, {"input_forget": True}, "'input_forget' is unknown"),
+    "weights_format": ({}, {"weights_format": "fico"}, "'weights_format' is unknown"),
+    "opset 0": ({}, {"opset": 0}, "opset is 0"),
+    "opset True": ({}, {"opset": True}, "opset is True"),
+    "opset as text": ({}, {"opset": "5"}, "opset is '5'"),
+    "P of version 1 of another size": ({"P": np.zeros((2, 4 * H), np.float32)}, {"opset": 1}, r"P has shape \(2, 24\)"),
+    "P of version 1 of another type": ({"P": np.zeros((2, 3 * H))}, {"opset": 1}, "P has dtype float64"),
+    "input_forget 1": ({}, {"opset": 1, "input_forget": 1}, "input_forget is 1"),
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "attributes", "message"), NOT_IN_LATER_VERSIONS.values(), ids=NOT_IN_LATER_VERSIONS.keys()
+)
+def test_bad_arguments_of_versions(more: dict[str, Any], attributes: dict[str, Any], message: str) -> None:
+    case = Case("LSTM-all", "LSTM", {"direction": "bidirectional"})
+    with pytest.raises(PyrnnxError, match=f"LSTMSequence: .*{message}"):
+        run(case, make_arrays(case) | more, **attributes)

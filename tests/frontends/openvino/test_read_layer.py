@@ -1,25 +1,21 @@
-"""Layers read from XML: the specification's example, every spelling that is allowed, what OpenVINO itself writes."""
+"""Layers read from XML: the specification's example, every spelling that is allowed."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from lxml import etree
-from numpy.typing import NDArray
+from openvino_layers import H, I, N, T, assert_same, function, make_arrays, number_of_weights, shapes_of, write
 
-import pyrnnx.frontends.openvino as frontend
-from pyrnnx import Direction, PyrnnxError
-from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, IRLayer, read_layer
+from pyrnnx import Direction, Layer, PyrnnxError, RecurrentOp, compare
+from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, read_layer
 
-Array = NDArray[Any]
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
-DEFAULTS = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"]}
-N, T, I, H = 3, 5, 4, 6
 each_type = pytest.mark.parametrize("kind", OPERATIONS)
 
 # RNNSequence-5 of OpenVINO's specification; its "..." hold no attribute that is needed.
@@ -70,70 +66,6 @@ EXAMPLE = """
     </output>
 </layer>
 """
-
-
-def shapes_of(kind: str, D: int = 1, lbr: bool = False) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
-    """Inputs and outputs in port order."""
-    cell, sequence = kind.removesuffix("Sequence").removesuffix("Cell"), kind.endswith("Sequence")
-    GH, states = GATES[cell] * H, 2 if cell == "LSTM" else 1
-    BH = 4 * H if lbr else GH
-    if sequence:
-        inputs = [(N, T, I), *[(N, D, H)] * states, (N,), (D, GH, I), (D, GH, H), (D, BH)]
-        return inputs, [(N, D, T, H), *[(N, D, H)] * states]
-    return [(N, I), *[(N, H)] * states, (GH, I), (GH, H), (BH,)], [(N, H)] * states
-
-
-def write(
-    kind: str,
-    data: Mapping[str, Any] | None = None,
-    *,
-    shapes: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] | None = None,
-    ids: Callable[[int], int] = int,
-    precision: str = "",
-    attributes: str = 'id="3" name="one"',
-) -> str:
-    data = {"hidden_size": H, **(data or {})}
-    D = 2 if str(data.get("direction", "")).strip().lower() == "bidirectional" else 1
-    inputs, outputs = shapes or shapes_of(
-        kind, D, str(data.get("linear_before_reset")).strip().lower() in ("true", "1")
-    )
-    integers = next((k for k, shape in enumerate(inputs) if len(shape) == 1), None) if "equence" in kind else None
-
-    def port(k: int, shape: tuple[int, ...]) -> str:
-        said = f' precision="{"I32" if k == integers else precision}"' if precision else ""
-        return f'<port id="{ids(k)}"{said}>' + "".join(f"<dim>{size}</dim>" for size in shape) + "</port>"
-
-    first, pairs = len(inputs), " ".join(f'{key}="{value}"' for key, value in data.items())
-    return (
-        f'<layer {attributes} type="{kind}"><data {pairs}/>'
-        f"<input>{''.join(port(k, shape) for k, shape in enumerate(inputs))}</input>"
-        f"<output>{''.join(port(first + k, shape) for k, shape in enumerate(outputs))}</output></layer>"
-    )
-
-
-def make_arrays(layer: IRLayer, dtype: Any = np.float32, seed: int = 0) -> list[Array]:
-    """Arrays for the ports of a layer; open dimensions get N, T or I."""
-    rng = np.random.default_rng(seed)
-    arrays = []
-    for port in layer.inputs:
-        shape = tuple((N, T, I)[k] if size is None else size for k, size in enumerate(port.shape))
-        if port.name == "sequence_lengths":
-            arrays.append(np.array([T, 0, 2][: shape[0]] if shape[0] == N else [3] * shape[0], np.int32))
-        else:
-            arrays.append(rng.uniform(-0.7, 0.7, shape).astype(dtype))
-    return arrays
-
-
-def function(kind: str, *arrays: Array, **attributes: Any) -> tuple[Array, ...]:
-    name = kind.removesuffix("Sequence").removesuffix("Cell").lower()
-    outputs = getattr(frontend, f"{name}_{'sequence' if kind.endswith('Sequence') else 'cell'}")(*arrays, **attributes)
-    return outputs if isinstance(outputs, tuple) else (outputs,)
-
-
-def assert_same(actual: tuple[Array, ...], wanted: tuple[Array, ...]) -> None:
-    assert len(actual) == len(wanted)
-    for a, w in zip(actual, wanted, strict=True):
-        np.testing.assert_array_equal(a, w, strict=True)
 
 
 # The specification's example
@@ -222,12 +154,12 @@ def test_what_may_be_given(given: Callable[[str, Path], Any], tmp_path: Path) ->
 def test_call_is_the_function(kind: str, precision: str) -> None:
     data: dict[str, Any] = {"clip": "0.5"}
     attributes: dict[str, Any] = {"clip": 0.5}
-    if kind.endswith("Sequence"):
+    if "Sequence" in kind:
         data["direction"] = attributes["direction"] = "bidirectional"
     if kind.startswith("GRU"):
         data["linear_before_reset"], attributes["linear_before_reset"] = "true", True
     layer = read_layer(write(kind, data, precision=precision))
-    assert layer.type == kind
+    assert (layer.type, layer.operation) == (kind.partition("-")[0], OPERATIONS[kind])
     dtype = {"FP64": np.float64, "FP16": np.float16}.get(precision, np.float32)
     assert layer.dtype == (np.dtype(dtype).name if precision else None)
     arrays = make_arrays(layer, dtype)
@@ -241,16 +173,17 @@ def test_call_is_the_function(kind: str, precision: str) -> None:
 def test_bound_layer(kind: str) -> None:
     layer = read_layer(write(kind))
     arrays = make_arrays(layer)
-    bound = layer.bind(*arrays[-3:])
+    count = number_of_weights(kind)
+    bound = layer.bind(*arrays[-count:])
     assert isinstance(bound, BoundLayer)
     assert (bound.name, bound.label, bound.op) == ("one", layer.label, layer.op)
     wanted = layer(*arrays)
     for seed in (0, 1, 0):
         others = make_arrays(layer, seed=seed)
-        assert_same(bound(*others[:-3]), layer(*others[:-3], *arrays[-3:]))
-    assert_same(pickle.loads(pickle.dumps(bound))(*arrays[:-3]), wanted)
-    arrays[-3][...] = np.nan  # its weights are copies
-    assert_same(bound(*arrays[:-3]), wanted)
+        assert_same(bound(*others[:-count]), layer(*others[:-count], *arrays[-count:]))
+    assert_same(pickle.loads(pickle.dumps(bound))(*arrays[:-count]), wanted)
+    arrays[-count][...] = np.nan  # its weights are copies
+    assert_same(bound(*arrays[:-count]), wanted)
 
 
 @each_type
@@ -296,7 +229,7 @@ SPELLINGS: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {  # type, <d
 
 @pytest.mark.parametrize(("kind", "data", "attributes"), SPELLINGS.values(), ids=SPELLINGS)
 def test_spellings_of_attributes(kind: str, data: dict[str, str], attributes: dict[str, Any]) -> None:
-    (canonical,) = (name for name in OPERATIONS if name.lower() == kind.lower())
+    (canonical,) = {row.type for row in OPERATIONS.values() if row.type.lower() == kind.lower()}
     shapes = shapes_of(canonical, 1, bool(attributes.get("linear_before_reset")))
     layer = read_layer(write(kind, data, shapes=shapes))
     assert layer.type == canonical
@@ -315,9 +248,12 @@ def test_first_versions_of_cells(kind: str, version: str) -> None:
     assert read_layer(write(kind, attributes=f'version="{version}"')).type == kind
 
 
-def test_lstm_cell_of_opset1_is_another_operation() -> None:
-    with pytest.raises(PyrnnxError, match=r"LSTMCell 'one' \(id 3\): version is 'opset1'; expected opset4 or later"):
-        read_layer(write("LSTMCell", attributes='id="3" name="one" version="opset1"'))
+@pytest.mark.parametrize("opset", range(1, 17))
+@pytest.mark.parametrize("kind", ["LSTMCell", "LSTMSequence"])
+def test_versions_of_lstm(kind: str, opset: int) -> None:
+    row = read_layer(write(kind, attributes=f'version="opset{opset}"')).operation
+    newer = OPERATIONS["LSTMCell-4" if kind == "LSTMCell" else "LSTMSequence-5"]
+    assert row == (newer if opset >= newer.first_opset else OPERATIONS[f"{kind}-1"])
 
 
 # Ports
@@ -340,17 +276,29 @@ def test_port_ids_are_resolved_by_number(kind: str) -> None:
 
 @each_type
 def test_dynamic_dimensions(kind: str) -> None:
+    count = number_of_weights(kind)
     inputs, outputs = shapes_of(kind)
-    D_inputs = [tuple(-1 if size in (N, T) else size for size in shape) for shape in inputs[:-3]] + inputs[-3:]
+    D_inputs = [tuple(-1 if size in (N, T) else size for size in shape) for shape in inputs[:-count]] + inputs[-count:]
     D_outputs = [tuple(-1 if size in (N, T) else size for size in shape) for shape in outputs]
     layer = read_layer(write(kind, shapes=(D_inputs, D_outputs)))
-    assert layer.inputs[0].shape == ((None, None, I) if kind.endswith("Sequence") else (None, I))
+    assert layer.inputs[0].shape == ((None, None, I) if "Sequence" in kind else (None, I))
     assert layer.sizes == {"I": I}
     arrays = make_arrays(read_layer(write(kind)))
     wanted = function(kind, *arrays)
     assert_same(layer(*arrays), wanted)
-    fewer = [a if k >= len(arrays) - 3 else a[:2] for k, a in enumerate(arrays)]
+    fewer = [a if k >= len(arrays) - count else a[:2] for k, a in enumerate(arrays)]
     assert_same(layer(*fewer), tuple(y[:2] for y in wanted))
+
+
+@each_type
+def test_ports_without_dimensions_are_of_any_rank(kind: str) -> None:
+    """As OpenVINO writes them: no input of a recurrent operation is a scalar."""
+    layer = read_layer(re.sub(r"<dim>\d+</dim>", "", write(kind)))
+    plain = read_layer(write(kind))
+    assert [port.shape for port in layer.inputs] == [(None,) * len(port.shape) for port in plain.inputs]
+    assert layer.sizes == {}
+    arrays = make_arrays(plain)
+    assert_same(layer(*arrays), plain(*arrays))
 
 
 def test_everything_dynamic() -> None:
@@ -385,72 +333,31 @@ def test_precision_of_lengths(said: str, dtype: str) -> None:
     assert_same(layer(*arrays[:2], arrays[2].tolist(), *arrays[3:]), wanted)  # Python's integers have no dtype
 
 
-# As OpenVINO writes them
+# Version 1 beside ONNX
 
 
-def saved(kind: str, folder: Path, **attributes: Any) -> tuple[str, Any]:
-    """The `<layer>` that openvino.save_model writes for an operation, and the compiled model."""
-    openvino = pytest.importorskip("openvino")
-    operations = pytest.importorskip("openvino.opset13")
-    cell, sequence = kind.removesuffix("Sequence").removesuffix("Cell"), kind.endswith("Sequence")
-    D = 2 if attributes.get("direction") == "bidirectional" else 1
-    inputs, _ = shapes_of(kind, D, bool(attributes.get("linear_before_reset")))
-    types: list[Any] = [np.float32] * len(inputs)
-    attributes = {"hidden_size": H, "activations": DEFAULTS[cell], **attributes}
-    if sequence:
-        types[-4] = np.int32
-    else:
-        attributes = {"activations_alpha": [], "activations_beta": [], **attributes}
-    parameters = [operations.parameter(list(shape), dtype) for shape, dtype in zip(inputs, types, strict=True)]
-    node = getattr(operations, f"{cell.lower()}_{'sequence' if sequence else 'cell'}")(*parameters, **attributes)
-    node.set_friendly_name("the layer")
-    model = openvino.Model([operations.result(output) for output in node.outputs()], parameters, "one")
-    openvino.save_model(model, folder / "model.xml")
-    return (folder / "model.xml").read_text(), openvino.Core().compile_model(
-        model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
-    )
+def test_version_1_and_onnx_are_the_same_with_peepholes() -> None:
+    """compare() takes the ONNX layer's P, in the order i, o, f, to the order f, i, o."""
+    rng = np.random.default_rng(0)
+    shapes = {"W": (1, 4 * H, I), "R": (1, 4 * H, H), "B": (1, 8 * H), "P": (1, 3 * H)}
+    weights = {name: rng.uniform(-0.7, 0.7, shape).astype(np.float32) for name, shape in shapes.items()}
+    onnx_layer = Layer(RecurrentOp("LSTM", H, input_forget=True), *weights.values())
+    layer = read_layer(write("LSTMSequence-1", {"input_forget": "true"}))
+    comparison = compare(onnx_layer, layer)
+    assert not comparison.operators
+    assert comparison.largest_difference <= 1e-6  # the biases are summed before they are added, in float32
+    assert "f, i, o" in str(comparison)
+    with pytest.raises(PyrnnxError, match=r"P \(peepholes\) cannot be expressed"):
+        compare(onnx_layer, read_layer(write("LSTMSequence-5")))
 
 
-WRITTEN: dict[str, tuple[str, dict[str, Any]]] = {
-    "RNNSequence": ("RNNSequence", {"direction": "reverse", "activations": ["relu"]}),
-    "GRUSequence": ("GRUSequence", {"direction": "bidirectional", "clip": 0.4}),
-    "GRUSequence linear_before_reset": ("GRUSequence", {"direction": "reverse", "linear_before_reset": True}),
-    "LSTMSequence": ("LSTMSequence", {"direction": "bidirectional"}),
-    "LSTMSequence clip": ("LSTMSequence", {"direction": "forward", "clip": float("inf")}),
-    "RNNCell": ("RNNCell", {"clip": 0.4}),
-    "GRUCell": ("GRUCell", {"activations": ["sigmoid", "relu"]}),
-    "GRUCell linear_before_reset": ("GRUCell", {"linear_before_reset": True}),
-    "LSTMCell": ("LSTMCell", {"clip": 0.4}),
-}
-
-
-@pytest.mark.parametrize(("kind", "attributes"), WRITTEN.values(), ids=WRITTEN)
-def test_layers_as_openvino_writes_them(kind: str, attributes: dict[str, Any], tmp_path: Path) -> None:
-    text, compiled = saved(kind, tmp_path, **attributes)
-    (element,) = (one for one in etree.fromstring(text.encode()).iter("layer") if one.get("type") == kind)
-    layer = read_layer(element)
-    assert (layer.type, layer.name, layer.dtype) == (kind, "the layer", "float32")
-    arrays = make_arrays(layer)
-    results = compiled(arrays)
-    outputs = layer(*arrays)
-    assert len(outputs) == len(compiled.outputs)
-    for k, y in enumerate(outputs):
-        np.testing.assert_allclose(y, results[k], rtol=0, atol=5e-6)  # float32 on both sides, over 5 steps
-    assert_same(read_layer(etree.tostring(element))(*arrays), outputs)
-
-
-def test_openvino_rejects_the_attributes_of_the_specifications_own_example(tmp_path: Path) -> None:
-    """`<data hidden_size="..."/>` alone: an error there, the specification's defaults here."""
-    text, _ = saved("RNNSequence", tmp_path, direction="forward")
-    element = etree.fromstring(text.encode())
-    (layer,) = (one for one in element.iter("layer") if one.get("type") == "RNNSequence")
-    (data,) = layer.findall("data")
-    for key in [key for key in data.attrib if key != "hidden_size"]:
-        del data.attrib[key]
-    openvino = pytest.importorskip("openvino")
-    model = openvino.Core().read_model(etree.tostring(element), b"")
-    with pytest.raises(RuntimeError):
-        openvino.Core().compile_model(model, "CPU")
-    read = read_layer(layer)
-    arrays = make_arrays(read)
-    assert_same(read(*arrays), function("RNNSequence", *arrays))
+def test_version_1_without_peepholes_or_bias() -> None:
+    for kind, absent in (("LSTMSequence-1", 1), ("LSTMCell-1", 1), ("LSTMCell-1", 2)):
+        inputs, outputs = shapes_of(kind)
+        layer = read_layer(write(kind, shapes=(inputs[:-absent], outputs)))
+        full = read_layer(write(kind))
+        arrays = make_arrays(full)
+        zero = [np.zeros_like(a) if k >= len(arrays) - absent else a for k, a in enumerate(arrays)]
+        assert_same(layer(*arrays[:-absent]), full(*zero))
+        with pytest.raises(PyrnnxError, match=f"expected {len(arrays) - absent}: X, H, C"):
+            layer(*arrays)

@@ -1,61 +1,21 @@
-"""Every bad XML, attribute, port and array is a PyrnnxError that names the layer and what is wrong in it."""
+"""Every bad XML, attribute and port of a layer is a PyrnnxError that names the layer and what is wrong in it."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from lxml import etree
-from numpy.typing import NDArray
+from openvino_layers import GOOD, LABEL, good_arrays, rejected, write
 
-import pyrnnx.frontends.openvino as frontend
-from pyrnnx import PyrnnxError, PyrnnxWarning
-from pyrnnx.frontends.openvino import read_layer
-
-Array = NDArray[Any]
-N, T, I, H = 3, 5, 4, 6
-
-GOOD = """<layer id="17" name="decoder/lstm" type="LSTMSequence" version="opset5">
-  <data direction="forward" hidden_size="6" activations="sigmoid,tanh,tanh" activations_alpha="" activations_beta=""
-        clip="0.5"/>
-  <input>
-    <port id="0" precision="FP32"><dim>3</dim><dim>5</dim><dim>4</dim></port>
-    <port id="1" precision="FP32"><dim>3</dim><dim>1</dim><dim>6</dim></port>
-    <port id="2" precision="FP32"><dim>3</dim><dim>1</dim><dim>6</dim></port>
-    <port id="3" precision="I32"><dim>3</dim></port>
-    <port id="4" precision="FP32"><dim>1</dim><dim>24</dim><dim>4</dim></port>
-    <port id="5" precision="FP32"><dim>1</dim><dim>24</dim><dim>6</dim></port>
-    <port id="6" precision="FP32"><dim>1</dim><dim>24</dim></port>
-  </input>
-  <output>
-    <port id="7" precision="FP32"><dim>3</dim><dim>1</dim><dim>5</dim><dim>6</dim></port>
-    <port id="8" precision="FP32"><dim>3</dim><dim>1</dim><dim>6</dim></port>
-    <port id="9" precision="FP32"><dim>3</dim><dim>1</dim><dim>6</dim></port>
-  </output>
-</layer>"""
-LABEL = "LSTMSequence 'decoder/lstm' (id 17)"
-
-
-def good_arrays() -> list[Array]:
-    rng = np.random.default_rng(0)
-    shapes = [(N, T, I), (N, 1, H), (N, 1, H), (N,), (1, 4 * H, I), (1, 4 * H, H), (1, 4 * H)]
-    arrays = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
-    arrays[3] = np.array([T, 0, 2], np.int32)
-    return arrays
-
-
-def rejected(call: Callable[[], Any], *words: str) -> str:
-    with pytest.raises(PyrnnxError) as caught:
-        call()
-    message = str(caught.value)
-    for word in words:
-        assert word in message, f"{word!r} is not in {message!r}"
-    return message
+from pyrnnx import PyrnnxWarning
+from pyrnnx.frontends.openvino import OPERATIONS, read_layer
+from pyrnnx.frontends.openvino.operations import TYPES
 
 
 def test_the_good_layer_is_good() -> None:
@@ -72,6 +32,10 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "blank bytes": (b" \n", "empty"),
     "bytes that are no XML": (b"hidden_size = 128", "not well-formed"),
     "binary": (bytes(range(256)), "not well-formed"),
+    "a gzip file": (b"\x1f\x8b\x08" + bytes(64), "looks like a gzip file"),
+    "a zip file": (b"PK\x03\x04" + bytes(64), "looks like a zip file"),
+    "an ONNX model": (b"\x08\x08\x12\x07pytorch", "looks like an ONNX model"),
+    "weights": (np.arange(9, dtype=np.float32).tobytes(), "looks like binary data, as a .bin file"),
     "NUL": (b"\0" * 64, "not well-formed"),
     "bytes that are not UTF-8": (GOOD.replace("decoder", "d\xe4coder").encode("latin-1"), "not well-formed"),
     "half of it": (GOOD[: len(GOOD) // 2], "not well-formed"),
@@ -159,10 +123,18 @@ ELEMENT: dict[str, tuple[Change, tuple[str, ...]]] = {
         ("LSTMSequence", "Convolution"),
         ("Convolution 'decoder/lstm' (id 17)", "not a recurrent operation"),
     ),
-    "TensorIterator": (("LSTMSequence", "TensorIterator"), ("'decoder/lstm' (id 17)", "LSTMSequence")),
+    "TensorIterator": (
+        ("LSTMSequence", "TensorIterator"),
+        ("'decoder/lstm' (id 17)", "a loop", "UnrollTensorIterator"),
+    ),
+    "Loop": (("LSTMSequence", "Loop"), ("Loop 'decoder/lstm' (id 17)", "a loop", "unrolled")),
+    "If": (("LSTMSequence", "If"), ("If 'decoder/lstm' (id 17)", "two bodies")),
+    "AUGRUSequence": (("LSTMSequence", "AUGRUSequence"), ("AUGRUSequence 'decoder/lstm'", "attention", "OpenVINO")),
+    "AUGRUCell in small letters": (("LSTMSequence", "augrucell"), ("augrucell 'decoder/lstm'", "attention")),
     "ONNX's name": (("LSTMSequence", "LSTM"), ("LSTM 'decoder/lstm' (id 17)", "LSTMSequence")),
-    "version 1": (("opset5", "opset1"), (LABEL, "version", "'opset1'", "opset5")),
-    "version 4": (("opset5", "opset4"), (LABEL, "'opset4'")),
+    "version 0": (("opset5", "opset0"), (LABEL, "version", "'opset0'", "opset1")),
+    "huge version": (("opset5", f"opset{'9' * 400}"), (LABEL, "version")),
+    "version in other digits": (("opset5", "opset\u0665"), (LABEL, "version")),
     "version of another kind": (("opset5", "extension"), (LABEL, "'extension'")),
     "version without a number": (("opset5", "opset"), (LABEL, "'opset'")),
     "version with a sign": (("opset5", "opset-5"), (LABEL, "'opset-5'")),
@@ -242,14 +214,43 @@ def test_attribute_of_another_operation_is_an_error(kind: str, attribute: str) -
     rejected(lambda: read_layer(text), f"{kind} 'decoder/lstm' (id 17)", attribute, "does not belong")
 
 
-@pytest.mark.parametrize("attribute", ["input_forget", "Clip", "hiddensize", "weights_format"])
-def test_unknown_attribute_is_a_warning(attribute: str) -> None:
-    text = GOOD.replace("<data ", f'<data {attribute}="x" ')
+UNKNOWN = [("Clip", "1"), ("hiddensize", "x"), ("input_forget", "false"), ("weights_format", "fico")]
+
+
+@pytest.mark.parametrize(("attribute", "value"), UNKNOWN, ids=[attribute for attribute, _ in UNKNOWN])
+def test_unknown_attribute_is_a_warning(attribute: str, value: str) -> None:
+    """So are those of version 1, where they say what later versions do anyway."""
+    text = GOOD.replace("<data ", f'<data {attribute}="{value}" ')
     with pytest.warns(PyrnnxWarning, match=rf"{re.escape(LABEL)}.*'{attribute}'.*no effect") as caught:
         layer = read_layer(text)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert layer == read_layer(GOOD)
+
+
+VERSION_1 = {
+    "input_forget": ("opset5", "input_forget", "true", ("'input_forget'", "does not belong to LSTMSequence-5")),
+    "weights_format": ("opset5", "weights_format", "ifco", ("'weights_format'", "does not belong to LSTMSequence-5")),
+    "no boolean": ("opset5", "input_forget", "x", ("input_forget is 'x'", "true or false")),
+    "no boolean in version 1": ("opset1", "input_forget", "2", ("input_forget is '2'", "true or false")),
+    "other order in version 1": ("opset1", "weights_format", "ifco", ("weights_format is 'ifco'", "'fico'")),
+    "empty order in version 1": ("opset1", "weights_format", "", ("weights_format is ''", "'fico'")),
+}
+
+
+@pytest.mark.parametrize(("version", "attribute", "value", "words"), VERSION_1.values(), ids=VERSION_1)
+def test_bad_attributes_of_version_1(version: str, attribute: str, value: str, words: tuple[str, ...]) -> None:
+    text = GOOD.replace("opset5", version).replace("<data ", f'<data {attribute}="{value}" ')
+    rejected(lambda: read_layer(text), LABEL, *words)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_versions_before_the_first(kind: str) -> None:
+    first = min(row.first_opset for row in OPERATIONS.values() if row.type == kind)
+    read_layer(write(kind, attributes=f'id="3" name="one" version="opset{first}"'))
+    for opset in range(first):
+        text, words = write(kind, attributes=f'id="3" name="one" version="opset{opset}"'), f"opset{first} or later"
+        rejected(lambda text=text: read_layer(text), f"{kind} 'one' (id 3)", f"'opset{opset}'", words)  # type: ignore[misc]
 
 
 def test_good_layer_warns_of_nothing() -> None:
@@ -278,13 +279,13 @@ PORTS: dict[str, tuple[Change, tuple[str, ...]]] = {
     "negative id": (('<port id="2"', '<port id="-2"'), ("port id", "'-2'")),
     "fractional id": (('<port id="2"', '<port id="2.0"'), ("port id", "'2.0'")),
     "huge id": (('<port id="2"', f'<port id="{"7" * 5000}"'), ("port id",)),
-    "dimension that is no number": (("<dim>4</dim></port>", "<dim>four</dim></port>"), ("port 0 (X)", "'four'")),
-    "empty dimension": (("<dim>4</dim></port>", "<dim/></port>"), ("port 0 (X)", "dimension")),
-    "fractional dimension": (("<dim>4</dim></port>", "<dim>4.0</dim></port>"), ("port 0 (X)", "'4.0'")),
-    "negative dimension": (("<dim>4</dim></port>", "<dim>-2</dim></port>"), ("port 0 (X)", "'-2'", "-1 for dynamic")),
-    "huge dimension": (("<dim>4</dim></port>", f"<dim>{2**63}</dim></port>"), ("port 0 (X)", str(2**63))),
-    "endless dimension": (("<dim>4</dim></port>", f"<dim>{'9' * 400}</dim></port>"), ("port 0 (X)",)),
-    "element in a dimension": (("<dim>4</dim></port>", "<dim><b>4</b></dim></port>"), ("port 0 (X)", "dimension")),
+    "dimension that is no number": (("<dim>4</dim></port>", "<dim>four</dim></port>"), ("input port 0", "'four'")),
+    "empty dimension": (("<dim>4</dim></port>", "<dim/></port>"), ("input port 0", "dimension")),
+    "fractional dimension": (("<dim>4</dim></port>", "<dim>4.0</dim></port>"), ("input port 0", "'4.0'")),
+    "negative dimension": (("<dim>4</dim></port>", "<dim>-2</dim></port>"), ("input port 0", "'-2'", "-1 for dynamic")),
+    "huge dimension": (("<dim>4</dim></port>", f"<dim>{2**63}</dim></port>"), ("input port 0", str(2**63))),
+    "endless dimension": (("<dim>4</dim></port>", f"<dim>{'9' * 400}</dim></port>"), ("input port 0", "dimension")),
+    "element in a dimension": (("<dim>4</dim></port>", "<dim><b>4</b></dim></port>"), ("input port 0", "dimension")),
     "rank of X": (("<dim>5</dim><dim>4</dim>", "<dim>4</dim>"), ("port 0 (X)", "(3, 4)", "seq_length")),
     "rank of B": (
         ("<dim>1</dim><dim>24</dim></port>", "<dim>24</dim></port>"),
@@ -298,7 +299,10 @@ PORTS: dict[str, tuple[Change, tuple[str, ...]]] = {
         ('"I32"><dim>3</dim>', '"I32"><dim>4</dim>'),
         ("port 3 (sequence_lengths)", "batch_size=3"),
     ),
-    "states without a shape": (("<dim>3</dim><dim>1</dim><dim>6</dim></port>", "</port>"), ("port 1 (H)", "()")),
+    "rank of states": (
+        ("<dim>3</dim><dim>1</dim><dim>6</dim></port>", "<dim>6</dim></port>"),
+        ("port 1 (H)", "(6,)", "num_directions"),
+    ),
     "hidden_size of W": (
         ("<dim>24</dim><dim>4</dim>", "<dim>20</dim><dim>4</dim>"),
         ("port 4 (W)", "4*hidden_size=24"),
@@ -334,189 +338,3 @@ def test_sizes_that_open_dimensions_leave_to_contradict() -> None:
     text = GOOD.replace('"0" precision="FP32"><dim>3', '"0" precision="FP32"><dim>-1')
     text = text.replace('"2" precision="FP32"><dim>3', '"2" precision="FP32"><dim>4')
     rejected(lambda: read_layer(text), LABEL, "port 2 (C)", "batch_size=3")
-
-
-# Arrays against ports
-
-WRONG_ARRAYS: dict[str, tuple[int, Any, tuple[str, ...]]] = {  # place, array, words
-    "X: rank": (0, np.zeros((N, I), np.float32), ("port 0 (X)", "(3, 4)", "(3, 5, 4)")),
-    "X: time first": (0, np.zeros((T, N, I), np.float32), ("port 0 (X)", "(5, 3, 4)", "(3, 5, 4)")),
-    "X: float64": (0, np.zeros((N, T, I)), ("port 0 (X)", "float64", "FP32")),
-    "X: integers": (0, np.zeros((N, T, I), int), ("port 0 (X)", "int64", "FP32")),
-    "X: None": (0, None, ("X",)),
-    "X: text": (0, "X", ("port 0 (X)",)),
-    "X: ragged": (0, [[1.0], [1.0, 2.0]], ("X",)),
-    "X: masked": (0, np.ma.zeros((N, T, I), np.float32), ("X", "masked")),
-    "H: batch second": (1, np.zeros((1, N, H), np.float32), ("port 1 (H)", "(1, 3, 6)", "(3, 1, 6)")),
-    "C: None": (2, None, ("C",)),
-    "C: another size": (2, np.zeros((N, 1, H + 1), np.float32), ("port 2 (C)", "(3, 1, 7)")),
-    "lengths: int64": (3, np.array([5, 0, 2]), ("port 3 (sequence_lengths)", "int64", "I32")),
-    "lengths: floats": (3, np.array([5.0, 0.0, 2.0], np.float32), ("sequence_lengths", "float32", "I32")),
-    "lengths: list of floats": (3, [5.0, 0.0, 2.0], ("sequence_lengths", "float64")),
-    "lengths: bools": (3, [True, False, True], ("sequence_lengths", "bool")),
-    "lengths: too few": (3, np.array([5, 0], np.int32), ("sequence_lengths", "(2,)", "(3,)")),
-    "lengths: too few in a list": (3, [5, 0], ("sequence_lengths", "(2,)", "batch_size=3")),
-    "lengths: None": (3, None, ("sequence_lengths",)),
-    "lengths: negative": (3, np.array([5, -1, 2], np.int32), ("sequence_lengths[1] is -1", "seq_length=5")),
-    "lengths: too large": (3, np.array([5, 0, 6], np.int32), ("sequence_lengths[2] is 6", "seq_length=5")),
-    "lengths: huge in a list": (3, [5, 0, 2**64], ("sequence_lengths",)),
-    "W: not transposed": (4, np.zeros((1, I, 4 * H), np.float32), ("port 4 (W)", "(1, 4, 24)", "(1, 24, 4)")),
-    "W: without directions": (4, np.zeros((4 * H, I), np.float32), ("port 4 (W)", "(24, 4)")),
-    "W: float16": (4, np.zeros((1, 4 * H, I), np.float16), ("port 4 (W)", "float16", "FP32")),
-    "W: None": (4, None, ("W",)),
-    "R: another size": (5, np.zeros((1, 4 * H, H + 1), np.float32), ("port 5 (R)", "(1, 24, 7)")),
-    "B: not summed": (6, np.zeros((1, 8 * H), np.float32), ("port 6 (B)", "(1, 48)", "(1, 24)")),
-    "B: None": (6, None, ("B",)),
-}
-
-
-@pytest.mark.parametrize(("place", "array", "words"), WRONG_ARRAYS.values(), ids=WRONG_ARRAYS)
-def test_arrays_that_do_not_fit_the_ports(place: int, array: Any, words: tuple[str, ...]) -> None:
-    arrays: list[Any] = good_arrays()
-    arrays[place] = array
-    layer = read_layer(GOOD)
-    rejected(lambda: layer(*arrays), LABEL, *words)
-    if place > 3:
-        rejected(lambda: layer.bind(*arrays[4:]), LABEL, *words)
-
-
-def test_number_of_arrays() -> None:
-    layer = read_layer(GOOD)
-    arrays = good_arrays()
-    names = "X, H, C, sequence_lengths, W, R, B"
-    for given in ([], arrays[:1], arrays[:6], [*arrays, arrays[0]]):
-        rejected(lambda given=given: layer(*given), LABEL, f"{len(given)} arrays", "expected 7", names)  # type: ignore[misc]
-    bound = layer.bind(*arrays[4:])
-    for given in (arrays, arrays[:3], []):
-        rejected(lambda given=given: bound(*given), "LSTMSequence 'decoder/lstm'", f"{len(given)} arrays", "expected 4")  # type: ignore[misc]
-
-
-def test_bound_layer_is_named_by_name_and_id() -> None:
-    bound = read_layer(GOOD).bind(*good_arrays()[4:])
-    arrays = good_arrays()[:4]
-    arrays[0] = arrays[0][..., :2]
-    rejected(lambda: bound(*arrays), LABEL, "X has shape (3, 5, 2)")
-
-
-def test_arrays_that_contradict_each_other_where_ports_say_nothing() -> None:
-    text = re.sub(r"<dim>\d+</dim>", "<dim>-1</dim>", re.sub(r' precision="\w+"', "", GOOD))
-    layer = read_layer(text)
-    wrong: dict[int, tuple[Any, tuple[str, ...]]] = {
-        0: (np.zeros((N, T, I + 1), np.float32), ("X has shape (3, 5, 5)", "input_size=4")),
-        1: (np.zeros((N + 1, 1, H), np.float32), ("H has shape (4, 1, 6)", "batch_size=3")),
-        2: (np.zeros((N, 2, H), np.float32), ("C has shape (3, 2, 6)", "num_directions=1")),
-        3: (np.zeros(N, np.float32), ("sequence_lengths", "float32")),
-        4: (np.zeros((1, 4 * H, I), np.float64), ("float64",)),
-        5: (np.zeros((1, 4 * H, H - 1), np.float32), ("R has shape (1, 24, 5)", "hidden_size=6")),
-        6: (np.zeros((1, 3 * H), np.float32), ("B has shape (1, 18)", "4*hidden_size=24")),
-    }
-    for place, (array, words) in wrong.items():
-        arrays: list[Any] = good_arrays()
-        arrays[place] = array
-        rejected(lambda arrays=arrays: layer(*arrays), LABEL, *words)  # type: ignore[misc]
-
-
-# The functions
-
-FUNCTIONS = ("rnn_sequence", "gru_sequence", "lstm_sequence", "rnn_cell", "gru_cell", "lstm_cell")
-LABELS = {name: name.split("_")[0].upper() + name.split("_")[1].capitalize() for name in FUNCTIONS}
-each_function = pytest.mark.parametrize("name", FUNCTIONS)
-
-
-def function_arrays(name: str) -> dict[str, Any]:
-    cell, kind = name.split("_")
-    GH = {"rnn": 1, "gru": 3, "lstm": 4}[cell] * H
-    shapes = {"X": (N, T, I), "H": (N, 1, H), "C": (N, 1, H), "W": (1, GH, I), "R": (1, GH, H), "B": (1, GH)}
-    arrays: dict[str, Any] = {key: np.full(shape, 0.25, np.float32) for key, shape in shapes.items()}
-    if kind == "cell":
-        arrays = {key: a[:, 0] if key in "XHC" else a[0] for key, a in arrays.items()}
-    else:
-        arrays["sequence_lengths"] = [T, 0, 2]
-    if cell != "lstm":
-        del arrays["C"]
-    return arrays
-
-
-ATTRIBUTES: list[tuple[dict[str, Any], tuple[str, ...]]] = [
-    ({"input_forget": True}, ("'input_forget'", "unknown", "hidden_size")),
-    ({"activation_alpha": [1.0]}, ("'activation_alpha'", "unknown", "activations_alpha")),
-    ({"layout": 1}, ("'layout'", "unknown")),
-    ({"hidden_size": 0}, ("hidden_size is 0",)),
-    ({"hidden_size": -6}, ("hidden_size is -6",)),
-    ({"hidden_size": 6.0}, ("hidden_size is 6.0",)),
-    ({"hidden_size": "6"}, ("hidden_size is '6'",)),
-    ({"hidden_size": True}, ("hidden_size is True",)),
-    ({"clip": -0.5}, ("clip is -0.5",)),
-    ({"clip": float("nan")}, ("clip is nan",)),
-    ({"clip": "0.5"}, ("clip is '0.5'",)),
-    ({"clip": True}, ("clip is True",)),
-    ({"clip": [0.5]}, ("clip is [0.5]",)),
-    ({"activations": "tanh"}, ("activations is 'tanh'", "expected a list")),
-    ({"activations": 3}, ("activations is 3", "expected a list")),
-    ({"activations": [3]}, ("activations holds 3",)),
-    ({"activations": ["tanh"] * 4}, ("activations has 4 names",)),
-    ({"activations_alpha": "1.0"}, ("activations_alpha is '1.0'", "expected a list")),
-    ({"activations_alpha": [1.0] * 4}, ("activations_alpha has 4 values",)),
-    ({"activations_beta": ["1.0"]}, ("activations_beta holds '1.0'", "numbers")),
-    ({"activations_beta": 1.0}, ("activations_beta is 1.0", "expected a list")),
-]
-
-
-@pytest.mark.parametrize(
-    ("attributes", "words"), ATTRIBUTES, ids=[f"{key}={value}" for one, _ in ATTRIBUTES for key, value in one.items()]
-)
-@each_function
-def test_bad_attributes_of_functions(name: str, attributes: dict[str, Any], words: tuple[str, ...]) -> None:
-    call = getattr(frontend, name)
-    call(**function_arrays(name))
-    rejected(lambda: call(**function_arrays(name), **attributes), LABELS[name], *words)
-
-
-@pytest.mark.parametrize("direction", ["backward", "", 1, None, ["forward"]], ids=repr)
-@each_function
-def test_bad_direction_of_functions(name: str, direction: Any) -> None:
-    words = ("direction", "unknown") if name.endswith("cell") else ("direction", "expected one of forward")
-    rejected(lambda: getattr(frontend, name)(**function_arrays(name), direction=direction), LABELS[name], *words)
-
-
-@pytest.mark.parametrize("value", [1, 0, "true", None, 1.0], ids=repr)
-def test_bad_linear_before_reset_of_functions(value: Any) -> None:
-    for name in ("gru_sequence", "gru_cell"):
-        call = getattr(frontend, name)
-        rejected(
-            lambda call=call, name=name: call(**function_arrays(name), linear_before_reset=value),  # type: ignore[misc]
-            LABELS[name],
-            f"linear_before_reset is {value!r}",
-        )
-
-
-def bad_arrays(name: str) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
-    for key, good in function_arrays(name).items():
-        if key == "sequence_lengths":
-            yield key, np.array([T, 0, 2], np.float32), ("sequence_lengths", "float32", "int32")
-            yield key, np.array([T, 0, 2], bool), ("sequence_lengths", "bool")
-            yield key, [T, 0, T + 1], ("sequence_lengths[2] is 6", "seq_length=5")
-            yield key, [T, -1, 0], ("sequence_lengths[1] is -1",)
-            yield key, [T, 0], ("sequence_lengths", "(2,)", "batch_size=3")
-            yield key, T, ("sequence_lengths", "()")
-            yield key, None, ("sequence_lengths", "required")
-            continue
-        yield key, None, (key, "required")
-        yield key, good[np.newaxis], (key, str(good[np.newaxis].shape))
-        yield key, good[0], (key, "expected")
-        yield key, good.astype(np.float64), ("float64", "float32")
-        yield key, good.astype(np.int32), (key, "int32", "float32")
-        yield key, good.astype(np.complex64), (key, "complex64")
-        yield key, good.astype(object), (key, "object")
-
-
-BAD_ARRAYS = {
-    f"{name}-{k}-{key}": (name, {key: array}, words)
-    for name in FUNCTIONS
-    for k, (key, array, words) in enumerate(bad_arrays(name))
-}
-
-
-@pytest.mark.parametrize(("name", "array", "words"), BAD_ARRAYS.values(), ids=BAD_ARRAYS)
-def test_bad_arrays_of_functions(name: str, array: dict[str, Any], words: tuple[str, ...]) -> None:
-    rejected(lambda: getattr(frontend, name)(**{**function_arrays(name), **array}), LABELS[name], *words)

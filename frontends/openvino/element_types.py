@@ -1,0 +1,123 @@
+"""The element types of an IR: how `<data element_type>` and `<port precision>` spell them, and what they are here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.errors import FormatError, UnsupportedError
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """A row of the table of element types.
+
+    Attributes
+    ----------
+    name : str
+        As in ``<data element_type="f32"/>``.
+    precision : str
+        As in ``<port precision="FP32"/>``.
+    dtype : str or None
+        NumPy name of the dtype that its values have here; None where they are not read.
+    bits : int or None
+        Of one element in the .bin; None where it has no fixed layout here.
+    """
+
+    name: str
+    precision: str
+    dtype: str | None
+    bits: int | None
+
+    @property
+    def packed(self) -> bool:
+        """Whether several elements share a byte; they are unpacked to one each."""
+        return self.bits is not None and self.bits < 8
+
+    def numpy_dtype(self, label: str) -> np.dtype[Any]:
+        """The dtype itself.
+
+        Raises
+        ------
+        UnsupportedError
+            Values of this type are not read, or need a package that is not installed.
+        """
+        if self.dtype is None:
+            readable = ", ".join(row.name for row in ELEMENT_TYPES.values() if row.dtype is not None)
+            raise UnsupportedError(f"{label}: values of element type {self.name!r} are not read; expected {readable}")
+        if self.dtype == "bfloat16":
+            try:
+                import ml_dtypes
+            except ImportError:
+                raise UnsupportedError(
+                    f"{label}: element type 'bf16' needs the package ml_dtypes; pip install 'pyrnnx[onnx]'"
+                ) from None
+            bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+            return bfloat16
+        return np.dtype(self.dtype)
+
+
+_ROWS = (
+    ElementType("f32", "FP32", "float32", 32),
+    ElementType("f16", "FP16", "float16", 16),
+    ElementType("bf16", "BF16", "bfloat16", 16),
+    ElementType("f64", "FP64", "float64", 64),
+    ElementType("i8", "I8", "int8", 8),
+    ElementType("i16", "I16", "int16", 16),
+    ElementType("i32", "I32", "int32", 32),
+    ElementType("i64", "I64", "int64", 64),
+    ElementType("u8", "U8", "uint8", 8),
+    ElementType("u16", "U16", "uint16", 16),
+    ElementType("u32", "U32", "uint32", 32),
+    ElementType("u64", "U64", "uint64", 64),
+    ElementType("boolean", "BOOL", "bool", 8),
+    ElementType("i4", "I4", "int8", 4),
+    ElementType("u4", "U4", "uint8", 4),
+    ElementType("u1", "BIN", "uint8", 1),
+    # known by name, so that a model which holds some can be read and its other layers run
+    ElementType("u2", "U2", None, None),
+    ElementType("u3", "U3", None, None),
+    ElementType("u6", "U6", None, None),
+    ElementType("nf4", "NF4", None, None),
+    ElementType("f4e2m1", "F4E2M1", None, None),
+    ElementType("f8e4m3", "F8E4M3", None, None),
+    ElementType("f8e5m2", "F8E5M2", None, None),
+    ElementType("f8e8m0", "F8E8M0", None, None),
+    ElementType("string", "STRING", None, None),
+    ElementType("dynamic", "dynamic", None, None),
+    ElementType("undefined", "UNSPECIFIED", None, None),
+)
+ELEMENT_TYPES: Mapping[str, ElementType] = MappingProxyType({row.name: row for row in _ROWS})
+_BY_PRECISION: Mapping[str, ElementType] = MappingProxyType({row.precision: row for row in _ROWS})
+
+
+def by_name(label: str, text: str) -> ElementType:
+    """The row of an element_type.
+
+    Raises
+    ------
+    FormatError
+        No such element type.
+    """
+    row = ELEMENT_TYPES.get(text)
+    if row is None:
+        raise FormatError(f"{label}: element type {text[:40]!r} is unknown; expected one of {', '.join(ELEMENT_TYPES)}")
+    return row
+
+
+def by_precision(label: str, text: str) -> ElementType:
+    """The row of a port's precision.
+
+    Raises
+    ------
+    FormatError
+        No such precision.
+    """
+    row = _BY_PRECISION.get(text)
+    if row is None:
+        raise FormatError(f"{label}: precision {text[:40]!r} is unknown; expected one of {', '.join(_BY_PRECISION)}")
+    return row

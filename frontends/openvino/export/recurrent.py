@@ -1,0 +1,139 @@
+"""RNN, GRU and LSTM, sequences and cells, by the table of conventions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.conventions import CANONICAL, AnyArray, bias_blocks, convert_weights
+from pyrnnx.frontends.openvino.export.translation import Call, translates
+from pyrnnx.frontends.openvino.layer import IRLayer
+from pyrnnx.frontends.openvino.operations import TYPES, WEIGHTS
+from pyrnnx.op import RecurrentOp
+
+
+def weight_inputs(layer: IRLayer) -> tuple[int, ...]:
+    """The places of W, R, B and P among the inputs."""
+    return tuple(k for k, argument in enumerate(layer.arguments) if argument in WEIGHTS)
+
+
+@translates(*TYPES)
+def _recurrent(call: Call) -> list[str]:
+    layer = call.recurrent
+    assert layer is not None  # the net has one for every layer of these types
+    inputs = dict(zip(layer.arguments, range(len(call)), strict=True))
+    weights = _weights(call, layer, inputs)
+    X = _to_canonical(call, layer, "X", call[inputs["X"]])
+    states = [
+        _to_canonical(call, layer, name, call[inputs[name]]) for name in ("initial_h", "initial_c") if name in inputs
+    ]
+    lengths = _lengths(call, inputs["sequence_lens"], inputs["X"]) if "sequence_lens" in inputs else ""
+    arguments = [X, weights["W"], weights["R"], weights.get("B", ""), lengths, *states, weights.get("P", "")]
+    while not arguments[-1]:
+        arguments.pop()
+    outputs = call.nodes(
+        layer.op.cell, *arguments, outputs=3 if layer.op.has_cell_state else 2, **node_attributes(layer.op)
+    )
+    by_name = dict(zip(("Y", "Y_h", "Y_c"), outputs, strict=False))
+    return [_from_canonical(call, layer, name, by_name[name]) for name in layer.operation.outputs]
+
+
+def node_attributes(op: RecurrentOp) -> dict[str, Any]:
+    """Of the ONNX node; activations with all their parameters, so that nothing hangs on a default."""
+    functions = [one for direction in op.activations for one in direction]
+    attributes: dict[str, Any] = {
+        "hidden_size": op.hidden_size,
+        "direction": op.direction.value,
+        "activations": [one.name for one in functions],
+        "activation_alpha": [one.alpha for one in functions if one.alpha is not None] or None,
+        "activation_beta": [one.beta for one in functions if one.beta is not None] or None,
+        "clip": op.clip,
+    }
+    if op.linear_before_reset:
+        attributes["linear_before_reset"] = 1
+    if op.input_forget:
+        attributes["input_forget"] = 1
+    return attributes
+
+
+# Arrangement of what is no weight
+
+
+def _to_canonical(call: Call, layer: IRLayer, argument: str, name: str) -> str:
+    """Axes in the canonical order; those that the convention lacks are put in."""
+    axes, to = layer.convention.axes_of(argument), CANONICAL.axes_of(argument)
+    present = [axis for axis in to if axis in axes]
+    name = call.transpose(name, [axes.index(axis) for axis in present])
+    return call.unsqueeze(name, [k for k, axis in enumerate(to) if axis not in axes])
+
+
+def _from_canonical(call: Call, layer: IRLayer, argument: str, name: str) -> str:
+    axes, source = layer.convention.axes_of(argument), CANONICAL.axes_of(argument)
+    name = call.squeeze(name, [k for k, axis in enumerate(source) if axis not in axes])
+    present = [axis for axis in source if axis in axes]
+    return call.transpose(name, [present.index(axis) for axis in axes])
+
+
+def _lengths(call: Call, k: int, x: int) -> str:
+    """int32, as ONNX has them; none where they say what X says anyway."""
+    array, shape = call.array(k), call.shape(x)
+    if array is None:
+        return call.as_dtype(k, "int32")
+    if shape is not None and None not in shape and array.shape == shape[:1] and (array == shape[1]).all():
+        return ""
+    bounded = np.clip(array.astype(object), -1, 2**31 - 1)  # a length out of range stays one
+    return call.constant(bounded.astype(np.int32), "int32")
+
+
+# Weights
+
+
+def _weights(call: Call, layer: IRLayer, inputs: dict[str, int]) -> dict[str, str]:
+    """The canonical W, R, B and P: each an initializer, or, where it is computed at run time, made by nodes."""
+    names = [name for name in WEIGHTS if name in inputs]
+    arrays = {name: call.array(inputs[name]) for name in names}
+    constant = {name: array for name, array in arrays.items() if array is not None}
+    converted = convert_weights(layer.op, constant, layer.convention, CANONICAL)
+    result = {}
+    for name in names:
+        if name in converted:
+            source = call.layer.sources[inputs[name]].layer
+            result[name] = call.graph.constant(np.ascontiguousarray(converted[name]), f"{source.name}/{name}")
+        elif name == "B":
+            result[name] = _bias_by_nodes(call, layer, call[inputs[name]], call.dtype(inputs[name]))
+        else:
+            result[name] = _gates_by_nodes(call, layer, name, call[inputs[name]])
+    return result
+
+
+def _gates_by_nodes(call: Call, layer: IRLayer, argument: str, name: str) -> str:
+    if argument == "P":
+        order, to = layer.convention.peepholes, CANONICAL.peepholes
+    else:
+        order, to = (one.gate_order(layer.op.cell) for one in (layer.convention, CANONICAL))
+    if not layer.convention.has_directions:
+        name = call.unsqueeze(name, [0])
+    if order == to:
+        return name
+    blocks = call.nodes("Split", name, outputs=len(order), axis=1, num_outputs=len(order))
+    return call.concat([blocks[order.index(gate)] for gate in to], axis=1)
+
+
+def _bias_by_nodes(call: Call, layer: IRLayer, name: str, dtype: str) -> str:
+    """Where each block of hidden_size values of the canonical B comes from is found with numbered ones."""
+    op, convention = layer.op, layer.convention
+    count = len(bias_blocks(op, convention))
+    numbered = _numbered(op, count)
+    if not convention.has_directions:
+        name, numbered = call.unsqueeze(name, [0]), numbered[0]
+    places = convert_weights(op, {"B": numbered}, convention, CANONICAL)["B"][0, :: op.hidden_size]
+    blocks = call.nodes("Split", name, outputs=count, axis=1, num_outputs=count)
+    zero = call.constant(np.zeros((op.num_directions, op.hidden_size)), dtype)
+    return call.concat([zero if place == 0 else blocks[int(place) - 1] for place in places], axis=1)
+
+
+def _numbered(op: RecurrentOp, count: int) -> AnyArray:
+    """[D, count*H] that holds 1 in the first block, 2 in the second, ..."""
+    row = np.repeat(np.arange(1.0, count + 1), op.hidden_size)
+    return np.broadcast_to(row, (op.num_directions, row.size)).copy()

@@ -1,0 +1,195 @@
+"""A whole IR, ready to be called, and its recurrent layers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pyrnnx import model as base
+from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError
+from pyrnnx.frontends.openvino.layer import BoundLayer, IRLayer
+from pyrnnx.frontends.openvino.names import input_infos, layer_keys, output_infos, value_names
+from pyrnnx.frontends.openvino.net import Net, NetLayer, Output, load_net
+from pyrnnx.frontends.openvino.operations import WEIGHTS
+from pyrnnx.frontends.openvino.weights import Weights
+from pyrnnx.frontends.openvino.xml import source_path
+
+if TYPE_CHECKING:
+    from pyrnnx.frontends.onnx.model import Model as OnnxModel
+
+
+class Model(base.Model):
+    """A model in OpenVINO's intermediate representation (IR).
+
+    Names. An input is called as its layer if that is one of its tensor's names, else by the first of these names, and
+    only where there is none by its layer in any case. An output is called by the names of the tensor that it returns:
+    the one that its Result layer bears (up to "/sink_port_0"), else the first that no other output has; where the
+    tensor has no name, by the layer that computes it, with the place of the output (".1") if that has several. So a
+    model that was converted from ONNX has its own names. All other names of the same tensors are aliases that a call
+    takes as well. ``outputs=`` of a call takes names of outputs, tensors and layers.
+
+    Attributes
+    ----------
+    label : str
+        The path of the XML, or the net's name.
+    net : Net
+    weights : Weights
+    inputs, outputs : tuple of TensorInfo
+        In the order of the Parameter and Result layers.
+    layers : mapping
+        Recurrent layers by name, "name (id 7)" if others have the same name. One whose W, R, B (and P) are constant is
+        a `BoundLayer`, whose weights are read when it is first asked for; any other is an `IRLayer`.
+    """
+
+    def __init__(self, net: Net, weights: Weights, label: str = "") -> None:
+        self.net, self.weights = net, weights
+        self.label = label or (f"IR {net.name!r}" if net.name else "IR")
+        self.inputs = input_infos(net)
+        self.outputs = output_infos(net)
+        keys = layer_keys(net.recurrent)
+        self._layers = _Layers({key: layer for layer, key in keys.items()}, self._bind)
+        self._lock = threading.Lock()
+        self._translations: dict[bool, tuple[OnnxModel, Mapping[Output, str]]] = {}
+
+    @property
+    def layers(self) -> Mapping[str, BoundLayer | IRLayer]:
+        """Recurrent layers by name."""
+        return self._layers
+
+    def _bind(self, layer: NetLayer) -> BoundLayer | IRLayer:
+        ir_layer = self.net.recurrent[layer]
+        weights = {}
+        for argument, source in zip(ir_layer.arguments, layer.sources, strict=True):
+            if argument in WEIGHTS:
+                weights[argument] = self.constant(source)
+                if weights[argument] is None:
+                    return ir_layer
+        return ir_layer.bind(**weights)
+
+    def constant(self, output: Output) -> Any:
+        """The value of an output that does not depend on the inputs of the model; None of any other."""
+        if output.layer.type == "Const":
+            return self.weights.constant(output.layer)
+        from pyrnnx.frontends.openvino.export import constant_value
+
+        return constant_value(self.net, self.weights, output)
+
+    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        known = {alias: info.name for info in self.outputs for alias in info.aliases}
+        known |= {info.name: info.name for info in self.outputs}
+        others = {name: self._output(name) for name in outputs if name not in known}
+        constants = {name: self.constant(output) for name, output in others.items()}
+        computed = {name: output for name, output in others.items() if constants[name] is None}
+        translated, names = self._translated(everything=False)
+        if not names.keys() >= set(computed.values()):
+            translated, names = self._translated(everything=True)
+        theirs = {name: known[name] for name in outputs if name in known}
+        for name, output in computed.items():
+            if output not in names:
+                raise UnsupportedError(
+                    f"{self.label}: {name!r} cannot be computed: {output.layer.label} is not translated"
+                )
+            theirs[name] = names[output]
+        values = translated(inputs, outputs=tuple(dict.fromkeys(theirs.values()))) if theirs else {}
+        return {name: values[theirs[name]] if name in theirs else constants[name] for name in outputs}
+
+    def _output(self, name: str) -> Output:
+        """The value with the name of a tensor or layer."""
+        output = self._values.get(name)
+        if output is None:
+            allowed = ", ".join(info.name for info in self.outputs)
+            raise ArgumentError(
+                f"{self.label}: outputs has {name!r}; expected names of outputs ({allowed}), of tensors, or of layers, "
+                "each of one value only"
+            )
+        return output
+
+    @cached_property
+    def _values(self) -> Mapping[str, Output]:
+        return value_names(self.net)
+
+    def _translated(self, *, everything: bool) -> tuple[OnnxModel, Mapping[Output, str]]:
+        """The model as it is run, made at the first call, and the names of values there.
+
+        With everything: also what no output depends on, and what is not translated is left out.
+        """
+        with self._lock:
+            if everything not in self._translations:
+                from pyrnnx.frontends.onnx.model import Model as OnnxModel
+                from pyrnnx.frontends.openvino.export import translate
+
+                names = ([info.name for info in infos] for infos in (self.inputs, self.outputs))
+                translated = translate(self.net, self.weights, *names, everything=everything)
+                self._translations[everything] = OnnxModel(translated.model, self.label), translated.values
+            return self._translations[everything]
+
+
+class _Layers(Mapping[str, "BoundLayer | IRLayer"]):
+    """Layers that get their weights when they are first asked for."""
+
+    def __init__(self, layers: Mapping[str, NetLayer], bind: Callable[[NetLayer], BoundLayer | IRLayer]) -> None:
+        self._layers, self._bind = layers, bind
+        self._bound: dict[str, BoundLayer | IRLayer] = {}
+
+    def __getitem__(self, key: str) -> BoundLayer | IRLayer:
+        if key not in self._bound:
+            self._bound.setdefault(key, self._bind(self._layers[key]))
+        return self._bound[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._layers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._layers)
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def __repr__(self) -> str:
+        return f"<layers {', '.join(map(repr, self._layers))}>"
+
+
+def read_model(xml: Any, weights: Any = None) -> Model:
+    """A whole IR.
+
+    Parameters
+    ----------
+    xml : str, bytes, os.PathLike or lxml element
+        A text that begins with "<", its bytes, the path of a file that holds it, or the element.
+    weights : path or bytes-like, optional
+        The .bin file, or its contents. Default: the file beside the .xml, with the suffix .bin; it may be absent if no
+        constant needs it. It is memory-mapped, and must not be changed while the model is in use.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    PyrnnxError
+        What `read_net` rejects; constants that do not lie within the weights, or whose size is not that of their shape
+        and type. An operation that is not known is no error here, but when the model is called or exported.
+
+    Warns
+    -----
+    PyrnnxWarning
+        An attribute that a recurrent operation does not have.
+
+    Source: OpenVINO IR versions 10 and 11.
+    """
+    net = load_net(xml, "read_model")
+    path = source_path(xml)
+    if weights is None and path is not None:
+        opened = Weights(path.with_suffix(".bin"), may_be_absent=True)
+    else:
+        opened = Weights(weights)
+    for layer in net.layers:
+        if layer.type == "Const":
+            opened.check(layer)
+    for message in net.warnings:
+        warnings.warn(message, PyrnnxWarning, stacklevel=2)
+    return Model(net, opened, os.fspath(path) if path is not None else "")

@@ -1,0 +1,337 @@
+"""Layers written as IR: what is written, that it reads back as the same operator and model, and what is refused."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import OPERATORS, TOLERANCES, Array, Case, assert_close, bfloat16, float16, float64, make_arrays, make_node
+from hypothesis import given, settings
+from lxml import etree
+from openvino_nodes import IR_NAMES, Drawn, draw, make_layer
+from strategies import cases
+
+from pyrnnx import Layer, PyrnnxError, RecurrentOp
+from pyrnnx.conventions import OPENVINO_CELL, OPENVINO_SEQUENCE, OPENVINO_SEQUENCE_1
+from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.frontends.onnx import from_node
+from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, IRLayer, read_layer, read_model, write_layer, write_model
+from pyrnnx.op import Activation
+
+each_operator = pytest.mark.parametrize("operator", OPERATORS)
+
+
+def drawn_case(case: Case, *constants: str) -> Drawn:
+    return Drawn(case, make_arrays(case), frozenset(constants))
+
+
+# One element
+
+
+@each_operator
+def test_every_operator_reads_back_or_is_refused(operator: str) -> None:
+    @settings(max_examples=150)
+    @given(cases(operator))
+    def check(case: Case) -> None:
+        arrays = make_arrays(case)
+        layer = from_node(make_node(case, arrays), arrays, case.opset)
+        if "P" in case.inputs or layer.op.input_forget or len(set(layer.op.activations)) > 1:
+            with pytest.raises(UnsupportedError, match=rf"^{operator}: .*{operator}Sequence-5"):
+                write_layer(layer)
+            return
+        read = read_layer(write_layer(layer))
+        assert (read.op, read.type, read.dtype) == (layer.op, f"{operator}Sequence", case.dtype.name)
+        assert read.sizes == {"I": case.I}
+        assert write_layer(read) == write_layer(layer)
+
+    check()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_reads_back(name: str) -> None:
+    operation = OPERATIONS[name]
+    functions = [Activation("HardSigmoid", 0.1, 1e-7), Activation("Tanh"), Activation("LeakyRelu", 0.3)]
+    functions = functions[-1:] if operation.cell == "RNN" else functions[: 3 if operation.cell == "LSTM" else 2]
+    op = RecurrentOp(operation.cell, 3, activations=(tuple(functions),), clip=1 / 3)
+    if operation.first_opset == 1 and operation.cell == "LSTM":
+        op = replace(op, input_forget=True)  # else it is written as the later version
+    shapes = {"W": (len(op.gates) * 3, 2), "R": (len(op.gates) * 3, 3), "B": (len(op.gates) * 3,)}
+    weights = [np.ones((1, *s) if operation.convention.has_directions else s) for s in shapes.values()]
+    layer = BoundLayer(operation, op, *weights, name="named")
+    read = read_layer(write_layer(layer, id=7))
+    assert (read.op, read.operation, read.name, read.id, read.dtype) == (op, operation, "named", "7", "float64")
+
+
+SPELLING = """<layer id="14" name="g" type="GRUSequence" version="opset5">
+	<data direction="forward" linear_before_reset="false" hidden_size="2" activations="hardsigmoid, tanh" \
+activations_alpha="0.25" activations_beta="0.5" clip="0.4000000059604645"/>
+	<input>
+		<port id="0" precision="FP32">
+			<dim>-1</dim>
+			<dim>-1</dim>
+			<dim>3</dim>
+		</port>
+"""
+
+
+def test_spelling() -> None:
+    """As openvino.save_model prints it, but for the blank before "/>" and the digits of clip: no more than needed."""
+    functions = (Activation("HardSigmoid", 0.25, 0.5), Activation("Tanh"))
+    op = RecurrentOp("GRU", 2, activations=(functions,), clip=float(np.float32(0.4)))
+    text = write_layer(Layer(op, *(np.ones((1, 6, k), np.float32) for k in (3, 2)), name="g"), id=14)
+    assert text.startswith(SPELLING)
+    assert text.endswith("\t</output>\n</layer>")
+
+
+@pytest.mark.parametrize(
+    ("names", "alpha", "beta"),
+    [
+        ("Sigmoid Tanh Tanh", "", ""),
+        ("LeakyRelu Tanh Tanh", "0.25", ""),
+        ("Sigmoid Tanh LeakyRelu", "0.0, 0.0, 0.25", ""),
+        ("Tanh HardSigmoid LeakyRelu", "0.0, 0.25, 0.25", "0.0, 0.25"),
+        ("Tanh Affine Tanh", "0.0, 0.25", "0.0, 0.25"),
+    ],
+)
+def test_parameters_stand_at_the_place_of_their_function(names: str, alpha: str, beta: str) -> None:
+    takes = {"LeakyRelu": ["alpha"], "HardSigmoid": ["alpha", "beta"], "Affine": ["alpha", "beta"]}
+    functions = tuple(Activation(name, **dict.fromkeys(takes.get(name, []), 0.25)) for name in names.split())
+    layer = make_layer("LSTM", activations=(functions,))
+    element = etree.fromstring(write_layer(layer))
+    data = element.find("data")
+    assert data is not None
+    assert (data.get("activations_alpha"), data.get("activations_beta")) == (alpha, beta)
+    assert read_layer(element).op == layer.op
+
+
+def test_a_layer_of_an_ir_keeps_what_it_declares() -> None:
+    """Port ids with gaps, static and dynamic shapes, integer type of lengths, no precision, its id."""
+    text = write_layer(make_layer(), id=3)
+    text = text.replace('<port id="7"', '<port id="17"').replace("FP32", "FP16").replace("I32", "U8")
+    text = text.replace("<dim>-1</dim>", "<dim>4</dim>", 1).replace('id="1" precision="FP16"', 'id="1"')
+    layer = read_layer(text)
+    assert layer.inputs[0].shape[0] == 4
+    assert layer.inputs[1].precision is None
+    assert read_layer(write_layer(layer)) == layer
+    assert read_layer(write_layer(layer, id=0)) == replace(layer, id="0")
+
+
+@pytest.mark.parametrize("convention", [OPENVINO_CELL, OPENVINO_SEQUENCE, OPENVINO_SEQUENCE_1], ids=lambda c: c.name)
+def test_a_layer_of_the_core_by_its_convention(convention: Any) -> None:
+    D = (1,) if convention.has_directions else ()
+    op = RecurrentOp("LSTM", 2, input_forget=convention is OPENVINO_SEQUENCE_1)
+    layer = Layer(op, *(np.ones((*D, *shape)) for shape in ((8, 3), (8, 2), (8,))), convention=convention)
+    read = read_layer(write_layer(pickle.loads(pickle.dumps(layer))))
+    assert read.type == ("LSTMCell" if convention is OPENVINO_CELL else "LSTMSequence")
+    assert read.op == op
+
+
+# A model
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_model_reads_back(seed: int, tmp_path: Path) -> None:
+    """The layer with the numbers of the node's, and the model likewise."""
+    drawn = draw(seed, functions=("Relu", "Sigmoid", "Tanh", "HardSigmoid", "Softsign", "LeakyRelu"))
+    layer = drawn.layer()
+    model = read_model(write_model(layer, tmp_path / "layer.xml"))
+    inputs = drawn.ir_inputs()
+    assert [info.name for info in model.inputs] == [name for name in IR_NAMES.values() if name in inputs]
+    (name, read), *others = model.layers.items()
+    assert (name, others) == (layer.name, [])
+    assert read.op == layer.op
+    assert isinstance(read, BoundLayer)
+    # the same kernels, and Wb + Rb rounded to float32 on both sides; rows may be taken in another order
+    assert_close(drawn.as_onnx(model(inputs)), layer(**drawn.given), TOLERANCES[layer.dtype], drawn)
+
+
+@pytest.mark.parametrize("dtype", [float16, bfloat16, float64], ids=str)
+@each_operator
+def test_dtypes_stay(operator: str, dtype: Any, tmp_path: Path) -> None:
+    """W and R come back bit for bit, gates rearranged; B is the sum, rounded to the dtype."""
+    drawn = drawn_case(Case(f"{operator}-{dtype}", operator, {"direction": "reverse"}, ("B", "initial_h"), dtype=dtype))
+    layer = drawn.layer()
+    (read,) = read_model(write_model(layer, tmp_path / "layer.xml")).layers.values()
+    blocks = {"RNN": [0], "GRU": [0, 1, 2], "LSTM": [2, 0, 3, 1]}[operator]  # f, i, c, o of i, o, f, c
+    H = drawn.case.H
+
+    def rearranged(array: Array) -> Array:
+        return np.concatenate([array[:, k * H : (k + 1) * H] for k in blocks], axis=1)
+
+    assert isinstance(read, BoundLayer)
+    both = np.split(drawn.arrays["B"], 2, axis=1)
+    for name, expected in {"W": drawn.arrays["W"], "R": drawn.arrays["R"], "B": both[0] + both[1]}.items():
+        assert read.weights[name].dtype == dtype
+        np.testing.assert_array_equal(read.weights[name], rearranged(expected))
+
+
+def test_constants_fix_the_batch_size(tmp_path: Path) -> None:
+    case = Case("bound", "LSTM", {"layout": 1}, ("initial_h", "initial_c"), (4, 0, 2))
+    for constants, batch_size in ((("initial_c",), 3), (("sequence_lens",), 3), ((), None)):
+        drawn = drawn_case(case, *constants)
+        model = read_model(write_model(drawn.layer(), tmp_path / "layer.xml"))
+        assert {info.shape[0] for info in model.inputs if info.shape} == {batch_size}
+        assert_close(drawn.as_onnx(model(drawn.ir_inputs())), drawn.expected(), TOLERANCES[case.dtype])
+
+
+def test_a_layer_of_openvino(tmp_path: Path) -> None:
+    """All inputs of the operation; bytes of weights as they were."""
+    layer = read_layer(write_layer(make_layer("LSTM")))
+    rng = np.random.default_rng(1)
+    weights = [rng.uniform(-1, 1, [size or 0 for size in port.shape]).astype(np.float32) for port in layer.inputs[4:]]
+    path = write_model(layer.bind(*weights), tmp_path / "layer.xml")
+    assert path.with_suffix(".bin").read_bytes() == b"".join(array.tobytes() for array in weights)
+    assert [info.name for info in read_model(path).inputs] == ["X", "H", "C", "sequence_lengths"]
+
+
+def test_equal_constants_are_stored_once_and_bytes_are_deterministic(tmp_path: Path) -> None:
+    zero = np.zeros((1, 15, 5), np.float32)
+    layer = make_layer(W=zero, R=zero, B=np.zeros((1, 30), np.float32))
+    paths = [write_model(layer, tmp_path / name) for name in ("a.xml", "b.xml")]
+    assert [path.name for path in paths] == ["a.xml", "b.xml"]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert paths[0].with_suffix(".bin").read_bytes() == zero.tobytes() + bytes(15 * 4)
+
+
+@pytest.mark.parametrize("case", [Case("I=0", "GRU", {}, ("B",), None, 4, 3, 0), Case("no-bias", "RNN")], ids=str)
+def test_nothing_in_places(case: Case, tmp_path: Path) -> None:
+    drawn = drawn_case(case)
+    (read,) = read_model(write_model(drawn.layer(), tmp_path / "layer.xml")).layers.values()
+    X, H, lengths = drawn.ir_inputs()["X"], np.zeros((3, 1, 5), np.float32), np.full(3, 4)
+    assert_close(drawn.as_onnx(read(X, H, lengths)), drawn.expected(), TOLERANCES[case.dtype])
+
+
+@pytest.mark.parametrize("name", ["a<b>&\"'c", "é漢字😀", "tab\t, line\n and \r", "X", "Y", "W", "a,b", "x" * 9999])
+def test_names(name: str, tmp_path: Path) -> None:
+    layer = make_layer(name=name)
+    assert read_layer(write_layer(layer)).name == name
+    model = read_model(write_model(layer, tmp_path / "layer.xml"))
+    assert list(model.layers) == [name]
+    assert [info.name for info in model.inputs] == ["X", "H", "sequence_lengths"]
+    assert [info.name for info in model.outputs] == ["Y", "Ho"]
+
+
+WITHOUT_ONNX = """
+import sys
+sys.modules["onnx"] = None  # as if it were not installed
+import numpy as np, pyrnnx
+from pyrnnx.frontends.openvino import read_model, write_model
+layer = pyrnnx.Layer(pyrnnx.RecurrentOp("RNN", 2), np.ones((1, 2, 3)), np.ones((1, 2, 2)))
+assert len(read_model(write_model(layer, sys.argv[1])).layers) == 1
+"""
+
+
+def test_onnx_is_not_needed(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_ONNX, str(tmp_path / "layer.xml")], check=True)
+
+
+@pytest.mark.parametrize("name", [None, ""])
+def test_no_name(name: str | None, tmp_path: Path) -> None:
+    """A model calls the layer by its type."""
+    layer = make_layer(name=name)
+    assert read_layer(write_layer(layer)).name == ""
+    assert list(read_model(write_model(layer, tmp_path / "layer.xml")).layers) == ["GRUSequence"]
+
+
+# What is refused
+
+TANH, RELU, HALF = Activation("Tanh"), Activation("Relu"), Activation("LeakyRelu", 0.5)
+ZERO = np.zeros((1, 15), np.float32)
+BOTH: dict[str, Any] = {"direction": "bidirectional"}
+BOTH |= {name: np.ones((2, 5, k), np.float32) for name, k in (("W", 3), ("R", 5))} | {"B": np.ones((2, 10), np.float32)}
+HUGE: dict[str, Any] = {"W": np.ones((1, 15, 3), np.float16), "R": np.ones((1, 15, 5), np.float16)}
+REFUSED: dict[str, tuple[type[PyrnnxError], Any, str]] = {
+    "peepholes of zeros": (
+        UnsupportedError,
+        lambda: make_layer("LSTM", P=ZERO),
+        "LSTM 'a layer': P (peepholes) was given; LSTMSequence-5 has none",
+    ),
+    "input_forget": (
+        UnsupportedError,
+        lambda: make_layer("LSTM", input_forget=True),
+        "LSTM 'a layer': input_forget is True; LSTMSequence-5 has no such attribute, only LSTMSequence-1",
+    ),
+    "other functions in reverse": (
+        UnsupportedError,
+        lambda: make_layer("RNN", activations=((TANH,), (RELU,)), **BOTH),
+        "RNN 'a layer': activations differ by direction, Tanh and Relu; RNNSequence-5 has one list for both",
+    ),
+    "another alpha in reverse": (
+        UnsupportedError,
+        lambda: make_layer("RNN", activations=((HALF,), (Activation("LeakyRelu"),)), **BOTH),
+        "activations differ by direction, LeakyRelu(alpha=0.5) and LeakyRelu(alpha=0.01)",
+    ),
+    "clip above float32": (UnsupportedError, lambda: make_layer(clip=1e300), "clip is 1e+300; GRUSequence-5 holds it"),
+    "clip below float32": (UnsupportedError, lambda: make_layer(clip=1e-50), "clip is 1e-50; GRUSequence-5 holds it"),
+    "control character": (ArgumentError, lambda: make_layer(name="a\x01"), "name is 'a\\x01'; expected characters"),
+    "NUL": (ArgumentError, lambda: make_layer(name="\0"), "name is '\\x00'; expected characters that XML allows"),
+    "surrogate": (ArgumentError, lambda: make_layer(name="\ud800"), "name is '\\ud800'; expected characters"),
+    "no character": (ArgumentError, lambda: make_layer(name="\ufffe"), "name is '\\ufffe'; expected characters"),
+    "no layer": (ArgumentError, lambda: "GRU", "str was given; expected a recurrent layer"),
+    "nothing": (ArgumentError, lambda: None, "NoneType was given; expected a recurrent layer"),
+    "the operator alone": (ArgumentError, lambda: RecurrentOp("RNN", 3), "RecurrentOp was given; expected a recurrent"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("write", [write_layer, write_model])
+def test_refused(write: Any, name: str, tmp_path: Path) -> None:
+    kind, make, message = REFUSED[name]
+    with pytest.raises(kind) as caught:
+        write(make(), *([] if write is write_layer else [tmp_path / "layer.xml"]))
+    assert message in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("identifier", [-1, 1.0, "1", True])
+def test_id(identifier: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"^GRU 'a layer': id is .*; expected an integer, 0 or above"):
+        write_layer(make_layer(), id=identifier)
+
+
+class Doubled(Layer):
+    def run(self, *arrays: Any, **named: Any) -> tuple[Array, ...]:
+        return tuple(2 * array for array in super().run(*arrays, **named))
+
+
+def changed(**changes: Any) -> Any:
+    """A node whose constants are other ones than those that fit."""
+    layer = drawn_case(Case("node", "GRU", {}, ("initial_h",), (4, 0, 2)), "initial_h", "sequence_lens").layer()
+    layer.bound = {**layer.bound, **changes}
+    return layer
+
+
+STATE, WIDE = np.ones((1, 3, 5), np.float32), np.full((1, 30), 6e4, np.float16)
+REFUSED_AS_MODEL: dict[str, tuple[Any, str]] = {
+    "no weights": (lambda: read_layer(write_layer(make_layer())), "the layer has no weights; expected one with them"),
+    "another computation": (lambda: Doubled(RecurrentOp("RNN", 1), *[np.ones((1, 1, 1))] * 2), "Doubled computes"),
+    "a sum beyond float16": (lambda: make_layer(**HUGE, B=WIDE), "B: a sum Wb + Rb is beyond float16"),
+    "state of another size": (lambda: changed(initial_h=STATE[..., :4]), "initial_h has shape (1, 3, 4); expected"),
+    "state of another dtype": (lambda: changed(initial_h=STATE.astype(float)), "initial_h has dtype float64; expected"),
+    "state of another batch": (lambda: changed(initial_h=STATE[:, :2]), "expected (batch_size=2,)"),
+    "negative length": (lambda: changed(sequence_lens=[4, -1, 2]), "sequence_lens[1] is -1; expected 0 <= length"),
+    "lengths of floats": (lambda: changed(sequence_lens=np.ones(3)), "sequence_lens has dtype float64; expected int32"),
+    "a text for lengths": (lambda: changed(sequence_lens="abc"), "sequence_lens has dtype"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_AS_MODEL)
+def test_refused_as_a_model(name: str, tmp_path: Path) -> None:
+    make, message = REFUSED_AS_MODEL[name]
+    with pytest.raises(PyrnnxError) as caught:
+        write_model(make(), tmp_path / "layer.xml")
+    assert message in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_ir_layer_that_says_what_its_operation_cannot() -> None:
+    layer = read_layer(write_layer(make_layer("LSTM")))
+    assert isinstance(layer, IRLayer)
+    with pytest.raises(UnsupportedError, match=r"^LSTMSequence 'a layer' \(id 0\): input_forget is True"):
+        write_layer(replace(layer, op=replace(layer.op, input_forget=True)))

@@ -1,0 +1,239 @@
+"""Matrix products, convolutions, pooling, images and spectra, as cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from openvino_operations import Case, Maker, boolean, const, f32, make_node, ops
+
+
+def conv(
+    strides: list[int], begin: list[int], end: list[int], dilations: list[int], auto_pad: str
+) -> Callable[[Maker], Any]:
+    return lambda p: ops(1).convolution(p(2, 3, 11), p.constant(4, 3, 3), strides, begin, end, dilations, auto_pad)
+
+
+LINEAR = (
+    Case("MatMul", lambda p: ops(1).matmul(p(2, 3, 4), p(4, 5), False, False)),
+    Case("MatMul transposed", lambda p: ops(1).matmul(p(4, 3), p.constant(5, 4), True, True)),
+    Case("MatMul vectors", lambda p: ops(1).matmul(p(4), p(2, 5, 4), True, True)),
+    Case("Einsum", lambda p: ops(7).einsum([p(2, 3), p(3, 4)], "ij,jk->ki")),
+    Case("Einsum ellipsis", lambda p: ops(7).einsum([p(2, 3, 4)], "...ij->...ji")),
+    Case("Convolution", conv([1], [0], [0], [1], "explicit")),
+    Case("Convolution pads", conv([2], [1], [2], [2], "explicit")),
+    Case("Convolution valid", conv([2], [0], [0], [1], "valid")),
+    Case("Convolution same_upper", conv([2], [0], [0], [1], "same_upper")),
+    Case("Convolution same_lower", conv([3], [0], [0], [1], "same_lower")),
+    Case("Convolution same dilated", conv([1], [0], [0], [2], "same_lower"), dynamic=False),
+    Case(
+        "Convolution 2d",
+        lambda p: ops(1).convolution(p(1, 2, 6, 7), p.constant(3, 2, 3, 2), [2, 1], [1, 0], [0, 1], [1, 2], "explicit"),
+    ),
+    Case(
+        "GroupConvolution",
+        lambda p: ops(1).group_convolution(p(1, 4, 9), p.constant(2, 3, 2, 3), [2], [1], [1], [1], "explicit"),
+    ),
+    Case(
+        "GroupConvolution computed filters",
+        lambda p: ops(1).group_convolution(p(1, 4, 9), p(2, 3, 2, 3), [1], [0], [0], [1], "explicit"),
+        dynamic=False,
+    ),
+    Case(
+        "ConvolutionBackpropData",
+        lambda p: ops(1).convolution_backprop_data(
+            p(1, 3, 5), p.constant(3, 2, 3), [2], None, [1], [0], [1], "explicit", [1]
+        ),
+    ),
+    Case(
+        "ConvolutionBackpropData output_shape",
+        lambda p: ops(1).convolution_backprop_data(p(1, 3, 5), p.constant(3, 2, 4), [2], const([9])),
+        dynamic=False,
+    ),
+    Case(
+        "ConvolutionBackpropData same_upper",
+        lambda p: ops(1).convolution_backprop_data(
+            p(1, 3, 5), p.constant(3, 2, 3), [2], const([10]), None, None, None, "same_upper"
+        ),
+        dynamic=False,
+    ),
+    Case(
+        "ConvolutionBackpropData same_lower",
+        lambda p: ops(1).convolution_backprop_data(
+            p(1, 3, 5), p.constant(3, 2, 4), [2], const([9]), None, None, None, "same_lower"
+        ),
+        dynamic=False,
+    ),
+    Case(
+        "ConvolutionBackpropData valid",
+        lambda p: ops(1).convolution_backprop_data(
+            p(1, 3, 5), p.constant(3, 2, 3), [2], None, None, None, None, "valid"
+        ),
+    ),
+    Case(
+        "GroupConvolutionBackpropData",
+        lambda p: ops(1).group_convolution_backprop_data(
+            p(1, 4, 5), p.constant(2, 2, 3, 3), [2], None, [1], [1], [1], "explicit"
+        ),
+    ),
+    Case(
+        "ScaledDotProductAttention", lambda p: ops(13).scaled_dot_product_attention(p(2, 3, 4), p(2, 5, 4), p(2, 5, 6))
+    ),
+    Case(
+        "ScaledDotProductAttention mask scale",
+        lambda p: ops(13).scaled_dot_product_attention(p(2, 3, 4), p(2, 5, 4), p(2, 5, 6), p(2, 3, 5), p(of=0.3)),
+    ),
+    Case(
+        "ScaledDotProductAttention boolean mask",
+        lambda p: ops(13).scaled_dot_product_attention(
+            p(1, 2, 4), p(1, 3, 4), p(1, 3, 6), p(of=[[[1, 0, 1], [0, 1, 1]]], dtype=boolean)
+        ),
+    ),
+    Case(
+        "ScaledDotProductAttention causal",
+        lambda p: ops(13).scaled_dot_product_attention(p(1, 4, 4), p(1, 4, 4), p(1, 4, 6), None, None, None, True),
+    ),
+)
+
+
+def max_pool(
+    opset: int, kernel: int, stride: int, pads: tuple[int, int], rounding: str, auto_pad: str
+) -> Callable[[Maker], Any]:
+    begin, end = [pads[0]], [pads[1]]
+    if opset == 1:
+        return lambda p: ops(1).max_pool(p(2, 3, 11), [stride], begin, end, [kernel], rounding, auto_pad)
+    return lambda p: _first(ops(opset).max_pool(p(2, 3, 11), [stride], [1], begin, end, [kernel], rounding, auto_pad))
+
+
+def avg_pool(
+    opset: int,
+    kernel: int,
+    stride: int,
+    pads: tuple[int, int],
+    exclude: bool,
+    rounding: str,
+    auto_pad: str,
+    dilation: int = 1,
+) -> Callable[[Maker], Any]:
+    begin, end = [pads[0]], [pads[1]]
+    more = {"dilations": [dilation]} if opset == 16 else {}
+    return lambda p: ops(opset).avg_pool(
+        p(2, 3, 11), [stride], begin, end, [kernel], exclude, rounding, auto_pad, **more
+    )
+
+
+def indices(axis: int) -> Callable[[Maker], Any]:
+    return lambda p: ops(8).max_pool(
+        p(2, 3, 7, 6), [2, 2], [1, 1], [0, 0], [0, 0], [3, 2], "floor", "explicit", "i32", axis
+    )
+
+
+POOLING = (
+    Case("MaxPool opset1", max_pool(1, 3, 2, (1, 0), "floor", "explicit")),
+    Case("MaxPool opset1 ceil", max_pool(1, 3, 3, (0, 0), "ceil", "explicit")),
+    Case("MaxPool floor", max_pool(8, 3, 2, (1, 1), "floor", "explicit")),
+    Case("MaxPool ceil", max_pool(8, 4, 3, (0, 0), "ceil", "explicit")),
+    Case("MaxPool ceil even", max_pool(8, 3, 2, (0, 0), "ceil", "explicit")),
+    Case("MaxPool ceil_torch", max_pool(14, 3, 3, (1, 1), "ceil_torch", "explicit")),
+    Case("MaxPool same_upper", max_pool(8, 3, 2, (0, 0), "floor", "same_upper")),
+    Case("MaxPool same_lower", max_pool(8, 4, 2, (0, 0), "floor", "same_lower")),
+    Case("MaxPool valid", max_pool(8, 3, 2, (0, 0), "floor", "valid")),
+    *(
+        Case(
+            f"MaxPool indices axis {axis}",
+            indices(axis),
+        )
+        for axis in (0, 1, 2)
+    ),
+    Case("MaxPool dilated", lambda p: ops(8).max_pool(p(2, 3, 11), [2], [2], [1], [1], [3], "floor", "explicit")),
+    Case("AvgPool exclude", avg_pool(1, 3, 2, (1, 1), True, "floor", "explicit")),
+    Case("AvgPool include", avg_pool(1, 3, 2, (1, 1), False, "floor", "explicit")),
+    Case("AvgPool ceil", avg_pool(14, 4, 3, (0, 0), True, "ceil", "explicit")),
+    Case("AvgPool ceil_torch", avg_pool(14, 4, 3, (1, 1), True, "ceil_torch", "explicit")),
+    Case("AvgPool ceil include", avg_pool(14, 4, 3, (1, 0), False, "ceil_torch", "explicit")),
+    Case("AvgPool dilated ceil include", avg_pool(16, 3, 3, (1, 1), False, "ceil_torch", "explicit", 2)),
+    Case("AvgPool ceil include no pads", avg_pool(14, 4, 3, (0, 0), False, "ceil_torch", "explicit")),
+    Case("AvgPool dilated ceil include no pads", avg_pool(16, 3, 3, (0, 0), False, "ceil_torch", "explicit", 2)),
+    Case("AvgPool opset16 ceil include", avg_pool(16, 4, 3, (1, 0), False, "ceil_torch", "explicit")),
+    Case(
+        "MaxPool 2d same_upper",
+        lambda p: ops(1).max_pool(p(1, 2, 7, 6), [1, 1], [0, 0], [0, 0], [2, 4], "floor", "same_upper"),
+    ),
+    Case("AvgPool same_upper", avg_pool(1, 3, 2, (0, 0), True, "floor", "same_upper")),
+    Case("AvgPool same_lower", avg_pool(1, 4, 2, (0, 0), True, "floor", "same_lower")),
+    Case("AvgPool opset16", avg_pool(16, 3, 2, (1, 1), True, "floor", "explicit")),
+    Case("AdaptiveAvgPool one", lambda p: ops(8).adaptive_avg_pool(p(2, 3, 7, 5), const([1, 1]))),
+    Case("AdaptiveAvgPool", lambda p: ops(8).adaptive_avg_pool(p(2, 3, 7, 5), const([3, 2])), dynamic=False),
+    Case("AdaptiveMaxPool one", lambda p: _first(ops(8).adaptive_max_pool(p(2, 3, 7, 5), const([1, 1]), "i32"))),
+    Case(
+        "AdaptiveMaxPool",
+        lambda p: _first(ops(8).adaptive_max_pool(p(2, 3, 8, 6), const([2, 3]), "i32")),
+        dynamic=False,
+    ),
+)
+
+
+def _first(node: Any) -> Any:
+    return node.output(0)
+
+
+def resize(
+    mode: str, transform: str, sizes: Any, *, nearest: str = "round_prefer_floor", scales: bool = False
+) -> Callable[[Maker], Any]:
+    """Of the last two axes of four."""
+
+    def make(p: Maker) -> Any:
+        given = const(sizes, f32) if scales else const(sizes)
+        calculation = "scales" if scales else "sizes"
+        return ops(11).interpolate(
+            p(1, 2, 4, 5), given, mode, calculation, [0], [0], transform, nearest, False, -0.75, const([2, 3])
+        )
+
+    return make
+
+
+def resize_4(p: Maker, calculation: str) -> Any:
+    inputs = [p(1, 2, 4, 5), const([8, 7]), const([2, 1.5], f32), const([2, 3])]
+    return make_node(4, "Interpolate", inputs, mode="linear_onnx", shape_calculation_mode=calculation)
+
+
+def grid_sample(mode: str, padding: str, corners: bool) -> Callable[[Maker], Any]:
+    attributes = {"mode": mode, "padding_mode": padding, "align_corners": corners}
+    return lambda p: ops(9).grid_sample(p(1, 2, 4, 5), p(1, 3, 2, 2, low=-1.2, high=1.2), attributes)
+
+
+IMAGES = (
+    *(
+        Case(f"Interpolate nearest {transform} {nearest}", resize("nearest", transform, [7, 3], nearest=nearest))
+        for transform in ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+        for nearest in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+    ),
+    *(
+        Case(f"Interpolate {mode} {transform}", resize(mode, transform, [8, 7]))
+        for mode in ("linear_onnx", "linear", "cubic")
+        for transform in ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
+    ),
+    Case("Interpolate linear_onnx down", resize("linear_onnx", "half_pixel", [3, 2])),
+    Case("Interpolate linear_onnx scales", resize("linear_onnx", "half_pixel", [2.0, 1.5], scales=True)),
+    Case("Interpolate nearest scales", resize("nearest", "asymmetric", [2.0, 1.5], nearest="floor", scales=True)),
+    Case("Interpolate opset4 sizes", lambda p: resize_4(p, "sizes")),
+    Case("Interpolate opset4 scales", lambda p: resize_4(p, "scales")),
+    *(
+        Case(
+            f"GridSample {mode} {padding} {corners}",
+            grid_sample(mode, padding, corners),
+            tolerance=1e-4,  # coordinates are computed in float32 in another order, and multiply differences of pixels
+        )
+        for mode in ("bilinear", "bicubic", "nearest")
+        for padding, corners in (("zeros", True), ("border", False), ("reflection", False))
+        if (mode, padding) != ("bicubic", "border")  # wrong in onnx's ReferenceEvaluator, an error here
+    ),
+)
+
+SPECTRA = (
+    Case("DFT", lambda p: ops(7).dft(p(2, 8, 2), const([1]))),
+    Case("DFT two axes, size", lambda p: ops(7).dft(p(2, 4, 8, 2), const([1, 2]), const([-1, 6]))),
+    Case("IDFT", lambda p: ops(7).idft(p(2, 8, 2), const([1]))),
+    Case("RDFT", lambda p: ops(9).rdft(p(2, 8), const([1]))),
+    Case("RDFT two axes", lambda p: ops(9).rdft(p(2, 4, 8), const([1, 2]))),
+)

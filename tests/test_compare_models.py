@@ -1,0 +1,186 @@
+"""`load`, and `compare` of whole models: one ONNX model, and what OpenVINO makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import pyrnnx
+from pyrnnx import ArgumentError, FormatError, Model, ModelComparison, PyrnnxError
+
+openvino: Any = pytest.importorskip("openvino")
+
+T, N, I, H = 5, 3, 4, 6
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def build(*, second: str = "GRU", seed: int = 1, outputs: tuple[str, ...] = ("Y", "last")) -> onnx.ModelProto:
+    """A bidirectional LSTM and another operator on its result, time first."""
+    rng = np.random.default_rng(seed)
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}
+    weights: dict[str, Any] = {}
+    for name, operator, D, size in (("lstm", "LSTM", 2, I), ("second", second, 1, 2 * H)):
+        G = gates[operator]
+        for which, shape in {"W": (D, G * H, size), "R": (D, G * H, H), "B": (D, 2 * G * H)}.items():
+            weights[f"{name}.{which}"] = rng.uniform(-0.4, 0.4, shape).astype(np.float32)
+    weights["shape"] = np.array([0, 0, -1])
+    names = [[f"{layer}.{which}" for which in "WRB"] for layer in ("lstm", "second")]
+    nodes = [
+        helper.make_node("LSTM", ["X", *names[0]], ["both"], "lstm", hidden_size=H, direction="bidirectional"),
+        helper.make_node("Transpose", ["both"], ["swapped"], perm=[0, 2, 1, 3]),
+        helper.make_node("Reshape", ["swapped", "shape"], ["flat"]),
+        helper.make_node(second, ["flat", *names[1]], [outputs[0], outputs[1]], "second", hidden_size=H),
+    ]
+    infos: dict[str, list[str | int | None]] = {
+        "X": ["T", "N", I],
+        outputs[0]: ["T", 1, "N", H],
+        outputs[1]: [1, "N", H],
+    }
+    values = {name: helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in infos.items()}
+    graph = helper.make_graph(
+        nodes,
+        "two",
+        [values.pop("X")],
+        list(values.values()),
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The model, the IR that OpenVINO makes of it, and models that differ from it."""
+    folder = tmp_path_factory.mktemp("models")
+    variants = {
+        "two": build(),
+        "other weights": build(seed=2),
+        "other cell": build(second="RNN"),
+        "other names": build(outputs=("a", "b")),
+    }
+    paths = {}
+    for name, model in variants.items():
+        paths[name] = folder / f"{name}.onnx"
+        onnx.save(model, paths[name])
+    paths["ir"] = folder / "two.xml"
+    openvino.save_model(openvino.convert_model(paths["two"]), paths["ir"], compress_to_fp16=False)
+    return paths
+
+
+@pytest.mark.parametrize("name", ["two", "ir"])
+def test_load(files: dict[str, Path], name: str) -> None:
+    for path in (files[name], str(files[name])):
+        model = pyrnnx.load(path)
+        assert isinstance(model, Model)
+        assert [info.name for info in model.inputs] == ["X"]
+        assert {info.name for info in model.outputs} == {"Y", "last"}
+        assert [layer.op.cell for layer in model.layers.values()] == ["LSTM", "GRU"]
+
+
+def test_load_of_one_layer() -> None:
+    layer = pyrnnx.load(EXAMPLES / "small_rnn.xml")
+    assert layer.label == "RNNSequence 'small_rnn' (id 0)"  # a <layer> is no model, but can be compared with one
+
+
+LOAD_ERRORS: dict[str, tuple[Any, str]] = {
+    "suffix": ("model.pb", "the file name ends in '.pb'; expected .onnx or .xml"),
+    "no suffix": ("model", "the file name ends in ''; expected .onnx or .xml"),
+    "no path": (3, "load: int was given; expected a path"),
+    "missing onnx": ("missing.onnx", "cannot be read"),
+    "missing xml": ("missing.xml", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", LOAD_ERRORS)
+def test_load_errors(name: str) -> None:
+    path, message = LOAD_ERRORS[name]
+    with pytest.raises(PyrnnxError) as caught:
+        pyrnnx.load(path)
+    assert message in str(caught.value)
+
+
+def compared(files: dict[str, Path], first: str, second: str, **keywords: Any) -> ModelComparison:
+    a, b = pyrnnx.load(files[first]), pyrnnx.load(files[second])
+    assert isinstance(a, Model)
+    assert isinstance(b, Model)
+    result: ModelComparison = pyrnnx.compare(a, b, **keywords)
+    return result
+
+
+def test_two_formats_of_one_model(files: dict[str, Path]) -> None:
+    result = compared(files, "two", "ir")
+    assert not result.unpaired
+    assert not result.outputs
+    assert set(result.numbers) == {"Y", "last"}
+    assert result.largest_difference < 1e-6  # float32, and biases that OpenVINO has summed
+    first, second = result.layers.values()
+    assert first.a == "LSTM 'lstm' (ONNX, layout 0)"
+    assert {"gate order", "axes of Y", "B"} <= {one.aspect for one in first.conventions}
+    for pair in (first, second):
+        assert not pair.operators
+        assert pair.largest_difference < 1e-6
+    text = str(result)
+    assert "largest difference of output 'Y'" in text
+    assert str(first) in text
+
+
+def test_given_inputs(files: dict[str, Path]) -> None:
+    X = np.random.default_rng(3).normal(size=(T, N, I)).astype(np.float32)
+    result = compared(files, "two", "other weights", inputs={"X": X})
+    a, b = (pyrnnx.load(files[name]) for name in ("two", "other weights"))
+    assert isinstance(a, Model)
+    assert isinstance(b, Model)
+    expected = {name: np.abs(value.astype(np.float64) - b(X)[name]).max() for name, value in a(X).items()}
+    assert result.numbers == expected
+    assert result.largest_difference > 0.1
+
+
+def test_another_cell_has_no_partner(files: dict[str, Path]) -> None:
+    result = compared(files, "two", "other cell")
+    assert list(result.layers) == ["lstm"]
+    assert result.unpaired == ("GRU 'second'", "RNN 'second'")
+    assert "only in one of them: RNN 'second'" in str(result)
+
+
+def test_other_names_are_matched_in_order(files: dict[str, Path]) -> None:
+    result = compared(files, "two", "other names")
+    assert list(result.numbers) == ["Y", "last"]
+    assert result.largest_difference == 0
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [({"Z": np.ones(3)}, "inputs has 'Z'"), ({"X": np.ones((2, 2), np.float32)}, "input 'X' has shape (2, 2)")],
+    ids=["unknown", "shape"],
+)
+def test_input_errors(files: dict[str, Path], inputs: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        compared(files, "two", "ir", inputs=inputs)
+    assert str(caught.value).startswith("compare: ")
+    assert message in str(caught.value)
+
+
+def test_a_model_of_two_layers_is_no_layer(files: dict[str, Path]) -> None:
+    model = pyrnnx.load(files["two"])
+    with pytest.raises(ArgumentError, match=r"has 2 recurrent layers \('lstm', 'second'\); expected one"):
+        pyrnnx.compare(model, pyrnnx.load(EXAMPLES / "small_rnn.xml"))
+
+
+def test_command(files: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    from pyrnnx.cli import main
+
+    assert main(["compare", str(files["two"]), str(files["ir"])]) == 0
+    assert "largest difference of output 'last'" in capsys.readouterr().out
+    assert main(["compare", str(files["two"]), "model.pb"]) == 2
+    assert "expected .onnx or .xml" in capsys.readouterr().err
+
+
+def test_errors_are_of_the_format(files: dict[str, Path], tmp_path: Path) -> None:
+    swapped = tmp_path / "swapped.xml"
+    swapped.write_bytes(files["two"].read_bytes())
+    with pytest.raises(FormatError):
+        pyrnnx.load(swapped)
