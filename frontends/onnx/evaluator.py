@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyrnnx.errors import PyrnnxError, UnsupportedError
+from pyrnnx.frontends.onnx.evaluator_ops import reference_ops
 from pyrnnx.frontends.onnx.graphs import node_label
 from pyrnnx.frontends.onnx.proto import import_onnx, opsets_of
-from pyrnnx.frontends.onnx.reference_ops import reference_ops
 
 if TYPE_CHECKING:
     from onnx import ModelProto

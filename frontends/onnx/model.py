@@ -11,11 +11,11 @@ from pyrnnx import model as core
 from pyrnnx.errors import ArgumentError, FormatError
 from pyrnnx.frontends.onnx.constants import Scope, with_graph
 from pyrnnx.frontends.onnx.evaluator import Evaluator
+from pyrnnx.frontends.onnx.evaluator_ops import OPERATORS, is_recurrent
 from pyrnnx.frontends.onnx.graphs import all_nodes, first_output, subgraphs
 from pyrnnx.frontends.onnx.node import UnboundNode, unbound_node
 from pyrnnx.frontends.onnx.proto import check_model, import_onnx, inlined, load_proto, opsets_of, source_label
 from pyrnnx.frontends.onnx.quantized import unbound_quantized_node
-from pyrnnx.frontends.onnx.reference_ops import OPERATORS, is_recurrent
 from pyrnnx.layer import Layer
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,9 @@ from onnx.reference import ReferenceEvaluator
 from onnx_models import make_graph, simple_model
 
 from pyrnnx import ArgumentError, UnsupportedError
+from pyrnnx.frontends.onnx import evaluator_ops as module
 from pyrnnx.frontends.onnx import reference_ops
 
-module = import_module("pyrnnx.frontends.onnx.reference_ops")  # the package has the function by that name
 LSTM = Case("lstm of an evaluator", "LSTM", {}, ("B", "P", "initial_h", "initial_c"), (4, 1, 3), I=3, H=5)
 GRU = Case("gru of an evaluator", "GRU", {"direction": "reverse", "clip": 0.5}, ("B",), (4, 1, 3), I=3, H=5)
 LINKED = Case("linked", "GRU", {}, (), I=3, H=5)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from openvino_irs import Array, save
+from real_models import frames
 
 from pyrnnx.frontends.openvino import Model, read_model
 from pyrnnx.frontends.openvino.export import to_onnx
@@ -15,27 +16,16 @@ from pyrnnx.frontends.openvino.export import to_onnx
 openvino = pytest.importorskip("openvino")
 onnxruntime = pytest.importorskip("onnxruntime")
 
-STEPS, SAMPLES = 200, 576
+STEPS = 200
 Step = Callable[[Array, Array], tuple[Array, Array]]
 # 200 steps of a contracting recurrence in float32; the cell state, up to 9, is compared too
 TOLERANCE = 1e-4
 
 
-def frames() -> Array:
-    """A gliding tone with harmonics that comes and goes, and noise: speech enough to move the state."""
-    t = np.arange(STEPS * SAMPLES) / 16_000
-    phase = 2 * np.pi * np.cumsum(120 + 30 * np.sin(2 * np.pi * 0.7 * t)) / 16_000
-    tone = sum(np.sin(k * phase) / k**0.5 for k in range(1, 20))
-    noise = np.random.default_rng(5).normal(0, 0.01, t.shape)
-    signal = 0.1 * tone * (np.sin(2 * np.pi * 1.3 * t) > -0.2) + noise
-    framed: Array = signal.reshape(STEPS, 1, SAMPLES).astype(np.float32)
-    return framed
-
-
 def stream(step: Step) -> tuple[Array, Array]:
     """Probabilities and states of successive frames, the state fed back."""
     state, speech, states = np.zeros((2, 1, 128), np.float32), [], []
-    for frame in frames():
+    for frame in frames(STEPS)[:, np.newaxis]:
         probability, state = step(frame, state)
         speech.append(probability)
         states.append(state)
