@@ -202,9 +202,9 @@ else:
 """
 
 
-def test_reading_and_layers_do_not_need_onnx() -> None:
-    folder = str(Path(nets.__file__).parent)
-    subprocess.run([sys.executable, "-c", WITHOUT_ONNX], check=True, env={**os.environ, "PYTHONPATH": folder})
+def test_reading_and_layers_do_not_need_onnx(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(nets.__file__).parent)}
+    subprocess.run([sys.executable, "-c", WITHOUT_ONNX], check=True, env=environment, cwd=tmp_path)
 
 
 # Calls

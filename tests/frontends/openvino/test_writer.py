@@ -228,7 +228,7 @@ assert len(read_model(write_model(layer, sys.argv[1])).layers) == 1
 
 
 def test_onnx_is_not_needed(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", WITHOUT_ONNX, str(tmp_path / "layer.xml")], check=True)
+    subprocess.run([sys.executable, "-c", WITHOUT_ONNX, str(tmp_path / "layer.xml")], check=True, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("name", [None, ""])
