@@ -104,4 +104,4 @@ class Model(ABC):
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(info.name for info in infos) for infos in (self.inputs, self.outputs))
-        return f"<{type(self).__name__} {self.label}: ({inputs}) -> ({outputs}), {len(self.layers)} recurrent layers>"
+        return f"<{type(self).__name__} {self.label}: ({inputs}) -> ({outputs})>"
