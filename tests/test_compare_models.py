@@ -12,6 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import pyrnnx
 from pyrnnx import ArgumentError, FormatError, Model, ModelComparison, PyrnnxError
+from pyrnnx.frontends.onnx import read_model as read_onnx
+from pyrnnx.frontends.openvino import to_onnx
 
 openvino: Any = pytest.importorskip("openvino")
 
@@ -184,3 +186,11 @@ def test_errors_are_of_the_format(files: dict[str, Path], tmp_path: Path) -> Non
     swapped.write_bytes(files["two"].read_bytes())
     with pytest.raises(FormatError):
         pyrnnx.load(swapped)
+
+
+def test_names_survive_the_export(files: dict[str, Path]) -> None:
+    ir = pyrnnx.load(files["ir"])
+    again = read_onnx(to_onnx(ir))
+    assert list(again.layers) == list(ir.layers)
+    for which in ("inputs", "outputs"):
+        assert [info.name for info in getattr(again, which)] == [info.name for info in getattr(ir, which)]

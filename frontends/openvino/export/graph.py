@@ -120,12 +120,16 @@ class Graph:
         return int(getattr(self.onnx.TensorProto, names.get(dtype, dtype.upper())))
 
     def node(self, op_type: str, inputs: Iterable[str], name: str, outputs: int = 1, **attributes: Any) -> list[str]:
-        """A node, and the names of its outputs, which begin with `name`."""
+        """A node, and the names of its outputs, which begin with `name` as its own does."""
         names = [self.value_name(f"{name}/{op_type}") for _ in range(outputs)]
         given = {key: value for key, value in attributes.items() if value is not None}
-        unique = self._unique(name, self._node_names)
+        unique = self._unique(f"{name}/{op_type}", self._node_names)
         self.nodes.append(self.onnx.helper.make_node(op_type, list(inputs), names, unique, **given))
         return names
+
+    def name_node(self, index: int, wanted: str) -> None:
+        """Give a node that name, or one like it that no node has yet."""
+        self.nodes[index].name = self._unique(wanted, self._node_names)
 
     def rename(self, old: str, new: str, since: int) -> None:
         """Give another name to an output of one of the nodes made since there were `since`."""

@@ -13,6 +13,7 @@ from pyrnnx.frontends.openvino.export.recurrent import weight_inputs
 from pyrnnx.frontends.openvino.export.table import translator
 from pyrnnx.frontends.openvino.export.translation import Values
 from pyrnnx.frontends.openvino.operations import explain
+from pyrnnx.op import CELLS
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -145,6 +146,7 @@ class _Translation:
         if function is None:
             raise UnsupportedError(not_translated(layer))
         names = translate_layer(layer, self.values, lambda k: self._used(outputs[k]), self.net.recurrent.get(layer))
+        self._name_node(layer, since)
         made = {name for node in self.graph.nodes[since:] for name in node.output}
         for output, name in zip(outputs, names, strict=False):
             if name not in made:  # an input or a constant, passed on
@@ -153,6 +155,13 @@ class _Translation:
             made.discard(name)  # two outputs of one value: the name of the first
             self.values.names[output] = self._wanted(output)
             self.graph.rename(name, self.values.names[output], since)
+
+    def _name_node(self, layer: NetLayer, since: int) -> None:
+        """The layer's name is that of its recurrent node, else of the last of its nodes."""
+        nodes = self.graph.nodes[since:]
+        if nodes and layer.name:
+            own = (k for k, node in enumerate(nodes) if node.op_type in CELLS)
+            self.graph.name_node(since + next(own, len(nodes) - 1), layer.name)
 
     def _used(self, output: Output) -> bool:
         return output in self.outputs or bool(self.net.consumers(output))

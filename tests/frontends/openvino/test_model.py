@@ -51,7 +51,7 @@ def test_inputs_and_outputs() -> None:
         ("Ho", "float32", (None, 1, 6)),
         ("Co", "float32", (None, 1, 6)),
     ]
-    assert repr(model) == "<Model IR 'small': (X, H, C, lengths) -> (Y, Ho, Co), 1 recurrent layers>"
+    assert repr(model) == "<Model IR 'small': (X, H, C, lengths) -> (Y, Ho, Co)>"
 
 
 def test_load_reads_a_pair_of_files(tmp_path: Path) -> None:
