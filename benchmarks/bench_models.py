@@ -65,7 +65,7 @@ def pyrnnx_run(contents: bytes) -> Run:
 
 
 def onnxruntime_run(contents: bytes) -> Run:
-    import onnxruntime  # type: ignore[import-untyped]
+    import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # without warnings about shapes that the files declare wrongly
