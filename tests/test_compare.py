@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from collections.abc import Mapping
 from itertools import product
 from typing import Any
@@ -27,7 +28,7 @@ from pyrnnx import (
     compare,
 )
 from pyrnnx.conventions import convert_weights
-from pyrnnx.frontends.openvino import IRLayer, read_layer
+from pyrnnx.frontends.openvino import IRLayer, read_layer, write_layer
 
 Array = NDArray[Any]
 T, N, I, H = 5, 3, 4, 6
@@ -55,32 +56,10 @@ def make_weights(op: RecurrentOp, dtype: Any = np.float32, seed: int = 0) -> dic
 
 def unbound(op: RecurrentOp, kind: str) -> IRLayer:
     """A `<layer>` without weights, its batch and time open."""
-    blocks = 4 if op.linear_before_reset else GATES[op.cell]
-    D, GH = op.num_directions, GATES[op.cell] * H
-    states = 2 if op.has_cell_state else 1
-    if kind == "unbound sequence":
-        shapes = [(-1, -1, I), *[(-1, D, H)] * states, (-1,), (D, GH, I), (D, GH, H), (D, blocks * H)]
-        results = [(-1, D, -1, H), *[(-1, D, H)] * states]
-    else:
-        shapes = [(-1, I), *[(-1, H)] * states, (GH, I), (GH, H), (blocks * H,)]
-        results = [(-1, H)] * states
-    attributes = {"hidden_size": H, "activations": ",".join(one.name.lower() for one in op.activations[0])}
-    if kind == "unbound sequence":
-        attributes["direction"] = op.direction.value
-    if op.cell == "GRU":
-        attributes["linear_before_reset"] = str(op.linear_before_reset).lower()
-
-    def port(number: int, shape: tuple[int, ...]) -> str:
-        return f'<port id="{number}">' + "".join(f"<dim>{size}</dim>" for size in shape) + "</port>"
-
-    inputs = "".join(port(k, shape) for k, shape in enumerate(shapes))
-    outputs = "".join(port(len(shapes) + k, shape) for k, shape in enumerate(results))
-    data = " ".join(f'{key}="{value}"' for key, value in attributes.items())
-    layer_type = op.cell + kind.removeprefix("unbound ").capitalize()
-    return read_layer(
-        f'<layer id="4" name="open" type="{layer_type}"><data {data}/><input>{inputs}</input>'
-        f"<output>{outputs}</output></layer>"
-    )
+    convention = CONVENTIONS[kind.replace("unbound", "OpenVINO")]
+    given: dict[str, Any] = convert_weights(op, make_weights(op), CANONICAL, convention)
+    text = write_layer(Layer(op, **given, convention=convention, name="open"), id=4)
+    return read_layer(re.sub(r' precision="(FP32|I32)"', "", text))  # of any dtype
 
 
 def make(op: RecurrentOp, kind: str, weights: Mapping[str, Any] | None = None) -> Layer | IRLayer:
