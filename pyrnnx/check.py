@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx.conventions import AXIS_NAMES, AnyArray, Convention, recurrence_axes, weight_axes
+from pyrnnx.conventions import AXIS_NAMES, AnyArray, Convention, axis_size, recurrence_axes, weight_axes
 from pyrnnx.dtypes import FLOAT_TYPES, float_type
 from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.op import RecurrentOp
@@ -50,20 +50,15 @@ def _describe(axes: Sequence[str], sizes: Mapping[str, int]) -> str:
     for axis in axes:
         multiple, _, letter = axis.rpartition("*")
         text = f"{multiple}*{AXIS_NAMES[letter]}" if multiple else AXIS_NAMES[letter]
-        parts.append(f"{text}={_size(axis, sizes)}" if letter in sizes else text)
+        size = axis_size(axis, sizes)
+        parts.append(text if size is None else f"{text}={size}")
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
-
-
-def _size(axis: str, sizes: Mapping[str, int]) -> int:
-    multiple, _, letter = axis.rpartition("*")
-    return int(multiple or 1) * sizes[letter]
 
 
 def shape(label: str, name: str, given: tuple[int | None, ...], axes: Sequence[str], sizes: Mapping[str, int]) -> None:
     """Reject another rank, or another size on an axis whose size is known; None: a dimension that is open."""
     fits = len(given) == len(axes) and all(
-        size is None or axis.rpartition("*")[2] not in sizes or size == _size(axis, sizes)
-        for axis, size in zip(axes, given, strict=True)
+        size is None or axis_size(axis, sizes) in (None, size) for axis, size in zip(axes, given, strict=True)
     )
     if not fits:
         raise ArgumentError(f"{label}: {name} has shape {given}; expected {_describe(axes, sizes)}")

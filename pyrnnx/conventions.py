@@ -160,6 +160,17 @@ def weight_axes(op: RecurrentOp, convention: Convention) -> dict[str, tuple[str,
     return axes
 
 
+def array_axes(op: RecurrentOp, convention: Convention, argument: str) -> tuple[str, ...]:
+    """The axes of any array, a weight or not, as `weight_axes` spells them."""
+    return weight_axes(op, convention).get(argument) or tuple(convention.axes_of(argument))
+
+
+def axis_size(axis: str, sizes: Mapping[str, int]) -> int | None:
+    """The size of an axis such as "4*H" by those of the letters; None where that is not known."""
+    multiple, _, letter = axis.rpartition("*")
+    return int(multiple or 1) * sizes[letter] if letter in sizes else None
+
+
 def _reorder_gates(a: AnyArray, op: RecurrentOp, order: str, to: str) -> AnyArray:
     if order == to:
         return a

@@ -31,6 +31,22 @@ def float_type(dtype: np.dtype[np.generic]) -> FloatType | None:
     return FLOAT_TYPES.get(dtype.name)
 
 
+def named_dtype(name: str) -> np.dtype[np.generic]:
+    """The dtype of a NumPy name, "bfloat16" included.
+
+    Raises
+    ------
+    ImportError
+        bfloat16, and ml_dtypes is not installed.
+    """
+    if name == "bfloat16":
+        import ml_dtypes
+
+        bfloat16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
+    return np.dtype(name)
+
+
 def widened(a: npt.NDArray[np.generic]) -> npt.NDArray[np.floating]:
     """A C-contiguous copy in the dtype that the kernels compute in; exact."""
     return np.array(a, dtype=FLOAT_TYPES[a.dtype.name].kernel, order="C")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pyrnnx.dtypes import named_dtype
 from pyrnnx.errors import FormatError, UnsupportedError
 
 
@@ -49,16 +50,12 @@ class ElementType:
         if self.dtype is None:
             readable = ", ".join(row.name for row in ELEMENT_TYPES.values() if row.dtype is not None)
             raise UnsupportedError(f"{label}: values of element type {self.name!r} are not read; expected {readable}")
-        if self.dtype == "bfloat16":
-            try:
-                import ml_dtypes
-            except ImportError:
-                raise UnsupportedError(
-                    f"{label}: element type 'bf16' needs the package ml_dtypes; pip install 'pyrnnx[onnx]'"
-                ) from None
-            bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-            return bfloat16
-        return np.dtype(self.dtype)
+        try:
+            return named_dtype(self.dtype)
+        except ImportError:
+            raise UnsupportedError(
+                f"{label}: element type {self.name!r} needs the package ml_dtypes; pip install 'pyrnnx[onnx]'"
+            ) from None
 
 
 _ROWS = (
@@ -92,6 +89,10 @@ _ROWS = (
     ElementType("undefined", "UNSPECIFIED", None, None),
 )
 ELEMENT_TYPES: Mapping[str, ElementType] = MappingProxyType({row.name: row for row in _ROWS})
+# Those whose elements are whole bytes, so that an array of the dtype lies in the .bin as it is.
+BY_DTYPE: Mapping[str, ElementType] = MappingProxyType(
+    {row.dtype: row for row in _ROWS if row.dtype is not None and not row.packed}
+)
 _BY_PRECISION: Mapping[str, ElementType] = MappingProxyType({row.precision: row for row in _ROWS})
 
 

@@ -13,15 +13,14 @@ from pyrnnx import check
 from pyrnnx.conventions import INTEGERS, AnyArray, Convention
 from pyrnnx.dtypes import FLOAT_TYPES
 from pyrnnx.errors import ArgumentError
-from pyrnnx.frontends.openvino.element_types import ELEMENT_TYPES
+from pyrnnx.frontends.openvino.element_types import BY_DTYPE
 from pyrnnx.frontends.openvino.operations import WEIGHTS, Operation
 from pyrnnx.frontends.openvino.ports import layer_label
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
 
-_WHOLE = {row.precision: row.dtype for row in ELEMENT_TYPES.values() if row.dtype is not None and not row.packed}
-FLOAT_PRECISIONS = {precision: dtype for precision, dtype in _WHOLE.items() if dtype in FLOAT_TYPES}
-INTEGER_PRECISIONS = {precision: dtype for precision, dtype in _WHOLE.items() if dtype in INTEGERS}
+FLOAT_PRECISIONS = {row.precision: dtype for dtype, row in BY_DTYPE.items() if dtype in FLOAT_TYPES}
+INTEGER_PRECISIONS = {row.precision: dtype for dtype, row in BY_DTYPE.items() if dtype in INTEGERS}
 PRECISIONS: Mapping[str, str] = FLOAT_PRECISIONS | INTEGER_PRECISIONS
 
 

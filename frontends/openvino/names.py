@@ -11,7 +11,7 @@ from pyrnnx.frontends.openvino.element_types import by_name, by_precision
 from pyrnnx.frontends.openvino.net import Net, NetLayer, Output
 from pyrnnx.frontends.openvino.ports import split_names
 from pyrnnx.frontends.openvino.shapes import parse_shape
-from pyrnnx.model import Dimension, TensorInfo
+from pyrnnx.model import TensorInfo
 
 _SINK = re.compile(r"/sink_port_\d+$")  # what converters append to the name of an output for its Result
 
@@ -26,7 +26,7 @@ def input_infos(net: Net) -> tuple[TensorInfo, ...]:
             TensorInfo(
                 name,
                 _dtype(layer.label, layer.outputs[0].precision) if text is None else by_name(layer.label, text).dtype,
-                layer.outputs[0].shape if shape is None else _dimensions(layer, shape),
+                layer.outputs[0].shape if shape is None else parse_shape(layer.label, shape),
                 others,
             )
         )
@@ -41,10 +41,6 @@ def output_infos(net: Net) -> tuple[TensorInfo, ...]:
         port = layer.sources[0].port
         infos.append(TensorInfo(name, _dtype(layer.label, port.precision), port.shape, others))
     return tuple(infos)
-
-
-def _dimensions(layer: NetLayer, text: str) -> tuple[Dimension, ...] | None:
-    return parse_shape(layer.label, text)
 
 
 def _dtype(label: str, precision: str | None) -> str | None:

@@ -15,10 +15,9 @@ from lxml import etree
 
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import ArgumentError
-from pyrnnx.frontends.openvino.element_types import ELEMENT_TYPES, by_precision
+from pyrnnx.frontends.openvino.element_types import BY_DTYPE, by_precision
 
 IR_VERSION = 11
-BY_DTYPE = {row.dtype: row for row in ELEMENT_TYPES.values() if row.dtype is not None and not row.packed}
 
 Element = etree._Element
 Shape = tuple[int | None, ...]

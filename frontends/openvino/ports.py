@@ -1,4 +1,4 @@
-"""The `<port>` elements of a `<layer>`, whatever the layer is, and the numbers in XML attributes."""
+"""The `<port>` elements of a `<layer>`, whatever the layer is, and the numbers and flags in XML attributes."""
 
 from __future__ import annotations
 
@@ -51,6 +51,19 @@ def integer(text: str) -> int:
     if not (digits.isascii() and digits.isdecimal()) or len(text) > MAX_DIGITS:
         raise ValueError(text)
     return int(text)
+
+
+def boolean(text: str) -> bool:
+    """true or false, in any case, or 1 or 0.
+
+    Raises
+    ------
+    ValueError
+        Any other text.
+    """
+    if text.lower() not in ("true", "false", "1", "0"):
+        raise ValueError(text)
+    return text.lower() in ("true", "1")
 
 
 def split_names(text: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from lxml import etree
 
 from pyrnnx import check
-from pyrnnx.conventions import weight_axes
+from pyrnnx.conventions import array_axes
 from pyrnnx.errors import FormatError, PyrnnxWarning, UnsupportedError
 from pyrnnx.frontends.openvino.layer import FLOAT_PRECISIONS, INTEGER_PRECISIONS, IRLayer, Port
 from pyrnnx.frontends.openvino.operations import (
@@ -21,7 +21,7 @@ from pyrnnx.frontends.openvino.operations import (
     explain,
     find_operation,
 )
-from pyrnnx.frontends.openvino.ports import NetPort, integer, layer_label, read_ports
+from pyrnnx.frontends.openvino.ports import NetPort, boolean, integer, layer_label, read_ports
 from pyrnnx.frontends.openvino.xml import parse
 from pyrnnx.op import RecurrentOp
 
@@ -77,9 +77,8 @@ def recurrent_layer(
     """
     attributes, unknown = _attributes(label, operation, element)
     op = build_op(operation, label, attributes.pop("hidden_size"), attributes)
-    axes = weight_axes(op, operation.convention)
     ranks = {
-        argument: len(axes[argument] if argument in axes else operation.convention.axes_of(argument))
+        argument: len(array_axes(op, operation.convention, argument))
         for argument in (*operation.inputs, *operation.outputs)
     }
     named = [
@@ -154,12 +153,6 @@ def _value(label: str, name: str, text: str) -> Any:
         raise FormatError(f"{label}: {name} is {text!r}; expected {expected}") from None
 
 
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false", "1", "0"):
-        raise ValueError(text)
-    return text.lower() in ("true", "1")
-
-
 def _names(text: str) -> tuple[str, ...]:
     return tuple(item.strip() for item in text.split(",")) if text else ()
 
@@ -175,8 +168,8 @@ _TYPES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "activations_alpha": ("numbers separated by commas", _numbers),
     "activations_beta": ("numbers separated by commas", _numbers),
     "clip": ("a number", float),
-    "linear_before_reset": ("true or false", _boolean),
-    "input_forget": ("true or false", _boolean),
+    "linear_before_reset": ("true or false", boolean),
+    "input_forget": ("true or false", boolean),
     "weights_format": ("a string", str.lower),
 }
 
@@ -205,12 +198,11 @@ def _check_ports(
     label: str, operation: Operation, op: RecurrentOp, inputs: tuple[Port, ...], outputs: tuple[Port, ...]
 ) -> None:
     """Declared shapes and precisions against the attributes and against each other."""
-    axes = weight_axes(op, operation.convention)
     sizes = {"H": op.hidden_size, "D": op.num_directions}
     floating: Port | None = None
     arguments = operation.inputs[: len(inputs)] + operation.outputs
     for argument, port in zip(arguments, inputs + outputs, strict=True):
-        port_axes = axes[argument] if argument in axes else tuple(operation.convention.axes_of(argument))
+        port_axes = array_axes(op, operation.convention, argument)
         check.shape(label, str(port), port.shape, port_axes, sizes)
         sizes.update(
             {

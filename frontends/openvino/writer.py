@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import AnyArray, convert_weights, rearrange, weight_axes
+from pyrnnx.conventions import AnyArray, array_axes, axis_size, convert_weights, rearrange
 from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx.node import NodeLayer
+from pyrnnx.frontends.openvino.element_types import BY_DTYPE
 from pyrnnx.frontends.openvino.layer import IRLayer, Port
 from pyrnnx.frontends.openvino.net_writer import (
-    BY_DTYPE,
     Element,
     NetWriter,
     Value,
@@ -177,13 +177,10 @@ def _declared(layer: Layer | IRLayer, sizes: Mapping[str, int] = {}, lengths: st
         return layer
     op, convention = layer.op, operation.convention
     _check_expressible(layer.label, op, operation, layer.weights)
-    axes = weight_axes(op, convention)
     known = {"I": layer.input_size, "H": op.hidden_size, "D": op.num_directions, **sizes}
 
     def port(number: int, argument: str) -> Port:
-        letters = axes[argument] if argument in axes else tuple(convention.axes_of(argument))
-        dims = (axis.rpartition("*") for axis in letters)
-        shape = tuple(int(multiple or 1) * known[axis] if axis in known else None for multiple, _, axis in dims)
+        shape = tuple(axis_size(axis, known) for axis in array_axes(op, convention, argument))
         dtype = lengths if argument == "sequence_lens" else layer.dtype.name
         return Port(number, convention.name_of(argument), shape, BY_DTYPE[dtype].precision)
 
@@ -293,10 +290,9 @@ def _weights(layer: Layer, operation: Operation) -> dict[str, AnyArray]:
     with np.errstate(over="ignore"):
         weights = convert_weights(layer.op, layer.weights, layer.convention, operation.convention)
     if "B" not in weights:
-        axes = weight_axes(layer.op, operation.convention)["B"]
-        known = {"H": layer.op.hidden_size, "D": layer.op.num_directions}
-        shape = [int(multiple or 1) * known[axis] for multiple, _, axis in (one.rpartition("*") for one in axes)]
-        weights["B"] = np.zeros(shape, layer.dtype)
+        sizes = {"H": layer.op.hidden_size, "D": layer.op.num_directions}
+        axes = array_axes(layer.op, operation.convention, "B")
+        weights["B"] = np.zeros([axis_size(axis, sizes) or 0 for axis in axes], layer.dtype)
     elif np.isinf(weights["B"]).any() and not np.isinf(layer.weights["B"]).any():
         raise UnsupportedError(f"{layer.label}: B: a sum Wb + Rb is beyond {layer.dtype}, and IR holds the sum only")
     return weights

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from pyrnnx.errors import FormatError, UnsupportedError
+from pyrnnx.frontends.openvino.ports import boolean
 
 if TYPE_CHECKING:
     from pyrnnx.frontends.openvino.net import NetLayer
@@ -59,7 +60,7 @@ class Attributes:
         )
 
     def flag(self, name: str, default: Any = REQUIRED) -> bool:
-        return bool(self._parsed(name, default, _boolean, "true or false"))
+        return bool(self._parsed(name, default, boolean, "true or false"))
 
     def choice(self, name: str, choices: Mapping[str, Choice], default: Any = REQUIRED) -> Choice:
         """What the attribute's value, in any case, stands for in `choices`.
@@ -101,9 +102,3 @@ class Attributes:
                     f"{self.label}: attribute {name!r} ({value[:60]!r}) is not known of {self.layer.type} "
                     f"{self.layer.version}; expected {known}"
                 )
-
-
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false", "1", "0"):
-        raise ValueError(text)
-    return text.lower() in ("true", "1")

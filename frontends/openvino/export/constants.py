@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import PyrnnxError
-from pyrnnx.frontends.openvino.export.graph import Graph
+from pyrnnx.frontends.openvino.export.graph import SMALL, Graph
 from pyrnnx.frontends.openvino.export.table import translator
 from pyrnnx.frontends.openvino.export.translation import Call, Values
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pyrnnx.frontends.openvino.net import Net, NetLayer, Output
     from pyrnnx.frontends.openvino.weights import Weights
 
-_SMALL = 1024  # elements of a value that is kept
 _CONSTANT_LAYERS: WeakKeyDictionary[Net, frozenset[NetLayer]] = WeakKeyDictionary()
 
 
@@ -61,13 +60,16 @@ class Constants:
         left = [output.layer]
         while left:
             layer = left[-1]
-            missing = [one.layer for one in layer.sources if self._known(one, arrays) is None]
+            missing = [one.layer for one in layer.sources if not self._is_known(one, arrays)]
             if not missing:
                 left.pop()
                 if type(output)(layer, 0) not in arrays:
                     arrays |= self._results(layer, arrays)
             left.extend(missing)
         return arrays[output]
+
+    def _is_known(self, output: Output, arrays: Mapping[Output, AnyArray]) -> bool:
+        return output.layer.type == "Const" or output in arrays or output in self._kept
 
     def _known(self, output: Output, arrays: Mapping[Output, AnyArray]) -> AnyArray | None:
         if output.layer.type == "Const":
@@ -86,7 +88,7 @@ class Constants:
         if len(found) != len(infos):
             raise PyrnnxError(f"{layer.label}: its value, a constant, cannot be computed")
         results = {Output(layer, k): found[name] for k, name in enumerate(names)}
-        self._kept |= {key: array for key, array in results.items() if array.size <= _SMALL}
+        self._kept |= {key: array for key, array in results.items() if array.size <= SMALL}
         return results
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import UnsupportedError
 from pyrnnx.frontends.onnx.proto import import_onnx
 from pyrnnx.frontends.openvino.element_types import by_precision
+from pyrnnx.frontends.openvino.export.graph import SMALL
 from pyrnnx.frontends.openvino.shapes import parse_shape
 from pyrnnx.model import Interval
 
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
 
     from pyrnnx.frontends.openvino.export.graph import Graph
     from pyrnnx.frontends.openvino.net import NetLayer, Output
-
-_SMALL = 1024  # elements of an initializer whose value shape inference may need
 
 
 def input_info(graph: Graph, layer: NetLayer, name: str) -> ValueInfoProto:
@@ -95,10 +95,7 @@ def _inferred(model: ModelProto) -> ModelProto:
         graph.output.add(name=info.name)
         graph.output[-1].type.tensor_type.elem_type = info.type.tensor_type.elem_type
     for tensor in model.graph.initializer:
-        count = 1
-        for size in tensor.dims:
-            count *= size
-        if count <= _SMALL:
+        if math.prod(tensor.dims) <= SMALL:
             graph.initializer.append(tensor)
         else:
             graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 OPSET, IR_VERSION = 22, 10
+SMALL = 1024  # elements of a constant that may be computed, kept or looked into without a thought
 LARGEST_MODEL = 2**31 - 1  # bytes of a protobuf message
 
 # Element types that an operator has by its text, and ONNX Runtime no kernel for: computed in a wider type, exactly.

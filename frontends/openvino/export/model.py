@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyrnnx.errors import PyrnnxError, UnsupportedError
 from pyrnnx.frontends.openvino.export.constants import Constants, translate_layer
 from pyrnnx.frontends.openvino.export.dimensions import input_info, output_info, with_output_dimensions
-from pyrnnx.frontends.openvino.export.graph import LARGEST_MODEL, Graph, merge_equal_initializers
+from pyrnnx.frontends.openvino.export.graph import LARGEST_MODEL, SMALL, Graph, merge_equal_initializers
 from pyrnnx.frontends.openvino.export.recurrent import weight_inputs
 from pyrnnx.frontends.openvino.export.table import translator
 from pyrnnx.frontends.openvino.export.translation import Values
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from pyrnnx.frontends.openvino.model import Model
     from pyrnnx.frontends.openvino.net import Net, NetLayer, Output
     from pyrnnx.frontends.openvino.weights import Weights
-
-_SMALL = 1024  # elements of a constant that is computed in the export; of a larger one only what makes it no larger
 
 
 class Translated(NamedTuple):
@@ -56,7 +55,8 @@ def to_onnx(model: Model) -> ModelProto:
     from pyrnnx.frontends.onnx.constants import fold_constants
 
     inputs, outputs = ([info.name for info in infos] for infos in (model.inputs, model.outputs))
-    result = fold_constants(translate(model.net, model.weights, inputs, outputs).model, largest=_SMALL)
+    translated = translate(model.net, model.weights, inputs, outputs).model
+    result = fold_constants(translated, largest=SMALL)  # beyond that only what becomes no larger
     if result.ByteSize() > LARGEST_MODEL:
         raise UnsupportedError(f"{model.label}: the ONNX model would exceed {LARGEST_MODEL} bytes (2 GB)")
     return with_output_dimensions(merge_equal_initializers(result))
@@ -193,9 +193,6 @@ def not_translated(layer: NetLayer) -> str:
 
 
 def _is_small(output: Output) -> bool:
-    shape, count = output.port.shape, 1
-    for size in (None,) if shape is None else shape:
-        if size is None:
-            return False
-        count *= size
-    return count <= _SMALL
+    shape = output.port.shape
+    sizes = [size for size in shape or () if size is not None]
+    return shape is not None and len(sizes) == len(shape) and math.prod(sizes) <= SMALL

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import named_dtype
 from pyrnnx.errors import FormatError, UnsupportedError
 from pyrnnx.frontends.openvino.element_types import by_name, by_precision
 from pyrnnx.frontends.openvino.export.attributes import REQUIRED, Attributes
-from pyrnnx.frontends.openvino.export.graph import WIDENED, Graph
+from pyrnnx.frontends.openvino.export.graph import SMALL, WIDENED, Graph
 
 if TYPE_CHECKING:
     from pyrnnx.frontends.openvino.layer import IRLayer
@@ -23,7 +24,6 @@ TranslatorType = TypeVar("TranslatorType", bound=Translator)
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 SIGNED = ("int8", "int16", "int32", "int64")
 INTEGERS = UNSIGNED + SIGNED
-LAST_OPSET = 16
 END, BEGIN = 2**63 - 1, -(2**63)  # of a slice: as far as the axis goes
 
 
@@ -65,7 +65,7 @@ class Call(Attributes):
 
     @property
     def opset(self) -> int:
-        return opset_of(self.layer)
+        return self.layer.opset
 
     # inputs
 
@@ -188,7 +188,7 @@ class Call(Attributes):
 
     def constant(self, values: Any, dtype: str | None = None) -> str:
         """An initializer; of int64 unless said otherwise."""
-        return self.graph.constant(np.asarray(values, _numpy(dtype or "int64")), f"{self.layer.name}/constant")
+        return self.graph.constant(np.asarray(values, named_dtype(dtype or "int64")), f"{self.layer.name}/constant")
 
     def nodes(self, op_type: str, *inputs: str, outputs: int, **attributes: Any) -> list[str]:
         """A node with several outputs."""
@@ -215,8 +215,8 @@ class Call(Attributes):
 
     def cast(self, name: str, dtype: str) -> str:
         array = self.graph.constant_array(name)
-        if array is not None and array.size <= 1024:
-            return name if array.dtype.name == dtype else self.constant(array.astype(_numpy(dtype)), dtype)
+        if array is not None and array.size <= SMALL:
+            return name if array.dtype.name == dtype else self.constant(array.astype(named_dtype(dtype)), dtype)
         return self.node("Cast", name, to=self.graph.element_type(dtype))
 
     def as_dtype(self, k: int, dtype: str) -> str:
@@ -262,15 +262,6 @@ class Call(Attributes):
         return self.node("Concat", *names, axis=axis) if len(names) > 1 else names[0]
 
 
-def _numpy(dtype: str) -> np.dtype[Any]:
-    if dtype == "bfloat16":
-        import ml_dtypes
-
-        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-        return bfloat16
-    return np.dtype(dtype)
-
-
 # By type in lower case: translators with the first opset that they hold for, ascending.
 TRANSLATORS: dict[str, list[tuple[int, Translator]]] = {}
 
@@ -290,15 +281,8 @@ def translates(*types: str, since: int = 1) -> Callable[[TranslatorType], Transl
 
 def translator(layer: NetLayer) -> Translator | None:
     """The translator of a layer's type and version; None where there is none."""
-    if layer.opset is None and layer.version:  # "extension" and the like: operations of others
-        return None
-    found = None
+    found = None  # as for "extension" and the like, operations of others: their opset is 0
     for since, function in TRANSLATORS.get(layer.type.lower(), ()):
-        if since <= opset_of(layer):
+        if since <= layer.opset:
             found = function
     return found
-
-
-def opset_of(layer: NetLayer) -> int:
-    """The opset of the layer's version; without a version the newest."""
-    return LAST_OPSET if layer.opset is None else layer.opset
