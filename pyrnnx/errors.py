@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
+import reprlib
+from typing import Any
+
+SHOWN_VALUE = 200  # characters of a value in a message
+SHOWN_MESSAGE = 4_000  # characters of a message
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = SHOWN_VALUE
+_REPR.maxlist = _REPR.maxtuple = _REPR.maxarray = _REPR.maxset = _REPR.maxdict = 20
+
+
+def shown(value: Any) -> str:
+    """`repr(value)` for a message, cut to 200 characters: a value comes from a file or a caller, of any size."""
+    if isinstance(value, bytes):
+        value = value[:SHOWN_VALUE]
+    try:
+        return shortened(_REPR.repr(value))
+    except ValueError:  # an int of thousands of digits, which Python does not print
+        return f"a number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
+
+
+def shortened(text: str) -> str:
+    """A text for a message, without quotes, cut to 200 characters."""
+    return text if len(text) <= SHOWN_VALUE else f"{text[: SHOWN_VALUE - 3]}..."
+
 
 class PyrnnxError(ValueError):
     """Root of everything that pyrnnx rejects.
 
-    The message names the operator or layer, the argument, what was given and what is allowed.
+    The message names the operator or layer, the argument, what was given and what is allowed. It is never longer than
+    some 4,000 characters, whatever was given.
     """
+
+    def __init__(self, message: str = "") -> None:
+        if len(message) > SHOWN_MESSAGE:
+            half = SHOWN_MESSAGE // 2
+            message = f"{message[:half]} ... {message[-half:]}"
+        super().__init__(message)
 
 
 class ArgumentError(PyrnnxError):

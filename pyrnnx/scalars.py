@@ -1,0 +1,89 @@
+"""What counts as an integer or a number where a caller gives one: Python's, NumPy's, and arrays without axes."""
+
+from __future__ import annotations
+
+import operator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.errors import ArgumentError, shown
+
+
+def as_integer(value: Any) -> int | None:
+    """The value as an int; None where it is no integer. A bool is none, nor is a float without a fraction."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def as_number(value: Any) -> float | None:
+    """The value as a float; None where it is no number. A bool is none; infinity and NaN are."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, (np.generic, np.ndarray)):
+        is_number = value.ndim == 0 and (value.dtype.kind in "iuf" or value.dtype.name == "bfloat16")
+    else:
+        is_number = isinstance(value, Real)
+    try:
+        return float(value) if is_number else None
+    except OverflowError:  # an int that no float holds
+        return None
+
+
+def integer(
+    label: str, name: str, value: Any, low: int | None = None, high: int | None = None, *, expected: str = ""
+) -> int:
+    """The value as an int from `low` to `high`.
+
+    Parameters
+    ----------
+    label, name : str
+        How the error names the operator or layer, and the argument.
+    value : int, numpy.integer, or an integer array without axes
+    low, high : int, optional
+        Bounds, both inclusive. Default: none.
+    expected : str, optional
+        What the error says is allowed. Default: made of the bounds.
+
+    Raises
+    ------
+    ArgumentError
+        Anything else.
+    """
+    result = as_integer(value)
+    if result is None or (low is not None and result < low) or (high is not None and result > high):
+        raise ArgumentError(f"{label}: {name} is {shown(value)}; expected {expected or _describe(low, high)}")
+    return result
+
+
+def _describe(low: int | None, high: int | None) -> str:
+    if low is None:
+        return "an integer" if high is None else f"an integer, at most {high}"
+    return f"an integer, {low} or above" if high is None else f"an integer from {low} to {high}"
+
+
+def number(label: str, name: str, value: Any, *, expected: str = "a number") -> float:
+    """The value as a float, infinity and NaN included.
+
+    Parameters
+    ----------
+    label, name : str
+        How the error names the operator or layer, and the argument.
+    value : float, int, numpy.number, or an array of them without axes
+    expected : str, optional
+        What the error says is allowed.
+
+    Raises
+    ------
+    ArgumentError
+        Anything else.
+    """
+    result = as_number(value)
+    if result is None:
+        raise ArgumentError(f"{label}: {name} is {shown(value)}; expected {expected}")
+    return result
