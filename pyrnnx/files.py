@@ -1,0 +1,67 @@
+"""Files that a caller names: opened only if they are regular files of a size that can be meant."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any, BinaryIO
+
+from pyrnnx.errors import ArgumentError, shown
+
+
+def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = None, expected: str) -> BinaryIO:
+    """A file opened for reading: no folder, no pipe or device, which may never end, and none that is too large.
+
+    Parameters
+    ----------
+    what : str
+        How the error names who reads it.
+    path : str or os.PathLike
+    most : int, optional
+        Bytes that the file may have. Default: any number.
+    expected : str
+        What the error says is allowed, such as "an ONNX file".
+
+    Raises
+    ------
+    ArgumentError
+        The file does not exist, cannot be opened, is not regular, or is larger than `most`.
+    """
+    try:
+        # O_NONBLOCK: opening a pipe that nobody writes to would wait for ever. It means nothing for regular files.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError) as error:  # ValueError: a null character in the path
+        raise _cannot(what, path, error, expected) from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file (a pipe, socket or device)"
+            raise _cannot(what, path, f"it is {kind}", expected)
+        if most is not None and status.st_size > most:
+            raise _cannot(what, path, f"it has {status.st_size} bytes, more than the {most} allowed", expected)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(what: str, path: str | os.PathLike[str], *, most: int, expected: str) -> bytes:
+    """The contents of a file; as `open_regular`.
+
+    Raises
+    ------
+    ArgumentError
+        As of `open_regular`; a file that fails while it is read, or grows beyond `most`.
+    """
+    with open_regular(what, path, most=most, expected=expected) as file:
+        try:
+            contents = file.read(most + 1)
+        except (OSError, MemoryError) as error:
+            raise _cannot(what, path, error, expected) from None
+    if len(contents) > most:
+        raise _cannot(what, path, f"it has more than the {most} bytes allowed", expected)
+    return contents
+
+
+def _cannot(what: str, path: Any, why: object, expected: str) -> ArgumentError:
+    return ArgumentError(f"{what}: {shown(os.fspath(path))} cannot be read ({why}); expected {expected}")
