@@ -8,7 +8,17 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from pyrnnx.conventions import CANONICAL, AnyArray, Convention, bias_blocks, convert_weights, rearrange, weight_axes
+from pyrnnx.conventions import (
+    CANONICAL,
+    AnyArray,
+    Convention,
+    bias_blocks,
+    canonical_for,
+    convert_weights,
+    coupling,
+    rearrange,
+    weight_axes,
+)
 from pyrnnx.errors import ArgumentError
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
@@ -115,9 +125,9 @@ def _table(rows: list[tuple[str, str, str]]) -> list[str]:
 
 
 def _bind(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> tuple[Layer, Layer]:
-    weights = next((_canonical_weights(one) for one in (a, b) if isinstance(one, Layer)), None)
-    if weights is None:
-        weights = _random_weights(a, b, rng)
+    giver = next((one for one in (a, b) if isinstance(one, Layer)), None)
+    weights = _random_weights(a, b, rng) if giver is None else _canonical_weights(giver)
+    arrangement = canonical_for((giver or a).convention)
     layers = []
     for layer in (a, b):
         if isinstance(layer, Layer):
@@ -126,12 +136,12 @@ def _bind(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> tuple[Layer, La
         if "B" in weight_axes(layer.op, layer.convention) and "B" not in weights:
             D, GH = weights["W"].shape[:2]
             weights = {**weights, "B": np.zeros((D, 2 * GH), weights["W"].dtype)}
-        layers.append(layer.bind(**convert_weights(layer.op, weights, CANONICAL, layer.convention)))
+        layers.append(layer.bind(**convert_weights(layer.op, weights, arrangement, layer.convention, layer.label)))
     return layers[0], layers[1]
 
 
 def _canonical_weights(layer: Layer) -> dict[str, AnyArray]:
-    return convert_weights(layer.op, layer.weights, layer.convention, CANONICAL)
+    return convert_weights(layer.op, layer.weights, layer.convention, canonical_for(layer.convention))
 
 
 def _random_weights(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> dict[str, AnyArray]:
@@ -194,7 +204,7 @@ def largest_difference(a: AnyArray, b: AnyArray) -> float:
 
 
 def _differences(a: Mapping[str, str], b: Mapping[str, str]) -> tuple[Difference, ...]:
-    return tuple(Difference(aspect, a[aspect], b[aspect]) for aspect in a if a[aspect] != b[aspect])
+    return tuple(Difference(aspect, a[aspect], b[aspect]) for aspect in a if a[aspect] != b.get(aspect, a[aspect]))
 
 
 def _describe(op: RecurrentOp, convention: Convention) -> dict[str, str]:
@@ -204,6 +214,7 @@ def _describe(op: RecurrentOp, convention: Convention) -> dict[str, str]:
     axes = weight_axes(op, convention)
     required = sorted(convention.name_of(name) for name in convention.required if name in (*arguments, "B"))
     lengths = convention.length_dtypes if convention.axes_of("sequence_lens") else ()
+    coupled = {"coupled gates (input_forget)": coupling(convention)} if op.input_forget else {}
     return {
         "axes of X": _axes(convention.axes_of("X")),
         "axes of Y": _axes(convention.axes_of("Y")),
@@ -212,6 +223,7 @@ def _describe(op: RecurrentOp, convention: Convention) -> dict[str, str]:
         "gate order": ", ".join(convention.gate_order(op.cell)),
         "B": f"{', '.join(bias_blocks(op, convention))}: [{', '.join(axes['B'])}]",
         "P (peepholes)": ", ".join(convention.peepholes) if "P" in axes else "none",
+        **coupled,
         "names": ", ".join(convention.name_of(name) for name in arguments),
         "required beside X, W, R": ", ".join(required) or "nothing",
         "dtype of lengths": "no lengths" if not lengths else lengths[0] if len(lengths) == 1 else "any integer type",

@@ -7,7 +7,7 @@ D num_directions, I input_size, H hidden_size; an axis that a convention lacks (
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,6 +52,9 @@ class Convention:
         Order of the gates in P of an LSTM; "" where there is none.
     has_directions : bool
         Whether W, R and B have the axis of directions.
+    coupled_gate : str
+        What input_forget of an LSTM means. "f": f = 1 - i; "i": i = 1 - f. The weights, bias and peephole of that gate
+        are unused.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Convention:
     length_dtypes: tuple[str, ...] = ("int32",)
     peepholes: str = "iof"
     has_directions: bool = True
+    coupled_gate: str = "f"
 
     def axes_of(self, argument: str) -> str:
         """The axis letters of an argument that is not a weight."""
@@ -110,14 +114,23 @@ OPENVINO_CELL = Convention(
     peepholes="",
     has_directions=False,
 )
-# Version 1 of LSTMSequence and LSTMCell has peepholes; B of the cell may be absent there.
-OPENVINO_SEQUENCE_1 = replace(OPENVINO_SEQUENCE, name="OpenVINO sequence, version 1", peepholes="fio")
+# Version 1 of LSTMSequence and LSTMCell has peepholes and input_forget, coupled as OpenVINO's own reference does it;
+# B of the cell may be absent there.
+OPENVINO_SEQUENCE_1 = replace(
+    OPENVINO_SEQUENCE, name="OpenVINO sequence, version 1", peepholes="fio", coupled_gate="i"
+)
 OPENVINO_CELL_1 = replace(
     OPENVINO_CELL,
     name="OpenVINO cell, version 1",
     required=OPENVINO_CELL.required - {"B"},
     peepholes="fio",
+    coupled_gate="i",
 )
+
+
+def canonical_for(convention: Convention) -> Convention:
+    """The canonical arrangement, with the gates coupled as in `convention`: any operator can be converted to it."""
+    return replace(CANONICAL, coupled_gate=convention.coupled_gate)
 
 
 def rearrange(array: AnyArray, axes: str, to: str) -> AnyArray:
@@ -208,29 +221,79 @@ def convert_bias(B: AnyArray, op: RecurrentOp, source: Convention, target: Conve
     return np.concatenate([block(name) for name in bias_blocks(op, target)], axis=1)
 
 
+def couples_differently(op: RecurrentOp, source: Convention, target: Convention) -> bool:
+    """Whether the gate that input_forget computes is i in one of the conventions and f in the other."""
+    return op.input_forget and source.coupled_gate != target.coupled_gate
+
+
+def check_coupling(op: RecurrentOp, source: Convention, target: Convention, label: str | None = None) -> None:
+    """Reject an operator whose coupled gates another convention cannot express.
+
+    1 - f(x) = f(-x) holds for Sigmoid, of which the other gate can be made with negated weights, and for no other
+    activation function.
+    """
+    for functions in op.activations if couples_differently(op, source, target) else ():
+        if functions[0].name != "Sigmoid":
+            meanings = " and ".join(f"{coupling(one)} in {one.name!r}" for one in (source, target))
+            raise UnsupportedError(
+                f"{label or op.cell}: input_forget with activation {functions[0]} of the gates cannot be translated: "
+                f"it means {meanings}, and only Sigmoid has 1 - f(x) = f(-x)"
+            )
+
+
+def coupling(convention: Convention) -> str:
+    """What input_forget means, as an equation."""
+    return "f = 1 - i" if convention.coupled_gate == "f" else "i = 1 - f"
+
+
+def _couple_other_gate(a: AnyArray, op: RecurrentOp, blocks: Sequence[str], unused: str) -> AnyArray:
+    """The block of the one gate of i and f that is computed moves to the other's place, negated; it leaves zeros."""
+    computed = "i" if unused == "f" else "f"
+    parts = a.reshape(op.num_directions, len(blocks), op.hidden_size, -1)
+    result = parts.copy()
+    for place, block in enumerate(blocks):
+        if block.endswith(unused):  # in the source
+            result[:, place] = -parts[:, blocks.index(block[:-1] + computed)]
+        elif block.endswith(computed):
+            result[:, place] = 0
+    return result.reshape(a.shape)
+
+
 def convert_weights(
-    op: RecurrentOp, weights: Mapping[str, AnyArray], source: Convention, target: Convention
+    op: RecurrentOp,
+    weights: Mapping[str, AnyArray],
+    source: Convention,
+    target: Convention,
+    label: str | None = None,
 ) -> dict[str, AnyArray]:
     """W, R, B and P as another convention arranges them; those that are absent stay so.
+
+    With input_forget and another `coupled_gate`, the unused weights become zero.
 
     Raises
     ------
     UnsupportedError
-        Peepholes, and a target that has none.
+        Peepholes, and a target that has none; gates that the target cannot couple (see `check_coupling`). `label` is
+        how the error names the layer; by default its cell.
     """
     if "P" in weights and "P" not in weight_axes(op, target):
-        raise UnsupportedError(f"{op.cell}: P (peepholes) cannot be expressed in the convention {target.name!r}")
+        raise UnsupportedError(
+            f"{label or op.cell}: P (peepholes) cannot be expressed in the convention {target.name!r}"
+        )
+    check_coupling(op, source, target, label)
     result = dict(weights)
     if source is target:
         return result
-    order, to = source.gate_order(op.cell), target.gate_order(op.cell)
+    orders = {"W": (source.gate_order(op.cell), target.gate_order(op.cell)), "P": (source.peepholes, target.peepholes)}
     for name, given in weights.items():
         array = _with_directions(given, source)
+        blocks: Sequence[str]
         if name == "B":
-            array = convert_bias(array, op, source, target)
-        elif name == "P":
-            array = _reorder_gates(array, op, source.peepholes, target.peepholes)
+            array, blocks = convert_bias(array, op, source, target), bias_blocks(op, target)
         else:
-            array = _reorder_gates(array, op, order, to)
+            order, blocks = orders["P" if name == "P" else "W"]
+            array = _reorder_gates(array, op, order, blocks)
+        if couples_differently(op, source, target):
+            array = _couple_other_gate(array, op, blocks, source.coupled_gate)
         result[name] = _without_directions(array, target)
     return result

@@ -18,6 +18,7 @@ from pyrnnx.conventions import (
     AnyArray,
     Convention,
     bias_blocks,
+    canonical_for,
     convert_bias,
     convert_weights,
 )
@@ -206,7 +207,8 @@ def _prepare(
     op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Convention, weight_format: str | None
 ) -> Sequence:
     """The weights as the kernels take them: gates in ONNX order, widened, biases summed after widening."""
-    canonical = {name: widened(a) for name, a in convert_weights(op, weights, convention, CANONICAL).items()}
+    converted = convert_weights(op, weights, convention, canonical_for(convention))
+    canonical = {name: widened(a) for name, a in converted.items()}
     dtype = canonical["W"].dtype
     if not engines.formats(config.ISA, dtype.itemsize) >> WEIGHT_FORMATS[weight_format] & 1:
         canonical |= {name: rounded(canonical[name], weight_format) for name in ("W", "R")}
@@ -233,6 +235,7 @@ def _prepare(
         weights["W"].dtype,
         FLOAT_TYPES[weights["W"].dtype.name].storage,
         *(convention.axes_of(argument) for argument in ("X", "Y", "initial_h")),
+        coupled_gate=convention.coupled_gate,
     )
 
 

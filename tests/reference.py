@@ -6,7 +6,8 @@ to float64 and all results are float64. Where the texts are silent it follows ON
 - a row's last state is the one after its last valid step; Y is zero beyond the row's length; a row of length 0 is zero
 - ``reverse`` runs a row's valid steps backwards, Y stays in time order
 - ``clip`` bounds what goes into f and g, not what goes into the LSTM's h
-- with ``input_forget`` the forget gate is 1 - i and its parameters are unused
+- with ``input_forget`` the forget gate is 1 - i and its parameters are unused; OpenVINO, whose texts are silent too,
+  has it the other way round: with ``coupled_gate`` "i" the input gate is 1 - f, and its parameters are unused
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ class Direction:
     clip: float
     linear_before_reset: int = 0
     input_forget: int = 0
+    coupled_gate: str = "f"
 
     def clipped(self, x: Array) -> Array:
         return np.minimum(np.maximum(x, -self.clip), self.clip)
@@ -142,7 +144,9 @@ def lstm_cell(p: Direction, x: Array, h: Array, c: Array) -> tuple[Array, Array]
     (Wi, Wo, Wf, Wc), (Ri, Ro, Rf, Rc), (Wbi, Wbo, Wbf, Wbc), (Rbi, Rbo, Rbf, Rbc) = p.W, p.R, p.Wb, p.Rb
     Pi, Po, Pf = p.P
     i = f_(p.clipped(x @ Wi.T + h @ Ri.T + Pi * c + Wbi + Rbi))
-    f = 1.0 - i if p.input_forget else f_(p.clipped(x @ Wf.T + h @ Rf.T + Pf * c + Wbf + Rbf))
+    f = f_(p.clipped(x @ Wf.T + h @ Rf.T + Pf * c + Wbf + Rbf))
+    if p.input_forget:
+        i, f = (1.0 - f, f) if p.coupled_gate == "i" else (i, 1.0 - i)
     cell = g_(p.clipped(x @ Wc.T + h @ Rc.T + Wbc + Rbc))
     C = f * c + i * cell
     o = f_(p.clipped(x @ Wo.T + h @ Ro.T + Po * C + Wbo + Rbo))
@@ -172,6 +176,7 @@ def run(
     layout: int = 0,
     linear_before_reset: int = 0,
     input_forget: int = 0,
+    coupled_gate: str = "f",
     output_sequence: int = 0,
     threshold_shift: float = 0.0,
 ) -> tuple[Array, ...]:
@@ -212,7 +217,7 @@ def run(
     Y, Y_h, Y_c = np.zeros((T, D, N, H)), np.zeros((D, N, H)), np.zeros((D, N, H))
     for d in range(D):
         parameters = Direction(
-            W[d], R[d], B[d, 0], B[d, 1], P[d], functions[d], limit, linear_before_reset, input_forget
+            W[d], R[d], B[d, 0], B[d, 1], P[d], functions[d], limit, linear_before_reset, input_forget, coupled_gate
         )  # fmt: skip
         backward = direction == "reverse" or d == 1
         for n in range(N):

@@ -134,7 +134,8 @@ def lstm_sequence(
     As `rnn_sequence`, with the initial cell state C like H, the last one Co like Ho, W [num_directions, 4*hidden_size,
     input_size], R [num_directions, 4*hidden_size, hidden_size], B [num_directions, 4*hidden_size]; default activations
     ("sigmoid", "tanh", "tanh"). With an opset below 5 it is LSTMSequence-1, which also has peepholes P
-    [num_directions, 3*hidden_size] of f, i, o, and the attribute input_forget (f = 1 - i).
+    [num_directions, 3*hidden_size] of f, i, o, and the attribute input_forget (i = 1 - f, where ONNX
+    has f = 1 - i: the weights, bias and peephole of i are unused).
 
     Raises
     ------
@@ -191,7 +192,8 @@ def lstm_cell(
 
     X [batch_size, input_size], H, C and the results [batch_size, hidden_size], W [4*hidden_size, input_size],
     R [4*hidden_size, hidden_size], B [4*hidden_size]. With an opset below 4 it is LSTMCell-1, where B is optional, and
-    which also has peepholes P [3*hidden_size] of f, i, o, and the attribute input_forget.
+    which also has peepholes P [3*hidden_size] of f, i, o, and the attribute input_forget
+    (i = 1 - f).
 
     Raises
     ------

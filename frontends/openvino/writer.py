@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import AnyArray, array_axes, axis_size, convert_weights, rearrange
+from pyrnnx.conventions import AnyArray, array_axes, axis_size, check_coupling, convert_weights, rearrange
 from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx.node import NodeLayer
 from pyrnnx.frontends.openvino.element_types import BY_DTYPE
@@ -39,9 +39,9 @@ def write_layer(layer: Layer | IRLayer, *, id: int | None = None) -> str:
     ----------
     layer : Layer or IRLayer
         A layer of OpenVINO becomes the operation that it is (version 1 of an LSTM only where a later one cannot
-        express it, or an IRLayer says so); any other RNNSequence-5, GRUSequence-5 or LSTMSequence-5. An IRLayer keeps
-        its ports; those of any other layer are declared in the order of the operation, with batch_size and seq_length
-        dynamic and sequence_lengths of type I32.
+        express it, or an IRLayer says so); any other RNNSequence-5, GRUSequence-5 or LSTMSequence-5, or with
+        input_forget LSTMSequence-1. An IRLayer keeps its ports; those of any other layer are declared in the order of
+        the operation, with batch_size and seq_length dynamic and sequence_lengths of type I32.
     id : int, optional
         Of the layer in its model. Default: that of an IRLayer, else 0.
 
@@ -54,7 +54,8 @@ def write_layer(layer: Layer | IRLayer, *, id: int | None = None) -> str:
     ------
     PyrnnxError
         Peepholes, input_forget, or activations that differ by direction (by name, alpha or beta), where the operation
-        has none of these; a clip that float32 does not hold; a name with characters that XML does not allow.
+        has none of these; input_forget of an ONNX layer whose gates have another activation than Sigmoid; a clip that
+        float32 does not hold; a name with characters that XML does not allow.
 
     Notes
     -----
@@ -76,7 +77,9 @@ def write_model(layer: Layer, path: str | os.PathLike[str]) -> Path:
     ----------
     layer : Layer
         With its weights: of ONNX (`from_node`), of OpenVINO (`IRLayer.bind`, or of a model), or of the core. Weights
-        are written in their dtype, as they were given; B is summed in it, and zero where there is none.
+        are written in their dtype, as they were given; B is summed in it, and zero where there is none. Of an ONNX
+        layer with input_forget (f = 1 - i), the weights of i are written negated as those of f, and zeros as those of
+        i: LSTMSequence-1 has i = 1 - f.
     path : str or os.PathLike
         Of the .xml. Existing files are replaced, each at once: an error leaves neither half-written.
 
@@ -139,9 +142,10 @@ def _operation(layer: Layer | IRLayer) -> Operation:
     )
     if own is not None and (layer.op.input_forget or "P" in layer.weights):
         return own
-    newest = find_operation(own.type if own is not None else f"{layer.op.cell}Sequence")
-    assert newest is not None
-    return newest
+    opset = 1 if own is None and layer.op.input_forget else None
+    operation = find_operation(own.type if own is not None else f"{layer.op.cell}Sequence", opset)
+    assert operation is not None
+    return operation
 
 
 def _check_expressible(label: str, op: RecurrentOp, operation: Operation, arguments: Collection[str]) -> None:
@@ -177,6 +181,7 @@ def _declared(layer: Layer | IRLayer, sizes: Mapping[str, int] = {}, lengths: st
         return layer
     op, convention = layer.op, operation.convention
     _check_expressible(layer.label, op, operation, layer.weights)
+    check_coupling(op, layer.convention, convention, layer.label)
     known = {"I": layer.input_size, "H": op.hidden_size, "D": op.num_directions, **sizes}
 
     def port(number: int, argument: str) -> Port:
@@ -288,7 +293,7 @@ def _constants(layer: Layer, operation: Operation) -> tuple[dict[str, AnyArray],
 
 def _weights(layer: Layer, operation: Operation) -> dict[str, AnyArray]:
     with np.errstate(over="ignore"):
-        weights = convert_weights(layer.op, layer.weights, layer.convention, operation.convention)
+        weights = convert_weights(layer.op, layer.weights, layer.convention, operation.convention, layer.label)
     if "B" not in weights:
         sizes = {"H": layer.op.hidden_size, "D": layer.op.num_directions}
         axes = array_axes(layer.op, operation.convention, "B")

@@ -24,6 +24,9 @@ enum pyrnnx_function {
 
 enum pyrnnx_cell_type { PYRNNX_RNN, PYRNNX_GRU, PYRNNX_LSTM };
 
+/* Of an LSTM with input_forget: the gate that is 1 - the other one, its own weights unused. */
+enum pyrnnx_coupling { PYRNNX_UNCOUPLED, PYRNNX_COUPLED_FORGET /* f = 1 - i */, PYRNNX_COUPLED_INPUT /* i = 1 - f */ };
+
 /* How W and R are packed: as the element, or (float only) as bfloat16, or as int8 with one scale per gate row. */
 enum pyrnnx_weights { PYRNNX_WEIGHTS_FULL, PYRNNX_WEIGHTS_BFLOAT16, PYRNNX_WEIGHTS_INT8 };
 
@@ -35,7 +38,8 @@ typedef struct {
 /* One direction of one layer; constant while a call runs. */
 typedef struct {
     int cell;
-    int linear_before_reset, input_forget;
+    int linear_before_reset;
+    int coupling; /* PYRNNX_UNCOUPLED, PYRNNX_COUPLED_* */
     int weights; /* PYRNNX_WEIGHTS_* of both W and R */
     double clip; /* every gate pre-activation stays in [-clip, clip]; INFINITY: no clipping; NaN stays NaN */
     pyrnnx_activation f, g, h; /* RNN f; GRU f for z and r, g for h; LSTM f for i, o, f, g for c, h for the output */

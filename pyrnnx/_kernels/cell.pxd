@@ -20,6 +20,11 @@ cdef extern from "cell.h" nogil:
         PYRNNX_LSTM
 
     enum:
+        PYRNNX_UNCOUPLED
+        PYRNNX_COUPLED_FORGET
+        PYRNNX_COUPLED_INPUT
+
+    enum:
         PYRNNX_WEIGHTS_FULL
         PYRNNX_WEIGHTS_BFLOAT16
         PYRNNX_WEIGHTS_INT8
@@ -32,7 +37,7 @@ cdef extern from "cell.h" nogil:
     ctypedef struct Cell "pyrnnx_cell":
         int cell
         int linear_before_reset
-        int input_forget
+        int coupling
         int weights
         double clip
         Activation f

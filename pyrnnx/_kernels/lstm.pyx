@@ -5,7 +5,7 @@ from libc.math cimport INFINITY
 
 from pyrnnx._kernels.activations cimport activate
 from pyrnnx._kernels.blas cimport gemm
-from pyrnnx._kernels.cell cimport Cell
+from pyrnnx._kernels.cell cimport PYRNNX_COUPLED_FORGET, PYRNNX_COUPLED_INPUT, Cell
 
 
 cdef inline void _add_peephole(const floating *p, const floating *c, floating *gate, Py_ssize_t H) noexcept nogil:
@@ -16,8 +16,8 @@ cdef inline void _add_peephole(const floating *p, const floating *c, floating *g
 
 cdef void lstm_step(const Cell *cell, Py_ssize_t rows, floating *gates, const floating *h_prev, floating *c,
                     floating *h_next, floating *work) noexcept nogil:
-    """it = f(Xt.Wi^T + Ht-1.Ri^T + Pi (.) Ct-1 + Wbi + Rbi)
-    ft = f(Xt.Wf^T + Ht-1.Rf^T + Pf (.) Ct-1 + Wbf + Rbf)       input_forget: ft = 1 - it
+    """it = f(Xt.Wi^T + Ht-1.Ri^T + Pi (.) Ct-1 + Wbi + Rbi)       coupled input gate: it = 1 - ft
+    ft = f(Xt.Wf^T + Ht-1.Rf^T + Pf (.) Ct-1 + Wbf + Rbf)       coupled forget gate: ft = 1 - it
     ct = g(Xt.Wc^T + Ht-1.Rc^T + Wbc + Rbc)
     Ct = ft (.) Ct-1 + it (.) ct
     ot = f(Xt.Wo^T + Ht-1.Ro^T + Po (.) Ct + Wbo + Rbo)
@@ -42,15 +42,20 @@ cdef void lstm_step(const Cell *cell, Py_ssize_t rows, floating *gates, const fl
         if P != NULL:
             _add_peephole(P, C, i, H)
             _add_peephole(P + 2 * H, C, f, H)
-        activate(&cell.f, cell.clip, i, i, H)
         activate(&cell.g, cell.clip, g, g, H)
-        if cell.input_forget:
-            for k in range(H):
-                C[k] = (1 - i[k]) * C[k] + i[k] * g[k]
-        else:
+        if cell.coupling == PYRNNX_COUPLED_INPUT:
             activate(&cell.f, cell.clip, f, f, H)
             for k in range(H):
-                C[k] = f[k] * C[k] + i[k] * g[k]
+                i[k] = 1 - f[k]
+        else:
+            activate(&cell.f, cell.clip, i, i, H)
+        if cell.coupling == PYRNNX_COUPLED_FORGET:
+            for k in range(H):
+                f[k] = 1 - i[k]
+        elif cell.coupling != PYRNNX_COUPLED_INPUT:
+            activate(&cell.f, cell.clip, f, f, H)
+        for k in range(H):
+            C[k] = f[k] * C[k] + i[k] * g[k]
         if P != NULL:
             _add_peephole(P + H, C, o, H)
         activate(&cell.f, cell.clip, o, o, H)

@@ -27,6 +27,7 @@ class Sequence:
         X_axes: str,
         Y_axes: str,
         state_axes: str,
+        coupled_gate: str = "f",
     ) -> None: ...
     def fits(self, X: Any, initial_h: Any, initial_c: Any) -> bool: ...
     def run(

@@ -6,7 +6,14 @@ from libc.stdlib cimport free, malloc
 
 import numpy as np
 
-from pyrnnx._kernels.cell cimport PYRNNX_LSTM, Activation, Cell
+from pyrnnx._kernels.cell cimport (
+    PYRNNX_COUPLED_FORGET,
+    PYRNNX_COUPLED_INPUT,
+    PYRNNX_LSTM,
+    PYRNNX_UNCOUPLED,
+    Activation,
+    Cell,
+)
 from pyrnnx._kernels.engine cimport Kernels
 from pyrnnx._kernels.engines cimport find_kernels
 from pyrnnx._kernels.storage cimport NATIVE
@@ -216,7 +223,7 @@ cdef class Sequence:
     `activations` (for each direction (kind, alpha, beta) of f, g, h); `clip` (inf: none); the two flags; the weights in
     the kernels' dtype, C-contiguous: W [D, G*H, I], R [D, G*H, H], bias [D, G*H], recurrent_bias [D, H] or None,
     peepholes [D, 3*H] or None; the `format` that W and R are packed in; `dtype` of the caller's arrays and its `storage` (0 the weights' own, 1 float16,
-    2 bfloat16); and the axis letters of X, Y and the states.
+    2 bfloat16); the axis letters of X, Y and the states; and the `coupled_gate` of input_forget, "f" (f = 1 - i) or "i" (i = 1 - f).
     """
 
     cdef:
@@ -231,7 +238,8 @@ cdef class Sequence:
 
     def __init__(self, str isa, int cell, tuple reverse, tuple activations, double clip, bint linear_before_reset,
                  bint input_forget, cnp.ndarray W, cnp.ndarray R, cnp.ndarray bias, cnp.ndarray recurrent_bias,
-                 cnp.ndarray peepholes, int format, cnp.dtype dtype, int storage, str X_axes, str Y_axes, str state_axes):
+                 cnp.ndarray peepholes, int format, cnp.dtype dtype, int storage, str X_axes, str Y_axes, str state_axes,
+                 str coupled_gate="f"):
         cdef:
             int d, k
             Cell *c
@@ -244,7 +252,10 @@ cdef class Sequence:
         for d in range(self.directions):
             self.reverse[d] = reverse[d]
             c = &self.cells[d]
-            c.cell, c.linear_before_reset, c.input_forget, c.clip = cell, linear_before_reset, input_forget, clip
+            c.cell, c.linear_before_reset, c.clip = cell, linear_before_reset, clip
+            c.coupling = PYRNNX_UNCOUPLED
+            if input_forget:
+                c.coupling = PYRNNX_COUPLED_INPUT if coupled_gate == "i" else PYRNNX_COUPLED_FORGET
             c.weights = format
             for k, function in enumerate(activations[d]):
                 (&c.f)[k] = activation(function)  # f, g, h lie side by side

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CANONICAL, AnyArray, bias_blocks, convert_weights
+from pyrnnx.conventions import CANONICAL, axis_size, convert_weights, weight_axes
 from pyrnnx.frontends.openvino.export.translation import Call, translates
 from pyrnnx.frontends.openvino.layer import IRLayer
 from pyrnnx.frontends.openvino.operations import TYPES, WEIGHTS
@@ -94,46 +94,43 @@ def _weights(call: Call, layer: IRLayer, inputs: dict[str, int]) -> dict[str, st
     names = [name for name in WEIGHTS if name in inputs]
     arrays = {name: call.array(inputs[name]) for name in names}
     constant = {name: array for name, array in arrays.items() if array is not None}
-    converted = convert_weights(layer.op, constant, layer.convention, CANONICAL)
+    converted = convert_weights(layer.op, constant, layer.convention, CANONICAL, layer.label)
     result = {}
     for name in names:
         if name in converted:
             source = call.layer.sources[inputs[name]].layer
             result[name] = call.graph.constant(np.ascontiguousarray(converted[name]), f"{source.name}/{name}")
-        elif name == "B":
-            result[name] = _bias_by_nodes(call, layer, call[inputs[name]], call.dtype(inputs[name]))
         else:
-            result[name] = _gates_by_nodes(call, layer, name, call[inputs[name]])
+            result[name] = _by_nodes(call, layer, name, inputs[name])
     return result
 
 
-def _gates_by_nodes(call: Call, layer: IRLayer, argument: str, name: str) -> str:
-    if argument == "P":
-        order, to = layer.convention.peepholes, CANONICAL.peepholes
+def _by_nodes(call: Call, layer: IRLayer, argument: str, k: int) -> str:
+    """The k-th input, a weight, converted at run time: by the places that numbered blocks of hidden_size rows come to.
+
+    A negative number is a block negated, 0 one of zeros; where no weight is read, as with input_forget, any will do.
+    """
+    op, convention, name = layer.op, layer.convention, call[k]
+    count = axis_size(weight_axes(op, convention)[argument][-1 if argument in "BP" else -2], {"H": 1}) or 1
+    numbered = np.repeat(np.arange(1.0, count + 1), op.hidden_size)
+    if argument not in "BP":
+        numbered = numbered[:, np.newaxis]
+    if convention.has_directions:
+        numbered = np.stack([numbered] * op.num_directions)
     else:
-        order, to = (one.gate_order(layer.op.cell) for one in (layer.convention, CANONICAL))
-    if not layer.convention.has_directions:
         name = call.unsqueeze(name, [0])
-    if order == to:
+    converted = convert_weights(op, {argument: numbered}, convention, CANONICAL)[argument]
+    places = [int(place) for place in converted[0].reshape(-1)[:: op.hidden_size]]
+    if places == list(range(1, count + 1)):
         return name
-    blocks = call.nodes("Split", name, outputs=len(order), axis=1, num_outputs=len(order))
-    return call.concat([blocks[order.index(gate)] for gate in to], axis=1)
-
-
-def _bias_by_nodes(call: Call, layer: IRLayer, name: str, dtype: str) -> str:
-    """Where each block of hidden_size values of the canonical B comes from is found with numbered ones."""
-    op, convention = layer.op, layer.convention
-    count = len(bias_blocks(op, convention))
-    numbered = _numbered(op, count)
-    if not convention.has_directions:
-        name, numbered = call.unsqueeze(name, [0]), numbered[0]
-    places = convert_weights(op, {"B": numbered}, convention, CANONICAL)["B"][0, :: op.hidden_size]
     blocks = call.nodes("Split", name, outputs=count, axis=1, num_outputs=count)
-    zero = call.constant(np.zeros((op.num_directions, op.hidden_size)), dtype)
-    return call.concat([zero if place == 0 else blocks[int(place) - 1] for place in places], axis=1)
+    filler = blocks[0]
+    if argument == "B":
+        filler = call.constant(np.zeros((op.num_directions, op.hidden_size)), call.dtype(k))
 
+    def block(place: int) -> str:
+        if place == 0:
+            return filler
+        return blocks[place - 1] if place > 0 else call.node("Neg", blocks[-place - 1])
 
-def _numbered(op: RecurrentOp, count: int) -> AnyArray:
-    """[D, count*H] that holds 1 in the first block, 2 in the second, ..."""
-    row = np.repeat(np.arange(1.0, count + 1), op.hidden_size)
-    return np.broadcast_to(row, (op.num_directions, row.size)).copy()
+    return call.concat([block(place) for place in places], axis=1)

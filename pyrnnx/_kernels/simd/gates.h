@@ -67,20 +67,22 @@ static void NAME(rnn_gates)(const NAME(group) *p) {
     FOR_EACH_VECTOR(p) STORE(STATE(p, h_next), LOAD(SUMS(p)));
 }
 
-/* ---- LSTM: gates i, o, f, c; i, o, c with input_forget ---- */
+/* ---- LSTM: gates i, o, f, c ----
+ * Coupled: the gate that is computed, i or f, then o and c; the other is 1 minus it. */
 
 /* Two loops, C and then H: their chains are short enough that the processor works on several vectors at once. */
-INLINE void NAME(lstm_usual)(const NAME(group) *p, const int peeps, const int clips, const int input_forget) {
+INLINE void NAME(lstm_usual)(const NAME(group) *p, const int peeps, const int clips, const int coupling) {
     const V clip = SET1((REAL)p->cell->clip), one = SET1(1);
+    const int candidate = coupling ? 2 : 3, input_coupled = coupling == PYRNNX_COUPLED_INPUT;
     FOR_EACH_VECTOR(p) {
         const REAL *a = SUMS(p);
-        V c = LOAD(STATE(p, c)), ai = LOAD(a), Di, Df = one, Dg, not_i, unused;
-        if (peeps) ai = FMA(LOAD(PEEPHOLE(p, 0)), c, ai);
-        V Ni = NAME(sigmoid_fraction)(NAME(bounded)(clips, clip, ai), &not_i, &Di), Nf = not_i;
-        V Ng =
-            NAME(tanh_fraction)((REAL)0.25, NAME(bounded)(clips, clip, LOAD(a + (input_forget ? 2 : 3) * LANES)), &Dg);
+        V c = LOAD(STATE(p, c)), first = LOAD(a), Di, Df = one, Dg, complement, unused;
+        if (peeps) first = FMA(LOAD(PEEPHOLE(p, input_coupled ? 2 : 0)), c, first);
+        V N = NAME(sigmoid_fraction)(NAME(bounded)(clips, clip, first), &complement, &Di);
+        V Ni = input_coupled ? complement : N, Nf = input_coupled ? N : complement;
+        V Ng = NAME(tanh_fraction)((REAL)0.25, NAME(bounded)(clips, clip, LOAD(a + candidate * LANES)), &Dg);
         V Dig = Di * Dg, kept = Dg;
-        if (!input_forget) {
+        if (!coupling) {
             V af = LOAD(a + 2 * LANES);
             if (peeps) af = FMA(LOAD(PEEPHOLE(p, 2)), c, af);
             Nf = NAME(sigmoid_fraction)(NAME(bounded)(clips, clip, af), &unused, &Df);
@@ -99,26 +101,28 @@ INLINE void NAME(lstm_usual)(const NAME(group) *p, const int peeps, const int cl
 
 static void NAME(lstm_general)(const NAME(group) *p) {
     const pyrnnx_cell *cell = p->cell;
-    const int clips = cell->clip < INFINITY, input_forget = cell->input_forget, peeps = cell->peepholes != NULL;
-    const int candidate = input_forget ? 2 : 3;
+    const int clips = cell->clip < INFINITY, coupling = cell->coupling, peeps = cell->peepholes != NULL;
+    const int candidate = coupling ? 2 : 3, input_coupled = coupling == PYRNNX_COUPLED_INPUT;
     const V clip = SET1((REAL)cell->clip), one = SET1(1);
     if (clips || peeps)
         FOR_EACH_VECTOR(p) {
             REAL *a = SUMS(p);
             const V c = LOAD(STATE(p, c));
-            STORE(a, NAME(bounded)(clips, clip, peeps ? FMA(LOAD(PEEPHOLE(p, 0)), c, LOAD(a)) : LOAD(a)));
-            if (!input_forget)
+            const int first = input_coupled ? 2 : 0;
+            STORE(a, NAME(bounded)(clips, clip, peeps ? FMA(LOAD(PEEPHOLE(p, first)), c, LOAD(a)) : LOAD(a)));
+            if (!coupling)
                 STORE(a + 2 * LANES,
                       NAME(bounded)(clips, clip,
                                     peeps ? FMA(LOAD(PEEPHOLE(p, 2)), c, LOAD(a + 2 * LANES)) : LOAD(a + 2 * LANES)));
             STORE(a + candidate * LANES, NAME(bounded)(clips, clip, LOAD(a + candidate * LANES)));
         }
     NAME(activate_gate)(p, &cell->f, 0);
-    if (!input_forget) NAME(activate_gate)(p, &cell->f, 2);
+    if (!coupling) NAME(activate_gate)(p, &cell->f, 2);
     NAME(activate_gate)(p, &cell->g, candidate);
     FOR_EACH_VECTOR(p) {
         REAL *a = SUMS(p);
-        const V i = LOAD(a), f = input_forget ? one - i : LOAD(a + 2 * LANES);
+        const V first = LOAD(a), i = input_coupled ? one - first : first;
+        const V f = input_coupled ? first : coupling ? one - i : LOAD(a + 2 * LANES);
         const V c = FMA(f, LOAD(STATE(p, c)), i * LOAD(a + candidate * LANES));
         STORE(STATE(p, c), c);
         STORE(a + candidate * LANES, c);
@@ -133,7 +137,7 @@ static void NAME(lstm_general)(const NAME(group) *p) {
 static void NAME(lstm_gates)(const NAME(group) *p) {
     const pyrnnx_cell *cell = p->cell;
     const int usual = cell->f.kind == PYRNNX_SIGMOID && cell->g.kind == PYRNNX_TANH && cell->h.kind == PYRNNX_TANH;
-    const int options = (cell->peepholes != NULL) + 2 * (cell->clip < INFINITY) + 4 * (cell->input_forget != 0);
+    const int options = (cell->peepholes != NULL) + 2 * (cell->clip < INFINITY) + 4 * cell->coupling;
     if (!usual)
         NAME(lstm_general)(p);
     else
@@ -145,7 +149,11 @@ static void NAME(lstm_gates)(const NAME(group) *p) {
         case 4: NAME(lstm_usual)(p, 0, 0, 1); break;
         case 5: NAME(lstm_usual)(p, 1, 0, 1); break;
         case 6: NAME(lstm_usual)(p, 0, 1, 1); break;
-        default: NAME(lstm_usual)(p, 1, 1, 1); break;
+        case 7: NAME(lstm_usual)(p, 1, 1, 1); break;
+        case 8: NAME(lstm_usual)(p, 0, 0, 2); break;
+        case 9: NAME(lstm_usual)(p, 1, 0, 2); break;
+        case 10: NAME(lstm_usual)(p, 0, 1, 2); break;
+        default: NAME(lstm_usual)(p, 1, 1, 2); break;
         }
 }
 

@@ -53,7 +53,7 @@ enum {
 }; /* rows of one group; of a panel stays in L1 with a group's sums */
 
 static int gate_count(const pyrnnx_cell *cell) {
-    return cell->cell == PYRNNX_RNN ? 1 : cell->cell == PYRNNX_GRU ? 3 : cell->input_forget ? 3 : 4;
+    return cell->cell == PYRNNX_RNN ? 1 : cell->cell == PYRNNX_GRU ? 3 : cell->coupling ? 3 : 4;
 }
 
 static int phase_count(const pyrnnx_cell *cell) {
@@ -62,7 +62,8 @@ static int phase_count(const pyrnnx_cell *cell) {
 
 /* Where gate g of ours stands in ONNX's order. */
 static int source_gate(const pyrnnx_cell *cell, int g) {
-    return cell->cell == PYRNNX_LSTM && cell->input_forget && g == 2 ? 3 : g;
+    if (cell->cell != PYRNNX_LSTM || !cell->coupling || g == 1) return g;
+    return g == 2 ? 3 : cell->coupling == PYRNNX_COUPLED_INPUT ? 2 : 0;
 }
 #endif
 

@@ -129,6 +129,7 @@ def expected(case: Case, arrays: Mapping[str, Any]) -> tuple[Array, ...]:
         **onnx_weights(case, arrays),
         sequence_lens=None if case.step else arrays["sequence_lengths"],
         **onnx_attributes(case),
+        coupled_gate="i",  # as OpenVINO's own reference has it
     )
     Y, *states = outputs
     if case.step:
