@@ -28,6 +28,11 @@ def shortened(text: str) -> str:
     return text if len(text) <= SHOWN_VALUE else f"{text[: SHOWN_VALUE - 3]}..."
 
 
+def printable(text: str) -> str:
+    """A text in one line, with what a terminal would obey (line breaks, escape sequences) as Python writes it."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 class PyrnnxError(ValueError):
     """Root of everything that pyrnnx rejects.
 

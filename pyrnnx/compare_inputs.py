@@ -1,0 +1,139 @@
+"""What two layers, or two models, are run on: the arrays that were given, checked, and random ones for the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pyrnnx import check
+from pyrnnx.conventions import CANONICAL, INTEGERS, AnyArray
+from pyrnnx.dtypes import float_type, named_dtype
+from pyrnnx.errors import ArgumentError, PyrnnxError, shown
+from pyrnnx.op import RecurrentOp
+
+CALL_ARGUMENTS = ("X", "sequence_lens", "initial_h", "initial_c")
+MOST_MADE = 2**26  # elements of an array that is made at random
+MOST_AXES = 32  # of any array, in every NumPy
+INPUTS = "compare: inputs"  # how errors name them
+_ANY_LENGTHS = replace(CANONICAL, length_dtypes=INTEGERS)
+_LONGEST = 2**31 - 2  # lengths are int32
+
+
+def made_shape(what: str, shape: Iterable[int]) -> tuple[int, ...]:
+    """The shape of an array that is to be made.
+
+    Raises
+    ------
+    ArgumentError
+        A shape that no array has, or of more than `MOST_MADE` elements.
+    """
+    sizes = tuple(shape)
+    if min(sizes, default=0) < 0 or math.prod(size or 1 for size in sizes) > MOST_MADE or len(sizes) > MOST_AXES:
+        raise ArgumentError(
+            f"compare: {what} has shape {shown(sizes)}; expected at most {MOST_MADE} elements where inputs=... "
+            "does not give it"
+        )
+    return sizes
+
+
+def random_array(
+    what: str, shape: Iterable[int], dtypes: Iterable[str], rng: np.random.Generator, scale: float = 1
+) -> AnyArray:
+    """Random numbers of normal distribution, such that each of the dtypes holds them; of the last one.
+
+    Raises
+    ------
+    PyrnnxError
+        As `made_shape`; bfloat16 without ml_dtypes.
+    """
+    try:
+        types = [named_dtype(dtype) for dtype in dtypes]
+    except ImportError:
+        raise PyrnnxError(f"compare: {what} has dtype bfloat16; it needs ml_dtypes, pip install ml_dtypes") from None
+    array: AnyArray = rng.normal(0, scale, made_shape(what, shape))
+    for dtype in types:
+        array = array.astype(dtype)
+    return array
+
+
+def call_inputs(
+    given: Mapping[str, Any],
+    op: RecurrentOp,
+    sizes: Mapping[str, int],
+    dtypes: Iterable[str],
+    rng: np.random.Generator,
+    one_step: str,
+) -> dict[str, AnyArray]:
+    """Canonical inputs of a call of two layers.
+
+    Parameters
+    ----------
+    given : mapping
+        Those that the caller gave.
+    sizes : mapping
+        Of T, N and I, by these letters; what X has goes before T and N.
+    dtypes : iterable of str
+        Of the two layers.
+    one_step : str
+        The name of the layer that runs one step, if one does.
+    """
+    for name in given:
+        if name not in CALL_ARGUMENTS or (name == "initial_c" and not op.has_cell_state):
+            raise ArgumentError(f"{INPUTS} has {shown(name)}; expected names out of {', '.join(CALL_ARGUMENTS)}")
+    given = {name: value for name, value in given.items() if value is not None}
+    sizes = {**sizes, "H": op.hidden_size, "D": op.num_directions}
+    arrays = {name: _real(name, value) for name, value in given.items() if name != "sequence_lens"}
+    if "X" in arrays and arrays["X"].ndim == 3:
+        sizes |= zip("TN", arrays["X"].shape, strict=False)
+    if one_step:
+        sizes["T"] = 1
+    for name in ("X", "initial_h", "initial_c") if op.has_cell_state else ("X", "initial_h"):
+        axes = CANONICAL.axes_of(name)
+        if name in arrays:
+            check.shape(INPUTS, name, arrays[name].shape, axes, sizes)
+        else:
+            arrays[name] = random_array(f"input {name}", (sizes[axis] for axis in axes), dtypes, rng)
+    arrays["sequence_lens"] = _lengths(given.get("sequence_lens"), sizes, rng, one_step)
+    return arrays
+
+
+def _real(name: str, value: Any) -> AnyArray:
+    array = check.as_array(INPUTS, name, value)
+    if array.dtype.kind not in "iuf" and float_type(array.dtype) is None:
+        raise ArgumentError(f"{INPUTS}: {name} has dtype {array.dtype}; expected real numbers")
+    return array
+
+
+def _lengths(value: Any, sizes: Mapping[str, int], rng: np.random.Generator, one_step: str) -> AnyArray:
+    T, N = sizes["T"], sizes["N"]
+    if value is None:
+        return rng.integers(min(1, T), min(T, _LONGEST) + 1, N, dtype=np.int32)
+    lengths = check.lengths(INPUTS, _ANY_LENGTHS, value, sizes)
+    if lengths is None:
+        return np.full(N, min(T, _LONGEST), np.int32)
+    if one_step:
+        raise ArgumentError(
+            f"{INPUTS}: sequence_lens is {shown(lengths.tolist())}; expected 1 for each row: {one_step} runs one step"
+        )
+    return lengths.astype(np.int32)
+
+
+def converted(name: str, array: AnyArray, dtype: np.dtype[Any], whose: str) -> AnyArray:
+    """The numbers in a layer's dtype, for two layers may have two.
+
+    Raises
+    ------
+    ArgumentError
+        Finite numbers that the dtype does not hold.
+    """
+    if array.dtype == dtype:
+        return array
+    with np.errstate(over="ignore"):  # that is an error of its own, below
+        result = array.astype(dtype)
+    if (np.isinf(result) & ~np.isinf(array)).any():
+        raise ArgumentError(f"{INPUTS}: {name} has numbers beyond {dtype}, the dtype of {whose}")
+    return result

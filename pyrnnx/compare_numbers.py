@@ -1,0 +1,199 @@
+"""How far arrays are from each other: the numbers of every comparison, kept so that any tolerance can be asked for."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from pyrnnx import scalars
+from pyrnnx.conventions import AnyArray
+from pyrnnx.errors import ArgumentError, shown
+
+TOLERANCE = 1e-5  # about a hundred roundings of float32 around 1: one computation in another order of its sums
+_EXACT_INTEGERS = 2.0**53  # up to here float64 holds every integer
+_TEXT = "OSU"  # kinds of the dtypes of strings
+
+
+@dataclass(frozen=True, eq=False)
+class Deviation:
+    """How far two values are from each other.
+
+    Attributes
+    ----------
+    largest : float
+        The largest absolute difference. Infinity where the two are not of one kind: a number beside a NaN or another
+        infinity, or another string. NaN where there is nothing to compare: arrays without elements, or None.
+    deciding : ndarray
+        [2, n]: abs(b) and abs(a - b) of the elements on which the answer for any tolerance depends, few of all. For
+        every other element there is one among them that differs as much, where b is no larger.
+    """
+
+    largest: float
+    deciding: AnyArray = field(default_factory=lambda: np.zeros((2, 0)), repr=False)
+
+    def within(self, atol: float, rtol: float) -> bool:
+        """Whether abs(a - b) <= atol + rtol * abs(b) for all elements."""
+        size, distance = self.deciding
+        return not math.isinf(self.largest) and bool((distance <= atol + rtol * size).all())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Deviation):
+            return NotImplemented
+        return self._key() == other._key() and np.array_equal(self.deciding, other.deciding)
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> float | None:
+        """NaN is not equal to itself, but to have compared nothing is."""
+        return None if math.isnan(self.largest) else self.largest
+
+
+class Verdict(ABC):
+    """What the results of all comparisons have in common.
+
+    A comparison is neither true nor false: `bool(comparison)` is an error, for "there is one" and "they are equal"
+    could both be meant.
+    """
+
+    @property
+    @abstractmethod
+    def largest_difference(self) -> float:
+        """The largest absolute difference; NaN where nothing was compared."""
+
+    @abstractmethod
+    def _complete(self) -> bool:
+        """Whether there is nothing that could not be compared."""
+
+    @abstractmethod
+    def _deviations(self) -> Iterable[Deviation]:
+        """All that was compared."""
+
+    def equal(self, atol: float = TOLERANCE, rtol: float = TOLERANCE) -> bool:
+        """Whether everything was compared, and all numbers agree: abs(a - b) <= atol + rtol * abs(b) for each element.
+
+        This is about numbers: conventions always differ between formats, and operators may, if it does not show.
+        NaN agrees with NaN, and an infinity with the same one.
+
+        Parameters
+        ----------
+        atol, rtol : float
+            Tolerances, finite, 0 or above. The default suits two float32 computations of the same; float16 and bfloat16
+            need about 1e-3 and 1e-2.
+
+        Raises
+        ------
+        ArgumentError
+            A tolerance that is no such number.
+        """
+        tolerances = {"atol": atol, "rtol": rtol}
+        for name, value in tolerances.items():
+            tolerances[name] = number = scalars.number("equal", name, value)
+            if not (math.isfinite(number) and number >= 0):
+                raise ArgumentError(f"equal: {name} is {shown(value)}; expected a finite number, 0 or above")
+        if not self._complete() or math.isnan(self.largest_difference):
+            return False
+        return all(one.within(**tolerances) for one in self._deviations())
+
+    def __bool__(self) -> bool:
+        raise ArgumentError(f"{type(self).__name__}: bool() was asked for; use equal(atol, rtol)")
+
+
+def largest(values: Iterable[float]) -> float:
+    """The largest, apart from NaN; NaN where there is no other."""
+    return max((value for value in values if not math.isnan(value)), default=math.nan)
+
+
+def in_words(value: float) -> str:
+    """A largest difference for a table."""
+    return "nothing to compare" if math.isnan(value) else f"{value:.3g}"
+
+
+def deviation(a: Any, b: Any) -> Deviation | None:
+    """How far two values of any kind are from each other, by element; None where their kinds or shapes differ.
+
+    Arrays of numbers (of any dtypes: bool counts as 0 and 1, integers of any size are exact, complex numbers have the
+    absolute value of their difference), arrays of strings, sequences of arrays, or None twice.
+    """
+    if a is None and b is None:
+        return Deviation(math.nan)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return _of_sequences([deviation(one, other) for one, other in zip(a, b, strict=False)], len(a) == len(b))
+    arrays = isinstance(a, (np.ndarray, np.generic)) and isinstance(b, (np.ndarray, np.generic))
+    return _of_arrays(a, b) if arrays and a.shape == b.shape else None
+
+
+def _of_arrays(a: AnyArray, b: AnyArray) -> Deviation | None:
+    flat_a, flat_b = a.ravel(), b.ravel()
+    if a.dtype.kind in _TEXT and b.dtype.kind in _TEXT:
+        same = flat_a.tolist() == flat_b.tolist()
+        return Deviation(math.nan if not flat_a.size else 0.0 if same else math.inf)
+    wide_a, wide_b = _widened(flat_a), _widened(flat_b)
+    if wide_a is None or wide_b is None:
+        return None
+    return _summary(np.abs(wide_b), _distances(flat_a, flat_b, wide_a, wide_b))
+
+
+def _of_sequences(parts: list[Deviation | None], same_length: bool) -> Deviation | None:
+    known = [part for part in parts if part is not None]
+    if not same_length or len(known) < len(parts):
+        return None
+    size, distance = np.concatenate([np.zeros((2, 0)), *(part.deciding for part in known)], axis=1)
+    return Deviation(largest(part.largest for part in known), _deciding(size, distance))
+
+
+def _widened(array: AnyArray) -> AnyArray | None:
+    """The numbers in float64 or complex128; None of what is no number."""
+    if array.dtype.kind not in "biufcV":  # V: the types of ml_dtypes, and records
+        return None
+    try:
+        wide: AnyArray = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    except (TypeError, ValueError):
+        return None
+    return wide
+
+
+def _distances(a: AnyArray, b: AnyArray, wide_a: AnyArray, wide_b: AnyArray) -> AnyArray:
+    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf; a distance beyond float64
+        distance = np.abs(wide_a - wide_b)
+    same = (wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))
+    distance[same] = 0
+    distance[np.isnan(distance)] = math.inf  # a NaN in one of them only
+    if {a.dtype.kind, b.dtype.kind} <= set("biuf"):
+        _correct_integers(a, b, wide_a, wide_b, distance)
+    return distance
+
+
+def _correct_integers(a: AnyArray, b: AnyArray, wide_a: AnyArray, wide_b: AnyArray, distance: AnyArray) -> None:
+    """Give elements that float64 had to round their exact distance."""
+    if not any(one.dtype.kind in "iu" and one.dtype.itemsize == 8 for one in (a, b)):
+        return
+    finite = np.isfinite(wide_a) & np.isfinite(wide_b)
+    rounded = finite & (np.maximum(np.abs(wide_a), np.abs(wide_b)) >= _EXACT_INTEGERS)
+    exact_a, exact_b = (one if one.dtype.kind in "iu" else wide for one, wide in ((a, wide_a), (b, wide_b)))
+    pairs = zip(exact_a[rounded].tolist(), exact_b[rounded].tolist(), strict=True)
+    distance[rounded] = [float(abs(Fraction(one) - Fraction(other))) for one, other in pairs]
+
+
+def _summary(size: AnyArray, distance: AnyArray) -> Deviation:
+    if not distance.size:
+        return Deviation(math.nan)
+    most = float(distance.max())
+    return Deviation(most) if math.isinf(most) else Deviation(most, _deciding(size, distance))
+
+
+def _deciding(size: AnyArray, distance: AnyArray) -> AnyArray:
+    """Of elements by size, those with a larger distance than all before them."""
+    there = distance > 0
+    size, distance = size[there], distance[there]
+    order = np.lexsort((-distance, size))
+    size, distance = size[order], distance[order]
+    above = np.ones(distance.shape, bool)
+    above[1:] = distance[1:] > np.maximum.accumulate(distance)[:-1]
+    return np.stack([size[above], distance[above]])
