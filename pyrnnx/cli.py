@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TextIO
 
 from pyrnnx._version import __version__
@@ -28,20 +29,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         with warnings.catch_warnings(record=True) as caught:
-            text = str(compare(options.a, options.b, seed=options.seed))
+            text, problem = _compared(options)
         for warning in caught:
             _complain(f"warning: {warning.message}")
-        _write(f"{text}\n", sys.stdout)
-    except PyrnnxError as error:
-        _complain(str(error))
-        return REJECTED
-    except MemoryError:
-        _complain(f"{options.a} and {options.b} need more memory than there is")
-        return REJECTED
+        if problem:
+            _complain(problem)
+            return REJECTED
+        return _written(f"{text}\n")
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _compared(options: argparse.Namespace) -> tuple[str, str]:
+    """The text of the comparison and "", or "" and why there is none."""
+    try:
+        return str(compare(options.a, options.b, seed=options.seed)), ""
+    except PyrnnxError as error:
+        return "", str(error)
+    except MemoryError:
+        return "", f"compare: {shown(options.a)} and {shown(options.b)} need more memory than there is"
+
+
+def _written(text: str) -> int:
+    """Write the result; the exit status."""
+    try:
+        _write(text, sys.stdout)
     except OSError as error:
-        _discard(sys.stdout)
+        # Python writes what is left in the stream once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return CLOSED_PIPE
         _complain(f"the result cannot be written ({error})")
@@ -50,7 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _complain(message: str) -> None:
-    _write(f"pyrnnx: {printable(message)}\n", sys.stderr)
+    with suppress(OSError):  # there is nobody left to tell
+        _write(f"pyrnnx: {printable(message)}\n", sys.stderr)
 
 
 def _write(text: str, stream: TextIO | None) -> None:
@@ -59,12 +75,6 @@ def _write(text: str, stream: TextIO | None) -> None:
         encoding = stream.encoding or "utf-8"
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
         stream.flush()
-
-
-def _discard(stream: TextIO | None) -> None:
-    """Let what is left in a stream that cannot be written go nowhere: Python writes it once more when it ends."""
-    if stream is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -161,7 +161,7 @@ def _widened(array: AnyArray) -> AnyArray | None:
 
 def _distances(a: AnyArray, b: AnyArray, wide_a: AnyArray, wide_b: AnyArray) -> AnyArray:
     with np.errstate(invalid="ignore", over="ignore"):  # inf - inf; a distance beyond float64
-        distance = np.abs(wide_a - wide_b)
+        distance: AnyArray = np.abs(wide_a - wide_b)
     same = (wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))
     distance[same] = 0
     distance[np.isnan(distance)] = math.inf  # a NaN in one of them only
