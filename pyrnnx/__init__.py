@@ -4,7 +4,7 @@ from pyrnnx._version import __version__
 from pyrnnx.compare import compare
 from pyrnnx.compare_layers import Comparison, Difference
 from pyrnnx.compare_models import ModelComparison
-from pyrnnx.config import get_num_threads, set_num_threads, show_config
+from pyrnnx.config import get_memory_limit, get_num_threads, set_memory_limit, set_num_threads, show_config
 from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, UnsupportedError
 from pyrnnx.layer import Layer
@@ -44,7 +44,9 @@ __all__ = [
     "PyrnnxWarning",
     "UnsupportedError",
     # how it runs
+    "get_memory_limit",
     "get_num_threads",
+    "set_memory_limit",
     "set_num_threads",
     "show_config",
     # the package

@@ -10,6 +10,7 @@ from pathlib import Path
 from pyrnnx._kernels import engines
 from pyrnnx._version import __version__
 from pyrnnx.errors import ArgumentError
+from pyrnnx.scalars import integer
 
 ENGINES = ("simd", "blas")
 
@@ -60,6 +61,7 @@ def _physical_cores() -> int:
 
 ISA = _choose_isa()
 _num_threads = _physical_cores()
+_memory_limit = 4 * 2**30
 
 
 def get_num_threads() -> int:
@@ -83,6 +85,27 @@ def set_num_threads(n: int) -> None:
     _num_threads = n
 
 
+def get_memory_limit() -> int:
+    """How many bytes the results within one call of a whole model may take; at first 4 GiB."""
+    return _memory_limit
+
+
+def set_memory_limit(n: int) -> None:
+    """Let a call of a whole model take at most `n` bytes for the results of its operators, intermediate ones included.
+
+    A small file can ask for any amount of memory: an operator whose results would exceed the limit is an error before
+    it runs. The weights of a model and the inputs of a call do not count; nor does a call of a layer or a function,
+    whose results are as large as the shapes of its arguments say.
+
+    Raises
+    ------
+    ArgumentError
+        Not an integer of 0 or above.
+    """
+    global _memory_limit  # noqa: PLW0603  # a setting of the process, as the threads
+    _memory_limit = integer("set_memory_limit", "n", n, 0)
+
+
 def show_config() -> None:
     """Print what runs: version, engine, instruction set, threads, and what else this machine supports."""
     supported = engines.supported()
@@ -92,6 +115,7 @@ def show_config() -> None:
         "instruction set": "that of SciPy's BLAS" if ISA == "blas" else ISA,
         "supported": ", ".join((*supported, "blas")),
         "threads": str(_num_threads),
+        "memory limit": f"{_memory_limit} bytes a call of a model",
         "machine": f"{platform.machine()}, {os.cpu_count()} logical processors",
     }
     for name, value in rows.items():

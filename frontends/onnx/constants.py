@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyrnnx.conventions import AnyArray
-from pyrnnx.errors import FormatError
+from pyrnnx.errors import FormatError, shortened, shown
 from pyrnnx.frontends.onnx.evaluator import mended_ops
 from pyrnnx.frontends.onnx.graphs import local_names, needed_names, sorted_nodes, subgraphs
 from pyrnnx.frontends.onnx.proto import import_onnx, inlined, opsets_of
 from pyrnnx.frontends.onnx.schemas import INPUTS
+from pyrnnx.frontends.onnx.sizes import expected_bytes, is_foldable
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 _NEVER = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
 _NEVER |= {"RandomUniformLike", *INPUTS}
 _LABEL = "fold_constants"
+# What the results of folding may take: so much for any model, and so many times what its own constants take.
+_FREE_BYTES, _TIMES = 2**24, 64
 
 
 def constant_values(model: ModelProto, names: Iterable[str]) -> dict[str, AnyArray]:
@@ -49,7 +53,9 @@ def fold_constants(model: ModelProto, *, largest: int | None = None) -> ModelPro
     """A new model in which the results of nodes with only constant inputs are initializers.
 
     Local functions are inlined, dead nodes and initializers dropped. Nodes with bodies (If, Loop, Scan), and random,
-    recurrent, unknown and failing ones stay; those in bodies are folded like those outside.
+    recurrent, unknown and failing ones stay, and so do those that Python's loops compute; those in bodies are folded
+    like those outside. A node stays, too, where its results, told by their shapes, would make all the results take
+    more than 16 MiB and 64 times what the model's own constants take.
 
     Parameters
     ----------
@@ -91,6 +97,22 @@ def _ancestors(graph: GraphProto, names: Iterable[str]) -> set[str]:
     return found
 
 
+@dataclass
+class Budget:
+    """The bytes that folding may still make."""
+
+    left: int = _FREE_BYTES
+
+    def add(self, constants: Iterable[Any]) -> None:
+        """The constants of a graph allow as much again."""
+        self.left += _TIMES * sum(one.ByteSize() for one in constants)
+
+    def allows(self, node: NodeProto, inputs: Sequence[AnyArray | None]) -> bool:
+        """Whether the results of a node fit: known from the inputs, before they are computed."""
+        expected = expected_bytes(node, inputs)
+        return expected is not None and expected <= self.left
+
+
 class Scope:
     """One graph, in the graphs around it: which of its values are constant.
 
@@ -118,6 +140,8 @@ class Scope:
         largest: int | None = None,
     ) -> None:
         self.graph, self.opsets, self.outer = graph, opsets, outer
+        self._budget: Budget = Budget() if outer is None else outer._budget
+        self._budget.add(graph.initializer)
         self._label, self._largest = label, largest
         self.nodes: list[NodeProto] = sorted_nodes(graph, label)
         self.bodies: dict[int, list[Scope]] = {}
@@ -155,11 +179,18 @@ class Scope:
             try:
                 value = import_onnx().numpy_helper.to_array(value)
             except Exception as error:  # of several types, by what is wrong
-                raise FormatError(f"{self._label}: the tensor {name!r} cannot be read ({error})") from error
+                raise FormatError(
+                    f"{self._label}: the tensor {shown(name)} cannot be read ({shortened(str(error))})"
+                ) from error
             value.flags.writeable = False
             owner._constants[name] = value
         array: AnyArray = value
         return array
+
+    def _is_constant(self, node: NodeProto) -> bool:
+        if node.op_type in _NEVER or not is_foldable(node):
+            return False
+        return not any(name and self.owner(name) is None for name in node.input)
 
     def _visit(self, index: int, node: NodeProto) -> None:
         bodies = [
@@ -168,16 +199,20 @@ class Scope:
         if bodies:
             self.bodies[index] = bodies
             return
-        if node.domain or node.op_type in _NEVER or any(name and self.owner(name) is None for name in node.input):
+        if not self._is_constant(node):
             return
         if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
             self._constants[node.output[0]] = node.attribute[0].t
+            self._budget.add([node.attribute[0].t])
             self._folded.add(index)
             return
         inputs = {name: self.value(name) for name in node.input if name}
+        if not self._budget.allows(node, [inputs.get(name) for name in node.input]):
+            return
         results = _evaluate(node, inputs, self.opsets)
         if results is None:
             return
+        self._budget.left -= sum(one.nbytes for one in results.values())
         self._constants |= results
         if self._largest is not None:
             cost = sum(self._bytes(name) for name in inputs)

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx.errors import PyrnnxError, UnsupportedError
+from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 from pyrnnx.frontends.onnx.evaluator_ops import reference_ops
 from pyrnnx.frontends.onnx.graphs import node_label
+from pyrnnx.frontends.onnx.memory import guard, metered
 from pyrnnx.frontends.onnx.proto import import_onnx, opsets_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-_GRID_SAMPLE = 16  # its first opset
+_GRID_SAMPLE, _SCAN, _SPLIT = 16, 8, 18  # the first opset of GridSample and Scan, and of num_outputs of Split
 # Missing below an opset: its first opset, and which operator of which opset does the same.
 _OLDER = {"DequantizeLinear": (10, "DequantizeLinear", 19), "Scatter": (9, "ScatterElements", 11)}
 
@@ -49,23 +50,28 @@ class Evaluator:
         operators = [*reference_ops(layers), *mended_ops(opsets_of(model, label).get("", 0))]
         try:
             self._evaluator = ReferenceEvaluator(model, new_ops=operators)
+        except PyrnnxError as error:
+            raise type(error)(f"{label}: {error}") from None
         except Exception as error:
             raise _failure(label, error, "cannot be run") from error
+        guard(self._evaluator)
 
     def run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         """Values by name.
 
         Raises
         ------
+        ArgumentError
+            Values or shapes that an operator does not take; results beyond the memory limit.
         PyrnnxError
-            Whatever an operator raises; it names the operator.
+            Whatever else an operator raises; it names the operator.
         """
         try:
-            with np.errstate(all="ignore"):  # infinities and NaNs are results like others
+            with metered(self._label), np.errstate(all="ignore"):  # infinities and NaNs are results like others
                 results = self._evaluator.run(list(outputs), inputs)
         except PyrnnxError:
             raise
-        except Exception as error:
+        except Exception as error:  # not of an operator
             raise _failure(self._label, error, "failed") from error
         return dict(zip(outputs, results, strict=True))
 
@@ -88,7 +94,8 @@ def _failure(label: str, error: BaseException, what: str) -> PyrnnxError:
             error = error.__cause__
             trace = error.__traceback__
     where = f"{label}: {node_label(node)}" if node is not None else label
-    return UnsupportedError(f"{where} {what} in onnx's ReferenceEvaluator ({type(error).__name__}: {error})")
+    text = shortened(str(error))
+    return UnsupportedError(f"{where} {what} in onnx's ReferenceEvaluator ({type(error).__name__}: {text})")
 
 
 @cache
@@ -98,7 +105,10 @@ def mended_ops(opset: int) -> tuple[type[Any], ...]:
     import onnx.defs
     from onnx.reference.ops import load_op
 
-    found = [_loop()] + ([_grid_sample(opset)] if opset >= _GRID_SAMPLE else [])
+    found = [_loop()]
+    found += [_grid_sample(opset)] if opset >= _GRID_SAMPLE else []
+    found += [_scan(opset)] if opset >= _SCAN else []
+    found += [_split(opset)] if opset >= _SPLIT else []
     for operator, (first, equal, version) in _OLDER.items():
         if first <= opset < version:
             members = {"op_domain": "", "op_schema": onnx.defs.get_schema(equal, version)}
@@ -122,6 +132,45 @@ def _grid_sample(opset: int) -> type[Any]:
         return base._run(self, *arrays, **attributes)
 
     return type("GridSample", (base,), {"op_domain": "", "_run": run})
+
+
+def _scan(opset: int) -> type[Any]:
+    """onnx's own makes lists of num_scan_inputs elements, whatever that is."""
+    from onnx.reference.ops import load_op
+
+    base: Any = load_op("", "Scan", opset)
+
+    def init(self: Any, node: Any, run_params: Any) -> None:
+        most = len([name for name in node.input if name])
+        check_count(node, "num_scan_inputs", most, "inputs")
+        base.__init__(self, node, run_params)
+
+    return type("Scan", (base,), {"op_domain": "", "__init__": init})
+
+
+def _split(opset: int) -> type[Any]:
+    """onnx's own makes a list of num_outputs elements, whatever that is."""
+    from onnx.reference.ops import load_op
+
+    base: Any = load_op("", "Split", opset)
+
+    def init(self: Any, node: Any, run_params: Any) -> None:
+        check_count(node, "num_outputs", len(node.output), "outputs")
+        base.__init__(self, node, run_params)
+
+    return type("Split", (base,), {"op_domain": "", "__init__": init})
+
+
+def check_count(node: Any, name: str, most: int, what: str) -> None:
+    """Reject an attribute that counts something of its node, and says more than there is.
+
+    Raises
+    ------
+    FormatError
+    """
+    for one in node.attribute:
+        if one.name == name and not one.ref_attr_name and not 1 <= one.i <= most:
+            raise FormatError(f"{node_label(node)}: {name} is {one.i}; the node has {most} {what}")
 
 
 @cache

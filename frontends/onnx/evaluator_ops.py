@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pyrnnx.frontends.onnx.memory import ask
 from pyrnnx.frontends.onnx.node import WEIGHTS, from_node
 from pyrnnx.frontends.onnx.proto import import_onnx
 from pyrnnx.frontends.onnx.quantized import DOMAIN, QUANTIZED_INPUTS, QUANTIZED_WEIGHTS, from_quantized_node
@@ -78,6 +79,7 @@ def _operator_classes() -> tuple[type[Any], ...]:
         def _run(self, *arrays: Any, **attributes: Any) -> tuple[Any, ...]:
             given = {name: array for name, array in zip(self.inputs, arrays, strict=False) if array is not None}
             layer = self._layer or self._prepared(given, attributes)
+            ask(self.onnx_node, _result_bytes(layer, given.get("X")))
             states = (given.get(name) for name in ("sequence_lens", "initial_h", "initial_c"))
             outputs = layer.run(given.get("X"), *states)
             return outputs[: len(self.onnx_node.output)]
@@ -123,6 +125,15 @@ def _operator_classes() -> tuple[type[Any], ...]:
         )
         for name, (domain, inputs, weights, make) in OPERATORS.items()
     )
+
+
+def _result_bytes(layer: Layer, X: Any) -> int:
+    """Of Y and of the states; 0 where X is none that the layer takes."""
+    sizes = dict(zip(layer.convention.axes_of("X"), np.shape(X), strict=False))
+    rows = sizes.get("N", 0)
+    states = 2 if layer.op.has_cell_state else 1
+    units = layer.op.num_directions * layer.op.hidden_size * layer.dtype.itemsize
+    return (sizes.get("T", 0) + states) * rows * units
 
 
 def _is_constant(array: Any) -> bool:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
-from pyrnnx.errors import FormatError
+from pyrnnx.errors import FormatError, shortened, shown
 
 # Numbers in onnx.AttributeProto.AttributeType; written down here so that onnx need not be imported.
 _GRAPH, _GRAPHS = 5, 10
+DEFAULT_DOMAINS = ("", "ai.onnx")  # two names of one domain
+MOST_BODIES = 50  # protobuf reads no deeper than 33 of them
 
 
 def node_label(node: Any) -> str:
     """How errors name a node: its operator, and its name or its first output."""
-    operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+    operator = shortened(f"{node.domain}.{node.op_type}" if node.domain else node.op_type)
     if node.name:
-        return f"{operator} {node.name!r}"
+        return f"{operator} {shown(node.name)}"
     output = first_output(node)
-    return f"{operator} (output {output!r})" if output else operator
+    return f"{operator} (output {shown(output)})" if output else operator
 
 
 def first_output(node: Any) -> str:
@@ -37,11 +40,25 @@ def subgraphs(node: Any) -> Iterator[tuple[str, Any]]:
 
 
 def all_nodes(nodes: Any) -> Iterator[Any]:
-    """The nodes, and those in the bodies of nodes, at any depth."""
-    for node in nodes:
+    """The nodes, and those in the bodies of nodes, at any depth that `MOST_BODIES` allows.
+
+    Raises
+    ------
+    FormatError
+        Bodies that are nested deeper: beyond what a file can hold, and what a recursion can visit.
+    """
+    left = [iter(nodes)]
+    while left:
+        node = next(left[-1], None)
+        if node is None:
+            left.pop()
+            continue
         yield node
-        for _, graph in subgraphs(node):
-            yield from all_nodes(graph.node)
+        bodies = [graph.node for _, graph in subgraphs(node)]
+        if bodies:
+            if len(left) > MOST_BODIES:
+                raise FormatError(f"{node_label(node)} is in {len(left)} bodies; expected at most {MOST_BODIES}")
+            left.append(chain.from_iterable(bodies))
 
 
 def local_names(graph: Any) -> set[str]:
@@ -103,8 +120,11 @@ def check_graph(graph: Any, label: str, visible: set[str] | None = None) -> None
     Raises
     ------
     FormatError
-        A name that is defined twice or never, or nodes in a circle.
+        A name that is defined twice or never, nodes in a circle, or bodies too deep.
     """
+    if visible is None:
+        for _ in all_nodes(graph.node):  # so that what follows may recurse
+            pass
     visible = set() if visible is None else visible
     given, own = _definitions(graph, label, visible)
     visible |= given
@@ -112,7 +132,7 @@ def check_graph(graph: Any, label: str, visible: set[str] | None = None) -> None
         for name in node.input:
             if name and name not in visible:
                 raise FormatError(
-                    f"{label}: {node_label(node)} needs {name!r}, which is neither an input, nor an initializer, "
+                    f"{label}: {node_label(node)} needs {shown(name)}, which is neither an input, nor an initializer, "
                     "nor an output of a node"
                 )
         for _, body in subgraphs(node):
@@ -120,7 +140,7 @@ def check_graph(graph: Any, label: str, visible: set[str] | None = None) -> None
         visible.update(node.output)
     for one in graph.output:
         if one.name not in visible:
-            raise FormatError(f"{label}: the output {one.name!r} is computed by no node")
+            raise FormatError(f"{label}: the output {shown(one.name)} is computed by no node")
     visible -= own
 
 
@@ -130,7 +150,7 @@ def _definitions(graph: Any, label: str, visible: set[str]) -> tuple[set[str], s
 
     def define(name: str, what: str) -> None:
         if name in own or name in visible:
-            raise FormatError(f"{label}: {what} {name!r} is defined twice; expected every name once")
+            raise FormatError(f"{label}: {what} {shown(name)} is defined twice; expected every name once")
         own.add(name)
 
     for one in graph.input:

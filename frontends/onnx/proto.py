@@ -8,14 +8,14 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError
-from pyrnnx.frontends.onnx.graphs import all_nodes, check_graph, node_label
+from pyrnnx.frontends.onnx.functions import check_functions, inline
+from pyrnnx.frontends.onnx.graphs import DEFAULT_DOMAINS, all_nodes, check_graph
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto
 
     Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
-DEFAULT_DOMAINS = ("", "ai.onnx")  # two names of one domain
 _EXTERNAL = 1  # onnx.TensorProto.EXTERNAL
 _FIRST_IR_WITH_OPSETS = 3
 
@@ -183,7 +183,7 @@ def check_model(model: ModelProto, label: str) -> None:
     """
     _check_texts(model, label)
     opsets_of(model, label)
-    _check_functions(model, label)
+    check_functions(model, label)
     check_graph(model.graph, label)
 
 
@@ -204,21 +204,6 @@ def _check_texts(model: ModelProto, label: str) -> None:
                         raise FormatError(f"{label}: the text {text!r} in a {message.DESCRIPTOR.name} is not UTF-8")
 
 
-def _check_functions(model: ModelProto, label: str) -> None:
-    """Functions that call each other in a circle would be inlined forever."""
-    calls: Mapping[tuple[str, str], set[tuple[str, str]]] = {
-        (function.domain, function.name): {(node.domain, node.op_type) for node in all_nodes(function.node)}
-        for function in model.functions
-    }
-    left = {name: called & calls.keys() for name, called in calls.items()}
-    while left:
-        done = {name for name, called in left.items() if not called}
-        if not done:
-            names = ", ".join(sorted(f"{domain}.{name}" for domain, name in left))
-            raise FormatError(f"{label}: functions call each other in a circle; among {names}")
-        left = {name: called - done for name, called in left.items() if name not in done}
-
-
 def inlined(model: ModelProto, label: str) -> ModelProto:
     """The model without local functions, its default domain spelt ""; the model itself where that is so already.
 
@@ -229,7 +214,7 @@ def inlined(model: ModelProto, label: str) -> ModelProto:
     """
     result = model
     if model.functions:
-        result = _inline(model, label)
+        result = inline(model, label)
     opsets = opsets_of(result, label)
     spelt = {(one.domain, one.version) for one in result.opset_import}
     if spelt != set(opsets.items()) or any(node.domain == DEFAULT_DOMAINS[1] for node in all_nodes(result.graph.node)):
@@ -242,19 +227,4 @@ def inlined(model: ModelProto, label: str) -> ModelProto:
         for node in all_nodes(result.graph.node):
             if node.domain == DEFAULT_DOMAINS[1]:
                 node.domain = ""
-    return result
-
-
-def _inline(model: ModelProto, label: str) -> ModelProto:
-    import onnx.inliner
-
-    try:
-        result = onnx.inliner.inline_local_functions(model, convert_version=True)
-    except Exception as error:
-        raise PyrnnxError(f"{label}: its functions cannot be inlined ({error})") from error
-    local = {(function.domain, function.name) for function in model.functions}
-    for node in all_nodes(result.graph.node):
-        if (node.domain, node.op_type) in local:
-            raise PyrnnxError(f"{label}: the function of {node_label(node)} cannot be inlined; its opset differs")
-    check_graph(result.graph, label)
     return result
