@@ -9,7 +9,7 @@ from enum import Enum
 from numbers import Integral, Real
 from types import MappingProxyType
 
-from pyrnnx.errors import ArgumentError
+from pyrnnx.errors import ArgumentError, shown
 
 
 class Direction(str, Enum):
@@ -75,7 +75,7 @@ def activation_function(name: str) -> ActivationFunction:
     try:
         return _BY_LOWER_NAME[name.lower()]
     except (KeyError, AttributeError):
-        raise ArgumentError(f"activation {name!r} is unknown; expected one of {', '.join(ACTIVATIONS)}") from None
+        raise ArgumentError(f"activation {shown(name)} is unknown; expected one of {', '.join(ACTIVATIONS)}") from None
 
 
 @dataclass(frozen=True)

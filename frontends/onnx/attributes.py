@@ -6,36 +6,31 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
-from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError
+from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shortened, shown
 from pyrnnx.frontends.onnx.schemas import SCHEMAS, Schema
 from pyrnnx.op import CELLS, Activation, Direction, RecurrentOp, activation_function
+from pyrnnx.scalars import as_integer, as_number
 
 # The default that the text of GRU-1 prints; later opsets spell it right.
 _GRU_1_DIRECTION = "foward"
 
 
-def _integer(value: Any) -> int | None:
-    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else None
-
-
 def _string(value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    return value if isinstance(value, str) else None
+    return str(value) if isinstance(value, str) else None
 
 
 def _sequence(item: Callable[[Any], Any]) -> Callable[[Any], list[Any] | None]:
     def convert(value: Any) -> list[Any] | None:
-        if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        if isinstance(value, (str, bytes, Mapping)):
             return None
-        items = [item(one) for one in value]
+        try:
+            items = [item(one) for one in value]
+        except TypeError:  # not iterable, such as a number or an array without axes
+            return None
         return None if any(one is None for one in items) else items
 
     return convert
@@ -50,10 +45,10 @@ class AttributeType:
     number: int
 
 
-_FLOAT = AttributeType("a number", _number, 1)
-_INT = AttributeType("an integer", _integer, 2)
+_FLOAT = AttributeType("a number", as_number, 1)
+_INT = AttributeType("an integer", as_integer, 2)
 _STRING = AttributeType("a string", _string, 3)
-_FLOATS = AttributeType("a list of numbers", _sequence(_number), 6)
+_FLOATS = AttributeType("a list of numbers", _sequence(as_number), 6)
 _STRINGS = AttributeType("a list of strings", _sequence(_string), 8)
 TYPES: Mapping[str, AttributeType] = {
     "activation_alpha": _FLOATS,
@@ -87,7 +82,7 @@ def read_attributes(schema: Schema, label: str, given: Mapping[str, Any]) -> dic
             continue
         read[name] = TYPES[name].read(value)
         if read[name] is None:
-            raise ArgumentError(f"{label}: {name} is {value!r}; expected {TYPES[name].words}")
+            raise ArgumentError(f"{label}: {name} is {shown(value)}; expected {TYPES[name].words}")
     return read
 
 
@@ -95,10 +90,9 @@ def _unknown(schema: Schema, name: str) -> str:
     versions = [version for version, other in SCHEMAS[schema.operator].items() if name in other.attributes]
     allowed = f"{schema} has the attributes {', '.join(schema.attributes)}"
     if versions:
-        return (
-            f"attribute {name!r} does not exist in {schema}, only at opset {', '.join(map(str, versions))}; {allowed}"
-        )
-    return f"attribute {name!r} is unknown; {allowed}"
+        opsets = ", ".join(map(str, versions))
+        return f"attribute {shown(name)} does not exist in {schema}, only at opset {opsets}; {allowed}"
+    return f"attribute {shown(name)} is unknown; {allowed}"
 
 
 def build_op(schema: Schema, label: str, attributes: Mapping[str, Any], hidden_size: int) -> RecurrentOp:
@@ -110,7 +104,7 @@ def build_op(schema: Schema, label: str, attributes: Mapping[str, Any], hidden_s
         A value out of its range, or hidden_size against R.
     """
     if "hidden_size" in attributes and attributes["hidden_size"] < 1:
-        raise ArgumentError(f"{label}: hidden_size is {attributes['hidden_size']}; expected a positive integer")
+        raise ArgumentError(f"{label}: hidden_size is {shown(attributes['hidden_size'])}; expected a positive integer")
     direction = _direction(schema, label, attributes.get("direction", "forward"))
     try:
         return RecurrentOp(
@@ -136,7 +130,7 @@ def flag(label: str, name: str, attributes: Mapping[str, Any]) -> bool:
     """An integer attribute that is 0 (its default) or 1."""
     value = attributes.get(name, 0)
     if value not in (0, 1):
-        raise ArgumentError(f"{label}: {name} is {value}; expected 0 or 1")
+        raise ArgumentError(f"{label}: {name} is {shown(value)}; expected 0 or 1")
     return bool(value)
 
 
@@ -153,7 +147,7 @@ def _direction(schema: Schema, label: str, direction: str) -> Direction:
         return Direction(direction)
     except ValueError:
         allowed = ", ".join(one.value for one in Direction)
-        raise ArgumentError(f"{label}: direction is {direction!r}; expected one of {allowed}") from None
+        raise ArgumentError(f"{label}: direction is {shown(direction)}; expected one of {allowed}") from None
 
 
 def _activations(
@@ -167,7 +161,7 @@ def _activations(
         names = names[:1]  # the schema's default, written for two directions
     if len(names) != expected:
         raise ArgumentError(
-            f"{label}: activations has {len(names)} names, {list(names)}; expected {expected}: "
+            f"{label}: activations has {len(names)} names, {shown(list(names))}; expected {expected}: "
             f"{len(defaults)} for each of num_directions={num_directions}"
         )
     left = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
@@ -176,7 +170,7 @@ def _activations(
         if values:
             warnings.warn(
                 f"{label}: activation_{parameter} has {len(values)} values more than its activations "
-                f"{', '.join(names)} take; {values} have no effect",
+                f"{shortened(', '.join(names))} take; {shown(values)} have no effect",
                 PyrnnxWarning,
                 stacklevel=2,
             )

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.errors import ArgumentError, PyrnnxError
+from pyrnnx import check
+from pyrnnx.conventions import AnyArray
+from pyrnnx.errors import ArgumentError, PyrnnxError, shown
+from pyrnnx.frontends.onnx.graphs import node_label
 from pyrnnx.frontends.onnx.model import Model, read_model
 from pyrnnx.frontends.onnx.proto import import_onnx
+from pyrnnx.scalars import integer
 
 onnx = import_onnx()
 from onnx.backend import base  # noqa: E402  (after the message of what is missing)
@@ -30,7 +34,7 @@ class BackendRep(base.BackendRep):
         """Outputs in the model's order, of inputs in the model's order or by their names."""
         if isinstance(inputs, Mapping):
             return tuple(self.model(inputs).values())
-        arrays = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
+        arrays = _sequence(self.model.label, inputs)
         required = [info.name for info in self.model.inputs if not info.optional]
         if len(arrays) == len(required):
             return tuple(self.model(dict(zip(required, arrays, strict=True))).values())
@@ -59,7 +63,7 @@ class Backend(base.Backend):
             Another device; a model that `read_model` rejects, or with an operator that is not known.
         """
         if not cls.supports_device(device):
-            raise ArgumentError(f"backend: device is {device!r}; expected 'CPU'")
+            raise ArgumentError(f"backend: device is {shown(device)}; expected 'CPU'")
         prepared = read_model(model)
         prepared.prepare()
         return BackendRep(prepared)
@@ -87,9 +91,17 @@ class Backend(base.Backend):
         **keywords
             opset_version: of the node's domain; default: the newest that the onnx package has.
         """
+        if not isinstance(node, onnx.NodeProto):
+            raise ArgumentError(f"run_node: node is {type(node).__name__}; expected an onnx.NodeProto")
+        label = node_label(node)
         names = list(dict.fromkeys(name for name in node.input if name))
-        arrays = inputs if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=True))
-        given = {name: np.asarray(arrays[name]) for name in names}
+        arrays = inputs if isinstance(inputs, Mapping) else _sequence(label, inputs)
+        if len(arrays) != len(names) or (isinstance(arrays, Mapping) and set(arrays) != set(names)):
+            what = f"those of {shown(list(arrays))}" if isinstance(arrays, Mapping) else f"{len(arrays)} inputs"
+            raise ArgumentError(f"{label}: {what} were given; expected {len(names)}: {shown(names)}")
+        if not isinstance(arrays, Mapping):
+            arrays = dict(zip(names, arrays, strict=True))
+        given = {name: _tensor(label, name, arrays[name]) for name in names}
         helper = onnx.helper
         infos = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
@@ -97,7 +109,8 @@ class Backend(base.Backend):
         ]
         outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
         opsets = {"": onnx.defs.onnx_opset_version()}
-        opsets[node.domain] = keywords.get("opset_version", opsets.get(node.domain, 1))
+        version = keywords.get("opset_version", opsets.get(node.domain, 1))
+        opsets[node.domain] = integer(label, "opset_version", version, 1, 2**31 - 1)
         model = helper.make_model(
             helper.make_graph([node], "node", infos, outputs),
             opset_imports=[helper.make_opsetid(domain, version) for domain, version in opsets.items()],
@@ -107,7 +120,25 @@ class Backend(base.Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Whether the device is a CPU."""
-        return device.split(":", maxsplit=1)[0] == "CPU"
+        return isinstance(device, str) and device.split(":", maxsplit=1)[0] == "CPU"
+
+
+def _sequence(label: str, inputs: Any) -> list[Any]:
+    """Inputs in order; an array alone is the only one."""
+    if isinstance(inputs, np.ndarray):
+        return [inputs]
+    if not isinstance(inputs, (list, tuple)):
+        raise ArgumentError(f"{label}: inputs is {type(inputs).__name__}; expected a sequence or a mapping of arrays")
+    return list(inputs)
+
+
+def _tensor(label: str, name: str, value: Any) -> AnyArray:
+    array = check.as_array(label, shown(name), value)
+    try:
+        onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    except (KeyError, ValueError):
+        raise ArgumentError(f"{label}: {shown(name)} has dtype {array.dtype}, which ONNX does not have") from None
+    return array
 
 
 is_compatible = Backend.is_compatible

@@ -8,13 +8,21 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx import model as core
-from pyrnnx.errors import ArgumentError, FormatError
+from pyrnnx.errors import ArgumentError, FormatError, shown
 from pyrnnx.frontends.onnx.constants import Scope, with_graph
 from pyrnnx.frontends.onnx.evaluator import Evaluator
 from pyrnnx.frontends.onnx.evaluator_ops import OPERATORS, is_recurrent
 from pyrnnx.frontends.onnx.graphs import all_nodes, first_output, subgraphs
 from pyrnnx.frontends.onnx.node import UnboundNode, unbound_node
-from pyrnnx.frontends.onnx.proto import check_model, import_onnx, inlined, load_proto, opsets_of, source_label
+from pyrnnx.frontends.onnx.proto import (
+    check_model,
+    import_onnx,
+    inlined,
+    load_proto,
+    opsets_of,
+    serialized,
+    source_label,
+)
 from pyrnnx.frontends.onnx.quantized import unbound_quantized_node
 from pyrnnx.layer import Layer
 
@@ -50,6 +58,8 @@ class Model(core.Model):
     """
 
     def __init__(self, proto: ModelProto, label: str = "ONNX model") -> None:
+        if not isinstance(proto, import_onnx().ModelProto):
+            raise ArgumentError(f"{label}: proto is {type(proto).__name__}; expected an onnx.ModelProto")
         self.proto, self.label = proto, label
         check_model(proto, label)
         self._source = inlined(proto, label)
@@ -62,6 +72,10 @@ class Model(core.Model):
         self._scopes: dict[bool, Scope] = {}
         self._layers: Mapping[str, Any] | None = None
         self._evaluators: dict[tuple[bool, frozenset[str]], Evaluator] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its source: what is prepared is made anew, where and when it is needed."""
+        return _restored, (serialized(self.proto, self.label), self.label)
 
     @property
     def layers(self) -> Mapping[str, Layer | UnboundNode]:
@@ -143,10 +157,14 @@ class Model(core.Model):
             for name in outputs:
                 if name not in known and name not in evaluator.names:
                     raise ArgumentError(
-                        f"{self.label}: outputs has {name!r}, which is no value at the model's top level"
+                        f"{self.label}: outputs has {shown(name)}, which is no value at the model's top level"
                     )
             evaluator = self._evaluator(defaults, frozenset(outputs) - evaluator.names)
         return evaluator.run(inputs, outputs)
+
+
+def _restored(contents: bytes, label: str) -> Model:
+    return Model(load_proto(contents), label)
 
 
 def _recurrent_nodes(scope: Scope) -> dict[str, tuple[Scope, int]]:
@@ -188,7 +206,7 @@ def _tensor_info(label: str, info: ValueInfoProto, defaults: frozenset[str] = fr
         try:
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
         except KeyError:
-            raise FormatError(f"{label}: {info.name!r} has the unknown element type {tensor.elem_type}") from None
+            raise FormatError(f"{label}: {shown(info.name)} has the unknown element type {tensor.elem_type}") from None
     shape = tuple(_dimension(one) for one in tensor.shape.dim) if tensor.HasField("shape") else None
     return core.TensorInfo(info.name, dtype, shape, optional=optional)
 

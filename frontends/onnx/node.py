@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrnnx.conventions import ONNX_LAYOUTS, AnyArray, Convention
-from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.frontends.onnx.attributes import TYPES, build_op, flag, read_attributes
+from pyrnnx.frontends.onnx.graphs import DEFAULT_DOMAINS
 from pyrnnx.frontends.onnx.operators import build_layer
 from pyrnnx.frontends.onnx.schemas import INPUTS, OUTPUTS, schema
 from pyrnnx.layer import Layer
@@ -27,32 +28,32 @@ class NodeLayer(Layer):
     ----------
     bound : mapping
         sequence_lens, initial_h, initial_c, where they are constants.
-    connected : frozenset
-        Those of the three that the node has an input for: constant or to be given at every call.
+    node_inputs : frozenset
+        Those of the three that the node has an input for, constant or not.
     """
 
     bound: Mapping[str, Any] = {}
-    connected: frozenset[str] = frozenset()
+    node_inputs: frozenset[str] = frozenset()
 
     def __call__(
-        self, X: Any, sequence_lens: Any = None, initial_h: Any = None, initial_c: Any = None
+        self,
+        X: Any = None,
+        sequence_lens: Any = None,
+        initial_h: Any = None,
+        initial_c: Any = None,
+        *more: Any,
+        **others: Any,
     ) -> tuple[AnyArray, ...]:
-        """As `Layer.__call__`; an argument that is None is the node's constant, where it has one.
+        """As `Layer.run`; what is not given is the node's constant, where it has one, else full length or zero.
 
         Raises
         ------
-        ArgumentError
-            Also: an input that the node has, is not constant, and was not given.
+        PyrnnxError
+            As of `Layer.run`.
         """
         given = {"sequence_lens": sequence_lens, "initial_h": initial_h, "initial_c": initial_c}
-        for name in self.connected:
-            if given[name] is None:
-                if name not in self.bound:
-                    raise ArgumentError(
-                        f"{self.label}: {name} is missing; the node has it as an input that is not constant"
-                    )
-                given[name] = self.bound[name]
-        return self.run(X, **given)
+        given |= {name: value for name, value in self.bound.items() if given[name] is None}
+        return self.run(X, *given.values(), *more, **others)
 
     def stream(self, batch_size: int) -> Stream:
         """As `Layer.stream`; begins with the initial states that are constants of the model, else with zero.
@@ -68,7 +69,7 @@ class NodeLayer(Layer):
         return Stream(self, batch_size, tuple(self.bound[name] for name in states) or None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (*super().__reduce__(), {"bound": self.bound, "connected": self.connected})
+        return (*super().__reduce__(), {"bound": self.bound, "node_inputs": self.node_inputs})
 
 
 def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> NodeLayer:
@@ -95,8 +96,7 @@ def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> No
         Another operator, missing weights, too many inputs, attributes or arrays that the opset does not allow.
     """
     label, inputs = _check_node(node, opset)
-    if not isinstance(initializers, Mapping):
-        raise ArgumentError(f"{label}: initializers is {type(initializers).__name__}; expected a mapping of arrays")
+    check_initializers(label, initializers)
     weights = {name: _constant(label, name, inputs[name], initializers) for name in WEIGHTS if name in inputs}
     bound = {
         name: initializers[inputs[name]]
@@ -106,13 +106,37 @@ def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> No
     return _layer(node, opset, weights, bound)
 
 
+def check_node_type(label: str, node: Any) -> None:
+    """Reject what is no onnx.NodeProto, by its fields: onnx need not be imported.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    fields = ("op_type", "domain", "name", "input", "output", "attribute")
+    if isinstance(node, type) or not all(hasattr(node, field) for field in fields):
+        raise ArgumentError(f"{label}: node is {type(node).__name__} {shown(node)}; expected an onnx.NodeProto")
+
+
+def check_initializers(label: str, initializers: Any) -> None:
+    """Reject what is no mapping.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    if not isinstance(initializers, Mapping):
+        raise ArgumentError(f"{label}: initializers is {type(initializers).__name__}; expected a mapping of arrays")
+
+
 def _check_node(node: Any, opset: int) -> tuple[str, dict[str, str]]:
     """The label of a recurrent node, and the names of the inputs that it has by what the operator calls them."""
-    operator: str = getattr(node, "op_type", "")
-    if operator not in INPUTS or node.domain not in ("", "ai.onnx"):
-        what = f"{node.domain}.{operator}" if getattr(node, "domain", "") else repr(operator)
+    check_node_type("from_node", node)
+    operator: str = node.op_type
+    if operator not in INPUTS or node.domain not in DEFAULT_DOMAINS:
+        what = shown(f"{node.domain}.{operator}" if node.domain else operator)
         raise UnsupportedError(f"from_node: the node is {what}; expected one of {', '.join(INPUTS)} of the ONNX domain")
-    label: str = operator if not node.name else f"{operator} {node.name!r}"
+    label: str = operator if not node.name else f"{operator} {shown(node.name)}"
     names = schema(operator, opset).inputs
     if len(node.input) > len(names):
         raise ArgumentError(
@@ -130,7 +154,7 @@ def _check_node(node: Any, opset: int) -> tuple[str, dict[str, str]]:
 def _layer(node: Any, opset: int, weights: Mapping[str, Any], bound: Mapping[str, Any]) -> NodeLayer:
     label, inputs = _check_node(node, opset)
     layer = build_layer(node.op_type, opset, weights, node_attributes(label, node), node.name or None, NodeLayer)
-    layer.connected = frozenset(inputs) - {"X", *WEIGHTS}
+    layer.node_inputs = frozenset(inputs) - {"X", *WEIGHTS}
     layer.bound = bound
     return layer
 
@@ -203,7 +227,9 @@ def unbound_node(node: Any, bound: Mapping[str, Any], opset: int = 22) -> Unboun
 
 def _constant(label: str, name: str, source: str, initializers: Mapping[str, Any]) -> Any:
     if source not in initializers:
-        raise ArgumentError(f"{label}: {name} ({source!r}) is not among the initializers; expected a constant array")
+        raise ArgumentError(
+            f"{label}: {name} ({shown(source)}) is not among the initializers; expected a constant array"
+        )
     return initializers[source]
 
 
@@ -219,14 +245,14 @@ def node_attributes(label: str, node: Any) -> dict[str, Any]:
     for attribute in node.attribute:
         name = attribute.name
         if name in values:
-            raise ArgumentError(f"{label}: attribute {name!r} stands twice")
+            raise ArgumentError(f"{label}: attribute {shown(name)} stands twice")
         if name not in TYPES:  # rejected, with what there is, where all unknown attributes are
             values[name] = None
             continue
         value = _value(attribute)
         if attribute.type != TYPES[name].number or attribute.ref_attr_name:
             given = attribute.ref_attr_name or value
-            raise ArgumentError(f"{label}: attribute {name!r} is {given!r}; expected {TYPES[name].words}")
+            raise ArgumentError(f"{label}: attribute {shown(name)} is {shown(given)}; expected {TYPES[name].words}")
         values[name] = value
     return values
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from pyrnnx import check
 from pyrnnx.conventions import ONNX_LAYOUTS, AnyArray
+from pyrnnx.errors import shown
 from pyrnnx.frontends.onnx.attributes import build_op, flag, read_attributes
 from pyrnnx.frontends.onnx.schemas import Schema, schema
 from pyrnnx.layer import Layer
@@ -55,14 +56,15 @@ def build_layer(
 ) -> LayerType:
     """The prepared layer of one operator at one opset: every attribute and dtype checked against that opset."""
     definition = schema(operator, opset)
-    label = operator if not name else f"{operator} {name!r}"
+    label = operator if not name else f"{operator} {shown(name)}"
     read = read_attributes(definition, label, attributes)
     flag(label, "output_sequence", read)  # Y is always given, so that both of its values are served
     arrays = {key: _weight(definition, label, key, value) for key, value in weights.items()}
     hidden_size = check.hidden_size(label, operator, ONNX_LAYOUTS[0], arrays["R"])
     op = build_op(definition, label, read, hidden_size)
     convention = ONNX_LAYOUTS[flag(label, "layout", read)]
-    return cls(op, arrays["W"], arrays["R"], arrays.get("B"), arrays.get("P"), convention=convention, name=name)
+    weight_arrays = (arrays["W"], arrays["R"], arrays.get("B"), arrays.get("P"))
+    return cls(op, *weight_arrays, convention=convention, name=name, label=label)
 
 
 def _weight(definition: Schema, label: str, name: str, value: Any) -> AnyArray | None:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, shortened, shown
+from pyrnnx.files import read_regular
+from pyrnnx.frontends.onnx.external import load_external
 from pyrnnx.frontends.onnx.functions import check_functions, inline
-from pyrnnx.frontends.onnx.graphs import DEFAULT_DOMAINS, all_nodes, check_graph
+from pyrnnx.frontends.onnx.graphs import DEFAULT_DOMAINS, all_nodes, check_graph, node_label
+from pyrnnx.frontends.onnx.schemas import INPUTS
 
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto
 
     Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
-_EXTERNAL = 1  # onnx.TensorProto.EXTERNAL
+# Layers check their inputs themselves, and exporters leave out the roi of Resize-11, though its text requires it.
+_LENIENT = {*INPUTS, "Resize"}
+LARGEST = 2**31 - 1  # bytes of a protobuf message
 _FIRST_IR_WITH_OPSETS = 3
 
 
@@ -37,7 +42,7 @@ def import_onnx() -> Any:
 
 def source_label(source: Source) -> str:
     """How errors name what was given to `load_proto`."""
-    return os.fspath(source) if isinstance(source, (str, os.PathLike)) else "ONNX model"
+    return shortened(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else "ONNX model"
 
 
 def load_proto(source: Source) -> ModelProto:
@@ -52,7 +57,7 @@ def load_proto(source: Source) -> ModelProto:
     Raises
     ------
     ArgumentError
-        A file that cannot be read; something else than a path, bytes or ModelProto.
+        A file that cannot be read, or is larger than protobuf allows; something else than a path, bytes or ModelProto.
     FormatError
         No ONNX model; external data that is missing, too short, or outside the model's folder. Whether the parts of
         the model fit together is for `check_model`.
@@ -63,21 +68,24 @@ def load_proto(source: Source) -> ModelProto:
     model: ModelProto
     if isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto()
-        model.CopyFrom(source)
+        try:
+            model.CopyFrom(source)
+        except Exception as error:  # deeper, or larger, than this version of protobuf copies
+            raise FormatError(f"{label}: cannot be copied ({shortened(str(error))})") from error
     elif isinstance(source, (bytes, bytearray, memoryview)):
+        if memoryview(source).nbytes > LARGEST:
+            raise FormatError(f"{label}: {memoryview(source).nbytes} bytes; expected at most {LARGEST}")
         model = _parse(onnx, label, bytes(source))
     elif isinstance(source, (str, os.PathLike)):
-        path = Path(source)
-        try:
-            contents = path.read_bytes()
-        except (OSError, ValueError) as error:  # ValueError: a null character in the path
-            raise ArgumentError(f"{label}: cannot be read ({error}); expected an ONNX file") from error
+        path = Path(os.fsdecode(source))
+        contents = read_regular("read_model", path, most=LARGEST, expected="an ONNX file")
         model, folder = _parse(onnx, label, contents), path.parent
     else:
         raise ArgumentError(f"read_model: {type(source).__name__} was given; expected a path, bytes or a ModelProto")
     if not model.HasField("graph"):
         raise FormatError(f"{label}: not an ONNX model (it has no graph)")
-    _load_external(onnx, label, model, folder)
+    _check_dims(model, label)
+    load_external(onnx, label, tensors(model), folder)
     return model
 
 
@@ -86,8 +94,27 @@ def _parse(onnx: Any, label: str, contents: bytes) -> Any:
         model = onnx.ModelProto()
         model.ParseFromString(contents)
     except Exception as error:  # protobuf's own errors differ between its versions
-        raise FormatError(f"{label}: not an ONNX model ({error})") from error
+        raise FormatError(f"{label}: not an ONNX model ({shortened(str(error))})") from error
     return model
+
+
+def serialized(model: ModelProto, label: str) -> bytes:
+    """The model as the bytes of a file.
+
+    Raises
+    ------
+    UnsupportedError
+        A model beyond what protobuf can write, 2 GiB: one whose weights were external data.
+    """
+    size = model.ByteSize()
+    if size > LARGEST:
+        raise UnsupportedError(
+            f"{label}: cannot be pickled or copied; it has {size} bytes, more than the {LARGEST} allowed"
+        )
+    try:
+        return bytes(model.SerializeToString())
+    except Exception as error:  # of protobuf, whose errors differ between its versions
+        raise UnsupportedError(f"{label}: cannot be pickled or copied ({shortened(str(error))})") from error
 
 
 def tensors(model: ModelProto) -> Iterable[TensorProto]:
@@ -109,45 +136,6 @@ def tensors(model: ModelProto) -> Iterable[TensorProto]:
             yield from (sparse.values, sparse.indices)
 
 
-def _load_external(onnx: Any, label: str, model: ModelProto, folder: Path | None) -> None:
-    for tensor in tensors(model):
-        if tensor.data_location != _EXTERNAL:
-            continue
-        where = {entry.key: entry.value for entry in tensor.external_data}
-        location = where.get("location", "")
-        what = f"{label}: the data of tensor {tensor.name!r} is in the file {location!r}"
-        if folder is None:
-            raise FormatError(f"{what}; expected a path to the model, so that the file can be found beside it")
-        if _leaves(location) or not (folder / location).resolve().is_relative_to(folder.resolve()):
-            raise FormatError(f"{what}; expected a file in the model's folder")
-        if not (folder / location).is_file():
-            raise FormatError(f"{what}, which does not exist in {os.fspath(folder)!r}")
-        _check_place(what, where, (folder / location).stat().st_size)
-        try:
-            onnx.external_data_helper.load_external_data_for_tensor(tensor, os.fspath(folder))
-        except Exception as error:  # further checks of onnx itself, which differ between its versions
-            raise FormatError(f"{what}, which cannot be used ({error})") from error
-        tensor.data_location = onnx.TensorProto.DEFAULT
-        del tensor.external_data[:]
-
-
-def _check_place(what: str, where: Mapping[str, str], size: int) -> None:
-    """Reject an offset and a length that are not inside a file of that size."""
-    try:
-        offset = int(where.get("offset", "0"))
-        length = int(where.get("length", str(size - offset)))
-    except ValueError as error:
-        raise FormatError(f"{what}, at no place in it ({error})") from None
-    if offset < 0 or length < 0 or offset + length > size:
-        raise FormatError(f"{what}, from byte {offset} on for {length} bytes; it has {size}")
-
-
-def _leaves(location: str) -> bool:
-    """Whether a path is absolute, or goes up, on any system."""
-    paths = (PurePosixPath(location), PureWindowsPath(location))
-    return not location or any(p.is_absolute() or p.drive or p.root or ".." in p.parts for p in paths)
-
-
 def opsets_of(model: ModelProto, label: str) -> dict[str, int]:
     """Version by domain; the default domain is "".
 
@@ -161,11 +149,11 @@ def opsets_of(model: ModelProto, label: str) -> dict[str, int]:
         domain = "" if one.domain in DEFAULT_DOMAINS else one.domain
         if versions.setdefault(domain, one.version) != one.version:
             raise FormatError(
-                f"{label}: opset_import has the versions {versions[domain]} and {one.version} of domain {domain!r}"
+                f"{label}: opset_import has the versions {versions[domain]} and {one.version} of domain {shown(domain)}"
             )
         if one.version < 1:
             raise FormatError(
-                f"{label}: opset_import has version {one.version} of domain {domain!r}; expected 1 or more"
+                f"{label}: opset_import has version {one.version} of domain {shown(domain)}; expected 1 or more"
             )
     if not versions and model.ir_version < _FIRST_IR_WITH_OPSETS:
         return {"": 1}
@@ -182,9 +170,56 @@ def check_model(model: ModelProto, label: str) -> None:
     FormatError
     """
     _check_texts(model, label)
-    opsets_of(model, label)
+    _check_dims(model, label)
+    _check_newest(model, label)
+    opsets = opsets_of(model, label)
     check_functions(model, label)
     check_graph(model.graph, label)
+    _check_inputs(model, opsets, label)
+
+
+def _check_dims(model: ModelProto, label: str) -> None:
+    """A negative dimension would be taken for one that the data tells."""
+    for tensor in tensors(model):
+        if any(size < 0 for size in tensor.dims):
+            raise FormatError(f"{label}: tensor {shown(tensor.name)} has dims {shown(list(tensor.dims))}, below 0")
+
+
+def _check_newest(model: ModelProto, label: str) -> None:
+    """What an opset that the onnx package does not know means is told by nothing here."""
+    newest = import_onnx().defs.onnx_opset_version()
+    for part in (model, *model.functions):
+        for one in part.opset_import:
+            if one.domain in DEFAULT_DOMAINS and one.version > newest:
+                raise UnsupportedError(
+                    f"{label}: opset_import has version {one.version} of the default domain; expected at most "
+                    f"{newest}, the newest that the installed onnx package has"
+                )
+
+
+def _check_inputs(model: ModelProto, opsets: Mapping[str, int], label: str) -> None:
+    """Reject nodes without an input that their operator needs; operators that onnx does not know may take any."""
+    required: dict[tuple[str, str], list[str]] = {}
+    for node in all_nodes(model.graph.node):
+        domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
+        key = domain, node.op_type
+        if key not in required:
+            required[key] = _required_inputs(node.op_type, opsets.get(domain, 1), domain)
+        for position, name in enumerate(required[key]):
+            if position >= len(node.input) or not node.input[position]:
+                raise FormatError(f"{label}: {node_label(node)}: its input {name} is missing; the operator needs it")
+
+
+def _required_inputs(operator: str, version: int, domain: str) -> list[str]:
+    """The inputs of an operator that are neither optional nor variadic: always its first ones."""
+    defs = import_onnx().defs
+    if operator in _LENIENT and not domain:
+        return []
+    try:
+        schema = defs.get_schema(operator, version, domain)
+    except Exception:  # of a class that differs between versions: no such operator
+        return []
+    return [one.name for one in schema.inputs if one.option == defs.OpSchema.FormalParameterOption.Single]
 
 
 def _check_texts(model: ModelProto, label: str) -> None:
@@ -201,7 +236,8 @@ def _check_texts(model: ModelProto, label: str) -> None:
             elif field is None or field.type == field.TYPE_STRING:
                 for text in values:
                     if not isinstance(text, str):
-                        raise FormatError(f"{label}: the text {text!r} in a {message.DESCRIPTOR.name} is not UTF-8")
+                        kind = message.DESCRIPTOR.name
+                        raise FormatError(f"{label}: the text {shown(text)} in a {kind} is not UTF-8")
 
 
 def inlined(model: ModelProto, label: str) -> ModelProto:

@@ -15,9 +15,16 @@ import numpy.typing as npt
 
 from pyrnnx import check
 from pyrnnx.conventions import CANONICAL, AnyArray
-from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.frontends.onnx.attributes import build_op, read_attributes
-from pyrnnx.frontends.onnx.node import WEIGHTS, NodeLayer, UnboundNode, node_attributes
+from pyrnnx.frontends.onnx.node import (
+    WEIGHTS,
+    NodeLayer,
+    UnboundNode,
+    check_initializers,
+    check_node_type,
+    node_attributes,
+)
 from pyrnnx.frontends.onnx.operators import build_layer
 from pyrnnx.frontends.onnx.schemas import LSTM_INPUTS, OUTPUTS, schema
 from pyrnnx.layer import Layer
@@ -121,25 +128,27 @@ def from_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int =
     W [num_directions, input_size, 4*hidden_size] and R [num_directions, hidden_size, 4*hidden_size] are int8 or uint8,
     with W_scale, W_zero_point, R_scale and R_zero_point of shape [num_directions] or [num_directions, 4*hidden_size].
     """
+    check_node_type("from_quantized_node", node)
     label = _label(node)
     inputs = _inputs(label, node)
+    check_initializers(label, initializers)
     arrays: dict[str, AnyArray] = {}
     for name in QUANTIZED_WEIGHTS:
         if name in inputs:
             if inputs[name] not in initializers:
-                raise ArgumentError(f"{label}: {name} ({inputs[name]!r}) is not among the initializers")
+                raise ArgumentError(f"{label}: {name} ({shown(inputs[name])}) is not among the initializers")
             arrays[name] = check.as_array(label, name, initializers[inputs[name]])
     weights = {name: arrays.get(name) for name in ("B", "P")}
     weights |= {name: _dequantized(label, name, arrays) for name in ("W", "R")}
     layer = build_layer("LSTM", _LSTM_OPSET, weights, node_attributes(label, node), node.name or None, QuantizedLayer)
     layer.label = label
-    layer.connected = frozenset(inputs) - {"X", *QUANTIZED_WEIGHTS}
-    layer.bound = {key: initializers[inputs[key]] for key in sorted(layer.connected) if inputs[key] in initializers}
+    layer.node_inputs = frozenset(inputs) - {"X", *QUANTIZED_WEIGHTS}
+    layer.bound = {key: initializers[inputs[key]] for key in sorted(layer.node_inputs) if inputs[key] in initializers}
     return layer
 
 
 def _label(node: Any) -> str:
-    return f"{OPERATOR} {node.name!r}" if node.name else OPERATOR
+    return f"{OPERATOR} {shown(node.name)}" if node.name else OPERATOR
 
 
 def _inputs(label: str, node: Any) -> dict[str, str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from pyrnnx.errors import ArgumentError
+from pyrnnx.errors import UnsupportedError, shown
+from pyrnnx.scalars import integer
 
 RNN_INPUTS = ("X", "W", "R", "B", "sequence_lens", "initial_h")
 LSTM_INPUTS = (*RNN_INPUTS, "initial_c", "P")
@@ -47,6 +49,7 @@ class Schema:
         return OUTPUTS[self.operator]
 
 
+NEWEST_OPSET = 28  # whose RNN, GRU and LSTM are still those of opset 22
 _COMMON = ("activation_alpha", "activation_beta", "activations", "clip", "direction", "hidden_size")
 _FLOATS = ("float32", "float64", "float16")
 _ALL_FLOATS = (*_FLOATS, "bfloat16")
@@ -93,7 +96,20 @@ def schema(operator: str, opset: Any) -> Schema:
     ------
     ArgumentError
         An opset that is not a positive integer.
+    UnsupportedError
+        An opset that is newer than the tables here, and than the onnx package if it is installed: what its operators
+        are is not known.
     """
-    if isinstance(opset, bool) or not isinstance(opset, int) or opset < 1:
-        raise ArgumentError(f"{operator}: opset is {opset!r}; expected a positive integer")
-    return SCHEMAS[operator][max(version for version in SCHEMAS[operator] if version <= opset)]
+    version = integer(operator, "opset", opset, 1, expected="a positive integer")
+    if version > NEWEST_OPSET and version > (newest := max(NEWEST_OPSET, _installed_opset())):
+        raise UnsupportedError(f"{operator}: opset is {shown(version)}; expected at most {newest}, the newest known")
+    return SCHEMAS[operator][max(first for first in SCHEMAS[operator] if first <= version)]
+
+
+@cache
+def _installed_opset() -> int:
+    try:
+        import onnx
+    except ImportError:
+        return 0
+    return int(onnx.defs.onnx_opset_version())

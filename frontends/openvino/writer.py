@@ -242,7 +242,7 @@ def _element(label: str, layer: IRLayer, identifier: str, name: str, tensors: Se
 def _model(layer: Layer) -> NetWriter:
     operation = _declared(layer).operation
     constants, sizes = _constants(layer, operation)
-    asked = {"X", *(layer.connected if isinstance(layer, NodeLayer) else operation.inputs)} - constants.keys()
+    asked = {"X", *(layer.node_inputs if isinstance(layer, NodeLayer) else operation.inputs)} - constants.keys()
     declared = _declared(layer, sizes, "int32" if "sequence_lens" in asked | constants.keys() else "int64")
     ports = dict(zip(declared.arguments, declared.inputs, strict=True))
     name = layer.name or operation.type
