@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pyrnnx.errors import ArgumentError, FormatError
+from pyrnnx.errors import ArgumentError, FormatError, shown
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -20,9 +20,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     PyrnnxError
-        Another suffix; a file that cannot be read; what the front-end's `read_model` rejects.
+        Another suffix; a file that cannot be read, is no regular one or too large; what the front-end's `read_model`
+        rejects.
     """
-    if not isinstance(path, (str, os.PathLike)):
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
         raise ArgumentError(f"load: {type(path).__name__} was given; expected a path")
     # A front-end is imported only for a file of its format: the core does not need them.
     suffix = Path(path).suffix.lower()
@@ -31,9 +32,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
         return read_onnx(Path(path))
     if suffix == ".xml":
-        from pyrnnx.frontends.openvino import read_layer
-        from pyrnnx.frontends.openvino import read_model as read_ir
-        from pyrnnx.frontends.openvino.xml import root_tag
+        from pyrnnx.frontends.openvino.model import read_file
 
-        return read_layer(Path(path)) if root_tag(Path(path)) == "layer" else read_ir(Path(path))
-    raise FormatError(f"{path}: the file name ends in {suffix!r}; expected .onnx or .xml")
+        return read_file(Path(path))
+    raise FormatError(f"{shown(os.fspath(path))}: the file name ends in {shown(suffix)}; expected .onnx or .xml")

@@ -13,8 +13,7 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from pyrnnx.frontends.openvino import Model, read_model
-from pyrnnx.frontends.openvino.export import to_onnx
+from pyrnnx.frontends.openvino import Model, read_model, to_onnx
 
 openvino = pytest.importorskip("openvino")
 onnxruntime = pytest.importorskip("onnxruntime")

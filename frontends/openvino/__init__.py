@@ -1,6 +1,5 @@
 """The OpenVINO recurrent operations by their conventions: functions, layers, and whole models (IR)."""
 
-from pyrnnx.frontends.openvino.export import to_onnx
 from pyrnnx.frontends.openvino.functions import (
     gru_cell,
     gru_sequence,
@@ -10,7 +9,7 @@ from pyrnnx.frontends.openvino.functions import (
     rnn_sequence,
 )
 from pyrnnx.frontends.openvino.layer import BoundLayer, IRLayer, Port
-from pyrnnx.frontends.openvino.model import Model, read_model
+from pyrnnx.frontends.openvino.model import Model, read_model, to_onnx
 from pyrnnx.frontends.openvino.net import Net, NetLayer, NetPort, read_net
 from pyrnnx.frontends.openvino.operations import OPERATIONS, Operation
 from pyrnnx.frontends.openvino.reader import read_layer

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx.dtypes import named_dtype
-from pyrnnx.errors import FormatError, UnsupportedError
+from pyrnnx.errors import FormatError, UnsupportedError, shown
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def by_name(label: str, text: str) -> ElementType:
     """
     row = ELEMENT_TYPES.get(text)
     if row is None:
-        raise FormatError(f"{label}: element type {text[:40]!r} is unknown; expected one of {', '.join(ELEMENT_TYPES)}")
+        raise FormatError(f"{label}: element type {shown(text)} is unknown; expected one of {', '.join(ELEMENT_TYPES)}")
     return row
 
 
@@ -120,5 +120,5 @@ def by_precision(label: str, text: str) -> ElementType:
     """
     row = _BY_PRECISION.get(text)
     if row is None:
-        raise FormatError(f"{label}: precision {text[:40]!r} is unknown; expected one of {', '.join(_BY_PRECISION)}")
+        raise FormatError(f"{label}: precision {shown(text)} is unknown; expected one of {', '.join(_BY_PRECISION)}")
     return row

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from pyrnnx import check
+from pyrnnx import check, scalars
 from pyrnnx.conventions import AnyArray
-from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.errors import UnsupportedError, shown
 from pyrnnx.frontends.openvino.layer import BoundLayer
 from pyrnnx.frontends.openvino.operations import WEIGHTS, Operation, build_op, find_operation
 
@@ -207,14 +207,13 @@ def lstm_cell(
 def _run(
     operation_type: str, arrays: tuple[Any, ...], attributes: dict[str, Any], opset: int = LATEST
 ) -> tuple[AnyArray, ...]:
-    if isinstance(opset, bool) or not isinstance(opset, int) or opset < 1:
-        raise ArgumentError(f"{operation_type}: opset is {opset!r}; expected an integer of 1 or above")
+    opset = scalars.integer(operation_type, "opset", opset, 1)
     operation = find_operation(operation_type, opset)
     assert operation is not None  # only the LSTMs are told an opset, and they are in the first
     for name in attributes:
         if name not in operation.attributes or name == "weights_format":
             allowed = ", ".join(one for one in operation.attributes if one != "weights_format")
-            raise UnsupportedError(f"{operation.type}: attribute {name!r} is unknown; expected one of {allowed}")
+            raise UnsupportedError(f"{operation.type}: attribute {shown(name)} is unknown; expected one of {allowed}")
     given = dict(zip((*operation.inputs, "P"), arrays, strict=False))
     op = build_op(operation, operation.type, _hidden_size(operation, given["R"], attributes), attributes)
     X = check.floating_array(operation.type, "X", given["X"])
@@ -224,11 +223,9 @@ def _run(
     return BoundLayer(operation, op, **weights)(*given.values())
 
 
-def _hidden_size(operation: Operation, R: Any, attributes: dict[str, Any]) -> Any:
+def _hidden_size(operation: Operation, R: Any, attributes: dict[str, Any]) -> int:
     """As the attribute says, else as R tells."""
     hidden_size = attributes.get("hidden_size")
-    return (
-        check.hidden_size(operation.type, operation.cell, operation.convention, R)
-        if hidden_size is None
-        else hidden_size
-    )
+    if hidden_size is None:
+        return check.hidden_size(operation.type, operation.cell, operation.convention, R)
+    return scalars.integer(operation.type, "hidden_size", hidden_size, 1)

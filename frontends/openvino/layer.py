@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import INTEGERS, AnyArray, Convention
+from pyrnnx.conventions import INTEGERS, AnyArray, Convention, weight_axes
 from pyrnnx.dtypes import FLOAT_TYPES
-from pyrnnx.errors import ArgumentError
+from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.openvino.element_types import BY_DTYPE
 from pyrnnx.frontends.openvino.operations import WEIGHTS, Operation
 from pyrnnx.frontends.openvino.ports import layer_label
@@ -56,7 +56,10 @@ class Port:
             )
         dtype = PRECISIONS.get(self.precision or "")
         if dtype is not None and array.dtype.name != dtype:
-            raise ArgumentError(f"{label}: {self} was given dtype {array.dtype}; the layer declares {self.precision}")
+            raise ArgumentError(
+                f"{label}: {self} was given dtype {array.dtype}; the layer declares {self.precision}; convert it with "
+                f"array.astype({dtype!r})"
+            )
 
 
 class BoundLayer(Layer):
@@ -90,8 +93,13 @@ class BoundLayer(Layer):
         self.operation = operation
         super().__init__(op, W, R, B, P, convention=operation.convention, name=name, label=label or operation.type)
 
-    def __call__(self, *arrays: Any) -> tuple[AnyArray, ...]:
+    def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]:
         """``layer(X, H[, C][, sequence_lengths])``, in the operation's own arrangement.
+
+        Parameters
+        ----------
+        *arrays, **named : array_like
+            In port order, or by name: the operation's own (H, sequence_lengths) or ONNX's (initial_h, sequence_lens).
 
         Returns
         -------
@@ -100,15 +108,17 @@ class BoundLayer(Layer):
 
         Raises
         ------
-        PyrnnxError
-            Too few or too many arrays, or one that does not fit.
+        ArgumentError
+            Arrays that are missing (all of them are named), too many, unknown, given twice, or that do not fit.
         """
         operation = self.operation
         arguments = [argument for argument in operation.inputs if argument not in WEIGHTS]
-        if len(arrays) != len(arguments):
-            names = ", ".join(operation.convention.name_of(argument) for argument in arguments)
-            raise ArgumentError(f"{self.label}: {len(arrays)} arrays were given; expected {len(arguments)}: {names}")
-        outputs = self.run(**dict(zip(arguments, arrays, strict=True)))
+        given = _by_argument(self.label, operation.convention, arguments, arrays, named)
+        if given.keys() != set(arguments):
+            if "X" in given:  # what is wrong with X is said first
+                check.inputs(self.label, self.op, operation.convention, self.dtype, self.input_size, {"X": given["X"]})
+            raise _missing(self.label, operation.convention, arguments, given)
+        outputs = self.run(**given)
         return tuple(a for name, a in zip(self.output_names, outputs, strict=True) if name in operation.outputs)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -166,6 +176,31 @@ class IRLayer:
         """Canonical names of the inputs that the layer has, in port order."""
         return self.operation.inputs[: len(self.inputs)]
 
+    def check_weights(self, given: Mapping[str, Any]) -> dict[str, AnyArray]:
+        """Those of W, R, B and P that are given as arrays, however few: none is None.
+
+        Raises
+        ------
+        PyrnnxError
+            Weights that do not fit the ports, the operator or each other.
+        """
+        axes = weight_axes(self.op, self.convention)
+        sizes = {"H": self.op.hidden_size, "D": self.op.num_directions, **self.sizes}
+        arrays: dict[str, AnyArray] = {}
+        for argument, port in zip(self.arguments, self.inputs, strict=True):
+            if argument not in given:
+                continue
+            array = check.as_array(self.label, port.name, given[argument])
+            port.check(self.label, array)
+            array = check.floating_array(self.label, port.name, array)
+            for first, other in arrays.items():
+                check.same_dtype(self.label, port.name, array, other.dtype, self.convention.name_of(first))
+            check.shape(self.label, port.name, array.shape, axes[argument], sizes)
+            if argument == "W":
+                sizes["I"] = array.shape[-1]
+            arrays[argument] = array
+        return arrays
+
     def bind(self, W: Any, R: Any, B: Any = None, P: Any = None) -> BoundLayer:
         """The layer with its weights prepared, for many calls; P, and B of LSTMCell-1, are zero where they are absent.
 
@@ -175,29 +210,58 @@ class IRLayer:
             Weights that do not fit the ports or each other.
         """
         weights = {"W": W, "R": R, "B": B, "P": P}
-        for argument, port in zip(self.arguments, self.inputs, strict=True):
-            if argument in weights and (weights[argument] is not None or argument in "WR"):
-                weights[argument] = check.as_array(self.label, port.name, weights[argument])
-                port.check(self.label, weights[argument])
+        weights |= self.check_weights({name: a for name, a in weights.items() if a is not None or name in "WR"})
         return BoundLayer(self.operation, self.op, **weights, name=self.name, label=self.label)
 
-    def __call__(self, *arrays: Any) -> tuple[AnyArray, ...]:
-        """All inputs in port order, weights included; outputs in port order.
+    def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]:
+        """All inputs in port order, weights included, or by name; outputs in port order.
+
+        Parameters
+        ----------
+        *arrays, **named : array_like
+            As of `BoundLayer`, with W, R, B and P.
 
         Raises
         ------
         PyrnnxError
-            Too few or too many arrays, one that does not fit its port, or that does not fit the others.
+            Arrays that are missing (all of them are named), too many, unknown or given twice; one that does not fit its
+            port or the others.
         """
-        if len(arrays) != len(self.inputs):
-            names = ", ".join(port.name for port in self.inputs)
-            raise ArgumentError(f"{self.label}: {len(arrays)} arrays were given; expected {len(self.inputs)}: {names}")
-        given = {}
-        for argument, port, value in zip(self.arguments, self.inputs, arrays, strict=True):
-            given[argument] = check.as_array(self.label, port.name, value)
-            if argument != "sequence_lens" or isinstance(value, np.ndarray):
-                port.check(self.label, given[argument])
-            else:
-                given[argument] = value
+        given = _by_argument(self.label, self.convention, self.arguments, arrays, named)
+        for argument, port in zip(self.arguments, self.inputs, strict=True):
+            if argument in given and argument not in WEIGHTS:
+                value, array = given[argument], check.as_array(self.label, port.name, given[argument])
+                # A list of lengths need not be of the declared type.
+                if argument != "sequence_lens" or isinstance(value, np.ndarray):
+                    port.check(self.label, array)
+                    given[argument] = array
+        if given.keys() != set(self.arguments):
+            raise _missing(self.label, self.convention, self.arguments, given)
         bound = self.bind(**{name: given.pop(name) for name in WEIGHTS if name in given})
-        return bound(*given.values())
+        return bound(**given)
+
+
+def _by_argument(
+    label: str, convention: Convention, arguments: Sequence[str], arrays: tuple[Any, ...], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a layer was called with, by canonical name; what is None is not given."""
+    names = [convention.name_of(argument) for argument in arguments]
+    if len(arrays) > len(arguments):
+        raise ArgumentError(f"{label}: {len(arrays)} arrays were given; expected {len(arguments)}: {', '.join(names)}")
+    given = dict(zip(arguments, arrays, strict=False))
+    for name, value in named.items():
+        argument = name if name in arguments else dict(zip(names, arguments, strict=True)).get(name)
+        if argument is None:
+            raise ArgumentError(f"{label}: argument {shown(name)} is unknown; expected {', '.join(names)}")
+        if argument in given:
+            raise ArgumentError(f"{label}: {convention.name_of(argument)} was given twice")
+        given[argument] = value
+    return {argument: value for argument, value in given.items() if value is not None}
+
+
+def _missing(label: str, convention: Convention, arguments: Sequence[str], given: Mapping[str, Any]) -> ArgumentError:
+    absent = ", ".join(convention.name_of(argument) for argument in arguments if argument not in given)
+    names = ", ".join(convention.name_of(argument) for argument in arguments)
+    return ArgumentError(
+        f"{label}: {len(given)} arrays were given; expected {len(arguments)}: {names}; missing, and required: {absent}"
+    )

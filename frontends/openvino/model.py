@@ -5,20 +5,27 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lxml import etree
+
 from pyrnnx import model as base
-from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError
+from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shown
 from pyrnnx.frontends.openvino.layer import BoundLayer, IRLayer
 from pyrnnx.frontends.openvino.names import input_infos, layer_keys, output_infos, value_names
 from pyrnnx.frontends.openvino.net import Net, NetLayer, Output, load_net
 from pyrnnx.frontends.openvino.operations import WEIGHTS
+from pyrnnx.frontends.openvino.reader import layer_of
 from pyrnnx.frontends.openvino.weights import Weights
-from pyrnnx.frontends.openvino.xml import source_path
+from pyrnnx.frontends.openvino.xml import named_errors, parse, source_path
+from pyrnnx.layer import Layer
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from pyrnnx.frontends.onnx.model import Model as OnnxModel
 
 
@@ -43,11 +50,14 @@ class Model(base.Model):
     layers : mapping
         Recurrent layers by name, "name (id 7)" if others have the same name. One whose W, R, B (and P) are constant is
         a `BoundLayer`, whose weights are read when it is first asked for; any other is an `IRLayer`.
+
+    It can be pickled and copied: as its XML and the bytes of its constants, each of them once, so that a copy needs no
+    files; what has been prepared for calls is prepared again there.
     """
 
     def __init__(self, net: Net, weights: Weights, label: str = "") -> None:
         self.net, self.weights = net, weights
-        self.label = label or (f"IR {net.name!r}" if net.name else "IR")
+        self.label = label or (f"IR {shown(net.name)}" if net.name else "IR")
         self.inputs = input_infos(net)
         self.outputs = output_infos(net)
         keys = layer_keys(net.recurrent)
@@ -59,6 +69,10 @@ class Model(base.Model):
     def layers(self) -> Mapping[str, BoundLayer | IRLayer]:
         """Recurrent layers by name."""
         return self._layers
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        constants = (layer for layer in self.net.layers if layer.type == "Const")
+        return Model, (self.net, self.weights.only(constants), self.label)
 
     def _bind(self, layer: NetLayer) -> BoundLayer | IRLayer:
         ir_layer = self.net.recurrent[layer]
@@ -91,7 +105,7 @@ class Model(base.Model):
         for name, output in computed.items():
             if output not in names:
                 raise UnsupportedError(
-                    f"{self.label}: {name!r} cannot be computed: {output.layer.label} is not translated"
+                    f"{self.label}: {shown(name)} cannot be computed: {output.layer.label} is not translated"
                 )
             theirs[name] = names[output]
         values = translated(inputs, outputs=tuple(dict.fromkeys(theirs.values()))) if theirs else {}
@@ -103,8 +117,8 @@ class Model(base.Model):
         if output is None:
             allowed = ", ".join(info.name for info in self.outputs)
             raise ArgumentError(
-                f"{self.label}: outputs has {name!r}; expected names of outputs ({allowed}), of tensors, or of layers, "
-                "each of one value only"
+                f"{self.label}: outputs has {shown(name)}; expected names of outputs ({allowed}), of tensors, or of "
+                "layers, each of one value only"
             )
         return output
 
@@ -159,10 +173,11 @@ def read_model(xml: Any, weights: Any = None) -> Model:
     Parameters
     ----------
     xml : str, bytes, os.PathLike or lxml element
-        A text that begins with "<", its bytes, the path of a file that holds it, or the element.
+        A text that begins with "<", its bytes, the path of a file of at most 256 MiB that holds it, or the element.
     weights : path or bytes-like, optional
         The .bin file, or its contents. Default: the file beside the .xml, with the suffix .bin; it may be absent if no
-        constant needs it. It is memory-mapped, and must not be changed while the model is in use.
+        constant needs it. Nothing is read of it before a constant is asked for, so it must not be changed while the
+        model is in use: see `Weights`.
 
     Returns
     -------
@@ -171,8 +186,9 @@ def read_model(xml: Any, weights: Any = None) -> Model:
     Raises
     ------
     PyrnnxError
-        What `read_net` rejects; constants that do not lie within the weights, or whose size is not that of their shape
-        and type. An operation that is not known is no error here, but when the model is called or exported.
+        What `read_net` rejects; files that are no regular ones; constants that do not lie within the weights, or whose
+        size is not that of their shape and type. An operation that is not known is no error here, but when the model is
+        called or exported.
 
     Warns
     -----
@@ -181,8 +197,43 @@ def read_model(xml: Any, weights: Any = None) -> Model:
 
     Source: OpenVINO IR versions 10 and 11.
     """
-    net = load_net(xml, "read_model")
     path = source_path(xml)
+    with named_errors(path):
+        model = _model(parse(xml, "read_model", "net"), weights, path)
+    for message in model.net.warnings:
+        warnings.warn(message, PyrnnxWarning, stacklevel=2)
+    return model
+
+
+def read_file(path: Path) -> Model | IRLayer:
+    """An .xml file: what `read_model` gives of a net, and `read_layer` of a single layer.
+
+    Raises
+    ------
+    PyrnnxError
+        What they reject.
+
+    Warns
+    -----
+    PyrnnxWarning
+        As they do.
+    """
+    found: Model | IRLayer
+    messages: Sequence[str]
+    with named_errors(path):
+        element = parse(path, "read_model", "net", "layer")
+        if element.tag == "layer":
+            found, messages = layer_of(element)
+        else:
+            found = _model(element, None, path)
+            messages = found.net.warnings
+    for message in messages:
+        warnings.warn(message, PyrnnxWarning, stacklevel=3)  # of the caller of pyrnnx.load
+    return found
+
+
+def _model(root: etree._Element, weights: Any, path: Path | None) -> Model:
+    net = load_net(root, "read_model")
     if weights is None and path is not None:
         opened = Weights(path.with_suffix(".bin"), may_be_absent=True)
     else:
@@ -190,6 +241,47 @@ def read_model(xml: Any, weights: Any = None) -> Model:
     for layer in net.layers:
         if layer.type == "Const":
             opened.check(layer)
-    for message in net.warnings:
-        warnings.warn(message, PyrnnxWarning, stacklevel=2)
     return Model(net, opened, os.fspath(path) if path is not None else "")
+
+
+def to_onnx(model: Any) -> ModelProto:
+    """The ONNX model (opset 22) of the same computation.
+
+    Parameters
+    ----------
+    model : pyrnnx.frontends.openvino.Model, path or Layer
+        What `read_model` gives or takes as a path, or a layer with its weights: of that the model that `write_model`
+        writes.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Inputs and outputs with the model's names, values and nodes with those of tensors and layers. Dynamic dimensions
+        have names: of the k-th axis of input X "X_dim_k". Constants that are equal are one initializer; compressed
+        weights stay as they are, with the nodes that expand them, but those of recurrent layers are expanded.
+
+    Raises
+    ------
+    PyrnnxError
+        Something else, or a layer without weights; what `read_model` rejects in a file; an operation, or an option of
+        one, that is not translated: named with the layer; constants of more than 2 GB; the onnx package is missing.
+    """
+    from pyrnnx.frontends.openvino.export import export
+
+    if isinstance(model, IRLayer):
+        raise ArgumentError(
+            f"to_onnx: {model.label} has no weights; expected a Model, a path, or a layer with weights, as layer.bind "
+            "gives"
+        )
+    if isinstance(model, Layer):
+        from pyrnnx.frontends.openvino.writer import model_bytes
+
+        model = read_model(*model_bytes(model))
+    elif source_path(model) is not None:
+        model = read_model(model)
+    if not isinstance(model, Model):
+        raise ArgumentError(
+            f"to_onnx: {type(model).__name__} was given; expected a Model, as read_model gives, the path of an .xml, "
+            "or a layer with its weights"
+        )
+    return export(model)

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
-from pyrnnx.errors import FormatError, PyrnnxWarning, UnsupportedError
+from pyrnnx.errors import FormatError, PyrnnxWarning, UnsupportedError, shortened, shown
 from pyrnnx.frontends.openvino.layer import IRLayer
 from pyrnnx.frontends.openvino.operations import find_operation
 from pyrnnx.frontends.openvino.order import sort_layers
 from pyrnnx.frontends.openvino.ports import NetPort, integer, layer_label, read_ports
 from pyrnnx.frontends.openvino.reader import opset_number, recurrent_layer
 from pyrnnx.frontends.openvino.shapes import port_shape
-from pyrnnx.frontends.openvino.xml import parse
+from pyrnnx.frontends.openvino.xml import named_errors, parse, source_path
 
 __all__ = ["Net", "NetLayer", "NetPort", "Output", "read_net"]
 
@@ -91,6 +91,9 @@ class Net:
         Every RNN, GRU and LSTM, sequence or cell, in the order of the XML.
     warnings : tuple of str
         What has no effect in them.
+    element : lxml element
+
+    It can be pickled and copied, as its XML.
     """
 
     name: str
@@ -98,7 +101,11 @@ class Net:
     layers: tuple[NetLayer, ...]
     order: tuple[NetLayer, ...]
     recurrent: Mapping[NetLayer, IRLayer]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...]
+    element: etree._Element = field(repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _net_of, (etree.tostring(self.element, encoding="utf-8", with_tail=False),)
 
     @cached_property
     def parameters(self) -> tuple[NetLayer, ...]:
@@ -129,7 +136,7 @@ def read_net(xml: Any) -> Net:
     Parameters
     ----------
     xml : str, bytes, os.PathLike or lxml element
-        A text that begins with "<", its bytes, the path of a file that holds it, or the element.
+        A text that begins with "<", its bytes, the path of a file of at most 256 MiB that holds it, or the element.
 
     Returns
     -------
@@ -149,15 +156,15 @@ def read_net(xml: Any) -> Net:
 
     Source: OpenVINO IR versions 10 and 11.
     """
-    net = load_net(xml)
+    with named_errors(source_path(xml)):
+        net = load_net(parse(xml, "read_net", "net"), "read_net")
     for message in net.warnings:
         warnings.warn(message, PyrnnxWarning, stacklevel=2)
     return net
 
 
-def load_net(xml: Any, what: str = "read_net") -> Net:
-    """As `read_net`, with what it would warn of in the net."""
-    root = parse(xml, what, "net")
+def load_net(root: etree._Element, what: str) -> Net:
+    """As `read_net`, of an element, with what it would warn of in the net."""
     name, version = root.get("name", ""), _version(what, root)
     section = root.find("layers")
     if section is None:
@@ -166,7 +173,8 @@ def load_net(xml: Any, what: str = "read_net") -> Net:
     for element in section.iterchildren("layer"):
         layer = _layer(what, element)
         if layer.id in layers:
-            raise FormatError(f"{what}: id {layer.id} stands twice, in {layers[layer.id].label} and {layer.label}")
+            labels = f"{layers[layer.id].label} and {layer.label}"
+            raise FormatError(f"{what}: id {shortened(layer.id)} stands twice, in {labels}")
         layers[layer.id] = layer
     _connect(what, root, layers)
     order = sort_layers(what, tuple(layers.values()))
@@ -179,7 +187,11 @@ def load_net(xml: Any, what: str = "read_net") -> Net:
                 operation, layer.label, layer.element, layer.inputs, layer.outputs
             )
             messages += unknown
-    return Net(name, version, tuple(layers.values()), order, recurrent, tuple(messages))
+    return Net(name, version, tuple(layers.values()), order, recurrent, tuple(messages), root)
+
+
+def _net_of(xml: bytes) -> Net:
+    return load_net(parse(xml, "read_net", "net"), "read_net")
 
 
 def _version(what: str, root: etree._Element) -> int:
@@ -194,7 +206,7 @@ def _version(what: str, root: etree._Element) -> int:
         hint = ""
         if 0 < version < VERSIONS[0]:
             hint = "; convert the model again with OpenVINO 2020.4 or later"
-        raise UnsupportedError(f"{what}: IR version is {text[:40]!r}; expected 10 or 11{hint}")
+        raise UnsupportedError(f"{what}: IR version is {shown(text)}; expected 10 or 11{hint}")
     return version
 
 
@@ -244,6 +256,8 @@ def _connect(what: str, root: etree._Element, layers: Mapping[str, NetLayer]) ->
     found: dict[NetLayer, list[Output | None]] = {layer: [None] * len(layer.inputs) for layer in layers.values()}
     for edge in (edge for section in root.iterchildren("edges") for edge in section.iterchildren("edge")):
         source, output = _end(what, edge, "from", layers, outputs)
+        if source.type == "Result":
+            raise FormatError(f"{source.label}: {_describe(edge)} begins there; expected none, as it gives nothing on")
         target, place = _end(what, edge, "to", layers, inputs)
         if found[target][place] is not None:
             raise FormatError(f"{target.label}: two edges lead to input port {target.inputs[place].id}; expected one")
@@ -269,17 +283,17 @@ def _end(
         raise FormatError(f"{what}: {_describe(edge)} has no {end}-{'layer' if identifier is None else 'port'}")
     layer = layers.get(identifier.strip())
     if layer is None:
-        raise FormatError(f"{what}: {_describe(edge)} names layer {identifier[:40]!r}, which does not exist")
+        raise FormatError(f"{what}: {_describe(edge)} names layer {shown(identifier)}, which does not exist")
     try:
         return layer, ports[layer][integer(text.strip())]
     except (KeyError, ValueError):
         kind = "output" if end == "from" else "input"
         allowed = ", ".join(map(str, list(ports[layer])[:SHOWN])) or "none"
         raise FormatError(
-            f"{layer.label}: {_describe(edge)} names {kind} port {text[:40]!r}; the layer has {allowed}"
+            f"{layer.label}: {_describe(edge)} names {kind} port {shown(text)}; the layer has {allowed}"
         ) from None
 
 
 def _describe(edge: etree._Element) -> str:
     keys = ("from-layer", "from-port", "to-layer", "to-port")
-    return "the edge with " + ", ".join(f"{key}={edge.get(key, '')[:40]!r}" for key in keys if key in edge.attrib)
+    return "the edge with " + ", ".join(f"{key}={shown(edge.get(key, ''))}" for key in keys if key in edge.attrib)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
+from pyrnnx import scalars
 from pyrnnx.conventions import (
     OPENVINO_CELL,
     OPENVINO_CELL_1,
@@ -15,7 +16,7 @@ from pyrnnx.conventions import (
     OPENVINO_SEQUENCE_1,
     Convention,
 )
-from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.op import CELLS, Activation, Direction, RecurrentOp, activation_function
 
 WEIGHTS = ("W", "R", "B", "P")
@@ -140,6 +141,11 @@ def find_operation(kind: str, opset: int | None = None) -> Operation | None:
     return next((row for row in versions if opset is None or row.first_opset <= opset), None)
 
 
+def first_opset(kind: str) -> int | None:
+    """The opset that introduced a type, in any case; None of one that is no row's."""
+    return min((row.first_opset for row in _VERSIONS.get(kind.lower(), ())), default=None)
+
+
 def explain(kind: str) -> str | None:
     """What a type is that holds a recurrence and is not run here, and what to do; None for any other."""
     return _NOT_RUN_BY_LOWER_NAME.get(kind.lower())
@@ -158,7 +164,7 @@ def build_op(operation: Operation, label: str, hidden_size: int, attributes: Map
     weights_format = attributes.get("weights_format", NEUTRAL["weights_format"])
     if weights_format != NEUTRAL["weights_format"]:
         raise UnsupportedError(
-            f"{label}: weights_format is {weights_format!r}; expected 'fico', the specification's order of gates"
+            f"{label}: weights_format is {shown(weights_format)}; expected 'fico', the specification's order of gates"
         )
     direction = _direction(label, attributes.get("direction", "forward"))
     try:
@@ -181,16 +187,17 @@ def _direction(label: str, direction: Any) -> Direction:
         return Direction(str(getattr(direction, "value", direction)).lower())
     except ValueError:
         allowed = ", ".join(one.value for one in Direction)
-        raise ArgumentError(f"{label}: direction is {direction!r}; expected one of {allowed}") from None
+        raise ArgumentError(f"{label}: direction is {shown(direction)}; expected one of {allowed}") from None
 
 
 def _clip(clip: Any) -> float | None:
     """None, 0 and infinity mean: no clipping."""
     if clip is None:
         return None
-    if isinstance(clip, bool) or not isinstance(clip, (int, float)) or math.isnan(clip) or clip < 0:
-        raise ArgumentError(f"clip is {clip!r}; expected a positive number, or 0 or infinity for none")
-    return None if clip == 0 or math.isinf(clip) else float(clip)
+    value = scalars.as_number(clip)
+    if value is None or math.isnan(value) or value < 0:
+        raise ArgumentError(f"clip is {shown(clip)}; expected a positive number, or 0 or infinity for none")
+    return None if value == 0 or math.isinf(value) else value
 
 
 def _activations(cell: str, num_directions: int, attributes: Mapping[str, Any]) -> tuple[Activation, ...]:
@@ -202,7 +209,7 @@ def _activations(cell: str, num_directions: int, attributes: Mapping[str, Any]) 
     count = len(defaults)
     names = _list(attributes, "activations", str) or defaults
     if len(names) not in (count, num_directions * count):
-        raise ArgumentError(f"activations has {len(names)} names, {list(names)}; expected {count}")
+        raise ArgumentError(f"activations has {len(names)} names, {shown(list(names))}; expected {count}")
     parameters = {p: _list(attributes, f"activations_{p}", float) for p in ("alpha", "beta")}
     for parameter, values in parameters.items():
         if len(values) > len(names):
@@ -226,11 +233,12 @@ def _list(attributes: Mapping[str, Any], name: str, kind: type[str] | type[float
     values = attributes.get(name)
     if values is None:
         return ()
-    allowed = (str,) if kind is str else (int, float)
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise ArgumentError(f"{name} is {values!r}; expected a list")
-    result = tuple(values)
-    for value in result:
-        if not isinstance(value, allowed) or isinstance(value, bool):
-            raise ArgumentError(f"{name} holds {value!r}; expected {'names' if kind is str else 'numbers'}")
-    return result
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
+        raise ArgumentError(f"{name} is {shown(values)}; expected a list")
+    result = []
+    for value in values:
+        one = (str(value) if isinstance(value, str) else None) if kind is str else scalars.as_number(value)
+        if one is None:
+            raise ArgumentError(f"{name} holds {shown(value)}; expected {'names' if kind is str else 'numbers'}")
+        result.append(one)
+    return tuple(result)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from lxml import etree
 
-from pyrnnx.errors import FormatError
+from pyrnnx.errors import FormatError, shortened, shown
 
 DYNAMIC = -1
+MAX_RANK = 64  # NumPy's arrays have no more axes
 MAX_DIGITS = 20  # more than any 64-bit number has: int() of a long text is slow
 
 
@@ -36,7 +37,8 @@ class NetPort:
 
 def layer_label(kind: str, name: str, identifier: str) -> str:
     """How errors name a layer of an IR."""
-    return kind + (f" {name!r}" if name else "") + (f" (id {identifier})" if identifier else "")
+    named = f" {shown(name)}" if name else ""
+    return shortened(kind) + named + (f" (id {shortened(identifier)})" if identifier else "")
 
 
 def integer(text: str) -> int:
@@ -51,6 +53,19 @@ def integer(text: str) -> int:
     if not (digits.isascii() and digits.isdecimal()) or len(text) > MAX_DIGITS:
         raise ValueError(text)
     return int(text)
+
+
+def number(text: str) -> float:
+    """A decimal number, infinity or NaN.
+
+    Raises
+    ------
+    ValueError
+        Any other text.
+    """
+    if not text.isascii() or "_" in text:  # which float() takes
+        raise ValueError(text)
+    return float(text)
 
 
 def boolean(text: str) -> bool:
@@ -89,6 +104,10 @@ def read_ports(label: str, element: etree._Element, kind: str) -> tuple[NetPort,
             if number in ports:
                 raise FormatError(f"{label}: {kind} port id {number} stands twice")
             dims = tuple(_dimension(label, kind, number, dim.text or "") for dim in port.iterchildren("dim"))
+            if len(dims) > MAX_RANK:
+                raise FormatError(
+                    f"{label}: {kind} port {number} has {len(dims)} dimensions; expected at most {MAX_RANK}"
+                )
             ports[number] = NetPort(number, dims or None, port.get("precision"), split_names(port.get("names", "")))
     return tuple(ports[number] for number in sorted(ports))
 
@@ -99,7 +118,7 @@ def _port_id(label: str, kind: str, text: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise FormatError(f"{label}: {kind} port id is {text[:40]!r}; expected a number, 0 or above")
+        raise FormatError(f"{label}: {kind} port id is {shown(text)}; expected a number, 0 or above")
     return number
 
 
@@ -110,6 +129,6 @@ def _dimension(label: str, kind: str, number: int, text: str) -> int | None:
         size = DYNAMIC - 1
     if size < DYNAMIC or size >= 2**63:
         raise FormatError(
-            f"{label}: {kind} port {number} has dimension {text[:40]!r}; expected 0 or more, or -1 for dynamic"
+            f"{label}: {kind} port {number} has dimension {shown(text)}; expected 0 or more, or -1 for dynamic"
         )
     return None if size == DYNAMIC else size

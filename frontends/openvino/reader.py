@@ -10,7 +10,7 @@ from lxml import etree
 
 from pyrnnx import check
 from pyrnnx.conventions import array_axes
-from pyrnnx.errors import FormatError, PyrnnxWarning, UnsupportedError
+from pyrnnx.errors import FormatError, PyrnnxWarning, UnsupportedError, shortened, shown
 from pyrnnx.frontends.openvino.layer import FLOAT_PRECISIONS, INTEGER_PRECISIONS, IRLayer, Port
 from pyrnnx.frontends.openvino.operations import (
     NEUTRAL,
@@ -20,9 +20,10 @@ from pyrnnx.frontends.openvino.operations import (
     build_op,
     explain,
     find_operation,
+    first_opset,
 )
-from pyrnnx.frontends.openvino.ports import NetPort, boolean, integer, layer_label, read_ports
-from pyrnnx.frontends.openvino.xml import parse
+from pyrnnx.frontends.openvino.ports import NetPort, boolean, integer, layer_label, number, read_ports
+from pyrnnx.frontends.openvino.xml import named_errors, parse, source_path
 from pyrnnx.op import RecurrentOp
 
 
@@ -32,7 +33,7 @@ def read_layer(xml: Any) -> IRLayer:
     Parameters
     ----------
     xml : str, bytes, os.PathLike or lxml element
-        A text that begins with "<", its bytes, the path of a file that holds it, or the element.
+        A text that begins with "<", its bytes, the path of a file of at most 256 MiB that holds it, or the element.
 
     Returns
     -------
@@ -52,13 +53,18 @@ def read_layer(xml: Any) -> IRLayer:
     Source: OpenVINO IR versions 10 and 11; RNNSequence-5, GRUSequence-5, LSTMSequence-5, RNNCell-1, GRUCell-3,
     LSTMCell-4, and version 1 of the two LSTMs.
     """
-    element = parse(xml, "read_layer", "layer")
-    label = layer_label(element.get("type", "layer without a type"), element.get("name", ""), element.get("id", ""))
-    ports = [read_ports(label, element, kind) for kind in ("input", "output")]
-    layer, unknown = recurrent_layer(_operation(label, element), label, element, *ports)
+    with named_errors(source_path(xml)):
+        layer, unknown = layer_of(parse(xml, "read_layer", "layer"))
     for message in unknown:
         warnings.warn(message, PyrnnxWarning, stacklevel=2)
     return layer
+
+
+def layer_of(element: etree._Element) -> tuple[IRLayer, list[str]]:
+    """As `read_layer`, of an element, with what it would warn of."""
+    label = layer_label(element.get("type", "layer without a type"), element.get("name", ""), element.get("id", ""))
+    ports = [read_ports(label, element, kind) for kind in ("input", "output")]
+    return recurrent_layer(_operation(label, element), label, element, *ports)
 
 
 def recurrent_layer(
@@ -100,9 +106,9 @@ def _operation(label: str, element: etree._Element) -> Operation:
     if newest is None:
         what = explain(given)
         raise UnsupportedError(
-            f"{label}: {given} is not run here: it is {what}"
+            f"{label}: {shortened(given)} is not run here: it is {what}"
             if what
-            else f"{label}: type {given!r} is not a recurrent operation; expected {', '.join(TYPES)}"
+            else f"{label}: type {shown(given)} is not a recurrent operation; expected {', '.join(TYPES)}"
         )
     version = element.get("version")
     if version is None:
@@ -110,8 +116,7 @@ def _operation(label: str, element: etree._Element) -> Operation:
     opset = opset_number(version)
     operation = None if opset is None else find_operation(given, opset)
     if operation is None:
-        first = min(row.first_opset for row in OPERATIONS.values() if row.type == newest.type)
-        raise UnsupportedError(f"{label}: version is {version!r}; expected opset{first} or later")
+        raise UnsupportedError(f"{label}: version is {shown(version)}; expected opset{first_opset(given)} or later")
     return operation
 
 
@@ -136,11 +141,12 @@ def _attributes(label: str, operation: Operation, element: etree._Element) -> tu
         if name in operation.attributes:
             attributes[name] = _value(label, name, text)
         elif name in known and (name not in NEUTRAL or _value(label, name, text) != NEUTRAL[name]):
-            raise UnsupportedError(f"{label}: attribute {name!r} does not belong to {operation.versioned_name}")
+            raise UnsupportedError(f"{label}: attribute {shown(name)} does not belong to {operation.versioned_name}")
         else:
             allowed = ", ".join(operation.attributes)
             unknown.append(
-                f"{label}: attribute {name!r} is unknown and has no effect; {operation.versioned_name} has {allowed}"
+                f"{label}: attribute {shown(name)} is unknown and has no effect; {operation.versioned_name} has "
+                f"{allowed}"
             )
     return attributes, unknown
 
@@ -150,7 +156,7 @@ def _value(label: str, name: str, text: str) -> Any:
     try:
         return convert(text.strip())
     except ValueError:
-        raise FormatError(f"{label}: {name} is {text!r}; expected {expected}") from None
+        raise FormatError(f"{label}: {name} is {shown(text)}; expected {expected}") from None
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -158,7 +164,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    return tuple(float(item) for item in text.split(",")) if text else ()
+    return tuple(number(item.strip()) for item in text.split(",")) if text else ()
 
 
 _TYPES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
@@ -167,7 +173,7 @@ _TYPES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "activations": ("names separated by commas", _names),
     "activations_alpha": ("numbers separated by commas", _numbers),
     "activations_beta": ("numbers separated by commas", _numbers),
-    "clip": ("a number", float),
+    "clip": ("a number", number),
     "linear_before_reset": ("true or false", boolean),
     "input_forget": ("true or false", boolean),
     "weights_format": ("a string", str.lower),
@@ -213,7 +219,7 @@ def _check_ports(
         )
         allowed = INTEGER_PRECISIONS if argument == "sequence_lens" else FLOAT_PRECISIONS
         if port.precision is not None and port.precision not in allowed:
-            raise FormatError(f"{label}: {port} has precision {port.precision!r}; expected {' or '.join(allowed)}")
+            raise FormatError(f"{label}: {port} has precision {shown(port.precision)}; expected {' or '.join(allowed)}")
         if port.precision is not None and argument != "sequence_lens":
             if floating is not None and port.precision != floating.precision:
                 raise FormatError(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyrnnx.errors import FormatError
-from pyrnnx.frontends.openvino.ports import NetPort, integer
+from pyrnnx.errors import FormatError, shown
+from pyrnnx.frontends.openvino.ports import MAX_RANK, NetPort, integer
 from pyrnnx.model import Interval
 
 ANY_RANK = "..."
@@ -25,7 +25,10 @@ def parse_shape(label: str, text: str) -> tuple[Size, ...] | None:
         text = text[1:-1].strip()
     if text == ANY_RANK:
         return None
-    return tuple(_size(label, text, item.strip()) for item in text.split(",")) if text else ()
+    shape = tuple(_size(label, text, item.strip()) for item in text.split(",")) if text else ()
+    if len(shape) > MAX_RANK:
+        raise FormatError(f"{label}: shape has {len(shape)} dimensions; expected at most {MAX_RANK}")
+    return shape
 
 
 def static_shape(label: str, text: str) -> tuple[int, ...]:
@@ -38,7 +41,7 @@ def static_shape(label: str, text: str) -> tuple[int, ...]:
     """
     shape = parse_shape(label, text)
     if shape is None or not all(isinstance(size, int) for size in shape):
-        raise FormatError(f"{label}: shape is {text[:80]!r}; expected sizes that are known, separated by commas")
+        raise FormatError(f"{label}: shape is {shown(text)}; expected sizes that are known, separated by commas")
     return tuple(size for size in shape if isinstance(size, int))
 
 
@@ -52,13 +55,13 @@ def _size(label: str, text: str, item: str) -> Size:
             raise ValueError(item)
     except ValueError:
         raise FormatError(
-            f"{label}: shape is {text[:80]!r}; expected sizes separated by commas, each a number, ?, or bounds as 1..8"
+            f"{label}: shape is {shown(text)}; expected sizes separated by commas, each a number, ?, or bounds as 1..8"
         ) from None
     if not dots:
         return bounds[0]
     lowest, highest = bounds[0] or 0, bounds[1]
     if highest is not None and highest < lowest:
-        raise FormatError(f"{label}: shape is {text[:80]!r}; expected bounds in order, not {item[:40]!r}")
+        raise FormatError(f"{label}: shape is {shown(text)}; expected bounds in order, not {shown(item)}")
     return lowest if lowest == highest else None if bounds == [None, None] else Interval(lowest, highest)
 
 
@@ -82,5 +85,5 @@ def port_shape(label: str, data: Mapping[str, str], port: NetPort) -> tuple[int 
         for size, one in zip(declared, shape, strict=True)
     )
     if not fits:
-        raise FormatError(f"{label}: <data> has shape {text[:80]!r}, output port {port.id} {port.shape}; expected one")
+        raise FormatError(f"{label}: <data> has shape {shown(text)}, output port {port.id} {port.shape}; expected one")
     return tuple(one if isinstance(one, int) else size for size, one in zip(declared, shape, strict=True))

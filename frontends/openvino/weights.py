@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 import os
-from pathlib import Path
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from pyrnnx.conventions import AnyArray
-from pyrnnx.errors import ArgumentError, FormatError
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shown
+from pyrnnx.files import open_regular
 from pyrnnx.frontends.openvino.element_types import ElementType, by_name
 from pyrnnx.frontends.openvino.net import NetLayer
 from pyrnnx.frontends.openvino.ports import integer
 from pyrnnx.frontends.openvino.shapes import static_shape
+from pyrnnx.frontends.openvino.storage import File, Memory, Range, check_memory, merged
+
+MAX_ITEM = 8  # bytes of an element of an array here
 
 
 class _Place(NamedTuple):
@@ -30,10 +36,17 @@ class _Place(NamedTuple):
 class Weights:
     """The constants of an IR.
 
+    A file is opened, and each constant read when it is asked for: opening takes no time, and a constant no memory when
+    it is no longer used. Who writes to the file meanwhile gets what stands there then; where it has become too short, a
+    FormatError. Constants that have been read are copies, and stay what they are. The file is closed with the last
+    reference.
+
+    It can be pickled and copied, with all of its bytes.
+
     Parameters
     ----------
     source : path, bytes-like or None
-        A path is memory-mapped: nothing is read before a constant is asked for. None serves an IR without constants.
+        None serves an IR without constants. Bytes are not copied, and must not be changed.
     may_be_absent : bool
         A file that does not exist is as None.
 
@@ -47,41 +60,60 @@ class Weights:
     Raises
     ------
     ArgumentError
-        Another type; a file that cannot be read.
+        Another type; a file that cannot be read, or is no regular one.
     """
 
     def __init__(self, source: Any, *, may_be_absent: bool = False) -> None:
-        self._data: AnyArray | None = None
+        self._storage: Memory | File | None = None
         if source is None:
             self.origin = "no weights were given"
         elif isinstance(source, (bytes, bytearray, memoryview)):
             self.origin = "the weights that were given"
             try:
-                self._data = np.frombuffer(source, np.uint8)
+                data = np.frombuffer(source, np.uint8)
             except (ValueError, BufferError) as error:  # bytes that do not lie side by side
                 raise ArgumentError(f"read_model: weights cannot be taken as bytes ({error})") from None
+            self._storage = Memory(data.size, [(0, data)])
         elif isinstance(source, (str, os.PathLike)):
-            self._map(Path(source), may_be_absent)
+            self._open(source, may_be_absent)
         else:
             raise ArgumentError(
                 f"read_model: weights is {type(source).__name__}; expected the path of a .bin file, or bytes"
             )
-        if self._data is not None:
-            self._data.flags.writeable = False
-        self.size = None if self._data is None else self._data.size
+        # By place, as long as somebody has it: one read serves all who ask for a constant.
+        self._kept: WeakValueDictionary[_Place, AnyArray] = WeakValueDictionary()
 
-    def _map(self, path: Path, may_be_absent: bool) -> None:
-        self.origin = str(path)
-        try:
-            if path.stat().st_size:
-                self._data = np.asarray(np.memmap(path, np.uint8, mode="r"))
-            else:
-                self._data = np.zeros(0, np.uint8)
-        except (OSError, ValueError) as error:
-            if may_be_absent and isinstance(error, FileNotFoundError):
-                self.origin = f"{str(path)!r}, which does not exist"
-                return
-            raise ArgumentError(f"read_model: weights {str(path)!r} cannot be read ({error})") from None
+    def _open(self, path: str | os.PathLike[str], may_be_absent: bool) -> None:
+        self.origin = shown(os.fspath(path))
+        if may_be_absent and not os.path.exists(path):
+            self.origin += ", which does not exist"
+            return
+        self._storage = File(open_regular("read_model", path, expected="the .bin file of an IR"), self.origin)
+
+    @property
+    def size(self) -> int | None:
+        return None if self._storage is None else self._storage.size
+
+    def only(self, layers: Iterable[NetLayer]) -> Weights:
+        """Weights in memory, of which only the bytes of these constants can be asked for.
+
+        Raises
+        ------
+        PyrnnxError
+            As of `constant`.
+        """
+        places = [self._place(layer) for layer in layers]
+        if self._storage is None:
+            return self
+        ranges = merged((one.offset, one.offset + one.size) for one in places if one.elements)
+        return _restored(self.origin, _copied(self._storage, ranges))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        storage = self._storage
+        if storage is not None:
+            whole = isinstance(storage, File)
+            storage = _copied(storage, [(0, storage.size)]) if whole else storage
+        return _restored, (self.origin, storage)
 
     def check(self, layer: NetLayer) -> None:
         """Reject a Const that does not lie in the weights, or that contradicts itself; reads nothing of it.
@@ -94,24 +126,34 @@ class Weights:
         self._place(layer)
 
     def constant(self, layer: NetLayer) -> AnyArray:
-        """The value of a Const, read-only: the mapped bytes themselves where their alignment allows it, else a copy.
+        """The value of a Const, read-only: the given bytes themselves where their alignment allows it, else a copy.
 
         u4, i4 and u1 are unpacked to uint8, int8 and uint8 (0 or 1); boolean is bool.
 
         Raises
         ------
         PyrnnxError
-            What `check` rejects; an element type whose values are not read.
+            What `check` rejects; an element type whose values are not read; a file that has become too short or cannot
+            be read; a constant that is larger than memory.
         """
         place = self._place(layer)
-        dtype = place.element_type.numpy_dtype(layer.label)
-        if not place.elements or self._data is None:
-            array = np.zeros(place.shape, dtype)
-        else:
-            raw = self._data[place.offset : place.offset + place.size]
-            array = _values(raw, place, dtype).reshape(place.shape)
-        array.flags.writeable = False
+        array = self._kept.get(place)
+        if array is None:
+            array = self._read(layer.label, place)
+            array.flags.writeable = False
+            self._kept[place] = array
         return array
+
+    def _read(self, label: str, place: _Place) -> AnyArray:
+        dtype = place.element_type.numpy_dtype(label)
+        if not place.elements or self._storage is None:
+            return np.zeros(place.shape, dtype)
+        check_memory(label, place.elements * dtype.itemsize)
+        raw = self._storage.read(label, place.offset, place.offset + place.size)
+        try:
+            return _values(raw, place, dtype).reshape(place.shape)
+        except MemoryError as error:
+            raise PyrnnxError(f"{label}: its {place.elements} elements of {dtype} exceed memory ({error})") from error
 
     def _place(self, layer: NetLayer) -> _Place:
         label = layer.label
@@ -124,6 +166,8 @@ class Weights:
         elements = math.prod(shape)
         place = _Place(element_type, shape, elements, offset, size)
         if not elements:  # OpenVINO writes such a one with the size 1
+            if math.prod(size for size in shape if size) * MAX_ITEM > sys.maxsize:
+                raise FormatError(f"{label}: shape is {shown(shape)}; expected one of which NumPy can make an array")
             return place
         if element_type.bits is not None:
             nbytes = -(-elements * element_type.bits // 8)
@@ -142,13 +186,24 @@ class Weights:
         return place
 
 
+def _copied(storage: Memory | File, ranges: Sequence[Range]) -> Memory:
+    """These bytes of it, in memory."""
+    return Memory(storage.size, [(first, storage.read("read_model", first, last)) for first, last in ranges])
+
+
+def _restored(origin: str, storage: Memory | None) -> Weights:
+    weights = Weights(None)
+    weights.origin, weights._storage = origin, storage
+    return weights
+
+
 def _number(label: str, name: str, text: str) -> int:
     try:
         number = integer(text.strip())
     except ValueError:
         number = -1
     if number < 0:
-        raise FormatError(f"{label}: {name} is {text[:40]!r}; expected a number, 0 or above")
+        raise FormatError(f"{label}: {name} is {shown(text)}; expected a number, 0 or above")
     return number
 
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import check
+from pyrnnx import check, scalars
 from pyrnnx.conventions import AnyArray, array_axes, axis_size, check_coupling, convert_weights, rearrange
-from pyrnnx.errors import ArgumentError, UnsupportedError
-from pyrnnx.frontends.onnx.node import NodeLayer
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.frontends.openvino.element_types import BY_DTYPE
 from pyrnnx.frontends.openvino.layer import IRLayer, Port
 from pyrnnx.frontends.openvino.net_writer import (
@@ -64,10 +63,22 @@ def write_layer(layer: Layer | IRLayer, *, id: int | None = None) -> str:
     Source: OpenVINO IR version 11, as `openvino.save_model` spells it.
     """
     layer = _checked("write_layer", layer)
-    if id is not None and (isinstance(id, bool) or not isinstance(id, int) or id < 0):
-        raise ArgumentError(f"{layer.label}: id is {id!r}; expected an integer, 0 or above")
+    expected = "an integer, 0 or above, of at most 64 bits"
+    number = None if id is None else scalars.integer(layer.label, "id", id, 0, 2**63 - 1, expected=expected)
     declared = _declared(layer)
-    return to_text(_element(layer.label, declared, declared.id if id is None else str(id), declared.name))
+    return to_text(_element(layer.label, declared, declared.id if number is None else str(number), declared.name))
+
+
+def model_bytes(layer: Layer) -> tuple[bytes, bytes]:
+    """The .xml and the .bin that `write_model` writes of a layer.
+
+    Raises
+    ------
+    PyrnnxError
+        As of `write_model`.
+    """
+    net = _model(layer)
+    return net.xml(), b"".join(net.weights())
 
 
 def write_model(layer: Layer, path: str | os.PathLike[str]) -> Path:
@@ -233,7 +244,7 @@ def _element(label: str, layer: IRLayer, identifier: str, name: str, tensors: Se
     try:
         return layer_element(attributes, _data(layer.op, layer.operation), inputs, outputs)
     except ValueError as error:
-        raise ArgumentError(f"{label}: name is {name!r}; expected characters that XML allows ({error})") from None
+        raise ArgumentError(f"{label}: name is {shown(name)}; expected characters that XML allows ({error})") from None
 
 
 # A model around it
@@ -242,6 +253,8 @@ def _element(label: str, layer: IRLayer, identifier: str, name: str, tensors: Se
 def _model(layer: Layer) -> NetWriter:
     operation = _declared(layer).operation
     constants, sizes = _constants(layer, operation)
+    from pyrnnx.frontends.onnx.node import NodeLayer
+
     asked = {"X", *(layer.node_inputs if isinstance(layer, NodeLayer) else operation.inputs)} - constants.keys()
     declared = _declared(layer, sizes, "int32" if "sequence_lens" in asked | constants.keys() else "int64")
     ports = dict(zip(declared.arguments, declared.inputs, strict=True))
@@ -273,6 +286,8 @@ def _constants(layer: Layer, operation: Operation) -> tuple[dict[str, AnyArray],
     """Inputs of the operation that are constants, arranged as it takes them, and the sizes of axes that they fix."""
     label, convention, target = layer.label, layer.convention, operation.convention
     arrays = _weights(layer, operation)
+    from pyrnnx.frontends.onnx.node import NodeLayer
+
     bound = layer.bound if isinstance(layer, NodeLayer) else {}
     sizes = {"I": layer.input_size, "H": layer.op.hidden_size, "D": layer.op.num_directions}
     for argument in (name for name in _STATES if name in bound):
@@ -321,8 +336,8 @@ def _computed(net: NetWriter, ports: Mapping[str, Port], X: Value, dtype: np.dty
 
 def _target(label: str, path: Any) -> Path:
     if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
-        raise ArgumentError(f"{label}: path is {path!r}; expected the path of an .xml")
+        raise ArgumentError(f"{label}: path is {shown(path)}; expected the path of an .xml")
     target = Path(path)
     if target.suffix != ".xml":
-        raise ArgumentError(f"{label}: path is {os.fspath(path)!r}; expected a name that ends in .xml")
+        raise ArgumentError(f"{label}: path is {shown(os.fspath(path))}; expected a name that ends in .xml")
     return target

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
-from pyrnnx.errors import ArgumentError, FormatError
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shortened, shown
+from pyrnnx.files import open_regular, read_regular
 
 HEAD = 1024  # bytes that tell what a file is
+LARGEST_FILE = 2**28  # bytes of an .xml: weights are not in it, and those of 100,000 layers take less
+_EXPECTED = "XML text or a path"
 _XML_STARTS = (b"<", b"\0<", b"\0\0\0<", b"\xff\xfe", b"\xfe\xff")  # in UTF-8, -16 and -32
 _ONNX_FIELDS = {bytes([number << 3 | 2]) for number in range(2, 9)}  # what follows ir_version, field 1, in a ModelProto
 _MAGIC = {
@@ -21,7 +26,7 @@ _MAGIC = {
 }
 
 
-def parse(xml: Any, what: str, root: str) -> etree._Element:
+def parse(xml: Any, what: str, *roots: str) -> etree._Element:
     """The root element of an XML text, bytes, file, or of an element that is already parsed.
 
     Parameters
@@ -30,25 +35,39 @@ def parse(xml: Any, what: str, root: str) -> etree._Element:
         A str that begins with "<" (after blanks) is the text itself, any other a path.
     what : str
         How errors name the input.
-    root : str
-        The tag that the root element must have.
+    *roots : str
+        Tags that the root element may have.
 
     Raises
     ------
     FormatError
         Not well-formed, empty, with a document type, or with another root.
     ArgumentError
-        Another type, or a file that cannot be read.
+        Another type; a file that cannot be read, is no regular one, or has more than 256 MiB.
     """
     element = xml if isinstance(xml, etree._Element) else _parse_bytes(*_read(xml, what), what)
-    if element.tag != root:
-        raise FormatError(f"{what}: the root element is <{element.tag}>; expected <{root}>")
+    if element.tag not in roots:
+        expected = " or ".join(f"<{root}>" for root in roots)
+        raise FormatError(f"{what}: the root element is <{shortened(str(element.tag))}>; expected {expected}")
     return element
+
+
+@contextmanager
+def named_errors(path: Path | None) -> Iterator[None]:
+    """Errors in what a file says name the file, if it is one."""
+    try:
+        yield
+    except PyrnnxError as error:
+        if path is None or os.fspath(path) in str(error):
+            raise
+        raise type(error)(f"{shortened(os.fspath(path))}: {error}") from error.__cause__
 
 
 def source_path(xml: Any) -> Path | None:
     """The path that was given in place of XML; None where it is the XML itself."""
-    return Path(xml) if isinstance(xml, (str, os.PathLike)) and not _is_text(xml) else None
+    if not isinstance(xml, (str, os.PathLike)) or _is_text(xml) or not isinstance(os.fspath(xml), str):
+        return None
+    return Path(xml)
 
 
 def _is_text(xml: Any) -> bool:
@@ -66,21 +85,17 @@ def _read(xml: Any, what: str) -> tuple[bytes, str | None]:
         data = bytes(xml)
         _recognise(what, data[:HEAD])
         return data, None
-    if not isinstance(xml, (str, os.PathLike)):
+    if source_path(xml) is None:
         raise ArgumentError(
             f"{what}: {type(xml).__name__} was given; expected XML text, bytes, a path or an lxml element"
         )
-    try:
-        with Path(xml).open("rb") as file:
+    with open_regular(what, xml, expected=_EXPECTED) as file:
+        try:
             head = file.read(HEAD)
-            _recognise(f"{what}: {os.fspath(xml)!r}", head)
-            return head + file.read(), None
-    except FormatError:
-        raise
-    except (OSError, ValueError) as error:
-        raise ArgumentError(
-            f"{what}: {os.fspath(xml)!r} cannot be read ({error}); expected XML text or a path"
-        ) from None
+        except OSError:
+            head = b""  # read_regular will say
+    _recognise(f"{what}: {shown(os.fspath(xml))}", head)
+    return read_regular(what, xml, most=LARGEST_FILE, expected=_EXPECTED), None
 
 
 def _recognise(what: str, head: bytes) -> None:
@@ -116,13 +131,3 @@ def _parse_bytes(data: bytes, encoding: str | None, what: str) -> etree._Element
     if getattr(element.getroottree().docinfo, "doctype", ""):  # the stubs lack it
         raise FormatError(f"{what}: the XML has a document type (DTD), which is refused")
     return element
-
-
-def root_tag(path: Path) -> str:
-    """The tag of a file's root element, from its beginning; "" where there is none: `parse` says why."""
-    try:
-        with path.open("rb") as file:
-            events = etree.iterparse(file, ("start",), resolve_entities=False, no_network=True, load_dtd=False)
-            return str(next(iter(events))[1].tag)
-    except (etree.XMLSyntaxError, OSError, StopIteration):
-        return ""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from pyrnnx.errors import FormatError, UnsupportedError
-from pyrnnx.frontends.openvino.ports import boolean
+from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown
+from pyrnnx.frontends.openvino.ports import boolean, integer, number
 
 if TYPE_CHECKING:
     from pyrnnx.frontends.openvino.net import NetLayer
 
 Choice = TypeVar("Choice")
 REQUIRED: Any = object()
+LOWEST, HIGHEST = -(2**63), 2**63 - 1  # of the integers that attributes of ONNX nodes, and int64 values, hold
+LARGEST = 2**31 - 1  # of kernels, strides, pads and the like: with these no product or sum leaves int64
 
 
 class Attributes:
@@ -45,19 +48,35 @@ class Attributes:
         try:
             return convert(text)
         except ValueError:
-            raise FormatError(f"{self.label}: {name} is {text[:60]!r}; expected {expected}") from None
+            raise FormatError(f"{self.label}: {name} is {shown(text)}; expected {expected}") from None
 
     def number(self, name: str, default: Any = REQUIRED) -> float:
-        return float(self._parsed(name, default, float, "a number"))
+        """Not NaN."""
+        return float(self._parsed(name, default, _number, "a number"))
 
-    def whole(self, name: str, default: Any = REQUIRED) -> int:
-        return int(self._parsed(name, default, int, "an integer"))
+    def whole(self, name: str, default: Any = REQUIRED, *, low: int = LOWEST, high: int = HIGHEST) -> int:
+        """An integer from low to high."""
+        return int(self._parsed(name, default, lambda text: _whole(text, low, high), f"an integer{_range(low, high)}"))
 
-    def wholes(self, name: str, default: Any = REQUIRED) -> list[int]:
-        """Integers separated by commas."""
-        return list(
-            self._parsed(name, default, lambda text: [int(one) for one in text.split(",") if one.strip()], "integers")
-        )
+    def wholes(
+        self, name: str, default: Any = REQUIRED, *, count: int | None = None, low: int = LOWEST, high: int = HIGHEST
+    ) -> list[int]:
+        """Integers from low to high, separated by commas; none at all are as an absent attribute.
+
+        Raises
+        ------
+        FormatError
+            Other than `count` of them.
+        """
+
+        def convert(text: str) -> list[int]:
+            return [_whole(one.strip(), low, high) for one in text.split(",")] if text else list(missing)
+
+        missing = [] if default is REQUIRED else default
+        values = list(self._parsed(name, default, convert, f"integers{_range(low, high)}"))
+        if count is not None and len(values) != count:
+            raise FormatError(f"{self.label}: {name} has {len(values)} values, {shown(values)}; expected {count}")
+        return values
 
     def flag(self, name: str, default: Any = REQUIRED) -> bool:
         return bool(self._parsed(name, default, boolean, "true or false"))
@@ -82,7 +101,7 @@ class Attributes:
         ------
         UnsupportedError
         """
-        raise UnsupportedError(f"{self.label}: {name} is {value!r}, which is not translated; expected {allowed}")
+        raise UnsupportedError(f"{self.label}: {name} is {shown(value)}, which is not translated; expected {allowed}")
 
     def ignore(self, *names: str) -> None:
         """Attributes that do not change the result."""
@@ -99,6 +118,27 @@ class Attributes:
             if name not in self._read:
                 known = ", ".join(sorted(self._read)) or "none"
                 raise UnsupportedError(
-                    f"{self.label}: attribute {name!r} ({value[:60]!r}) is not known of {self.layer.type} "
-                    f"{self.layer.version}; expected {known}"
+                    f"{self.label}: attribute {shown(name)} ({shown(value)}) is not known of "
+                    f"{shortened(self.layer.type)} {shortened(self.layer.version)}; expected {known}"
                 )
+
+
+def _number(text: str) -> float:
+    value = number(text)
+    if math.isnan(value):
+        raise ValueError(text)
+    return value
+
+
+def _whole(text: str, low: int, high: int) -> int:
+    value = integer(text)
+    if not low <= value <= high:
+        raise ValueError(text)
+    return value
+
+
+def _range(low: int, high: int) -> str:
+    """What an error says of the values that are allowed."""
+    if (low, high) == (LOWEST, HIGHEST):
+        return " of 64 bits"
+    return f", {low} or above" if high == HIGHEST else f" from {low} to {high}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from pyrnnx.conventions import AnyArray
-from pyrnnx.errors import PyrnnxError
+from pyrnnx.errors import FormatError, PyrnnxError, shortened
 from pyrnnx.frontends.openvino.export.graph import SMALL, Graph
 from pyrnnx.frontends.openvino.export.table import translator
 from pyrnnx.frontends.openvino.export.translation import Call, Values
@@ -95,14 +95,34 @@ class Constants:
 def translate_layer(
     layer: NetLayer, values: Values, used: Callable[[int], bool] = lambda k: True, recurrent: IRLayer | None = None
 ) -> list[str]:
-    """The names of the values of a layer's outputs."""
+    """The names of the values of a layer's outputs.
+
+    Raises
+    ------
+    PyrnnxError
+        Whatever is wrong with the layer, in words that name it.
+    """
     function = translator(layer)
     assert function is not None  # the caller has looked
     call = Call(layer, values, used, recurrent)
-    names = function(call)
+    try:
+        names = function(call)
+    except PyrnnxError:
+        raise
+    except MemoryError as error:
+        raise PyrnnxError(f"{layer.label}: a constant of it exceeds memory ({error})") from error
+    except Exception as error:  # what a translator met in attributes and constants that contradict each other
+        raise FormatError(
+            f"{layer.label}: cannot be translated to ONNX ({type(error).__name__}: {shortened(str(error))}); expected "
+            f"attributes and inputs as {shortened(layer.type)} has them"
+        ) from error
     if recurrent is None:  # else the reader has checked them
         call.check_attributes()
-    return [names] if isinstance(names, str) else list(names)
+    found = [names] if isinstance(names, str) else list(names)
+    for k in range(len(found), len(layer.outputs)):
+        if used(k):
+            raise FormatError(f"{layer.label}: output {k} is used; {shortened(layer.type)} has {len(found)}")
+    return found
 
 
 def constant_value(net: Net, weights: Weights, output: Output) -> AnyArray | None:

@@ -7,6 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from pyrnnx.errors import FormatError
+from pyrnnx.frontends.openvino.export.attributes import LARGEST
 from pyrnnx.frontends.openvino.export.translation import INTEGERS, SIGNED, UNSIGNED, Call, translates
 
 _UNARY = {
@@ -218,12 +220,13 @@ def _round(call: Call) -> str:
 @translates("Clamp")
 def _clamp(call: Call) -> str:
     low, high, dtype = call.number("min"), call.number("max"), call.dtype(0)
+    if low > high:
+        raise FormatError(f"{call.label}: min is {low}, max {high}; expected a min that is not above max")
     if dtype not in INTEGERS:
-        limits = (np.float64(low), np.float64(high))
-        with np.errstate(over="ignore"):  # the largest float64 is as good as infinity in a smaller type
-            return call.node("Clip", call[0], *(call.constant(one.astype(dtype), dtype) for one in limits))
+        return call.node("Clip", call[0], *(call.constant(one, dtype) for one in (low, high)))
     info = np.iinfo(dtype)
-    bounds = (info.min if low <= info.min else math.ceil(low), info.max if high >= info.max else math.floor(high))
+    within = (min(max(one, info.min), info.max) for one in (low, high))  # infinities are as good as the type's limits
+    bounds = tuple(towards(one) for towards, one in zip((math.ceil, math.floor), within, strict=True))
     return call.typed("Clip", dtype, call[0], *(call.constant(one, dtype) for one in bounds))
 
 
@@ -296,8 +299,8 @@ def _prelu(call: Call) -> str:
 def _fake_quantize(call: Call) -> str:
     """Between input_low and input_high, in levels - 1 steps, to between output_low and output_high."""
     numpy_broadcast(call)
-    steps, dtype = call.whole("levels") - 1, call.dtype(0)
-    x, low, high, out_low, out_high = call.inputs[:5]
+    steps, dtype = call.whole("levels", low=2, high=LARGEST) - 1, call.dtype(0)
+    x, low, high, out_low, out_high = call.exactly(5)
     count = call.constant(steps, dtype)
     span = call.node("Sub", high, low)
     level = call.node("Round", call.node("Mul", call.node("Div", call.node("Sub", x, low), span), count))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyrnnx.conventions import AnyArray
-from pyrnnx.errors import UnsupportedError
+from pyrnnx.errors import UnsupportedError, shortened
 from pyrnnx.frontends.onnx.proto import import_onnx
 
 if TYPE_CHECKING:
@@ -94,15 +94,14 @@ class Graph:
     def constant(self, array: Any, name: str = "constant") -> str:
         """The name of an initializer with that content; the wanted name only if there was none yet."""
         array = np.asarray(array)  # of any byte order and layout; ascontiguousarray would give a scalar an axis
+        if array.nbytes > LARGEST_MODEL:
+            raise self._too_large()
         data = array.tobytes()
         content = (array.dtype.name, array.shape, hashlib.blake2b(data, digest_size=16).digest())
         if content not in self._by_content:
             self._bytes += len(data)
             if self._bytes > LARGEST_MODEL:
-                raise UnsupportedError(
-                    f"{self.name}: its constants exceed {LARGEST_MODEL} bytes (2 GB), the most that an ONNX model "
-                    "without external data can hold"
-                )
+                raise self._too_large()
             wanted = self.value_name(name)
             tensor = self.onnx.TensorProto(name=wanted, dims=array.shape, data_type=self.element_type(array.dtype.name))
             tensor.raw_data = data
@@ -110,6 +109,12 @@ class Graph:
             self._by_content[content] = wanted
             self._by_name[wanted] = array
         return self._by_content[content]
+
+    def _too_large(self) -> UnsupportedError:
+        return UnsupportedError(
+            f"{shortened(self.name)}: its constants exceed {LARGEST_MODEL} bytes (2 GB), the most that an ONNX model "
+            "without external data can hold"
+        )
 
     def constant_array(self, name: str) -> AnyArray | None:
         """The content of an initializer; None of any other name."""

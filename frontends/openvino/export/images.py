@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pyrnnx.errors import FormatError
+from pyrnnx.frontends.openvino.export.attributes import LARGEST
 from pyrnnx.frontends.openvino.export.translation import Call, translates
 
 _TRANSFORMS = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
@@ -37,6 +39,12 @@ def _resize(call: Call, given: int, axes_input: int, by_scales: bool) -> str:
     if call.flag("antialias", False) and mode != "nearest":
         call.refuse("antialias", True, "false")
     axes = call.integers(axes_input, "axes") if call.has(axes_input) else list(range(call.rank(0)))
+    if call.shape(0) is not None:
+        axes = call.axes(axes, call.rank(0))
+    if call.length(given, "sizes or scales") not in (None, len(axes)):
+        raise FormatError(
+            f"{call.label}: input {given} has shape {call.shape(given)}; expected one for each axis, {axes}"
+        )
     scales = sizes = ""
     if by_scales:
         scales = call.as_dtype(given, "float32")
@@ -57,10 +65,12 @@ def _resize(call: Call, given: int, axes_input: int, by_scales: bool) -> str:
 
 
 def _padded(call: Call) -> str:
-    begin, end = call.wholes("pads_begin", []), call.wholes("pads_end", [])
+    begin, end = (call.wholes(name, [], low=0, high=LARGEST) for name in ("pads_begin", "pads_end"))
     if not any(begin) and not any(end):
         return call[0]
     rank = call.rank(0)
+    if max(len(begin), len(end)) > rank:
+        raise FormatError(f"{call.label}: pads_begin is {begin}, pads_end {end}; expected at most {rank} of each")
     pads = [(given + [0] * rank)[:rank] for given in (begin, end)]
     return call.node("Pad", call[0], call.constant(pads[0] + pads[1]))
 

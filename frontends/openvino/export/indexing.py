@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyrnnx.errors import FormatError
 from pyrnnx.frontends.openvino.export.graph import WIDENED
 from pyrnnx.frontends.openvino.export.shapes import inverse
 from pyrnnx.frontends.openvino.export.translation import INTEGERS, Call, translates
@@ -11,7 +12,7 @@ from pyrnnx.frontends.openvino.export.translation import INTEGERS, Call, transla
 
 @translates("Gather")
 def _gather_1(call: Call) -> str:
-    return call.node("Gather", call[0], _indices(call, 1), axis=call.integer(2, "axis"))
+    return call.node("Gather", call[0], _indices(call, 1), axis=call.axis_of(call.integer(2, "axis"), 0))
 
 
 def _indices(call: Call, k: int) -> str:
@@ -29,6 +30,8 @@ def _gather_7(call: Call) -> str:
     batch, axis = call.axis(batch, of_indices + 1, "batch_dims"), call.axis(call.integer(2, "axis"), rank)
     if batch == 0:
         return _gather_1(call)
+    if batch > axis:
+        raise FormatError(f"{call.label}: batch_dims is {batch}, axis {axis}; expected batch_dims of at most axis")
     between, added = list(range(batch, axis)), of_indices - batch
     order = [*range(batch), axis, *between, *range(axis + 1, rank)]
     places = call.unsqueeze(call.int64(1), [of_indices])
@@ -41,13 +44,20 @@ def _gather_7(call: Call) -> str:
 
 @translates("GatherElements")
 def _gather_elements(call: Call) -> str:
-    return call.node("GatherElements", call[0], _indices(call, 1), axis=call.whole("axis"))
+    return call.node("GatherElements", call[0], _indices(call, 1), axis=call.axis_of(call.whole("axis"), 0))
+
+
+def _batch_dims(call: Call) -> int:
+    batch = call.whole("batch_dims", 0, low=0)
+    if batch:
+        call.axis_of(batch, 0, "batch_dims")
+    return batch
 
 
 @translates("GatherND")
 def _gather_nd_5(call: Call) -> str:
     """The axes of the batch are one axis of the result."""
-    batch = call.whole("batch_dims", 0)
+    batch = _batch_dims(call)
     found = call.node("GatherND", call[0], call.int64(1), batch_dims=batch)
     if batch < 2:
         return found
@@ -57,7 +67,7 @@ def _gather_nd_5(call: Call) -> str:
 
 @translates("GatherND", since=8)
 def _gather_nd_8(call: Call) -> str:
-    return call.node("GatherND", call[0], call.int64(1), batch_dims=call.whole("batch_dims", 0))
+    return call.node("GatherND", call[0], call.int64(1), batch_dims=_batch_dims(call))
 
 
 _REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max"}
@@ -65,7 +75,9 @@ _REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max":
 
 @translates("ScatterElementsUpdate")
 def _scatter_elements_3(call: Call) -> str:
-    return call.node("ScatterElements", call[0], _indices(call, 1), call[2], axis=call.integer(3, "axis"))
+    return call.node(
+        "ScatterElements", call[0], _indices(call, 1), call[2], axis=call.axis_of(call.integer(3, "axis"), 0)
+    )
 
 
 @translates("ScatterElementsUpdate", since=12)
@@ -74,7 +86,8 @@ def _scatter_elements_12(call: Call) -> str:
     reduction, initial = call.choice("reduction", _REDUCTIONS, "none"), call.flag("use_init_val", True)
     if reduction == "none":
         return _scatter_elements_3(call)
-    data, indices, axis, dtype = call[0], _indices(call, 1), call.integer(3, "axis"), call.dtype(0)
+    data, indices, dtype = call[0], _indices(call, 1), call.dtype(0)
+    axis = call.axis_of(call.integer(3, "axis"), 0)
     if not initial:
         fill = call.node("Expand", call.constant(_neutral(reduction, dtype), dtype), call.node("Shape", call[2]))
         data = call.node("ScatterElements", data, indices, fill, axis=axis)
@@ -124,8 +137,10 @@ def _top_k(call: Call) -> list[str]:
     """sort: by value, by index, or none, where any order will do."""
     largest = call.choice("mode", {"max": 1, "min": 0})
     by_index = call.choice("sort", {"value": False, "none": False, "index": True}, "value")
-    axis = call.whole("axis")
+    axis = call.axis_of(call.whole("axis"), 0)
     dtype = call.type_attribute("index_element_type", "i32")
+    if call.array(1) is not None:
+        call.integer(1, "k", low=0)
     call.ignore("stable")  # ONNX takes the lower index first anyway
     k = call.list_of_int64(1)
     values, indices = call.nodes("TopK", call[0], k, outputs=2, axis=axis, largest=largest, sorted=1)
@@ -146,7 +161,7 @@ def _non_zero(call: Call) -> str:
 @translates("OneHot")
 def _one_hot(call: Call) -> str:
     """Negative indices are ignored; from opset 16 on they may count from the end, as they do in ONNX."""
-    axis, indices = call.whole("axis"), call.int64(0)
+    axis, indices = call.axis_of(call.whole("axis"), 0, behind=1), call.int64(0)
     depth = call.scalar_int64(1)  # ONNX takes [1] too, its evaluator does not
     from_end = False
     if call.opset >= 16:
@@ -169,7 +184,7 @@ def _one_hot(call: Call) -> str:
 
 def _row(call: Call, k: int) -> str:
     """The k-th input, [1]."""
-    array = call.array(k)
+    array = call.element(k, "the value")
     return call.reshape(call[k], [1]) if array is None else call.constant(array.reshape(1), array.dtype.name)
 
 
@@ -200,7 +215,7 @@ def _count(call: Call, ordered: str, values: str, comparison: str, dtype: str) -
 @translates("Unique", since=10)
 def _unique(call: Call) -> list[str]:
     """Values, places of their first, number of the value of each element, counts; in ONNX in the same order."""
-    axis = call.integer(1, "axis") if call.has(1) else None
+    axis = call.axis_of(call.integer(1, "axis"), 0) if call.has(1) else None
     ordered = int(call.flag("sorted", True))
     types = [call.type_attribute(f"{name}_element_type", "i64") for name in ("index", "index", "count")]
     dtype = call.dtype(0)

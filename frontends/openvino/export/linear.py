@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pyrnnx.errors import FormatError
+from pyrnnx.frontends.openvino.export.attributes import LARGEST
 from pyrnnx.frontends.openvino.export.translation import INTEGERS, Call, Dims, translates
 
 
@@ -28,6 +30,7 @@ def _einsum(call: Call) -> str:
 
 # Convolutions
 
+_GROUPS = 4096  # of a transposed convolution: each becomes a node
 _AUTO_PAD = {"explicit": "", "same_upper": "SAME_UPPER", "same_lower": "SAME_LOWER", "valid": "VALID", "notset": ""}
 
 
@@ -39,10 +42,10 @@ def auto_pads(
     Pads that can be known are written: what auto_pad means for dilated kernels differs between implementations.
     """
     mode = call.choice("auto_pad", _AUTO_PAD, "explicit")
-    begin, end = call.wholes("pads_begin", []), call.wholes("pads_end", [])
     count = len(strides)
+    begin, end = _pads(call, count)
     if mode == "":
-        return {"pads": (begin or [0] * count) + (end or [0] * count)}
+        return {"pads": begin + end}
     if mode == "VALID":
         return {"pads": [0] * 2 * count}
     if sizes is None or None in sizes or None in kernel:
@@ -56,20 +59,35 @@ def auto_pads(
     return {"pads": [first for first, _ in pads] + [last for _, last in pads]}
 
 
+def _pads(call: Call, count: int) -> list[list[int]]:
+    """pads_begin and pads_end."""
+    names = ("pads_begin", "pads_end")
+    return [call.wholes(name, [0] * count, count=count, low=-LARGEST, high=LARGEST) for name in names]
+
+
 def _spatial(shape: Dims | None) -> Dims | None:
     return None if shape is None else shape[2:]
 
 
 def _kernel(call: Call, k: int, first: int, count: int) -> Dims:
+    """The sizes of filters behind their first axes."""
     shape = call.shape(k)
+    for one, axes in ((k, first), (0, 2)):
+        known = call.shape(one)
+        if known is not None and len(known) - axes != count:
+            raise FormatError(
+                f"{call.label}: strides has {count} values, and input {one} the shape {known}; expected one for each "
+                f"axis behind the first {axes}"
+            )
     return (None,) * count if shape is None else shape[first:]
 
 
 def _strides(call: Call) -> tuple[list[int], list[int]]:
     if call.dtype(0) in INTEGERS:
         call.refuse("element type", call.dtype(0), "a floating-point one, as ONNX's Conv has")
-    strides = call.wholes("strides")
-    return strides, call.wholes("dilations", [1] * len(strides))
+    strides = call.wholes("strides", low=1, high=LARGEST)
+    ones = [1] * len(strides)
+    return strides, call.wholes("dilations", ones, count=len(strides), low=1, high=LARGEST)
 
 
 @translates("Convolution")
@@ -82,9 +100,9 @@ def _convolution(call: Call) -> str:
 
 def _groups(call: Call) -> int:
     shape = call.shape(1)
-    if shape is None or shape[0] is None:
+    if shape is None or (call.rank(1, low=3) and shape[0] is None):
         call.refuse("number of groups", "dynamic", "a known one")
-    return shape[0]
+    return int(shape[0] or 0)
 
 
 def _joined(call: Call) -> str:
@@ -119,14 +137,15 @@ def _group_transposed(call: Call) -> str:
 def _conv_transpose(call: Call, filters: str, groups: int, kernel: Dims) -> str:
     """With an output_shape the pads follow from it, else as given."""
     strides, dilations = _strides(call)
-    extra = call.wholes("output_padding", [0] * len(strides))
+    count = len(strides)
+    extra = call.wholes("output_padding", [0] * count, count=count, low=0, high=LARGEST)
     mode = call.choice("auto_pad", _AUTO_PAD, "explicit")
-    begin, end = (call.wholes(name, []) or [0] * len(strides) for name in ("pads_begin", "pads_end"))
+    begin, end = _pads(call, count)
     if call.has(2):
         sizes = _spatial(call.shape(0))
         if sizes is None or None in sizes or None in kernel:
             call.refuse("output_shape", "given", "none, where the sizes of the input or of the kernel are not known")
-        for axis, out in enumerate(call.integers(2, "output_shape")):
+        for axis, out in enumerate(call.integers(2, "output_shape", count=count, low=0)):
             extent = (int(kernel[axis] or 0) - 1) * dilations[axis] + 1
             total = strides[axis] * (int(sizes[axis] or 0) - 1) + extra[axis] + extent - out
             extra[axis] -= min(total, 0)  # a result that is larger than what there is gets zeros at its end
@@ -139,7 +158,7 @@ def _conv_transpose(call: Call, filters: str, groups: int, kernel: Dims) -> str:
     elif mode in ("SAME_UPPER", "SAME_LOWER"):
         call.refuse("auto_pad", call.text("auto_pad"), "explicit or valid, where there is no output_shape")
     elif mode == "VALID":
-        begin = end = [0] * len(strides)
+        begin = end = [0] * count
     attributes = {
         "strides": strides,
         "dilations": dilations,
@@ -148,6 +167,8 @@ def _conv_transpose(call: Call, filters: str, groups: int, kernel: Dims) -> str:
     }
     if groups == 1:
         return call.node("ConvTranspose", call[0], filters, **attributes)
+    if not 0 < groups <= _GROUPS:
+        call.refuse("number of groups", groups, f"1 to {_GROUPS}")
     # one after the other: onnx's evaluator has no groups here
     data, weights = (
         call.nodes("Split", name, outputs=groups, axis=axis, num_outputs=groups)
@@ -166,7 +187,7 @@ def _attention(call: Call) -> str:
     causal, dtype = call.flag("causal", False), call.dtype(0)
     if len(call) > 5:
         call.refuse("number of inputs", len(call), "at most 5: query, key, value, attention_mask, scale")
-    rank = call.rank(1)
+    rank = call.rank(1, low=2)
     keys = call.node("Transpose", call[1], perm=[*range(rank - 2), rank - 1, rank - 2])
     if call.has(4):
         scale = call[4]

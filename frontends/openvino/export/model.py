@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyrnnx.errors import PyrnnxError, UnsupportedError
+from pyrnnx.errors import PyrnnxError, UnsupportedError, shortened
 from pyrnnx.frontends.openvino.export.constants import Constants, translate_layer
 from pyrnnx.frontends.openvino.export.dimensions import input_info, output_info, with_output_dimensions
 from pyrnnx.frontends.openvino.export.graph import LARGEST_MODEL, SMALL, Graph, merge_equal_initializers
 from pyrnnx.frontends.openvino.export.recurrent import weight_inputs
 from pyrnnx.frontends.openvino.export.table import translator
 from pyrnnx.frontends.openvino.export.translation import Values
-from pyrnnx.frontends.openvino.operations import explain
+from pyrnnx.frontends.openvino.operations import explain, first_opset
 from pyrnnx.op import CELLS
 
 if TYPE_CHECKING:
@@ -31,27 +31,8 @@ class Translated(NamedTuple):
     values: Mapping[Output, str]
 
 
-def to_onnx(model: Model) -> ModelProto:
-    """The ONNX model (opset 22) of the same computation.
-
-    Parameters
-    ----------
-    model : pyrnnx.frontends.openvino.Model
-        What `read_model` gives.
-
-    Returns
-    -------
-    onnx.ModelProto
-        Inputs and outputs with the model's names, values and nodes with those of tensors and layers. Dynamic dimensions
-        have names: of the k-th axis of input X "X_dim_k". Constants that are equal are one initializer; compressed
-        weights stay as they are, with the nodes that expand them, but those of recurrent layers are expanded.
-
-    Raises
-    ------
-    PyrnnxError
-        An operation, or an option of one, that is not translated: named with the layer; constants of more than 2 GB;
-        the onnx package is missing.
-    """
+def export(model: Model) -> ModelProto:
+    """What `pyrnnx.frontends.openvino.to_onnx` returns of a model."""
     from pyrnnx.frontends.onnx.constants import fold_constants
 
     inputs, outputs = ([info.name for info in infos] for infos in (model.inputs, model.outputs))
@@ -145,7 +126,7 @@ class _Translation:
         function = translator(layer)
         if function is None:
             raise UnsupportedError(not_translated(layer))
-        names = translate_layer(layer, self.values, lambda k: self._used(outputs[k]), self.net.recurrent.get(layer))
+        names = translate_layer(layer, self.values, lambda k: self._used(outputs[k:]), self.net.recurrent.get(layer))
         self._name_node(layer, since)
         made = {name for node in self.graph.nodes[since:] for name in node.output}
         for output, name in zip(outputs, names, strict=False):
@@ -163,8 +144,9 @@ class _Translation:
             own = (k for k, node in enumerate(nodes) if node.op_type in CELLS)
             self.graph.name_node(since + next(own, len(nodes) - 1), layer.name)
 
-    def _used(self, output: Output) -> bool:
-        return output in self.outputs or bool(self.net.consumers(output))
+    def _used(self, outputs: Sequence[Output]) -> bool:
+        """Whether anything takes the first of them, if there is one."""
+        return any(output in self.outputs or self.net.consumers(output) for output in outputs[:1])
 
     def _wanted(self, output: Output) -> str:
         if output in self.outputs:
@@ -185,11 +167,14 @@ class _Translation:
 
 def not_translated(layer: NetLayer) -> str:
     """What is said of a layer that has no translator."""
-    version = f" of {layer.version}" if layer.version else ""
+    version = f" of {shortened(layer.version)}" if layer.version else ""
     reason = explain(layer.type)
-    if reason is None:
+    first = first_opset(layer.type)
+    if first is not None:
+        reason = f"expected opset{first} or later"
+    elif reason is None:
         reason = "this operation is not translated; its layer must be replaced, or the model run with OpenVINO"
-    return f"{layer.label}: {layer.type}{version} cannot be run or exported to ONNX: {reason}"
+    return f"{layer.label}: {shortened(layer.type)}{version} cannot be run or exported to ONNX: {reason}"
 
 
 def _is_small(output: Output) -> bool:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyrnnx.errors import FormatError
+from pyrnnx.frontends.openvino.export.attributes import LARGEST
 from pyrnnx.frontends.openvino.export.linear import auto_pads
 from pyrnnx.frontends.openvino.export.translation import Call, translates
 
+_AVERAGES = 2**22  # elements of the matrix of weights of an AdaptiveAvgPool
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "ceil_torch": "ceil_torch"}
 
 
@@ -21,12 +24,19 @@ class _Window:
     """
 
     def __init__(self, call: Call) -> None:
-        self.call, self.kernel = call, call.wholes("kernel")
+        self.call, self.kernel = call, call.wholes("kernel", low=1, high=LARGEST)
         self.count = len(self.kernel)
-        ones = [1] * self.count
-        self.strides, self.dilations = call.wholes("strides", ones), call.wholes("dilations", ones)
+        self.strides, self.dilations = (
+            call.wholes(name, [1] * self.count, count=self.count, low=1, high=LARGEST)
+            for name in ("strides", "dilations")
+        )
         self.extents = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
         shape = call.shape(0)
+        if not self.kernel or (shape is not None and len(shape) != 2 + self.count):
+            raise FormatError(
+                f"{call.label}: kernel is {self.kernel}, and input 0 has shape {shape}; expected one for each axis "
+                "behind the first 2"
+            )
         self.sizes = [None] * self.count if shape is None else list(shape[2:])
         found = auto_pads(call, tuple(self.sizes), self.kernel, self.strides, self.dilations)
         self.same, given = str(found.get("auto_pad", "")), found.get("pads")
@@ -154,7 +164,8 @@ def _avg_pool(call: Call) -> str:
 @translates("AdaptiveAvgPool", since=8)
 def _adaptive_avg_pool(call: Call) -> str:
     """Window k of n goes from floor(k*size/n) to ceil((k+1)*size/n); a matrix of weights for each axis."""
-    sizes, shape, rank = call.integers(1, "output_shape"), call.shape(0), call.rank(0)
+    shape, rank = call.shape(0), call.rank(0, low=3)
+    sizes = call.integers(1, "output_shape", count=rank - 2, low=1)
     if all(size == 1 for size in sizes):
         return call.node("GlobalAveragePool", call[0])
     name = call[0]
@@ -162,10 +173,14 @@ def _adaptive_avg_pool(call: Call) -> str:
         whole = None if shape is None else shape[axis]
         if whole is None:
             call.refuse("output_shape", sizes, "1 for every axis, where the sizes of the input are not known")
+        if whole * size > _AVERAGES:
+            call.refuse(
+                "output_shape", sizes, f"{_AVERAGES} or less for its product with the size of the input, {shape}"
+            )
         weights = np.zeros((whole, size))
         for k in range(size):
             first, last = k * whole // size, -(-(k + 1) * whole // size)
-            weights[first:last, k] = 1 / (last - first)
+            weights[first:last, k] = 1 / max(last - first, 1)
         order = [*(one for one in range(rank) if one != axis), axis]
         product = call.node("MatMul", call.transpose(name, order), call.constant(weights, call.dtype(0)))
         name = call.transpose(product, [*range(axis), rank - 1, *range(axis, rank - 1)])
@@ -175,7 +190,8 @@ def _adaptive_avg_pool(call: Call) -> str:
 @translates("AdaptiveMaxPool", since=8)
 def _adaptive_max_pool(call: Call) -> list[str]:
     """Where the windows are equal."""
-    sizes, shape = call.integers(1, "output_shape"), call.shape(0)
+    shape = call.shape(0)
+    sizes = call.integers(1, "output_shape", count=None if shape is None else call.rank(0, low=3) - 2, low=1)
     call.type_attribute("index_element_type", "i64")
     if call.used(1):
         call.refuse("output 1 (indices)", "used", "output 0 only")

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CANONICAL, axis_size, convert_weights, weight_axes
+from pyrnnx.conventions import CANONICAL, INTEGERS, axis_size, convert_weights, weight_axes
+from pyrnnx.errors import FormatError
 from pyrnnx.frontends.openvino.export.translation import Call, translates
-from pyrnnx.frontends.openvino.layer import IRLayer
-from pyrnnx.frontends.openvino.operations import TYPES, WEIGHTS
+from pyrnnx.frontends.openvino.layer import FLOAT_PRECISIONS, IRLayer
+from pyrnnx.frontends.openvino.operations import OPERATIONS, WEIGHTS
 from pyrnnx.op import RecurrentOp
 
 
@@ -18,11 +19,11 @@ def weight_inputs(layer: IRLayer) -> tuple[int, ...]:
     return tuple(k for k, argument in enumerate(layer.arguments) if argument in WEIGHTS)
 
 
-@translates(*TYPES)
 def _recurrent(call: Call) -> list[str]:
     layer = call.recurrent
-    assert layer is not None  # the net has one for every layer of these types
+    assert layer is not None  # the net has one for every layer of these types and versions
     inputs = dict(zip(layer.arguments, range(len(call)), strict=True))
+    _check_inputs(call, layer)
     weights = _weights(call, layer, inputs)
     X = _to_canonical(call, layer, "X", call[inputs["X"]])
     states = [
@@ -37,6 +38,24 @@ def _recurrent(call: Call) -> list[str]:
     )
     by_name = dict(zip(("Y", "Y_h", "Y_c"), outputs, strict=False))
     return [_from_canonical(call, layer, name, by_name[name]) for name in layer.operation.outputs]
+
+
+for row in OPERATIONS.values():
+    translates(row.type, since=row.first_opset)(_recurrent)
+
+
+def _check_inputs(call: Call, layer: IRLayer) -> None:
+    """What leads to a port is of the shape and type that the port declares, as far as either is known."""
+    for k, port in enumerate(layer.inputs):
+        shape, declared = call.shape(k), FLOAT_PRECISIONS.get(port.precision or "")
+        fits = shape is None or (
+            len(shape) == len(port.shape)
+            and all(one is None or d is None or one == d for one, d in zip(shape, port.shape, strict=True))
+        )
+        if not fits:
+            raise FormatError(f"{call.label}: {port} takes a value of shape {shape}; the layer declares {port.shape}")
+        if declared is not None and call.dtype(k) != declared:
+            raise FormatError(f"{call.label}: {port} takes a value of {call.dtype(k)}; the layer declares {declared}")
 
 
 def node_attributes(op: RecurrentOp) -> dict[str, Any]:
@@ -80,6 +99,8 @@ def _lengths(call: Call, k: int, x: int) -> str:
     array, shape = call.array(k), call.shape(x)
     if array is None:
         return call.as_dtype(k, "int32")
+    if array.dtype.name not in INTEGERS:
+        raise FormatError(f"{call.label}: sequence_lengths has dtype {array.dtype}; expected {' or '.join(INTEGERS)}")
     if shape is not None and None not in shape and array.shape == shape[:1] and (array == shape[1]).all():
         return ""
     bounded = np.clip(array.astype(object), -1, 2**31 - 1)  # a length out of range stays one
@@ -93,7 +114,7 @@ def _weights(call: Call, layer: IRLayer, inputs: dict[str, int]) -> dict[str, st
     """The canonical W, R, B and P: each an initializer, or, where it is computed at run time, made by nodes."""
     names = [name for name in WEIGHTS if name in inputs]
     arrays = {name: call.array(inputs[name]) for name in names}
-    constant = {name: array for name, array in arrays.items() if array is not None}
+    constant = layer.check_weights({name: array for name, array in arrays.items() if array is not None})
     converted = convert_weights(layer.op, constant, layer.convention, CANONICAL, layer.label)
     result = {}
     for name in names:

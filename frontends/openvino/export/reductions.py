@@ -7,6 +7,7 @@ from functools import partial
 from pyrnnx.frontends.openvino.export.translation import END, Call, translates
 
 _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+_LRN_CHANNELS = 256  # of a window: each becomes a node
 _LOGICAL = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
@@ -35,18 +36,18 @@ for ir_type, onnx_type in _LOGICAL.items():
 
 @translates("SoftMax")
 def _softmax(call: Call) -> str:
-    return call.node("Softmax", call[0], axis=call.whole("axis", 1))
+    return call.node("Softmax", call[0], axis=call.axis_of(call.whole("axis", 1), 0))
 
 
 @translates("LogSoftmax")
 def _log_softmax(call: Call) -> str:
-    return call.node("LogSoftmax", call[0], axis=call.whole("axis", 1))
+    return call.node("LogSoftmax", call[0], axis=call.axis_of(call.whole("axis", 1), 0))
 
 
 @translates("CumSum")
 def _cum_sum(call: Call) -> str:
     exclusive, reverse = call.flag("exclusive", False), call.flag("reverse", False)
-    axis = call.constant(call.integer(1, "axis")) if call.array(1) is not None else call.int64(1)
+    axis = call.constant(call.axis_of(call.integer(1, "axis"), 0)) if call.array(1) is not None else call.int64(1)
     return call.typed("CumSum", call.dtype(0), call[0], axis, last=1, exclusive=int(exclusive), reverse=int(reverse))
 
 
@@ -78,6 +79,7 @@ def _mvn_1(call: Call) -> str:
     """Over the axes from 2 on, and over the channels if asked for; or over reduction_axes."""
     first = 1 if call.flag("across_channels", False) else 2
     axes = call.wholes("reduction_axes", []) or list(range(first, call.rank(0)))
+    call.axes(axes, call.rank(0), "reduction_axes")
     variance, eps = call.flag("normalize_variance", True), call.number("eps", 1e-9)
     return _normalized(call, call.constant(axes), variance=variance, eps=eps, inside=True)
 
@@ -104,7 +106,9 @@ def _lrn(call: Call) -> str:
     axes = call.integers(1, "axes")
     if axes != [1]:
         call.refuse("axes", axes, "[1], the channels")
-    size, dtype, rank = call.whole("size"), call.dtype(0), call.rank(0)
+    size, dtype, rank = call.whole("size", low=1), call.dtype(0), call.rank(0, low=2)
+    if size > _LRN_CHANNELS:
+        call.refuse("size", size, f"at most {_LRN_CHANNELS}")
     alpha, beta, bias = (call.number(name) for name in ("alpha", "beta", "bias"))
     before, behind = (size - 1) // 2, size // 2
     pads = [0, before, *[0] * (rank - 2), 0, behind, *[0] * (rank - 2)]
@@ -118,19 +122,19 @@ def _lrn(call: Call) -> str:
 
 @translates("BatchNormInference")
 def _batch_norm_1(call: Call) -> str:
-    gamma, beta, data, mean, variance = call.inputs
+    gamma, beta, data, mean, variance = call.exactly(5)
     return call.node("BatchNormalization", data, gamma, beta, mean, variance, epsilon=call.number("epsilon"))
 
 
 @translates("BatchNormInference", since=5)
 def _batch_norm_5(call: Call) -> str:
-    return call.node("BatchNormalization", *call.inputs, epsilon=call.number("epsilon"))
+    return call.node("BatchNormalization", *call.exactly(5), epsilon=call.number("epsilon"))
 
 
 @translates("GroupNormalization", since=12)
 def _group_norm(call: Call) -> str:
-    groups, epsilon = call.whole("num_groups"), call.number("epsilon")
-    return call.node("GroupNormalization", *call.inputs, num_groups=groups, epsilon=epsilon)
+    groups, epsilon = call.whole("num_groups", low=1), call.number("epsilon")
+    return call.node("GroupNormalization", *call.exactly(3), num_groups=groups, epsilon=epsilon)
 
 
 @translates("RMS")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pyrnnx.errors import FormatError
+from pyrnnx.frontends.openvino.export.attributes import LARGEST
 from pyrnnx.frontends.openvino.export.translation import BEGIN, END, Call, translates
 
 
@@ -24,7 +26,7 @@ def _squeeze_15(call: Call) -> str:
     shape = call.shape(0)
     if shape is None or not call.has(1):
         call.refuse("allow_axis_skip", True, "false, where the rank or the axes are not known")
-    axes = [call.axis(axis, len(shape)) for axis in call.integers(1, "axes")]
+    axes = call.axes(call.integers(1, "axes"), len(shape))
     if any(shape[axis] is None for axis in axes):
         call.refuse("allow_axis_skip", True, "false, where the size of an axis is not known")
     return call.squeeze(call[0], [axis for axis in axes if shape[axis] == 1])
@@ -46,27 +48,31 @@ def _unsqueeze(call: Call) -> str:
 @translates("Transpose")
 def _transpose(call: Call) -> str:
     order = call.integers(1, "order")
+    if order and sorted(order) != list(range(call.rank(0))):
+        raise FormatError(f"{call.label}: order (input 1) is {order}; expected each axis of input 0 once")
     return call.node("Transpose", call[0], perm=order or None)
 
 
 @translates("Concat")
 def _concat(call: Call) -> str:
-    axis = call.whole("axis")
+    axis = call.axis_of(call.whole("axis"), 0)
     return call.node("Concat", *call.inputs, axis=axis)
 
 
 @translates("Split")
 def _split(call: Call) -> list[str]:
-    axis, count = call.integer(1, "axis"), call.whole("num_splits")
+    axis, count = call.axis_of(call.integer(1, "axis"), 0), call.whole("num_splits")
+    if count != len(call.layer.outputs):
+        raise FormatError(f"{call.label}: num_splits is {count}; the layer has {len(call.layer.outputs)} outputs")
     return call.nodes("Split", call[0], outputs=count, axis=axis, num_outputs=count)
 
 
 @translates("VariadicSplit")
 def _variadic_split(call: Call) -> list[str]:
-    axis, count = call.integer(1, "axis"), len(call.layer.outputs)
+    axis, count = call.axis_of(call.integer(1, "axis"), 0), len(call.layer.outputs)
     sizes = call.list_of_int64(2)
-    lengths = call.array(2)
-    if lengths is None or (lengths < 0).any():  # -1 stands for the rest
+    lengths = None if call.array(2) is None else call.integers(2, "split_lengths", count=count, low=-1)
+    if lengths is None or -1 in lengths:  # -1 stands for the rest
         zero = call.constant([0])
         is_rest = call.node("Less", sizes, zero)
         others = call.node("ReduceSum", call.node("Where", is_rest, zero, sizes), zero, keepdims=1)
@@ -84,9 +90,10 @@ def _broadcast(call: Call) -> str:
     data = call[0]
     if mode in ("explicit", "none") and call.has(2):
         mapping = call.integers(2, "axes_mapping")
-        (rank,) = call.shape(1) or (None,)
+        rank = call.length(1, "target_shape")
         if rank is None:
             call.refuse("mode", mode, "numpy or bidirectional, where the rank of the result is not known")
+        call.axes(mapping, rank, "axes_mapping")
         data = call.unsqueeze(data, [axis for axis in range(rank) if axis not in mapping])
     return call.node("Expand", data, target)
 
@@ -109,9 +116,9 @@ def _range(call: Call) -> str:
         inner = "float32"
     ends = []
     for k in range(3):
-        array = call.array(k)
+        array = call.element(k, ("start", "stop", "step")[k])
         if array is not None:
-            ends.append(call.constant(array.reshape(()), inner))
+            ends.append(call.cast(call.constant(array, array.dtype.name), inner))
         else:
             ends.append(call.reshape(call.as_dtype(k, inner), []))
     result = call.node("Range", *ends)
@@ -122,7 +129,7 @@ def _range(call: Call) -> str:
 def _tile(call: Call) -> str:
     """The shorter of shape and repeats gets ones in front."""
     data, repeats, rank = call[0], call.list_of_int64(1), call.rank(0)
-    (count,) = call.shape(1) or (None,)
+    count = call.length(1, "repeats")
     if count is None:
         count = rank
     if count > rank:
@@ -135,9 +142,8 @@ def _tile(call: Call) -> str:
 @translates("Reverse")
 def _reverse(call: Call) -> str:
     mode = call.choice("mode", {"index": "index", "mask": "mask"})
-    axes = call.constant_input(1, "axes").reshape(-1)
-    chosen = [int(one) for one in (np.flatnonzero(axes) if mode == "mask" else axes)]
-    return flipped(call, call[0], chosen)
+    chosen = np.flatnonzero(call.constant_input(1, "axes")).tolist() if mode == "mask" else call.integers(1, "axes")
+    return flipped(call, call[0], call.axes(chosen, call.rank(0)))
 
 
 def flipped(call: Call, name: str, axes: Sequence[int]) -> str:
@@ -154,6 +160,8 @@ def _reverse_sequence(call: Call) -> str:
     """ONNX has it for the first two axes."""
     rank = call.rank(0)
     batch, time = (call.axis(call.whole(name), rank, name) for name in ("batch_axis", "seq_axis"))
+    if batch == time:
+        raise FormatError(f"{call.label}: batch_axis and seq_axis are {batch}; expected two different axes")
     lengths = call.int64(1)
     if {batch, time} == {0, 1}:
         return call.typed("ReverseSequence", call.dtype(0), call[0], lengths, last=1, batch_axis=batch, time_axis=time)
@@ -178,21 +186,22 @@ def regrouped(call: Call, name: str, axis: int, rank: int, groups: int) -> str:
 @translates("ShuffleChannels")
 def _shuffle_channels(call: Call) -> str:
     rank = call.rank(0)
-    return regrouped(call, call[0], call.axis(call.whole("axis", 1), rank), rank, call.whole("group", 1))
+    axis, groups = call.axis(call.whole("axis", 1), rank), call.whole("group", 1, low=1)
+    return regrouped(call, call[0], axis, rank, groups)
 
 
 @translates("DepthToSpace")
 def _depth_to_space(call: Call) -> str:
     _need_4d(call)
     mode = call.choice("mode", {"blocks_first": "DCR", "depth_first": "CRD"})
-    return call.node("DepthToSpace", call[0], blocksize=call.whole("block_size", 1), mode=mode)
+    return call.node("DepthToSpace", call[0], blocksize=call.whole("block_size", 1, low=1, high=LARGEST), mode=mode)
 
 
 @translates("SpaceToDepth")
 def _space_to_depth(call: Call) -> str:
     _need_4d(call)
     mode = call.choice("mode", {"blocks_first": "blocks", "depth_first": "depth"})
-    size = call.whole("block_size", 1)
+    size = call.whole("block_size", 1, low=1, high=LARGEST)
     moved = call.node("SpaceToDepth", call[0], blocksize=size)
     return moved if mode == "blocks" else regrouped(call, moved, 1, 4, size * size)
 
@@ -206,9 +215,14 @@ def _need_4d(call: Call) -> None:
 def _roll(call: Call) -> str:
     """Axis by axis: the elements with the numbers (k - shift) modulo the size."""
     name, rank = call[0], call.rank(0)
-    shifts, axes = (call.integers(k, what) for k, what in ((1, "shift"), (2, "axes")))
-    for shift, axis in zip(shifts * (len(axes) if len(shifts) == 1 else 1), axes, strict=True):
-        size = call.reshape(call.dimension(name, call.axis(axis, rank)), [])
+    axes = [call.axis(axis, rank, "axes") for axis in call.integers(2, "axes")]  # one that stands twice is rolled twice
+    shifts = call.integers(1, "shift", low=-LARGEST, high=LARGEST)
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    if len(shifts) != len(axes):
+        raise FormatError(f"{call.label}: shift (input 1) is {shifts}, axes (input 2) {axes}; expected as many of both")
+    for shift, axis in zip(shifts, axes, strict=True):
+        size = call.reshape(call.dimension(name, axis), [])
         numbers = call.node("Range", call.constant(0), size, call.constant(1))
         places = call.node("Mod", call.node("Sub", numbers, call.constant(shift)), size)
         name = call.node("Gather", name, places, axis=axis)

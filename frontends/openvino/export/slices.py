@@ -7,8 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrnnx.conventions import AnyArray
+from pyrnnx.errors import FormatError
+from pyrnnx.frontends.openvino.export.attributes import LARGEST
 from pyrnnx.frontends.openvino.export.graph import WIDENED
 from pyrnnx.frontends.openvino.export.translation import BEGIN, END, Call, translates
+
+_LISTS = {1: "start", 2: "stop", 3: "step"}
 
 
 @translates("Slice", since=8)
@@ -17,7 +21,7 @@ def _slice(call: Call) -> str:
     start, stop, step = (call.list_of_int64(k) for k in (1, 2, 3))
     if call.has(4):
         return call.node("Slice", call[0], start, stop, call.list_of_int64(4), step)
-    lengths = [shape[0] for k in (1, 2, 3) if (shape := call.shape(k)) and shape[0] is not None]
+    lengths = [length for k in (1, 2, 3) if (length := call.length(k, _LISTS[k])) is not None]
     count = lengths[0] if lengths else call.rank(0)
     return call.node("Slice", call[0], start, stop, call.constant(list(range(count))), step)
 
@@ -36,18 +40,25 @@ class _Masks:
 def _masks(call: Call, count: int) -> _Masks:
     masks = []
     for name in ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask"):
-        given = [bool(one) for one in call.wholes(name, [])]
+        given = [bool(one) for one in call.wholes(name, [], low=0, high=1)]
+        if any(given[count:]):
+            raise FormatError(f"{call.label}: {name} has {len(given)} values; expected {count}, as begin has")
         masks.append((given + [False] * count)[:count])
     return _Masks(*masks)
 
 
 @translates("StridedSlice")
 def _strided_slice(call: Call) -> str:
-    (count,) = call.shape(1) or (None,)
+    count = call.length(1, "begin")
     if count is None:
         call.refuse("size of begin", "dynamic", "a known one")
+    for k, what in ((1, "begin"), (2, "end")):
+        if call.array(k) is not None:
+            call.integers(k, what, count=count)
     masks = _masks(call, count)
-    steps = np.asarray(call.integers(3, "strides") if call.has(3) else [1] * count, np.int64)
+    steps = np.asarray(call.integers(3, "strides", count=count) if call.has(3) else [1] * count, np.int64)
+    if 0 in steps:
+        raise FormatError(f"{call.label}: strides (input 3) is {steps.tolist()}; expected none of them 0")
     axes, inserted, dropped = _axes(call, masks, count)
     places = [k for k in range(count) if axes[k] is not None]
     name = call[0]
@@ -70,12 +81,14 @@ def _axes(call: Call, masks: _Masks, count: int) -> tuple[list[int | None], list
             seen = True
             after = sum(not masks.new_axis[j] for j in range(k + 1, count))
             skipped = call.rank(0) - axis - after
+            if skipped < 0:
+                raise FormatError(f"{call.label}: begin has {axis + after} axes beside the ellipsis; input 0 has less")
             axis, target = axis + skipped, target + skipped
         elif masks.new_axis[k]:
             inserted.append(target)
             target += 1
         else:
-            axes[k] = axis
+            axes[k] = call.axis_of(axis, 0, "the number of an axis in begin")
             if masks.shrink_axis[k]:
                 dropped.append(axis)
             else:
@@ -115,7 +128,7 @@ def _bounds(call: Call, masks: _Masks, places: list[int], steps: AnyArray) -> tu
 def _pad(call: Call) -> str:
     modes = {"constant": "constant", "edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}
     mode = call.choice("pad_mode", modes)
-    begin, end = call.array(1), call.array(2)
+    begin, end = (_pads(call, k, what) for k, what in ((1, "pads_begin"), (2, "pads_end")))
     if mode != "constant" and begin is not None and end is not None and ((begin < 0).any() or (end < 0).any()):
         call.refuse("pads", [*begin.tolist(), *end.tolist()], f"0 or more in mode {mode}")
     if mode == "symmetric":
@@ -134,6 +147,14 @@ def _pad(call: Call) -> str:
     return call.node("Slice", result, call.constant(first), call.constant(last))
 
 
+def _pads(call: Call, k: int, what: str) -> AnyArray | None:
+    """One for each axis; None where they are computed at run time."""
+    if call.array(k) is None:
+        return None
+    shape = call.shape(0)
+    return np.array(call.integers(k, what, count=None if shape is None else len(shape), low=-LARGEST), np.int64)
+
+
 def _padded(call: Call, pads: str, fill: list[str], mode: str) -> str:
     dtype = call.dtype(0)
     wide = WIDENED["Pad"].get(dtype)
@@ -145,7 +166,7 @@ def _padded(call: Call, pads: str, fill: list[str], mode: str) -> str:
 
 def _symmetric(call: Call) -> str:
     """As reflect, with the outermost element repeated: the first and last elements in reverse around the value."""
-    begin, end = call.integers(1, "pads_begin"), call.integers(2, "pads_end")
+    begin, end = (call.integers(k, what, count=call.rank(0)) for k, what in ((1, "pads_begin"), (2, "pads_end")))
     name = call[0]
     for axis, (before, after) in enumerate(zip(begin, end, strict=True)):
         parts = [name]

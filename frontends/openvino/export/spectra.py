@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from pyrnnx.errors import FormatError
 from pyrnnx.frontends.openvino.export.translation import Call, translates
 
 
 def _axes(call: Call, rank: int) -> list[int]:
-    return [call.axis(axis, rank, "axes") for axis in call.integers(1, "axes")]
+    """At least one."""
+    axes = call.axes(call.integers(1, "axes"), rank)
+    if not axes:
+        raise FormatError(f"{call.label}: axes (input 1) is empty; expected one or more")
+    return axes
 
 
 def _sizes(call: Call, count: int) -> list[int | None]:
     """signal_size; None where it is the input's own."""
     if not call.has(2):
         return [None] * count
-    return [None if size == -1 else size for size in call.integers(2, "signal_size")]
+    sizes = call.integers(2, "signal_size", count=count, low=-1)
+    if 0 in sizes:
+        raise FormatError(f"{call.label}: signal_size (input 2) is {sizes}; expected -1, or 1 or more, for each axis")
+    return [None if size == -1 else size for size in sizes]
 
 
 def _dft(call: Call, name: str, axis: int, size: int | None, *, inverse: bool = False, onesided: bool = False) -> str:
@@ -22,7 +30,7 @@ def _dft(call: Call, name: str, axis: int, size: int | None, *, inverse: bool = 
 
 
 def _complex(call: Call, *, inverse: bool) -> str:
-    axes, name = _axes(call, call.rank(0) - 1), call[0]
+    axes, name = _axes(call, call.rank(0, low=1) - 1), call[0]
     for axis, size in zip(axes, _sizes(call, len(axes)), strict=True):
         name = _dft(call, name, axis, size, inverse=inverse)
     return name

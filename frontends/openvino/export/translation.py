@@ -9,10 +9,11 @@ import numpy as np
 
 from pyrnnx.conventions import AnyArray
 from pyrnnx.dtypes import named_dtype
-from pyrnnx.errors import FormatError, UnsupportedError
+from pyrnnx.errors import FormatError, UnsupportedError, shown
 from pyrnnx.frontends.openvino.element_types import by_name, by_precision
-from pyrnnx.frontends.openvino.export.attributes import REQUIRED, Attributes
+from pyrnnx.frontends.openvino.export.attributes import HIGHEST, LOWEST, REQUIRED, Attributes
 from pyrnnx.frontends.openvino.export.graph import SMALL, WIDENED, Graph
+from pyrnnx.frontends.openvino.ports import MAX_RANK
 
 if TYPE_CHECKING:
     from pyrnnx.frontends.openvino.layer import IRLayer
@@ -37,7 +38,10 @@ class Values:
     def name(self, output: Output) -> str:
         if output not in self.names:
             array = self.array(output)
-            assert array is not None  # layers come in topological order: it has been translated, or is constant
+            if array is None:  # layers come in topological order: only an output that the operation lacks is unknown
+                raise FormatError(
+                    f"{output.layer.label}: output port {output.port.id} is connected, and gives no value there"
+                )
             self.names[output] = self.graph.constant(array, output.layer.name)
         return self.names[output]
 
@@ -82,6 +86,12 @@ class Call(Attributes):
     def inputs(self) -> list[str]:
         return [self[k] for k in range(len(self))]
 
+    def exactly(self, count: int) -> list[str]:
+        """All inputs, which are so many."""
+        if len(self) != count:
+            raise FormatError(f"{self.label}: the layer has {len(self)} inputs; expected {count}")
+        return self.inputs
+
     def has(self, k: int) -> bool:
         return k < len(self.layer.sources)
 
@@ -111,22 +121,47 @@ class Call(Attributes):
             )
         return array
 
-    def integers(self, k: int, what: str) -> list[int]:
-        """The k-th input as a list, of a scalar too."""
-        return [int(one) for one in self.constant_input(k, what).reshape(-1)]
+    def integers(
+        self, k: int, what: str, *, count: int | None = None, low: int = LOWEST, high: int = HIGHEST
+    ) -> list[int]:
+        """The k-th input as a list of so many integers, of a scalar too; by default one for each axis at most."""
+        values = self._integers(k, self.constant_input(k, what), what)
+        if len(values) != count and (count is not None or len(values) > MAX_RANK):
+            expected = f"at most {MAX_RANK}" if count is None else count
+            raise FormatError(f"{self.label}: {what} (input {k}) has {len(values)} values; expected {expected}")
+        listed: list[int] = values.tolist()
+        if any(not low <= one <= high for one in listed):
+            raise FormatError(
+                f"{self.label}: {what} (input {k}) is {shown(listed)}; expected integers from {low} to {high}"
+            )
+        return listed
 
-    def integer(self, k: int, what: str) -> int:
-        values = self.integers(k, what)
-        if len(values) != 1:
-            raise FormatError(f"{self.label}: {what} (input {k}) has {len(values)} values; expected one")
-        return values[0]
+    def _integers(self, k: int, array: AnyArray, what: str = "the value") -> AnyArray:
+        """One-dimensional, as int64."""
+        if array.dtype.kind not in "iu" or (array.dtype == np.uint64 and (array > HIGHEST).any()):
+            raise FormatError(
+                f"{self.label}: {what} (input {k}) is {shown(array.reshape(-1)[:8])} of {array.dtype}; "
+                "expected integers of at most 64 bits with sign"
+            )
+        return array.reshape(-1).astype(np.int64)
+
+    def integer(self, k: int, what: str, *, low: int = LOWEST, high: int = HIGHEST) -> int:
+        return self.integers(k, what, count=1, low=low, high=high)[0]
+
+    def element(self, k: int, what: str) -> AnyArray | None:
+        """The k-th input, which has one element, without axes; None where it is computed at run time."""
+        array = self.array(k)
+        if array is not None and array.size != 1:
+            raise FormatError(f"{self.label}: {what} (input {k}) has shape {array.shape}; expected one element")
+        return None if array is None else array.reshape(())
 
     def number_input(self, k: int, what: str) -> float:
-        """The k-th input, which is constant and has one element."""
-        array = self.constant_input(k, what)
-        if array.size != 1:
-            raise FormatError(f"{self.label}: {what} (input {k}) has shape {array.shape}; expected one number")
-        return float(array.reshape(-1)[0])
+        """The k-th input, which is constant and has one element; not NaN."""
+        self.constant_input(k, what)
+        value = float(self.element(k, what))  # type: ignore[arg-type]  # it is constant
+        if np.isnan(value):
+            raise FormatError(f"{self.label}: {what} (input {k}) is NaN; expected a number")
+        return value
 
     # element types and shapes
 
@@ -142,6 +177,8 @@ class Call(Attributes):
         return self._dtype(precision, f"input {k}")
 
     def output_dtype(self, k: int = 0) -> str:
+        if k >= len(self.layer.outputs):
+            raise FormatError(f"{self.label}: output {k} is missing; the layer has {len(self.layer.outputs)}")
         return self._dtype(self.layer.outputs[k].precision, f"output {k}")
 
     def _dtype(self, precision: str | None, what: str) -> str:
@@ -166,17 +203,32 @@ class Call(Attributes):
                 return tuple(array.shape)
         return declared
 
-    def rank(self, k: int) -> int:
+    def rank(self, k: int, *, low: int = 0) -> int:
         """
         Raises
         ------
         UnsupportedError
             The rank is not known.
+        FormatError
+            It is below `low`.
         """
         shape = self.shape(k)
         if shape is None:
             raise UnsupportedError(f"{self.label}: the rank of input {k} is not known; to be translated it must be")
+        if len(shape) < low:
+            raise FormatError(f"{self.label}: input {k} has shape {shape}; expected {low} dimensions or more")
         return len(shape)
+
+    def length(self, k: int, what: str) -> int | None:
+        """How many values a list has, or a scalar, which is a list of one; None: not known."""
+        shape = self.shape(k)
+        if shape is None:
+            return None
+        if len(shape) > 1 or (shape and shape[0] is not None and shape[0] > MAX_RANK):
+            raise FormatError(
+                f"{self.label}: {what} (input {k}) has shape {shape}; expected a list of at most {MAX_RANK}"
+            )
+        return shape[0] if shape else 1
 
     def axis(self, value: int, rank: int, what: str = "axis") -> int:
         """From 0 to rank - 1."""
@@ -184,11 +236,38 @@ class Call(Attributes):
             raise FormatError(f"{self.label}: {what} is {value}; expected {-rank} to {rank - 1}")
         return value % rank
 
+    def axes(self, values: Sequence[int], rank: int, what: str = "axes") -> list[int]:
+        """Each from 0 to rank - 1, and none twice."""
+        found = [self.axis(value, rank, what) for value in values]
+        if len(set(found)) != len(found):
+            raise FormatError(f"{self.label}: {what} is {list(values)}; expected each axis once")
+        return found
+
+    def axis_of(self, value: int, k: int, what: str = "axis", *, behind: int = 0) -> int:
+        """An axis of the k-th input, or one of so many behind its last, as given: checked where the rank is known."""
+        shape = self.shape(k)
+        if shape is not None:
+            self.axis(value, len(shape) + behind, what)
+        return value
+
     # nodes
 
     def constant(self, values: Any, dtype: str | None = None) -> str:
-        """An initializer; of int64 unless said otherwise."""
-        return self.graph.constant(np.asarray(values, named_dtype(dtype or "int64")), f"{self.layer.name}/constant")
+        """An initializer; of int64 unless said otherwise.
+
+        Raises
+        ------
+        FormatError
+            Values that an integer dtype does not hold.
+        """
+        given, wanted = np.asarray(values), named_dtype(dtype or "int64")
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest number is infinity
+            array = given.astype(wanted)
+        if wanted.kind in "iu" and given.dtype != wanted and given.size and (array != given).any():
+            raise FormatError(
+                f"{self.label}: a value is {shown(given)}, which {wanted} does not hold; expected integers of that type"
+            )
+        return self.graph.constant(array, f"{self.layer.name}/constant")
 
     def nodes(self, op_type: str, *inputs: str, outputs: int, **attributes: Any) -> list[str]:
         """A node with several outputs."""
@@ -216,7 +295,8 @@ class Call(Attributes):
     def cast(self, name: str, dtype: str) -> str:
         array = self.graph.constant_array(name)
         if array is not None and array.size <= SMALL:
-            return name if array.dtype.name == dtype else self.constant(array.astype(named_dtype(dtype)), dtype)
+            with np.errstate(all="ignore"):  # a Cast has no errors either
+                return name if array.dtype.name == dtype else self.constant(array.astype(named_dtype(dtype)), dtype)
         return self.node("Cast", name, to=self.graph.element_type(dtype))
 
     def as_dtype(self, k: int, dtype: str) -> str:
@@ -224,20 +304,23 @@ class Call(Attributes):
         return self[k] if self.dtype(k) == dtype else self.cast(self[k], dtype)
 
     def int64(self, k: int) -> str:
+        """The k-th input, which is of integers."""
+        if self.dtype(k) not in INTEGERS:
+            raise FormatError(f"{self.label}: input {k} is of {self.dtype(k)}; expected integers")
         return self.as_dtype(k, "int64")
 
     def list_of_int64(self, k: int) -> str:
         """The k-th input as a 1-D int64 value, of a scalar too."""
         array = self.array(k)
         if array is not None:
-            return self.constant(array.reshape(-1))
+            return self.constant(self._integers(k, array))
         name = self.int64(k)
         return name if self.shape(k) else self.reshape(name, [-1])
 
     def scalar_int64(self, k: int) -> str:
         """The k-th input, which has one element, without axes."""
         array = self.array(k)
-        return self.reshape(self.int64(k), []) if array is None else self.constant(array.reshape(()))
+        return self.reshape(self.int64(k), []) if array is None else self.constant(self.integer(k, "the value"))
 
     def reshape(self, name: str, shape: Sequence[int]) -> str:
         return self.node("Reshape", name, self.constant(list(shape)))

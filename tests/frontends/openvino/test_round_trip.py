@@ -18,8 +18,7 @@ from openvino_nodes import IR_NAMES, IR_OUTPUTS, Drawn, draw
 from pyrnnx import Layer
 from pyrnnx.frontends import onnx as onnx_frontend
 from pyrnnx.frontends import openvino as openvino_frontend
-from pyrnnx.frontends.openvino import IRLayer, read_model, write_model
-from pyrnnx.frontends.openvino.export import to_onnx
+from pyrnnx.frontends.openvino import IRLayer, read_model, to_onnx, write_model
 
 openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")

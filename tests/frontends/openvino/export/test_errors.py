@@ -15,8 +15,7 @@ from openvino_nets import edges, layer, net, parameter, result
 from openvino_operations import Maker, const, f32, i64, ops
 
 from pyrnnx import FormatError, PyrnnxError, UnsupportedError
-from pyrnnx.frontends.openvino import Model, read_model
-from pyrnnx.frontends.openvino.export import to_onnx
+from pyrnnx.frontends.openvino import Model, read_model, to_onnx
 
 openvino = pytest.importorskip("openvino")
 

@@ -14,8 +14,7 @@ import pytest
 import reference
 from openvino_irs import Array, assert_same, check, rng_of, run_exported, run_there, save
 
-from pyrnnx.frontends.openvino import BoundLayer, read_model
-from pyrnnx.frontends.openvino.export import to_onnx
+from pyrnnx.frontends.openvino import BoundLayer, read_model, to_onnx
 
 openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")

@@ -10,8 +10,7 @@ import pytest
 from openvino_irs import Array, save
 from real_models import frames
 
-from pyrnnx.frontends.openvino import Model, read_model
-from pyrnnx.frontends.openvino.export import to_onnx
+from pyrnnx.frontends.openvino import Model, read_model, to_onnx
 
 openvino = pytest.importorskip("openvino")
 onnxruntime = pytest.importorskip("onnxruntime")

@@ -1,0 +1,141 @@
+"""Where the bytes of a .bin are: in memory, or in a file from which they are read when they are asked for."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import BinaryIO
+
+import numpy as np
+
+from pyrnnx.conventions import AnyArray
+from pyrnnx.errors import FormatError, PyrnnxError
+
+CHUNK = 2**24  # bytes of one read
+Range = tuple[int, int]  # first byte, and the one behind the last
+
+
+class Memory:
+    """Bytes that are held: all of them, or the pieces of interest.
+
+    Parameters
+    ----------
+    size : int
+        Of the whole.
+    pieces : iterable of (int, ndarray)
+        Where each begins, ascending, and its bytes.
+    """
+
+    def __init__(self, size: int, pieces: Iterable[tuple[int, AnyArray]]) -> None:
+        self.size = size
+        self.pieces = tuple(pieces)
+        self._starts = [start for start, _ in self.pieces]
+        for _, piece in self.pieces:
+            piece.flags.writeable = False
+
+    def read(self, label: str, first: int, last: int) -> AnyArray:
+        """The bytes from first to before last, read-only, where they lie.
+
+        Raises
+        ------
+        FormatError
+            They are not among those that are held.
+        """
+        place = bisect_right(self._starts, first) - 1
+        start, piece = self.pieces[place] if place >= 0 else (0, np.zeros(0, np.uint8))
+        if last > start + piece.size:
+            raise FormatError(f"{label}: the bytes {first} to {last} of the weights are not held here")
+        return piece[first - start : last - start]
+
+
+class File:
+    """An open file. Its descriptor is closed with the last reference to this object.
+
+    Parameters
+    ----------
+    file : binary file
+    origin : str
+        How errors name it.
+    """
+
+    def __init__(self, file: BinaryIO, origin: str) -> None:
+        self._file, self._origin, self._lock = file, origin, threading.Lock()
+        self.size = os.fstat(file.fileno()).st_size
+        weakref.finalize(self, file.close)
+
+    def read(self, label: str, first: int, last: int) -> AnyArray:
+        """A copy: what becomes of the file later changes nothing of it.
+
+        Raises
+        ------
+        FormatError
+            The file ends before that, or cannot be read.
+        PyrnnxError
+            It is more than there is memory for.
+        """
+        buffer = _allocated(label, last - first)
+        done, view = 0, memoryview(buffer)  # type: ignore[arg-type]  # an ndarray is a buffer
+        while done < len(view):
+            try:
+                chunk = self._read_at(first + done, min(CHUNK, len(view) - done))
+            except OSError as error:
+                raise FormatError(f"{label}: {self._origin} cannot be read ({error})") from error
+            if not chunk:
+                raise FormatError(
+                    f"{label}: {self._origin} ends at byte {first + done}, before the constant's last, {last}: it had "
+                    f"{self.size} bytes when it was opened; expected a file that nobody writes to"
+                )
+            view[done : done + len(chunk)] = chunk
+            done += len(chunk)
+        buffer.flags.writeable = False
+        return buffer
+
+    def _read_at(self, offset: int, size: int) -> bytes:
+        if hasattr(os, "pread"):  # leaves alone the position, which threads and forked processes share
+            return os.pread(self._file.fileno(), size, offset)
+        with self._lock:
+            self._file.seek(offset)
+            return self._file.read(size)
+
+
+def check_memory(label: str, size: int) -> None:
+    """
+    Raises
+    ------
+    PyrnnxError
+        So many bytes are more than the machine has: said before it has run out of them.
+    """
+    available = _memory()
+    if available is not None and size > available:
+        raise PyrnnxError(f"{label}: its {size} bytes exceed memory (the machine has {available})")
+
+
+def _allocated(label: str, size: int) -> AnyArray:
+    """So many bytes, of any value."""
+    check_memory(label, size)
+    try:
+        return np.empty(size, np.uint8)
+    except (MemoryError, ValueError, OverflowError) as error:
+        raise PyrnnxError(f"{label}: its {size} bytes exceed memory ({error})") from error
+
+
+def _memory() -> int | None:
+    """Bytes that the machine has; None where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def merged(ranges: Iterable[Range]) -> list[Range]:
+    """The same bytes as ranges that do not touch, ascending."""
+    found: list[Range] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        else:
+            found.append((first, last))
+    return found
