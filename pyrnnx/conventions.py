@@ -116,9 +116,7 @@ OPENVINO_CELL = Convention(
 )
 # Version 1 of LSTMSequence and LSTMCell has peepholes and input_forget, coupled as OpenVINO's own reference does it;
 # B of the cell may be absent there.
-OPENVINO_SEQUENCE_1 = replace(
-    OPENVINO_SEQUENCE, name="OpenVINO sequence, version 1", peepholes="fio", coupled_gate="i"
-)
+OPENVINO_SEQUENCE_1 = replace(OPENVINO_SEQUENCE, name="OpenVINO sequence, version 1", peepholes="fio", coupled_gate="i")
 OPENVINO_CELL_1 = replace(
     OPENVINO_CELL,
     name="OpenVINO cell, version 1",
