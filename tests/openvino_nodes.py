@@ -10,7 +10,7 @@ import numpy as np
 import reference
 from cases import OPTIONAL, Array, Case, expected_outputs, float32, make_arrays, make_node
 
-from pyrnnx import Layer, RecurrentOp
+from pyrnnx import CANONICAL, Layer, RecurrentOp
 from pyrnnx.frontends.onnx import from_node
 from pyrnnx.frontends.onnx.node import NodeLayer
 
@@ -95,9 +95,9 @@ def draw(seed: int, *, dtype: np.dtype[Any] = float32, functions: Sequence[str] 
 
 
 def make_layer(operator: str = "GRU", name: str | None = "a layer", **changes: Any) -> Layer:
-    """A layer of the core, in the canonical arrangement; `changes`: its weights, and attributes of the operator."""
+    """A layer of the core, by default arranged canonically; `changes`: its weights, its operator's attributes."""
     case = Case("made", operator, {}, ("B",))
     arrays = make_arrays(case)
     weights = {key: changes.pop(key, arrays[key]) for key in ("W", "R", "B")}
-    P = changes.pop("P", None)
-    return Layer(RecurrentOp(operator, case.H, **changes), **weights, P=P, name=name)
+    P, convention = changes.pop("P", None), changes.pop("convention", CANONICAL)
+    return Layer(RecurrentOp(operator, case.H, **changes), **weights, P=P, convention=convention, name=name)

@@ -27,7 +27,7 @@ from pyrnnx import (
     UnsupportedError,
     compare,
 )
-from pyrnnx.conventions import convert_weights
+from pyrnnx.conventions import OPENVINO_SEQUENCE_1, canonical_for, convert_weights
 from pyrnnx.frontends.openvino import IRLayer, read_layer, write_layer
 
 Array = NDArray[Any]
@@ -253,6 +253,60 @@ def test_peepholes_cannot_be_compared_with_openvino() -> None:
         compare(peeping, make(op, "unbound sequence"))
     result = compare(peeping, make(op, "OpenVINO sequence"))  # both have weights of their own: that is a difference
     assert result.largest_difference > 1e-3
+
+
+# Coupled gates: one convention has f = 1 - i, the other i = 1 - f
+
+LEAKY = (Activation("LeakyRelu", 0.5), Activation("Tanh"), Activation("Tanh"))
+COUPLING = "coupled gates (input_forget)"
+
+
+def coupled(op: RecurrentOp, kind: str, weights: Mapping[str, Any]) -> Layer | IRLayer:
+    """A layer of ONNX, or of LSTMSequence-1 bound or unbound, from the canonical weights of ONNX."""
+    convention = CANONICAL if kind == "ONNX" else OPENVINO_SEQUENCE_1
+    given: dict[str, Any] = convert_weights(op, weights, CANONICAL, convention) if kind != "ONNX" else dict(weights)
+    layer = Layer(op, **given, convention=convention, name=kind)
+    return read_layer(write_layer(layer)) if kind == "unbound" else layer
+
+
+@pytest.mark.parametrize("kinds", [("ONNX", "bound"), ("bound", "ONNX"), ("ONNX", "unbound"), ("unbound", "ONNX")])
+def test_coupled_gates_are_a_difference_of_convention(kinds: tuple[str, str]) -> None:
+    op = RecurrentOp("LSTM", H, clip=0.5, input_forget=True)
+    weights = make_weights(op)
+    result = compare(*(coupled(op, kind, weights) for kind in kinds))
+    words = tuple("f = 1 - i" if kind == "ONNX" else "i = 1 - f" for kind in kinds)
+    assert aspects(result.conventions)[COUPLING] == words
+    assert not result.operators
+    assert result.largest_difference <= 1e-6  # float32: biases are summed before they are added
+
+
+@pytest.mark.parametrize("forget", [True, False])
+def test_coupled_gates_are_named_only_where_they_differ(forget: bool) -> None:
+    op, other = RecurrentOp("LSTM", H, input_forget=forget), RecurrentOp("LSTM", H)
+    onnx_layer = coupled(op, "ONNX", make_weights(op))
+    assert COUPLING not in aspects(compare(onnx_layer, coupled(other, "bound", make_weights(other))).conventions)
+    assert COUPLING not in aspects(compare(onnx_layer, onnx_layer).conventions)
+    kinds = (coupled(op, kind, make_weights(op)) for kind in ("bound", "unbound"))
+    assert COUPLING not in aspects(compare(*kinds).conventions)
+
+
+def test_coupled_gates_of_other_functions() -> None:
+    """What needs no translation is compared; what does is an error."""
+    op, sigmoid = (RecurrentOp("LSTM", H, activations=one, input_forget=True) for one in ((LEAKY,), ()))
+    weights = make_weights(op)
+    convention = OPENVINO_SEQUENCE_1
+    given: dict[str, Any] = convert_weights(op, weights, canonical_for(convention), convention)
+    bound = Layer(op, **given, convention=convention, name="b")
+    unbound = read_layer(write_layer(bound))
+    assert compare(bound, unbound).largest_difference == 0
+    assert compare(unbound, unbound).largest_difference == 0
+    onnx_layer = coupled(op, "ONNX", weights)
+    result = compare(onnx_layer, bound)  # both have weights of their own: i = 1 - f is another computation
+    assert aspects(result.conventions)[COUPLING] == ("f = 1 - i", "i = 1 - f")
+    assert result.largest_difference > 1e-3
+    with pytest.raises(UnsupportedError, match=r"^LSTMSequence 'b' \(id 0\): input_forget with activation LeakyRelu"):
+        compare(onnx_layer, unbound)
+    assert compare(coupled(sigmoid, "ONNX", weights), coupled(sigmoid, "unbound", weights)).largest_difference <= 1e-6
 
 
 # Inputs

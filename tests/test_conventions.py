@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -9,8 +10,28 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from pyrnnx import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention, RecurrentOp, UnsupportedError
-from pyrnnx.conventions import KERNELS, bias_blocks, convert_weights, rearrange, weight_axes
+from pyrnnx import (
+    CANONICAL,
+    ONNX_LAYOUTS,
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    Activation,
+    Convention,
+    Direction,
+    Layer,
+    RecurrentOp,
+    UnsupportedError,
+)
+from pyrnnx.conventions import (
+    KERNELS,
+    OPENVINO_CELL_1,
+    OPENVINO_SEQUENCE_1,
+    bias_blocks,
+    canonical_for,
+    convert_weights,
+    rearrange,
+    weight_axes,
+)
 
 Array = NDArray[Any]
 CONVENTIONS = (*ONNX_LAYOUTS, OPENVINO_SEQUENCE, OPENVINO_CELL, KERNELS)
@@ -230,3 +251,100 @@ def test_peepholes_pass_between_onnx_layouts() -> None:
     weights = {**canonical_weights(op), "P": np.arange(3.0 * H)[np.newaxis]}
     assert_same(convert_weights(op, weights, *ONNX_LAYOUTS), weights)
     np.testing.assert_array_equal(convert_weights(op, weights, CANONICAL, KERNELS)["P"], weights["P"])
+
+
+# Coupled gates: ONNX has f = 1 - i, version 1 of OpenVINO's LSTMs i = 1 - f
+
+COUPLED = RecurrentOp("LSTM", H, Direction.BIDIRECTIONAL, input_forget=True)
+FUNCTIONS = (Activation("Sigmoid"), Activation("Tanh"), Activation("Tanh"))
+OTHER = (Activation("HardSigmoid", 0.25, 0.5), Activation("Tanh"), Activation("Tanh"))
+
+
+def coupled_weights() -> dict[str, Array]:
+    P = np.arange(1.0, 2 * 3 * H + 1).reshape(2, 3 * H)
+    return {**canonical_weights(COUPLED), "P": P}
+
+
+def test_coupled_gate_by_hand() -> None:
+    """f's weights are those of i, negated; i's own, unused there, are zero."""
+    given = coupled_weights()
+    result = convert_weights(COUPLED, given, CANONICAL, OPENVINO_SEQUENCE_1)
+    for name in ("W", "R"):
+        i, o, _, c = blocks(COUPLED, given[name])
+        np.testing.assert_array_equal(result[name], joined(-i, np.zeros_like(i), c, o), err_msg=name, strict=True)
+    Wb_i, Wb_o, _, Wb_c, Rb_i, Rb_o, _, Rb_c = blocks(COUPLED, given["B"])
+    zero = np.zeros((2, H))
+    np.testing.assert_array_equal(result["B"], joined(-(Wb_i + Rb_i), zero, Wb_c + Rb_c, Wb_o + Rb_o), strict=True)
+    i, o, _ = blocks(COUPLED, given["P"])
+    np.testing.assert_array_equal(result["P"], joined(-i, zero, o), strict=True)
+
+
+def test_coupled_gate_back_by_hand() -> None:
+    f, i, c, o = (np.full((2, H, I), value) for value in (1.0, np.nan, 3.0, 4.0))
+    given = {"W": joined(f, i, c, o), "P": joined(f[..., 0], i[..., 0], o[..., 0])}
+    given["B"] = given["W"][..., 0]
+    result = convert_weights(COUPLED, given, OPENVINO_SEQUENCE_1, CANONICAL)
+    zero = np.zeros((2, H))
+    np.testing.assert_array_equal(result["W"], joined(-f, o, np.zeros_like(f), c), strict=True)
+    np.testing.assert_array_equal(result["P"], joined(-f[..., 0], o[..., 0], zero), strict=True)
+    expected = joined(-f[..., 0], o[..., 0], zero, c[..., 0], zero, zero, zero, zero)
+    np.testing.assert_array_equal(result["B"], expected, strict=True)
+
+
+def test_coupled_gate_there_and_back() -> None:
+    """All that is used is as it was; the input is not touched."""
+    given = coupled_weights()
+    before = {name: array.copy() for name, array in given.items()}
+    for target in (OPENVINO_SEQUENCE_1, replace(CANONICAL, coupled_gate="i")):
+        there = convert_weights(COUPLED, given, CANONICAL, target)
+        back = convert_weights(COUPLED, there, target, CANONICAL)
+        assert_same(given, before)
+        for name in ("W", "R", "P"):
+            expected = given[name].copy()
+            expected[:, 2 * H : 3 * H] = 0
+            np.testing.assert_array_equal(back[name], expected, strict=True)
+        assert_same(convert_weights(COUPLED, back, CANONICAL, target), there)
+
+
+@pytest.mark.parametrize("clip", [None, 0.25])
+@pytest.mark.parametrize("direction", Direction, ids=lambda one: one.value)
+def test_translated_layer_computes_the_same(direction: Direction, clip: float | None) -> None:
+    op = replace(RecurrentOp("LSTM", H, direction, clip=clip), input_forget=True)
+    rng = np.random.default_rng(7)
+    D = op.num_directions
+    shapes = {"W": (D, 4 * H, I), "R": (D, 4 * H, H), "B": (D, 8 * H), "P": (D, 3 * H)}
+    weights: dict[str, Any] = {name: rng.uniform(-1, 1, shape) for name, shape in shapes.items()}
+    there: dict[str, Any] = convert_weights(op, weights, CANONICAL, OPENVINO_SEQUENCE_1)
+    X, *states = rng.uniform(-1, 1, (4, 3, I)), *rng.uniform(-1, 1, (2, D, 3, H))
+    Y, *last = Layer(op, **weights).run(X, None, *states)
+    layer = Layer(op, **there, convention=OPENVINO_SEQUENCE_1)
+    Y2, *last2 = layer.run(X.swapaxes(0, 1), np.full(3, 4), *(one.swapaxes(0, 1) for one in states))
+    np.testing.assert_allclose(
+        Y2.transpose(2, 1, 0, 3), Y, rtol=0, atol=1e-14
+    )  # float64: sigmoid(-x) for 1 - sigmoid(x)
+    for one, other in zip(last2, last, strict=True):
+        np.testing.assert_allclose(one.swapaxes(0, 1), other, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_other_functions_of_coupled_gates_cannot_be_translated(place: int) -> None:
+    functions = (OTHER, FUNCTIONS) if place == 0 else (FUNCTIONS, OTHER)
+    op = replace(COUPLED, activations=functions)
+    weights = coupled_weights()
+    for source, target in ((CANONICAL, OPENVINO_SEQUENCE_1), (OPENVINO_SEQUENCE_1, CANONICAL)):
+        for given in (weights, {}):
+            with pytest.raises(
+                UnsupportedError, match=r"^LSTM 'x': input_forget with activation HardSigmoid\("
+            ) as caught:
+                convert_weights(op, given, source, target, "LSTM 'x'")
+            assert all(
+                word in str(caught.value) for word in ("f = 1 - i in 'ONNX", "i = 1 - f in 'OpenVINO", "Sigmoid")
+            )
+    with pytest.raises(UnsupportedError, match=r"^LSTM: input_forget"):
+        convert_weights(op, weights, CANONICAL, OPENVINO_SEQUENCE_1)
+    assert_same(convert_weights(op, weights, *ONNX_LAYOUTS), weights)
+    for convention in (OPENVINO_SEQUENCE_1, OPENVINO_CELL_1):  # arranged alone, it can be anything
+        assert canonical_for(convention).coupled_gate == "i"
+    convert_weights(op, weights, canonical_for(OPENVINO_SEQUENCE_1), OPENVINO_SEQUENCE_1)
+    plain = replace(op, input_forget=False)
+    convert_weights(plain, weights, CANONICAL, OPENVINO_SEQUENCE_1)

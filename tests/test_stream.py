@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Convention, Direction, Layer, PyrnnxError, RecurrentOp
-from pyrnnx.conventions import CANONICAL, convert_weights, rearrange
+from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Activation, Convention, Direction, Layer, PyrnnxError, RecurrentOp
+from pyrnnx.conventions import CANONICAL, OPENVINO_SEQUENCE_1, convert_weights, rearrange
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 CONVENTIONS = {one.name: one for one in (*ONNX_LAYOUTS, OPENVINO_SEQUENCE)}
@@ -68,6 +69,23 @@ def test_pushes_give_the_whole(
         np.testing.assert_allclose(np.concatenate(parts[row]), expected[: totals[row], 0, row], atol=TOLERANCE)
     for name, state, last in zip(("Y_h", "Y_c"), stream.state, whole[1:], strict=False):
         np.testing.assert_allclose(state, last, atol=TOLERANCE, err_msg=name)  # length 0: zero in both
+
+
+def test_coupled_input_gate() -> None:
+    """input_forget of OpenVINO, i = 1 - f, for gates that are no sigmoid."""
+    rng = np.random.default_rng(5)
+    functions = (Activation("HardSigmoid"), Activation("Tanh"), Activation("Tanh"))
+    op = RecurrentOp("LSTM", H, activations=(functions,), input_forget=True)
+    shapes = ((1, 4 * H, I), (1, 4 * H, H), (1, 4 * H), (1, 3 * H))
+    layer = Layer(op, *(rng.normal(0, 0.2, shape) for shape in shapes), convention=OPENVINO_SEQUENCE_1)
+    X = rng.normal(size=(2, 7, I))
+    stream = layer.stream(2)
+    Y, *last = layer.run(X, [7, 7], *stream.state)
+    parts = [stream.push(X[:, begin:end]) for begin, end in ((0, 3), (3, 4), (4, 7))]
+    np.testing.assert_allclose(np.concatenate(parts, axis=2), Y, rtol=0, atol=1e-14)  # float64: the order of sums
+    np.testing.assert_allclose(stream.state, last, rtol=0, atol=1e-14)
+    other = Layer(op, *layer.weights.values(), convention=replace(OPENVINO_SEQUENCE_1, coupled_gate="f"))
+    assert not np.allclose(other.run(X, [7, 7], *layer.stream(2).state)[0], Y, atol=0.01)
 
 
 def test_one_step_at_a_time_without_lengths() -> None:

@@ -170,6 +170,11 @@ def first_version_cases(tag: str, step: bool) -> Iterator[Case]:
                     more = {**attributes, "direction": direction}
                     yield Case(f"{name}-{direction}", "LSTM", more, step=step, peepholes=peepholes)
                 yield Case(name, "LSTM", attributes, step=step, peepholes=peepholes)
+    for function in ACTIVATIONS:  # of the gates, and so of the one that is 1 minus the other
+        attributes = {"opset": 1, "input_forget": True, "clip": 0.75, "activations": [function, "tanh", "tanh"]}
+        for key, value in zip(("alpha", "beta"), PARAMETERS.get(function, ()), strict=False):
+            attributes[f"activations_{key}"] = [value]
+        yield Case(f"LSTM-1{tag}-input_forget-{function}", "LSTM", attributes, step=step, peepholes=True)
 
 
 def activation_cases(cell: str, flag: dict[str, Any], tag: str, step: bool) -> Iterator[Case]:
@@ -357,6 +362,20 @@ def test_version_1_is_felt() -> None:
         zero = run(case, arrays | {"P": np.zeros_like(P)})
         assert_same(run(case, arrays), zero)
         assert_same(run(case, arrays, opset=13), zero)  # without P and input_forget both versions are the same
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu"])
+@pytest.mark.parametrize("step", [False, True], ids=["sequence", "cell"])
+def test_unused_input_gate_is_not_read(step: bool, activation: str) -> None:
+    """With input_forget the weights, bias and peephole of the input gate do not matter, not even as NaN."""
+    attributes = {"opset": 1, "input_forget": True, "activations": [activation, "tanh", "tanh"]}
+    case = Case("coupled", "LSTM", attributes, step=step, peepholes=True)
+    arrays = make_arrays(case)
+    outputs = run(case, arrays)
+    for name in ("W", "R", "B", "P"):
+        arrays[name] = arrays[name].copy()
+        arrays[name][(..., slice(H, 2 * H), *[slice(None)] * (name in "WR"))] = np.nan
+    assert_same(run(case, arrays), outputs)
 
 
 def test_bias_of_lstm_cell_1_is_optional() -> None:

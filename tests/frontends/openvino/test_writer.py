@@ -10,10 +10,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
-from cases import OPERATORS, TOLERANCES, Array, Case, assert_close, bfloat16, float16, float64, make_arrays, make_node
+from cases import (
+    OPERATORS,
+    TOLERANCES,
+    Array,
+    Case,
+    assert_close,
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    make_arrays,
+    make_node,
+)
 from hypothesis import given, settings
 from lxml import etree
+from openvino_irs import run_exported
 from openvino_nodes import IR_NAMES, Drawn, draw, make_layer
 from strategies import cases
 
@@ -22,6 +36,7 @@ from pyrnnx.conventions import OPENVINO_CELL, OPENVINO_SEQUENCE, OPENVINO_SEQUEN
 from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import from_node
 from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, IRLayer, read_layer, read_model, write_layer, write_model
+from pyrnnx.frontends.openvino.export import to_onnx
 from pyrnnx.op import Activation
 
 each_operator = pytest.mark.parametrize("operator", OPERATORS)
@@ -41,12 +56,18 @@ def test_every_operator_reads_back_or_is_refused(operator: str) -> None:
     def check(case: Case) -> None:
         arrays = make_arrays(case)
         layer = from_node(make_node(case, arrays), arrays, case.opset)
-        if "P" in case.inputs or layer.op.input_forget or len(set(layer.op.activations)) > 1:
-            with pytest.raises(UnsupportedError, match=rf"^{operator}: .*{operator}Sequence-5"):
+        version = 1 if layer.op.input_forget else 5
+        if ("P" in case.inputs and version == 5) or len(set(layer.op.activations)) > 1:
+            with pytest.raises(UnsupportedError, match=rf"^{operator}: .*{operator}Sequence-{version}"):
+                write_layer(layer)
+            return
+        if layer.op.input_forget and layer.op.activations[0][0].name != "Sigmoid":
+            with pytest.raises(UnsupportedError, match=rf"^{operator}: input_forget with activation .* translated"):
                 write_layer(layer)
             return
         read = read_layer(write_layer(layer))
-        assert (read.op, read.type, read.dtype) == (layer.op, f"{operator}Sequence", case.dtype.name)
+        assert (read.op, read.dtype) == (layer.op, case.dtype.name)
+        assert read.operation is OPERATIONS[f"{operator}Sequence-{version}"]
         assert read.sizes == {"I": case.I}
         assert write_layer(read) == write_layer(layer)
 
@@ -171,6 +192,31 @@ def test_dtypes_stay(operator: str, dtype: Any, tmp_path: Path) -> None:
         np.testing.assert_array_equal(read.weights[name], rearranged(expected))
 
 
+@pytest.mark.parametrize("peepholes", [False, True])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_input_forget_there_and_back(direction: str, peepholes: bool, tmp_path: Path) -> None:
+    """f = 1 - i of ONNX as i = 1 - f of LSTMSequence-1, and as ONNX again: the same numbers, the same weights."""
+    attributes = {"direction": direction, "input_forget": 1, "clip": 0.75}
+    optional = ("B", "initial_h", "initial_c", *(["P"] if peepholes else []))
+    drawn = drawn_case(Case(f"coupled-{direction}", "LSTM", attributes, optional, (4, 0, 2)))
+    layer, H = drawn.layer(), drawn.case.H
+    model = read_model(write_model(layer, tmp_path / "layer.xml"))
+    ((_, read),) = model.layers.items()
+    assert isinstance(read, BoundLayer)
+    assert (read.op, read.operation) == (layer.op, OPERATIONS["LSTMSequence-1"])
+    inputs = drawn.ir_inputs()
+    in_port_order = [inputs[name] for name in ("X", "H", "C", "sequence_lengths")]
+    exported = to_onnx(model)
+    for outputs in (model(inputs), read(*in_port_order), run_exported(exported, in_port_order)):
+        assert_close(drawn.as_onnx(outputs), drawn.expected(), TOLERANCES[float32])
+    (node,) = (node for node in exported.graph.node if node.op_type == "LSTM")
+    arrays = {one.name: onnx.numpy_helper.to_array(one) for one in exported.graph.initializer}
+    for name, place in (("W", 1), ("R", 2), *([("P", 7)] if peepholes else [])):
+        expected = drawn.arrays[name].copy()
+        expected[:, 2 * H : 3 * H] = 0  # of f, which are not used
+        np.testing.assert_array_equal(arrays[node.input[place]], expected, err_msg=name)
+
+
 def test_constants_fix_the_batch_size(tmp_path: Path) -> None:
     case = Case("bound", "LSTM", {"layout": 1}, ("initial_h", "initial_c"), (4, 0, 2))
     for constants, batch_size in ((("initial_c",), 3), (("sequence_lens",), 3), ((), None)):
@@ -252,9 +298,15 @@ REFUSED: dict[str, tuple[type[PyrnnxError], Any, str]] = {
         lambda: make_layer("LSTM", P=ZERO),
         "LSTM 'a layer': P (peepholes) was given; LSTMSequence-5 has none",
     ),
-    "input_forget": (
+    "input_forget of gates that are no sigmoid": (
         UnsupportedError,
-        lambda: make_layer("LSTM", input_forget=True),
+        lambda: make_layer("LSTM", input_forget=True, activations=((RELU, TANH, TANH),)),
+        "LSTM 'a layer': input_forget with activation Relu of the gates cannot be translated: it means f = 1 - i in "
+        "'ONNX, layout 0' and i = 1 - f in 'OpenVINO sequence, version 1'",
+    ),
+    "input_forget of a layer of LSTMSequence-5": (
+        UnsupportedError,
+        lambda: make_layer("LSTM", input_forget=True, B=np.ones((1, 20), np.float32), convention=OPENVINO_SEQUENCE),
         "LSTM 'a layer': input_forget is True; LSTMSequence-5 has no such attribute, only LSTMSequence-1",
     ),
     "other functions in reverse": (

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 import openvino_nets as nets
 import pytest
+import reference
 from openvino_irs import check, run_exported, save
 from openvino_nets import Bin, edges, layer, net, parameter, result
 from openvino_operations import const, f32, ops
@@ -162,33 +163,83 @@ def test_long_chains() -> None:
     assert y.tolist() == [13, 19]
 
 
-def test_peepholes_and_input_forget() -> None:
-    """LSTMSequence of opset1, P in the order f, i, o. OpenVINO has it no more: the layer is the witness."""
-    rng, H = np.random.default_rng(4), nets.H
-    store, arrays = Bin(), {**nets.weights(), "P": rng.uniform(-0.5, 0.5, 3 * H).astype(np.float32)}
-    arrays["P"] = arrays["P"].reshape(1, -1)
-    state = ("FP32", (3, 1, H))
-    shapes = [("FP32", (3, 5, 4)), state, state, ("I32", (3,)), *(("FP32", a.shape) for a in arrays.values())]
-    layers = [
-        parameter(0, "X", "3,5,4", (3, 5, 4)),
-        parameter(1, "H", f"3,1,{H}", (3, 1, H)),
-        parameter(2, "C", f"3,1,{H}", (3, 1, H)),
-        parameter(3, "lengths", "3", (3,), "i32"),
-        *(store.constant(4 + k, name, a, "f32", "FP32") for k, (name, a) in enumerate(arrays.items())),
-        layer(
-            8,
-            "lstm",
-            "LSTMSequence",
-            {"direction": "forward", "hidden_size": H, "input_forget": "true"},
-            shapes,
-            [("FP32", (3, 1, 5, H)), state, state],
-        ),
-        *(result(9 + k, name, dims) for k, (name, dims) in enumerate([("Y", (3, 1, 5, H)), ("Ho", (3, 1, H))])),
-    ]
-    ends = [f"{k}.0 8.{k}" for k in range(8)] + ["8.8 9.0", "8.9 10.0"]
+def first_version(cell: bool, computed: str, **data: Any) -> tuple[Model, list[Any], list[Any]]:
+    """A model of LSTMSequence-1 or LSTMCell-1, its inputs, and Y, Ho, Co (Ho, Co) by the oracle.
+
+    OpenVINO has the sequence no more, and ignores P and input_forget of the cell. Weights of the names in `computed`
+    are inputs of the model, so that nodes arrange them.
+    """
+    H, store = nets.H, Bin()
+    rng = np.random.default_rng(4)
+    arrays: dict[str, Any] = {**nets.lstm_inputs(), **nets.weights()}
+    arrays["P"] = rng.uniform(-0.5, 0.5, (1, 3 * H)).astype(np.float32)
+    given = dict(arrays)
+    if cell:
+        del arrays["lengths"]
+        arrays = {name: a[:, 0] if name in "XHC" else a[0] for name, a in arrays.items()}
+    ports = [("I32" if name == "lengths" else "FP32", a.shape) for name, a in arrays.items()]
+    layers, inputs = [], []
+    for k, ((name, array), (precision, shape)) in enumerate(zip(arrays.items(), ports, strict=True)):
+        if name in "WRBP" and name not in computed:
+            layers.append(store.constant(k, name, array, "f32", "FP32"))
+        else:
+            layers.append(parameter(k, name, ",".join(map(str, shape)), shape, precision.replace("FP", "f").lower()))
+            inputs.append(array)
+    count, state = len(ports), arrays["H"].shape
+    outputs = [state, state] if cell else [(nets.N, 1, nets.T, H), state, state]
+    kind = "LSTMCell" if cell else "LSTMSequence"
+    attributes = {"hidden_size": H, "input_forget": "true", **({} if cell else {"direction": "forward"}), **data}
+    layers.append(layer(count, "lstm", kind, attributes, ports, [("FP32", shape) for shape in outputs]))
+    layers += [result(count + 1 + k, f"out{k}", shape) for k, shape in enumerate(outputs)]
+    ends = [f"{k}.0 {count}.{k}" for k in range(count)]
+    ends += [f"{count}.{count + k} {count + 1 + k}.0" for k in range(len(outputs))]
     model = read_model(net(layers, edges(*ends)), store.data)
-    inputs = [np.asarray(a) for a in nets.lstm_inputs().values()]
-    expected = model.layers["lstm"](*inputs)[:2]
-    for outputs in (list(model(*inputs).values()), run_exported(to_onnx(model), inputs)):
+    return model, inputs, first_version_by_the_oracle(cell, given)
+
+
+def first_version_by_the_oracle(cell: bool, given: dict[str, Any]) -> list[Any]:
+    """f, i, c, o to i, o, f, c, and i = 1 - f; a cell is the first step."""
+    H = nets.H
+
+    def rearranged(a: Any, order: tuple[int, ...]) -> Any:
+        return np.concatenate([a[:, k * H : (k + 1) * H] for k in order], axis=1)
+
+    W, R, B = (rearranged(given[name], (1, 3, 0, 2)) for name in "WRB")
+    Y, *states = reference.lstm(
+        given["X"][:, :1] if cell else given["X"],
+        W,
+        R,
+        B=np.concatenate([B, np.zeros_like(B)], axis=1),
+        P=rearranged(given["P"], (1, 2, 0)),
+        sequence_lens=None if cell else given["lengths"],
+        initial_h=given["H"],
+        initial_c=given["C"],
+        layout=1,
+        input_forget=1,
+        coupled_gate="i",
+    )
+    return [state[:, 0] for state in states] if cell else [Y.transpose(0, 2, 1, 3), *states]
+
+
+@pytest.mark.parametrize("computed", ["", "W", "B", "RP", "WRBP"])
+@pytest.mark.parametrize("cell", [False, True], ids=["sequence", "cell"])
+def test_peepholes_and_input_forget(cell: bool, computed: str) -> None:
+    """P in the order f, i, o, and i = 1 - f: negated in the place of the gate that ONNX computes, by nodes too."""
+    model, inputs, expected = first_version(cell, computed)
+    proto = to_onnx(model)
+    assert sum(node.op_type == "Neg" for node in proto.graph.node) == len(computed)
+    for outputs in (list(model(*inputs).values()), run_exported(proto, inputs)):
         for one, other in zip(outputs, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=5e-6)  # float32, 5 steps
+
+
+@pytest.mark.parametrize("computed", ["", "WRBP"])
+@pytest.mark.parametrize("cell", [False, True], ids=["sequence", "cell"])
+def test_input_forget_of_gates_that_are_no_sigmoid(cell: bool, computed: str) -> None:
+    """Only 1 - sigmoid(x) is the function of -x; the layer itself can be called."""
+    model, inputs, _ = first_version(cell, computed, activations="hardsigmoid,tanh,tanh")
+    label = rf"^LSTM{'Cell' if cell else 'Sequence'} 'lstm' \(id \d\): "
+    for call in (lambda: to_onnx(model), lambda: model(*inputs)):
+        with pytest.raises(UnsupportedError, match=rf"{label}input_forget with activation HardSigmoid.*i = 1 - f"):
+            call()
+    assert np.isfinite(model.layers["lstm"](*inputs)[0]).all()
