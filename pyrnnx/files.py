@@ -6,7 +6,7 @@ import os
 import stat
 from typing import Any, BinaryIO
 
-from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.errors import ArgumentError, shortened, shown
 
 
 def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = None, expected: str) -> BinaryIO:
@@ -64,4 +64,5 @@ def read_regular(what: str, path: str | os.PathLike[str], *, most: int, expected
 
 
 def _cannot(what: str, path: Any, why: object, expected: str) -> ArgumentError:
-    return ArgumentError(f"{what}: {shown(os.fspath(path))} cannot be read ({why}); expected {expected}")
+    reason = shortened(str(why))
+    return ArgumentError(f"{what}: {shown(os.fspath(path))} cannot be read ({reason}); expected {expected}")

@@ -111,3 +111,40 @@ def test_unknown_operator() -> None:
     with pytest.raises(PyrnnxError, match=r"test\.Nonsense 'it'"):
         backend.run_model(model, [np.ones(1, np.float32)])
     assert not backend.is_compatible(onnx.ModelProto())
+
+
+NODE = helper.make_node("Add", ["x", "z"], ["y"])
+ONE = np.ones(1, np.float32)
+WRONG_CALLS: Mapping[str, tuple[Any, Any, dict[str, Any], str]] = {
+    "no node": (None, [ONE], {}, "run_node: node is NoneType"),
+    "a graph": (onnx.GraphProto(), [ONE], {}, "run_node: node is GraphProto"),
+    "no inputs": (NODE, None, {}, r"Add \(output 'y'\): inputs is NoneType"),
+    "too few": (NODE, [ONE], {}, r"Add \(output 'y'\): 1 inputs were given; expected 2: \['x', 'z'\]"),
+    "other names": (NODE, {"x": ONE, "w": ONE}, {}, r"those of \['x', 'w'\] were given; expected 2"),
+    "ragged": (NODE, [[[1.0], [1.0, 2.0]], ONE], {}, "'x' cannot be taken as an array"),
+    "an unknown dtype": (NODE, [ONE, np.zeros(1, "M8[s]")], {}, "'z' has dtype datetime64"),
+    "opset": (NODE, [ONE, ONE], {"opset_version": "a"}, "opset_version is 'a'; expected an integer"),
+    "opset 0": (NODE, [ONE, ONE], {"opset_version": 0}, "opset_version is 0"),
+    "device": (NODE, [ONE, ONE], {"device": None}, "backend: device is None"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_CALLS)
+def test_wrong_calls_of_run_node(name: str) -> None:
+    one, inputs, keywords, message = WRONG_CALLS[name]
+    with pytest.raises(ArgumentError, match=message):
+        backend.run_node(one, inputs, **keywords)
+
+
+@pytest.mark.parametrize("model", [None, 3, NODE, b""])
+def test_what_is_no_model(model: Any) -> None:
+    with pytest.raises(PyrnnxError):
+        backend.prepare(model)
+    assert not backend.is_compatible(model)
+
+
+@pytest.mark.parametrize("inputs", [None, 3, "x", [], [ONE, ONE, ONE], {"w": ONE}])
+def test_wrong_inputs_of_a_prepared_model(inputs: Any) -> None:
+    prepared = backend.prepare(simple_model([NODE], {"x": ONE, "z": ONE}, ["y"]))
+    with pytest.raises(ArgumentError):
+        prepared.run(inputs)

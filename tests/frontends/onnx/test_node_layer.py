@@ -61,7 +61,7 @@ def test_what_is_not_given_is_the_constant_of_the_node(operator: str) -> None:
     assert not np.array_equal(layer(X)[0], layer(X, **zeros)[0])
 
 
-def test_missing_X() -> None:
+def test_missing_input() -> None:
     for layer in (layer_of("LSTM", arrays_of("LSTM")), layer_of("GRU", arrays_of("GRU"), "initial_h")):
         with pytest.raises(ArgumentError, match="X is missing"):
             layer()
