@@ -6,6 +6,7 @@ import re
 import unittest
 import warnings
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ EXCLUDED: Mapping[str, str] = {
     r"test_scan_sum": "Scan-8, which has a batch axis",
     r"test_gradient_of_.*": "Gradient, which it does not have",
 }
+if find_spec("PIL") is None:
+    EXCLUDED = {**EXCLUDED, r"test_image_decoder_.*": "Pillow, which it decodes images with, is not installed"}
 
 
 @pytest.fixture(scope="module")
