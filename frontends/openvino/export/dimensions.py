@@ -100,7 +100,8 @@ def _inferred(model: ModelProto) -> ModelProto:
         else:
             graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
     try:
-        result: ModelProto = onnx.shape_inference.infer_shapes(light, strict_mode=True, data_prop=True)
+        # Without data_prop: it takes minutes, and gigabytes, for a list of 2^27 elements that is cast.
+        result: ModelProto = onnx.shape_inference.infer_shapes(light, strict_mode=True)
     except Exception:  # of several types: a model that contradicts itself. Running it will say where
         return light  # type: ignore[no-any-return]
     return result

@@ -16,8 +16,8 @@ from openvino_operations import const, f32, ops
 
 import pyrnnx.frontends.openvino.export.graph as graph_module
 from pyrnnx import UnsupportedError
-from pyrnnx.frontends.openvino import Model, read_model
-from pyrnnx.frontends.openvino.export import constant_value, to_onnx
+from pyrnnx.frontends.openvino import Model, read_model, to_onnx
+from pyrnnx.frontends.openvino.export import constant_value
 from pyrnnx.frontends.openvino.net import Output
 
 openvino = pytest.importorskip("openvino")
