@@ -10,7 +10,7 @@ from pyrnnx import scalars
 from pyrnnx.compare_inputs import INPUTS
 from pyrnnx.compare_layers import AnyLayer, Comparison, UnboundLayer, compare_layers
 from pyrnnx.compare_models import ModelComparison, compare_models, model_label
-from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.layer import Layer
 from pyrnnx.load import load
 from pyrnnx.model import Model
@@ -68,7 +68,7 @@ def compare(
     """
     seed = scalars.integer("compare", "seed", seed, 0)
     if inputs is not None and not isinstance(inputs, Mapping):
-        raise ArgumentError(f"{INPUTS} is {shown(inputs)}; expected a mapping of arrays by name")
+        raise ArgumentError(f"{INPUTS} is {_what(inputs)}; expected a mapping of arrays by name")
     first, second = _opened("a", a), _opened("b", b)
     if isinstance(first, Model) and isinstance(second, Model):
         return compare_models(first, second, inputs, seed)
@@ -84,7 +84,7 @@ def _opened(name: str, one: Any) -> AnyLayer | Model:
 
 
 def _what(one: Any) -> str:
-    return f"the class {one.__name__}" if isinstance(one, type) else f"{type(one).__name__} {shown(one)}"
+    return f"the class {one.__name__}" if isinstance(one, type) else f"{type(one).__name__} {printable(shown(one))}"
 
 
 def _only_layer(one: AnyLayer | Model) -> AnyLayer:

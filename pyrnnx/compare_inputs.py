@@ -34,8 +34,8 @@ def made_shape(what: str, shape: Iterable[int]) -> tuple[int, ...]:
     sizes = tuple(shape)
     if min(sizes, default=0) < 0 or math.prod(size or 1 for size in sizes) > MOST_MADE or len(sizes) > MOST_AXES:
         raise ArgumentError(
-            f"compare: {what} has shape {shown(sizes)}; expected at most {MOST_MADE} elements where inputs=... "
-            "does not give it"
+            f"compare: {what} has shape {shown(sizes)}; expected at most {MOST_AXES} axes and {MOST_MADE} "
+            "elements where inputs=... does not give it"
         )
     return sizes
 

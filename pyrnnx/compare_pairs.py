@@ -16,7 +16,7 @@ from pyrnnx.errors import PyrnnxError
 from pyrnnx.layer import Layer
 
 NEAR = 1 / 64  # of the norm: bfloat16 rounds by 2^-9 and int8 by some 2^-7, other weights are about 2^0.5 away
-_SAMPLES = 64  # elements by which the nearest is looked for
+_SAMPLES = 16  # elements of W and of R by which the nearest is looked for
 
 Layers = Mapping[str, AnyLayer]
 Names = Iterator[tuple[str, str]]

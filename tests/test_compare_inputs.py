@@ -1,0 +1,230 @@
+"""What `compare` is given: layers, models and paths, inputs and a seed; and what it makes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from pyrnnx import (
+    ONNX_LAYOUTS,
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    ArgumentError,
+    Comparison,
+    Layer,
+    ModelComparison,
+    PyrnnxError,
+    RecurrentOp,
+    compare,
+    load,
+)
+from pyrnnx.frontends.onnx import Model, read_model
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+ONNX, XML = EXAMPLES / "small_rnn.onnx", EXAMPLES / "small_rnn.xml"
+T, N, I, H = 5, 3, 4, 6
+RNN = RecurrentOp("RNN", H)
+W, R, B = (np.random.default_rng(0).uniform(-0.5, 0.5, shape) for shape in ((1, H, I), (1, H, H), (1, H)))
+
+
+def layer(dtype: Any = np.float32) -> Layer:
+    return Layer(RNN, W.astype(dtype), R.astype(dtype), np.hstack([B, 0 * B]).astype(dtype))
+
+
+def sequence(dtype: Any = np.float32) -> Layer:
+    return Layer(RNN, W.astype(dtype), R.astype(dtype), B.astype(dtype), convention=OPENVINO_SEQUENCE)
+
+
+def cell() -> Layer:
+    return Layer(RNN, *(a[0].astype(np.float32) for a in (W, R, B)), convention=OPENVINO_CELL)
+
+
+# What is compared
+
+OPENED: dict[str, tuple[Callable[[], Any], Callable[[], Any], type[Any]]] = {
+    "two paths": (lambda: ONNX, lambda: ONNX, ModelComparison),
+    "two strings": (lambda: str(ONNX), lambda: str(XML), Comparison),
+    "a model and a path": (lambda: load(ONNX), lambda: XML, Comparison),
+    "a path and a layer": (lambda: ONNX, lambda: load(XML), Comparison),
+}
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_paths(name: str) -> None:
+    a, b, kind = OPENED[name]
+    result: Comparison | ModelComparison = compare(a(), b())
+    assert type(result) is kind
+    assert result.equal(0, 0)
+
+
+@pytest.mark.parametrize("given", [None, 3, b"abc", Layer, {}, [ONNX], np.ones(3), "x" * 10**6], ids=range(8))
+def test_what_cannot_be_compared(given: Any) -> None:
+    for arguments, name in (((given, layer()), "a"), ((layer(), given), "b")):
+        with pytest.raises(PyrnnxError) as caught:
+            compare(*arguments)
+        if not isinstance(given, str):
+            assert str(caught.value).startswith(f"compare: {name} is ")
+            assert str(caught.value).endswith("; expected a layer, a model, or the path of one")
+        assert len(str(caught.value)) < 5_000
+
+
+@pytest.mark.parametrize("path", ["missing.onnx", "missing.xml", "", "x\0.onnx", str(EXAMPLES)])
+def test_paths_that_cannot_be_read(path: str) -> None:
+    with pytest.raises(PyrnnxError):
+        compare(path, ONNX)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, None, "1", np.float32(1), [1], 10**5000 * -1], ids=range(8))
+def test_bad_seeds(seed: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"^compare: seed is .*; expected an integer, 0 or above$"):
+        compare(layer(), layer(), seed=seed)
+
+
+def test_seeds_of_any_integer_type() -> None:
+    other = Layer(RNN, 2 * layer().weights["W"], layer().weights["R"])
+    for seed in (np.int64(3), np.uint8(3), np.array(3)):
+        assert compare(layer(), other, seed=seed) == compare(layer(), other, seed=3)  # type: ignore[call-overload]
+    assert compare(layer(), other, seed=2**200) != compare(layer(), other, seed=3)
+
+
+# Inputs of layers
+
+X = np.ones((T, N, I), np.float32)
+BAD_INPUTS: dict[str, tuple[Any, str]] = {
+    "a list": ([X], "compare: inputs is .*; expected a mapping of arrays by name"),
+    "an array": (X, "compare: inputs is .*; expected a mapping"),
+    "a name that is no string": ({1: X}, "compare: inputs has 1; expected names out of X"),
+    "a long name": ({"x" * 10**6: X}, r"compare: inputs has 'x+\.\.\..*expected names"),
+    "strings": ({"X": [["a"]]}, "X has dtype <U1; expected real numbers"),
+    "complex": ({"X": X.astype(complex)}, "X has dtype complex128; expected real numbers"),
+    "bool": ({"X": X > 0}, "X has dtype bool; expected real numbers"),
+    "objects": ({"X": X.astype(object)}, "X has dtype object; expected real numbers"),
+    "ragged": ({"X": [[1], [1, 2]]}, "X cannot be taken as an array"),
+    "masked": ({"X": np.ma.masked_array(X)}, "X is a masked array"),
+    "no axes": ({"X": 1.0}, r"X has shape \(\); expected \(seq_length=5, batch_size=3, input_size=4\)"),
+    "a cell's axes": ({"X": X[0]}, r"X has shape \(3, 4\)"),
+    "beyond the dtype": ({"X": np.full(X.shape, 1e300)}, r"X has numbers beyond float32, the dtype of RNN"),
+    "a negative length": ({"X": X, "sequence_lens": [-1] * N}, r"sequence_lens\[0\] is -1"),
+    "one length": ({"X": X, "sequence_lens": 3}, r"sequence_lens has shape \(\)"),
+    "lengths that are none": ({"X": X, "sequence_lens": [None] * N}, "sequence_lens has dtype object"),
+    "a state without axes": ({"initial_h": 0.0}, r"initial_h has shape \(\)"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUTS)
+@pytest.mark.parametrize("other", [layer, sequence], ids=["ONNX", "OpenVINO"])
+def test_bad_inputs(name: str, other: Callable[[], Layer]) -> None:
+    inputs, words = BAD_INPUTS[name]
+    with pytest.raises(ArgumentError, match=words) as caught:
+        compare(layer(), other(), inputs)
+    assert str(caught.value).startswith("compare: inputs")
+    assert len(str(caught.value)) < 1_000
+    assert str(caught.value).isprintable()
+
+
+GOOD_INPUTS: dict[str, dict[str, Any]] = {
+    "None is as missing": {"X": None, "initial_h": None, "sequence_lens": None},
+    "numbers of Python": {"X": X.tolist()},
+    "integers": {"X": X.astype(int)},
+    "float64 for float32 layers": {"X": X.astype(np.float64) / 3},
+    "another byte order": {"X": X.astype(">f4")},
+    "infinity and NaN": {"X": np.where(X.cumsum().reshape(X.shape) % 7 < 1, np.inf, np.nan)},
+    "lengths of another type": {"X": X, "sequence_lens": np.array([1, 5, 0], np.uint8)},
+    "no steps": {"X": X[:0]},
+}
+
+
+@pytest.mark.parametrize("name", GOOD_INPUTS)
+def test_good_inputs(name: str) -> None:
+    assert compare(layer(), sequence(), GOOD_INPUTS[name]).equal(0, 0)
+
+
+def test_no_rows_are_nothing_to_compare() -> None:
+    result = compare(layer(), sequence(), {"X": X[:, :0]})
+    assert np.isnan(result.largest_difference)
+    assert not result.equal()
+
+
+def test_cell_and_sequence() -> None:
+    """Both are run on one step, the whole of it."""
+    result = compare(layer(), cell())
+    assert result.equal(0, 0)
+    assert compare(layer(), cell(), {"X": X[:1], "sequence_lens": [1] * N}).equal(0, 0)
+    with pytest.raises(ArgumentError, match=r"X has shape \(5, 3, 4\); expected \(seq_length=1, "):
+        compare(cell(), layer(), {"X": X})
+    with pytest.raises(ArgumentError, match=r"sequence_lens is \[1, 0, 1\]; expected 1 for each row: RNN runs one"):
+        compare(cell(), layer(), {"X": X[:1], "sequence_lens": [1, 0, 1]})
+
+
+def test_dtypes_that_differ() -> None:
+    """Random inputs are numbers of both dtypes, so that the layers alone make the difference, and it is named."""
+    result = compare(sequence(np.float64), layer(np.float16))
+    assert [(one.a, one.b) for one in result.conventions if one.aspect == "dtype"] == [("float64", "float16")]
+    assert 0 < result.largest_difference < 4e-3  # the result, up to 1, and weights, up to 0.5, rounded to 2^-12
+    assert result.equal(4e-3)
+    assert not result.equal()
+
+
+def test_other_layouts_take_one_array() -> None:
+    other = Layer(RNN, layer().weights["W"], layer().weights["R"], layer().weights["B"], convention=ONNX_LAYOUTS[1])
+    assert compare(layer(), other, {"X": X, "sequence_lens": [5, 1, 3]}).equal(0, 0)
+
+
+# Inputs of models
+
+
+def identity(shape: Any, dtype: int = TensorProto.FLOAT, name: str = "X") -> Model:
+    graph = helper.make_graph(
+        [helper.make_node("Identity", [name], ["Y"])],
+        "identity",
+        [helper.make_tensor_value_info(name, dtype, shape)],
+        [onnx.ValueInfoProto(name="Y")],
+    )
+    return read_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+
+
+@pytest.mark.parametrize("shape", [(2**40, 4), (2**62, 2**62), (0, 2**62), (10**9,), ("N",) * 33], ids=str)
+def test_inputs_that_are_too_large_to_make(shape: Any) -> None:
+    with pytest.raises(
+        ArgumentError, match=r"compare: input 'X' has shape .*; expected at most 32 axes and 67108864 el"
+    ):
+        compare(identity(shape), identity(shape))
+
+
+@pytest.mark.parametrize("shape", [(-1, 4), ("N", "N"), (), None, (0, 3)], ids=str)
+def test_open_shapes(shape: Any) -> None:
+    result = compare(identity(shape), identity(shape))
+    assert result.equal(0, 0) is (shape != (0, 3))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "array"),
+    [
+        (TensorProto.STRING, np.array(["a", "b"], object)),
+        (TensorProto.COMPLEX64, np.array([1 + 1j, 2], np.complex64)),
+        (TensorProto.UINT64, np.array([2**64 - 1, 0], np.uint64)),
+    ],
+    ids=["string", "complex", "uint64"],
+)
+def test_values_that_are_no_floats(dtype: int, array: Any) -> None:
+    model = identity((2,), dtype)
+    assert compare(model, model, {"X": array}).equal(0, 0)
+    if dtype != TensorProto.UINT64:
+        with pytest.raises(ArgumentError, match=r"input 'X' has type \w+; inputs=\.\.\. must give it"):
+            compare(model, model)
+
+
+def test_inputs_are_matched_by_order_where_names_differ() -> None:
+    a, b = identity((2,)), identity((2,), name="Z")
+    assert compare(a, b, {"X": np.ones(2, np.float32)}).equal(0, 0)
+    assert compare(a, b).equal(0, 0)
+    with pytest.raises(ArgumentError, match="compare: inputs has 'Z'; expected names out of X"):
+        compare(a, b, {"Z": np.ones(2, np.float32)})
+    with pytest.raises(ArgumentError, match="compare: inputs is int 3; expected a mapping"):
+        compare(a, b, 3)  # type: ignore[call-overload]
