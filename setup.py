@@ -5,11 +5,15 @@ PYRNNX_BUILD_DEBUG=1 builds with assertions, bounds checks and the address and u
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build import build
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CCompilerError, PlatformError
 
 DEBUG = os.environ.get("PYRNNX_BUILD_DEBUG", "0") not in ("", "0")
 NO_ASSERTIONS = [("NDEBUG", None), ("CYTHON_WITHOUT_ASSERTIONS", None)]
@@ -54,16 +58,51 @@ extensions = [
     for name, sources in MODULES.items()
 ]
 
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": DEBUG,
+}
+INSTALL_COMPILER = {
+    "darwin": "xcode-select --install",
+    "win32": "the C++ workload of Visual Studio Build Tools",
+}.get(sys.platform, "on Debian or Ubuntu `apt install build-essential python3-dev`, elsewhere gcc or clang")
+
+
+class ModulesFirst(build):
+    """A build that cannot compile stops before it has printed pages of other things."""
+
+    sub_commands = sorted(build.sub_commands, key=lambda command: command[0] != "build_ext")
+
+
+class Modules(build_ext):
+    """Looks for a C compiler, translates Cython to C below the build folder, never beside its source, and compiles."""
+
+    def build_extensions(self) -> None:
+        self.try_compiler()
+        translated = cythonize(self.extensions, compiler_directives=DIRECTIVES, build_dir=self.build_temp)
+        sources = {extension.name: extension.sources for extension in translated}
+        for extension in self.extensions:
+            extension.sources = sources[extension.name]
+        super().build_extensions()
+
+    def try_compiler(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            program = Path(folder, "program.c")
+            program.write_text("#include <Python.h>\nint main(void) { return 0; }\n")
+            try:
+                self.compiler.compile([str(program)], output_dir=folder)
+            except (CCompilerError, PlatformError) as error:
+                raise SystemExit(
+                    f"pyrnnx is built with a C compiler and Python's headers, which do not work here ({error}). "
+                    f"Install them: {INSTALL_COMPILER}."
+                ) from None
+
+
 setup(
     options={"build_ext": {"parallel": os.cpu_count()}},
-    ext_modules=cythonize(
-        extensions,
-        compiler_directives={
-            "language_level": 3,
-            "boundscheck": DEBUG,
-            "wraparound": False,
-            "cdivision": True,
-            "initializedcheck": DEBUG,
-        },
-    ),
+    cmdclass={"build": ModulesFirst, "build_ext": Modules},
+    ext_modules=extensions,
 )
