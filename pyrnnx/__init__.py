@@ -1,5 +1,6 @@
 """Complete, exact and fast recurrent operators (RNN, GRU, LSTM) on a CPU, by the ONNX and the OpenVINO texts."""
 
+from pyrnnx import _source_tree  # noqa: F401  # first: where it raises, nothing else can be imported
 from pyrnnx._version import __version__
 from pyrnnx.compare import compare
 from pyrnnx.compare_layers import Comparison, Difference
