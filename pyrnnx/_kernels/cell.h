@@ -40,8 +40,8 @@ typedef struct {
     int cell;
     int linear_before_reset;
     int coupling; /* PYRNNX_UNCOUPLED, PYRNNX_COUPLED_* */
-    int weights; /* PYRNNX_WEIGHTS_* of both W and R */
-    double clip; /* every gate pre-activation stays in [-clip, clip]; INFINITY: no clipping; NaN stays NaN */
+    int weights;  /* PYRNNX_WEIGHTS_* of both W and R */
+    double clip;  /* every gate pre-activation stays in [-clip, clip]; INFINITY: no clipping; NaN stays NaN */
     pyrnnx_activation f, g, h; /* RNN f; GRU f for z and r, g for h; LSTM f for i, o, f, g for c, h for the output */
     ptrdiff_t input_size, hidden_size;
     /* All packed by the engine. */

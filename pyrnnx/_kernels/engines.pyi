@@ -3,6 +3,7 @@ from typing import Any
 import numpy.typing as npt
 
 SIMD: tuple[str, ...]
+ASSERTIONS: bool
 
 def supported() -> tuple[str, ...]: ...
 def formats(isa: str, itemsize: int) -> int: ...

@@ -10,6 +10,18 @@ cdef extern from "simd/simd.h" nogil:
     const Kernels *simd_kernels "pyrnnx_simd_kernels"(const char *isa, int itemsize)
     int simd_supported "pyrnnx_simd_supported"(const char *isa)
 
+cdef extern from *:
+    """
+    #ifdef NDEBUG
+    #define PYRNNX_ASSERTIONS 0
+    #else
+    #define PYRNNX_ASSERTIONS 1
+    #endif
+    """
+    const bint PYRNNX_ASSERTIONS
+
+# Whether this build checks, beside all else, what its kernels ask of their callers (PYRNNX_BUILD_DEBUG, see setup.py).
+ASSERTIONS = bool(PYRNNX_ASSERTIONS)
 # Fastest first.
 SIMD = ("avx512", "avx2", "baseline")
 

@@ -243,8 +243,9 @@ cdef class Sequence:
         cdef:
             int d, k
             Cell *c
-        self.packed = []
         self.directions = len(reverse)
+        assert self.takes_weights(W, R, bias, recurrent_bias, peepholes)
+        self.packed = []
         self.itemsize = W.itemsize
         self.kernels = find_kernels(isa, self.itemsize)
         self.dtype, self.storage = dtype, storage
@@ -269,6 +270,24 @@ cdef class Sequence:
             if peepholes is not None:
                 c.peepholes = self.pack_units(c, 3, slice_of(peepholes, d))
         self.prepare_call()
+
+    cdef bint takes_weights(self, W, R, bias, recurrent_bias, peepholes):
+        """Whether the weights are as `__init__` asks; for its assertion."""
+        cdef Py_ssize_t D = self.directions, G = W.shape[1] // R.shape[2], H = R.shape[2]
+        shapes = ((W, (D, G * H, W.shape[2])), (R, (D, G * H, H)), (bias, (D, G * H)), (recurrent_bias, (D, H)),
+                  (peepholes, (D, 3 * H)))
+        return 1 <= D <= 2 and W.dtype.type in (np.float32, np.float64) and all([
+            a is None or (a.shape == shape and a.dtype == W.dtype and a.flags.c_contiguous) for a, shape in shapes])
+
+    cdef bint takes_call(self, X, order, lengths, initial_h, initial_c):
+        """Whether the arrays are as `run` asks; for its assertion."""
+        cdef Py_ssize_t T = 1 if self.X.t < 0 else X.shape[self.X.t], N = X.shape[self.X.n]
+        if not self.fits(X, initial_h, initial_c) or (order is None) != (lengths is None):
+            return False
+        return lengths is None or (
+            all([a.shape == (N,) and a.dtype == np.intp and a.flags.c_contiguous for a in (order, lengths)])
+            and np.array_equal(np.sort(order), np.arange(N))
+            and bool(((lengths >= 0) & (lengths <= T)).all() and (np.diff(lengths) <= 0).all()))
 
     cdef void prepare_call(self):
         cdef Call *call = &self.call
@@ -344,6 +363,7 @@ cdef class Sequence:
         cdef:
             Call call = self.call
             bint has_cell_state = self.cells[0].cell == PYRNNX_LSTM
+        assert self.takes_call(X, order, lengths, initial_h, initial_c)
         call.seq_length = 1 if self.X.t < 0 else cnp.PyArray_DIM(X, self.X.t)
         call.batch_size = cnp.PyArray_DIM(X, self.X.n)
         Y, Y_h = self.empty(&self.Y, &call), self.empty(&self.state, &call)

@@ -166,6 +166,7 @@ static NAME(tile_function) *const NAME(tiles)[][5][MAX_TILE_BLOCKS + 1][MAX_TILE
 /* The product for nb unit blocks and any number of rows; t holds the first row. Row tiles and k blocks are balanced. */
 static void NAME(product)(int format, int nv, int nb, ptrdiff_t rows, NAME(tile_args) t) {
     NAME(tile_function) *const *const tiles = NAME(tiles)[format][nv][nb];
+    assert(rows >= 0 && TILE_FITS(nv, nb, 1) && (rows == 0 || tiles[1] != NULL));
     if (TILE_FITS(nv, nb, rows) && format != PYRNNX_WEIGHTS_INT8) {
         tiles[rows](&t);
         return;

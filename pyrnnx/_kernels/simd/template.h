@@ -4,6 +4,7 @@
  * HAVE_FORMATS, and ISA_x for what it has better than GENERIC_x of generic.h: SET1, FMA, AT_LEAST, AT_MOST,
  * SELECT_LESS, SELECT_NEGATIVE; with HAVE_FORMATS also ISA_LOAD_BFLOAT16 and ISA_LOAD_INT8.
  */
+#include <assert.h> /* of a debug build alone: NDEBUG is defined in any other */
 #include <math.h>   /* INFINITY */
 #include <string.h> /* memset */
 
@@ -77,6 +78,8 @@ static void NAME(project)(const pyrnnx_cell *cell, ptrdiff_t rows, const void *x
                           ptrdiff_t u0, ptrdiff_t u1) {
     const int G = gate_count(cell);
     const ptrdiff_t panel = NAME(panel_size)(cell->weights, G, cell->input_size), ld = G * NAME(padded)(cell);
+    assert(0 <= u0 && u0 <= u1 && u1 * LANES <= NAME(padded)(cell));
+    assert(rows >= 0 && (rows <= 1 || ldx >= cell->input_size));
     for (ptrdiff_t r = 0; r < rows; r += MAX_PROJECTED_ROWS) {
         const ptrdiff_t some = rows - r < MAX_PROJECTED_ROWS ? rows - r : MAX_PROJECTED_ROWS;
         for (ptrdiff_t u = u0, nb; u < u1; u += nb) {
@@ -146,6 +149,10 @@ static void NAME(step)(const pyrnnx_cell *cell, int phase, ptrdiff_t rows, void 
     const int G = gate_count(cell), nv = phase_count(cell) == 1 ? G : phase == 0 ? 2 : 1;
     const ptrdiff_t Hp = NAME(padded)(cell), row_groups = (rows + MAX_ROWS - 1) / MAX_ROWS;
     const REAL *states = phase ? (const REAL *)work : (const REAL *)h_prev;
+    assert(0 <= u0 && u0 <= u1 && u1 * LANES <= Hp && rows >= 0);
+    assert(0 <= phase && phase < phase_count(cell) && h_next != h_prev);
+    assert(work || phase_count(cell) == 1);
+    assert(c || cell->cell != PYRNNX_LSTM);
     for (ptrdiff_t group = 0, r = 0; group < row_groups; group++) {
         const ptrdiff_t some = (rows - r) / (row_groups - group);
         for (ptrdiff_t u = u0, nb; u < u1; u += nb) {
