@@ -129,10 +129,10 @@ def _operator_classes() -> tuple[type[Any], ...]:
 
 def _result_bytes(layer: Layer, X: Any) -> int:
     """Of Y and of the states; 0 where X is none that the layer takes."""
-    sizes = dict(zip(layer.convention.axes_of("X"), np.shape(X), strict=False))
+    sizes: dict[str, int] = dict(zip(layer.convention.axes_of("X"), np.shape(X), strict=False))
     rows = sizes.get("N", 0)
     states = 2 if layer.op.has_cell_state else 1
-    units = layer.op.num_directions * layer.op.hidden_size * layer.dtype.itemsize
+    units = layer.op.num_directions * layer.op.hidden_size * int(layer.dtype.itemsize)
     return (sizes.get("T", 0) + states) * rows * units
 
 

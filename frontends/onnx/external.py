@@ -15,7 +15,7 @@ from pyrnnx.files import open_regular
 if TYPE_CHECKING:
     from onnx import TensorProto
 
-_EXTERNAL, _DEFAULT = 1, 0  # onnx.TensorProto.DataLocation
+_EXTERNAL = 1  # onnx.TensorProto.EXTERNAL
 _LONGEST = 4096  # characters of a path
 
 
@@ -79,7 +79,8 @@ def _bytes(onnx: Any, what: str, tensor: TensorProto) -> int:
     if dtype.hasobject:
         raise FormatError(f"{what}; its element type is {name}; expected one of a fixed size")
     bits = next((number for end, number in (("INT4", 4), ("FLOAT4E2M1", 4), ("INT2", 2)) if name.endswith(end)), 0)
-    return -(-math.prod(tensor.dims) * (bits or 8 * dtype.itemsize) // 8)
+    elements: int = math.prod(tensor.dims)
+    return -(-elements * (bits or 8 * int(dtype.itemsize)) // 8)
 
 
 def _place(what: str, where: Mapping[str, str], size: int, expected: int) -> tuple[int, int]:
@@ -106,7 +107,7 @@ def _read(tensor: TensorProto, what: str, path: Path, offset: int, length: int) 
     if len(data) < length:
         raise FormatError(f"{what}, which ended at {len(data)} of {length} bytes")
     tensor.raw_data = data
-    tensor.data_location = _DEFAULT
+    tensor.ClearField("data_location")
     del tensor.external_data[:]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pyrnnx import config
 from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortened, shown
 from pyrnnx.frontends.onnx.graphs import node_label
-from pyrnnx.frontends.onnx.sizes import expected_bytes
+from pyrnnx.frontends.onnx.sizes import asker
 
 # What depends on the values or shapes of the inputs; any other exception tells of something that is not there.
 _OF_INPUTS = (IndexError, ValueError, ArithmeticError, MemoryError)
@@ -66,18 +66,25 @@ def ask(node: Any, expected: int) -> None:
 def guard(evaluator: Any) -> None:
     """Let the operators of a ReferenceEvaluator, and of those in its bodies, run under the meter of the call."""
     for operator in evaluator.rt_nodes_:
-        for body in [one for one in vars(operator).values() if isinstance(one, type(evaluator))]:
-            guard(body)
-            body.run = _body_run(body.run, operator.onnx_node, body)
+        if "run" in vars(operator):  # guarded already: operators that onnx defines as functions share their bodies
+            continue
+        names = [one.name for one in operator.onnx_node.attribute] + ["impl_"]
+        for body in [getattr(operator, name, None) for name in names]:
+            if isinstance(body, type(evaluator)):
+                guard(body)
+                body.run = _body_run(body.run, operator.onnx_node, body)
         operator.run = _operator_run(operator.run, operator.onnx_node)
 
 
 def _operator_run(run: Callable[..., Any], node: Any) -> Callable[..., Any]:
+    expected_bytes = asker(node)
+
     def guarded(*arrays: Any, **keywords: Any) -> Any:
         meter = _current.meter
         if meter is None:
             return run(*arrays, **keywords)
-        before, expected = meter.used, expected_bytes(node, arrays)
+        before = meter.used
+        expected = expected_bytes(arrays, meter.limit - before)
         if expected:
             meter.ask(node, expected)
         try:
@@ -87,9 +94,12 @@ def _operator_run(run: Callable[..., Any], node: Any) -> Callable[..., Any]:
         except Exception as error:
             raise _failure(meter.label, node, arrays, error) from error
         meter.used = before
-        new = sum(_new_bytes(one, arrays) for one in results)
-        meter.ask(node, new)
-        meter.used += new
+        new = 0
+        for one in results:
+            new += _new_bytes(one, arrays)
+        if before + new > meter.limit:
+            meter.ask(node, new)
+        meter.used = before + new
         return results
 
     return guarded
@@ -122,9 +132,13 @@ def _new_bytes(result: Any, arrays: Sequence[Any]) -> int:
         return sum(_new_bytes(one, arrays) for one in result)
     if not isinstance(result, np.ndarray):
         return 0
-    # The bounds of the memory are enough here, and quick; sequences hand on what is counted already.
-    shared = any(isinstance(one, list) or (one is not None and np.may_share_memory(result, one)) for one in arrays)
-    return 0 if shared else result.nbytes
+    for one in arrays:
+        # Sequences hand on what is counted already; the bounds of the memory are enough, and quick.
+        if one is result or isinstance(one, list):
+            return 0
+        if result.base is not None and one is not None and np.may_share_memory(result, one):
+            return 0
+    return result.nbytes
 
 
 def _failure(label: str, node: Any, arrays: Sequence[Any], error: Exception) -> PyrnnxError:

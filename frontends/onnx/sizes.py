@@ -7,7 +7,7 @@ onnx's ReferenceEvaluator first makes something larger than its results (padded,
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -31,7 +31,7 @@ def _broadcast(call: Call) -> int:
 def _copies(call: Call) -> int:
     """Nothing, or a copy of the first input where its memory cannot be seen in another shape."""
     X = call.arrays[0]
-    return 0 if X.flags.c_contiguous else X.nbytes
+    return 0 if X.flags.c_contiguous else int(X.nbytes)
 
 
 def _with_indices(call: Call) -> int:
@@ -40,7 +40,7 @@ def _with_indices(call: Call) -> int:
 
 
 def _cast(call: Call) -> int:
-    return call.arrays[0].size * element_bytes(call.attribute("to"), DOUBLE)
+    return int(call.arrays[0].size) * element_bytes(call.attribute("to"), DOUBLE)
 
 
 def _of_second_type(call: Call) -> int:
@@ -56,7 +56,7 @@ def _tile(call: Call) -> int:
     X, repeats = call.arrays[0], call.integers(1) or []
     if len(call.arrays) > 2:  # Tile-1: how often, and along which axis
         return int(X.nbytes * max(repeats[0], 0))
-    return X.itemsize * count(a * b for a, b in zip(X.shape, repeats, strict=True))
+    return int(X.itemsize) * count(a * b for a, b in zip(X.shape, repeats, strict=True))
 
 
 def _expand(call: Call) -> int:
@@ -74,12 +74,13 @@ def _pad(call: Call) -> int:
 
 def _range(call: Call) -> int:
     start, limit, delta = (one.item() for one in call.arrays)
-    return max(math.ceil((limit - start) / delta), 0) * DOUBLE
+    steps: int = math.ceil((limit - start) / delta)
+    return max(steps, 0) * DOUBLE
 
 
 def _one_hot(call: Call) -> int:
     indices, depth, values = call.arrays
-    return max(indices.size, 1) * max(int(depth.ravel()[0]), 0) * max(int(values.itemsize), DOUBLE)
+    return max(int(indices.size), 1) * max(int(depth.ravel()[0]), 0) * max(int(values.itemsize), DOUBLE)
 
 
 def _like(call: Call) -> int:
@@ -133,7 +134,7 @@ def _einsum(call: Call) -> int:
 
 def _concat(call: Call) -> int:
     arrays = call.arrays[0] if isinstance(call.arrays[0], list) else call.arrays
-    return sum(one.size for one in arrays) * max((one.itemsize for one in arrays), default=0)
+    return int(sum(one.size for one in arrays) * max((one.itemsize for one in arrays), default=0))
 
 
 def _gather(call: Call) -> int:
@@ -205,6 +206,7 @@ _NAMES: Mapping[Rule, str] = {
 RULES: Mapping[str, Rule] = MappingProxyType(
     {**{name: rule for rule, names in _NAMES.items() for name in names.split()}, **SPATIAL}
 )
+_LARGEST_ELEMENT = 16  # bytes, of complex128
 # Loops of Python, whose time no size tells: never run for a constant.
 _SLOW = {
     *SPATIAL,
@@ -222,6 +224,28 @@ def expected_bytes(node: Any, arrays: Sequence[Any]) -> int | None:
         return max(rule(Call(node, arrays)), 0)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         return None
+
+
+def asker(node: Any) -> Callable[[Sequence[Any], int], int]:
+    """A function of the inputs and of the bytes that are left: `expected_bytes`, or 0 where that is surely less.
+
+    For most operators a few multiplications tell; the exact rule is for the rest.
+    """
+    rule = RULES.get(node.op_type) if not node.domain else None
+    if rule is None or rule is _view:
+        return lambda arrays, left: 0
+
+    def exact(arrays: Sequence[Any], left: int) -> int:
+        return expected_bytes(node, arrays) or 0
+
+    def quick(arrays: Sequence[Any], left: int) -> int:
+        bound = _LARGEST_ELEMENT
+        for one in arrays:
+            if one is not None:
+                bound *= one.size
+        return 0 if bound <= left else exact(arrays, left)
+
+    return quick if rule in (_broadcast, _first, _copies) else exact
 
 
 def is_foldable(node: Any) -> bool:

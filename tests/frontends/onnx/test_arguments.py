@@ -82,7 +82,7 @@ def test_numpy_scalars_and_arrays_are_attributes() -> None:
         "input_forget": np.int64(1),
         "opset": np.int64(14),
     }
-    plain = {
+    plain: dict[str, Any] = {
         "activation_alpha": [0.25],
         "activation_beta": [0.5],
         "direction": "reverse",
@@ -93,7 +93,7 @@ def test_numpy_scalars_and_arrays_are_attributes() -> None:
     for result, other in zip(frontend.lstm(**arrays, **attributes), expected, strict=True):
         np.testing.assert_array_equal(result, other)
     with pytest.raises(ArgumentError, match="activation_alpha is array"):
-        frontend.lstm(**arrays, activations=functions, activation_alpha=np.array(0.25))
+        frontend.lstm(**arrays, **attributes | {"activation_alpha": np.array(0.25)})
 
 
 LONG = "x" * 5_000_000

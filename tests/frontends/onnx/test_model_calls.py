@@ -69,6 +69,14 @@ def test_what_the_evaluator_has_not_is_unsupported() -> None:
         model(np.zeros(4, np.uint8))
 
 
+def test_operators_that_onnx_defines_as_functions_of_their_inputs_types() -> None:
+    """Where no type is declared, onnx makes them when they run."""
+    nodes = [node("Neg", ["x"], ["u"]), node("Gelu", ["u"], ["v"]), node("Gelu", ["v"], ["y"])]
+    model = simple_model(nodes, {"x": X}, ["y"], opset=20)
+    for _ in range(2):
+        np.testing.assert_allclose(read_model(model)(X)["y"], np.full((2, 3), -0.069326), atol=1e-5)  # float32
+
+
 LONG = "x" * 1_000_000
 
 
