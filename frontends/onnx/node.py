@@ -49,11 +49,14 @@ class NodeLayer(Layer):
         Raises
         ------
         PyrnnxError
-            As of `Layer.run`.
+            As of `Layer.run`; arguments that are too many or unknown.
         """
+        if more or others:
+            what = f"{4 + len(more)} arrays were" if more else f"the argument {shown(next(iter(others)))} was"
+            raise ArgumentError(f"{self.label}: {what} given; expected X, sequence_lens, initial_h, initial_c")
         given = {"sequence_lens": sequence_lens, "initial_h": initial_h, "initial_c": initial_c}
         given |= {name: value for name, value in self.bound.items() if given[name] is None}
-        return self.run(X, *given.values(), *more, **others)
+        return self.run(X, **given)
 
     def stream(self, batch_size: int) -> Stream:
         """As `Layer.stream`; begins with the initial states that are constants of the model, else with zero.

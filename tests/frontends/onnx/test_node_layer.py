@@ -67,6 +67,19 @@ def test_missing_input() -> None:
             layer()
 
 
+def test_arguments_that_a_layer_has_not() -> None:
+    arrays = arrays_of("LSTM")
+    layer, X = layer_of("LSTM", arrays), arrays["X"]
+    with pytest.raises(
+        ArgumentError, match="LSTM: the argument 'sequence_lengths' was given; expected X, sequence_lens"
+    ):
+        layer(X, sequence_lengths=arrays["sequence_lens"])
+    with pytest.raises(ArgumentError, match="LSTM: 5 arrays were given; expected X, sequence_lens, initial_h, init"):
+        layer(X, None, None, None, None)
+    with pytest.raises(UnsupportedError, match="GRU: initial_c was given; GRU has no cell state"):
+        layer_of("GRU", arrays_of("GRU"))(X, initial_c=arrays["initial_c"])
+
+
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("layout", [0, 1])
 def test_stream_begins_with_constant_states(operator: str, layout: int) -> None:
