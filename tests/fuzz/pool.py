@@ -1,0 +1,210 @@
+"""Processes that take altered files case after case, within limits, and what they report.
+
+A case is its number: whichever process takes it, with whatever before it, it is the same file.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import multiprocessing
+import os
+import random
+import re
+import resource
+import signal
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count, islice
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import NamedTuple
+
+from fuzz.contract import Finding, check, signature
+from fuzz.mutations import broken_bytes, broken_model, broken_numbers, broken_xml
+from fuzz.seeds import Seed
+
+import pyrnnx
+
+BATCH = 1_000  # cases of one process; the next begins afresh
+EXAMPLES = 5  # cases that are named of each finding
+Seeds = Mapping[str, Sequence[Seed]]
+
+
+class Limits(NamedTuple):
+    """What one case may take."""
+
+    seconds: float = 5.0  # of a processor; four times as many by the clock, on a machine that others use too
+    memory: int = 2 * 2**30  # bytes, beyond those of the process before its first case
+
+
+class Task(NamedTuple):
+    """Whose cases: a format, the seeds by their source, the number that begins the random ones."""
+
+    kind: str
+    seeds: Seeds
+    seed: int = 0
+
+    def file(self, number: int) -> tuple[Seed, Seed, random.Random]:
+        """A case: the file altered, the file as it was, and random numbers for the use of it."""
+        rng = random.Random(f"{self.kind} {self.seed} {number}")
+        original, other = (rng.choice(self.seeds[rng.choice(list(self.seeds))]) for _ in range(2))
+        file = original
+        while file.data == original.data and file.weights == original.weights:
+            file = self._broken(original, other, rng)
+        return file, original, rng
+
+    def _broken(self, file: Seed, other: Seed, rng: random.Random) -> Seed:
+        chance = rng.random()
+        if file.weights and chance < 0.05:
+            return file._replace(weights=broken_bytes(file.weights, other.weights, rng))
+        if file.weights and chance < 0.15:
+            return file._replace(weights=broken_numbers(file.weights, rng))
+        if chance < 0.3:
+            return file._replace(data=broken_bytes(file.data, other.data, rng))
+        return file._replace(data=(broken_model if self.kind == "onnx" else broken_xml)(file.data, other.data, rng))
+
+    def run(self, number: int, folder: Path) -> tuple[list[str], Finding | None]:
+        """The steps that gave a result, and what broke a promise."""
+        file, original, rng = self.file(number)
+        return check(self.kind, file, original, folder, rng)
+
+
+@dataclass
+class Report:
+    """What came of a run."""
+
+    cases: int = 0
+    seconds: float = 0.0
+    cpu: float = 0.0  # seconds
+    passed: Counter[str] = field(default_factory=Counter)  # cases by the steps that gave a result
+    findings: dict[str, list[int]] = field(default_factory=dict)  # cases by signature
+    details: dict[str, str] = field(default_factory=dict)  # of the first case
+
+    def add(self, number: int, passed: Iterable[str], finding: Finding | None) -> None:
+        self.cases += 1
+        self.passed.update(set(passed))
+        if finding is not None:
+            self.findings.setdefault(finding.signature, []).append(number)
+            self.details.setdefault(finding.signature, finding.details)
+
+    def __str__(self) -> str:
+        steps = ", ".join(f"{step} {number}" for step, number in self.passed.most_common()) or "none"
+        lines = [
+            f"{self.cases} cases in {self.seconds:.0f} s ({self.cpu:.0f} s of a processor), "
+            f"{self.cases / max(self.seconds, 1e-9):.0f} a second",
+            f"steps with a result: {steps}",
+            f"{sum(map(len, self.findings.values()))} findings of {len(self.findings)} kinds",
+        ]
+        for name, numbers in sorted(self.findings.items(), key=lambda item: (-len(item[1]), item[0])):
+            lines.append(f"{len(numbers):7} {name}   (cases {', '.join(map(str, sorted(numbers)[:EXAMPLES]))})")
+        return "\n".join(lines)
+
+
+def fuzz(
+    task: Task,
+    number: int | None = None,
+    *,
+    seconds: float = 1e9,
+    jobs: int = 2,
+    limits: Limits = Limits(),  # noqa: B008
+) -> Report:
+    """Run the cases from 0 on: so many, or (None) as many as the time allows."""
+    report, start, before = Report(), time.monotonic(), _used()
+    numbers = iter(count() if number is None else range(number))
+    gc.freeze()  # what is there already is shared with the processes, as long as nothing touches it
+    with tempfile.TemporaryDirectory() as root:
+        workers = [_Worker(task, limits, Path(root) / str(k), report) for k in range(jobs)]
+        while time.monotonic() < start + seconds:
+            busy = {worker.connection: worker for worker in workers if worker.go_on(numbers)}
+            if not busy:
+                break
+            for connection in wait(list(busy), timeout=0.5):
+                busy[connection].receive()  # type: ignore[index]
+        for worker in workers:
+            worker.stop()
+    report.seconds, report.cpu = time.monotonic() - start, _used() - before
+    return report
+
+
+def _used() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+class _Worker:
+    """A process, its like after it, and the cases that they have left."""
+
+    def __init__(self, task: Task, limits: Limits, folder: Path, report: Report) -> None:
+        self.task, self.limits, self.folder, self.report = task, limits, folder, report
+        self.left: deque[int] = deque()
+        self.since = 0.0  # the last report
+        folder.mkdir()
+
+    def go_on(self, numbers: Iterator[int]) -> bool:
+        """See to it that there are cases, and a process that is alive; False if there are no more."""
+        if not self.left:
+            self.left.extend(islice(numbers, BATCH))
+            self._start()
+        elif time.monotonic() - self.since > 5 * self.limits.seconds:
+            self.process.kill()  # its own timers did not get through
+        return bool(self.left)
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("fork")
+        self.connection, theirs = context.Pipe(duplex=False)
+        arguments = (theirs, self.task, list(self.left), self.folder, self.limits)
+        self.process = context.Process(target=_work, args=arguments, daemon=True)
+        self.since = time.monotonic()
+        self.process.start()
+        theirs.close()
+
+    def receive(self) -> None:
+        """The outcome of the next case, or its end with the process."""
+        number = self.left[0]
+        try:
+            passed, finding = self.connection.recv()
+        except EOFError:
+            self.process.join()
+            passed, finding = [], self._last_words()
+        self.report.add(number, passed, finding)
+        self.left.popleft()
+        self.since = time.monotonic()
+        if not self.process.is_alive() and self.left:
+            self._start()
+
+    def _last_words(self) -> Finding:
+        text = (self.folder / "trace").read_text(errors="replace")
+        frames = re.findall(r'File "([^"]+)", line \d+ in (\S+)', text)
+        what = f"the process ended ({self.process.exitcode})"
+        if self.process.exitcode in (-signal.SIGPROF, -signal.SIGALRM):
+            what = f"more than {self.limits.seconds:g} s"
+        elif fatal := re.search(r"Fatal Python error: (.+)", text):
+            what = fatal[1]
+        return Finding(signature(what, frames), text[-20_000:])
+
+    def stop(self) -> None:
+        if not self.since:
+            return
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
+def _work(connection: Connection, task: Task, numbers: Sequence[int], folder: Path, limits: Limits) -> None:
+    """Case after case, each reported. What a process writes when it dies, or is too slow, is in the file "trace"."""
+    trace = (folder / "trace").open("wb", buffering=0)
+    os.dup2(trace.fileno(), 2)
+    faulthandler.enable(trace)
+    for number in (signal.SIGPROF, signal.SIGALRM):  # written, then deadly as by default, also within native code
+        faulthandler.register(number, trace, chain=True)
+    pyrnnx.set_num_threads(1)
+    data = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_DATA, (data + limits.memory,) * 2)
+    for number in numbers:
+        signal.setitimer(signal.ITIMER_PROF, limits.seconds)
+        signal.setitimer(signal.ITIMER_REAL, 4 * limits.seconds)
+        connection.send(task.run(number, folder))

@@ -1,0 +1,328 @@
+"""Small sound models, from every operation that the tests know, for the fuzzer to break."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import openvino_nets as nets
+from cases import CASES, OUTPUTS, Array, Case, make_arrays, make_node
+from onnx import helper
+from onnx_models import make_graph, simple_model
+from openvino_layers import shapes_of
+
+from pyrnnx import PyrnnxError
+from pyrnnx.frontends.onnx.quantized import QUANTIZED_INPUTS
+from pyrnnx.frontends.openvino import OPERATIONS, Operation, read_model, to_onnx
+
+LARGEST = 9  # of any size: what a case takes time for are the steps around the numbers
+LARGEST_MODEL = 8_000  # bytes
+
+
+class Seed(NamedTuple):
+    """A model as files, and arrays for its inputs in their order."""
+
+    name: str
+    data: bytes  # .onnx or .xml
+    weights: bytes = b""  # .bin, or an ONNX model's external data in WEIGHTS
+    arrays: tuple[Array, ...] = ()
+
+
+WEIGHTS = "weights.bin"
+
+
+def _onnx(name: str, model: onnx.ModelProto, arrays: Iterable[Array], weights: bytes = b"") -> Seed:
+    return Seed(name, model.SerializeToString(deterministic=True), weights, tuple(arrays))
+
+
+# ONNX
+
+
+def small_cases() -> Iterator[Case]:
+    return (case for case in CASES if max(case.T, case.N, case.I, case.H) <= LARGEST)
+
+
+def recurrent_nodes() -> Iterator[Seed]:
+    """RNN, GRU and LSTM of every opset with every attribute and input, weights constant."""
+    for case in small_cases():
+        yield _onnx(case.name, *_of_case(case))
+
+
+def _of_case(case: Case, given: tuple[str, ...] = ("X", "initial_h", "initial_c")) -> tuple[Any, Iterable[Array]]:
+    arrays = make_arrays(case)
+    inputs = {name: array for name, array in arrays.items() if name in given}
+    constants = {name: array for name, array in arrays.items() if name not in given}
+    model = simple_model([make_node(case, arrays)], inputs, OUTPUTS[case.operator], constants, case.opset)
+    return model, inputs.values()
+
+
+def constructs() -> Iterator[Seed]:
+    """What may stand around recurrent nodes: bodies, functions, quantized and computed weights, external data."""
+    node, case = helper.make_node, Case("in a construct", "LSTM", {}, ("B",), I=5)
+    arrays: dict[str, Any] = make_arrays(case)
+    X, weights = arrays["X"], {name: arrays[name] for name in ("W", "R", "B")}
+    yield _onnx("weights given", *_of_case(case, given=tuple(arrays)))
+
+    def lstm(X: str, *outputs: str, **more: Any) -> onnx.NodeProto:
+        return node("LSTM", [X, "W", "R", "B"], outputs, hidden_size=case.H, **more)
+
+    then, other = make_graph([lstm("X", "h")], {}, ["h"]), make_graph([lstm("X", "h")], {}, ["h"], weights)
+    both = [node("If", ["c"], ["Y"], then_branch=then, else_branch=make_graph([lstm("X", "h2")], {}, ["h2"]))]
+    both.append(node("If", ["c"], ["Z"], then_branch=_renamed(other), else_branch=make_graph([], {}, ["Y"])))
+    yield _onnx("If", simple_model(both, {"X": X, "c": np.array(True)}, ["Y", "Z"], weights), [X, np.array(True)])
+
+    body = [lstm("x", "y4"), node("Squeeze", ["y4", "one"], ["y"]), node("Identity", ["go"], ["on"])]
+    carried = {"k": np.array(0), "go": np.array(True), "x": X}
+    loop = node("Loop", ["three", "", "X"], ["Y", "all"], body=make_graph(body, carried, ["on", "y", "y4"]))
+    counts = {**weights, "one": np.array([1]), "three": np.array(3)}
+    yield _onnx("Loop", simple_model([loop], {"X": X}, ["Y", "all"], counts), [X])
+
+    inner = node("LSTM", ["x", "W", "R", "B", "", "h"], ["y", "h_next"], hidden_size=case.H)
+    copied = node("Identity", ["y"], ["all"])
+    h, sequences = np.ones((1, case.N, case.H), np.float32), np.stack([X, X])
+    scan = make_graph([inner, copied], {"h": h, "x": X}, ["h_next", "all"])
+    outer = node("Scan", ["h0", "X"], ["h_last", "Y"], body=scan, num_scan_inputs=1)
+    yield _onnx("Scan", simple_model([outer], {"h0": h, "X": sequences}, ["h_last", "Y"], weights), [h, sequences])
+
+    linked = node("LSTM", ["x", "w", "r", "b"], ["y"])
+    linked.attribute.add(name="direction", ref_attr_name="direction", type=onnx.AttributeProto.STRING)
+    imports = [helper.make_opsetid("", 17)]
+    run = helper.make_function("test", "Run", ["x", "w", "r", "b"], ["y"], [linked], imports, ["direction"])
+    calls = [
+        node("Run", ["X", "W", "R", "B"], [y], domain="test", direction=d) for y, d in zip("YZ", _WAYS, strict=True)
+    ]
+    functions = simple_model(calls, {"X": X}, ["Y", "Z"], weights, domains={"test": 1}, functions=[run])
+    yield _onnx("functions", functions, [X])
+
+    outside = simple_model([lstm("X", "Y")], {"X": X}, ["Y"], weights)
+    onnx.external_data_helper.convert_model_to_external_data(outside, location=WEIGHTS, size_threshold=0)
+    data = b"".join(_move_out(outside))
+    yield _onnx("external data", outside, [X], data)
+    defaults = simple_model([lstm("X", "Y")], {"X": X, **weights}, ["Y"], weights, 9, ir_version=3)
+    yield _onnx("defaults", defaults, [X])
+    yield _onnx("quantized weights", *_dequantized(arrays))
+    yield _onnx("computed weights", *_computed(arrays))
+    for way in ("forward", "reverse", "bidirectional"):
+        yield _onnx(f"DynamicQuantizeLSTM {way}", *_dynamic_quantize(way))
+
+
+_WAYS = ("forward", "reverse")
+
+
+def _renamed(graph: onnx.GraphProto) -> onnx.GraphProto:
+    """The branch with names of its own."""
+    for one in graph.initializer:
+        one.name = f"inner{one.name}"
+    graph.node[0].input[1:4] = [f"inner{name}" for name in graph.node[0].input[1:4]]
+    return graph
+
+
+def _move_out(model: onnx.ModelProto) -> Iterator[bytes]:
+    """The data of initializers that are declared external; it is taken away, and their places are set."""
+    offset = 0
+    for one in model.graph.initializer:
+        data = one.raw_data
+        del one.external_data[:]
+        for key, value in (("location", WEIGHTS), ("offset", str(offset)), ("length", str(len(data)))):
+            one.external_data.add(key=key, value=value)
+        one.ClearField("raw_data")
+        offset += len(data)
+        yield data
+
+
+def _dequantized(arrays: Mapping[str, Array]) -> tuple[onnx.ModelProto, list[Array]]:
+    codes = {f"{name}8": np.rint(arrays[name] * 100).astype(np.int8) for name in ("W", "R")}
+    nodes = [helper.make_node("DequantizeLinear", [f"{name}8", "scale"], [name]) for name in ("W", "R")]
+    nodes.append(helper.make_node("LSTM", ["X", "W", "R"], ["Y"], hidden_size=5))
+    constants = {**codes, "scale": np.array(0.01, np.float32)}
+    return simple_model(nodes, {"X": arrays["X"]}, ["Y"], constants), [arrays["X"]]
+
+
+def _computed(arrays: Mapping[str, Array]) -> tuple[onnx.ModelProto, list[Array]]:
+    """Chains of constants, as they are folded: each of another operator that can make much of little."""
+    node = helper.make_node
+    constants = {"W": arrays["W"][0], "R": arrays["R"].transpose(0, 2, 1), "zero": np.zeros(1, np.float32)}
+    constants |= {"axes": np.array([0]), "shape": np.array([1, 40]), "ones": np.array([1, 1]), "ten": np.array(10)}
+    constants |= {"pads": np.array([0, 0, 0, 0]), "none": np.array(0), "one": np.array(1)}
+    nodes = [
+        node("Unsqueeze", ["W", "axes"], ["w"]),
+        node("Transpose", ["R"], ["r"], perm=[0, 2, 1]),
+        node("Expand", ["zero", "shape"], ["b1"]),
+        node("Tile", ["b1", "ones"], ["b2"]),
+        node("Pad", ["b2", "pads"], ["b3"]),
+        node("ConstantOfShape", ["shape"], ["b4"]),
+        node("Add", ["b3", "b4"], ["b"]),
+        node("Range", ["none", "ten", "one"], ["unused"]),
+        node("LSTM", ["X", "w", "r", "b"], ["Y"], hidden_size=5),
+    ]
+    return simple_model(nodes, {"X": arrays["X"]}, ["Y", "unused"], constants), [arrays["X"]]
+
+
+def _dynamic_quantize(direction: str) -> tuple[onnx.ModelProto, list[Array]]:
+    D, I, H = 2 if direction == "bidirectional" else 1, 3, 5
+    rng = np.random.default_rng(D)
+    weights: dict[str, Array] = {
+        "W": rng.integers(0, 256, (D, I, 4 * H), np.uint8), "R": rng.integers(0, 256, (D, H, 4 * H), np.uint8),
+        "B": rng.uniform(-1, 1, (D, 8 * H)).astype(np.float32), "sequence_lens": np.array([4, 0], np.int32),
+        "P": rng.uniform(-1, 1, (D, 3 * H)).astype(np.float32),
+    }  # fmt: skip
+    for name in ("W", "R"):
+        weights[f"{name}_scale"] = np.full(D, 0.004, np.float32)
+        weights[f"{name}_zero_point"] = np.full(D, 128, np.uint8)
+    X = rng.uniform(-1, 1, (4, 2, I)).astype(np.float32)
+    names = [name if name == "X" or name in weights else "" for name in QUANTIZED_INPUTS]
+    attributes: dict[str, Any] = {"domain": "com.microsoft", "hidden_size": H, "direction": direction}
+    quantized = helper.make_node("DynamicQuantizeLSTM", names, OUTPUTS["LSTM"], **attributes)
+    domains = {"com.microsoft": 1}
+    return simple_model([quantized], {"X": X}, OUTPUTS["LSTM"], weights, domains=domains), [X]
+
+
+def node_tests() -> Iterator[Seed]:
+    """The onnx package's own models of one node, of every operator."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    np.random.seed(0)  # what those tests draw from
+    for test in collect_testcases(None):
+        arrays = test.data_sets[0][0] if test.data_sets else ()
+        size = sum(getattr(one, "nbytes", LARGEST_MODEL) for one in arrays)
+        if test.model is not None and test.model.ByteSize() + size < LARGEST_MODEL:
+            yield _onnx(test.name, test.model, arrays)
+
+
+def exported() -> Iterator[Seed]:
+    """What `to_onnx` makes of the IRs."""
+    for seed in (*operations(), *recurrent_layers()):
+        try:
+            model = to_onnx(read_model(seed.data, seed.weights))
+        except PyrnnxError:  # what ONNX cannot express
+            continue
+        yield _onnx(seed.name, model, seed.arrays)
+
+
+# IR
+
+
+def operations() -> Iterator[Seed]:
+    """Every operation that is translated, with open and with fixed dimensions, as OpenVINO writes it."""
+    from openvino_elementwise import ELEMENTWISE, SHAPES
+    from openvino_indexing import INDEXING, REDUCTIONS
+    from openvino_linear import IMAGES, LINEAR, POOLING, SPECTRA
+    from openvino_operations import build
+
+    for case in ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA:
+        for dynamic in (True, False) if case.dynamic else (False,):
+            model, arrays = build(case, dynamic=dynamic)
+            yield _saved(f"{case.name}{' dynamic' if dynamic else ''}", model, arrays)
+
+
+def _saved(name: str, model: Any, arrays: Iterable[Array], *, f16: bool = False) -> Seed:
+    from openvino_irs import save
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = save(model, Path(folder), f16=f16)
+        return Seed(name, path.read_bytes(), path.with_suffix(".bin").read_bytes(), tuple(arrays))
+
+
+def converted() -> Iterator[Seed]:
+    """What OpenVINO makes of the ONNX models: sequences between the operations that turn their axes."""
+    from openvino_irs import from_onnx
+
+    for number, case in enumerate(small_cases()):
+        # It wants hidden_size, which the operator's text does not.
+        proto, arrays = _of_case(replace(case, attributes={**case.attributes, "hidden_size": case.H}, opset=17))
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                model = from_onnx(proto, Path(folder))
+            except RuntimeError:  # what OpenVINO does not convert
+                continue
+        yield _saved(case.name, model, arrays, f16=bool(number % 2))
+
+
+def recurrent_layers() -> Iterator[Seed]:
+    """Every version of every recurrent operation, its weights constant or not; and one among others."""
+    yield Seed("lstm_net", *_encoded(*nets.lstm_net()), tuple(nets.lstm_inputs().values()))
+    for kind, operation in OPERATIONS.items():
+        for constant, data in product((True, False), _variants(operation)):
+            yield _recurrent_layer(kind, operation, data, constant=constant)
+
+
+def _encoded(xml: str, weights: bytes) -> tuple[bytes, bytes]:
+    return xml.encode(), weights
+
+
+def _variants(operation: Operation) -> Iterator[dict[str, Any]]:
+    own: dict[str, Any] = {"hidden_size": nets.H}
+    yield own
+    functions = ("HardSigmoid", "relu", "tanh")[: {"RNN": 1, "GRU": 2, "LSTM": 3}[operation.cell]]
+    lists = {"activations": functions, "activations_alpha": ["0.2"] * len(functions)}
+    lists["activations_beta"] = lists["activations_alpha"]
+    yield own | {name: ",".join(values) for name, values in lists.items()} | {"clip": "0.4"}
+    if "direction" in operation.attributes:
+        yield from (own | {"direction": way} for way in ("reverse", "BIDIRECTIONAL"))
+    for name in {"linear_before_reset", "input_forget"} & {*operation.attributes}:
+        yield own | {name: "true"}
+
+
+def _recurrent_layer(kind: str, operation: Operation, data: dict[str, Any], *, constant: bool) -> Seed:
+    """Parameters and constants, the layer, and a Result for each of its outputs."""
+    D = 2 if data.get("direction") == "BIDIRECTIONAL" else 1
+    inputs, outputs = shapes_of(kind, D, "linear_before_reset" in data)
+    rng, store = np.random.default_rng(0), nets.Bin()
+    arrays, layers, ends = [], [], []
+    for k, (name, shape) in enumerate(zip(operation.inputs, inputs, strict=True)):
+        lengths = name == "sequence_lens"
+        array = np.array([5, 0, 2], np.int32) if lengths else rng.uniform(-0.5, 0.5, shape).astype(np.float32)
+        if constant and name in ("W", "R", "B", "P"):
+            layers.append(store.constant(k, name, array, "f32", "FP32"))
+        else:
+            open_shape = (-1, *shape[1:]) if name not in ("W", "R", "B", "P") else shape
+            text = ",".join(map(str, open_shape))
+            layers.append(nets.parameter(k, name, text, open_shape, "i32" if lengths else "f32", name))
+            arrays.append(array)
+        ends.append(f"{k}.0 90.{k}")
+    precisions = ["I32" if name == "sequence_lens" else "FP32" for name in operation.inputs]
+    ports = [(precision, shape) for precision, shape in zip(precisions, inputs, strict=True)]
+    results = [("FP32", (-1, *shape[1:])) for shape in outputs]
+    layers.append(nets.layer(90, "it", operation.type, data, ports, results, f"opset{operation.first_opset}"))
+    for k, (_, shape) in enumerate(results):
+        layers.append(nets.result(91 + k, f"Y{k}/sink_port_0", shape))
+        ends.append(f"90.{len(inputs) + k} {91 + k}.0")
+    name = f"{kind} {data}{' constant' if constant else ''}"
+    return Seed(name, nets.net(layers, nets.edges(*ends)).encode(), store.data, tuple(arrays))
+
+
+SOURCES: Mapping[str, Mapping[str, Callable[[], Iterator[Seed]]]] = {
+    "onnx": {
+        "recurrent": recurrent_nodes, "constructs": constructs, "exported": exported, "node_tests": node_tests
+    },
+    "ir": {"recurrent": recurrent_layers, "operations": operations, "converted": converted},
+}  # fmt: skip
+
+
+def collect(kind: str, sources: Iterable[str] = ()) -> dict[str, tuple[Seed, ...]]:
+    """The seeds of a format by their source; the same in every run."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the packages that make them
+        return {name: tuple(SOURCES[kind][name]()) for name in sources or SOURCES[kind]}
+
+
+def collect_elsewhere(kind: str, sources: Iterable[str] = ()) -> dict[str, tuple[Seed, ...]]:
+    """As `collect`, in another process: workers should not inherit OpenVINO's threads and memory."""
+    code = f"import sys; sys.path[:] = {sys.path!r}; from fuzz import seeds; seeds.write({kind!r}, {list(sources)!r})"
+    made = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
+    return pickle.loads(made.stdout)  # type: ignore[no-any-return]
+
+
+def write(kind: str, sources: Iterable[str]) -> None:
+    """The seeds to standard output."""
+    sys.stdout.buffer.write(pickle.dumps(collect(kind, sources)))
