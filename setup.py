@@ -30,7 +30,8 @@ MODULES = {
     "blas_engine": [],
     "engines": ["simd/dispatch.c", "simd/avx512.c", "simd/avx2.c", "simd/baseline.c"],
     "timeloop": [],
-    "sequence": ["threads.c"],
+    "plan": ["threads.c"],
+    "sequence": [],
 }
 
 

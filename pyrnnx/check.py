@@ -1,19 +1,22 @@
 """The only place where arrays are rejected: their rank, shape, dtype, and the range of lengths.
 
 A message names the operator or layer (`label`), the argument by its name in the caller's convention, what was given and
-what is allowed. What passes here cannot fail in a kernel.
+what is allowed. What passes here cannot fail in a kernel: it is checked on views and copies that no other thread has,
+and those are what runs.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyrnnx.conventions import AXIS_NAMES, AnyArray, Convention, axis_size, recurrence_axes, weight_axes
-from pyrnnx.dtypes import FLOAT_TYPES, float_type
-from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.dtypes import FLOAT_TYPES, dtype_name, float_type
+from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.op import RecurrentOp
 
 if TYPE_CHECKING:
@@ -26,7 +29,8 @@ def as_array(label: str, name: str, value: Any) -> AnyArray:
     """`numpy.asarray`, with what it cannot take, or would lose, as an error."""
     if type(value) is np.ndarray:
         return value
-    if isinstance(value, np.ma.MaskedArray):
+    masked = sys.modules.get("numpy.ma")  # NumPy imports it late, and this module does not hasten it
+    if masked is not None and isinstance(value, masked.MaskedArray):
         raise ArgumentError(f"{label}: {name} is a masked array; expected an array without a mask")
     try:
         return np.asarray(value)
@@ -34,14 +38,29 @@ def as_array(label: str, name: str, value: Any) -> AnyArray:
         raise ArgumentError(f"{label}: {name} cannot be taken as an array ({error})") from error
 
 
+def _own(array: AnyArray) -> AnyArray:
+    """The array in native byte order: a view, so that no other thread can give it another shape, dtype or strides."""
+    return array.view() if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def floating_array(label: str, name: str, value: Any, allowed: Sequence[str] = tuple(FLOAT_TYPES)) -> AnyArray:
     """An array of one of the allowed floating-point types, in native byte order; None is a missing one."""
     if value is None:
         raise ArgumentError(f"{label}: {name} is missing; it is required")
-    array = as_array(label, name, value)
+    array = _own(as_array(label, name, value))
     if array.dtype.name not in allowed:
-        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {' or '.join(allowed)}")
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        expected, hint = " or ".join(allowed), _conversion(name, array.dtype, allowed[0])
+        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {expected}{hint}")
+    return array
+
+
+def _conversion(name: str, dtype: np.dtype[Any], wanted: str) -> str:
+    """How to convert, for a message; empty where that is more than a plain `astype`."""
+    floats = dtype.name in FLOAT_TYPES and wanted in FLOAT_TYPES
+    if not floats and (wanted == "bfloat16" or dtype.kind not in "biuf" or not np.can_cast(dtype, wanted, "same_kind")):
+        return ""
+    module = "ml_dtypes" if wanted == "bfloat16" else "np"
+    return f": {name}.astype({module}.{wanted})"
 
 
 def _describe(axes: Sequence[str], sizes: Mapping[str, int]) -> str:
@@ -51,15 +70,16 @@ def _describe(axes: Sequence[str], sizes: Mapping[str, int]) -> str:
         multiple, _, letter = axis.rpartition("*")
         text = f"{multiple}*{AXIS_NAMES[letter]}" if multiple else AXIS_NAMES[letter]
         size = axis_size(axis, sizes)
-        parts.append(text if size is None else f"{text}={size}")
+        parts.append(text if size is None else f"{text}={shown(size)}")
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
 def shape(label: str, name: str, given: tuple[int | None, ...], axes: Sequence[str], sizes: Mapping[str, int]) -> None:
     """Reject another rank, or another size on an axis whose size is known; None: a dimension that is open."""
-    fits = len(given) == len(axes) and all(
-        size is None or axis_size(axis, sizes) in (None, size) for axis, size in zip(axes, given, strict=True)
-    )
+    fits = len(given) == len(axes)
+    for axis, size in zip(axes, given, strict=False):  # a loop, for calls are short
+        expected = sizes[axis] if axis in sizes else axis_size(axis, sizes)
+        fits = fits and (size == expected or size is None or expected is None)
     if not fits:
         raise ArgumentError(f"{label}: {name} has shape {given}; expected {_describe(axes, sizes)}")
 
@@ -87,9 +107,7 @@ def weights(
             continue
         if argument not in axes:
             raise UnsupportedError(f"{label}: {name} was given; expected only {', '.join(axes)}")
-        array = floating_array(label, name, value)
-        if arrays:
-            same_dtype(label, name, array, arrays["W"].dtype, "W")
+        array = _of_dtype(label, name, value, arrays["W"].dtype, "W") if arrays else floating_array(label, name, value)
         shape(label, name, array.shape, axes[argument], sizes)
         if argument == "W":
             sizes["I"] = array.shape[-1]
@@ -109,62 +127,90 @@ def inputs(
 ) -> tuple[dict[str, AnyArray], dict[str, int]]:
     """X and the initial states of a call, those that are given, and the size of every axis by its letter.
 
+    X is looked at first; then all that is missing is named at once, sequence_lens too where `given` has it as a key.
+
     Raises
     ------
     ArgumentError
-        A dtype other than the weights', another rank or shape, a required argument that is missing.
+        A dtype other than the weights', another rank or shape, required arguments that are missing.
     UnsupportedError
         initial_c of an operator without a cell state.
     """
-    arrays: dict[str, AnyArray] = {}
     sizes = {"I": input_size, "H": op.hidden_size, "D": op.num_directions}
-    for argument, value in given.items():
-        name = convention.name_of(argument)
-        if argument == "initial_c" and not op.has_cell_state:
-            if value is not None:
-                raise UnsupportedError(f"{label}: {name} was given; {op.cell} has no cell state")
-            continue
-        if value is None:
-            if argument == "X" or argument in convention.required:
-                raise ArgumentError(f"{label}: {name} is missing; it is required")
-            continue
-        array = as_array(label, name, value)
-        if array.dtype != dtype or not array.dtype.isnative:
-            array = floating_array(label, name, array)
-            same_dtype(label, name, array, dtype, "the weights")
-        axes = convention.axes_of(argument)
-        shape(label, name, array.shape, axes, sizes)
-        if argument == "X":
-            sizes.update(zip(axes, array.shape, strict=True))
-            sizes.setdefault("T", 1)
-        arrays[argument] = array
+    arrays = {"X": same_shape(label, convention, "X", given.get("X"), (dtype,), sizes)}
+    sizes.update(zip(convention.axes_of("X"), arrays["X"].shape, strict=True))
+    sizes.setdefault("T", 1)
+    states = [argument for argument in ("initial_h", "initial_c") if given.get(argument) is not None]
+    if "initial_c" in states and not op.has_cell_state:
+        raise UnsupportedError(f"{label}: {convention.name_of('initial_c')} was given; {op.cell} has no cell state")
+    _reject_missing(label, op, convention, given)
+    for argument in states:
+        arrays[argument] = same_shape(label, convention, argument, given[argument], (dtype,), sizes)
     return arrays, sizes
 
 
+def _reject_missing(label: str, op: RecurrentOp, convention: Convention, given: Mapping[str, Any]) -> None:
+    missing = [
+        convention.name_of(argument)
+        for argument, value in given.items()
+        if value is None and argument in convention.required and (op.has_cell_state or argument != "initial_c")
+    ]
+    if len(missing) == 1:
+        raise ArgumentError(f"{label}: {missing[0]} is missing; it is required")
+    if missing:
+        raise ArgumentError(f"{label}: {', '.join(missing[:-1])} and {missing[-1]} are missing; they are required")
+
+
+def same_shape(
+    label: str,
+    convention: Convention,
+    argument: str,
+    value: Any,
+    dtypes: Sequence[np.dtype[Any]],
+    sizes: Mapping[str, int],
+) -> AnyArray:
+    """X or a state as an array of one of the dtypes, the first of them the weights', and of these sizes."""
+    name = convention.name_of(argument)
+    if value is None:
+        raise ArgumentError(f"{label}: {name} is missing; it is required")
+    array = _own(as_array(label, name, value))
+    dtype = dtypes[0] if array.dtype != dtypes[-1] else dtypes[-1]
+    _reject_dtype(label, name, array, dtype, "the weights")
+    shape(label, name, array.shape, convention.axes_of(argument), sizes)
+    # An equal dtype may be another object, which the kernels would not know.
+    return array if array.dtype is dtype else array.view(dtype)
+
+
 def lengths(label: str, convention: Convention, value: Any, sizes: Mapping[str, int]) -> AnyArray | None:
-    """sequence_lens as int64 [N]; None where every row has seq_length steps.
+    """sequence_lens as int64 [N], a copy; None where every row has seq_length steps.
 
     Raises
     ------
     ArgumentError
         A dtype that the convention does not allow, another shape, a length below 0 or above seq_length, or missing.
+    UnsupportedError
+        Lengths of a cell, which has no sequences.
     """
     name = convention.name_of("sequence_lens")
     if value is None:
         if "sequence_lens" in convention.required:
             raise ArgumentError(f"{label}: {name} is missing; it is required")
         return None
-    array = as_array(label, name, value)
+    axes = convention.axes_of("sequence_lens")
+    if not axes:
+        raise UnsupportedError(f"{label}: {name} was given; the convention {convention.name!r} has no sequences")
+    array = np.array(as_array(label, name, value))  # a copy first: another thread may write to the caller's meanwhile
     python_integers = isinstance(value, (list, tuple)) and (array.dtype.kind == "i" or array.size == 0)
-    if array.dtype.name not in convention.length_dtypes and not python_integers:
+    if dtype_name(array.dtype) not in convention.length_dtypes and not python_integers:
         allowed = " or ".join(convention.length_dtypes)
-        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {allowed}")
-    shape(label, name, array.shape, convention.axes_of("sequence_lens"), sizes)
+        hint = _conversion(name, array.dtype, convention.length_dtypes[0]) if array.dtype.kind in "iu" else ""
+        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {allowed}{hint}")
+    shape(label, name, array.shape, axes, sizes)
     outside = (array < 0) | (array > sizes["T"])
     if outside.any():
         row = int(outside.argmax())
         raise ArgumentError(f"{label}: {name}[{row}] is {array[row]}; expected 0 <= length <= seq_length={sizes['T']}")
-    return None if (array == sizes["T"]).all() else array.astype(np.int64)
+    return None if (array == sizes["T"]).all() else array.astype(np.int64, copy=False)
 
 
 def float_type_name(label: str, name: str, array: AnyArray, allowed: Sequence[str], source: str) -> None:
@@ -176,11 +222,20 @@ def float_type_name(label: str, name: str, array: AnyArray, allowed: Sequence[st
 
 def same_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: str) -> None:
     """Reject an array (not None) of another dtype."""
-    if value is None:
-        return
-    array = floating_array(label, name, value)
+    if value is not None:
+        _of_dtype(label, name, value, dtype, whose)
+
+
+def _of_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: str) -> AnyArray:
+    array = _own(as_array(label, name, value))
+    _reject_dtype(label, name, array, dtype, whose)
+    return array
+
+
+def _reject_dtype(label: str, name: str, array: AnyArray, dtype: np.dtype[Any], whose: str) -> None:
     if array.dtype != dtype:
-        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {dtype}, the dtype of {whose}")
+        hint = _conversion(name, array.dtype, dtype.name)
+        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {dtype}, the dtype of {whose}{hint}")
 
 
 def hidden_size(label: str, cell: str, convention: Convention, R: Any) -> int:
@@ -194,15 +249,17 @@ def hidden_size(label: str, cell: str, convention: Convention, R: Any) -> int:
 def names(label: str, argument: str, value: Any) -> tuple[str, ...]:
     """A sequence of strings."""
     if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise ArgumentError(f"{label}: {argument} is {value!r}; expected a sequence of names")
+        raise ArgumentError(f"{label}: {argument} is {shown(value)}; expected a sequence of names")
     result = tuple(value)
     for name in result:
         if not isinstance(name, str):
-            raise ArgumentError(f"{label}: {argument} holds {name!r}; expected names")
+            raise ArgumentError(f"{label}: {argument} holds {shown(name)}; expected names")
     return result
 
 
-def model_inputs(label: str, infos: Sequence[TensorInfo], arrays: tuple[Any, ...]) -> dict[str, Any]:
+def model_inputs(
+    label: str, infos: Sequence[TensorInfo], arrays: tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
     """What a model was called with, by the names of its inputs; values of inputs that are no tensors as they are.
 
     Raises
@@ -210,31 +267,37 @@ def model_inputs(label: str, infos: Sequence[TensorInfo], arrays: tuple[Any, ...
     ArgumentError
         Inputs that are missing, unknown or given twice, and those whose dtype or shape is not the declared one.
     """
-    expected = ", ".join(info.name for info in infos) or "none"
+    expected = ", ".join(shortened(info.name) for info in infos) or "none"
     if len(arrays) == 1 and isinstance(arrays[0], Mapping):
-        given = _named_inputs(label, infos, arrays[0], expected)
+        given = _named_inputs(label, infos, arrays[0], {}, expected)
     elif len(arrays) > len(infos):
         raise ArgumentError(f"{label}: {len(arrays)} arrays were given; expected at most {len(infos)}: {expected}")
     else:
         given = {info.name: value for info, value in zip(infos, arrays, strict=False)}
+    if named:
+        given = _named_inputs(label, infos, named, given, expected)
     values: dict[str, Any] = {}
     for info in infos:
         if info.name in given:
             values[info.name] = _model_input(label, info, given[info.name])
         elif not info.optional:
-            raise ArgumentError(f"{label}: input {info.name!r} is missing; expected {expected}")
+            raise ArgumentError(f"{label}: input {shown(info.name)} is missing; expected {expected}")
     return values
 
 
-def _named_inputs(label: str, infos: Sequence[TensorInfo], arrays: Mapping[str, Any], expected: str) -> dict[str, Any]:
+def _named_inputs(
+    label: str, infos: Sequence[TensorInfo], arrays: Mapping[str, Any], before: Mapping[str, Any], expected: str
+) -> dict[str, Any]:
+    """Those given `before`, and these by the inputs' own names."""
     by_name = {alias: info.name for info in infos for alias in info.aliases}
     by_name |= {info.name: info.name for info in infos}
-    given: dict[str, Any] = {}
+    given = dict(before)
     for name, value in arrays.items():
         if name not in by_name:
-            raise ArgumentError(f"{label}: input {name!r} is unknown; expected {expected}")
+            raise ArgumentError(f"{label}: input {shown(name)} is unknown; expected {expected}")
         if by_name[name] in given:
-            raise ArgumentError(f"{label}: input {by_name[name]!r} was given twice, under two of its names")
+            how = "under two of its names" if by_name[name] not in before else "by place and by name"
+            raise ArgumentError(f"{label}: input {shown(by_name[name])} was given twice, {how}")
         given[by_name[name]] = value
     return given
 
@@ -242,12 +305,13 @@ def _named_inputs(label: str, infos: Sequence[TensorInfo], arrays: Mapping[str, 
 def _model_input(label: str, info: TensorInfo, value: Any) -> Any:
     if info.dtype is None:
         return value
-    name = f"input {info.name!r}"
+    name = f"input {shown(info.name)}"
     if value is None:
         raise ArgumentError(f"{label}: {name} is missing; expected an array of {info.dtype}")
     array = as_array(label, name, value)
     if array.dtype.name != info.dtype and not (info.dtype == "str" and array.dtype.kind in "OU"):
-        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {info.dtype}")
+        hint = "" if info.dtype == "str" else _conversion("array", array.dtype, info.dtype)
+        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {info.dtype}{hint}")
     fits = info.shape is None or (
         array.ndim == len(info.shape)
         and all(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import platform
 from pathlib import Path
 
 from pyrnnx._kernels import engines
@@ -13,6 +12,7 @@ from pyrnnx.errors import ArgumentError
 from pyrnnx.scalars import integer
 
 ENGINES = ("simd", "blas")
+MOST_THREADS = 2**31 - 1  # a C int
 
 
 def _choice(variable: str, allowed: tuple[str, ...]) -> str | None:
@@ -70,19 +70,19 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Let a call use at most `n` threads, at least 1. Results do not depend on it, bit for bit.
+    """Let a call use at most `n` threads, from 1 to 2147483647. Results do not depend on it, bit for bit.
 
     A call takes fewer where more would not make it faster, and one while another Python thread's call has the others.
 
     Raises
     ------
     ArgumentError
-        Not a positive integer.
+        Not an integer in that range.
     """
     global _num_threads  # noqa: PLW0603  # the one setting of the process
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ArgumentError(f"set_num_threads: n is {n!r}; expected a positive integer")
-    _num_threads = n
+    _num_threads = integer(
+        "set_num_threads", "n", n, 1, MOST_THREADS, expected=f"a positive integer, at most {MOST_THREADS}"
+    )
 
 
 def get_memory_limit() -> int:
@@ -108,6 +108,8 @@ def set_memory_limit(n: int) -> None:
 
 def show_config() -> None:
     """Print what runs: version, engine, instruction set, threads, and what else this machine supports."""
+    import platform  # slow to import, and used here alone
+
     supported = engines.supported()
     rows = {
         "pyrnnx": __version__,

@@ -131,6 +131,14 @@ def canonical_for(convention: Convention) -> Convention:
     return replace(CANONICAL, coupled_gate=convention.coupled_gate)
 
 
+def arguments_by_name(convention: Convention) -> dict[str, str]:
+    """The canonical arguments of a call by all names that they go by: ONNX's, OpenVINO's, and the convention's own."""
+    canonical = ("X", "sequence_lens", "initial_h", "initial_c")
+    names = {_OPENVINO_NAMES.get(argument, argument): argument for argument in canonical}
+    names |= {argument: argument for argument in canonical}
+    return names | {convention.name_of(argument): argument for argument in canonical}
+
+
 def rearrange(array: AnyArray, axes: str, to: str) -> AnyArray:
     """A view of `array` with its axes in another order; axes that are missing get length 1, superfluous ones go."""
     present = "".join(letter for letter in to if letter in axes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,12 @@ FLOAT_TYPES: Mapping[str, FloatType] = {
     "float16": FloatType("float16", 1, np.float32),
     "bfloat16": FloatType("bfloat16", 2, np.float32),  # ml_dtypes.bfloat16, known by its name
 }
+
+
+@lru_cache(64)
+def dtype_name(dtype: np.dtype[np.generic]) -> str:
+    """Its NumPy name, which takes NumPy microseconds to make up."""
+    return dtype.name
 
 
 def float_type(dtype: np.dtype[np.generic]) -> FloatType | None:

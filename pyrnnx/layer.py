@@ -17,13 +17,14 @@ from pyrnnx.conventions import (
     KERNELS,
     AnyArray,
     Convention,
+    arguments_by_name,
     bias_blocks,
     canonical_for,
     convert_bias,
     convert_weights,
 )
 from pyrnnx.dtypes import FLOAT_TYPES, widened
-from pyrnnx.errors import ArgumentError
+from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.op import CELLS, KERNEL_NUMBERS, Activation, RecurrentOp
 from pyrnnx.reduced import WEIGHT_FORMATS, rounded
 from pyrnnx.stream import Stream
@@ -88,22 +89,36 @@ class Layer:
         label: str | None = None,
         weights: str | None = None,
     ) -> None:
-        self.op, self.convention, self.name, self.weight_format = op, convention, name, weights
-        self.label = label or (f"{op.cell} {name!r}" if name else op.cell)
-        given, self.input_size = check.weights(self.label, op, convention, {"W": W, "R": R, "B": B, "P": P})
-        self.weights: Mapping[str, AnyArray] = MappingProxyType({key: _frozen(array) for key, array in given.items()})
-        self.dtype = self.weights["W"].dtype
-        if weights not in WEIGHT_FORMATS or (weights is not None and self.dtype == np.float64):
-            allowed = ", ".join(map(repr, WEIGHT_FORMATS))
+        if not isinstance(op, RecurrentOp) or not isinstance(convention, Convention):
             raise ArgumentError(
-                f"{self.label}: weights is {weights!r} with dtype {self.dtype}; expected one of {allowed}, "
-                "and for another than None a dtype that is computed in float32"
+                f"Layer: {shown(op)} and {shown(convention)} were given; expected an op and a convention"
+            )
+        self.op, self.convention, self.name, self.weight_format = op, convention, name, weights
+        self.label = shortened(label) if label else f"{op.cell} {shown(name)}" if name else op.cell
+        given, self.input_size = check.weights(self.label, op, convention, {"W": W, "R": R, "B": B, "P": P})
+        self.dtype = np.dtype(given["W"].dtype.type)  # the one object for it, which the kernels know arrays by
+        allowed = [one for one in WEIGHT_FORMATS if one is None or self.dtype != np.float64]
+        if not (weights is None or isinstance(weights, str)) or weights not in allowed:
+            raise ArgumentError(
+                f"{self.label}: weights is {shown(weights)} with dtype {self.dtype}; expected one of "
+                f"{', '.join(map(repr, WEIGHT_FORMATS))}, and for another than None a dtype that is computed in float32"
             )
         self._required = bool(convention.required)
-        self._sequence = _prepare(op, self.weights, convention, weights)
+        try:
+            self.weights: Mapping[str, AnyArray] = MappingProxyType({key: _frozen(a) for key, a in given.items()})
+            self._sequence = _prepare(op, self.weights, convention, weights)
+        except (MemoryError, OverflowError, ValueError) as error:
+            shapes = ", ".join(f"{key} {array.shape}" for key, array in given.items())
+            raise ArgumentError(f"{self.label}: the weights cannot be prepared: {shapes} ({error})") from error
 
     def run(
-        self, X: Any, sequence_lens: Any = None, initial_h: Any = None, initial_c: Any = None
+        self,
+        X: Any = None,
+        sequence_lens: Any = None,
+        initial_h: Any = None,
+        initial_c: Any = None,
+        *more: Any,
+        **named: Any,
     ) -> tuple[AnyArray, ...]:
         """Run over a batch of sequences.
 
@@ -115,6 +130,8 @@ class Layer:
             Length of each row, [batch_size], from 0 to seq_length. Default: seq_length for all.
         initial_h, initial_c : array_like, optional
             Initial states [num_directions, batch_size, hidden_size]; initial_c for an LSTM only. Default: zero.
+        **named : array_like
+            The same by the names of OpenVINO (sequence_lengths, H, C) or of the layer's convention.
 
         Returns
         -------
@@ -128,19 +145,18 @@ class Layer:
         Raises
         ------
         PyrnnxError
-            An array that does not fit. The shapes here are those of the canonical convention.
+            An array that does not fit; an argument that is unknown, missing or given twice. The shapes here are those
+            of the canonical convention.
         """
-        if sequence_lens is None and not self._required and self._sequence.fits(X, initial_h, initial_c):
-            return self._compute(X, None, None, initial_h, initial_c)
-        given = {"X": X, "initial_h": initial_h, "initial_c": initial_c}
-        arrays, sizes = check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, given)
-        arrays = {argument: _inner_contiguous(array) for argument, array in arrays.items()}
-        lengths = check.lengths(self.label, self.convention, sequence_lens, sizes)
-        order = None
-        if lengths is not None:
-            order = np.argsort(-lengths, kind="stable")
-            lengths = lengths[order].astype(np.intp, copy=False)
-        return self._compute(arrays["X"], order, lengths, arrays.get("initial_h"), arrays.get("initial_c"))
+        if more or named:
+            return self.run(**self._named((X, sequence_lens, initial_h, initial_c, *more), named))
+        if sequence_lens is None and not self._required:
+            results = self._compute(X, None, initial_h, initial_c)
+            if results is not None:
+                return results
+        given = {"X": X, "initial_h": initial_h, "initial_c": initial_c, "sequence_lens": sequence_lens}
+        arrays, lengths = self._checked(given)
+        return self._results(arrays["X"], lengths, arrays.get("initial_h"), arrays.get("initial_c"))
 
     __call__ = run  # front-ends call with their own arguments, and run with these
 
@@ -159,18 +175,56 @@ class Layer:
         """
         return Stream(self, batch_size)
 
-    def _compute(
+    def _named(
         self,
-        X: AnyArray,
-        order: AnyArray | None,
-        lengths: AnyArray | None,
-        initial_h: AnyArray | None,
-        initial_c: AnyArray | None,
-    ) -> tuple[AnyArray, ...]:
+        arrays: tuple[Any, ...],
+        named: Mapping[str, Any],
+        arguments: tuple[str, ...] = ("X", "sequence_lens", "initial_h", "initial_c"),
+    ) -> dict[str, Any]:
+        """The arguments of a call by their canonical names: `arrays` in the order of `arguments`, and `named` ones.
+
+        A name is the canonical one, OpenVINO's, or the convention's own. None is an argument that is not given.
+        """
+        own = [self.convention.name_of(argument) for argument in arguments]
+        if len(arrays) > len(arguments):
+            raise ArgumentError(
+                f"{self.label}: {len(arrays)} arrays were given; expected at most {len(arguments)}: {', '.join(own)}"
+            )
+        given = dict(zip(arguments, arrays, strict=False))
+        known = arguments_by_name(self.convention)
+        for name, value in named.items():
+            argument = known.get(name, "")
+            if argument not in arguments:
+                raise ArgumentError(f"{self.label}: argument {shown(name)} is unknown; expected {', '.join(own)}")
+            if given.get(argument) is not None and value is not None:
+                raise ArgumentError(
+                    f"{self.label}: {name} was given twice, also as {self.convention.name_of(argument)}"
+                )
+            given[argument] = value if given.get(argument) is None else given[argument]
+        return given
+
+    def _checked(self, given: Mapping[str, Any]) -> tuple[dict[str, AnyArray], AnyArray | None]:
+        """X and the states of a call as the kernels can read them, and the lengths, if not all are seq_length."""
+        arrays, sizes = check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, given)
+        lengths = given.get("sequence_lens")
+        if lengths is not None:
+            lengths = check.lengths(self.label, self.convention, lengths, sizes)
+        return {argument: _inner_contiguous(array) for argument, array in arrays.items()}, lengths
+
+    def _compute(
+        self, X: Any, lengths: AnyArray | None, initial_h: Any, initial_c: Any, wide_states: bool = False
+    ) -> tuple[AnyArray, ...] | None:
+        """Run on arrays as they are; None where one of them is not what the kernels can read."""
         try:
-            return self._sequence.run(config.get_num_threads(), X, order, lengths, initial_h, initial_c)
+            return self._sequence.run(config.get_num_threads(), X, lengths, initial_h, initial_c, wide_states)
         except (ValueError, MemoryError) as error:
             raise ArgumentError(f"{self.label}: X has shape {X.shape}; its outputs exceed memory ({error})") from error
+
+    def _results(self, *arguments: Any) -> tuple[AnyArray, ...]:
+        """As `_compute`, with arrays that have been checked."""
+        results = self._compute(*arguments)
+        assert results is not None
+        return results
 
     @property
     def output_names(self) -> tuple[str, ...]:

@@ -77,8 +77,10 @@ class Model(ABC):
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         """Checked inputs to the values with these names."""
 
-    def __call__(self, *arrays: Any, outputs: Sequence[str] | None = None) -> dict[str, Any]:
-        """Run the whole model: ``model(*arrays)`` in the order of `inputs`, or ``model({name: array})``.
+    def __call__(self, /, *arrays: Any, outputs: Sequence[str] | None = None, **named: Any) -> dict[str, Any]:
+        """Run the whole model: ``model(*arrays)`` in the order of `inputs`, or by their names.
+
+        Those are given as ``model({name: array})`` or ``model(name=array)``.
 
         Parameters
         ----------
@@ -86,6 +88,8 @@ class Model(ABC):
             Of the dtypes and shapes that `inputs` declares.
         outputs : sequence of str, optional
             Names of the values to return, intermediate ones too. Default: the model's outputs.
+        **named : array_like
+            Inputs by their names; one that is called "outputs" has to stand in a mapping.
 
         Returns
         -------
@@ -97,7 +101,7 @@ class Model(ABC):
         PyrnnxError
             Inputs that are missing, unknown or do not fit; an unknown output; an operation that cannot be run.
         """
-        given = check.model_inputs(self.label, self.inputs, arrays)
+        given = check.model_inputs(self.label, self.inputs, arrays, named)
         if outputs is None:
             return self._run(given, tuple(info.name for info in self.outputs))
         return self._run(given, check.names(self.label, "outputs", outputs))

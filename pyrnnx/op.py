@@ -6,10 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from numbers import Integral, Real
 from types import MappingProxyType
 
+import numpy as np
+
 from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.scalars import as_number, integer
 
 
 class Direction(str, Enum):
@@ -22,11 +24,14 @@ class Direction(str, Enum):
     @property
     def reversed(self) -> tuple[bool, ...]:
         """For each of num_directions: whether it runs from the last time step to the first."""
-        return {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}[self.value]
+        return _REVERSED[self.value]
 
     @property
     def num_directions(self) -> int:
         return len(self.reversed)
+
+
+_REVERSED = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
 @dataclass(frozen=True)
@@ -109,15 +114,16 @@ class Activation:
         value = getattr(self, parameter)
         if default is None:
             if value is not None:
-                raise ArgumentError(f"activation {self.name} takes no {parameter}; {value!r} was given")
+                raise ArgumentError(f"activation {self.name} takes no {parameter}; {shown(value)} was given")
             return
         if value is None:
             if math.isnan(default):
                 raise ArgumentError(f"activation {self.name} needs {parameter}, which has no default value")
             value = default
-        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-            raise ArgumentError(f"activation {self.name}: {parameter} is {value!r}; expected a finite number")
-        object.__setattr__(self, parameter, float(value))
+        number = as_number(value)
+        if number is None or not math.isfinite(number):
+            raise ArgumentError(f"activation {self.name}: {parameter} is {shown(value)}; expected a finite number")
+        object.__setattr__(self, parameter, number)
 
     def __str__(self) -> str:
         parameters = [f"{p}={v:g}" for p, v in (("alpha", self.alpha), ("beta", self.beta)) if v is not None]
@@ -186,15 +192,14 @@ class RecurrentOp:
 
     def __post_init__(self) -> None:
         if not isinstance(self.cell, str) or self.cell not in CELLS:
-            raise ArgumentError(f"cell is {self.cell!r}; expected one of {', '.join(CELLS)}")
-        if isinstance(self.hidden_size, bool) or not isinstance(self.hidden_size, Integral) or self.hidden_size < 1:
-            raise ArgumentError(f"{self.cell}: hidden_size is {self.hidden_size!r}; expected a positive integer")
-        object.__setattr__(self, "hidden_size", int(self.hidden_size))
-        try:
-            object.__setattr__(self, "direction", Direction(self.direction))
-        except ValueError:
-            allowed = ", ".join(d.value for d in Direction)
-            raise ArgumentError(f"{self.cell}: direction is {self.direction!r}; expected one of {allowed}") from None
+            raise ArgumentError(f"cell is {shown(self.cell)}; expected one of {', '.join(CELLS)}")
+        object.__setattr__(self, "cell", str(self.cell))
+        size = integer(self.cell, "hidden_size", self.hidden_size, 1, expected="a positive integer")
+        object.__setattr__(self, "hidden_size", size)
+        if not isinstance(self.direction, str) or self.direction not in list(Direction):
+            given, allowed = shown(self.direction), ", ".join(d.value for d in Direction)
+            raise ArgumentError(f"{self.cell}: direction is {given}; expected one of {allowed}")
+        object.__setattr__(self, "direction", Direction(self.direction))
         self._check_clip()
         self._check_flags()
         self._check_activations()
@@ -202,24 +207,24 @@ class RecurrentOp:
     def _check_clip(self) -> None:
         if self.clip is None:
             return
-        number = isinstance(self.clip, Real) and not isinstance(self.clip, bool)
-        if not number or not math.isfinite(self.clip) or self.clip <= 0:
-            raise ArgumentError(
-                f"{self.cell}: clip is {self.clip!r}; expected a positive finite number, or None for none"
-            )
-        object.__setattr__(self, "clip", float(self.clip))
+        clip = as_number(self.clip)
+        if clip is None or not 0 < clip < math.inf:
+            given = shown(self.clip)
+            raise ArgumentError(f"{self.cell}: clip is {given}; expected a positive finite number, or None for none")
+        object.__setattr__(self, "clip", clip)
 
     def _check_flags(self) -> None:
         for flag, cell in (("linear_before_reset", "GRU"), ("input_forget", "LSTM")):
             value = getattr(self, flag)
-            if not isinstance(value, bool):
-                raise ArgumentError(f"{self.cell}: {flag} is {value!r}; expected a bool")
+            if not isinstance(value, (bool, np.bool_)):
+                raise ArgumentError(f"{self.cell}: {flag} is {shown(value)}; expected a bool")
+            object.__setattr__(self, flag, bool(value))
             if value and self.cell != cell:
-                raise ArgumentError(f"{self.cell}: {flag} is {value!r}; only {cell} has it")
+                raise ArgumentError(f"{self.cell}: {flag} is True; only {cell} has it")
 
     def _check_activations(self) -> None:
         defaults = CELLS[self.cell].activations
-        if not self.activations:
+        if self.activations is None or (isinstance(self.activations, (tuple, list)) and not self.activations):
             one = tuple(Activation(name) for name in defaults)
             object.__setattr__(self, "activations", (one,) * self.num_directions)
             return
@@ -229,7 +234,8 @@ class RecurrentOp:
             activations = ()
         if not activations or not all(isinstance(one, Activation) for functions in activations for one in functions):
             raise ArgumentError(
-                f"{self.cell}: activations is {self.activations!r}; expected a tuple of Activation for each direction"
+                f"{self.cell}: activations is {shown(self.activations)}; "
+                "expected a tuple of Activation for each direction"
             )
         object.__setattr__(self, "activations", activations)
         if len(self.activations) != self.num_directions or any(len(one) != len(defaults) for one in self.activations):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyrnnx import check
 from pyrnnx.conventions import CANONICAL, AnyArray, rearrange
-from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.dtypes import FLOAT_TYPES
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.scalars import integer
 
 if TYPE_CHECKING:
     from pyrnnx.layer import Layer
@@ -17,8 +20,9 @@ if TYPE_CHECKING:
 class Stream:
     """A batch of sequences on their way through a layer; made by `Layer.stream`.
 
-    Pushing a sequence in chunks of any sizes gives what one call gives for the whole. Not for several threads at once:
-    a stream has a state; several streams of one layer are independent.
+    Pushing a sequence in chunks of any sizes gives what one call gives for the whole, bit for bit on the SIMD engine:
+    the states of float16 and bfloat16 layers are held in float32, as they are within a call. Not for several threads at
+    once: a stream has a state; several streams of one layer are independent.
 
     Attributes
     ----------
@@ -32,9 +36,9 @@ class Stream:
                 f"{layer.label}: stream: direction is {layer.op.direction.value}; expected forward, "
                 "for the other directions begin at the end of a sequence"
             )
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 0:
-            raise ArgumentError(f"{layer.label}: stream: batch_size is {batch_size!r}; expected an integer, 0 or above")
-        self.layer, self.batch_size = layer, batch_size
+        self.layer, self.batch_size = layer, integer(f"{layer.label}: stream", "batch_size", batch_size, 0)
+        self._dtype = np.dtype(FLOAT_TYPES[layer.dtype.name].kernel)
+        self._sizes = {"N": self.batch_size, "D": 1, "H": layer.op.hidden_size}
         self._initial = initial
         self.reset()
 
@@ -43,12 +47,16 @@ class Stream:
         if self._initial is not None:
             self.state = self._initial
             return
-        self._state = tuple(np.zeros(self._shape("initial_h"), self.layer.dtype) for _ in self._names)
+        shape = tuple(self._sizes[axis] for axis in self.layer.convention.axes_of("initial_h"))
+        try:
+            self._hold([np.zeros(shape, self._dtype) for _ in self._names])
+        except (MemoryError, ValueError) as error:
+            raise ArgumentError(
+                f"{self.layer.label}: stream: states of shape {shape} exceed memory ({error})"
+            ) from error
 
-    def _shape(self, argument: str, seq_length: int = 0) -> tuple[int, ...]:
-        op = self.layer.op
-        sizes = {"T": seq_length, "N": self.batch_size, "D": 1, "H": op.hidden_size, "I": self.layer.input_size}
-        return tuple(sizes[axis] for axis in self.layer.convention.axes_of(argument))
+    def _hold(self, states: Sequence[AnyArray]) -> None:
+        self._h, self._c = states[0], states[1] if len(states) > 1 else None
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -56,19 +64,25 @@ class Stream:
 
     @property
     def state(self) -> tuple[AnyArray, ...]:
-        """h, and c of an LSTM, as copies; in the shape of the layer's initial states. Assign it to go on from there."""
-        return tuple(array.copy() for array in self._state)
+        """h, and c of an LSTM, as copies, in the shape of the layer's initial states.
+
+        float64 of a float64 layer, else float32. Assign it to go on from there, bit for bit; states in the layer's own
+        dtype are taken as well.
+        """
+        return tuple(array.copy() for array in (self._h, self._c) if array is not None)
 
     @state.setter
     def state(self, state: Any) -> None:
-        if not isinstance(state, (tuple, list)) or len(state) != len(self._names):
-            raise ArgumentError(f"{self.layer.label}: stream: state is {type(state).__name__}; expected {self._names}")
-        given = {"X": np.empty(self._shape("X"), self.layer.dtype), **dict(zip(self._names, state, strict=True))}
-        layer = self.layer
-        arrays, _ = check.inputs(layer.label, layer.op, layer.convention, layer.dtype, layer.input_size, given)
-        if any(value is None for value in state):
-            raise ArgumentError(f"{layer.label}: stream: state holds None; expected {self._names}")
-        self._state = tuple(np.array(arrays[name]) for name in self._names)
+        label, names = f"{self.layer.label}: stream", self._names
+        if not isinstance(state, (tuple, list)) or len(state) != len(names):
+            raise ArgumentError(f"{label}: state is {shown(state)}; expected {len(names)} arrays: {', '.join(names)}")
+        dtypes = (self.layer.dtype, self._dtype)
+        self._hold(
+            [
+                np.array(check.same_shape(label, self.layer.convention, name, value, dtypes, self._sizes), self._dtype)
+                for name, value in zip(names, state, strict=True)
+            ]
+        )
 
     def push(self, X: Any, sequence_lens: Any = None) -> AnyArray:
         """The next time steps of every row.
@@ -90,26 +104,35 @@ class Stream:
         PyrnnxError
             An array that does not fit the layer or the stream's batch_size.
         """
-        layer = self.layer
-        array = check.as_array(layer.label, "X", X)
-        axes = layer.convention.axes_of("X")
-        time = axes.find("T")
-        if array.ndim == len(axes) and array.shape[axes.index("N")] != self.batch_size:
-            raise ArgumentError(
-                f"{layer.label}: stream: X has shape {array.shape}; expected batch_size={self.batch_size} as the stream"
-            )
-        given = sequence_lens
-        if given is None and "sequence_lens" in layer.convention.required and array.ndim == len(axes):
-            given = np.full(self.batch_size, array.shape[time])
-        Y, *states = layer.run(array, given, *self._state)
-        if time >= 0 and array.shape[time] == 0:
+        lengths = results = None
+        if sequence_lens is None:
+            results = self.layer._compute(X, None, self._h, self._c, True)
+        if results is None:
+            array, lengths = self._checked(X, sequence_lens)
+            results = self.layer._results(array, lengths, self._h, self._c, True)
+        Y = results[0]
+        if Y.size == 0:  # no steps, or no rows
             return Y
-        if sequence_lens is not None:
-            resting = np.asarray(sequence_lens) == 0
-            for new, old in zip(states, self._state, strict=True):
-                self._rows(new)[:, resting] = self._rows(old)[:, resting]
-        self._state = tuple(states)
+        if lengths is not None:
+            resting = lengths == 0
+            for new, old in zip(results[1:], (self._h, self._c), strict=False):
+                if old is not None:
+                    self._rows(new)[:, resting] = self._rows(old)[:, resting]
+        self._hold(results[1:])
         return Y
+
+    def _checked(self, X: Any, sequence_lens: Any) -> tuple[AnyArray, AnyArray | None]:
+        """X as the kernels can read it, and lengths, where not all are seq_length."""
+        layer = self.layer
+        arrays, lengths = layer._checked(
+            {"X": X} if sequence_lens is None else {"X": X, "sequence_lens": sequence_lens}
+        )
+        given = arrays["X"].shape
+        if given[layer.convention.axes_of("X").index("N")] != self.batch_size:
+            raise ArgumentError(
+                f"{layer.label}: stream: X has shape {given}; expected batch_size={self.batch_size} as the stream"
+            )
+        return arrays["X"], lengths
 
     def _rows(self, state: AnyArray) -> AnyArray:
         """A view [num_directions, batch_size, hidden_size]."""

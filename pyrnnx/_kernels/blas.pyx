@@ -1,6 +1,7 @@
 """SciPy's BLAS, wrapped once: row-major operands in, no copies."""
 
 from cython cimport floating
+from libc.limits cimport INT_MAX
 from scipy.linalg.cython_blas cimport dgemm, sgemm
 
 
@@ -24,9 +25,12 @@ cdef void gemm(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const floating *A, Py_s
         dgemm(b"T", b"N", &rows, &columns, &inner, &one, b, &ld_b, a, &ld_a, &one, C, &ld_c)
 
 
-def gemm_accumulate(const floating[:, ::1] A, const floating[:, ::1] B, floating[:, ::1] C):
+def gemm_accumulate(const floating[:, ::1] A not None, const floating[:, ::1] B not None,
+                    floating[:, ::1] C not None):
     """C := A.B^T + C on arrays; the kernel's `gemm` as Python sees it, for its tests."""
     if A.shape[1] != B.shape[1] or C.shape[0] != A.shape[0] or C.shape[1] != B.shape[0]:
         raise ValueError("expected A [m, k], B [n, k], C [m, n]")
+    if max(A.shape[0], A.shape[1], B.shape[0]) > INT_MAX:
+        raise ValueError("expected sizes that fit a C int")
     if A.shape[0] and A.shape[1] and B.shape[0]:
         gemm(A.shape[0], B.shape[0], A.shape[1], &A[0, 0], A.shape[1], &B[0, 0], B.shape[1], &C[0, 0], C.shape[1])

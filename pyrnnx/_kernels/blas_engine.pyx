@@ -1,12 +1,14 @@
 """The portable engine: any machine, float32 and float64, weights as they come, products by BLAS."""
 
 from cython cimport floating
+from libc.limits cimport INT_MAX
 from libc.string cimport memcpy
 
 from pyrnnx._kernels.activations cimport activate
 from pyrnnx._kernels.blas cimport gemm
 from pyrnnx._kernels.cell cimport PYRNNX_GRU, PYRNNX_LSTM, PYRNNX_RNN, PYRNNX_WEIGHTS_FULL, Activation, Cell
 from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.engines cimport register_blas
 from pyrnnx._kernels.gru cimport gru_step
 from pyrnnx._kernels.lstm cimport lstm_step
 from pyrnnx._kernels.rnn cimport rnn_step
@@ -112,6 +114,7 @@ FLOAT.isa = DOUBLE.isa = "blas"
 FLOAT.lanes = DOUBLE.lanes = 1
 FLOAT.formats = DOUBLE.formats = 1 << PYRNNX_WEIGHTS_FULL
 FLOAT.whole = DOUBLE.whole = 1  # BLAS sums in an order that depends on the shape of a product
+FLOAT.max_ldx = DOUBLE.max_ldx = INT_MAX  # BLAS takes distances as C ints
 FLOAT.gates = DOUBLE.gates = gates
 FLOAT.phases = DOUBLE.phases = phases
 FLOAT.packed_size, DOUBLE.packed_size = packed_size_float, packed_size_double
@@ -124,6 +127,4 @@ FLOAT.step, DOUBLE.step = step_float, step_double
 FLOAT.activate, DOUBLE.activate = activate_float, activate_double
 
 
-cdef const Kernels *blas_kernels(int itemsize) noexcept nogil:
-    """The kernels for float32 (4) or float64 (8)."""
-    return &FLOAT if itemsize == <int> sizeof(float) else &DOUBLE
+register_blas(&FLOAT, &DOUBLE)

@@ -39,6 +39,7 @@ typedef struct {
     void (*activate)(const pyrnnx_activation *f, double clip, const void *x, void *y, ptrdiff_t count);
 
     int whole; /* whether a step is always taken whole; else threads share it, each with its own blocks [u0, u1) */
+    ptrdiff_t max_ldx; /* the largest ldx that project takes; 0: any */
 } pyrnnx_kernels;
 
 #endif

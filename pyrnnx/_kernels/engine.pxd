@@ -20,3 +20,4 @@ cdef extern from "engine.h" nogil:
                      void *h_next, void *work, Py_ssize_t u0, Py_ssize_t u1) noexcept nogil
         void (*activate)(const Activation *f, double clip, const void *x, void *y, Py_ssize_t count) noexcept nogil
         int whole
+        Py_ssize_t max_ldx

@@ -2,7 +2,6 @@
 
 from cython cimport floating
 
-from pyrnnx._kernels.blas_engine cimport blas_kernels
 from pyrnnx._kernels.cell cimport PYRNNX_SOFTPLUS, Activation
 from pyrnnx._kernels.engine cimport Kernels
 
@@ -25,18 +24,23 @@ ASSERTIONS = bool(PYRNNX_ASSERTIONS)
 # Fastest first.
 SIMD = ("avx512", "avx2", "baseline")
 
+cdef:
+    const Kernels *BLAS_FLOAT = NULL
+    const Kernels *BLAS_DOUBLE = NULL
+
 
 def supported() -> tuple:
     """The instruction sets of the SIMD engine that this build has and this processor can run, fastest first."""
     return tuple(isa for isa in SIMD if simd_supported(isa.encode()))
 
 
-def formats(str isa, int itemsize) -> int:
+def formats(str isa not None, int itemsize) -> int:
     """In which forms an engine can pack weights: a bit for each PYRNNX_WEIGHTS_*."""
     return find_kernels(isa, itemsize).formats
 
 
-def activate(str isa, int kind, double alpha, double beta, double clip, const floating[::1] x, floating[::1] y):
+def activate(str isa not None, int kind, double alpha, double beta, double clip, const floating[::1] x not None,
+             floating[::1] y not None):
     """y := f(clip(x)) by an engine's kernel; `kind` as in the table of activation functions. For tests and benchmarks."""
     cdef Activation f
     f.kind, f.alpha, f.beta = kind, alpha, beta
@@ -47,8 +51,19 @@ def activate(str isa, int kind, double alpha, double beta, double clip, const fl
 
 
 cdef const Kernels *find_kernels(str isa, int itemsize) except NULL:
-    """The kernels of "blas" or of an instruction set, for float32 (4) or float64 (8)."""
-    cdef const Kernels *kernels = blas_kernels(itemsize) if isa == "blas" else simd_kernels(isa.encode(), itemsize)
+    """The kernels of "blas" or of an instruction set that this processor has, for float32 (4) or float64 (8)."""
+    cdef const Kernels *kernels = NULL
+    if isa == "blas":
+        import pyrnnx._kernels.blas_engine  # registers itself; late, for it imports scipy.linalg
+
+        kernels = BLAS_FLOAT if itemsize == 4 else BLAS_DOUBLE if itemsize == 8 else NULL
+    elif isa in SIMD and simd_supported(isa.encode()):
+        kernels = simd_kernels(isa.encode(), itemsize)
     if kernels == NULL:
-        raise ValueError(f"no kernels for {isa}")
+        raise ValueError(f"no kernels for {isa} and elements of {itemsize} bytes")
     return kernels
+
+
+cdef void register_blas(const Kernels *for_float, const Kernels *for_double) noexcept:
+    global BLAS_FLOAT, BLAS_DOUBLE
+    BLAS_FLOAT, BLAS_DOUBLE = for_float, for_double

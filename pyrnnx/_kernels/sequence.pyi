@@ -7,8 +7,8 @@ _Array = npt.NDArray[Any]
 _Weights = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
 class Sequence:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         isa: str,
         cell: int,
         reverse: tuple[bool, ...],
@@ -28,14 +28,13 @@ class Sequence:
         Y_axes: str,
         state_axes: str,
         coupled_gate: str = "f",
-    ) -> None: ...
-    def fits(self, X: Any, initial_h: Any, initial_c: Any) -> bool: ...
+    ) -> Sequence: ...
     def run(
         self,
         threads: int,
-        X: _Array,
-        order: npt.NDArray[np.intp] | None,
-        lengths: npt.NDArray[np.intp] | None,
-        initial_h: _Array | None,
-        initial_c: _Array | None,
-    ) -> tuple[_Array, ...]: ...
+        X: Any,
+        lengths: npt.NDArray[np.integer[Any]] | None,
+        initial_h: Any,
+        initial_c: Any,
+        wide_states: bool = False,
+    ) -> tuple[_Array, ...] | None: ...

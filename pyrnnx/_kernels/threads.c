@@ -7,7 +7,10 @@
 
 #ifdef _WIN32 /* no pthreads: every team has one member */
 
-int pyrnnx_team_take(int size) { return size < 1 ? size : 1; }
+int pyrnnx_team_take(int size) {
+    (void)size;
+    return 1;
+}
 void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
     for (int rank = 0; rank < size; rank++) task(argument, rank);
 }
@@ -19,15 +22,20 @@ void pyrnnx_team_release(int disbanded) { (void)disbanded; }
 #include <signal.h>
 #include <stddef.h>
 
-enum { MAX_WORKERS = 127, SPINS_IDLE = 4000, MAX_HOLIDAY = 256 };
+enum { MAX_WORKERS = 127, SPINS_IDLE = 4000 };
+
+/* How long callers get no team after one that was disbanded. Other work on the machine lasts for a time, not for a
+   number of calls, so this counts nanoseconds: twice as long each time, and half as long again after a team that was
+   not. */
+enum { FIRST_PAUSE = 10 * PYRNNX_MILLISECOND, LONGEST_PAUSE = 1000 * PYRNNX_MILLISECOND };
 
 static struct {
     pthread_mutex_t taken;  /* held by the caller whose team it is */
     pthread_mutex_t asleep; /* guards the condition */
     pthread_cond_t wake;
     int workers, sleepers;
-    int holiday, next_holiday; /* calls that get no team: still to come, and after the next disbanded team */
-    int running;               /* members that have not ended the current task */
+    int running;                       /* members that have not ended the current task */
+    long long pause_until, next_pause; /* no team before that moment (0: none is paused); length of the next pause */
     pyrnnx_task task;
     void *argument;
 #ifdef __linux__
@@ -36,11 +44,15 @@ static struct {
     struct {
         unsigned round; /* counts the tasks of this worker; a change starts it */
         pthread_t thread;
-    } __attribute__((aligned(64))) mail[MAX_WORKERS + 1]; /* a cache line each */
-} pool = {.taken = PTHREAD_MUTEX_INITIALIZER, .asleep = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
+    } __attribute__((aligned(64))) worker[MAX_WORKERS + 1]; /* a cache line each */
+} pool = {.taken = PTHREAD_MUTEX_INITIALIZER,
+          .asleep = PTHREAD_MUTEX_INITIALIZER,
+          .wake = PTHREAD_COND_INITIALIZER,
+          .next_pause = FIRST_PAUSE};
 
-/* A thread that wakes up may be put beside its caller, where it waits for milliseconds while another processor is idle.
-   So its caller bars it from there before, and it lifts the bar as soon as it runs. */
+/* The system may wake a thread on its caller's processor, where it waits for milliseconds while another is idle. So the
+   caller takes that processor from the set the thread may run on, and the thread restores the set as soon as it runs.
+ */
 #ifdef __linux__
 static void wake_elsewhere(int size) {
     cpu_set_t others;
@@ -48,32 +60,32 @@ static void wake_elsewhere(int size) {
     others = pool.allowed;
     CPU_CLR(sched_getcpu(), &others);
     if (CPU_COUNT(&others) == 0) return;
-    for (int rank = 1; rank < size; rank++) pthread_setaffinity_np(pool.mail[rank].thread, sizeof others, &others);
+    for (int rank = 1; rank < size; rank++) pthread_setaffinity_np(pool.worker[rank].thread, sizeof others, &others);
 }
 
-static void lift_bar(void) { sched_setaffinity(0, sizeof pool.allowed, &pool.allowed); }
+static void allow_all_processors(void) { sched_setaffinity(0, sizeof pool.allowed, &pool.allowed); }
 #else
 static void wake_elsewhere(int size) { (void)size; }
-static void lift_bar(void) {}
+static void allow_all_processors(void) {}
 #endif
 
-static void wait_for_task(unsigned *mail, unsigned seen) {
+static void wait_for_task(unsigned *round, unsigned seen) {
     for (int spin = 0; spin < SPINS_IDLE; spin++) {
-        if (__atomic_load_n(mail, __ATOMIC_ACQUIRE) != seen) return;
+        if (__atomic_load_n(round, __ATOMIC_ACQUIRE) != seen) return;
         pyrnnx_pause();
     }
     pthread_mutex_lock(&pool.asleep);
     __atomic_add_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST); /* before the last look: see pyrnnx_team_run */
-    while (__atomic_load_n(mail, __ATOMIC_SEQ_CST) == seen) pthread_cond_wait(&pool.wake, &pool.asleep);
+    while (__atomic_load_n(round, __ATOMIC_SEQ_CST) == seen) pthread_cond_wait(&pool.wake, &pool.asleep);
     __atomic_sub_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&pool.asleep);
-    lift_bar();
+    allow_all_processors();
 }
 
-static void *work(void *argument) {
+static void *run_worker(void *argument) {
     int rank = (int)(ptrdiff_t)argument;
     for (unsigned seen = 0;; seen++) {
-        wait_for_task(&pool.mail[rank].round, seen);
+        wait_for_task(&pool.worker[rank].round, seen);
         pool.task(pool.argument, rank);
         __atomic_sub_fetch(&pool.running, 1, __ATOMIC_RELEASE);
     }
@@ -92,10 +104,11 @@ static void forget_workers(void) { /* in the child of a fork: only the forking t
     pthread_mutex_init(&pool.taken, NULL);
     pthread_mutex_init(&pool.asleep, NULL);
     pthread_cond_init(&pool.wake, NULL);
-    pool.workers = pool.sleepers = pool.running = pool.holiday = 0;
+    pool.workers = pool.sleepers = pool.running = 0;
+    pool.pause_until = 0, pool.next_pause = FIRST_PAUSE;
 }
 
-static void hire(int workers) {
+static void start_workers(int workers) {
     static int registered;
     sigset_t all, before;
     if (workers > MAX_WORKERS) workers = MAX_WORKERS;
@@ -108,9 +121,9 @@ static void hire(int workers) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool.workers < workers) {
         int rank = pool.workers + 1;
-        pool.mail[rank].round = 0;
-        if (pthread_create(&pool.mail[rank].thread, NULL, work, (void *)(ptrdiff_t)rank) != 0) break;
-        pthread_detach(pool.mail[rank].thread);
+        pool.worker[rank].round = 0;
+        if (pthread_create(&pool.worker[rank].thread, NULL, run_worker, (void *)(ptrdiff_t)rank) != 0) break;
+        pthread_detach(pool.worker[rank].thread);
         pool.workers = rank;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -118,9 +131,9 @@ static void hire(int workers) {
 
 int pyrnnx_team_take(int size) {
     if (size <= 1 || pthread_mutex_trylock(&pool.taken) != 0) return 1;
-    if (pool.holiday == 0) hire(size - 1);
-    if (pool.holiday > 0 || pool.workers == 0) {
-        if (pool.holiday > 0) pool.holiday--;
+    int paused = pool.pause_until != 0 && pyrnnx_now() < pool.pause_until;
+    if (!paused) start_workers(size - 1);
+    if (paused || pool.workers == 0) {
         pthread_mutex_unlock(&pool.taken);
         return 1;
     }
@@ -132,8 +145,8 @@ void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
         pool.task = task;
         pool.argument = argument;
         pool.running = size - 1;
-        for (int rank = 1; rank < size; rank++) __atomic_add_fetch(&pool.mail[rank].round, 1, __ATOMIC_SEQ_CST);
-        /* A worker that goes to sleep adds itself before its last look at its mail: one of the two sees the other. */
+        for (int rank = 1; rank < size; rank++) __atomic_add_fetch(&pool.worker[rank].round, 1, __ATOMIC_SEQ_CST);
+        /* A worker that goes to sleep adds itself before its last look at its round: one of the two sees the other. */
         if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) != 0) {
             wake_elsewhere(size);
             pthread_mutex_lock(&pool.asleep);
@@ -147,10 +160,11 @@ void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
 
 void pyrnnx_team_release(int disbanded) {
     if (disbanded) {
-        pool.holiday = pool.next_holiday;
-        pool.next_holiday = pool.next_holiday < MAX_HOLIDAY / 2 ? 2 * pool.next_holiday + 1 : MAX_HOLIDAY;
+        pool.pause_until = pyrnnx_now() + pool.next_pause;
+        pool.next_pause = 2 * pool.next_pause < LONGEST_PAUSE ? 2 * pool.next_pause : LONGEST_PAUSE;
     } else {
-        pool.next_holiday /= 2;
+        pool.pause_until = 0;
+        pool.next_pause = pool.next_pause / 2 > FIRST_PAUSE ? pool.next_pause / 2 : FIRST_PAUSE;
     }
     pthread_mutex_unlock(&pool.taken);
 }

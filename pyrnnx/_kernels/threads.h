@@ -13,8 +13,9 @@ int pyrnnx_team_take(int size);
 /* Run task(argument, rank) for every rank below `size`, rank 0 in the caller; returns when all have ended. */
 void pyrnnx_team_run(int size, pyrnnx_task task, void *argument);
 
-/* Give the team back; to be called if pyrnnx_team_take returned more than 1. After several teams in a row that were
-   disbanded, because the machine is busy with other work, callers get teams of one for a while. */
+/* Give the team back; to be called if pyrnnx_team_take returned more than 1. After a team that was disbanded, because
+   the machine is busy with other work, callers get teams of one for a while: some milliseconds at first, at most a
+   second. */
 void pyrnnx_team_release(int disbanded);
 
 #endif

@@ -14,7 +14,9 @@ cdef struct Array:
 cdef struct Call:
     # What all threads of a call share, and none changes.
     const Kernels *kernels
-    int storage, itemsize, outer_itemsize   # sizes of an element in the kernels and in the caller's arrays
+    int itemsize                            # of an element in the kernels
+    int storage, outer_itemsize             # of X and Y: how an element lies there, and its size
+    int state_storage, state_itemsize       # of the initial and last states
     Py_ssize_t seq_length, batch_size, input_size, hidden_size
     Py_ssize_t padded_size      # hidden_size rounded up to whole blocks of the engine
     Py_ssize_t units, gates     # blocks of units; elements of gates in a row

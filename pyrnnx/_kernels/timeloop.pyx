@@ -41,9 +41,9 @@ cdef inline char *own_state(const Block *b, char *state, Py_ssize_t place) noexc
     return state + (place * b.call.padded_size + first_unit(b)) * b.call.itemsize
 
 
-cdef inline char *own_row(const Block *b, const Array *a, Py_ssize_t place) noexcept nogil:
+cdef inline char *own_row(const Block *b, const Array *a, int itemsize, Py_ssize_t place) noexcept nogil:
     """This thread's units of a row of the caller's states or, at time 0, of Y."""
-    return a.data + b.direction * a.d + row_at(b, place) * a.n + first_unit(b) * b.call.outer_itemsize
+    return a.data + b.direction * a.d + row_at(b, place) * a.n + first_unit(b) * itemsize
 
 
 cdef bint leave(Block *b) noexcept nogil:
@@ -62,18 +62,22 @@ cdef void load_state(const Block *b, const Array *initial, char *state) noexcept
         if initial.data == NULL:
             memset(own_state(b, state, place), 0, size)
         else:
-            read_row(call.storage, call.itemsize, own_row(b, initial, place), own_state(b, state, place), own_units(b))
+            read_row(call.state_storage, call.itemsize, own_row(b, initial, call.state_itemsize, place),
+                     own_state(b, state, place), own_units(b))
 
 
 cdef void store_state(const Block *b, const Array *last, char *state, Py_ssize_t place) noexcept nogil:
     """The last state of a row; zero for a row that never ran."""
-    cdef const Call *call = b.call
+    cdef:
+        const Call *call = b.call
+        char *row
     if last.data == NULL:
         return
+    row = own_row(b, last, call.state_itemsize, place)
     if length_at(b, place) == 0:
-        memset(own_row(b, last, place), 0, own_units(b) * call.outer_itemsize)
+        memset(row, 0, own_units(b) * call.state_itemsize)
     else:
-        write_row(call.storage, call.itemsize, own_state(b, state, place), own_row(b, last, place), own_units(b))
+        write_row(call.state_storage, call.itemsize, own_state(b, state, place), row, own_units(b))
 
 
 cdef Py_ssize_t running(const Block *b, Py_ssize_t step, Py_ssize_t rows) noexcept nogil:
@@ -110,6 +114,8 @@ cdef bint lies_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
         const Call *call = b.call
         const Array *X = &call.X
         Py_ssize_t distance = X.t if call.batch_size == 1 else X.n
+    if call.kernels.max_ldx and distance // call.itemsize > call.kernels.max_ldx:
+        return False
     return (call.storage == NATIVE and not b.reverse and call.lengths == NULL and b.rows == call.batch_size
             and (X.t == call.batch_size * distance or steps == 1)
             and distance >= call.input_size * call.itemsize and distance % call.itemsize == 0
@@ -145,17 +151,17 @@ cdef void write_outputs(const Block *b, Py_ssize_t step) noexcept nogil:
         Py_ssize_t place
     for place in range(b.active):
         write_row(call.storage, call.itemsize, own_state(b, b.h, place),
-                  own_row(b, &call.Y, place) + time_at(b, place, step) * call.Y.t, own_units(b))
+                  own_row(b, &call.Y, call.outer_itemsize, place) + time_at(b, place, step) * call.Y.t, own_units(b))
 
 
 cdef void zero_padding(const Block *b) noexcept nogil:
     """Y beyond each row's length."""
     cdef:
         const Call *call = b.call
-        Py_ssize_t place, t
+        Py_ssize_t place, t, size = own_units(b) * call.outer_itemsize
     for place in range(b.rows):
         for t in range(length_at(b, place), call.seq_length):
-            memset(own_row(b, &call.Y, place) + t * call.Y.t, 0, own_units(b) * call.outer_itemsize)
+            memset(own_row(b, &call.Y, call.outer_itemsize, place) + t * call.Y.t, 0, size)
 
 
 cdef bint advance(Block *b, char *gates) noexcept nogil:

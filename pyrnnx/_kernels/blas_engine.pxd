@@ -1,3 +1,0 @@
-from pyrnnx._kernels.engine cimport Kernels
-
-cdef const Kernels *blas_kernels(int itemsize) noexcept nogil

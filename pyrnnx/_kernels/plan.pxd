@@ -1,0 +1,13 @@
+from pyrnnx._kernels.cell cimport Cell
+from pyrnnx._kernels.timeloop cimport Call
+
+
+cdef enum:
+    ALIGNMENT = 64
+
+
+cdef inline Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t multiple) noexcept nogil:
+    return (n + multiple - 1) // multiple * multiple
+
+
+cdef int run_call(const Call *call, const Cell *cells, bint *reverse, int directions, int threads) except -1

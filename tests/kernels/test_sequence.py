@@ -1,0 +1,260 @@
+"""The doors of the native modules: whatever they are called with, an exception and never a crash."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyrnnx import ACTIVATIONS, Layer, RecurrentOp, config
+from pyrnnx._kernels import blas, engines
+from pyrnnx._kernels.sequence import Sequence
+
+D, T, N, I, H = 2, 4, 3, 5, 6
+TANH, SIGMOID = (1, 0.0, 0.0), (2, 0.0, 0.0)
+F32 = np.float32
+
+
+def arguments(**changes: Any) -> tuple[Any, ...]:
+    """Of a bidirectional LSTM, in the order of the constructor."""
+    values: dict[str, Any] = {
+        "isa": config.ISA,
+        "cell": 2,
+        "reverse": (False, True),
+        "activations": ((SIGMOID, TANH, TANH),) * D,
+        "clip": np.inf,
+        "linear_before_reset": False,
+        "input_forget": False,
+        "W": np.full((D, 4 * H, I), 0.1, F32),
+        "R": np.full((D, 4 * H, H), 0.1, F32),
+        "bias": np.zeros((D, 4 * H), F32),
+        "recurrent_bias": None,
+        "peepholes": np.full((D, 3 * H), 0.1, F32),
+        "format": 0,
+        "dtype": np.dtype(F32),
+        "storage": 0,
+        "X_axes": "TNI",
+        "Y_axes": "TDNH",
+        "state_axes": "DNH",
+    }
+    assert changes.keys() <= values.keys()
+    return tuple((values | changes).values())
+
+
+def test_what_fits_runs() -> None:
+    results = Sequence(*arguments()).run(1, np.ones((T, N, I), F32), None, None, None)
+    assert results is not None
+    assert [array.shape for array in results] == [(T, D, N, H), (D, N, H), (D, N, H)]
+    assert all(array.all() for array in results)
+
+
+W = np.zeros((D, 4 * H, I), F32)
+BAD_CONSTRUCTIONS: dict[str, dict[str, Any]] = {
+    "isa None": {"isa": None},
+    "isa unknown": {"isa": "avx1024"},
+    "isa with NUL": {"isa": config.ISA + "\0"},
+    "isa of bytes": {"isa": b"avx2"},
+    "cell unknown": {"cell": 3},
+    "cell negative": {"cell": -1},
+    "cell huge": {"cell": 2**70},
+    "no direction": {"reverse": ()},
+    "three directions": {"reverse": (False,) * 3},
+    "reverse None": {"reverse": None},
+    "too few functions": {"activations": ((SIGMOID, TANH),) * D},
+    "too many functions": {"activations": ((SIGMOID,) * 4000,) * D},
+    "functions of one direction": {"activations": ((SIGMOID, TANH, TANH),)},
+    "functions None": {"activations": None},
+    "functions of None": {"activations": (None, None)},
+    "kind unknown": {"activations": ((SIGMOID, TANH, (len(ACTIVATIONS), 0.0, 0.0)),) * D},
+    "kind negative": {"activations": ((SIGMOID, TANH, (-1, 0.0, 0.0)),) * D},
+    "kind huge": {"activations": ((SIGMOID, TANH, (2**40, 0.0, 0.0)),) * D},
+    "clip text": {"clip": "1"},
+    "linear_before_reset of an LSTM": {"linear_before_reset": True},
+    "W None": {"W": None},
+    "W list": {"W": W.tolist()},
+    "W of another rank": {"W": W[0]},
+    "W of other rows": {"W": W[:, 1:].copy()},
+    "W of one direction": {"W": W[:1].copy()},
+    "W not contiguous": {"W": np.asfortranarray(W)},
+    "W float64": {"W": W.astype(np.float64)},
+    "W int32": {"W": W.astype(np.int32)},
+    "W of objects": {"W": W.astype(object)},
+    "W in other byte order": {"W": W.astype(">f4")},
+    "R of no units": {"R": np.zeros((D, 0, 0), F32)},
+    "R of other units": {"R": np.zeros((D, 4 * H, H + 1), F32)},
+    "bias short": {"bias": np.zeros((D, H), F32)},
+    "recurrent_bias of an LSTM": {"recurrent_bias": np.zeros((D, H), F32)},
+    "peepholes short": {"peepholes": np.zeros((D, H), F32)},
+    "format unknown": {"format": 3},
+    "format huge": {"format": 2**31 - 1},
+    "format negative": {"format": -1},
+    "dtype None": {"dtype": None},
+    "dtype of another size": {"dtype": np.dtype(np.float64)},
+    "dtype of the same size": {"dtype": np.dtype(np.int32)},
+    "dtype of objects": {"dtype": np.dtype(object)},
+    "dtype of the storage": {"dtype": np.dtype(np.float16)},
+    "storage of the dtype": {"storage": 1},
+    "storage unknown": {"storage": 7},
+    "axes None": {"X_axes": None},
+    "axes empty": {"X_axes": ""},
+    "axes without N": {"X_axes": "TI"},
+    "axes without I": {"X_axes": "TN"},
+    "axes twice": {"X_axes": "TNNI"},
+    "axes unknown": {"Y_axes": "TQNH"},
+    "H not at the end": {"Y_axes": "HTDN"},
+    "states without directions": {"state_axes": "NH"},
+    "Y without directions": {"Y_axes": "TNH"},
+}
+
+
+@pytest.mark.parametrize("name", BAD_CONSTRUCTIONS)
+def test_bad_constructions(name: str) -> None:
+    with pytest.raises((ValueError, TypeError, OverflowError, AttributeError)):
+        Sequence(*arguments(**BAD_CONSTRUCTIONS[name]))
+
+
+def test_never_without_weights() -> None:
+    with pytest.raises(TypeError):
+        Sequence.__new__(Sequence)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        object.__new__(Sequence)
+
+    class Lazy(Sequence):  # type: ignore[misc,unused-ignore]
+        def __init__(self, *_: Any) -> None:
+            pass
+
+    with pytest.raises(TypeError):
+        Lazy()  # type: ignore[call-arg]
+
+
+def test_initialising_again_changes_nothing() -> None:
+    sequence, X = Sequence(*arguments()), np.ones((T, N, I), F32)
+    before = sequence.run(1, X, None, None, None)
+    other = arguments(W=np.ones((D, 4 * 40, I), F32), R=np.ones((D, 4 * 40, 40), F32))
+    for given in ((), other):
+        try:
+            sequence.__init__(*given)  # type: ignore[misc]
+        except TypeError:
+            pass
+        after = sequence.run(1, X, None, None, None)
+        assert before is not None
+        assert after is not None
+        for a, b in zip(before, after, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+X, STATE = np.ones((T, N, I), F32), np.ones((D, N, H), F32)
+NOT_TAKEN: dict[str, tuple[Any, Any, Any]] = {
+    "X None": (None, None, None),
+    "X list": (X.tolist(), None, None),
+    "X of another rank": (X[0], None, None),
+    "X of no rank": (np.float32(1), None, None),
+    "X of another size": (np.ones((T, N, I + 1), F32), None, None),
+    "X float64": (X.astype(np.float64), None, None),
+    "X of objects": (X.astype(object), None, None),
+    "X in other byte order": (X.astype(">f4"), None, None),
+    "X not contiguous": (np.ones((T, N, 2 * I), F32)[..., ::2], None, None),
+    "X masked": (np.ma.masked_array(X), None, None),
+    "state of another batch": (X, STATE[:, 1:], None),
+    "state of another direction": (X, STATE[:1], None),
+    "state of other units": (X, np.ones((D, N, H - 1), F32), None),
+    "state of another rank": (X, STATE[0], None),
+    "state float64": (X, None, STATE.astype(np.float64)),
+    "state list": (X, None, STATE.tolist()),
+}
+
+
+@pytest.mark.parametrize("name", NOT_TAKEN)
+def test_arrays_that_cannot_be_read_as_they_are(name: str) -> None:
+    given, initial_h, initial_c = NOT_TAKEN[name]
+    assert Sequence(*arguments()).run(1, given, None, initial_h, initial_c) is None
+
+
+BAD_LENGTHS: dict[str, Any] = {
+    "too long": [0, T + 1, 0],
+    "negative": [0, -1, 0],
+    "least": [0, np.iinfo(np.int64).min, 0],
+    "too few": [T, T],
+    "too many": [T] * 4,
+    "another rank": [[T] * 3],
+    "beyond an int": [2**70] * 3,
+    "text": ["a", "b", "c"],
+}
+
+
+@pytest.mark.parametrize("name", BAD_LENGTHS)
+def test_bad_lengths(name: str) -> None:
+    with pytest.raises((ValueError, OverflowError)):
+        Sequence(*arguments()).run(1, X, BAD_LENGTHS[name], None, None)
+
+
+@pytest.mark.parametrize("threads", [2**31, 2**70, None, "2"], ids=repr)
+def test_bad_numbers_of_threads(threads: Any) -> None:
+    with pytest.raises((TypeError, OverflowError)):
+        Sequence(*arguments()).run(threads, X, None, None, None)
+
+
+@pytest.mark.parametrize("threads", [-(2**31), -1, 0, 1, 2**31 - 1])
+def test_any_number_of_threads(threads: int) -> None:
+    expected = Sequence(*arguments()).run(1, X, None, None, None)
+    results = Sequence(*arguments()).run(threads, X, None, None, None)
+    assert expected is not None
+    assert results is not None
+    np.testing.assert_array_equal(results[0], expected[0])
+
+
+ONES = np.ones(3, F32)
+BAD_CALLS: dict[str, Callable[[], Any]] = {
+    "formats of None": lambda: engines.formats(None, 4),  # type: ignore[arg-type]
+    "formats of an unknown isa": lambda: engines.formats("avx1024", 4),
+    "formats of an unknown size": lambda: engines.formats("blas", 2),
+    "formats of a huge size": lambda: engines.formats("blas", 2**40),
+    "activate on None": lambda: engines.activate(None, 0, 0, 0, 1, ONES, ONES),  # type: ignore[arg-type]
+    "activate an unknown isa": lambda: engines.activate("avx1024", 0, 0, 0, 1, ONES, ONES),
+    "activate x None": lambda: engines.activate("blas", 0, 0, 0, 1, None, ONES),  # type: ignore[arg-type]
+    "activate y None": lambda: engines.activate("blas", 0, 0, 0, 1, ONES, None),  # type: ignore[arg-type]
+    "activate two dtypes": lambda: engines.activate("blas", 0, 0, 0, 1, ONES, np.ones(3)),
+    "activate not contiguous": lambda: engines.activate("blas", 0, 0, 0, 1, np.ones(6, F32)[::2], ONES),
+    "activate a huge kind": lambda: engines.activate("blas", 2**40, 0, 0, 1, ONES, ONES),
+    "gemm None": lambda: blas.gemm_accumulate(None, None, None),  # type: ignore[arg-type]
+    "gemm C None": lambda: blas.gemm_accumulate(X[0], X[0], None),  # type: ignore[arg-type]
+    "gemm two dtypes": lambda: blas.gemm_accumulate(np.ones((1, 1)), np.ones((1, 1), F32), np.ones((1, 1))),
+    "gemm beyond a C int": lambda: blas.gemm_accumulate(
+        np.ones((2**31, 0), F32), np.ones((0, 0), F32), np.ones((2**31, 0), F32)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CALLS)
+def test_bad_calls(name: str) -> None:
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        BAD_CALLS[name]()
+
+
+def test_instruction_sets_that_the_processor_lacks_are_not_run() -> None:
+    for isa in set(engines.SIMD) - set(engines.supported()):
+        with pytest.raises(ValueError, match="no kernels"):
+            engines.activate(isa, 0, 0, 0, 1, ONES, ONES)
+    with pytest.raises(ValueError, match="no kernels"):
+        engines.formats("avx1024", 4)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a map that takes no memory until it is touched")
+@pytest.mark.parametrize("step", [2**33, 2**34 + 12], ids=["low half zero", "low half fits"])
+@pytest.mark.parametrize("isa", [*engines.supported(), "blas"])
+def test_time_steps_farther_apart_than_a_c_int(monkeypatch: pytest.MonkeyPatch, isa: str, step: int) -> None:
+    """BLAS takes distances as C ints: such an X is read row by row."""
+    monkeypatch.setattr(config, "ISA", isa)
+    no_reserve = 0x4000  # MAP_NORESERVE: the map may be larger than the memory
+    space = mmap.mmap(-1, step + 12, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve)
+    X = np.lib.stride_tricks.as_strided(np.frombuffer(space, F32, 3), (2, 1, 3), (step, 12, 4), writeable=True)
+    X[:] = np.arange(1, 7, dtype=F32).reshape(2, 1, 3)
+    rng = np.random.default_rng(0)
+    layer = Layer(RecurrentOp("RNN", 4), rng.normal(size=(1, 4, 3)).astype(F32), rng.normal(size=(1, 4, 4)).astype(F32))
+    for far, near in zip(layer(X), layer(X.copy()), strict=True):
+        # only the order of sums of 3 terms may differ, in BLAS; a wrong step is off by more than 1e-2
+        np.testing.assert_allclose(far, near, rtol=0, atol=1e-6)
