@@ -7,10 +7,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from cases import bfloat16
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Activation, Convention, Direction, Layer, PyrnnxError, RecurrentOp
+from pyrnnx import (
+    ONNX_LAYOUTS,
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    Activation,
+    Convention,
+    Direction,
+    Layer,
+    PyrnnxError,
+    RecurrentOp,
+    config,
+)
 from pyrnnx.conventions import CANONICAL, OPENVINO_SEQUENCE_1, convert_weights, rearrange
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -88,6 +100,68 @@ def test_coupled_input_gate() -> None:
     assert not np.allclose(other.run(X, [7, 7], *layer.stream(2).state)[0], Y, atol=0.01)
 
 
+DTYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64, "float16": np.float16, "bfloat16": bfloat16}
+
+
+def layer_of_dtype(cell: str, convention: Convention, dtype: str) -> Layer:
+    layer = layer_of(cell, convention)
+    return Layer(layer.op, *(layer.weights[n].astype(DTYPES[dtype]) for n in "WRB"), convention=convention)
+
+
+@pytest.mark.skipif(config.ISA == "blas", reason="BLAS sums in an order that depends on the shape of a product")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("convention", CONVENTIONS.values(), ids=CONVENTIONS)
+@pytest.mark.parametrize("cell", GATES)
+@settings(max_examples=20)
+@given(sizes=st.lists(st.integers(0, 5), min_size=1, max_size=8), seed=st.integers(0, 99), restored=st.booleans())
+def test_any_chunks_give_the_whole_bit_for_bit(
+    cell: str, convention: Convention, dtype: str, sizes: list[int], seed: int, restored: bool
+) -> None:
+    layer, N = layer_of_dtype(cell, convention, dtype), 3
+    X = np.random.default_rng(seed).normal(size=(sum(sizes), N, I)).astype(DTYPES[dtype])
+    lens = [len(X)] * N
+    zeros = [state.astype(layer.dtype) for state in layer.stream(N).state]
+    Y, *last = layer.run(arranged(X, "X", convention), lens, *zeros)
+    stream, begin, parts = layer.stream(N), 0, []
+    for size in sizes:
+        parts.append(stream.push(arranged(X[begin : begin + size], "X", convention)))
+        begin += size
+        if restored:  # in another stream, which goes on from there
+            stream, state = layer.stream(N), stream.state
+            stream.state = state
+    whole = np.concatenate(parts, axis=convention.axes_of("Y").index("T"))
+    assert (whole.dtype, whole.tobytes()) == (Y.dtype, Y.tobytes())
+    for state, wanted in zip(stream.state, last, strict=True):
+        assert state.dtype == (np.float64 if dtype == "float64" else np.float32)
+        assert state.astype(layer.dtype).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_state_of_halves_in_either_dtype(dtype: str) -> None:
+    layer = layer_of_dtype("LSTM", CANONICAL, dtype)
+    X = np.random.default_rng(0).normal(size=(4, 2, I)).astype(DTYPES[dtype])
+    h, c = (np.full((1, 2, H), value, DTYPES[dtype]) for value in (0.25, -0.5))
+    expected = layer(X, None, h, c)[0]
+    for state in ((h, c), (h.astype(np.float32), c), [h.astype(np.float32), c.astype(np.float32)]):
+        stream = layer.stream(2)
+        stream.state = state
+        assert stream.push(X).tobytes() == expected.tobytes()
+    with pytest.raises(PyrnnxError, match="initial_c has dtype float64; expected"):
+        stream.state = (h, c.astype(np.float64))
+
+
+def test_steps_of_a_cell() -> None:
+    layer = layer_of("LSTM")
+    arrays: Any = convert_weights(layer.op, layer.weights, CANONICAL, OPENVINO_SEQUENCE)
+    cell = Layer(layer.op, *(arrays[n][0] for n in "WRB"), convention=OPENVINO_CELL)
+    X = np.random.default_rng(0).normal(size=(7, 2, I)).astype(np.float32)
+    stream = cell.stream(2)
+    Y = np.stack([stream.push(x) for x in X])
+    np.testing.assert_allclose(Y, layer(X)[0][:, 0], atol=TOLERANCE)
+    with pytest.raises(PyrnnxError, match="LSTM: sequence_lengths was given; the convention 'OpenVINO cell' has no"):
+        stream.push(X[0], [1, 1])
+
+
 def test_one_step_at_a_time_without_lengths() -> None:
     layer = layer_of("LSTM")
     X = np.random.default_rng(0).normal(size=(7, 2, I)).astype(np.float32)
@@ -137,10 +211,23 @@ def test_state_that_does_not_fit(bad: Any) -> None:
         stream.state = bad(np.zeros((1, 3, H), np.float32))
 
 
-@pytest.mark.parametrize("batch_size", [-1, 2.0, "3", True, None])
+@pytest.mark.parametrize("batch_size", [-1, 2.0, "3", True, None, np.bool_(True), np.float32(2), -(10**4000)])
 def test_batch_size_is_an_integer(batch_size: Any) -> None:
     with pytest.raises(PyrnnxError, match="LSTM: stream: batch_size is"):
         layer_of("LSTM").stream(batch_size)
+
+
+@pytest.mark.parametrize("batch_size", [2**60, 2**80], ids=str)
+def test_batch_size_beyond_memory(batch_size: int) -> None:
+    with pytest.raises(PyrnnxError, match=r"LSTM: stream: states of shape .* exceed memory"):
+        layer_of("LSTM").stream(batch_size)
+
+
+@pytest.mark.parametrize("batch_size", [np.int64(2), np.uint8(2), np.array(2)], ids=repr)
+def test_batch_size_may_be_of_numpy(batch_size: Any) -> None:
+    stream = layer_of("LSTM").stream(batch_size)
+    assert (stream.batch_size, type(stream.batch_size)) == (2, int)
+    assert stream.push(np.ones((3, 2, I), np.float32)).shape == (3, 1, 2, H)
 
 
 @pytest.mark.parametrize("direction", [Direction.REVERSE, Direction.BIDIRECTIONAL])

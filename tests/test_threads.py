@@ -143,10 +143,49 @@ def test_idle_threads_sleep() -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.0, "2", True, None])
+@pytest.mark.parametrize("n", [0, -1, 1.0, "2", True, None, 2**31, 2**40, 10**4000, np.bool_(True), np.float32(2)])
 def test_number_of_threads_is_a_positive_integer(n: Any) -> None:
+    before = get_num_threads()
     with pytest.raises(PyrnnxError, match=r"set_num_threads: n is .* expected a positive integer"):
         set_num_threads(n)
+    assert get_num_threads() == before
+
+
+@pytest.mark.parametrize("n", [3, np.int64(3), np.uint8(3), np.array(3)], ids=repr)
+def test_number_of_threads_may_be_of_numpy(n: Any) -> None:
+    set_num_threads(n)
+    assert (get_num_threads(), type(get_num_threads())) == (3, int)
+
+
+def test_as_many_threads_as_an_int_holds() -> None:
+    set_num_threads(2**31 - 1)
+    layer, arguments = example("LSTM", "bidirectional", 30, 8, 96, True)
+    expected = layer(*arguments)
+    set_num_threads(1)
+    assert same_bits(layer(*arguments), expected)
+
+
+# Teams that are disbanded 8 times in a row, by the C functions of the pool; then one more than a second later.
+DISTURBED = """
+import ctypes, time
+from pyrnnx._kernels import plan
+
+pool, refused = ctypes.CDLL(plan.__file__), 0
+for _ in range(8):
+    while pool.pyrnnx_team_take(2) == 1:
+        refused += 1
+        time.sleep(0.001)
+    pool.pyrnnx_team_release(1)
+time.sleep(1.05)
+print(pool.pyrnnx_team_take(2), refused > 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="every team has one member")
+def test_a_second_after_a_disturbance_there_is_a_team_again() -> None:
+    """However often teams were disbanded: the pause doubles, and is a second at most, however few calls come."""
+    done = run(DISTURBED)
+    assert done.stdout.split() == ["2", "True"], done.stderr
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:

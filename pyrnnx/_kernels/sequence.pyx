@@ -150,6 +150,7 @@ cdef class Sequence:
         cdef:
             int d, k
             Cell *c
+        self.packed = []
         self.directions = len(reverse)
         # A dtype is known by its object here, so of equal ones (an array that was pickled has another) it is NumPy's own.
         self.dtype, self.kernel_dtype, self.storage = native_dtype(dtype), native_dtype(W.dtype), storage

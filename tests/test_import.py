@@ -1,0 +1,47 @@
+"""What an import loads: not what is needed later, or never."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUN = """
+import sys, warnings
+import numpy as np
+import pyrnnx
+layer = pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", 4), np.ones((1, 16, 3), "f4"), np.ones((1, 16, 4), "f4"))
+layer.run(np.ones((2, 2, 3), "f4"), [1, 2])
+layer.stream(2).push(np.ones((1, 2, 3), "f4"))
+print(*(name for name in {modules} if name in sys.modules))
+"""
+LATE = ("scipy", "scipy.linalg", "onnx", "lxml", "ml_dtypes", "pyrnnx.frontends", "pyrnnx._kernels.blas", "numpy.ma")
+
+
+def run(engine: str, isa: str = "") -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", RUN.format(modules=LATE)],
+        cwd=Path(__file__).parent,
+        env={**os.environ, "PYRNNX_ENGINE": engine, "PYRNNX_ISA": isa},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_a_run_on_the_simd_engine_loads_no_more_than_numpy() -> None:
+    engines = pytest.importorskip("pyrnnx._kernels.engines")
+    if not engines.supported():
+        pytest.skip("this build has only the BLAS engine")
+    assert run("simd") == []
+
+
+def test_the_blas_engine_loads_scipy_when_it_is_asked_for() -> None:
+    loaded = run("blas")
+    assert "scipy.linalg" in loaded
+    assert "onnx" not in loaded
