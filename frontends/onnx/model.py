@@ -174,15 +174,16 @@ def _recurrent_nodes(scope: Scope) -> dict[str, tuple[Scope, int]]:
     for name in names:
         counts[name] = counts.get(name, 0) + 1
     found: dict[str, tuple[Scope, int]] = {}
+    numbers: dict[str, int] = {}
     for inner, index, path in _walk(scope, ""):
         node = inner.nodes[index]
         key = node.name
         if not key or counts[key] > 1:
             stem = f"{path}{first_output(node) or node.op_type}"
-            key, number = stem, 1
+            key = stem
             while key in counts or key in found:
-                number += 1
-                key = f"{stem}#{number}"
+                numbers[stem] = numbers.get(stem, 1) + 1
+                key = f"{stem}#{numbers[stem]}"
         found[key] = (inner, index)
     return found
 

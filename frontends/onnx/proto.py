@@ -106,15 +106,15 @@ def serialized(model: ModelProto, label: str) -> bytes:
     UnsupportedError
         A model beyond what protobuf can write, 2 GiB: one whose weights were external data.
     """
-    size = model.ByteSize()
-    if size > LARGEST:
-        raise UnsupportedError(
-            f"{label}: cannot be pickled or copied; it has {size} bytes, more than the {LARGEST} allowed"
-        )
     try:
-        return bytes(model.SerializeToString())
+        contents = bytes(model.SerializeToString())
     except Exception as error:  # of protobuf, whose errors differ between its versions
         raise UnsupportedError(f"{label}: cannot be pickled or copied ({shortened(str(error))})") from error
+    if len(contents) > LARGEST:
+        raise UnsupportedError(
+            f"{label}: cannot be pickled or copied; it has {len(contents)} bytes, more than the {LARGEST} allowed"
+        )
+    return contents
 
 
 def tensors(model: ModelProto) -> Iterable[TensorProto]:
