@@ -15,6 +15,7 @@ from pyrnnx.frontends.onnx.graphs import local_names, needed_names, sorted_nodes
 from pyrnnx.frontends.onnx.proto import import_onnx, inlined, opsets_of
 from pyrnnx.frontends.onnx.schemas import INPUTS
 from pyrnnx.frontends.onnx.sizes import expected_bytes, is_foldable
+from pyrnnx.frontends.onnx.unfolded import stand_ins
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
@@ -154,6 +155,9 @@ class Scope:
         self._given = set(self._constants)
         self._folded: set[int] = set()
         self._cost: dict[str, int] = {}
+        # Of what depends on constants only, but is too large: arrays without memory, and the bytes of nodes.
+        self._stand_ins: dict[str, AnyArray] = {}
+        self._unfolded: dict[int, int] = {}
         for index, node in enumerate(self.nodes):
             if wanted is None or not wanted.isdisjoint(node.output):
                 self._visit(index, node)
@@ -190,7 +194,7 @@ class Scope:
     def _is_constant(self, node: NodeProto) -> bool:
         if node.op_type in _NEVER or not is_foldable(node):
             return False
-        return not any(name and self.owner(name) is None for name in node.input)
+        return not any(name and self.owner(name) is None and name not in self._stand_ins for name in node.input)
 
     def _visit(self, index: int, node: NodeProto) -> None:
         bodies = [
@@ -207,7 +211,12 @@ class Scope:
             self._folded.add(index)
             return
         inputs = {name: self.value(name) for name in node.input if name}
-        if not self._budget.allows(node, [inputs.get(name) for name in node.input]):
+        if not self._stand_ins.keys().isdisjoint(inputs) or not self._budget.allows(
+            node, list(map(inputs.get, node.input))
+        ):
+            given = [self._stand_ins.get(name, inputs.get(name)) for name in node.input]
+            found, self._unfolded[index] = stand_ins(node, given, self.opsets)
+            self._stand_ins |= found
             return
         results = _evaluate(node, inputs, self.opsets)
         if results is None:
@@ -251,6 +260,12 @@ class Scope:
             nodes.append(copy)
         live.discard("")
         return self._assembled(nodes[::-1], live), live - self._local
+
+    def unfolded(self, graph: GraphProto) -> list[tuple[NodeProto, int]]:
+        """Nodes of a graph that `rebuilt` made whose results are too large to be folded, with their bytes."""
+        kept = {node.output[0] for node in graph.node if node.output}
+        nodes = [(self.nodes[index], size) for index, size in self._unfolded.items()]
+        return [(node, size) for node, size in nodes if size and node.output[0] in kept]
 
     def _assembled(self, nodes: list[NodeProto], live: set[str]) -> GraphProto:
         onnx, old = import_onnx(), self.graph

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from pyrnnx.frontends.onnx.memory import guard, metered
 from pyrnnx.frontends.onnx.proto import import_onnx, opsets_of
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import ModelProto, NodeProto
 
 _GRID_SAMPLE, _SCAN, _SPLIT = 16, 8, 18  # the first opset of GridSample and Scan, and of num_outputs of Split
 # Missing below an opset: its first opset, and which operator of which opset does the same.
@@ -33,6 +33,8 @@ class Evaluator:
         How errors name the model.
     layers : mapping, optional
         As of `reference_ops`.
+    known : sequence of (onnx.NodeProto, int)
+        Nodes of which every run will make results of so many bytes, whatever its inputs.
 
     Attributes
     ----------
@@ -40,11 +42,17 @@ class Evaluator:
         Of the values that a run has.
     """
 
-    def __init__(self, model: ModelProto, label: str, layers: Mapping[str, Any] | None) -> None:
+    def __init__(
+        self,
+        model: ModelProto,
+        label: str,
+        layers: Mapping[str, Any] | None,
+        known: Sequence[tuple[NodeProto, int]] = (),
+    ) -> None:
         import_onnx()
         from onnx.reference import ReferenceEvaluator
 
-        graph, self._label = model.graph, label
+        graph, self._label, self._known = model.graph, label, known
         self.names = {one.name for one in graph.input} | {one.name for one in graph.initializer}
         self.names |= {name for node in graph.node for name in node.output} - {""}
         operators = [*reference_ops(layers), *mended_ops(opsets_of(model, label).get("", 0))]
@@ -67,7 +75,10 @@ class Evaluator:
             Whatever else an operator raises; it names the operator.
         """
         try:
-            with metered(self._label), np.errstate(all="ignore"):  # infinities and NaNs are results like others
+            with (
+                metered(self._label, self._known),
+                np.errstate(all="ignore"),
+            ):  # infinities and NaNs are results like others
                 results = self._evaluator.run(list(outputs), inputs)
         except PyrnnxError:
             raise

@@ -48,9 +48,13 @@ _current = _Current()
 
 
 @contextmanager
-def metered(label: str) -> Iterator[None]:
-    """Around a call."""
-    before, _current.meter = _current.meter, Meter(label)
+def metered(label: str, known: Sequence[tuple[Any, int]]) -> Iterator[None]:
+    """Around a call; `known` are nodes and the bytes of their results, which are asked for before anything runs."""
+    before, meter = _current.meter, Meter(label)
+    for node, size in known:
+        meter.ask(node, size)
+        meter.used += size
+    meter.used, _current.meter = 0, meter
     try:
         yield
     finally:

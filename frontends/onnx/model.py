@@ -133,8 +133,9 @@ class Model(core.Model):
             if found is None:
                 # Weights that a caller replaces are no layer's: such calls go the way of computed weights.
                 layers = self.layers if defaults else None
-                graph, _ = self._scope(defaults=defaults).rebuilt(outputs)
-                found = Evaluator(with_graph(self._source, graph), self.label, layers)
+                scope = self._scope(defaults=defaults)
+                graph, _ = scope.rebuilt(outputs)
+                found = Evaluator(with_graph(self._source, graph), self.label, layers, scope.unfolded(graph))
                 self._evaluators[defaults, outputs] = found
             return found
 

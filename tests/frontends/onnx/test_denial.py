@@ -142,6 +142,25 @@ def test_large_constants(name: str) -> None:
     assert time.process_time() - start < 10  # not a measurement: without a budget these take minutes, or the machine
 
 
+@pytest.mark.parametrize("name", ["Tile", "Concat"])
+def test_chains_of_constants_are_refused_before_any_is_computed(name: str) -> None:
+    """With a limit that would take long to reach."""
+    model = read_model(large(name))
+    pyrnnx.set_memory_limit(2**34)
+    tracemalloc.start()
+    with pytest.raises(ArgumentError, match=rf"{name} .*would take \d+ bytes"):
+        model(integers(0))
+    assert tracemalloc.get_traced_memory()[1] < 100 * MEGABYTE
+    tracemalloc.stop()
+
+
+def test_large_constants_that_a_call_does_not_need_are_not_asked_for() -> None:
+    model = large("Tile")
+    del model.graph.node[-2:]
+    model.graph.node.append(node("Identity", ["x"], ["y"]))
+    assert read_model(model)(integers(3))["y"] == 3
+
+
 def test_what_is_beyond_the_budget_is_computed_at_the_call() -> None:
     nodes = [node("Expand", ["one", "flat"], ["r"]), node("Add", ["r", "x"], ["y"])]
     model = simple_model(nodes, {"x": ONE}, ["y"], {"one": ONE, "flat": integers(2**23)})
