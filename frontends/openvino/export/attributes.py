@@ -66,13 +66,14 @@ class Attributes:
         Raises
         ------
         FormatError
-            Other than `count` of them.
+            None at all of an attribute without a default; other than `count` of them.
         """
 
         def convert(text: str) -> list[int]:
-            return [_whole(one.strip(), low, high) for one in text.split(",")] if text else list(missing)
+            if not text and default is not REQUIRED:
+                return list(default)
+            return [_whole(one.strip(), low, high) for one in text.split(",")]
 
-        missing = [] if default is REQUIRED else default
         values = list(self._parsed(name, default, convert, f"integers{_range(low, high)}"))
         if count is not None and len(values) != count:
             raise FormatError(f"{self.label}: {name} has {len(values)} values, {shown(values)}; expected {count}")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from pyrnnx.errors import FormatError
+from pyrnnx.errors import FormatError, shown
 from pyrnnx.frontends.openvino.export.attributes import LARGEST
 from pyrnnx.frontends.openvino.export.translation import INTEGERS, Call, Dims, translates
+
+
+_TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an Einsum's equation
 
 
 @translates("MatMul")
@@ -25,7 +29,27 @@ def _matmul(call: Call) -> str:
 
 @translates("Einsum")
 def _einsum(call: Call) -> str:
-    return call.typed("Einsum", call.dtype(0), *call.inputs, equation=call.text("equation"))
+    equation = call.text("equation").replace(" ", "")
+    _check_equation(call, equation)
+    return call.typed("Einsum", call.dtype(0), *call.inputs, equation=equation)
+
+
+def _check_equation(call: Call, equation: str) -> None:
+    """onnx's shape inference never ends with some that are none."""
+    given, arrow, result = equation.partition("->")
+    terms = given.split(",")
+    fits = len(terms) == len(call) and all(_TERM.fullmatch(term) for term in (*terms, result))
+    for k, term in enumerate(terms if fits else ()):
+        shape, count = call.shape(k), len(term.replace("...", ""))
+        fits &= shape is None or count == len(shape) or (count < len(shape) and "..." in term)
+    letters = result.replace("...", "")
+    fits &= not arrow or (len(set(letters)) == len(letters) and set(result) <= set(given))
+    if not fits:
+        shapes = ", ".join(str(call.shape(k)) for k in range(len(call)))
+        raise FormatError(
+            f"{call.label}: equation is {shown(equation)}; expected a term for each input, of as many letters as it has "
+            f"axes ({shapes}), such as ij,jk->ik"
+        )
 
 
 # Convolutions

@@ -32,7 +32,7 @@ class _Window:
         )
         self.extents = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
         shape = call.shape(0)
-        if not self.kernel or (shape is not None and len(shape) != 2 + self.count):
+        if shape is not None and len(shape) != 2 + self.count:
             raise FormatError(
                 f"{call.label}: kernel is {self.kernel}, and input 0 has shape {shape}; expected one for each axis "
                 "behind the first 2"
