@@ -11,7 +11,6 @@ from pyrnnx.errors import FormatError, shown
 from pyrnnx.frontends.openvino.export.attributes import LARGEST
 from pyrnnx.frontends.openvino.export.translation import INTEGERS, Call, Dims, translates
 
-
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an Einsum's equation
 
 
@@ -47,8 +46,8 @@ def _check_equation(call: Call, equation: str) -> None:
     if not fits:
         shapes = ", ".join(str(call.shape(k)) for k in range(len(call)))
         raise FormatError(
-            f"{call.label}: equation is {shown(equation)}; expected a term for each input, of as many letters as it has "
-            f"axes ({shapes}), such as ij,jk->ik"
+            f"{call.label}: equation is {shown(equation)}; expected a term for each input, of as many letters as "
+            f"it has axes ({shapes}), such as ij,jk->ik"
         )
 
 

@@ -1,0 +1,228 @@
+"""Files that are no files, are too large, or change while a model is in use."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openvino_nets as nets
+import pytest
+from openvino_layers import GOOD
+
+from pyrnnx import ArgumentError, FormatError, PyrnnxError, load
+from pyrnnx.frontends.openvino import read_layer, read_model, read_net, to_onnx
+from pyrnnx.frontends.openvino.storage import File, merged
+from pyrnnx.frontends.openvino.xml import LARGEST_FILE
+
+XML, BIN = nets.lstm_net()
+
+
+def save(folder: Path) -> Path:
+    path = folder / "model.xml"
+    path.write_text(XML)
+    path.with_suffix(".bin").write_bytes(BIN)
+    return path
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def endless_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def sparse(path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(b"<net version='11'>")
+        file.truncate(100 * 2**30)
+
+
+NO_FILES: dict[str, Callable[[Path], None]] = {"fifo": fifo, "folder": folder, "device": endless_device}
+NO_XML = {**NO_FILES, "100 GB": sparse}
+
+
+def make(how: Callable[[Path], None], path: Path) -> None:
+    try:
+        how(path)
+    except (AttributeError, OSError) as error:
+        pytest.skip(f"there is none here ({error})")
+
+
+@pytest.mark.parametrize("how", NO_XML.values(), ids=NO_XML)
+@pytest.mark.parametrize("read", [load, read_model, read_net, read_layer], ids=lambda one: one.__name__)
+def test_xml_that_is_no_file(read: Callable[[Path], Any], how: Callable[[Path], None], tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    make(how, path)
+    start = time.monotonic()
+    with pytest.raises(PyrnnxError, match=r"model\.xml' cannot be read"):
+        read(path)
+    assert time.monotonic() - start < 5  # not one that waits, or reads 100 GB
+
+
+@pytest.mark.parametrize("how", NO_FILES.values(), ids=NO_FILES)
+@pytest.mark.parametrize("given", [False, True], ids=["beside the xml", "as weights="])
+def test_bin_that_is_no_file(how: Callable[[Path], None], given: bool, tmp_path: Path) -> None:
+    path = save(tmp_path)
+    path.with_suffix(".bin").unlink()
+    make(how, path.with_suffix(".bin"))
+    for weights in (path.with_suffix(".bin"), str(path.with_suffix(".bin"))) if given else (None,):
+        with pytest.raises(PyrnnxError, match=r"model\.bin' cannot be read"):
+            read_model(path, weights)
+
+
+def test_xml_of_the_largest_size(tmp_path: Path) -> None:
+    path = tmp_path / "model.xml"
+    with path.open("wb") as file:
+        file.truncate(LARGEST_FILE + 1)
+        file.write(b"<net>")
+    with pytest.raises(PyrnnxError, match=rf"it has {LARGEST_FILE + 1} bytes, more than the {LARGEST_FILE} allowed"):
+        load(path)
+
+
+def test_errors_name_the_file(tmp_path: Path) -> None:
+    """Whatever is wrong, and wherever."""
+    path = tmp_path / "model.xml"
+    readers: list[Callable[[Path], Any]] = [load, read_model, read_net, lambda path: read_model(str(path))]
+    for text in (XML.replace("LSTMSequence", "LSTMSequenc").replace('to-port="8"', 'to-port="99"'), "<net", "<net/>"):
+        path.write_text(text.replace('from-layer="8"', 'from-layer="88"'))
+        for read in readers:
+            with pytest.raises(PyrnnxError) as caught:
+                read(path)
+            assert str(path) in str(caught.value)
+    path.write_text(GOOD.replace('hidden_size="6"', ""))
+    for read in (load, read_layer):
+        with pytest.raises(PyrnnxError, match=r"hidden_size is missing") as caught:
+            read(path)
+        assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("path", [b"model.xml", 3, None], ids=lambda one: type(one).__name__)
+def test_paths_that_are_none(path: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"load: .* was given; expected a path"):
+        load(path)
+
+
+class BytesPath:
+    def __fspath__(self) -> bytes:
+        return b"model.xml"
+
+
+def test_paths_of_bytes() -> None:
+    for read in (load, read_model, read_net, read_layer):
+        with pytest.raises(ArgumentError, match="BytesPath was given"):
+            read(BytesPath())  # type: ignore[arg-type]
+
+
+# What becomes of the .bin later
+
+
+def test_bin_that_is_cut_short_later(tmp_path: Path) -> None:
+    """In a process of its own: what must not happen is a SIGBUS."""
+    path = save(tmp_path)
+    code = f"""
+import os
+from pyrnnx import FormatError
+from pyrnnx.frontends.openvino import read_model
+model = read_model({str(path)!r})
+os.truncate({str(path.with_suffix(".bin"))!r}, {len(BIN) // 2})
+try:
+    model.layers["lstm"]
+except FormatError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"ends at byte {len(BIN) // 2}" in done.stdout
+    assert f"it had {len(BIN)} bytes when it was opened" in done.stdout
+
+
+def test_constants_that_were_read_stay(tmp_path: Path) -> None:
+    path = save(tmp_path)
+    model = read_model(path)
+    (W,) = (model.weights.constant(layer) for layer in model.net.layers if layer.name == "W")
+    path.with_suffix(".bin").write_bytes(b"")
+    np.testing.assert_array_equal(W, nets.weights()["W"])
+    with pytest.raises(FormatError, match=r"Const 'R' \(id 5\): .*model\.bin' ends at byte"):
+        [model.weights.constant(layer) for layer in model.net.layers if layer.name == "R"]
+
+
+def test_a_constant_is_read_once_while_it_is_used(tmp_path: Path) -> None:
+    model = read_model(save(tmp_path))
+    (layer,) = (layer for layer in model.net.layers if layer.name == "W")
+    first = model.weights.constant(layer)
+    assert model.weights.constant(layer) is first
+
+
+def test_bin_is_closed_with_the_model(tmp_path: Path) -> None:
+    folder = Path("/proc/self/fd")
+    if not folder.exists():
+        pytest.skip("no list of open files here")
+    path = save(tmp_path)
+
+    def is_open() -> bool:
+        links = [link for link in folder.iterdir() if link.is_symlink()]
+        return any(os.path.realpath(link) == str(path.with_suffix(".bin").resolve()) for link in links)
+
+    model = read_model(path)
+    assert is_open()
+    bound = model.layers["lstm"]
+    del model
+    gc.collect()
+    assert not is_open()
+    bound(*nets.lstm_inputs().values())
+
+
+def test_a_forked_process_reads_its_own(tmp_path: Path) -> None:
+    """The position in the file is shared; nobody uses it."""
+    path = tmp_path / "some.bin"
+    path.write_bytes(bytes(range(256)))
+    with path.open("rb") as file:
+        storage = File(file, "some.bin")
+        os.lseek(file.fileno(), 100, os.SEEK_SET)
+        assert storage.read("c", 3, 9).tolist() == [3, 4, 5, 6, 7, 8]
+        assert os.lseek(file.fileno(), 0, os.SEEK_CUR) == 100
+
+
+def test_file_that_cannot_be_read_any_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = read_model(save(tmp_path))
+
+    def fails(*arguments: Any) -> bytes:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(os, "pread", fails)
+    with pytest.raises(FormatError, match=r"Const 'W' \(id 4\): .* cannot be read \(the disk is gone\)"):
+        model.layers["lstm"]
+
+
+def test_constant_larger_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before anything is allocated, by the layer, the call and the export."""
+    pytest.importorskip("onnx")
+    model = read_model(save(tmp_path))
+    monkeypatch.setattr("pyrnnx.frontends.openvino.storage._memory", lambda: 100)
+    for act in (lambda: model.layers["lstm"], lambda: model(nets.lstm_inputs()), lambda: to_onnx(model)):
+        with pytest.raises(PyrnnxError, match=r"Const 'W' \(id 4\): its 384 bytes exceed memory"):
+            act()
+
+
+def test_shapes_of_which_there_is_no_array() -> None:
+    for shape in (f"0,{2**62},{2**62}", ",".join(["1"] * 65)):
+        text = XML.replace("1, 24, 4", shape).replace("<dim>1</dim><dim>24</dim><dim>4</dim>", "")
+        with pytest.raises(FormatError, match=r"Const 'W' \(id 4\): shape "):
+            read_model(text, BIN)
+
+
+def test_merged_ranges() -> None:
+    assert merged([(5, 7), (0, 2), (2, 3), (6, 9), (1, 2)]) == [(0, 3), (5, 9)]
+    assert merged([]) == []
