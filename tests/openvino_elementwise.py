@@ -95,6 +95,7 @@ ELEMENTWISE = (
     binary("LogicalAnd", "logical_and", dtype=boolean),
     binary("LogicalOr", "logical_or", dtype=boolean),
     binary("LogicalXor", "logical_xor", dtype=boolean),
+    Case("Xor", lambda p: make_node(1, "Xor", [p(2, 3, dtype=boolean), p(2, 3, dtype=boolean)])),
     binary("BitwiseAnd", "bitwise_and", 13, i32),
     binary("BitwiseOr", "bitwise_or", 13, i32),
     binary("BitwiseXor", "bitwise_xor", 13, i32),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from openvino_operations import Case, Maker, boolean, const, empty, f32, i8, i32, i64, ops, u8, u32
+from openvino_operations import Case, Maker, boolean, const, empty, f32, i8, i32, i64, make_node, ops, u8, u32
 
 
 def scatter_elements(reduction: str, initial: bool) -> Callable[[Maker], Any]:
@@ -21,6 +21,11 @@ def scatter_nd(reduction: str) -> Callable[[Maker], Any]:
 
 def reduce(name: str, axes: Any, keep: bool) -> Callable[[Maker], Any]:
     return lambda p: _reduction(name)(p(2, 3, 4), const(axes), keep)
+
+
+def mvn_2(channels: bool, variance: bool) -> Callable[[Maker], Any]:
+    attributes = {"across_channels": channels, "normalize_variance": variance, "eps": 0.1}
+    return lambda p: make_node(2, "MVN", [p(2, 3, 4, 5)], **attributes)
 
 
 INDEXING = (
@@ -137,6 +142,10 @@ REDUCTIONS = (
     Case("MVN inside", lambda p: ops(6).mvn(p(2, 3, 4), const([1, 2]), True, 0.1, "inside_sqrt")),
     Case("MVN outside", lambda p: ops(6).mvn(p(2, 3, 4), const([-1]), True, 0.1, "outside_sqrt")),
     Case("MVN mean only", lambda p: ops(6).mvn(p(2, 3, 4), const([-1]), False, 0.1, "inside_sqrt")),
+    *(
+        Case(f"MVN opset2 channels={channels} variance={variance}", mvn_2(channels, variance))
+        for channels, variance in ((False, True), (True, True), (True, False))
+    ),
     Case("NormalizeL2 add", lambda p: ops(1).normalize_l2(p(2, 3, 4), const([1]), 0.1, "add")),
     Case("NormalizeL2 max", lambda p: ops(1).normalize_l2(p(2, 3, 4), const([1, 2]), 0.5, "max")),
     Case("GRN", lambda p: ops(1).grn(p(2, 3, 4, 2), 0.3)),

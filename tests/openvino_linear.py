@@ -14,6 +14,12 @@ def conv(
     return lambda p: ops(1).convolution(p(2, 3, 11), p.constant(4, 3, 3), strides, begin, end, dilations, auto_pad)
 
 
+def attention(rows: int, columns: int) -> Callable[[Maker], Any]:
+    return lambda p: ops(13).scaled_dot_product_attention(
+        p(1, rows, 4), p(1, columns, 4), p(1, columns, 6), causal=True
+    )
+
+
 LINEAR = (
     Case("MatMul", lambda p: ops(1).matmul(p(2, 3, 4), p(4, 5), False, False)),
     Case("MatMul transposed", lambda p: ops(1).matmul(p(4, 3), p.constant(5, 4), True, True)),
@@ -91,7 +97,20 @@ LINEAR = (
     ),
     Case(
         "ScaledDotProductAttention causal",
-        lambda p: ops(13).scaled_dot_product_attention(p(1, 4, 4), p(1, 4, 4), p(1, 4, 6), None, None, None, True),
+        lambda p: ops(13).scaled_dot_product_attention(p(1, 4, 4), p(1, 4, 4), p(1, 4, 6), causal=True),
+    ),
+    *(
+        Case(
+            f"ScaledDotProductAttention causal {rows} queries {columns} keys",
+            attention(rows, columns),
+        )
+        for rows, columns in ((2, 5), (5, 2))
+    ),
+    Case(
+        "ScaledDotProductAttention causal scale",
+        lambda p: ops(13).scaled_dot_product_attention(
+            p(2, 3, 4, 4), p(2, 3, 4, 4), p(2, 3, 4, 6), p(4, 4), p(of=0.3), causal=True
+        ),
     ),
 )
 
