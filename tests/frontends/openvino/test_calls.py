@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,10 +123,10 @@ def test_what_is_no_number(attributes: dict[str, Any], words: str) -> None:
 
 
 def test_opset_and_id_are_integers() -> None:
-    *arrays, W, R, B = good_arrays()
-    assert_same(lstm_sequence(*arrays, W, R, B, opset=np.int8(5)), lstm_sequence(*arrays, W, R, B, opset=5))
+    run: Any = partial(lstm_sequence, *good_arrays())
+    assert_same(run(opset=np.int8(5)), run(opset=5))
     for opset in (np.float32(5), True, 0, "5"):
-        rejected(lambda opset=opset: lstm_sequence(*arrays, W, R, B, opset=opset), "LSTMSequence: opset is")  # type: ignore[misc]
+        rejected(lambda opset=opset: run(opset=opset), "LSTMSequence: opset is")  # type: ignore[misc]
     layer = read_layer(GOOD)
     assert write_layer(layer, id=np.uint8(7)) == write_layer(layer, id=7)  # type: ignore[arg-type]
     for number in (10**5000, np.float64(7), -1):

@@ -16,7 +16,7 @@ import pytest
 from openvino_nets import Bin, edges, layer, net, result
 
 from pyrnnx import FormatError
-from pyrnnx.frontends.openvino import Model, read_model, read_net
+from pyrnnx.frontends.openvino import BoundLayer, Model, read_model, read_net
 from pyrnnx.frontends.openvino.weights import Weights
 
 XML, BIN = nets.lstm_net()
@@ -48,7 +48,9 @@ def test_models(make: Callable[[Any], Any], source: str, tmp_path: Path) -> None
     assert (again.label, again.inputs, again.outputs) == (model.label, model.inputs, model.outputs)
     for name, array in again(arrays).items():
         np.testing.assert_array_equal(array, wanted[name], strict=True)
-    np.testing.assert_array_equal(again.layers["lstm"].weights["R"], nets.weights()["R"])
+    bound = again.layers["lstm"]
+    assert isinstance(bound, BoundLayer)
+    np.testing.assert_array_equal(bound.weights["R"], nets.weights()["R"])
 
 
 def test_model_in_another_process(tmp_path: Path) -> None:

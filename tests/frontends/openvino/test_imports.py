@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import openvino_nets as nets
@@ -14,7 +15,8 @@ def test_onnx_is_not_imported(tmp_path: Path) -> None:
     xml, weights = nets.lstm_net()
     (tmp_path / "model.xml").write_text(xml)
     (tmp_path / "model.bin").write_bytes(weights)
-    np.savez(tmp_path / "inputs.npz", **nets.lstm_inputs())
+    arrays: dict[str, Any] = nets.lstm_inputs()
+    np.savez(tmp_path / "inputs.npz", **arrays)
     code = f"""
 import sys
 import numpy as np

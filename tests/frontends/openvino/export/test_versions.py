@@ -109,7 +109,10 @@ def recurrent_model(kind: str) -> tuple[Any, list[Array]]:
         )
         for k, (port, array) in enumerate(zip(declared.inputs, arrays, strict=True))
     ]
-    layers += [text, *(nets.result(60 + k, f"y{k}", port.shape) for k, port in enumerate(declared.outputs))]
+    layers += [
+        text,
+        *(nets.result(60 + k, f"y{k}", [size or 0 for size in port.shape]) for k, port in enumerate(declared.outputs)),
+    ]
     ends = [f"{k}.0 50.{port.id}" for k, port in enumerate(declared.inputs)]
     ends += [f"50.{port.id} {60 + k}.0" for k, port in enumerate(declared.outputs)]
     return read_model(nets.net(layers, nets.edges(*ends)), b""), arrays
