@@ -3,7 +3,9 @@
 PYRNNX_BUILD_DEBUG=1 builds with assertions, bounds checks and the address and undefined-behaviour sanitizers.
 """
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -102,8 +104,18 @@ class Modules(build_ext):
                 ) from None
 
 
+def options() -> dict[str, dict[str, object]]:
+    """A build writes beside the sources, or, where it may not, into a folder that is gone afterwards."""
+    found: dict[str, dict[str, object]] = {"build_ext": {"parallel": os.cpu_count()}}
+    if not os.access(".", os.W_OK):
+        scratch = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+        found |= {"build": {"build_base": scratch}, "egg_info": {"egg_base": scratch}}
+    return found
+
+
 setup(
-    options={"build_ext": {"parallel": os.cpu_count()}},
+    options=options(),
     cmdclass={"build": ModulesFirst, "build_ext": Modules},
     ext_modules=extensions,
 )
