@@ -288,7 +288,9 @@ def _prepare(
         WEIGHT_FORMATS[weight_format],
         weights["W"].dtype,
         FLOAT_TYPES[weights["W"].dtype.name].storage,
-        *(convention.axes_of(argument) for argument in ("X", "Y", "initial_h")),
+        convention.axes_of("X"),
+        convention.axes_of("Y"),
+        convention.axes_of("initial_h"),
         coupled_gate=convention.coupled_gate,
     )
 

@@ -273,7 +273,8 @@ def coupled(op: RecurrentOp, kind: str, weights: Mapping[str, Any]) -> Layer | I
 def test_coupled_gates_are_a_difference_of_convention(kinds: tuple[str, str]) -> None:
     op = RecurrentOp("LSTM", H, clip=0.5, input_forget=True)
     weights = make_weights(op)
-    result = compare(*(coupled(op, kind, weights) for kind in kinds))
+    first, second = (coupled(op, kind, weights) for kind in kinds)
+    result = compare(first, second)
     words = tuple("f = 1 - i" if kind == "ONNX" else "i = 1 - f" for kind in kinds)
     assert aspects(result.conventions)[COUPLING] == words
     assert not result.operators
@@ -286,8 +287,8 @@ def test_coupled_gates_are_named_only_where_they_differ(forget: bool) -> None:
     onnx_layer = coupled(op, "ONNX", make_weights(op))
     assert COUPLING not in aspects(compare(onnx_layer, coupled(other, "bound", make_weights(other))).conventions)
     assert COUPLING not in aspects(compare(onnx_layer, onnx_layer).conventions)
-    kinds = (coupled(op, kind, make_weights(op)) for kind in ("bound", "unbound"))
-    assert COUPLING not in aspects(compare(*kinds).conventions)
+    bound, unbound = (coupled(op, kind, make_weights(op)) for kind in ("bound", "unbound"))
+    assert COUPLING not in aspects(compare(bound, unbound).conventions)
 
 
 def test_coupled_gates_of_other_functions() -> None:

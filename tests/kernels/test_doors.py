@@ -15,10 +15,9 @@ pytestmark = pytest.mark.skipif(not engines.ASSERTIONS, reason="not a debug buil
 T, N, I, H = 4, 3, 5, 6
 
 
-def layer(**changes: Any) -> Layer:
+def layer() -> Layer:
     rng = np.random.default_rng(0)
-    shapes = {"W": (1, 4 * H, I), "R": (1, 4 * H, H)}
-    return Layer(RecurrentOp("LSTM", H), **{name: rng.normal(size=shape) for name, shape in shapes.items()}, **changes)
+    return Layer(RecurrentOp("LSTM", H), *(rng.normal(size=shape) for shape in ((1, 4 * H, I), (1, 4 * H, H))))
 
 
 def good() -> dict[str, Any]:
