@@ -11,6 +11,8 @@
  *
  * The fractions have arguments of exp and expm1 <= 0: numerators and denominators lie in [0, 2], so that gates.h may
  * multiply them and divide once, and nothing overflows.
+ *
+ * benchmarks/coefficients.py makes the coefficients of P, T and L.
  */
 #ifndef PYRNNX_VMATH_CONSTANTS
 #define PYRNNX_VMATH_CONSTANTS

@@ -1,0 +1,27 @@
+"""The polynomials of vmath.h are those that benchmarks/coefficients.py makes, and are as good as it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("mpmath")
+
+import coefficients as made
+
+SETS = [(kind, name) for kind in made.DTYPES for name in made.FUNCTIONS]
+each_set = pytest.mark.parametrize(("kind", "name"), SETS, ids=[" ".join(row) for row in SETS])
+
+
+@each_set
+def test_vmath_holds_what_the_script_makes(kind: str, name: str) -> None:
+    coefficients = made.fitted(kind, name)
+    assert made.define(kind, name, coefficients) + "\n" in made.HEADER.read_text(encoding="utf-8")
+    assert made.polynomial_error(kind, name, coefficients) < 0.2
+    if kind == "double" and np.finfo(np.longdouble).nmant == np.finfo(np.float64).nmant:
+        return  # nothing wider than float64 to compare with
+    assert made.computed_error(kind, name, coefficients, step=4999) < 1
+
+
+def test_vmath_has_no_other_sets() -> None:
+    assert made.HEADER.read_text(encoding="utf-8").count("#define COEFFICIENTS_") == len(SETS)
