@@ -91,6 +91,7 @@ class BoundLayer(Layer):
         label: str | None = None,
     ) -> None:
         self.operation = operation
+        self._arguments = tuple(argument for argument in operation.inputs if argument not in WEIGHTS)
         super().__init__(op, W, R, B, P, convention=operation.convention, name=name, label=label or operation.type)
 
     def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]:
@@ -111,10 +112,9 @@ class BoundLayer(Layer):
         ArgumentError
             Arrays that are missing (all of them are named), too many, unknown, given twice, or that do not fit.
         """
-        operation = self.operation
-        arguments = [argument for argument in operation.inputs if argument not in WEIGHTS]
+        operation, arguments = self.operation, self._arguments
         given = _by_argument(self.label, operation.convention, arguments, arrays, named)
-        if given.keys() != set(arguments):
+        if len(given) != len(arguments):
             if "X" in given:  # what is wrong with X is said first
                 check.inputs(self.label, self.op, operation.convention, self.dtype, self.input_size, {"X": given["X"]})
             raise _missing(self.label, operation.convention, arguments, given)
@@ -235,7 +235,7 @@ class IRLayer:
                 if argument != "sequence_lens" or isinstance(value, np.ndarray):
                     port.check(self.label, array)
                     given[argument] = array
-        if given.keys() != set(self.arguments):
+        if len(given) != len(self.arguments):
             raise _missing(self.label, self.convention, self.arguments, given)
         bound = self.bind(**{name: given.pop(name) for name in WEIGHTS if name in given})
         return bound(**given)
@@ -245,10 +245,12 @@ def _by_argument(
     label: str, convention: Convention, arguments: Sequence[str], arrays: tuple[Any, ...], named: Mapping[str, Any]
 ) -> dict[str, Any]:
     """What a layer was called with, by canonical name; what is None is not given."""
+    given = {argument: value for argument, value in zip(arguments, arrays, strict=False) if value is not None}
+    if not named and len(arrays) <= len(arguments):
+        return given
     names = [convention.name_of(argument) for argument in arguments]
     if len(arrays) > len(arguments):
         raise ArgumentError(f"{label}: {len(arrays)} arrays were given; expected {len(arguments)}: {', '.join(names)}")
-    given = dict(zip(arguments, arrays, strict=False))
     for name, value in named.items():
         argument = name if name in arguments else dict(zip(names, arguments, strict=True)).get(name)
         if argument is None:

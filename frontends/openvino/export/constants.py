@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, shortened
-from pyrnnx.frontends.openvino.export.graph import SMALL, Graph
+from pyrnnx.frontends.openvino.export.graph import SMALL, Graph, guarded
 from pyrnnx.frontends.openvino.export.table import translator
 from pyrnnx.frontends.openvino.export.translation import Call, Values
 
@@ -105,17 +105,8 @@ def translate_layer(
     function = translator(layer)
     assert function is not None  # the caller has looked
     call = Call(layer, values, used, recurrent)
-    try:
+    with guarded(layer.label, f"attributes and inputs as {shortened(layer.type)} has them"):
         names = function(call)
-    except PyrnnxError:
-        raise
-    except MemoryError as error:
-        raise PyrnnxError(f"{layer.label}: a constant of it exceeds memory ({error})") from error
-    except Exception as error:  # what a translator met in attributes and constants that contradict each other
-        raise FormatError(
-            f"{layer.label}: cannot be translated to ONNX ({type(error).__name__}: {shortened(str(error))}); expected "
-            f"attributes and inputs as {shortened(layer.type)} has them"
-        ) from error
     if recurrent is None:  # else the reader has checked them
         call.check_attributes()
     found = [names] if isinstance(names, str) else list(names)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyrnnx.conventions import AnyArray
-from pyrnnx.errors import UnsupportedError, shortened
+from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 from pyrnnx.frontends.onnx.proto import import_onnx
 
 if TYPE_CHECKING:
@@ -36,6 +37,25 @@ WIDENED: Mapping[str, Mapping[str, str]] = {
         "bfloat16": "float32",
     },
 }
+
+
+@contextmanager
+def guarded(label: str, expected: str) -> Iterator[None]:
+    """Whatever a translation meets in attributes and constants that contradict each other is an error with that label.
+
+    Raises
+    ------
+    PyrnnxError
+    """
+    try:
+        yield
+    except PyrnnxError:
+        raise
+    except MemoryError as error:
+        raise PyrnnxError(f"{label}: a constant of it exceeds memory ({error})") from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {shortened(str(error))}"
+        raise FormatError(f"{label}: cannot be translated to ONNX ({what}); expected {expected}") from error
 
 
 def merge_equal_initializers(model: ModelProto) -> ModelProto:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyrnnx.errors import PyrnnxError, UnsupportedError, shortened
+from pyrnnx.errors import PyrnnxError, UnsupportedError, shortened, shown
 from pyrnnx.frontends.openvino.export.constants import Constants, translate_layer
 from pyrnnx.frontends.openvino.export.dimensions import input_info, output_info, with_output_dimensions
-from pyrnnx.frontends.openvino.export.graph import LARGEST_MODEL, SMALL, Graph, merge_equal_initializers
+from pyrnnx.frontends.openvino.export.graph import LARGEST_MODEL, SMALL, Graph, guarded, merge_equal_initializers
 from pyrnnx.frontends.openvino.export.recurrent import weight_inputs
 from pyrnnx.frontends.openvino.export.table import translator
 from pyrnnx.frontends.openvino.export.translation import Values
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyrnnx.frontends.openvino.model import Model
     from pyrnnx.frontends.openvino.net import Net, NetLayer, Output
     from pyrnnx.frontends.openvino.weights import Weights
+
+
+_EXPECTED = "layers whose attributes, ports and constants agree with each other"
 
 
 class Translated(NamedTuple):
@@ -37,10 +40,13 @@ def export(model: Model) -> ModelProto:
 
     inputs, outputs = ([info.name for info in infos] for infos in (model.inputs, model.outputs))
     translated = translate(model.net, model.weights, inputs, outputs).model
-    result = fold_constants(translated, largest=SMALL)  # beyond that only what becomes no larger
-    if result.ByteSize() > LARGEST_MODEL:
-        raise UnsupportedError(f"{model.label}: the ONNX model would exceed {LARGEST_MODEL} bytes (2 GB)")
-    return with_output_dimensions(merge_equal_initializers(result))
+    with guarded(shortened(model.label), _EXPECTED):
+        result = fold_constants(translated, largest=SMALL)  # beyond that only what becomes no larger
+        if result.ByteSize() > LARGEST_MODEL:
+            raise UnsupportedError(
+                f"{shortened(model.label)}: the ONNX model would exceed {LARGEST_MODEL} bytes (2 GB)"
+            )
+        return with_output_dimensions(merge_equal_initializers(result))
 
 
 def translate(
@@ -58,7 +64,8 @@ def translate(
     PyrnnxError
         As of `to_onnx`.
     """
-    return _Translation(net, weights, input_names, output_names).run(everything)
+    with guarded(f"IR {shown(net.name)}", _EXPECTED):
+        return _Translation(net, weights, input_names, output_names).run(everything)
 
 
 class _Translation:
