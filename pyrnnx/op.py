@@ -229,10 +229,11 @@ class RecurrentOp:
             object.__setattr__(self, "activations", (one,) * self.num_directions)
             return
         try:
-            activations = tuple(tuple(functions) for functions in self.activations)
+            activations = tuple(() if isinstance(one, str) else tuple(one) for one in self.activations)
         except TypeError:
             activations = ()
-        if not activations or not all(isinstance(one, Activation) for functions in activations for one in functions):
+        each = [function for given in activations for function in given or (None,)]
+        if not each or not all(isinstance(function, Activation) for function in each):
             raise ArgumentError(
                 f"{self.cell}: activations is {shown(self.activations)}; "
                 "expected a tuple of Activation for each direction"

@@ -44,6 +44,38 @@ def test_by_order_and_by_name() -> None:
         assert result["lengths"] is LENGTHS
 
 
+def test_by_keyword() -> None:
+    for result in (model(X=X, lengths=LENGTHS), model(X, L=LENGTHS), model({"X": X}, sequence_lens=LENGTHS)):
+        assert result["X"] is X
+        assert result["lengths"] is LENGTHS
+    assert list(model(X=X, lengths=LENGTHS, outputs=["X"])) == ["X"]
+
+
+KEYWORD_ERRORS: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
+    "unknown": ((), {"X": X, "x": X}, "input 'x' is unknown; expected X, lengths, words, list, any_rank"),
+    "missing": ((), {"X": X}, "input 'lengths' is missing"),
+    "by place too": ((X, LENGTHS), {"X": X}, "input 'X' was given twice, by place and by name"),
+    "in a mapping too": (({"X": X},), {"X": X, "L": LENGTHS}, "input 'X' was given twice, by place and by name"),
+    "two names of one": ((X,), {"L": LENGTHS, "lengths": LENGTHS}, "input 'lengths' was given twice, under two of"),
+    "self": ((X, LENGTHS), {"self": X}, "input 'self' is unknown"),
+    "long": ((X, LENGTHS), {"x" * 10**6: X}, "input 'xxx"),
+    "dtype": (
+        (),
+        {"X": X.astype(float), "L": LENGTHS},
+        "input 'X' has dtype float64; expected float32: array.astype(np.f",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KEYWORD_ERRORS)
+def test_keyword_errors(name: str) -> None:
+    arguments, keywords, message = KEYWORD_ERRORS[name]
+    with pytest.raises(ArgumentError) as caught:
+        model(*arguments, **keywords)
+    assert str(caught.value).startswith(f"echo: {message}")
+    assert len(str(caught.value)) < 500
+
+
 def test_chosen_outputs() -> None:
     words = np.array(["a", "b"])
     assert list(model(X, LENGTHS, words, outputs=["words", "X"])) == ["words", "X"]

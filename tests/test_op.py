@@ -7,6 +7,7 @@ import math
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyrnnx import ACTIVATIONS, Activation, ArgumentError, Direction, RecurrentOp
@@ -207,7 +208,56 @@ def test_bad_operators(changes: dict[str, Any], words: str) -> None:
         RecurrentOp(**{"cell": "GRU", "hidden_size": 5, **changes})
 
 
-@pytest.mark.parametrize("functions", [(("Tanh",),), ((None,),), (TANH,), "Tanh", 3], ids=repr)
+NUMBERS: dict[str, Any] = {
+    "np.int64": (np.int64(5), np.float32(0.5)),
+    "np.uint8": (np.uint8(5), np.float16(0.5)),
+    "arrays without axes": (np.array(5), np.array(0.5)),
+    "np.float64": (np.int32(5), np.float64(0.5)),
+}
+
+
+@pytest.mark.parametrize(("size", "number"), NUMBERS.values(), ids=NUMBERS)
+def test_numbers_of_numpy_are_numbers(size: Any, number: Any) -> None:
+    op = RecurrentOp("GRU", size, "forward", clip=number, linear_before_reset=np.bool_(True))  # type: ignore[arg-type]
+    assert op == RecurrentOp("GRU", 5, clip=0.5, linear_before_reset=True)
+    assert hash(op) == hash(RecurrentOp("GRU", 5, clip=0.5, linear_before_reset=True))
+    assert [type(value) for value in (op.hidden_size, op.clip, op.linear_before_reset)] == [int, float, bool]
+    assert pickle.loads(pickle.dumps(op)) == op
+    one = Activation("HardSigmoid", number, number)
+    assert one == Activation("HardSigmoid", 0.5, 0.5)
+    assert type(one.alpha) is type(one.beta) is float
+
+
+LONG: dict[str, Any] = {
+    "cell": lambda: RecurrentOp("x" * 10**7, 5),
+    "hidden_size": lambda: RecurrentOp("GRU", -(10**5000)),
+    "direction": lambda: RecurrentOp("GRU", 5, "x" * 10**7),  # type: ignore[arg-type]
+    "clip": lambda: RecurrentOp("GRU", 5, clip="x" * 10**7),  # type: ignore[arg-type]
+    "clip of many digits": lambda: RecurrentOp("GRU", 5, clip=10**5000),
+    "flag": lambda: RecurrentOp("GRU", 5, linear_before_reset="x" * 10**7),  # type: ignore[arg-type]
+    "activations": lambda: RecurrentOp("GRU", 5, activations=["x" * 10**7] * 10**4),  # type: ignore[arg-type]
+    "name of an activation": lambda: Activation("x" * 10**7),
+    "alpha": lambda: Activation("Elu", "x" * 10**7),  # type: ignore[arg-type]
+    "alpha that is not taken": lambda: Activation("Tanh", "x" * 10**7),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_values_in_messages_are_cut(name: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        LONG[name]()
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("direction", [np.array(["forward"]), np.array(["forward", "reverse"])], ids=repr)
+def test_arrays_are_no_directions(direction: Any) -> None:
+    with pytest.raises(ArgumentError, match="RNN: direction is array"):
+        RecurrentOp("RNN", 5, direction)
+
+
+@pytest.mark.parametrize(
+    "functions", [(("Tanh",),), ((None,),), (TANH,), "Tanh", 3, 0, "", False, np.zeros((1, 1)), np.zeros(2)], ids=repr
+)
 def test_activations_must_be_activations(functions: Any) -> None:
     with pytest.raises(ArgumentError, match="activations"):
         RecurrentOp("RNN", 5, activations=functions)

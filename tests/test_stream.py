@@ -131,9 +131,9 @@ def test_any_chunks_give_the_whole_bit_for_bit(
             stream.state = state
     whole = np.concatenate(parts, axis=convention.axes_of("Y").index("T"))
     assert (whole.dtype, whole.tobytes()) == (Y.dtype, Y.tobytes())
-    for state, wanted in zip(stream.state, last, strict=True):
-        assert state.dtype == (np.float64 if dtype == "float64" else np.float32)
-        assert state.astype(layer.dtype).tobytes() == wanted.tobytes()
+    for held, wanted in zip(stream.state, last, strict=True):
+        assert held.dtype == (np.float64 if dtype == "float64" else np.float32)
+        assert held.astype(layer.dtype).tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

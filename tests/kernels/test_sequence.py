@@ -124,12 +124,12 @@ def test_never_without_weights() -> None:
     with pytest.raises(TypeError):
         object.__new__(Sequence)
 
-    class Lazy(Sequence):  # type: ignore[misc,unused-ignore]
+    class Lazy(Sequence):
         def __init__(self, *_: Any) -> None:
             pass
 
     with pytest.raises(TypeError):
-        Lazy()  # type: ignore[call-arg]
+        Lazy()
 
 
 def test_initialising_again_changes_nothing() -> None:

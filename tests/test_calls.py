@@ -1,0 +1,270 @@
+"""How a layer is called: arguments by any of their names, what is missing, and what errors say."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import bfloat16
+
+from pyrnnx import (
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    ArgumentError,
+    Convention,
+    Layer,
+    PyrnnxError,
+    RecurrentOp,
+    UnsupportedError,
+)
+from pyrnnx.conventions import CANONICAL, convert_weights
+
+N, T, I, H = 3, 4, 2, 5
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+def layer_of(cell: str, convention: Convention = CANONICAL, dtype: Any = np.float32, **keywords: Any) -> Layer:
+    rng, op = np.random.default_rng(1), RecurrentOp(cell, H)
+    shapes = {"W": (1, GATES[cell] * H, I), "R": (1, GATES[cell] * H, H), "B": (1, 2 * GATES[cell] * H)}
+    weights: Any = {name: rng.normal(0, 0.5, shape).astype(dtype) for name, shape in shapes.items()}
+    arrays: Any = convert_weights(op, weights, CANONICAL, convention)
+    return Layer(op, **arrays, convention=convention, **keywords)
+
+
+X = np.random.default_rng(2).normal(size=(T, N, I)).astype(np.float32)
+LENS = np.array([4, 0, 2], np.int32)
+STATE, CELL_STATE = (np.full((1, N, H), value, np.float32) for value in (0.25, -0.5))
+SWAPPED = {"X": X.swapaxes(0, 1), "h": STATE.swapaxes(0, 1), "c": CELL_STATE.swapaxes(0, 1)}
+
+NAMES = {
+    "ONNX's": ("sequence_lens", "initial_h", "initial_c"),
+    "OpenVINO's": ("sequence_lengths", "H", "C"),
+    "mixed": ("sequence_lengths", "initial_h", "C"),
+}
+
+
+@pytest.mark.parametrize("names", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("convention", [CANONICAL, OPENVINO_SEQUENCE], ids=["ONNX", "OpenVINO"])
+@pytest.mark.parametrize("method", ["run", "__call__"])
+def test_arguments_by_name(method: str, convention: Convention, names: tuple[str, ...]) -> None:
+    layer = layer_of("LSTM", convention)
+    x, h, c = (X, STATE, CELL_STATE) if convention is CANONICAL else SWAPPED.values()
+    expected = layer.run(x, LENS, h, c)
+    call = getattr(layer, method)
+    by_name = dict(zip(names, (LENS, h, c), strict=True))
+    for results in (
+        call(x, **by_name),
+        call(X=x, **by_name),
+        call(x, LENS, **{k: v for k, v in by_name.items() if v is not LENS}),
+    ):
+        for actual, wanted in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(actual, wanted)
+
+
+def test_the_names_of_a_convention_come_first() -> None:
+    own = Convention("own", axes=CANONICAL.axes, names={"initial_h": "h0", "initial_c": "H"})
+    expected = layer_of("LSTM").run(X, None, STATE, CELL_STATE)
+    for actual, wanted in zip(layer_of("LSTM", own)(X, h0=STATE, H=CELL_STATE), expected, strict=True):
+        np.testing.assert_array_equal(actual, wanted)
+
+
+def test_help_shows_the_arguments() -> None:
+    for method in (Layer.run, Layer.__call__):
+        assert list(inspect.signature(method).parameters)[1:5] == ["X", "sequence_lens", "initial_h", "initial_c"]
+
+
+BAD_NAMES: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "unknown": (
+        lambda layer: layer(X, lengths=LENS),
+        "argument 'lengths' is unknown; expected X, sequence_lens, initial_h",
+    ),
+    "a weight": (lambda layer: layer(X, W=X), "argument 'W' is unknown"),
+    "long": (lambda layer: layer(X, **{"x" * 10**6: X}), "argument 'xxx"),
+    "twice": (lambda layer: layer(X, H=STATE, initial_h=STATE), "H was given twice, also as initial_h"),
+    "twice, by place": (lambda layer: layer(X, LENS, sequence_lengths=LENS), "sequence_lengths was given twice"),
+    "too many": (
+        lambda layer: layer(X, LENS, STATE, STATE, STATE),
+        "5 arrays were given; expected at most 4: X, sequence_lens, initial_h, initial_c",
+    ),
+    "no arguments": (lambda layer: layer(), "X is missing"),
+    "X None": (lambda layer: layer(None), "X is missing"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_bad_names(name: str) -> None:
+    call, words = BAD_NAMES[name]
+    layer = layer_of("LSTM", name="decoder")
+    for called in (layer, layer.run):
+        with pytest.raises(ArgumentError) as caught:
+            call(called)
+        assert str(caught.value).startswith(f"LSTM 'decoder': {words}")
+        assert len(str(caught.value)) < 500
+
+
+def test_cell_state_of_a_cell_without() -> None:
+    with pytest.raises(UnsupportedError, match="GRU: initial_c was given; GRU has no cell state"):
+        layer_of("GRU")(X, C=CELL_STATE)
+
+
+# What is missing
+
+MISSING: dict[str, tuple[str, Convention, dict[str, Any], str]] = {
+    "all of an LSTM": (
+        "LSTM",
+        OPENVINO_SEQUENCE,
+        {"X": SWAPPED["X"]},
+        "H, C and sequence_lengths are missing; they are required",
+    ),
+    "two of an LSTM": (
+        "LSTM",
+        OPENVINO_SEQUENCE,
+        {"X": SWAPPED["X"], "C": SWAPPED["c"]},
+        "H and sequence_lengths are missing; they are required",
+    ),
+    "one of an LSTM": (
+        "LSTM",
+        OPENVINO_SEQUENCE,
+        {"X": SWAPPED["X"], "H": SWAPPED["h"], "C": SWAPPED["c"]},
+        "sequence_lengths is missing; it is required",
+    ),
+    "all of a GRU": (
+        "GRU",
+        OPENVINO_SEQUENCE,
+        {"X": SWAPPED["X"]},
+        "H and sequence_lengths are missing; they are required",
+    ),
+    "all of a cell": ("LSTM", OPENVINO_CELL, {"X": X[0]}, "H and C are missing; they are required"),
+    "X too": ("LSTM", OPENVINO_SEQUENCE, {}, "X is missing; it is required"),
+    "X of another shape": ("LSTM", OPENVINO_SEQUENCE, {"X": X[0]}, "X has shape (3, 2); expected"),
+    "X of another dtype": (
+        "LSTM",
+        OPENVINO_SEQUENCE,
+        {"X": X.astype(np.float64)},
+        "X has dtype float64; expected float32",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_all_that_is_missing_is_named_after_x_was_checked(name: str) -> None:
+    cell, convention, given, words = MISSING[name]
+    with pytest.raises(ArgumentError) as caught:
+        layer_of(cell, convention)(**given)
+    assert str(caught.value).startswith(f"{cell}: {words}")
+
+
+def test_states_that_are_not_given_are_zero_where_the_convention_allows_it() -> None:
+    layer = layer_of("LSTM")
+    zero = np.zeros_like(STATE)
+    for given in ({}, {"H": zero}, {"C": zero}):
+        np.testing.assert_array_equal(layer(X, **given)[0], layer(X, None, zero, zero)[0])
+
+
+def test_lengths_of_a_cell() -> None:
+    layer = layer_of("LSTM", OPENVINO_CELL)
+    for lengths in (1, np.int32(1), [1] * N, np.zeros((), np.int32)):
+        with pytest.raises(UnsupportedError, match="LSTM: sequence_lengths was given; the convention"):
+            layer(X[0], lengths, STATE[0], CELL_STATE[0])
+
+
+# dtypes
+
+HINTS: dict[str, tuple[Any, Any, str]] = {  # dtypes of the layer and of X, and how the message ends
+    "float64 for float32": (np.float32, np.float64, "float32, the dtype of the weights: X.astype(np.float32)"),
+    "float32 for float16": (np.float16, np.float32, "float16, the dtype of the weights: X.astype(np.float16)"),
+    "float32 for bfloat16": (bfloat16, np.float32, "bfloat16, the dtype of the weights: X.astype(ml_dtypes.bfloat16)"),
+    "bfloat16 for float64": (np.float64, bfloat16, "float64, the dtype of the weights: X.astype(np.float64)"),
+    "int64 for float32": (np.float32, np.int64, "float32, the dtype of the weights: X.astype(np.float32)"),
+    "complex for float32": (np.float32, np.complex64, "float32, the dtype of the weights"),
+    "objects for float32": (np.float32, object, "float32, the dtype of the weights"),
+    "text for float32": (np.float32, "U3", "float32, the dtype of the weights"),
+}
+
+
+@pytest.mark.parametrize("name", HINTS)
+def test_a_dtype_error_says_how_to_convert(name: str) -> None:
+    of_layer, of_x, words = HINTS[name]
+    with pytest.raises(ArgumentError) as caught:
+        layer_of("RNN", dtype=of_layer)(X.astype(of_x))
+    assert str(caught.value).endswith(f"; expected {words}")
+
+
+def test_a_dtype_error_of_lengths_and_weights() -> None:
+    with pytest.raises(ArgumentError, match=r"expected int32: sequence_lens\.astype\(np\.int32\)$"):
+        layer_of("RNN")(X, LENS.astype(np.int64))
+    with pytest.raises(ArgumentError, match=r"sequence_lens has dtype float32; expected int32$"):
+        layer_of("RNN")(X, LENS.astype(np.float32))
+    with pytest.raises(ArgumentError, match=r"R has dtype float64; .* the dtype of W: R\.astype\(np\.float32\)$"):
+        Layer(RecurrentOp("RNN", 2), np.ones((1, 2, 3), np.float32), np.ones((1, 2, 2)))
+    with pytest.raises(ArgumentError, match=r"W has dtype int64; .*: W\.astype\(np\.float32\)$"):
+        Layer(RecurrentOp("RNN", 2), np.ones((1, 2, 3), int), np.ones((1, 2, 2)))
+
+
+@pytest.mark.parametrize("convention", [CANONICAL, OPENVINO_SEQUENCE], ids=["ONNX", "OpenVINO"])
+def test_arrays_whose_dtype_is_an_equal_object(convention: Convention) -> None:
+    """As pickle makes them: NumPy gives such an array a dtype object of its own."""
+    layer = layer_of("LSTM", convention)
+    given = (
+        (X, LENS, STATE, CELL_STATE) if convention is CANONICAL else (SWAPPED["X"], LENS, SWAPPED["h"], SWAPPED["c"])
+    )
+    again = pickle.loads(pickle.dumps(given))
+    copied = pickle.loads(pickle.dumps(layer))
+    for other, arrays in ((layer, again), (copied, given), (copied, again)):
+        for actual, wanted in zip(other.run(*arrays), layer.run(*given), strict=True):
+            np.testing.assert_array_equal(actual, wanted, strict=True)
+
+
+# Layers that cannot be made
+
+BAD_LAYERS: dict[str, tuple[Callable[[], Any], str]] = {
+    "no op": (lambda: Layer("LSTM", X, X), "expected an op"),  # type: ignore[arg-type]
+    "no convention": (
+        lambda: Layer(RecurrentOp("RNN", H), X, X, convention="ONNX"),  # type: ignore[arg-type]
+        "expected an op and a convention",
+    ),
+    "weights of another type": (
+        lambda: layer_of("RNN", weights=["int8"]),
+        r"RNN: weights is \['int8'\] with dtype float32; expected one of None, 'bfloat16', 'int8'",
+    ),
+    "weights beyond memory": (
+        lambda: Layer(
+            RecurrentOp("RNN", 2**27),
+            np.broadcast_to(np.float32(1), (1, 2**27, 2**27)),
+            np.broadcast_to(np.float32(1), (1, 2**27, 2**27)),
+        ),
+        r"RNN: the weights cannot be prepared: W \(1, 134217728, 134217728\)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LAYERS)
+def test_layers_that_cannot_be_made(name: str) -> None:
+    make, words = BAD_LAYERS[name]
+    with pytest.raises(ArgumentError, match=words):
+        make()
+
+
+def test_packing_beyond_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    def zeros(*_: Any) -> Any:
+        raise MemoryError("no room")
+
+    layer = layer_of("LSTM")
+    monkeypatch.setattr(np, "zeros", zeros)
+    with pytest.raises(ArgumentError, match=r"LSTM: the weights cannot be prepared: .*no room"):
+        Layer(layer.op, *layer.weights.values())
+
+
+@pytest.mark.parametrize("keyword", ["name", "label"])
+def test_names_of_any_length(keyword: str) -> None:
+    keywords: Any = {keyword: "n" * 50_000_000}
+    layer = layer_of("LSTM", **keywords)
+    assert len(layer.label) < 300
+    assert len(repr(layer)) < 500
+    with pytest.raises(PyrnnxError) as caught:
+        layer(X[0])
+    assert len(str(caught.value)) < 1000
