@@ -96,7 +96,7 @@ def set_memory_limit(n: int) -> None:
     A small file can ask for any amount of memory: an operator whose results would exceed the limit is an error before
     it runs. The weights of a model and the inputs of a call do not count; nor does a call of a layer or a function,
     whose results are as large as the shapes of its arguments say. The external data of an ONNX model, which may be the
-    same bytes many times, takes at most `n` bytes, too.
+    same bytes many times, takes at most `n` bytes, too, and so does each constant of an IR.
 
     Raises
     ------

@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from pyrnnx import config
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError
 
@@ -74,7 +75,7 @@ class File:
         FormatError
             The file ends before that, or cannot be read.
         PyrnnxError
-            It is more than there is memory for.
+            It is more than there is memory for, or than is allowed.
         """
         buffer = _allocated(label, last - first)
         done, view = 0, memoryview(buffer)  # type: ignore[arg-type]  # an ndarray is a buffer
@@ -106,11 +107,13 @@ def check_memory(label: str, size: int) -> None:
     Raises
     ------
     PyrnnxError
-        So many bytes are more than the machine has: said before it has run out of them.
+        So many bytes are more than `pyrnnx.get_memory_limit` allows: said before memory has run out.
     """
-    available = _memory()
-    if available is not None and size > available:
-        raise PyrnnxError(f"{label}: its {size} bytes exceed memory (the machine has {available})")
+    limit = config.get_memory_limit()
+    if size > limit:
+        raise PyrnnxError(
+            f"{label}: its {size} bytes exceed the limit of {limit}; pyrnnx.set_memory_limit(...) allows more"
+        )
 
 
 def _allocated(label: str, size: int) -> AnyArray:
@@ -120,14 +123,6 @@ def _allocated(label: str, size: int) -> AnyArray:
         return np.empty(size, np.uint8)
     except (MemoryError, ValueError, OverflowError) as error:
         raise PyrnnxError(f"{label}: its {size} bytes exceed memory ({error})") from error
-
-
-def _memory() -> int | None:
-    """Bytes that the machine has; None where the system does not say."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):
-        return None
 
 
 def merged(ranges: Iterable[Range]) -> list[Range]:

@@ -134,7 +134,7 @@ class Weights:
         ------
         PyrnnxError
             What `check` rejects; an element type whose values are not read; a file that has become too short or cannot
-            be read; a constant that is larger than memory.
+            be read; a constant of more bytes than `pyrnnx.get_memory_limit` allows.
         """
         place = self._place(layer)
         array = self._kept.get(place)

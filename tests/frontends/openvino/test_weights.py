@@ -162,7 +162,7 @@ def test_sources(source: Callable[[bytes, Path], Any], tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_only_where_asked(tmp_path: Path) -> None:
-    """A sparse file far larger than memory serves: nothing of it is read but what is asked for and fits memory."""
+    """A sparse file far larger than memory serves: nothing of it is read but what is asked for and allowed."""
     size = 2**40
     path = tmp_path / "big.bin"
     with path.open("wb") as file:
@@ -176,7 +176,7 @@ def test_a_file_is_read_only_where_asked(tmp_path: Path) -> None:
     last = {"element_type": "f32", "shape": "2", "offset": size - 8, "size": 8}
     assert opened.constant(read_const(last, (2,))).tolist() == [1.5, 2.5]
     whole = {"element_type": "f32", "shape": size // 4, "offset": 0, "size": size}
-    with pytest.raises(PyrnnxError, match=rf"Const 'c' \(id 7\): its {size} bytes exceed memory"):
+    with pytest.raises(PyrnnxError, match=rf"Const 'c' \(id 7\): its {size} bytes exceed the limit"):
         opened.constant(read_const(whole, (size // 4,)))
 
 

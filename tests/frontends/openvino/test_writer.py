@@ -35,8 +35,16 @@ from pyrnnx import Layer, PyrnnxError, RecurrentOp
 from pyrnnx.conventions import OPENVINO_CELL, OPENVINO_SEQUENCE, OPENVINO_SEQUENCE_1
 from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import from_node
-from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, IRLayer, read_layer, read_model, write_layer, write_model
-from pyrnnx.frontends.openvino.export import to_onnx
+from pyrnnx.frontends.openvino import (
+    OPERATIONS,
+    BoundLayer,
+    IRLayer,
+    read_layer,
+    read_model,
+    to_onnx,
+    write_layer,
+    write_model,
+)
 from pyrnnx.op import Activation
 
 each_operator = pytest.mark.parametrize("operator", OPERATORS)
