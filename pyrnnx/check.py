@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx.conventions import AXIS_NAMES, AnyArray, Convention, axis_size, recurrence_axes, weight_axes
+from pyrnnx.conventions import (
+    AXIS_NAMES,
+    AnyArray,
+    Convention,
+    arguments_by_name,
+    axis_size,
+    recurrence_axes,
+    weight_axes,
+)
 from pyrnnx.dtypes import FLOAT_TYPES, dtype_name, float_type
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.op import RecurrentOp
@@ -117,6 +125,40 @@ def weights(
     return arrays, sizes["I"]
 
 
+def arguments(
+    label: str, convention: Convention, expected: Sequence[str], arrays: Sequence[Any], named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What a layer was called with, by canonical name: `arrays` in the order of `expected`, and `named` ones.
+
+    A name is the canonical one, OpenVINO's, or the convention's own. None is an argument that is not given.
+
+    Raises
+    ------
+    ArgumentError
+        Too many arrays; an argument that is unknown or given twice.
+    """
+    names = [convention.name_of(argument) for argument in expected]
+    if len(arrays) > len(expected):
+        most = "" if convention.required.union("XWR").issuperset(expected) else "at most "
+        raise ArgumentError(
+            f"{label}: {len(arrays)} arrays were given; expected {most}{len(expected)}: {', '.join(names)}"
+        )
+    given = {argument: value for argument, value in zip(expected, arrays, strict=False) if value is not None}
+    known = arguments_by_name(convention)
+    for name, value in named.items():
+        argument = known.get(name, name)
+        if argument not in expected:
+            raise ArgumentError(f"{label}: argument {shown(name)} is unknown; expected {', '.join(names)}")
+        if value is None:
+            continue
+        if argument in given:
+            own = convention.name_of(argument)
+            other = "" if own == name else f", also as {name}"
+            raise ArgumentError(f"{label}: {own} was given twice{other}")
+        given[argument] = value
+    return given
+
+
 def inputs(
     label: str,
     op: RecurrentOp,
@@ -143,13 +185,6 @@ def inputs(
     states = [argument for argument in ("initial_h", "initial_c") if given.get(argument) is not None]
     if "initial_c" in states and not op.has_cell_state:
         raise UnsupportedError(f"{label}: {convention.name_of('initial_c')} was given; {op.cell} has no cell state")
-    _reject_missing(label, op, convention, given)
-    for argument in states:
-        arrays[argument] = same_shape(label, convention, argument, given[argument], (dtype,), sizes)
-    return arrays, sizes
-
-
-def _reject_missing(label: str, op: RecurrentOp, convention: Convention, given: Mapping[str, Any]) -> None:
     missing = [
         convention.name_of(argument)
         for argument, value in given.items()
@@ -159,6 +194,9 @@ def _reject_missing(label: str, op: RecurrentOp, convention: Convention, given: 
         raise ArgumentError(f"{label}: {missing[0]} is missing; it is required")
     if missing:
         raise ArgumentError(f"{label}: {', '.join(missing[:-1])} and {missing[-1]} are missing; they are required")
+    for argument in states:
+        arrays[argument] = same_shape(label, convention, argument, given[argument], (dtype,), sizes)
+    return arrays, sizes
 
 
 def same_shape(

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import CANONICAL, INTEGERS, AnyArray
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, INTEGERS, AnyArray
 from pyrnnx.dtypes import float_type, named_dtype
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.op import RecurrentOp
 
-CALL_ARGUMENTS = ("X", "sequence_lens", "initial_h", "initial_c")
 MOST_MADE = 2**26  # elements of an array that is made at random
 MOST_AXES = 32  # of any array, in every NumPy
 INPUTS = "compare: inputs"  # how errors name them

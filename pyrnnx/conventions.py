@@ -24,6 +24,7 @@ AXIS_NAMES: Mapping[str, str] = {
     "I": "input_size",
     "H": "hidden_size",
 }
+CALL_ARGUMENTS = ("X", "sequence_lens", "initial_h", "initial_c")  # of every layer, in this order
 STATES = ("initial_h", "initial_c", "Y_h", "Y_c")
 AnyArray = npt.NDArray[Any]
 SEPARATE, SUMMED = "separate: Wb, then Rb", "summed: Wb + Rb"
@@ -133,10 +134,9 @@ def canonical_for(convention: Convention) -> Convention:
 
 def arguments_by_name(convention: Convention) -> dict[str, str]:
     """The canonical arguments of a call by all names that they go by: ONNX's, OpenVINO's, and the convention's own."""
-    canonical = ("X", "sequence_lens", "initial_h", "initial_c")
-    names = {_OPENVINO_NAMES.get(argument, argument): argument for argument in canonical}
-    names |= {argument: argument for argument in canonical}
-    return names | {convention.name_of(argument): argument for argument in canonical}
+    names = {_OPENVINO_NAMES.get(argument, argument): argument for argument in CALL_ARGUMENTS}
+    names |= {argument: argument for argument in CALL_ARGUMENTS}
+    return names | {convention.name_of(argument): argument for argument in CALL_ARGUMENTS}
 
 
 def rearrange(array: AnyArray, axes: str, to: str) -> AnyArray:

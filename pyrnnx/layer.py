@@ -13,11 +13,11 @@ from pyrnnx import check, config
 from pyrnnx._kernels import engines
 from pyrnnx._kernels.sequence import Sequence
 from pyrnnx.conventions import (
+    CALL_ARGUMENTS,
     CANONICAL,
     KERNELS,
     AnyArray,
     Convention,
-    arguments_by_name,
     bias_blocks,
     canonical_for,
     convert_bias,
@@ -149,7 +149,8 @@ class Layer:
             of the canonical convention.
         """
         if more or named:
-            return self.run(**self._named((X, sequence_lens, initial_h, initial_c, *more), named))
+            arrays = (X, sequence_lens, initial_h, initial_c, *more)
+            return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, arrays, named))
         if sequence_lens is None and not self._required:
             results = self._compute(X, None, initial_h, initial_c)
             if results is not None:
@@ -174,34 +175,6 @@ class Layer:
             A layer that does not run forward, or a batch_size that is not an integer of 0 or above.
         """
         return Stream(self, batch_size)
-
-    def _named(
-        self,
-        arrays: tuple[Any, ...],
-        named: Mapping[str, Any],
-        arguments: tuple[str, ...] = ("X", "sequence_lens", "initial_h", "initial_c"),
-    ) -> dict[str, Any]:
-        """The arguments of a call by their canonical names: `arrays` in the order of `arguments`, and `named` ones.
-
-        A name is the canonical one, OpenVINO's, or the convention's own. None is an argument that is not given.
-        """
-        own = [self.convention.name_of(argument) for argument in arguments]
-        if len(arrays) > len(arguments):
-            raise ArgumentError(
-                f"{self.label}: {len(arrays)} arrays were given; expected at most {len(arguments)}: {', '.join(own)}"
-            )
-        given = dict(zip(arguments, arrays, strict=False))
-        known = arguments_by_name(self.convention)
-        for name, value in named.items():
-            argument = known.get(name, "")
-            if argument not in arguments:
-                raise ArgumentError(f"{self.label}: argument {shown(name)} is unknown; expected {', '.join(own)}")
-            if given.get(argument) is not None and value is not None:
-                raise ArgumentError(
-                    f"{self.label}: {name} was given twice, also as {self.convention.name_of(argument)}"
-                )
-            given[argument] = value if given.get(argument) is None else given[argument]
-        return given
 
     def _checked(self, given: Mapping[str, Any]) -> tuple[dict[str, AnyArray], AnyArray | None]:
         """X and the states of a call as the kernels can read them, and the lengths, if not all are seq_length."""

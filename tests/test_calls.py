@@ -84,8 +84,11 @@ BAD_NAMES: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "a weight": (lambda layer: layer(X, W=X), "argument 'W' is unknown"),
     "long": (lambda layer: layer(X, **{"x" * 10**6: X}), "argument 'xxx"),
-    "twice": (lambda layer: layer(X, H=STATE, initial_h=STATE), "H was given twice, also as initial_h"),
-    "twice, by place": (lambda layer: layer(X, LENS, sequence_lengths=LENS), "sequence_lengths was given twice"),
+    "twice": (lambda layer: layer(X, H=STATE, initial_h=STATE), "initial_h was given twice, also as H"),
+    "twice, by place": (
+        lambda layer: layer(X, LENS, sequence_lengths=LENS),
+        "sequence_lens was given twice, also as sequence_lengths",
+    ),
     "too many": (
         lambda layer: layer(X, LENS, STATE, STATE, STATE),
         "5 arrays were given; expected at most 4: X, sequence_lens, initial_h, initial_c",

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyrnnx.conventions import ONNX_LAYOUTS, AnyArray, Convention
+from pyrnnx import check
+from pyrnnx.conventions import CALL_ARGUMENTS, ONNX_LAYOUTS, AnyArray, Convention
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.frontends.onnx.attributes import TYPES, build_op, flag, read_attributes
 from pyrnnx.frontends.onnx.graphs import DEFAULT_DOMAINS
@@ -42,7 +43,7 @@ class NodeLayer(Layer):
         initial_h: Any = None,
         initial_c: Any = None,
         *more: Any,
-        **others: Any,
+        **named: Any,
     ) -> tuple[AnyArray, ...]:
         """As `Layer.run`; what is not given is the node's constant, where it has one, else full length or zero.
 
@@ -51,12 +52,10 @@ class NodeLayer(Layer):
         PyrnnxError
             As of `Layer.run`; arguments that are too many or unknown.
         """
-        if more or others:
-            what = f"{4 + len(more)} arrays were" if more else f"the argument {shown(next(iter(others)))} was"
-            raise ArgumentError(f"{self.label}: {what} given; expected X, sequence_lens, initial_h, initial_c")
-        given = {"sequence_lens": sequence_lens, "initial_h": initial_h, "initial_c": initial_c}
-        given |= {name: value for name, value in self.bound.items() if given[name] is None}
-        return self.run(X, **given)
+        given = {"X": X, "sequence_lens": sequence_lens, "initial_h": initial_h, "initial_c": initial_c}
+        if more or named:
+            given = check.arguments(self.label, self.convention, CALL_ARGUMENTS, (*given.values(), *more), named)
+        return self.run(**{**self.bound, **{name: value for name, value in given.items() if value is not None}})
 
     def stream(self, batch_size: int) -> Stream:
         """As `Layer.stream`; begins with the initial states that are constants of the model, else with zero.

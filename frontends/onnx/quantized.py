@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyrnnx import check
-from pyrnnx.conventions import CANONICAL, AnyArray
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.frontends.onnx.attributes import build_op, read_attributes
 from pyrnnx.frontends.onnx.node import (
@@ -63,9 +63,18 @@ class QuantizedLayer(NodeLayer):
             )
 
     def run(
-        self, X: Any, sequence_lens: Any = None, initial_h: Any = None, initial_c: Any = None
+        self,
+        X: Any = None,
+        sequence_lens: Any = None,
+        initial_h: Any = None,
+        initial_c: Any = None,
+        *more: Any,
+        **named: Any,
     ) -> tuple[AnyArray, ...]:
         """As `Layer.run`."""
+        if more or named:
+            all_arrays = (X, sequence_lens, initial_h, initial_c, *more)
+            return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, all_arrays, named))
         given = {"X": X, "initial_h": initial_h, "initial_c": initial_c}
         arrays, sizes = check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, given)
         lengths = check.lengths(self.label, self.convention, sequence_lens, sizes)

@@ -12,7 +12,7 @@ import numpy as np
 from pyrnnx import check
 from pyrnnx.conventions import INTEGERS, AnyArray, Convention, weight_axes
 from pyrnnx.dtypes import FLOAT_TYPES
-from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.errors import ArgumentError
 from pyrnnx.frontends.openvino.element_types import BY_DTYPE
 from pyrnnx.frontends.openvino.operations import WEIGHTS, Operation
 from pyrnnx.frontends.openvino.ports import layer_label
@@ -112,14 +112,13 @@ class BoundLayer(Layer):
         ArgumentError
             Arrays that are missing (all of them are named), too many, unknown, given twice, or that do not fit.
         """
-        operation, arguments = self.operation, self._arguments
-        given = _by_argument(self.label, operation.convention, arguments, arrays, named)
-        if len(given) != len(arguments):
+        given = check.arguments(self.label, self.convention, self._arguments, arrays, named)
+        if len(given) != len(self._arguments):
             if "X" in given:  # what is wrong with X is said first
-                check.inputs(self.label, self.op, operation.convention, self.dtype, self.input_size, {"X": given["X"]})
-            raise _missing(self.label, operation.convention, arguments, given)
-        outputs = self.run(**given)
-        return tuple(a for name, a in zip(self.output_names, outputs, strict=True) if name in operation.outputs)
+                check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, {"X": given["X"]})
+            raise _missing(self.label, self.convention, self._arguments, given)
+        outputs = zip(self.output_names, self.run(**given), strict=True)
+        return tuple(array for name, array in outputs if name in self.operation.outputs)
 
     def __reduce__(self) -> tuple[Any, ...]:
         weights = (self.weights.get(name) for name in WEIGHTS)
@@ -227,7 +226,7 @@ class IRLayer:
             Arrays that are missing (all of them are named), too many, unknown or given twice; one that does not fit its
             port or the others.
         """
-        given = _by_argument(self.label, self.convention, self.arguments, arrays, named)
+        given = check.arguments(self.label, self.convention, self.arguments, arrays, named)
         for argument, port in zip(self.arguments, self.inputs, strict=True):
             if argument in given and argument not in WEIGHTS:
                 value, array = given[argument], check.as_array(self.label, port.name, given[argument])
@@ -239,26 +238,6 @@ class IRLayer:
             raise _missing(self.label, self.convention, self.arguments, given)
         bound = self.bind(**{name: given.pop(name) for name in WEIGHTS if name in given})
         return bound(**given)
-
-
-def _by_argument(
-    label: str, convention: Convention, arguments: Sequence[str], arrays: tuple[Any, ...], named: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What a layer was called with, by canonical name; what is None is not given."""
-    given = {argument: value for argument, value in zip(arguments, arrays, strict=False) if value is not None}
-    if not named and len(arrays) <= len(arguments):
-        return given
-    names = [convention.name_of(argument) for argument in arguments]
-    if len(arrays) > len(arguments):
-        raise ArgumentError(f"{label}: {len(arrays)} arrays were given; expected {len(arguments)}: {', '.join(names)}")
-    for name, value in named.items():
-        argument = name if name in arguments else dict(zip(names, arguments, strict=True)).get(name)
-        if argument is None:
-            raise ArgumentError(f"{label}: argument {shown(name)} is unknown; expected {', '.join(names)}")
-        if argument in given:
-            raise ArgumentError(f"{label}: {convention.name_of(argument)} was given twice")
-        given[argument] = value
-    return {argument: value for argument, value in given.items() if value is not None}
 
 
 def _missing(label: str, convention: Convention, arguments: Sequence[str], given: Mapping[str, Any]) -> ArgumentError:

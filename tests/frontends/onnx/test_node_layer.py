@@ -70,14 +70,23 @@ def test_missing_input() -> None:
 def test_arguments_that_a_layer_has_not() -> None:
     arrays = arrays_of("LSTM")
     layer, X = layer_of("LSTM", arrays), arrays["X"]
-    with pytest.raises(
-        ArgumentError, match="LSTM: the argument 'sequence_lengths' was given; expected X, sequence_lens"
-    ):
-        layer(X, sequence_lengths=arrays["sequence_lens"])
-    with pytest.raises(ArgumentError, match="LSTM: 5 arrays were given; expected X, sequence_lens, initial_h, init"):
+    with pytest.raises(ArgumentError, match="LSTM: argument 'lengths' is unknown; expected X, sequence_lens"):
+        layer(X, lengths=arrays["sequence_lens"])
+    with pytest.raises(ArgumentError, match="LSTM: sequence_lens was given twice, also as sequence_lengths"):
+        layer(X, arrays["sequence_lens"], sequence_lengths=arrays["sequence_lens"])
+    with pytest.raises(ArgumentError, match="LSTM: 5 arrays were given; expected at most 4: X, sequence_lens"):
         layer(X, None, None, None, None)
     with pytest.raises(UnsupportedError, match="GRU: initial_c was given; GRU has no cell state"):
         layer_of("GRU", arrays_of("GRU"))(X, initial_c=arrays["initial_c"])
+
+
+def test_names_of_openvino() -> None:
+    arrays = arrays_of("LSTM")
+    layer, states = layer_of("LSTM", arrays), (arrays["initial_h"], arrays["initial_c"])
+    expected = layer(arrays["X"], arrays["sequence_lens"], *states)
+    named = layer(arrays["X"], C=states[1], H=states[0], sequence_lengths=arrays["sequence_lens"])
+    for one, other in zip(named, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
@@ -103,7 +112,7 @@ def test_stream_begins_with_constant_states(operator: str, layout: int) -> None:
 
 def test_stream_of_states_for_another_batch() -> None:
     layer = layer_of("GRU", arrays_of("GRU"), "initial_h")
-    with pytest.raises(ArgumentError, match="GRU: initial_h has shape"):
+    with pytest.raises(ArgumentError, match="GRU: stream: initial_h has shape"):
         layer.stream(2)
 
 
