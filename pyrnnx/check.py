@@ -126,7 +126,13 @@ def weights(
 
 
 def arguments(
-    label: str, convention: Convention, expected: Sequence[str], arrays: Sequence[Any], named: Mapping[str, Any]
+    label: str,
+    convention: Convention,
+    expected: Sequence[str],
+    arrays: Sequence[Any],
+    named: Mapping[str, Any],
+    *,
+    all_required: bool = False,
 ) -> dict[str, Any]:
     """What a layer was called with, by canonical name: `arrays` in the order of `expected`, and `named` ones.
 
@@ -139,7 +145,7 @@ def arguments(
     """
     names = [convention.name_of(argument) for argument in expected]
     if len(arrays) > len(expected):
-        most = "" if convention.required.union("XWR").issuperset(expected) else "at most "
+        most = "" if all_required else "at most "
         raise ArgumentError(
             f"{label}: {len(arrays)} arrays were given; expected {most}{len(expected)}: {', '.join(names)}"
         )

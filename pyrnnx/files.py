@@ -51,15 +51,16 @@ def read_regular(what: str, path: str | os.PathLike[str], *, most: int, expected
     Raises
     ------
     ArgumentError
-        As of `open_regular`; a file that fails while it is read, or grows beyond `most`.
+        As of `open_regular`; a file that fails, or grows, while it is read.
     """
     with open_regular(what, path, most=most, expected=expected) as file:
+        size = os.fstat(file.fileno()).st_size
         try:
-            contents = file.read(most + 1)
+            contents = file.read(size + 1)  # room is made for as much as is asked for, not for what there is
         except (OSError, MemoryError) as error:
             raise _cannot(what, path, error, expected) from None
-    if len(contents) > most:
-        raise _cannot(what, path, f"it has more than the {most} bytes allowed", expected)
+    if len(contents) > size:
+        raise _cannot(what, path, "it grew while it was read", expected)
     return contents
 
 

@@ -112,7 +112,7 @@ class BoundLayer(Layer):
         ArgumentError
             Arrays that are missing (all of them are named), too many, unknown, given twice, or that do not fit.
         """
-        given = check.arguments(self.label, self.convention, self._arguments, arrays, named)
+        given = check.arguments(self.label, self.convention, self._arguments, arrays, named, all_required=True)
         if len(given) != len(self._arguments):
             if "X" in given:  # what is wrong with X is said first
                 check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, {"X": given["X"]})
@@ -226,7 +226,7 @@ class IRLayer:
             Arrays that are missing (all of them are named), too many, unknown or given twice; one that does not fit its
             port or the others.
         """
-        given = check.arguments(self.label, self.convention, self.arguments, arrays, named)
+        given = check.arguments(self.label, self.convention, self.arguments, arrays, named, all_required=True)
         for argument, port in zip(self.arguments, self.inputs, strict=True):
             if argument in given and argument not in WEIGHTS:
                 value, array = given[argument], check.as_array(self.label, port.name, given[argument])
