@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 import random
 import re
@@ -177,11 +178,11 @@ def _port_info(port: Any) -> pyrnnx.TensorInfo:
 
 def _check_export(proto: onnx.ModelProto) -> None:
     """What is exported can be read here, and there."""
-    onnx_frontend.read_model(proto)
     try:
+        onnx_frontend.read_model(proto)
         onnx.checker.check_model(proto)
-    except onnx.checker.ValidationError as error:
-        raise Broken(f"onnx's checker refuses an export ({error})") from error
+    except (PyrnnxError, onnx.checker.ValidationError) as error:
+        raise Broken(f"an export that is not sound ({error})") from error
 
 
 def arrays_for(infos: Iterable[pyrnnx.TensorInfo], given: Sequence[Array], rng: random.Random) -> Iterator[Array]:
@@ -195,7 +196,7 @@ def arrays_for(infos: Iterable[pyrnnx.TensorInfo], given: Sequence[Array], rng: 
             yield given[k]
         else:
             shape = [_size(one, sizes, rng) for one in (info.shape or ())[:32]]
-            while np.prod(shape) > 1000:  # cut: a refusal is as good as any
+            while math.prod(shape) > 1000:  # cut: a refusal is as good as any
                 shape[np.argmax(shape)] = 1
             yield _array(info.dtype or "float32", shape, rng)
 
@@ -215,7 +216,7 @@ def _array(dtype: str, shape: Sequence[int], rng: random.Random) -> Array:
         kind = np.dtype(dtype)
     except TypeError:  # an element type of ONNX alone
         kind = np.dtype(np.float32)
-    return np.array([rng.choice((0, 1, 2)) for _ in range(int(np.prod(shape)))], np.int8).reshape(shape).astype(kind)
+    return np.array([rng.choice((0, 1, 2)) for _ in range(math.prod(shape))], np.int8).reshape(shape).astype(kind)
 
 
 def _check_refusal(error: PyrnnxError) -> None:

@@ -1,4 +1,4 @@
-"""Processes that take altered files case after case, within limits, and what they report.
+"""Processes that take altered files case after case, within limits (of Linux), and what they report.
 
 A case is its number: whichever process takes it, with whatever before it, it is the same file.
 """
@@ -199,9 +199,10 @@ def _work(connection: Connection, task: Task, numbers: Sequence[int], folder: Pa
     trace = (folder / "trace").open("wb", buffering=0)
     os.dup2(trace.fileno(), 2)
     faulthandler.enable(trace)
-    for number in (signal.SIGPROF, signal.SIGALRM):  # written, then deadly as by default, also within native code
-        faulthandler.register(number, trace, chain=True)
+    for timer in (signal.SIGPROF, signal.SIGALRM):  # written, then deadly as by default, also within native code
+        faulthandler.register(timer, trace, chain=True)
     pyrnnx.set_num_threads(1)
+    pyrnnx.set_memory_limit(limits.memory // 2)
     data = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (data + limits.memory,) * 2)
     for number in numbers:

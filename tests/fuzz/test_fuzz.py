@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fuzz.contract import check
@@ -35,7 +35,7 @@ class Always(random.Random):
 
 def test_seeds_are_sound(task: Task, tmp_path: Path) -> None:
     """Unbroken, each of them gives results all the way."""
-    wanted = {"read", "list", "call", "layers", "layer", "pickle", "compare"}
+    wanted = {"read", "list", "call", "layers", "layer", "pickle"}
     wanted |= {"export", "exported"} if task.kind == "ir" else set()
     for seed in (one for seeds in task.seeds.values() for one in seeds):
         passed, finding = check(task.kind, seed, seed, tmp_path, Always())
@@ -43,18 +43,19 @@ def test_seeds_are_sound(task: Task, tmp_path: Path) -> None:
         assert wanted - set(passed) == set(), seed.name
 
 
-def test_cases_are_the_same_in_every_run(task: Task) -> None:
+def test_cases_are_the_same_in_every_run(task: Task, tmp_path: Path) -> None:
     code = (
         f"import hashlib, sys; sys.path.insert(0, {str(TESTS)!r}); from fuzz.pool import Task; "
         f"from fuzz.seeds import collect; task = Task({task.kind!r}, collect({task.kind!r}, {QUICK[task.kind]!r})); "
         "print(hashlib.sha256(b''.join(b''.join(task.file(k)[0][1:3]) for k in range(200))).hexdigest())"
     )
-    digests = {
-        subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
-        ).stdout
-        for seed in ("1", "2")
-    }
+    digests = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, check=True
+        )
+        digests.add(done.stdout)
     assert len(digests) == 1
     files = [task.file(k)[0] for k in range(200)]
     assert len({one.data + one.weights for one in files}) > 190
@@ -62,67 +63,72 @@ def test_cases_are_the_same_in_every_run(task: Task) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(SOURCES))
-def test_broken_files(kind: str) -> None:
+def test_broken_files(kind: str, tmp_path: Path) -> None:
     """The first cases of the default seed; more of them by the command."""
-    command = [sys.executable, str(TESTS / "fuzz" / "run.py"), kind, "--count=300", "--sources", *QUICK[kind]]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(TESTS / "fuzz" / "run.py"), kind, "--count=200", "--sources", *QUICK[kind]]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "300 cases" in done.stdout
+    assert "200 cases" in done.stdout
     steps = dict(re.findall(r"(\w+) (\d+)", done.stdout.split("steps with a result: ")[1]))
-    assert int(steps["call"]) > 30  # else the files are too broken to tell anything
+    assert int(steps["call"]) > 15  # else the files are too broken to tell anything
 
 
-# What is planted in the reading of IRs, and what it is found as.
-HERE = " < frontends/openvino/model.py:read_model"
+# What is planted in the place of what reads a model, and what it is found as.
+HERE = " < own/planted/faults.py:fault"
 FAULTS: dict[str, tuple[str, str]] = {
-    "an exception": ("raise KeyError('x')", f"read: KeyError{HERE} < planted/planted.py:fault"),
-    "too slow": ("time.sleep(60)", f"more than 0.5 s{HERE} < planted/planted.py:fault"),
+    "an exception": ("raise KeyError('x')", f"read: KeyError{HERE}"),
+    "too slow": ("time.sleep(60)", f"more than 0.3 s{HERE}"),
+    "too slow, busy": ("while True: pass", f"more than 0.3 s{HERE}"),
     "a process that exits": ("os._exit(3)", "the process ended (3)"),
     "a process that stops": ("os.kill(os.getpid(), signal.SIGSTOP)", "the process ended (-9)"),
     "a crash": ("ctypes.string_at(0)", f"Segmentation fault{HERE} < ctypes/__init__.py:string_at"),
-    "memory": ("bytearray(2**30)", f"read: MemoryError{HERE} < planted/planted.py:fault"),
+    "memory": ("bytearray(2**30)", f"read: MemoryError{HERE}"),
     "memory, refused": (
         "try:\n    bytearray(2**30)\nexcept MemoryError as error:\n    raise PyrnnxError('no') from error",
-        "read: memory exhausted < planted/planted.py:fault",
+        f"read: memory exhausted{HERE}",
     ),
-    "a warning": ("warnings.warn('x 1')", "read: UserWarning in planted/planted.py: x "),
-    "no end": ("raise Endless", f"read: a message of more than 4200 characters{HERE} < planted/planted.py:fault"),
-    "no message": ("raise PyrnnxError", f"read: an error without a message{HERE} < planted/planted.py:fault"),
+    "a warning": ("warnings.warn('x 1')", "read: UserWarning in own/planted/faults.py: x "),
+    "no end": ("raise Endless", f"read: a message of more than 4200 characters{HERE}"),
+    "no message": ("raise PyrnnxError", f"read: an error without a message{HERE}"),
 }  # fmt: skip
 
 PROGRAM = """
 import json, sys
 sys.path[:0] = [{tests!r}, {folder!r}]
-import planted
+import faults
+from fuzz import contract
 from fuzz.pool import Limits, Task, fuzz
 from fuzz.seeds import collect
-import pyrnnx.frontends.openvino.model as model
 
+contract.FOLDERS += ({folder!r} + "/",)
 task, found = Task("ir", collect("ir", ["recurrent"])), {{}}
-for name, fault in planted.FAULTS.items():
-    model.load_net = fault
-    report = fuzz(task, 3, jobs=2, limits=Limits(0.5, 2**29))
-    found[name] = {{"cases": report.cases, **{{key: sorted(cases) for key, cases in report.findings.items()}}}}
+for name, fault in faults.FAULTS.items():
+    contract.read = fault
+    report = fuzz(task, 3, jobs=3, limits=Limits(0.3, 2**29))
+    found[name] = {{signature: sorted(numbers) for signature, numbers in report.findings.items()}}
+    assert report.cases == 3
 print(json.dumps(found))
 """
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("planted", numbered=False)
+def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, list[int]]]:
+    """Cases by signature, of each fault."""
+    folder = tmp_path_factory.mktemp("own", numbered=False) / "planted"
+    folder.mkdir()
     lines = ["import ctypes, os, signal, time, warnings", "from pyrnnx import PyrnnxError", "FAULTS = {}"]
     lines += ["class Endless(PyrnnxError):", "    def __str__(self): return 'x' * 5000"]
     for name, (body, _) in FAULTS.items():
         lines += ["def fault(*given):", *(f"    {line}" for line in body.splitlines()), f"FAULTS[{name!r}] = fault"]
-    (folder / "planted.py").write_text("\n".join(lines))
+    (folder / "faults.py").write_text("\n".join(lines))
     program = PROGRAM.format(tests=str(TESTS), folder=str(folder))
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    found: dict[str, dict[str, list[int]]] = json.loads(done.stdout)
     return found
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_planted_faults_are_found(planted: dict[str, dict[str, Any]], name: str) -> None:
-    """In every case: the next ones run all the same."""
-    assert planted[name] == {"cases": 3, FAULTS[name][1]: [0, 1, 2]}
+def test_planted_faults_are_found(planted: dict[str, dict[str, list[int]]], name: str) -> None:
+    """In every case: after one that ends its process, the next ones run all the same."""
+    assert planted[name] == {FAULTS[name][1]: [0, 1, 2]}
