@@ -4,6 +4,14 @@ from cython cimport floating
 from libc.limits cimport INT_MAX
 from scipy.linalg.cython_blas cimport dgemm, sgemm
 
+from pyrnnx._kernels.assertions cimport debug_assert
+
+
+cdef inline bint holds_product(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, Py_ssize_t lda, Py_ssize_t ldb,
+                               Py_ssize_t ldc) noexcept nogil:
+    """Whether sizes fit a C int and rows do not overlap."""
+    return 0 <= max(m, n, k, lda, ldb, ldc) <= INT_MAX and min(m, n, k) >= 0 and lda >= k and ldb >= k and ldc >= n
+
 
 cdef void gemm(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const floating *A, Py_ssize_t lda,
                const floating *B, Py_ssize_t ldb, floating *C, Py_ssize_t ldc) noexcept nogil:
@@ -11,6 +19,7 @@ cdef void gemm(Py_ssize_t m, Py_ssize_t n, Py_ssize_t k, const floating *A, Py_s
 
     BLAS reads columns: row-major C is its C^T = B.A^T + C^T. Sizes and leading dimensions fit a C int (checked before).
     """
+    debug_assert(holds_product(m, n, k, lda, ldb, ldc))
     if m == 0 or n == 0 or k == 0:
         return
     cdef:

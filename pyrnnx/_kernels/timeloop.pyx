@@ -11,6 +11,7 @@ their own units of everything else, with a barrier where one reads what another 
 
 from libc.string cimport memset
 
+from pyrnnx._kernels.assertions cimport debug_assert
 from pyrnnx._kernels.storage cimport NATIVE, read_row, write_row
 from pyrnnx._kernels.threads cimport barrier_wait
 
@@ -25,6 +26,20 @@ cdef inline Py_ssize_t length_at(const Block *b, Py_ssize_t place) noexcept nogi
 
 cdef inline Py_ssize_t time_at(const Block *b, Py_ssize_t place, Py_ssize_t step) noexcept nogil:
     return length_at(b, place) - 1 - step if b.reverse else step
+
+
+cdef inline bint holds_rows(const Block *b) noexcept nogil:
+    """Whether the block's rows are rows of the call, the longest first, and its units those of the layer."""
+    cdef:
+        const Call *call = b.call
+        Py_ssize_t place, longest = call.seq_length
+    if b.first < 0 or b.rows < 1 or b.first + b.rows > call.batch_size or b.active != b.rows:
+        return False
+    for place in range(b.rows):
+        if not 0 <= row_at(b, place) < call.batch_size or not 0 <= length_at(b, place) <= longest:
+            return False
+        longest = length_at(b, place)
+    return 0 <= b.u0 <= b.u1 <= call.units and b.u1 * call.kernels.lanes <= call.padded_size
 
 
 cdef inline Py_ssize_t first_unit(const Block *b) noexcept nogil:
@@ -184,6 +199,7 @@ cdef void run_block(Block *b) noexcept nogil:
         Py_ssize_t step = 0, steps, total, ldx, s
         const char *x
         char *gates
+    debug_assert(holds_rows(b))
     load_state(b, &call.initial_h, b.h)
     load_state(b, &call.initial_c, b.c)
     if leave(b):
