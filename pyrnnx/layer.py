@@ -149,8 +149,8 @@ class Layer:
             of the canonical convention.
         """
         if more or named:
-            arrays = (X, sequence_lens, initial_h, initial_c, *more)
-            return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, arrays, named))
+            by_place = (X, sequence_lens, initial_h, initial_c, *more)
+            return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, by_place, named))
         if sequence_lens is None and not self._required:
             results = self._compute(X, None, initial_h, initial_c)
             if results is not None:

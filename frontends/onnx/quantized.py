@@ -73,8 +73,8 @@ class QuantizedLayer(NodeLayer):
     ) -> tuple[AnyArray, ...]:
         """As `Layer.run`."""
         if more or named:
-            all_arrays = (X, sequence_lens, initial_h, initial_c, *more)
-            return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, all_arrays, named))
+            by_place = (X, sequence_lens, initial_h, initial_c, *more)
+            return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, by_place, named))
         given = {"X": X, "initial_h": initial_h, "initial_c": initial_c}
         arrays, sizes = check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, given)
         lengths = check.lengths(self.label, self.convention, sequence_lens, sizes)
