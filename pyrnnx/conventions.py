@@ -221,7 +221,8 @@ def convert_bias(B: AnyArray, op: RecurrentOp, source: Convention, target: Conve
         if name in blocks:
             return blocks[name]
         if kind == "b":  # what is summed there lies apart here
-            return np.add(blocks[f"Wb_{gate}"], blocks[f"Rb_{gate}"])
+            with np.errstate(invalid="ignore", over="ignore"):  # inf - inf; beyond the largest number is infinity
+                return np.add(blocks[f"Wb_{gate}"], blocks[f"Rb_{gate}"])
         return blocks[f"b_{gate}"] if kind == "Wb" else zero
 
     return np.concatenate([block(name) for name in bias_blocks(op, target)], axis=1)

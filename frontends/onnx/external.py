@@ -36,6 +36,8 @@ def load_external(onnx: Any, label: str, tensors: Iterable[TensorProto], folder:
             continue
         where = {entry.key: entry.value for entry in tensor.external_data}
         location = where.get("location", "")
+        if not isinstance(location, str):  # bytes: this comes before the texts of a model are checked
+            raise FormatError(f"{label}: the location of tensor {shown(tensor.name)} is {shown(location)}, not UTF-8")
         what = f"{label}: the data of tensor {shown(tensor.name)} is in the file {shown(location)}"
         path = _path(what, location, folder)
         offset, length = _place(what, where, path.stat().st_size, _bytes(onnx, what, tensor))

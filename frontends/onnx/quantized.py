@@ -192,7 +192,8 @@ def _dequantized(label: str, name: str, arrays: Mapping[str, AnyArray]) -> Float
             )
         factors.append(array.reshape(weight.shape[0], 1, -1))
     scale, zero_point = factors
-    result: Floats = (weight.astype(np.float32) - zero_point.astype(np.float32)) * scale
+    with np.errstate(invalid="ignore", over="ignore"):  # a scale may be anything
+        result: Floats = (weight.astype(np.float32) - zero_point.astype(np.float32)) * scale
     return np.ascontiguousarray(result.transpose(0, 2, 1))
 
 

@@ -123,7 +123,8 @@ def _resize(call: Call) -> int:
         if factors is None:  # Upsample-1
             factors = [1, 1, call.attribute("height_scale"), call.attribute("width_scale")]
         sizes = [math.ceil(X.shape[axis] * factor) for axis, factor in zip(axes, factors, strict=True)]
-    return count(replaced(X.shape, sizes, axes)) * int(X.itemsize)
+    # One axis after the other: what is empty in the end can be large in between.
+    return count(max(size, 1) for size in replaced(X.shape, sizes, axes)) * int(X.itemsize)
 
 
 def _window(call: Call) -> int:

@@ -39,6 +39,12 @@ def _with_indices(call: Call) -> int:
     return int(X.size * (X.itemsize + DOUBLE * 3))
 
 
+def _top_k(call: Call) -> int:
+    """Numbers up to k are made whatever the size of the axis."""
+    k = call.integers(1) or [call.attribute("k", 1)]
+    return _with_indices(call) + max(k[0], 0) * DOUBLE * 2
+
+
 def _cast(call: Call) -> int:
     return int(call.arrays[0].size) * element_bytes(call.attribute("to"), DOUBLE)
 
@@ -56,7 +62,8 @@ def _tile(call: Call) -> int:
     X, repeats = call.arrays[0], call.integers(1) or []
     if len(call.arrays) > 2:  # Tile-1: how often, and along which axis
         return int(X.nbytes * max(repeats[0], 0))
-    return int(X.itemsize) * count(a * b for a, b in zip(X.shape, repeats, strict=True))
+    # Along one axis after the other: what is empty in the end can be large in between.
+    return int(X.itemsize) * count(max(a * b, 1) for a, b in zip(X.shape, repeats, strict=True))
 
 
 def _expand(call: Call) -> int:
@@ -180,7 +187,7 @@ _NAMES: Mapping[Rule, str] = {
         ReverseSequence RotaryEmbedding Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh
         Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Sqrt StringNormalizer SwiGLU Swish Tan Tanh
         TensorScatter ThresholdedRelu Trilu DynamicQuantizeLinear""",
-    _with_indices: "ArgMax ArgMin Compress NonMaxSuppression NonZero StringSplit TopK Unique",
+    _with_indices: "ArgMax ArgMin Compress NonMaxSuppression NonZero StringSplit Unique",
     _like: "Bernoulli EyeLike RandomNormalLike RandomUniformLike",
     _random: "RandomNormal RandomUniform",
     _concat: "Concat ConcatFromSequence",
@@ -202,6 +209,7 @@ _NAMES: Mapping[Rule, str] = {
     _strings: "StringConcat",
     _tfidf: "TfIdfVectorizer",
     _tile: "Tile",
+    _top_k: "TopK",
 }
 RULES: Mapping[str, Rule] = MappingProxyType(
     {**{name: rule for rule, names in _NAMES.items() for name in names.split()}, **SPATIAL}

@@ -237,6 +237,10 @@ def _check_refusal(error: PyrnnxError) -> None:
 
 def _check_warning(warning: warnings.WarningMessage) -> None:
     text = str(warning.message)
+    if issubclass(warning.category, (RuntimeWarning, np.exceptions.ComplexWarning)) and "/site-packages/" in (
+        warning.filename
+    ):
+        return  # of NumPy, about numbers, in an operator of others
     if not issubclass(warning.category, PyrnnxWarning):
         start = re.split(r"['\[\d]", text)[0]  # before what differs from one to the next
         raise Broken(f"{warning.category.__name__} in {_short(warning.filename)}: {start} (...{text[-200:]})")

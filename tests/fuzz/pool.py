@@ -29,6 +29,7 @@ from fuzz.seeds import Seed
 
 import pyrnnx
 
+SLOW_OPERATORS = "/onnx/reference/"  # of others: how long they take is not promised
 BATCH = 1_000  # cases of one process; the next begins afresh
 EXAMPLES = 5  # cases that are named of each finding
 Seeds = Mapping[str, Sequence[Seed]]
@@ -81,13 +82,16 @@ class Report:
     seconds: float = 0.0
     cpu: float = 0.0  # seconds
     passed: Counter[str] = field(default_factory=Counter)  # cases by the steps that gave a result
+    slow: list[int] = field(default_factory=list)  # cases in which an operator of others took too long
     findings: dict[str, list[int]] = field(default_factory=dict)  # cases by signature
     details: dict[str, str] = field(default_factory=dict)  # of the first case
 
     def add(self, number: int, passed: Iterable[str], finding: Finding | None) -> None:
         self.cases += 1
         self.passed.update(set(passed))
-        if finding is not None:
+        if finding is not None and finding.signature == SLOW_OPERATORS:
+            self.slow.append(number)
+        elif finding is not None:
             self.findings.setdefault(finding.signature, []).append(number)
             self.details.setdefault(finding.signature, finding.details)
 
@@ -97,6 +101,7 @@ class Report:
             f"{self.cases} cases in {self.seconds:.0f} s ({self.cpu:.0f} s of a processor), "
             f"{self.cases / max(self.seconds, 1e-9):.0f} a second",
             f"steps with a result: {steps}",
+            f"operators of onnx's evaluator took too long: {len(self.slow)} {sorted(self.slow)[:EXAMPLES]}",
             f"{sum(map(len, self.findings.values()))} findings of {len(self.findings)} kinds",
         ]
         for name, numbers in sorted(self.findings.items(), key=lambda item: (-len(item[1]), item[0])):
@@ -181,6 +186,8 @@ class _Worker:
         frames = re.findall(r'File "([^"]+)", line \d+ in (\S+)', text)
         what = f"the process ended ({self.process.exitcode})"
         if self.process.exitcode in (-signal.SIGPROF, -signal.SIGALRM):
+            if any(SLOW_OPERATORS in file for file, _ in frames):
+                return Finding(SLOW_OPERATORS, "")
             what = f"more than {self.limits.seconds:g} s"
         elif fatal := re.search(r"Fatal Python error: (.+)", text):
             what = fatal[1]

@@ -88,6 +88,10 @@ LARGE: dict[str, list[onnx.NodeProto]] = {
     "CenterCropPad": [node("CenterCropPad", ["one", "shape"], ["r"])],
     "AffineGrid": [node("AffineGrid", ["theta", "grid_size"], ["r"])],
     "DFT": [node("DFT", ["signal", "huge"], ["r"])],
+    # larger on the way than in the end
+    "TopK": [node("TopK", ["one", "many_of_one"], ["r", "i"], axis=0)],
+    "Tile, empty": [node("Tile", ["image", "empty_tiles"], ["r"])],
+    "Resize, empty": [node("Resize", ["image", "", "", "empty_size"], ["r"], mode="nearest")],
     "StringConcat": [
         node("StringConcat", ["text", "text"] if k == 0 else [f"v{k}"] * 2, ["r" if k == 39 else f"v{k + 1}"])
         for k in range(40)
@@ -108,6 +112,9 @@ CONSTANTS: dict[str, Array] = {
     "index": integers(0),
     "image": np.ones((1, 1, 4, 4), np.float32),
     "image_size": integers(1, 1, 2**20, 2**20),
+    "many_of_one": integers(2**31),
+    "empty_tiles": integers(1, 1, 2**40, 0),
+    "empty_size": integers(1, 1, 2**40, 0),
     "kernel": np.ones((1, 1, 2, 2), np.float32),
     "many": np.array(2**20),
     "low": np.array(1.0, np.float32),

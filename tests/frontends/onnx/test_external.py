@@ -74,6 +74,14 @@ def test_external_data_leaves_the_folder(tmp_path: Path, location: str) -> None:
         read_model(path)
 
 
+def test_external_data_in_a_name_that_is_no_text(tmp_path: Path) -> None:
+    path = external(tmp_path)
+    edited(path, location="weights.bim")
+    path.write_bytes(path.read_bytes().replace(b"weights.bim", b"weights.bi\xff"))
+    with pytest.raises(FormatError, match=r"not UTF-8|not an ONNX model"):  # older protobuf rejects the file
+        read_model(path)
+
+
 def test_external_data_by_a_link(tmp_path: Path) -> None:
     path = external(tmp_path)
     (path.parent / "weights.bin").rename(tmp_path / "weights.bin")
