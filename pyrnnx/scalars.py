@@ -13,7 +13,8 @@ from pyrnnx.errors import ArgumentError, shown
 
 def as_integer(value: Any) -> int | None:
     """The value as an int; None where it is no integer. A bool is none, nor is a float without a fraction."""
-    if isinstance(value, bool):
+    # A bool of NumPy, with or without axes, is an index for older versions of it.
+    if isinstance(value, (bool, np.bool_)) or (isinstance(value, np.ndarray) and value.dtype.kind == "b"):
         return None
     try:
         return operator.index(value)
