@@ -19,7 +19,7 @@ def shown(value: Any) -> str:
         value = value[:SHOWN_VALUE]
     try:
         return shortened(_REPR.repr(value))
-    except ValueError:  # an int of thousands of digits, which Python does not print
+    except (ValueError, RecursionError):  # an int of thousands of digits, which Python does not print; a deep list
         return f"a number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
 
 

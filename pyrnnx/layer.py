@@ -94,6 +94,9 @@ class Layer:
                 f"Layer: {shown(op)} and {shown(convention)} were given; expected an op and a convention"
             )
         self.op, self.convention, self.name, self.weight_format = op, convention, name, weights
+        for argument, text in (("name", name), ("label", label)):
+            if text is not None and not isinstance(text, str):
+                raise ArgumentError(f"{op.cell}: {argument} is {shown(text)}; expected a string, or None")
         self.label = shortened(label) if label else f"{op.cell} {shown(name)}" if name else op.cell
         given, self.input_size = check.weights(self.label, op, convention, {"W": W, "R": R, "B": B, "P": P})
         self.dtype = np.dtype(given["W"].dtype.type)  # the one object for it, which the kernels know arrays by

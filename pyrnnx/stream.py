@@ -52,7 +52,7 @@ class Stream:
             self._hold([np.zeros(shape, self._dtype) for _ in self._names])
         except (MemoryError, ValueError) as error:
             raise ArgumentError(
-                f"{self.layer.label}: stream: states of shape {shape} exceed memory ({error})"
+                f"{self.layer.label}: stream: states of shape {shown(shape)} exceed memory ({error})"
             ) from error
 
     def _hold(self, states: Sequence[AnyArray]) -> None:

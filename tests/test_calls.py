@@ -271,3 +271,23 @@ def test_names_of_any_length(keyword: str) -> None:
     with pytest.raises(PyrnnxError) as caught:
         layer(X[0])
     assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("value", [3, b"x", ["x"], {}, 10**5000], ids=["int", "bytes", "list", "dict", "huge"])
+@pytest.mark.parametrize("argument", ["name", "label"])
+def test_names_are_strings(argument: str, value: Any) -> None:
+    W, R = np.zeros((1, 4, 3), np.float32), np.zeros((1, 4, 4), np.float32)
+    with pytest.raises(ArgumentError, match=f"RNN: {argument} is .*; expected a string"):
+        Layer(RecurrentOp("RNN", 4), W, R, **{argument: value})
+
+
+def test_biases_without_a_sum_give_nan_and_no_warning() -> None:
+    """inf - inf is a result like others; warnings are errors here."""
+    rng = np.random.default_rng(0)
+    B = np.zeros((1, 2 * 4), np.float32)
+    B[0, 1], B[0, 4 + 1] = np.inf, -np.inf
+    op = RecurrentOp("RNN", 4)
+    layer = Layer(op, rng.normal(size=(1, 4, 3)).astype("f4"), np.zeros((1, 4, 4), np.float32), B)
+    Y, _ = layer(np.ones((1, 2, 3), np.float32))
+    assert np.isnan(Y[..., 1]).all()
+    assert np.isfinite(Y[..., [0, 2, 3]]).all()

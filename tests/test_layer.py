@@ -395,15 +395,3 @@ def test_errors_name_layer_and_argument() -> None:
         layer(inputs["X"], initial_c=inputs["initial_h"])
     with pytest.raises(ArgumentError, match=r"GRU 'decoder': X has shape \(5, 7, 2\); expected .*input_size=3"):
         layer(inputs["X"][..., :2])
-
-
-def test_biases_without_a_sum_give_nan_and_no_warning() -> None:
-    """inf - inf is a result like others; warnings are errors here."""
-    rng = np.random.default_rng(0)
-    B = np.zeros((1, 2 * 4), np.float32)
-    B[0, 1], B[0, 4 + 1] = np.inf, -np.inf
-    op = RecurrentOp("RNN", 4)
-    layer = Layer(op, rng.normal(size=(1, 4, 3)).astype("f4"), np.zeros((1, 4, 4), np.float32), B)
-    Y, _ = layer(np.ones((1, 2, 3), np.float32))
-    assert np.isnan(Y[..., 1]).all()
-    assert np.isfinite(Y[..., [0, 2, 3]]).all()
