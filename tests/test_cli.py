@@ -155,6 +155,7 @@ def test_closed_streams(closed: int) -> None:
 INTERRUPT = """
 import os, signal, sys
 import pyrnnx.cli
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 pyrnnx.cli.compare = lambda *arguments, **keywords: os.kill(os.getpid(), signal.SIGINT) or __import__("time").sleep(60)
 sys.exit(pyrnnx.cli.main(["compare", "a", "b"]))
 """

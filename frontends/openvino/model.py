@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lxml import etree
 
 from pyrnnx import model as base
-from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shortened, shown
 from pyrnnx.frontends.openvino.layer import BoundLayer, IRLayer
 from pyrnnx.frontends.openvino.names import input_infos, layer_keys, output_infos, value_names
 from pyrnnx.frontends.openvino.net import Net, NetLayer, Output, load_net
@@ -279,6 +279,8 @@ def to_onnx(model: Any) -> ModelProto:
         model = read_model(*model_bytes(model))
     elif source_path(model) is not None:
         model = read_model(model)
+    if isinstance(model, base.Model) and not isinstance(model, Model):
+        raise ArgumentError(f"to_onnx: {shortened(model.label)} is an ONNX model already; its ModelProto is `proto`")
     if not isinstance(model, Model):
         raise ArgumentError(
             f"to_onnx: {type(model).__name__} was given; expected a Model, as read_model gives, the path of an .xml, "

@@ -13,6 +13,7 @@ import pytest
 from openvino_layers import GOOD, LABEL, H, I, T, assert_same, good_arrays, rejected
 
 from pyrnnx import ArgumentError, Layer, PyrnnxError, RecurrentOp
+from pyrnnx.frontends import onnx as onnx_frontend
 from pyrnnx.frontends.openvino import (
     lstm_sequence,
     read_layer,
@@ -158,6 +159,8 @@ def test_to_onnx_of_something_else(tmp_path: Path) -> None:
     rejected(lambda: to_onnx(read_layer(GOOD)), "to_onnx", LABEL, "has no weights", "layer.bind")
     for wrong in (3, None, b"<net/>", [], np.zeros(3), object()):
         rejected(lambda wrong=wrong: to_onnx(wrong), "to_onnx", type(wrong).__name__, "expected a Model")  # type: ignore[misc]
+    onnx_model = onnx_frontend.read_model(to_onnx(read_layer(GOOD).bind(*good_arrays()[4:])))
+    rejected(lambda: to_onnx(onnx_model), "to_onnx", "is an ONNX model already")
     rejected(lambda: to_onnx(tmp_path / "absent.xml"), "absent.xml", "cannot be read")
 
 
