@@ -8,7 +8,7 @@ and those are what runs.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -46,16 +46,28 @@ def as_array(label: str, name: str, value: Any) -> AnyArray:
         raise ArgumentError(f"{label}: {name} cannot be taken as an array ({error})") from error
 
 
-def _own(array: AnyArray) -> AnyArray:
+def _own(label: str, name: str, array: AnyArray) -> AnyArray:
     """The array in native byte order: a view, so that no other thread can give it another shape, dtype or strides."""
-    return array.view() if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    if array.dtype.isnative:
+        return array.view()
+    return copied(label, name, array, lambda: array.astype(array.dtype.newbyteorder("=")))
+
+
+def copied(label: str, name: str, array: AnyArray, copy: Callable[[], AnyArray]) -> AnyArray:
+    """A copy of an array; one that does not fit in memory, as of a broadcast one, is an error of its own."""
+    try:
+        return copy()
+    except MemoryError as error:
+        raise ArgumentError(
+            f"{label}: {name} has shape {array.shape}; a copy of it exceeds memory ({error})"
+        ) from error
 
 
 def floating_array(label: str, name: str, value: Any, allowed: Sequence[str] = tuple(FLOAT_TYPES)) -> AnyArray:
     """An array of one of the allowed floating-point types, in native byte order; None is a missing one."""
     if value is None:
         raise ArgumentError(f"{label}: {name} is missing; it is required")
-    array = _own(as_array(label, name, value))
+    array = _own(label, name, as_array(label, name, value))
     if array.dtype.name not in allowed:
         expected, hint = " or ".join(allowed), _conversion(name, array.dtype, allowed[0])
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {expected}{hint}")
@@ -217,7 +229,7 @@ def same_shape(
     name = convention.name_of(argument)
     if value is None:
         raise ArgumentError(f"{label}: {name} is missing; it is required")
-    array = _own(as_array(label, name, value))
+    array = _own(label, name, as_array(label, name, value))
     dtype = dtypes[0] if array.dtype != dtypes[-1] else dtypes[-1]
     _reject_dtype(label, name, array, dtype, "the weights")
     shape(label, name, array.shape, convention.axes_of(argument), sizes)
@@ -243,7 +255,11 @@ def lengths(label: str, convention: Convention, value: Any, sizes: Mapping[str, 
     axes = convention.axes_of("sequence_lens")
     if not axes:
         raise UnsupportedError(f"{label}: {name} was given; the convention {convention.name!r} has no sequences")
-    array = np.array(as_array(label, name, value))  # a copy first: another thread may write to the caller's meanwhile
+    given = as_array(label, name, value)
+    if given.size != sizes["N"]:
+        shape(label, name, given.shape, axes, sizes)
+    # A copy first, and then a look at that: another thread may write to the caller's meanwhile.
+    array = copied(label, name, given, lambda: np.array(given))
     python_integers = isinstance(value, (list, tuple)) and (array.dtype.kind == "i" or array.size == 0)
     if dtype_name(array.dtype) not in convention.length_dtypes and not python_integers:
         allowed = " or ".join(convention.length_dtypes)
@@ -271,7 +287,7 @@ def same_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: s
 
 
 def _of_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: str) -> AnyArray:
-    array = _own(as_array(label, name, value))
+    array = _own(label, name, as_array(label, name, value))
     _reject_dtype(label, name, array, dtype, whose)
     return array
 

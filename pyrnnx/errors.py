@@ -19,7 +19,8 @@ def shown(value: Any) -> str:
         value = value[:SHOWN_VALUE]
     try:
         return shortened(_REPR.repr(value))
-    except (ValueError, RecursionError):  # an int of thousands of digits, which Python does not print; a deep list
+    # An int of thousands of digits, which Python does not print; a deep list; a class that is named as one of Python's.
+    except Exception:
         return f"a number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
 
 

@@ -185,7 +185,7 @@ class Layer:
         lengths = given.get("sequence_lens")
         if lengths is not None:
             lengths = check.lengths(self.label, self.convention, lengths, sizes)
-        return {argument: _inner_contiguous(array) for argument, array in arrays.items()}, lengths
+        return {name: _inner_contiguous(self.label, name, array) for name, array in arrays.items()}, lengths
 
     def _compute(
         self, X: Any, lengths: AnyArray | None, initial_h: Any, initial_c: Any, wide_states: bool = False
@@ -226,11 +226,11 @@ def _frozen(array: AnyArray) -> AnyArray:
     return copy
 
 
-def _inner_contiguous(array: AnyArray) -> AnyArray:
+def _inner_contiguous(label: str, name: str, array: AnyArray) -> AnyArray:
     """The array, or a copy where elements of its last axis do not lie side by side."""
     if array.shape[-1] <= 1 or array.strides[-1] == array.itemsize:
         return array
-    return np.ascontiguousarray(array)
+    return check.copied(label, name, array, lambda: np.ascontiguousarray(array))
 
 
 def _prepare(

@@ -291,3 +291,33 @@ def test_biases_without_a_sum_give_nan_and_no_warning() -> None:
     Y, _ = layer(np.ones((1, 2, 3), np.float32))
     assert np.isnan(Y[..., 1]).all()
     assert np.isfinite(Y[..., [0, 2, 3]]).all()
+
+
+def repeated(value: Any, *shape: int) -> Any:
+    """An array of any size that takes the memory of one element."""
+    return np.broadcast_to(value, shape)
+
+
+ONE = np.float32(1)
+LARGE: dict[str, tuple[Callable[[Layer], Any], str]] = {
+    "X": (lambda layer: layer(repeated(ONE, 1 << 40, 1, I)), "X has shape .*memory"),
+    "X of a push": (lambda layer: layer.stream(1).push(repeated(ONE, 1 << 40, 1, I)), "X has shape .*memory"),
+    "X of other byte order": (lambda layer: layer(repeated(np.array(1, ">f4"), 1 << 40, 1, I)), "X has shape .*memory"),
+    "lengths": (lambda layer: layer(X, repeated(np.int32(1), 1 << 40)), "sequence_lens has shape .*expected"),
+    "W of other byte order": (
+        lambda layer: Layer(layer.op, repeated(np.array(1, ">f4"), 1, 4 * H, 1 << 40), layer.weights["R"]),
+        "W has shape .*memory",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_broadcast_arrays_beyond_memory(name: str) -> None:
+    call, words = LARGE[name]
+    with pytest.raises(ArgumentError, match=f"LSTM: {words}"):
+        call(layer_of("LSTM"))
+
+
+def test_values_of_classes_named_as_those_of_python() -> None:
+    with pytest.raises(ArgumentError, match="LSTM: clip is a str; expected"):
+        RecurrentOp("LSTM", 2, clip=type("str", (), {})())

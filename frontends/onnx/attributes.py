@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shortened, shown
@@ -23,15 +24,18 @@ def _string(value: Any) -> str | None:
     return str(value) if isinstance(value, str) else None
 
 
+_LONGEST = 1_000  # values of a list; six are the most that have an effect
+
+
 def _sequence(item: Callable[[Any], Any]) -> Callable[[Any], list[Any] | None]:
     def convert(value: Any) -> list[Any] | None:
         if isinstance(value, (str, bytes, Mapping)):
             return None
         try:
-            items = [item(one) for one in value]
-        except TypeError:  # not iterable, such as a number or an array without axes
+            items = [item(one) for one in islice(value, _LONGEST + 1)]
+        except (TypeError, NotImplementedError):  # a number, an array without axes; a memoryview with several
             return None
-        return None if any(one is None for one in items) else items
+        return None if len(items) > _LONGEST or any(one is None for one in items) else items
 
     return convert
 
@@ -48,8 +52,8 @@ class AttributeType:
 _FLOAT = AttributeType("a number", as_number, 1)
 _INT = AttributeType("an integer", as_integer, 2)
 _STRING = AttributeType("a string", _string, 3)
-_FLOATS = AttributeType("a list of numbers", _sequence(as_number), 6)
-_STRINGS = AttributeType("a list of strings", _sequence(_string), 8)
+_FLOATS = AttributeType("a list of numbers, at most 1000", _sequence(as_number), 6)
+_STRINGS = AttributeType("a list of strings, at most 1000", _sequence(_string), 8)
 TYPES: Mapping[str, AttributeType] = {
     "activation_alpha": _FLOATS,
     "activation_beta": _FLOATS,

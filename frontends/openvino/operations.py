@@ -229,14 +229,19 @@ def _activation(name: str, place: int, parameters: Mapping[str, Sequence[float]]
     return Activation(row.name, **given)
 
 
+LONGEST = 1_000  # values of a list; six are the most that have an effect
+
+
 def _list(attributes: Mapping[str, Any], name: str, kind: type[str] | type[float]) -> tuple[Any, ...]:
     values = attributes.get(name)
     if values is None:
         return ()
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
         raise ArgumentError(f"{name} is {shown(values)}; expected a list")
-    result = []
+    result: list[Any] = []
     for value in values:
+        if len(result) == LONGEST:
+            raise ArgumentError(f"{name} has more than {LONGEST} values; expected one for each activation function")
         one = (str(value) if isinstance(value, str) else None) if kind is str else scalars.as_number(value)
         if one is None:
             raise ArgumentError(f"{name} holds {shown(value)}; expected {'names' if kind is str else 'numbers'}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import ml_dtypes
@@ -127,3 +128,13 @@ def test_names_in_messages_are_bounded() -> None:
         with pytest.raises(pyrnnx.PyrnnxError) as caught:
             frontend.from_node(node, good("LSTM"))
         assert len(str(caught.value)) < 1_000
+
+
+@pytest.mark.parametrize("name", ["activations", "activation_alpha", "activation_beta"])
+def test_lists_of_any_length_are_not_read_to_their_end(name: str) -> None:
+    for endless in (
+        itertools.repeat("tanh" if name == "activations" else 0.5),
+        np.broadcast_to(np.float32(1), 1 << 40),
+    ):
+        with pytest.raises(ArgumentError, match=rf"LSTM: {name} is .*; expected a list of \w+, at most 1000"):
+            frontend.lstm(**good("LSTM"), **{name: endless})

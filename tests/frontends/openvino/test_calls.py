@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -113,6 +114,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "alpha without axes": ({"activations_alpha": np.array(1.0)}, "activations_alpha is array(1.); expected a list"),
     "alpha of two axes": ({"activations_alpha": np.ones((1, 1))}, "activations_alpha is"),
     "alpha beyond": ({"activations_alpha": [10**400]}, "activations_alpha holds"),
+    "endless alpha": ({"activations_alpha": itertools.repeat(1.0)}, "activations_alpha has more than 1000 values"),
+    "endless names": ({"activations": itertools.repeat("tanh")}, "activations has more than 1000 values"),
     "names of bytes": ({"activations": b"tanh"}, "activations is b'tanh'; expected a list"),
 }
 
