@@ -256,7 +256,7 @@ def lengths(label: str, convention: Convention, value: Any, sizes: Mapping[str, 
     if not axes:
         raise UnsupportedError(f"{label}: {name} was given; the convention {convention.name!r} has no sequences")
     given = as_array(label, name, value)
-    if given.size != sizes["N"]:
+    if given.size > sizes.get("N", given.size):
         shape(label, name, given.shape, axes, sizes)
     # A copy first, and then a look at that: another thread may write to the caller's meanwhile.
     array = copied(label, name, given, lambda: np.array(given))

@@ -132,9 +132,10 @@ def test_names_in_messages_are_bounded() -> None:
 
 @pytest.mark.parametrize("name", ["activations", "activation_alpha", "activation_beta"])
 def test_lists_of_any_length_are_not_read_to_their_end(name: str) -> None:
-    for endless in (
+    values: tuple[Any, ...] = (
         itertools.repeat("tanh" if name == "activations" else 0.5),
         np.broadcast_to(np.float32(1), 1 << 40),
-    ):
+    )
+    for endless in values:
         with pytest.raises(ArgumentError, match=rf"LSTM: {name} is .*; expected a list of \w+, at most 1000"):
             frontend.lstm(**good("LSTM"), **{name: endless})
