@@ -45,6 +45,11 @@ def _top_k(call: Call) -> int:
     return _with_indices(call) + max(k[0], 0) * DOUBLE * 2
 
 
+def _normalized(call: Call) -> int:
+    """The axes from `axis` on are listed, however far before the first it is."""
+    return _first(call) + max(-call.attribute("axis", -1) - call.arrays[0].ndim, 0) * DOUBLE * 8
+
+
 def _cast(call: Call) -> int:
     return int(call.arrays[0].size) * element_bytes(call.attribute("to"), DOUBLE)
 
@@ -68,7 +73,9 @@ def _tile(call: Call) -> int:
 
 def _expand(call: Call) -> int:
     X = call.arrays[0]
-    return count(joined(X.shape, call.integers(1) or ())) * int(X.itemsize)
+    shape = call.integers(1) or []
+    # An array of ones of that shape is made first, also where the result is empty.
+    return max(count(joined(X.shape, shape)), count(shape)) * int(X.itemsize)
 
 
 def _pad(call: Call) -> int:
@@ -181,8 +188,8 @@ _NAMES: Mapping[Rule, str] = {
     _first: """Abs Acos Acosh Asin Asinh Atan Atanh BatchNormalization BitCast BitwiseNot CausalConvWithState Ceil Celu
         Clip Cos Cosh CumProd CumSum DepthToSpace Det Dropout Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool
         GlobalMaxPool GroupNormalization HardSigmoid HardSwish Hardmax InstanceNormalization IsInf IsNaN LRN
-        LayerNormalization LeakyRelu LinearAttention Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg
-        NegativeLogLikelihoodLoss Not QuantizeLinear RMSNormalization Reciprocal ReduceL1 ReduceL2 ReduceLogSum
+        LeakyRelu LinearAttention Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg
+        NegativeLogLikelihoodLoss Not QuantizeLinear Reciprocal ReduceL1 ReduceL2 ReduceLogSum
         ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare RegexFullMatch Relu
         ReverseSequence RotaryEmbedding Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh
         Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Sqrt StringNormalizer SwiGLU Swish Tan Tanh
@@ -210,6 +217,7 @@ _NAMES: Mapping[Rule, str] = {
     _tfidf: "TfIdfVectorizer",
     _tile: "Tile",
     _top_k: "TopK",
+    _normalized: "LayerNormalization RMSNormalization",
 }
 RULES: Mapping[str, Rule] = MappingProxyType(
     {**{name: rule for rule, names in _NAMES.items() for name in names.split()}, **SPATIAL}

@@ -91,6 +91,8 @@ LARGE: dict[str, list[onnx.NodeProto]] = {
     # larger on the way than in the end
     "TopK": [node("TopK", ["one", "many_of_one"], ["r", "i"], axis=0)],
     "Tile, empty": [node("Tile", ["image", "empty_tiles"], ["r"])],
+    "Expand, empty": [node("Expand", ["nothing", "empty_row"], ["r"])],
+    "LayerNormalization": [node("LayerNormalization", ["image", "one"], ["r"], axis=-(2**40))],
     "Resize, empty": [node("Resize", ["image", "", "", "empty_size"], ["r"], mode="nearest")],
     "StringConcat": [
         node("StringConcat", ["text", "text"] if k == 0 else [f"v{k}"] * 2, ["r" if k == 39 else f"v{k + 1}"])
@@ -114,6 +116,8 @@ CONSTANTS: dict[str, Array] = {
     "image_size": integers(1, 1, 2**20, 2**20),
     "many_of_one": integers(2**31),
     "empty_tiles": integers(1, 1, 2**40, 0),
+    "nothing": np.zeros((0, 1), np.float32),
+    "empty_row": integers(1, 2**40),
     "empty_size": integers(1, 1, 2**40, 0),
     "kernel": np.ones((1, 1, 2, 2), np.float32),
     "many": np.array(2**20),
