@@ -47,7 +47,7 @@ def _top_k(call: Call) -> int:
 
 def _normalized(call: Call) -> int:
     """The axes from `axis` on are listed, however far before the first it is."""
-    return _first(call) + max(-call.attribute("axis", -1) - call.arrays[0].ndim, 0) * DOUBLE * 8
+    return _first(call) + max(int(-call.attribute("axis", -1) - call.arrays[0].ndim), 0) * DOUBLE * 8
 
 
 def _cast(call: Call) -> int:
