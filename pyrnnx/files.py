@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from pyrnnx.errors import ArgumentError, shortened, shown
+
+HEAD = 1024  # bytes that tell what a file is
 
 
 def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = None, expected: str) -> BinaryIO:
@@ -37,25 +40,40 @@ def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = 
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file (a pipe, socket or device)"
             raise _cannot(what, path, f"it is {kind}", expected)
-        if most is not None and status.st_size > most:
-            raise _cannot(what, path, f"it has {status.st_size} bytes, more than the {most} allowed", expected)
+        if most is not None:
+            _check_size(what, path, status.st_size, most, expected)
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
 
 
-def read_regular(what: str, path: str | os.PathLike[str], *, most: int, expected: str) -> bytes:
-    """The contents of a file; as `open_regular`.
+def _check_size(what: str, path: Any, size: int, most: int, expected: str) -> None:
+    if size > most:
+        raise _cannot(what, path, f"it has {size} bytes, more than the {most} allowed", expected)
+
+
+def read_regular(
+    what: str,
+    path: str | os.PathLike[str],
+    *,
+    most: int,
+    expected: str,
+    recognise: Callable[[bytes], None] = lambda head: None,
+) -> bytes:
+    """The contents of a file; as `open_regular`. `recognise` gets its beginning first, however large the file is.
 
     Raises
     ------
     ArgumentError
         As of `open_regular`; a file that fails, or grows, while it is read.
     """
-    with open_regular(what, path, most=most, expected=expected) as file:
+    with open_regular(what, path, expected=expected) as file:
         size = os.fstat(file.fileno()).st_size
         try:
+            recognise(file.read(HEAD))
+            _check_size(what, path, size, most, expected)
+            file.seek(0)
             contents = file.read(size + 1)  # room is made for as much as is asked for, not for what there is
         except (OSError, MemoryError) as error:
             raise _cannot(what, path, error, expected) from None

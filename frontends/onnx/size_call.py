@@ -52,6 +52,7 @@ Rule = Callable[[Call], int]
 
 
 def count(dimensions: Iterable[int]) -> int:
+    """Elements of a shape; 0 where a dimension is negative."""
     return math.prod(max(int(one), 0) for one in dimensions)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lxml import etree
 
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shortened, shown
-from pyrnnx.files import open_regular, read_regular
+from pyrnnx.files import HEAD, read_regular
 
-HEAD = 1024  # bytes that tell what a file is
 LARGEST_FILE = 2**28  # bytes of an .xml: weights are not in it, and those of 100,000 layers take less
 _EXPECTED = "XML text or a path"
 _XML_STARTS = (b"<", b"\0<", b"\0\0\0<", b"\xff\xfe", b"\xfe\xff")  # in UTF-8, -16 and -32
@@ -89,13 +89,9 @@ def _read(xml: Any, what: str) -> tuple[bytes, str | None]:
         raise ArgumentError(
             f"{what}: {type(xml).__name__} was given; expected XML text, bytes, a path or an lxml element"
         )
-    with open_regular(what, xml, expected=_EXPECTED) as file:
-        try:
-            head = file.read(HEAD)
-        except OSError:
-            head = b""  # read_regular will say
-    _recognise(f"{what}: {shown(os.fspath(xml))}", head)
-    return read_regular(what, xml, most=LARGEST_FILE, expected=_EXPECTED), None
+    name = f"{what}: {shown(os.fspath(xml))}"
+    recognise = partial(_recognise, name)
+    return read_regular(what, xml, most=LARGEST_FILE, expected=_EXPECTED, recognise=recognise), None
 
 
 def _recognise(what: str, head: bytes) -> None:
