@@ -12,7 +12,7 @@ from cases import OPTIONAL, Array, Case, expected_outputs, float32, make_arrays,
 
 from pyrnnx import CANONICAL, Layer, RecurrentOp
 from pyrnnx.frontends.onnx import from_node
-from pyrnnx.frontends.onnx.node import NodeLayer
+from pyrnnx.frontends.onnx.layers import NodeLayer
 
 IR_NAMES = {"X": "X", "initial_h": "H", "initial_c": "C", "sequence_lens": "sequence_lengths"}
 IR_OUTPUTS = {"RNN": ("Y", "Ho"), "GRU": ("Y", "Ho"), "LSTM": ("Y", "Ho", "Co")}

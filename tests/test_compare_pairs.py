@@ -27,9 +27,8 @@ from pyrnnx import (
     RecurrentOp,
     UnsupportedError,
     compare,
-    compare_pairs,
 )
-from pyrnnx.compare_pairs import pair_layers
+from pyrnnx.compare.pairs import pair_layers
 from pyrnnx.conventions import convert_weights
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.openvino import read_layer, write_layer
@@ -175,7 +174,7 @@ def test_what_no_other_convention_says_is_equal_to_its_like(monkeypatch: pytest.
     def refuse(*arguments: Any) -> Any:
         raise UnsupportedError("input_forget")
 
-    monkeypatch.setattr(compare_pairs, "convert_weights", refuse)
+    monkeypatch.setattr("pyrnnx.compare.pairs.convert_weights", refuse)
     a = {"x": lstm(1, OPENVINO_CELL), "y": lstm(2)}
     pairs, _, _ = pair_layers(a, {"a": lstm(2), "b": lstm(1, OPENVINO_CELL), "c": lstm(1)})
     assert [tuple(pair) for pair in pairs] == [("x", "b", "equal weights"), ("y", "a", "equal weights")]

@@ -1,10 +1,10 @@
 """The ONNX operators RNN, GRU and LSTM of every opset, by their ONNX names, and whole ONNX models."""
 
-from pyrnnx.frontends.onnx.evaluator_ops import reference_ops
-from pyrnnx.frontends.onnx.model import Model, read_model
-from pyrnnx.frontends.onnx.node import NodeLayer, UnboundNode, from_node
-from pyrnnx.frontends.onnx.operators import gru, lstm, rnn
-from pyrnnx.frontends.onnx.schemas import SCHEMAS, Schema, schema
+from .functions import gru, lstm, rnn
+from .layers import NodeLayer, UnboundNode, from_node
+from .model import Model, read_model
+from .runtime.recurrent import reference_ops
+from .schemas import SCHEMAS, Schema, schema
 
 __all__ = [
     # operators

@@ -10,9 +10,10 @@ from itertools import islice
 from typing import Any
 
 from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shortened, shown
-from pyrnnx.frontends.onnx.schemas import SCHEMAS, Schema
 from pyrnnx.op import CELLS, Activation, Direction, RecurrentOp, activation_function
 from pyrnnx.scalars import as_integer, as_number
+
+from .schemas import SCHEMAS, Schema
 
 # The default that the text of GRU-1 prints; later opsets spell it right.
 _GRU_1_DIRECTION = "foward"

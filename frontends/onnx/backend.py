@@ -10,10 +10,11 @@ import numpy as np
 from pyrnnx import check
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.frontends.onnx.graphs import node_label
-from pyrnnx.frontends.onnx.model import Model, read_model
-from pyrnnx.frontends.onnx.proto import import_onnx
 from pyrnnx.scalars import integer
+
+from .file import import_onnx
+from .graph.walk import node_label
+from .model import Model, read_model
 
 onnx = import_onnx()
 from onnx.backend import base  # noqa: E402  (after the message of what is missing)

@@ -1,138 +1,233 @@
-"""Local functions of ONNX models: whether they can be inlined, and what would come of it."""
+"""`rnn`, `gru` and `lstm`: one call of an ONNX operator, inputs by position and attributes by name."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
-from pyrnnx.frontends.onnx.graphs import DEFAULT_DOMAINS, all_nodes, check_graph, node_label
+from pyrnnx import check
+from pyrnnx.conventions import ONNX_LAYOUTS, AnyArray
+from pyrnnx.errors import shown
+from pyrnnx.layer import Layer
+
+from .attributes import build_op, flag, read_attributes
+from .schemas import Schema, schema
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from collections.abc import Sequence
 
-# What inlining may make: so much of any model, and so many times what the model is before.
-_NODES, _BYTES, _TIMES = 20_000, 2**26, 10
-_DEEPEST = 200  # calls within calls; onnx's inliner recurses
-
-Key = tuple[str, str, str]
+    from typing_extensions import Unpack
 
 
-@dataclass(frozen=True)
-class _Inlined:
-    """What one call becomes."""
+class RNNAttributes(TypedDict, total=False):
+    """Attributes of the ONNX operator RNN, of all opsets."""
 
-    nodes: int
-    bytes: int
-    depth: int
-
-
-def _key(domain: str, name: str, overload: str) -> Key:
-    return ("" if domain in DEFAULT_DOMAINS else domain, name, overload)
-
-
-def _key_of_call(node: Any) -> Key:
-    return _key(node.domain, node.op_type, getattr(node, "overload", ""))  # older onnx has no overloads
+    activations: Sequence[str] | None
+    activation_alpha: Sequence[float] | None
+    activation_beta: Sequence[float] | None
+    clip: float | None
+    direction: str | None
+    hidden_size: int | None
+    layout: int | None
+    output_sequence: int | None
 
 
-def _name(key: Key) -> str:
-    return shortened(".".join(part for part in key if part))
+class GRUAttributes(RNNAttributes, total=False):
+    """Attributes of the ONNX operator GRU, of all opsets."""
+
+    linear_before_reset: int | None
 
 
-def check_functions(model: ModelProto, label: str) -> None:
-    """Reject functions that stand twice, call each other in a circle, or would become too many nodes.
+class LSTMAttributes(RNNAttributes, total=False):
+    """Attributes of the ONNX operator LSTM, of all opsets."""
 
-    Raises
-    ------
-    FormatError
-    UnsupportedError
-        Too many nodes or bytes: by counting, without making them.
-    """
-    if not model.functions:
-        return
-    functions = {_key(one.domain, one.name, getattr(one, "overload", "")): one for one in model.functions}
-    if len(functions) < len(model.functions):
-        counts = Counter(_key(one.domain, one.name, getattr(one, "overload", "")) for one in model.functions)
-        raise FormatError(f"{label}: the function {_name(counts.most_common(1)[0][0])} is defined twice")
-    calls, sizes = {}, {}
-    for key, function in functions.items():
-        keys = Counter(_key_of_call(node) for node in all_nodes(function.node))
-        calls[key] = {name: number for name, number in keys.items() if name in functions}
-        sizes[key] = (sum(keys.values()), function.ByteSize())
-    counted = _counted(label, calls, sizes)
-    own = sum(1 for _ in all_nodes(model.graph.node)) + sum(nodes for nodes, _ in sizes.values())
-    most = _Inlined(max(_NODES, _TIMES * own), _BYTES + _TIMES * model.ByteSize(), _DEEPEST)
-    nodes = size = 0
-    for key, one in counted.items():
-        _check_size(label, f"the function {_name(key)}", one, most)
-    for node in all_nodes(model.graph.node):
-        called = counted.get(_key_of_call(node))
-        if called is not None:
-            nodes, size = nodes + called.nodes, size + called.bytes
-    _check_size(label, "the graph with its functions", _Inlined(nodes, size, 0), most)
+    input_forget: int | None
 
 
-def _check_size(label: str, what: str, one: _Inlined, most: _Inlined) -> None:
-    for name in ("nodes", "bytes"):
-        count, allowed = getattr(one, name), getattr(most, name)
-        if count > allowed:
-            raise UnsupportedError(f"{label}: {what}, inlined, has {_number(count)} {name}; expected at most {allowed}")
-    if one.depth > most.depth:
-        raise UnsupportedError(f"{label}: {what} has calls {one.depth} deep; expected at most {most.depth}")
+LayerType = TypeVar("LayerType", bound=Layer)
 
 
-def _number(count: int) -> str:
-    return str(count) if count < 10**18 else f"2^{count.bit_length() - 1} or more"
+def build_layer(
+    operator: str,
+    opset: Any,
+    weights: Mapping[str, Any],
+    attributes: Mapping[str, Any],
+    name: str | None,
+    cls: type[LayerType],
+) -> LayerType:
+    """The prepared layer of one operator at one opset: every attribute and dtype checked against that opset."""
+    definition = schema(operator, opset)
+    label = operator if not name else f"{operator} {shown(name)}"
+    read = read_attributes(definition, label, attributes)
+    flag(label, "output_sequence", read)  # Y is always given, so that both of its values are served
+    arrays = {key: _weight(definition, label, key, value) for key, value in weights.items()}
+    hidden_size = check.hidden_size(label, operator, ONNX_LAYOUTS[0], arrays["R"])
+    op = build_op(definition, label, read, hidden_size)
+    convention = ONNX_LAYOUTS[flag(label, "layout", read)]
+    weight_arrays = (arrays["W"], arrays["R"], arrays.get("B"), arrays.get("P"))
+    return cls(op, *weight_arrays, convention=convention, name=name, label=label)
 
 
-def _counted(
-    label: str, calls: Mapping[Key, Mapping[Key, int]], sizes: Mapping[Key, tuple[int, int]]
-) -> dict[Key, _Inlined]:
-    """What each function becomes, those that it calls first."""
-    callers: dict[Key, list[Key]] = {key: [] for key in calls}
-    for key, called in calls.items():
-        for one in called:
-            callers[one].append(key)
-    missing = {key: len(called) for key, called in calls.items()}
-    ready = [key for key, number in missing.items() if number == 0]
-    found: dict[Key, _Inlined] = {}
-    while ready:
-        key = ready.pop()
-        nodes, size = sizes[key]
-        for one, number in calls[key].items():
-            nodes, size = nodes + number * (found[one].nodes - 1), size + number * found[one].bytes
-        # More than any budget is enough to know; chains of thousands would make numbers of thousands of digits.
-        depth = 1 + max((found[one].depth for one in calls[key]), default=0)
-        found[key] = _Inlined(min(nodes, 2**200), min(size, 2**200), depth)
-        for caller in callers[key]:
-            missing[caller] -= 1
-            if missing[caller] == 0:
-                ready.append(caller)
-    if len(found) < len(calls):
-        names = ", ".join(sorted(_name(key) for key in calls if key not in found)[:20])
-        raise FormatError(f"{label}: functions call each other in a circle; among {names}")
-    return found
+def _weight(definition: Schema, label: str, name: str, value: Any) -> AnyArray | None:
+    if value is None:
+        return None
+    array = check.floating_array(label, name, value)
+    check.float_type_name(label, name, array, definition.dtypes, str(definition))
+    return array
 
 
-def inline(model: ModelProto, label: str) -> ModelProto:
-    """The model with every call of a local function in its place.
+def rnn(
+    X: Any,
+    W: Any,
+    R: Any,
+    B: Any = None,
+    sequence_lens: Any = None,
+    initial_h: Any = None,
+    *,
+    opset: int = 22,
+    **attributes: Unpack[RNNAttributes],
+) -> tuple[AnyArray, AnyArray]:
+    """ONNX RNN (opsets 1, 7, 14, 22): Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi).
+
+    Parameters
+    ----------
+    X : array_like
+        [seq_length, batch_size, input_size]; float32, float64, float16 or (opset 22) bfloat16.
+    W : array_like
+        [num_directions, hidden_size, input_size], of the dtype of X, as all that follow but sequence_lens.
+    R : array_like
+        [num_directions, hidden_size, hidden_size].
+    B : array_like, optional
+        [num_directions, 2*hidden_size]: Wb, Rb. Default: zero.
+    sequence_lens : array_like of int32, optional
+        [batch_size]: length of each row, 0 to seq_length. Default: seq_length.
+    initial_h : array_like, optional
+        [num_directions, batch_size, hidden_size]. Default: zero.
+    opset : int
+        The opset whose definition applies: the newest one that is not above it.
+    **attributes
+        activations, activation_alpha, activation_beta, clip, direction, hidden_size; layout (opset 14 on);
+        output_sequence (below opset 7), as in the operator text.
+
+    Returns
+    -------
+    Y : ndarray
+        [seq_length, num_directions, batch_size, hidden_size], of the dtype of X; zero beyond a row's length.
+    Y_h : ndarray
+        [num_directions, batch_size, hidden_size]: the state after each row's last step; zero for length 0.
+
+    With layout=1 the axes are those of the text: X [batch_size, seq_length, input_size], Y [batch_size, seq_length,
+    num_directions, hidden_size], initial_h and Y_h [batch_size, num_directions, hidden_size].
 
     Raises
     ------
     PyrnnxError
-        Functions that onnx cannot inline.
+        An array, attribute or opset that the text does not allow.
     """
-    import onnx.inliner
+    weights = {"W": W, "R": R, "B": B}
+    Y, Y_h = _run("RNN", opset, X, weights, dict(attributes), (sequence_lens, initial_h))
+    return Y, Y_h
 
-    try:
-        result = onnx.inliner.inline_local_functions(model, convert_version=True)
-    except Exception as error:
-        raise PyrnnxError(f"{label}: its functions cannot be inlined ({shortened(str(error))})") from error
-    local = {_key(one.domain, one.name, "")[:2] for one in model.functions}
-    for node in all_nodes(result.graph.node):
-        if _key_of_call(node)[:2] in local:
-            raise PyrnnxError(f"{label}: the function of {node_label(node)} cannot be inlined; its opset differs")
-    check_graph(result.graph, label)
-    return result
+
+def gru(
+    X: Any,
+    W: Any,
+    R: Any,
+    B: Any = None,
+    sequence_lens: Any = None,
+    initial_h: Any = None,
+    *,
+    opset: int = 22,
+    **attributes: Unpack[GRUAttributes],
+) -> tuple[AnyArray, AnyArray]:
+    """ONNX GRU (opsets 1, 3, 7, 14, 22): gates z, r, h; Ht = (1 - zt) (.) ht + zt (.) Ht-1.
+
+    Parameters
+    ----------
+    X : array_like
+        [seq_length, batch_size, input_size]; float32, float64, float16 or (opset 22) bfloat16.
+    W : array_like
+        [num_directions, 3*hidden_size, input_size], gates z, r, h; of the dtype of X, as all that follow but
+        sequence_lens.
+    R : array_like
+        [num_directions, 3*hidden_size, hidden_size].
+    B : array_like, optional
+        [num_directions, 6*hidden_size]: Wb[zrh], Rb[zrh]. Default: zero.
+    sequence_lens, initial_h, opset
+        As of `rnn`.
+    **attributes
+        Those of `rnn`, and linear_before_reset (opset 3 on).
+
+    Returns
+    -------
+    Y, Y_h : ndarray
+        As of `rnn`, with the same shapes for layout=1.
+
+    Raises
+    ------
+    PyrnnxError
+        An array, attribute or opset that the text does not allow.
+    """
+    weights = {"W": W, "R": R, "B": B}
+    Y, Y_h = _run("GRU", opset, X, weights, dict(attributes), (sequence_lens, initial_h))
+    return Y, Y_h
+
+
+def lstm(
+    X: Any,
+    W: Any,
+    R: Any,
+    B: Any = None,
+    sequence_lens: Any = None,
+    initial_h: Any = None,
+    initial_c: Any = None,
+    P: Any = None,
+    *,
+    opset: int = 22,
+    **attributes: Unpack[LSTMAttributes],
+) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """ONNX LSTM (opsets 1, 7, 14, 22): gates i, o, f, c; Ct = ft (.) Ct-1 + it (.) ct; Ht = ot (.) h(Ct).
+
+    Parameters
+    ----------
+    X : array_like
+        [seq_length, batch_size, input_size]; float32, float64, float16 or (opset 22) bfloat16.
+    W : array_like
+        [num_directions, 4*hidden_size, input_size], gates i, o, f, c; of the dtype of X, as all that follow but
+        sequence_lens.
+    R : array_like
+        [num_directions, 4*hidden_size, hidden_size].
+    B : array_like, optional
+        [num_directions, 8*hidden_size]: Wb[iofc], Rb[iofc]. Default: zero.
+    sequence_lens, initial_h, opset
+        As of `rnn`.
+    initial_c : array_like, optional
+        [num_directions, batch_size, hidden_size]. Default: zero.
+    P : array_like, optional
+        [num_directions, 3*hidden_size]: peepholes of i, o, f. Default: none.
+    **attributes
+        Those of `rnn`, and input_forget.
+
+    Returns
+    -------
+    Y, Y_h, Y_c : ndarray
+        As of `rnn`; Y_c, the cell state after each row's last step, is like Y_h.
+
+    Raises
+    ------
+    PyrnnxError
+        An array, attribute or opset that the text does not allow.
+    """
+    weights = {"W": W, "R": R, "B": B, "P": P}
+    Y, Y_h, Y_c = _run("LSTM", opset, X, weights, dict(attributes), (sequence_lens, initial_h, initial_c))
+    return Y, Y_h, Y_c
+
+
+def _run(
+    operator: str, opset: Any, X: Any, weights: Mapping[str, Any], attributes: Mapping[str, Any], rest: tuple[Any, ...]
+) -> tuple[AnyArray, ...]:
+    X = check.floating_array(operator, "X", X)
+    check.float_type_name(operator, "X", X, schema(operator, opset).dtypes, str(schema(operator, opset)))
+    for name, value in weights.items():
+        check.same_dtype(operator, name, value, X.dtype, "X")
+    return build_layer(operator, opset, weights, attributes, None, Layer)(X, *rest)

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyrnnx import model as core
 from pyrnnx.errors import ArgumentError, FormatError, shown
-from pyrnnx.frontends.onnx.constants import Scope, with_graph
-from pyrnnx.frontends.onnx.evaluator import Evaluator
-from pyrnnx.frontends.onnx.evaluator_ops import OPERATORS, is_recurrent
-from pyrnnx.frontends.onnx.graphs import all_nodes, first_output, subgraphs
-from pyrnnx.frontends.onnx.node import UnboundNode, unbound_node
-from pyrnnx.frontends.onnx.proto import (
+from pyrnnx.layer import Layer
+
+from .file import (
     check_model,
     import_onnx,
     inlined,
@@ -23,13 +20,17 @@ from pyrnnx.frontends.onnx.proto import (
     serialized,
     source_label,
 )
-from pyrnnx.frontends.onnx.quantized import unbound_quantized_node
-from pyrnnx.layer import Layer
+from .graph.fold import Scope, with_graph
+from .graph.walk import all_nodes, first_output, subgraphs
+from .layers import UnboundNode, unbound_node
+from .quantized import unbound_quantized_node
+from .runtime.evaluator import Evaluator
+from .runtime.recurrent import OPERATORS, is_recurrent
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
 
-    from pyrnnx.frontends.onnx.proto import Source
+    from .file import Source
 
 _STRING = 8  # onnx.TensorProto.STRING
 

@@ -16,8 +16,13 @@ import numpy.typing as npt
 from pyrnnx import check
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
-from pyrnnx.frontends.onnx.attributes import build_op, read_attributes
-from pyrnnx.frontends.onnx.node import (
+from pyrnnx.layer import Layer
+from pyrnnx.op import Direction
+from pyrnnx.stream import Stream
+
+from .attributes import build_op, read_attributes
+from .functions import build_layer
+from .layers import (
     WEIGHTS,
     NodeLayer,
     UnboundNode,
@@ -25,11 +30,7 @@ from pyrnnx.frontends.onnx.node import (
     check_node_type,
     node_attributes,
 )
-from pyrnnx.frontends.onnx.operators import build_layer
-from pyrnnx.frontends.onnx.schemas import LSTM_INPUTS, OUTPUTS, schema
-from pyrnnx.layer import Layer
-from pyrnnx.op import Direction
-from pyrnnx.stream import Stream
+from .schemas import LSTM_INPUTS, OUTPUTS, schema
 
 OPERATOR, DOMAIN = "DynamicQuantizeLSTM", "com.microsoft"
 QUANTIZED_WEIGHTS = (*WEIGHTS, "W_scale", "W_zero_point", "R_scale", "R_zero_point")

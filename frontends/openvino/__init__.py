@@ -1,6 +1,6 @@
 """The OpenVINO recurrent operations by their conventions: functions, layers, and whole models (IR)."""
 
-from pyrnnx.frontends.openvino.functions import (
+from .functions import (
     gru_cell,
     gru_sequence,
     lstm_cell,
@@ -8,12 +8,12 @@ from pyrnnx.frontends.openvino.functions import (
     rnn_cell,
     rnn_sequence,
 )
-from pyrnnx.frontends.openvino.layer import BoundLayer, IRLayer, Port
-from pyrnnx.frontends.openvino.model import Model, read_model, to_onnx
-from pyrnnx.frontends.openvino.net import Net, NetLayer, NetPort, read_net
-from pyrnnx.frontends.openvino.operations import OPERATIONS, Operation
-from pyrnnx.frontends.openvino.reader import read_layer
-from pyrnnx.frontends.openvino.writer import write_layer, write_model
+from .ir.net import Net, NetLayer, NetPort, read_net
+from .layer_reader import read_layer
+from .layer_writer import write_layer, write_model
+from .layers import BoundLayer, IRLayer, Port
+from .model import Model, read_model, to_onnx
+from .schemas import OPERATIONS, Operation
 
 __all__ = [
     # operations

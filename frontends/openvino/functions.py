@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from pyrnnx import check, scalars
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import UnsupportedError, shown
-from pyrnnx.frontends.openvino.layer import BoundLayer
-from pyrnnx.frontends.openvino.operations import WEIGHTS, Operation, build_op, find_operation
+
+from .layers import BoundLayer
+from .schemas import WEIGHTS, Operation, build_op, find_operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,19 +14,20 @@ from lxml import etree
 
 from pyrnnx import model as base
 from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shortened, shown
-from pyrnnx.frontends.openvino.layer import BoundLayer, IRLayer
-from pyrnnx.frontends.openvino.names import input_infos, layer_keys, output_infos, value_names
-from pyrnnx.frontends.openvino.net import Net, NetLayer, Output, load_net
-from pyrnnx.frontends.openvino.operations import WEIGHTS
-from pyrnnx.frontends.openvino.reader import layer_of
-from pyrnnx.frontends.openvino.weights import Weights
-from pyrnnx.frontends.openvino.xml import named_errors, parse, source_path
 from pyrnnx.layer import Layer
+
+from .ir.constants import Weights
+from .ir.names import input_infos, layer_keys, output_infos, value_names
+from .ir.net import Net, NetLayer, Output, load_net
+from .ir.xml import named_errors, parse, source_path
+from .layer_reader import layer_of
+from .layers import BoundLayer, IRLayer
+from .schemas import WEIGHTS
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from pyrnnx.frontends.onnx.model import Model as OnnxModel
+    from ..onnx.model import Model as OnnxModel
 
 
 class Model(base.Model):
@@ -88,7 +89,7 @@ class Model(base.Model):
         """The value of an output that does not depend on the inputs of the model; None of any other."""
         if output.layer.type == "Const":
             return self.weights.constant(output.layer)
-        from pyrnnx.frontends.openvino.export import constant_value
+        from .translation import constant_value
 
         return constant_value(self.net, self.weights, output)
 
@@ -133,8 +134,8 @@ class Model(base.Model):
         """
         with self._lock:
             if everything not in self._translations:
-                from pyrnnx.frontends.onnx.model import Model as OnnxModel
-                from pyrnnx.frontends.openvino.export import translate
+                from ..onnx.model import Model as OnnxModel
+                from .translation import translate
 
                 names = ([info.name for info in infos] for infos in (self.inputs, self.outputs))
                 translated = translate(self.net, self.weights, *names, everything=everything)
@@ -266,7 +267,7 @@ def to_onnx(model: Any) -> ModelProto:
         Something else, or a layer without weights; what `read_model` rejects in a file; an operation, or an option of
         one, that is not translated: named with the layer; constants of more than 2 GB; the onnx package is missing.
     """
-    from pyrnnx.frontends.openvino.export import export
+    from .translation import export
 
     if isinstance(model, IRLayer):
         raise ArgumentError(
@@ -274,7 +275,7 @@ def to_onnx(model: Any) -> ModelProto:
             "gives"
         )
     if isinstance(model, Layer):
-        from pyrnnx.frontends.openvino.writer import model_bytes
+        from .layer_writer import model_bytes
 
         model = read_model(*model_bytes(model))
     elif source_path(model) is not None:

@@ -18,9 +18,9 @@ from onnx_models import make_graph, simple_model
 import pyrnnx
 from pyrnnx import ArgumentError, FormatError, PyrnnxError, UnsupportedError
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.constants import fold_constants
-from pyrnnx.frontends.onnx.proto import check_model
-from pyrnnx.frontends.onnx.sizes import RULES
+from pyrnnx.frontends.onnx.file import check_model
+from pyrnnx.frontends.onnx.graph.fold import fold_constants
+from pyrnnx.frontends.onnx.graph.sizes import RULES
 
 node = helper.make_node
 X = np.ones((2, 3), np.float32)

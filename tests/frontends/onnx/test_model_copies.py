@@ -12,7 +12,7 @@ from onnx import helper
 from onnx_models import simple_model
 
 from pyrnnx import UnsupportedError
-from pyrnnx.frontends.onnx import proto, read_model
+from pyrnnx.frontends.onnx import file, read_model
 
 node = helper.make_node
 
@@ -39,7 +39,7 @@ def test_copies(tmp_path: Path) -> None:
 
 def test_copies_beyond_what_protobuf_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     model = read_model(simple_model([node("Neg", ["x"], ["y"])], {"x": np.ones(1, np.float32)}, ["y"]))
-    monkeypatch.setattr(proto, "LARGEST", 10)
+    monkeypatch.setattr(file, "LARGEST", 10)
     for copied in (pickle.dumps, copy.deepcopy):
         with pytest.raises(UnsupportedError, match=r"ONNX model: cannot be pickled or copied; it has \d+ bytes"):
             copied(model)

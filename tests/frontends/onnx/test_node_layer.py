@@ -12,7 +12,7 @@ from cases import OPERATORS, OPTIONAL, RUNTIME_INPUTS, Array, Case, expected_out
 
 from pyrnnx import ArgumentError, Layer, UnsupportedError
 from pyrnnx.frontends.onnx import NodeLayer, from_node
-from pyrnnx.frontends.onnx.node import unbound_node
+from pyrnnx.frontends.onnx.layers import unbound_node
 
 STATES = ("initial_h", "initial_c")
 

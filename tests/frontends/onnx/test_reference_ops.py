@@ -25,8 +25,8 @@ from onnx.reference import ReferenceEvaluator
 from onnx_models import make_graph, simple_model
 
 from pyrnnx import ArgumentError, UnsupportedError
-from pyrnnx.frontends.onnx import evaluator_ops as module
 from pyrnnx.frontends.onnx import reference_ops
+from pyrnnx.frontends.onnx.runtime import recurrent as module
 
 LSTM = Case("lstm of an evaluator", "LSTM", {}, ("B", "P", "initial_h", "initial_c"), (4, 1, 3), I=3, H=5)
 GRU = Case("gru of an evaluator", "GRU", {"direction": "reverse", "clip": 0.5}, ("B",), (4, 1, 3), I=3, H=5)

@@ -12,10 +12,10 @@ from cases import OPERATORS
 
 from pyrnnx.frontends.onnx import SCHEMAS, schema
 from pyrnnx.frontends.onnx.attributes import TYPES
-from pyrnnx.frontends.onnx.evaluator import _OLDER, mended_ops
-from pyrnnx.frontends.onnx.proto import import_onnx
+from pyrnnx.frontends.onnx.file import import_onnx
+from pyrnnx.frontends.onnx.graph.size_call import element_bytes
+from pyrnnx.frontends.onnx.runtime.evaluator import _OLDER, mended_ops
 from pyrnnx.frontends.onnx.schemas import INPUTS, NEWEST_OPSET, OUTPUTS
-from pyrnnx.frontends.onnx.size_call import element_bytes
 
 DTYPES = {
     "tensor(float)": "float32",

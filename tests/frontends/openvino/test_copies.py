@@ -17,7 +17,7 @@ from openvino_nets import Bin, edges, layer, net, result
 
 from pyrnnx import FormatError
 from pyrnnx.frontends.openvino import BoundLayer, Model, read_model, read_net
-from pyrnnx.frontends.openvino.weights import Weights
+from pyrnnx.frontends.openvino.ir.constants import Weights
 
 XML, BIN = nets.lstm_net()
 COPIES: dict[str, Callable[[Any], Any]] = {

@@ -18,8 +18,8 @@ from openvino_layers import GOOD
 
 from pyrnnx import ArgumentError, FormatError, PyrnnxError, get_memory_limit, load, set_memory_limit
 from pyrnnx.frontends.openvino import read_layer, read_model, read_net, to_onnx
-from pyrnnx.frontends.openvino.storage import File, merged
-from pyrnnx.frontends.openvino.xml import LARGEST_FILE
+from pyrnnx.frontends.openvino.ir.storage import File, merged
+from pyrnnx.frontends.openvino.ir.xml import LARGEST_FILE
 
 XML, BIN = nets.lstm_net()
 

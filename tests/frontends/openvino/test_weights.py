@@ -13,8 +13,8 @@ from openvino_nets import Bin, edges, layer, net, result
 
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.openvino import NetLayer, read_model, read_net
-from pyrnnx.frontends.openvino.element_types import ELEMENT_TYPES
-from pyrnnx.frontends.openvino.weights import Weights
+from pyrnnx.frontends.openvino.ir.constants import Weights
+from pyrnnx.frontends.openvino.ir.element_types import ELEMENT_TYPES
 
 Element = dict[str, Any]
 

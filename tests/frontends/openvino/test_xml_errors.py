@@ -15,7 +15,7 @@ from openvino_layers import GOOD, LABEL, good_arrays, rejected, write
 
 from pyrnnx import PyrnnxWarning
 from pyrnnx.frontends.openvino import OPERATIONS, read_layer
-from pyrnnx.frontends.openvino.operations import TYPES
+from pyrnnx.frontends.openvino.schemas import TYPES
 
 
 def test_the_good_layer_is_good() -> None:

@@ -1,0 +1,146 @@
+"""RNN, GRU and LSTM (and their quantized relative) as operators of onnx's ReferenceEvaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.layer import Layer
+
+from ..file import import_onnx
+from ..layers import WEIGHTS, from_node
+from ..quantized import DOMAIN, QUANTIZED_INPUTS, QUANTIZED_WEIGHTS, from_quantized_node
+from ..schemas import INPUTS
+from .memory import ask
+
+MakeLayer = Callable[[Any, Mapping[str, Any], Any], Layer]
+
+# Operator: its domain, its inputs in order, which of them are weights, and what makes a layer of a node.
+OPERATORS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...], MakeLayer]] = {
+    **{operator: ("", inputs, WEIGHTS, from_node) for operator, inputs in INPUTS.items()},
+    "DynamicQuantizeLSTM": (DOMAIN, QUANTIZED_INPUTS, QUANTIZED_WEIGHTS, from_quantized_node),
+}
+
+
+def is_recurrent(node: Any) -> bool:
+    """Whether a node (its default domain spelt "") is one of the operators here."""
+    return node.op_type in OPERATORS and node.domain == OPERATORS[node.op_type][0]
+
+
+def reference_ops(layers: Mapping[str, Any] | None = None) -> list[type[Any]]:
+    """Operators for ``onnx.reference.ReferenceEvaluator(model, new_ops=reference_ops())``.
+
+    RNN, GRU and LSTM of every opset, and com.microsoft's DynamicQuantizeLSTM, with all that their texts say. Weights
+    are prepared once where nobody can change them, as a model's initializers, and at every call elsewhere.
+
+    Parameters
+    ----------
+    layers : mapping, optional
+        Prepared layers by the names of nodes; those nodes use them, whatever weights they are given.
+
+    Returns
+    -------
+    list of type
+
+    Raises
+    ------
+    PyrnnxError
+        The onnx package is not installed.
+    """
+    if layers is None:
+        return list(_operator_classes())
+    return [type(cls.__name__, (cls,), {"layers": layers}) for cls in _operator_classes()]
+
+
+@cache
+def _operator_classes() -> tuple[type[Any], ...]:
+    import_onnx()
+    from onnx.reference.op_run import OpRun
+
+    class Recurrent(OpRun):
+        """One node; `layers`, if any, has its layer."""
+
+        op_domain: str
+        inputs: tuple[str, ...]
+        weights: tuple[str, ...]
+        make: MakeLayer
+        layers: Mapping[str, Any] = {}
+
+        def __init__(self, onnx_node: Any, run_params: Any, schema: Any = None) -> None:
+            super().__init__(onnx_node, run_params, schema)
+            found = self.layers.get(onnx_node.name)
+            self._layer: Layer | None = found if isinstance(found, Layer) else None
+            # A layer of constant weights, with those and with the attributes that it was made of; one value, so that
+            # threads see it whole.
+            self._kept: tuple[tuple[Any, ...], Mapping[str, Any], Layer] | None = None
+
+        def _run(self, *arrays: Any, **attributes: Any) -> tuple[Any, ...]:
+            given = {name: array for name, array in zip(self.inputs, arrays, strict=False) if array is not None}
+            layer = self._layer or self._prepared(given, attributes)
+            ask(self.onnx_node, _result_bytes(layer, given.get("X")))
+            states = (given.get(name) for name in ("sequence_lens", "initial_h", "initial_c"))
+            outputs = layer.run(given.get("X"), *states)
+            return outputs[: len(self.onnx_node.output)]
+
+        def _prepared(self, given: Mapping[str, Any], attributes: Mapping[str, Any]) -> Layer:
+            weights = tuple(given.get(name) for name in self.weights)
+            linked = {name: attributes[name] for name in self._linked()}
+            if self._kept is not None:
+                used, values, kept = self._kept
+                if linked == values and all(a is b for a, b in zip(weights, used, strict=True)):
+                    return kept
+            node = self._resolved(linked)
+            names = dict(zip(self.inputs, node.input, strict=False))
+            constants = {names[name]: given[name] for name in self.weights if name in given}
+            layer = type(self).make(node, constants, self.run_params["opsets"].get(self.op_domain, 1))
+            if all(a is None or _is_constant(a) for a in weights):
+                self._kept = weights, linked, layer
+            return layer
+
+        def _linked(self) -> list[str]:
+            if not self.has_linked_attribute:
+                return []
+            return [one.name for one in self.onnx_node.attribute if one.ref_attr_name]
+
+        def _resolved(self, linked: Mapping[str, Any]) -> Any:
+            """The node with the values of attributes that it takes from the function around it."""
+            if not linked:
+                return self.onnx_node
+            onnx = import_onnx()
+            node = onnx.NodeProto()
+            node.CopyFrom(self.onnx_node)
+            del node.attribute[:]
+            for one in self.onnx_node.attribute:
+                if one.name not in linked:
+                    node.attribute.append(one)
+                elif linked[one.name] is not None:
+                    node.attribute.append(onnx.helper.make_attribute(one.name, linked[one.name], attr_type=one.type))
+            return node
+
+    return tuple(
+        type(
+            name, (Recurrent,), {"op_domain": domain, "inputs": inputs, "weights": weights, "make": staticmethod(make)}
+        )
+        for name, (domain, inputs, weights, make) in OPERATORS.items()
+    )
+
+
+def _result_bytes(layer: Layer, X: Any) -> int:
+    """Of Y and of the states; 0 where X is none that the layer takes."""
+    sizes: dict[str, int] = dict(zip(layer.convention.axes_of("X"), np.shape(X), strict=False))
+    rows = sizes.get("N", 0)
+    states = 2 if layer.op.has_cell_state else 1
+    units = layer.op.num_directions * layer.op.hidden_size * int(layer.dtype.itemsize)
+    return (sizes.get("T", 0) + states) * rows * units
+
+
+def _is_constant(array: Any) -> bool:
+    """Whether nobody can write to an array's memory."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return array is None or isinstance(array, bytes)

@@ -1,6 +1,0 @@
-"""IR to ONNX: one function per operation in the modules here, in one table by type and first opset."""
-
-from pyrnnx.frontends.openvino.export.constants import constant_layers, constant_value
-from pyrnnx.frontends.openvino.export.model import Translated, export, translate
-
-__all__ = ["Translated", "constant_layers", "constant_value", "export", "translate"]

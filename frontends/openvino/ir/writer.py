@@ -1,0 +1,212 @@
+"""A net that is being written: layers, edges and constants, and the files that they become."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from lxml import etree
+
+from pyrnnx.conventions import AnyArray
+from pyrnnx.errors import ArgumentError
+
+from .element_types import BY_DTYPE, by_precision
+
+IR_VERSION = 11
+
+Element = etree._Element
+Shape = tuple[int | None, ...]
+
+
+class Value(NamedTuple):
+    """What comes out of a layer: its number and port, the precision and shape."""
+
+    layer: int
+    port: int
+    precision: str
+    shape: Shape
+
+
+def port_element(number: int, precision: str | None, shape: Shape, tensor: str = "") -> Element:
+    """A `<port>`; `tensor`: the name of what comes out."""
+    element = etree.Element("port", id=str(number))
+    if precision is not None:
+        element.set("precision", precision)
+    if tensor:
+        element.set("names", tensor)
+    for size in shape:
+        etree.SubElement(element, "dim").text = str(-1 if size is None else size)
+    return element
+
+
+def layer_element(
+    attributes: Mapping[str, str], data: Mapping[str, str], inputs: Sequence[Element], outputs: Sequence[Element]
+) -> Element:
+    """A `<layer>` with its `<data>` and ports.
+
+    Raises
+    ------
+    ValueError
+        A text with characters that XML cannot hold.
+    """
+    element = etree.Element("layer", dict(attributes))
+    if data:
+        etree.SubElement(element, "data", dict(data))
+    for tag, ports in (("input", inputs), ("output", outputs)):
+        if ports:
+            etree.SubElement(element, tag).extend(ports)
+    return element
+
+
+def to_text(element: Element) -> str:
+    """The element as OpenVINO prints one: a tag a line, tabs."""
+    etree.indent(element, "\t")
+    text: str = etree.tostring(element, encoding="unicode")
+    return text
+
+
+class NetWriter:
+    """Layers in the order in which they are added, numbered from 0; each after those whose values it takes.
+
+    Parameters
+    ----------
+    name : str
+        Of the net and of its one recurrent layer: no other layer gets it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._names = {name}
+        self._layers: list[Element] = []
+        self._edges: list[dict[str, str]] = []
+        self._pieces: list[memoryview] = []
+        self._offsets: dict[bytes, int] = {}
+        self._end = 0
+
+    def add(self, make: Callable[[str], Element], inputs: Sequence[Value] = (), ports: Sequence[int] = ()) -> int:
+        """Add the layer that `make` gives for an id, with `inputs` at its input `ports`; its number."""
+        number = len(self._layers)
+        self._layers.append(make(str(number)))
+        for value, port in zip(inputs, ports, strict=True):
+            ends = {"from-layer": value.layer, "from-port": value.port, "to-layer": number, "to-port": port}
+            self._edges.append({end: str(k) for end, k in ends.items()})
+        return number
+
+    def _add(
+        self,
+        name: str,
+        kind: str,
+        opset: int,
+        data: Mapping[str, str],
+        inputs: Sequence[Value] = (),
+        output: tuple[str, Shape] | None = None,
+        **attributes: str,
+    ) -> int:
+        """Add a layer of one output, of that precision and shape, or of none."""
+        tensor = name if kind == "Parameter" else ""
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+
+        def make(identifier: str) -> Element:
+            given = {"id": identifier, "name": name, "type": kind, "version": f"opset{opset}", **attributes}
+            ports = [port_element(k, value.precision, value.shape) for k, value in enumerate(inputs)]
+            return layer_element(given, data, ports, [port_element(len(inputs), *output, tensor)] if output else [])
+
+        return self.add(make, inputs, range(len(inputs)))
+
+    def parameter(self, name: str, precision: str, shape: Shape) -> Value:
+        """An input of the model; `name` is its tensor's too."""
+        dims = ",".join("?" if size is None else str(size) for size in shape)
+        data = {"shape": dims, "element_type": by_precision(name, precision).name}
+        return Value(self._add(name, "Parameter", 1, data, (), (precision, shape)), 0, precision, shape)
+
+    def result(self, name: str, value: Value) -> None:
+        """An output of the model; the tensor has that name already."""
+        self._add(name, "Result", 1, {}, [value], output_names=name)
+
+    def constant(self, name: str, array: AnyArray) -> Value:
+        """Equal bytes are stored once."""
+        row = BY_DTYPE[array.dtype.name]
+        stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
+        offset = self._offsets.setdefault(hashlib.sha256(stored).digest(), self._end)
+        if offset == self._end:
+            self._pieces.append(stored)
+            self._end += stored.nbytes
+        dims = ", ".join(map(str, array.shape))
+        data = {"element_type": row.name, "shape": dims, "offset": str(offset), "size": str(stored.nbytes)}
+        output = (row.precision, array.shape)
+        return Value(self._add(name, "Const", 1, data, (), output), 0, *output)
+
+    def shape_of(self, name: str, value: Value) -> Value:
+        output = ("I64", (len(value.shape),))
+        return Value(self._add(name, "ShapeOf", 3, {"output_type": "i64"}, [value], output), 1, *output)
+
+    def size(self, name: str, shape: Value, axis: int) -> Value:
+        """One of the sizes in `shape`, [1]."""
+        inputs = [
+            shape,
+            self.constant(f"{name}/axis", np.array([axis], np.int64)),
+            self.constant(f"{name}/0", np.array(0, np.int64)),
+        ]
+        output = ("I64", (1,))
+        return Value(self._add(name, "Gather", 8, {"batch_dims": "0"}, inputs, output), 3, *output)
+
+    def concat(self, name: str, values: Sequence[Value]) -> Value:
+        """Lists of numbers, one after the other."""
+        output = (values[0].precision, (sum(value.shape[0] or 0 for value in values),))
+        return Value(self._add(name, "Concat", 1, {"axis": "0"}, values, output), len(values), *output)
+
+    def broadcast(self, name: str, value: Value, sizes: Value, shape: Shape) -> Value:
+        """`value` repeated to `sizes`, of which `shape` is what is known."""
+        output = (value.precision, shape)
+        return Value(self._add(name, "Broadcast", 3, {"mode": "numpy"}, [value, sizes], output), 2, *output)
+
+    def xml(self) -> bytes:
+        """The whole .xml."""
+        net = etree.Element("net", name=self._name, version=str(IR_VERSION))
+        etree.SubElement(net, "layers").extend(self._layers)
+        edges = etree.SubElement(net, "edges")
+        for ends in self._edges:
+            etree.SubElement(edges, "edge", ends)
+        etree.SubElement(net, "rt_info")
+        return f'<?xml version="1.0"?>\n{to_text(net)}\n'.encode()
+
+    def weights(self) -> Sequence[memoryview]:
+        """The .bin, piece by piece."""
+        return self._pieces
+
+
+def write_files(label: str, contents: Mapping[Path, Iterable[bytes | memoryview]]) -> None:
+    """Write all files, then rename each to its name, in order: none is ever half-written.
+
+    Raises
+    ------
+    ArgumentError
+        A file that cannot be written.
+    """
+    temporary: dict[Path, Path] = {}
+    try:
+        for path, chunks in contents.items():
+            if path.is_dir():
+                raise IsADirectoryError(f"{path} is a folder")
+            # Not from tempfile: that one gives files that only their owner can read.
+            temporary[path] = path.with_name(f".{secrets.token_hex(8)}.tmp")
+            with open(temporary[path], "xb") as file:
+                for chunk in chunks:
+                    file.write(chunk)
+        for path in contents:
+            os.replace(temporary[path], path)
+            del temporary[path]
+    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+        raise ArgumentError(f"{label}: {os.fspath(path)!r} cannot be written ({error})") from None
+    finally:
+        for left in temporary.values():
+            with suppress(OSError, ValueError):
+                left.unlink()

@@ -1,0 +1,146 @@
+"""The attributes of a layer, each read with its type; one that nobody has read is an error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown
+
+from ..ir.ports import boolean, integer, number
+
+if TYPE_CHECKING:
+    from ..ir.net import NetLayer
+
+Choice = TypeVar("Choice")
+REQUIRED: Any = object()
+LOWEST, HIGHEST = -(2**63), 2**63 - 1  # of the integers that attributes of ONNX nodes, and int64 values, hold
+LARGEST = 2**31 - 1  # of kernels, strides, pads and the like: with these no product or sum leaves int64
+
+
+class Attributes:
+    """What `<data>` of a layer says.
+
+    Attributes
+    ----------
+    layer : NetLayer
+    label : str
+        How errors name the layer.
+    """
+
+    def __init__(self, layer: NetLayer) -> None:
+        self.layer, self.label = layer, layer.label
+        self._read: set[str] = set()
+
+    def text(self, name: str, default: Any = REQUIRED) -> str:
+        self._read.add(name)
+        if name in self.layer.data:
+            return self.layer.data[name].strip()
+        if default is REQUIRED:
+            raise FormatError(f"{self.label}: attribute {name!r} is missing")
+        return str(default)
+
+    def _parsed(self, name: str, default: Any, convert: Callable[[str], Any], expected: str) -> Any:
+        if name not in self.layer.data and default is not REQUIRED:
+            self._read.add(name)
+            return default
+        text = self.text(name)
+        try:
+            return convert(text)
+        except ValueError:
+            raise FormatError(f"{self.label}: {name} is {shown(text)}; expected {expected}") from None
+
+    def number(self, name: str, default: Any = REQUIRED) -> float:
+        """Not NaN."""
+        return float(self._parsed(name, default, _number, "a number"))
+
+    def whole(self, name: str, default: Any = REQUIRED, *, low: int = LOWEST, high: int = HIGHEST) -> int:
+        """An integer from low to high."""
+        return int(self._parsed(name, default, lambda text: _whole(text, low, high), f"an integer{_range(low, high)}"))
+
+    def wholes(
+        self, name: str, default: Any = REQUIRED, *, count: int | None = None, low: int = LOWEST, high: int = HIGHEST
+    ) -> list[int]:
+        """Integers from low to high, separated by commas; none at all are as an absent attribute.
+
+        Raises
+        ------
+        FormatError
+            None at all of an attribute without a default; other than `count` of them.
+        """
+
+        def convert(text: str) -> list[int]:
+            if not text and default is not REQUIRED:
+                return list(default)
+            return [_whole(one.strip(), low, high) for one in text.split(",")]
+
+        values = list(self._parsed(name, default, convert, f"integers{_range(low, high)}"))
+        if count is not None and len(values) != count:
+            raise FormatError(f"{self.label}: {name} has {len(values)} values, {shown(values)}; expected {count}")
+        return values
+
+    def flag(self, name: str, default: Any = REQUIRED) -> bool:
+        return bool(self._parsed(name, default, boolean, "true or false"))
+
+    def choice(self, name: str, choices: Mapping[str, Choice], default: Any = REQUIRED) -> Choice:
+        """What the attribute's value, in any case, stands for in `choices`.
+
+        Raises
+        ------
+        UnsupportedError
+            Any other value.
+        """
+        text = self.text(name, default)
+        if text.lower() not in choices:
+            self.refuse(name, text, " or ".join(choices))
+        return choices[text.lower()]
+
+    def refuse(self, name: str, value: object, allowed: str) -> NoReturn:
+        """An option that is not translated.
+
+        Raises
+        ------
+        UnsupportedError
+        """
+        raise UnsupportedError(f"{self.label}: {name} is {shown(value)}, which is not translated; expected {allowed}")
+
+    def ignore(self, *names: str) -> None:
+        """Attributes that do not change the result."""
+        self._read.update(names)
+
+    def check_attributes(self) -> None:
+        """
+        Raises
+        ------
+        UnsupportedError
+            An attribute that the translator has not read.
+        """
+        for name, value in self.layer.data.items():
+            if name not in self._read:
+                known = ", ".join(sorted(self._read)) or "none"
+                raise UnsupportedError(
+                    f"{self.label}: attribute {shown(name)} ({shown(value)}) is not known of "
+                    f"{shortened(self.layer.type)} {shortened(self.layer.version)}; expected {known}"
+                )
+
+
+def _number(text: str) -> float:
+    value = number(text)
+    if math.isnan(value):
+        raise ValueError(text)
+    return value
+
+
+def _whole(text: str, low: int, high: int) -> int:
+    value = integer(text)
+    if not low <= value <= high:
+        raise ValueError(text)
+    return value
+
+
+def _range(low: int, high: int) -> str:
+    """What an error says of the values that are allowed."""
+    if (low, high) == (LOWEST, HIGHEST):
+        return " of 64 bits"
+    return f", {low} or above" if high == HIGHEST else f" from {low} to {high}"

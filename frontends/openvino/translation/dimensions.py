@@ -1,0 +1,108 @@
+"""Types and shapes of a model's inputs and outputs: open dimensions have names."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from pyrnnx.errors import UnsupportedError
+from pyrnnx.model import Interval
+
+from ...onnx.file import import_onnx
+from ..ir.element_types import by_precision
+from ..ir.shapes import parse_shape
+from .graph import SMALL
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, ValueInfoProto
+
+    from ..ir.net import NetLayer, Output
+    from .graph import Graph
+
+
+def input_info(graph: Graph, layer: NetLayer, name: str) -> ValueInfoProto:
+    """Of a Parameter; the bounds of an open dimension are in the doc_string, as ONNX has no place for them.
+
+    Raises
+    ------
+    UnsupportedError
+        A Parameter of any rank.
+    """
+    shape = layer.outputs[0].shape
+    if shape is None:
+        raise UnsupportedError(
+            f"{layer.label}: its rank is open; expected a fixed one, which inputs of ONNX models need"
+        )
+    names = [f"{name}_dim_{k}" if size is None else size for k, size in enumerate(shape)]
+    info: ValueInfoProto = graph.onnx.helper.make_tensor_value_info(name, _element_type(graph, layer, 0), names)
+    declared = parse_shape(layer.label, layer.data.get("shape", "..."))
+    if declared is not None:
+        bounds = [f"{symbol}: {d}" for symbol, d in zip(names, declared, strict=True) if isinstance(d, Interval)]
+        info.doc_string = "; ".join(bounds)
+    return info
+
+
+def output_info(graph: Graph, output: Output, name: str) -> ValueInfoProto:
+    """Of what a Result returns, with the dimensions that its port tells."""
+    info: ValueInfoProto = graph.onnx.helper.make_tensor_value_info(
+        name, _element_type(graph, output.layer, output.index), output.port.shape
+    )
+    return info
+
+
+def _element_type(graph: Graph, layer: NetLayer, index: int) -> int:
+    """0, not said, where the port has no precision."""
+    precision = layer.outputs[index].precision
+    if precision is None:
+        return 0
+    return graph.element_type(by_precision(layer.label, precision).numpy_dtype(layer.label).name)
+
+
+def with_output_dimensions(model: ModelProto) -> ModelProto:
+    """The model, its outputs with what onnx's shape inference finds out, and a name for each dimension still open."""
+    inferred = {info.name: info.type.tensor_type for info in _inferred(model).graph.output}
+    symbols = {dim.dim_param for info in model.graph.input for dim in info.type.tensor_type.shape.dim}
+    for info in model.graph.output:
+        own, found = info.type.tensor_type, inferred[info.name]
+        own.elem_type = own.elem_type or found.elem_type
+        # An IR writes a scalar and any rank alike. Where nobody knows more it is taken for the former: onnx's checker
+        # wants a rank, and OpenVINO's CPU plugin runs nothing without.
+        shape = found.shape if found.HasField("shape") else own.shape
+        declared = list(own.shape.dim) if len(own.shape.dim) == len(shape.dim) else [None] * len(shape.dim)
+        dims: list[int | str] = []
+        for k, (inferred_dim, port_dim) in enumerate(zip(shape.dim, declared, strict=True)):
+            dim = _dimension(inferred_dim, port_dim, symbols)
+            dims.append(f"{info.name}_dim_{k}" if dim is None else dim)
+        own.CopyFrom(import_onnx().helper.make_tensor_type_proto(own.elem_type, dims).tensor_type)
+    return model
+
+
+def _dimension(inferred: Any, declared: Any, symbols: set[str]) -> int | str | None:
+    for dim in (inferred, declared):
+        if dim is not None and dim.HasField("dim_value"):
+            return int(dim.dim_value)
+    return str(inferred.dim_param) if inferred.dim_param in symbols else None
+
+
+def _inferred(model: ModelProto) -> ModelProto:
+    """After shape inference; without large constants, for that makes a copy of what it is given."""
+    onnx = import_onnx()
+    light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
+    graph = light.graph
+    graph.name = model.graph.name
+    graph.node.extend(model.graph.node)
+    graph.input.extend(model.graph.input)
+    for info in model.graph.output:
+        graph.output.add(name=info.name)
+        graph.output[-1].type.tensor_type.elem_type = info.type.tensor_type.elem_type
+    for tensor in model.graph.initializer:
+        if math.prod(tensor.dims) <= SMALL:
+            graph.initializer.append(tensor)
+        else:
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
+    try:
+        # Without data_prop: it takes minutes, and gigabytes, for a list of 2^27 elements that is cast.
+        result: ModelProto = onnx.shape_inference.infer_shapes(light, strict_mode=True)
+    except Exception:  # of several types: a model that contradicts itself. Running it will say where
+        return light  # type: ignore[no-any-return]
+    return result

@@ -1,0 +1,205 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyrnnx.errors import FormatError
+
+from ..attributes import LARGEST
+from ..call import Call, translates
+from .linear import auto_pads
+
+_AVERAGES = 2**22  # elements of the matrix of weights of an AdaptiveAvgPool
+_ROUNDING = {"floor": "floor", "ceil": "ceil", "ceil_torch": "ceil_torch"}
+
+
+class _Window:
+    """The windows of a pooling operation.
+
+    Attributes
+    ----------
+    pads : list of int or None
+        Before each axis, then behind each, with which the size of the result is rounded down; None: not known before
+        the size of the input is.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self.call, self.kernel = call, call.wholes("kernel", low=1, high=LARGEST)
+        self.count = len(self.kernel)
+        self.strides, self.dilations = (
+            call.wholes(name, [1] * self.count, count=self.count, low=1, high=LARGEST)
+            for name in ("strides", "dilations")
+        )
+        self.extents = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
+        shape = call.shape(0)
+        if shape is not None and len(shape) != 2 + self.count:
+            raise FormatError(
+                f"{call.label}: kernel is {self.kernel}, and input 0 has shape {shape}; expected one for each axis "
+                "behind the first 2"
+            )
+        self.sizes = [None] * self.count if shape is None else list(shape[2:])
+        found = auto_pads(call, tuple(self.sizes), self.kernel, self.strides, self.dilations)
+        self.same, given = str(found.get("auto_pad", "")), found.get("pads")
+        self.declared: list[int] = list(given) if isinstance(given, list) else [0] * 2 * self.count
+        self.rounding = call.choice("rounding_type", _ROUNDING, "floor")
+        self.pads = None if self.same else self._rounded_down()
+
+    def _rounded_down(self) -> list[int] | None:
+        """With what is missing to the last window put behind the declared pads."""
+        pads = list(self.declared)
+        if self.rounding == "floor":
+            return pads
+        for axis, size in enumerate(self.sizes):
+            self._check_last_window(axis)
+            if size is None:
+                return None
+            pads[self.count + axis] += self._missing(axis, size)
+        return pads
+
+    def _missing(self, axis: int, size: int) -> int:
+        before, behind = self.declared[axis], self.declared[self.count + axis]
+        missing = -(size + before + behind - self.extents[axis]) % self.strides[axis]
+        steps = size + before + behind + missing - self.extents[axis]
+        begins_behind = steps >= size + before  # such a window ceil_torch leaves out
+        return 0 if self.rounding == "ceil_torch" and begins_behind else missing
+
+    def _check_last_window(self, axis: int) -> None:
+        """One that begins in the pads behind has no elements: implementations differ in what it gives, or if it is."""
+        size, behind = self.sizes[axis], self.declared[self.count + axis]
+        if self.rounding == "ceil_torch" or self.strides[axis] + behind <= self.extents[axis]:
+            return
+        if size is not None:
+            start = size + self.declared[axis] + behind + self._missing(axis, size) - self.extents[axis]
+            if start < size + self.declared[axis]:
+                return
+        allowed = "floor, where a window may begin in the pads behind the input"
+        self.call.refuse("rounding_type", self.rounding, allowed)
+
+    def attributes(self, pads: list[int] | None = None) -> dict[str, object]:
+        common: dict[str, object] = {"kernel_shape": self.kernel, "strides": self.strides, "dilations": self.dilations}
+        return common if pads is None else {**common, "pads": pads}
+
+    def pads_by_nodes(self) -> str:
+        """For a Pad node, of batch and channels too."""
+        call, n = self.call, self.count
+        sizes = call.node("Slice", call.node("Shape", call[0]), call.constant([2]), call.constant([2 + n]))
+        strides, extents = call.constant(self.strides), call.constant(self.extents)
+        if self.same:
+            last = call.node("Sub", sizes, call.constant([1]))
+            steps = call.node("Mul", call.node("Div", last, strides), strides)  # where the last window begins
+            total = call.node("Sub", call.node("Add", steps, extents), sizes)
+            total = call.node("Max", total, call.constant([0]))
+            less = call.node("Div", total, call.constant([2]))
+            more = call.node("Sub", total, less)
+            before, behind = (less, more) if self.same == "SAME_UPPER" else (more, less)
+        else:
+            whole = call.node("Add", sizes, call.constant(np.add(self.declared[:n], self.declared[n:])))
+            missing = call.node("Mod", call.node("Sub", extents, whole), strides)
+            if self.rounding == "ceil_torch":
+                last = call.node("Sub", call.node("Add", whole, missing), extents)
+                inside = call.node("Less", last, call.node("Add", sizes, call.constant(self.declared[:n])))
+                missing = call.node("Mul", missing, call.cast(inside, "int64"))
+            before = call.constant(self.declared[:n])
+            behind = call.node("Add", call.constant(self.declared[n:]), missing)
+        none = call.constant([0, 0])
+        return call.concat([none, before, none, behind])
+
+
+def _max_pool(call: Call, window: _Window, outputs: int) -> list[str]:
+    n, dtype = window.count, call.dtype(0)
+    low = -np.inf if dtype.startswith(("float", "bfloat")) else np.iinfo(dtype).min
+    if window.pads is not None:
+        before, behind = window.pads[:n], window.pads[n:]
+        if outputs > 1 or before == behind:
+            return call.nodes("MaxPool", call[0], outputs=outputs, **window.attributes(window.pads))
+        # onnx's evaluator takes pads that differ for those of other axes
+        padded = call.node("Pad", call[0], call.constant([0, 0, *before, 0, 0, *behind]), call.constant(low, dtype))
+        return [call.node("MaxPool", padded, **window.attributes())]
+    if outputs > 1:
+        allowed = "floor and explicit pads, where the sizes of the input are not known and output 1 is used"
+        call.refuse("rounding_type or auto_pad", f"{window.rounding}, {window.same}", allowed)
+    padded = call.node("Pad", call[0], window.pads_by_nodes(), call.constant(low, dtype))
+    return [call.node("MaxPool", padded, **window.attributes())]
+
+
+@translates("MaxPool")
+def _max_pool_1(call: Call) -> str:
+    return _max_pool(call, _Window(call), 1)[0]
+
+
+@translates("MaxPool", since=8)
+def _max_pool_8(call: Call) -> list[str]:
+    """The second output counts elements from `axis` on; ONNX counts those of the whole input."""
+    window, axis = _Window(call), call.whole("axis", 0)
+    dtype = call.type_attribute("index_element_type", "i64")
+    if not call.used(1):
+        return _max_pool(call, window, 1)
+    values, indices = _max_pool(call, window, 2)
+    axis = call.axis(axis, call.rank(0))
+    if axis:
+        shape = call.node("Slice", call.node("Shape", call[0]), call.constant([axis]), call.constant([call.rank(0)]))
+        count = call.node("ReduceProd", shape, call.constant([0]), keepdims=0)
+        indices = call.node("Mod", indices, count)
+    return [values, indices if dtype == "int64" else call.cast(indices, dtype)]
+
+
+@translates("AvgPool")
+def _avg_pool(call: Call) -> str:
+    """exclude-pad: the mean of what is not padding. Else of all, and of what rounding up adds, as OpenVINO's CPU plugin
+    does it; where no pads are declared there is nothing to include."""
+    window = _Window(call)
+    included = not call.flag("exclude-pad") and (bool(window.same) or any(window.declared))
+    if window.pads is not None:
+        attributes = window.attributes(window.pads)
+        return call.node("AveragePool", call[0], count_include_pad=int(included), **attributes)
+    pads, dtype = window.pads_by_nodes(), call.dtype(0)
+    mean = call.node("AveragePool", call.node("Pad", call[0], pads), **window.attributes())
+    if included:
+        return mean
+    ones = call.node("Expand", call.constant(1, dtype), call.node("Shape", call[0]))
+    share = call.node("AveragePool", call.node("Pad", ones, pads), **window.attributes())
+    return call.node("Div", mean, share)
+
+
+@translates("AdaptiveAvgPool", since=8)
+def _adaptive_avg_pool(call: Call) -> str:
+    """Window k of n goes from floor(k*size/n) to ceil((k+1)*size/n); a matrix of weights for each axis."""
+    shape, rank = call.shape(0), call.rank(0, low=3)
+    sizes = call.integers(1, "output_shape", count=rank - 2, low=1)
+    if all(size == 1 for size in sizes):
+        return call.node("GlobalAveragePool", call[0])
+    name = call[0]
+    for axis, size in enumerate(sizes, start=2):
+        whole = None if shape is None else shape[axis]
+        if whole is None:
+            call.refuse("output_shape", sizes, "1 for every axis, where the sizes of the input are not known")
+        if whole * size > _AVERAGES:
+            call.refuse(
+                "output_shape", sizes, f"{_AVERAGES} or less for its product with the size of the input, {shape}"
+            )
+        weights = np.zeros((whole, size))
+        for k in range(size):
+            first, last = k * whole // size, -(-(k + 1) * whole // size)
+            weights[first:last, k] = 1 / max(last - first, 1)
+        order = [*(one for one in range(rank) if one != axis), axis]
+        product = call.node("MatMul", call.transpose(name, order), call.constant(weights, call.dtype(0)))
+        name = call.transpose(product, [*range(axis), rank - 1, *range(axis, rank - 1)])
+    return name
+
+
+@translates("AdaptiveMaxPool", since=8)
+def _adaptive_max_pool(call: Call) -> list[str]:
+    """Where the windows are equal."""
+    shape = call.shape(0)
+    sizes = call.integers(1, "output_shape", count=None if shape is None else call.rank(0, low=3) - 2, low=1)
+    call.type_attribute("index_element_type", "i64")
+    if call.used(1):
+        call.refuse("output 1 (indices)", "used", "output 0 only")
+    if all(size == 1 for size in sizes):
+        return [call.node("GlobalMaxPool", call[0])]
+    spatial = (None,) * len(sizes) if shape is None else shape[2:]
+    kernel = [whole // size for whole, size in zip(spatial, sizes, strict=True) if whole and whole % size == 0]
+    if len(kernel) != len(sizes):
+        call.refuse("output_shape", sizes, f"1 for every axis, or divisors of the sizes of the input, {spatial}")
+    return [call.node("MaxPool", call[0], kernel_shape=kernel, strides=kernel)]

@@ -1,0 +1,158 @@
+"""RNN, GRU and LSTM, sequences and cells, by the table of conventions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.conventions import CANONICAL, INTEGERS, axis_size, convert_weights, weight_axes
+from pyrnnx.errors import FormatError
+from pyrnnx.op import RecurrentOp
+
+from ...layers import FLOAT_PRECISIONS, IRLayer
+from ...schemas import OPERATIONS, WEIGHTS
+from ..call import Call, translates
+
+
+def weight_inputs(layer: IRLayer) -> tuple[int, ...]:
+    """The places of W, R, B and P among the inputs."""
+    return tuple(k for k, argument in enumerate(layer.arguments) if argument in WEIGHTS)
+
+
+def _recurrent(call: Call) -> list[str]:
+    layer = call.recurrent
+    assert layer is not None  # the net has one for every layer of these types and versions
+    inputs = dict(zip(layer.arguments, range(len(call)), strict=True))
+    _check_inputs(call, layer)
+    weights = _weights(call, layer, inputs)
+    X = _to_canonical(call, layer, "X", call[inputs["X"]])
+    states = [
+        _to_canonical(call, layer, name, call[inputs[name]]) for name in ("initial_h", "initial_c") if name in inputs
+    ]
+    lengths = _lengths(call, inputs["sequence_lens"], inputs["X"]) if "sequence_lens" in inputs else ""
+    arguments = [X, weights["W"], weights["R"], weights.get("B", ""), lengths, *states, weights.get("P", "")]
+    while not arguments[-1]:
+        arguments.pop()
+    outputs = call.nodes(
+        layer.op.cell, *arguments, outputs=3 if layer.op.has_cell_state else 2, **node_attributes(layer.op)
+    )
+    by_name = dict(zip(("Y", "Y_h", "Y_c"), outputs, strict=False))
+    return [_from_canonical(call, layer, name, by_name[name]) for name in layer.operation.outputs]
+
+
+for row in OPERATIONS.values():
+    translates(row.type, since=row.first_opset)(_recurrent)
+
+
+def _check_inputs(call: Call, layer: IRLayer) -> None:
+    """What leads to a port is of the shape and type that the port declares, as far as either is known."""
+    for k, port in enumerate(layer.inputs):
+        shape, declared = call.shape(k), FLOAT_PRECISIONS.get(port.precision or "")
+        fits = shape is None or (
+            len(shape) == len(port.shape)
+            and all(one is None or d is None or one == d for one, d in zip(shape, port.shape, strict=True))
+        )
+        if not fits:
+            raise FormatError(f"{call.label}: {port} takes a value of shape {shape}; the layer declares {port.shape}")
+        if declared is not None and call.dtype(k) != declared:
+            raise FormatError(f"{call.label}: {port} takes a value of {call.dtype(k)}; the layer declares {declared}")
+
+
+def node_attributes(op: RecurrentOp) -> dict[str, Any]:
+    """Of the ONNX node; activations with all their parameters, so that nothing hangs on a default."""
+    functions = [one for direction in op.activations for one in direction]
+    attributes: dict[str, Any] = {
+        "hidden_size": op.hidden_size,
+        "direction": op.direction.value,
+        "activations": [one.name for one in functions],
+        "activation_alpha": [one.alpha for one in functions if one.alpha is not None] or None,
+        "activation_beta": [one.beta for one in functions if one.beta is not None] or None,
+        "clip": op.clip,
+    }
+    if op.linear_before_reset:
+        attributes["linear_before_reset"] = 1
+    if op.input_forget:
+        attributes["input_forget"] = 1
+    return attributes
+
+
+# Arrangement of what is no weight
+
+
+def _to_canonical(call: Call, layer: IRLayer, argument: str, name: str) -> str:
+    """Axes in the canonical order; those that the convention lacks are put in."""
+    axes, to = layer.convention.axes_of(argument), CANONICAL.axes_of(argument)
+    present = [axis for axis in to if axis in axes]
+    name = call.transpose(name, [axes.index(axis) for axis in present])
+    return call.unsqueeze(name, [k for k, axis in enumerate(to) if axis not in axes])
+
+
+def _from_canonical(call: Call, layer: IRLayer, argument: str, name: str) -> str:
+    axes, source = layer.convention.axes_of(argument), CANONICAL.axes_of(argument)
+    name = call.squeeze(name, [k for k, axis in enumerate(source) if axis not in axes])
+    present = [axis for axis in source if axis in axes]
+    return call.transpose(name, [present.index(axis) for axis in axes])
+
+
+def _lengths(call: Call, k: int, x: int) -> str:
+    """int32, as ONNX has them; none where they say what X says anyway."""
+    array, shape = call.array(k), call.shape(x)
+    if array is None:
+        return call.as_dtype(k, "int32")
+    if array.dtype.name not in INTEGERS:
+        raise FormatError(f"{call.label}: sequence_lengths has dtype {array.dtype}; expected {' or '.join(INTEGERS)}")
+    if shape is not None and None not in shape and array.shape == shape[:1] and (array == shape[1]).all():
+        return ""
+    bounded = np.clip(array.astype(object), -1, 2**31 - 1)  # a length out of range stays one
+    return call.constant(bounded.astype(np.int32), "int32")
+
+
+# Weights
+
+
+def _weights(call: Call, layer: IRLayer, inputs: dict[str, int]) -> dict[str, str]:
+    """The canonical W, R, B and P: each an initializer, or, where it is computed at run time, made by nodes."""
+    names = [name for name in WEIGHTS if name in inputs]
+    arrays = {name: call.array(inputs[name]) for name in names}
+    constant = layer.check_weights({name: array for name, array in arrays.items() if array is not None})
+    converted = convert_weights(layer.op, constant, layer.convention, CANONICAL, layer.label)
+    result = {}
+    for name in names:
+        if name in converted:
+            source = call.layer.sources[inputs[name]].layer
+            result[name] = call.graph.constant(np.ascontiguousarray(converted[name]), f"{source.name}/{name}")
+        else:
+            result[name] = _by_nodes(call, layer, name, inputs[name])
+    return result
+
+
+def _by_nodes(call: Call, layer: IRLayer, argument: str, k: int) -> str:
+    """The k-th input, a weight, converted at run time: by the places that numbered blocks of hidden_size rows come to.
+
+    A negative number is a block negated, 0 one of zeros; where no weight is read, as with input_forget, any will do.
+    """
+    op, convention, name = layer.op, layer.convention, call[k]
+    count = axis_size(weight_axes(op, convention)[argument][-1 if argument in "BP" else -2], {"H": 1}) or 1
+    numbered = np.repeat(np.arange(1.0, count + 1), op.hidden_size)
+    if argument not in "BP":
+        numbered = numbered[:, np.newaxis]
+    if convention.has_directions:
+        numbered = np.stack([numbered] * op.num_directions)
+    else:
+        name = call.unsqueeze(name, [0])
+    converted = convert_weights(op, {argument: numbered}, convention, CANONICAL)[argument]
+    places = [int(place) for place in converted[0].reshape(-1)[:: op.hidden_size]]
+    if places == list(range(1, count + 1)):
+        return name
+    blocks = call.nodes("Split", name, outputs=count, axis=1, num_outputs=count)
+    filler = blocks[0]
+    if argument == "B":
+        filler = call.constant(np.zeros((op.num_directions, op.hidden_size)), call.dtype(k))
+
+    def block(place: int) -> str:
+        if place == 0:
+            return filler
+        return blocks[place - 1] if place > 0 else call.node("Neg", blocks[-place - 1])
+
+    return call.concat([block(place) for place in places], axis=1)

@@ -1,0 +1,179 @@
+"""Slices and pads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyrnnx.conventions import AnyArray
+from pyrnnx.errors import FormatError
+
+from ..attributes import LARGEST
+from ..call import BEGIN, END, Call, translates
+from ..graph import WIDENED
+
+_LISTS = {1: "start", 2: "stop", 3: "step"}
+
+
+@translates("Slice", since=8)
+def _slice(call: Call) -> str:
+    """start, stop, step, axes; in ONNX the axes come before the steps."""
+    start, stop, step = (call.list_of_int64(k) for k in (1, 2, 3))
+    if call.has(4):
+        return call.node("Slice", call[0], start, stop, call.list_of_int64(4), step)
+    lengths = [length for k in (1, 2, 3) if (length := call.length(k, _LISTS[k])) is not None]
+    count = lengths[0] if lengths else call.rank(0)
+    return call.node("Slice", call[0], start, stop, call.constant(list(range(count))), step)
+
+
+@dataclass
+class _Masks:
+    """Of StridedSlice: for each place in begin whether it is ignored, makes a new axis, ..."""
+
+    begin: list[bool]
+    end: list[bool]
+    new_axis: list[bool]
+    shrink_axis: list[bool]
+    ellipsis: list[bool]
+
+
+def _masks(call: Call, count: int) -> _Masks:
+    masks = []
+    for name in ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask"):
+        given = [bool(one) for one in call.wholes(name, [], low=0, high=1)]
+        if any(given[count:]):
+            raise FormatError(f"{call.label}: {name} has {len(given)} values; expected {count}, as begin has")
+        masks.append((given + [False] * count)[:count])
+    return _Masks(*masks)
+
+
+@translates("StridedSlice")
+def _strided_slice(call: Call) -> str:
+    count = call.length(1, "begin")
+    if count is None:
+        call.refuse("size of begin", "dynamic", "a known one")
+    for k, what in ((1, "begin"), (2, "end")):
+        if call.array(k) is not None:
+            call.integers(k, what, count=count)
+    masks = _masks(call, count)
+    steps = np.asarray(call.integers(3, "strides", count=count) if call.has(3) else [1] * count, np.int64)
+    if 0 in steps:
+        raise FormatError(f"{call.label}: strides (input 3) is {steps.tolist()}; expected none of them 0")
+    axes, inserted, dropped = _axes(call, masks, count)
+    places = [k for k in range(count) if axes[k] is not None]
+    name = call[0]
+    if places:
+        starts, ends, steps = _bounds(call, masks, places, steps)
+        taken = [axes[k] for k in places]
+        name = call.node("Slice", name, starts, ends, call.constant(taken), call.constant(steps))
+    return call.unsqueeze(call.squeeze(name, dropped), inserted)
+
+
+def _axes(call: Call, masks: _Masks, count: int) -> tuple[list[int | None], list[int], list[int]]:
+    """Per place the axis of the input that it slices, or None; the new axes of the result; the axes to drop."""
+    axes: list[int | None] = [None] * count
+    inserted: list[int] = []
+    dropped: list[int] = []
+    axis = target = 0
+    seen = False
+    for k in range(count):
+        if masks.ellipsis[k] and not seen:
+            seen = True
+            after = sum(not masks.new_axis[j] for j in range(k + 1, count))
+            skipped = call.rank(0) - axis - after
+            if skipped < 0:
+                raise FormatError(f"{call.label}: begin has {axis + after} axes beside the ellipsis; input 0 has less")
+            axis, target = axis + skipped, target + skipped
+        elif masks.new_axis[k]:
+            inserted.append(target)
+            target += 1
+        else:
+            axes[k] = call.axis_of(axis, 0, "the number of an axis in begin")
+            if masks.shrink_axis[k]:
+                dropped.append(axis)
+            else:
+                target += 1
+            axis += 1
+    return axes, inserted, dropped
+
+
+def _bounds(call: Call, masks: _Masks, places: list[int], steps: AnyArray) -> tuple[str, str, AnyArray]:
+    """starts and ends of the places, constants where they can be, and the steps."""
+    shrunk = np.array([masks.shrink_axis[k] for k in places])
+    steps = np.where(shrunk, 1, steps[places])
+    forward = steps > 0
+    open_start = np.array([masks.begin[k] for k in places]) & ~shrunk
+    open_end = np.array([masks.end[k] for k in places]) & ~shrunk
+    first, last = np.where(forward, 0, END), np.where(forward, END, BEGIN)
+    begin, end = call.array(1), call.array(2)
+    if begin is not None and (end is not None or (open_end | shrunk).all()):
+        start = begin.reshape(-1).astype(np.int64)[places]
+        stop = start if end is None else end.reshape(-1).astype(np.int64)[places]
+        stop = np.where(shrunk, np.where(start == -1, END, start + 1), stop)
+        return call.constant(np.where(open_start, first, start)), call.constant(np.where(open_end, last, stop)), steps
+    which = call.constant(places)
+    starts, ends = (call.node("Gather", call.list_of_int64(k), which, axis=0) for k in (1, 2))
+    if shrunk.any():
+        is_last = call.node("Equal", starts, call.constant(-1))
+        following = call.node("Where", is_last, call.constant(END), call.node("Add", starts, call.constant(1)))
+        ends = call.node("Where", call.constant(shrunk, "bool"), following, ends)
+    if open_start.any():
+        starts = call.node("Where", call.constant(open_start, "bool"), call.constant(first), starts)
+    if open_end.any():
+        ends = call.node("Where", call.constant(open_end, "bool"), call.constant(last), ends)
+    return starts, ends, steps
+
+
+@translates("Pad")
+def _pad(call: Call) -> str:
+    modes = {"constant": "constant", "edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}
+    mode = call.choice("pad_mode", modes)
+    begin, end = (_pads(call, k, what) for k, what in ((1, "pads_begin"), (2, "pads_end")))
+    if mode != "constant" and begin is not None and end is not None and ((begin < 0).any() or (end < 0).any()):
+        call.refuse("pads", [*begin.tolist(), *end.tolist()], f"0 or more in mode {mode}")
+    if mode == "symmetric":
+        return _symmetric(call)
+    if begin is not None and end is not None:
+        pads = call.constant(np.maximum(np.concatenate([begin, end]), 0))
+    else:
+        pads = call.concat([call.list_of_int64(1), call.list_of_int64(2)])
+    fill = [call[3]] if mode == "constant" and call.has(3) else []
+    if fill and call.shape(3) != ():
+        fill = [call.reshape(fill[0], [])]
+    result = _padded(call, pads, fill, mode)
+    if begin is None or end is None or not ((begin < 0).any() or (end < 0).any()):
+        return result
+    first, last = np.maximum(-begin, 0), np.where(end < 0, end, END)  # ONNX takes those too, its evaluator does not
+    return call.node("Slice", result, call.constant(first), call.constant(last))
+
+
+def _pads(call: Call, k: int, what: str) -> AnyArray | None:
+    """One for each axis; None where they are computed at run time."""
+    if call.array(k) is None:
+        return None
+    shape = call.shape(0)
+    return np.array(call.integers(k, what, count=None if shape is None else len(shape), low=-LARGEST), np.int64)
+
+
+def _padded(call: Call, pads: str, fill: list[str], mode: str) -> str:
+    dtype = call.dtype(0)
+    wide = WIDENED["Pad"].get(dtype)
+    if wide is None:
+        return call.node("Pad", call[0], pads, *fill, mode=mode)
+    widened = call.node("Pad", call.cast(call[0], wide), pads, *(call.cast(one, wide) for one in fill), mode=mode)
+    return call.cast(widened, dtype)
+
+
+def _symmetric(call: Call) -> str:
+    """As reflect, with the outermost element repeated: the first and last elements in reverse around the value."""
+    begin, end = (call.integers(k, what, count=call.rank(0)) for k, what in ((1, "pads_begin"), (2, "pads_end")))
+    name = call[0]
+    for axis, (before, after) in enumerate(zip(begin, end, strict=True)):
+        parts = [name]
+        if before:
+            parts.insert(0, call.slice(name, before - 1, BEGIN, axis, -1))
+        if after:
+            parts.append(call.slice(name, END, -after - 1, axis, -1))
+        name = call.concat(parts, axis)
+    return name

@@ -1,0 +1,99 @@
+"""`compare`: two layers, or two models, side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, TypeAlias, overload
+
+from pyrnnx import scalars
+from pyrnnx.compare.inputs import INPUTS
+from pyrnnx.compare.layers import AnyLayer, Comparison, UnboundLayer, compare_layers
+from pyrnnx.compare.models import ModelComparison, compare_models, model_label
+from pyrnnx.errors import ArgumentError, printable, shortened, shown
+from pyrnnx.layer import Layer
+from pyrnnx.load import load
+from pyrnnx.model import Model
+
+Path: TypeAlias = str | os.PathLike[str]
+
+
+@overload
+def compare(a: Model, b: Model, inputs: Mapping[str, Any] | None = None, *, seed: int = 0) -> ModelComparison: ...
+@overload
+def compare(
+    a: AnyLayer, b: AnyLayer | Model | Path, inputs: Mapping[str, Any] | None = None, *, seed: int = 0
+) -> Comparison: ...
+@overload
+def compare(a: Model | Path, b: AnyLayer, inputs: Mapping[str, Any] | None = None, *, seed: int = 0) -> Comparison: ...
+@overload
+def compare(
+    a: AnyLayer | Model | Path, b: AnyLayer | Model | Path, inputs: Mapping[str, Any] | None = None, *, seed: int = 0
+) -> Comparison | ModelComparison: ...
+def compare(
+    a: AnyLayer | Model | Path,
+    b: AnyLayer | Model | Path,
+    inputs: Mapping[str, Any] | None = None,
+    *,
+    seed: int = 0,
+) -> Comparison | ModelComparison:
+    """Compare two recurrent layers, or two whole models, of either front-end.
+
+    Parameters
+    ----------
+    a, b : Layer, a layer from `read_layer`, a model, or the path of one
+        A path is what `load` takes. A layer without weights takes the other's, rearranged; if neither has any, both
+        take random ones. Of a model and a layer, the model's only recurrent layer is compared with the layer.
+    inputs : mapping, optional
+        X [seq_length, batch_size, input_size], sequence_lens [batch_size], initial_h, initial_c [num_directions,
+        batch_size, hidden_size]: canonical names and axes, whatever the layers' conventions; real numbers, which each
+        layer gets in its own dtype. Those that are missing are made at random, in sizes that fit the layers. A cell
+        takes one step: seq_length 1. Of two models: arrays by the names of a's inputs, given to both as they are; if
+        None, random numbers, and ones for integers.
+    seed : int
+        Of the random arrays, 0 or above.
+
+    Returns
+    -------
+    Comparison or ModelComparison
+        The latter of two models: their layers in pairs, and the numbers of their outputs. Layers are paired by equal
+        weights, else by nearly equal ones, else by name, else by operator and sizes, else by their order, and
+        `Comparison.paired_by` says which. Models whose layers cannot be paired, or not be compared, are no error.
+
+    Raises
+    ------
+    PyrnnxError
+        Two layers whose sizes or directions differ, so that no input fits both; weights that a convention cannot
+        express; unknown or unfitting inputs; models whose inputs do not correspond; paths that `load` rejects.
+    """
+    seed = scalars.integer("compare", "seed", seed, 0)
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise ArgumentError(f"{INPUTS} is {_what(inputs)}; expected a mapping of arrays by name")
+    first, second = _opened("a", a), _opened("b", b)
+    if isinstance(first, Model) and isinstance(second, Model):
+        return compare_models(first, second, inputs, seed)
+    return compare_layers(_only_layer(first), _only_layer(second), inputs, seed)
+
+
+def _opened(name: str, one: Any) -> AnyLayer | Model:
+    if isinstance(one, (str, os.PathLike)):
+        one = load(one)
+    if not isinstance(one, (Model, Layer, UnboundLayer)):
+        raise ArgumentError(f"compare: {name} is {_what(one)}; expected a layer, a model, or the path of one")
+    return one
+
+
+def _what(one: Any) -> str:
+    return f"the class {one.__name__}" if isinstance(one, type) else f"{type(one).__name__} {printable(shown(one))}"
+
+
+def _only_layer(one: AnyLayer | Model) -> AnyLayer:
+    if not isinstance(one, Model):
+        return one
+    if len(one.layers) != 1:
+        names = shortened(", ".join(map(repr, one.layers))) or "none"
+        raise ArgumentError(
+            f"compare: {model_label(one)} has {len(one.layers)} recurrent layers ({names}); expected one"
+        )
+    (layer,) = one.layers.values()
+    return layer  # type: ignore[no-any-return]

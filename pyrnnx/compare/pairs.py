@@ -1,0 +1,187 @@
+"""Which recurrent layer of one model is which of another: by their weights first, for those are a layer's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
+from hashlib import blake2b
+from typing import NamedTuple
+
+import numpy as np
+
+from pyrnnx.compare.layers import AnyLayer
+from pyrnnx.conventions import KERNELS, AnyArray, convert_weights
+from pyrnnx.dtypes import widened
+from pyrnnx.errors import PyrnnxError
+from pyrnnx.layer import Layer
+
+NEAR = 1 / 64  # of the norm: bfloat16 rounds by 2^-9 and int8 by some 2^-7, other weights are about 2^0.5 away
+_SAMPLES = 16  # elements of W and of R by which the nearest is looked for
+
+Layers = Mapping[str, AnyLayer]
+Names = Iterator[tuple[str, str]]
+Key = Callable[[AnyLayer], Hashable]  # None: none
+
+
+class Pair(NamedTuple):
+    """Two layers by their names, and what makes them a pair."""
+
+    a: str
+    b: str
+    by: str
+
+
+def pair_layers(a: Layers, b: Layers) -> tuple[list[Pair], list[str], list[str]]:
+    """Pairs of layers of the same cell, direction and sizes, in the order of a; what is left of a, and of b.
+
+    In turn: layers with equal weights; with equal W and R; with nearly equal ones (one model in fewer bits); those of
+    the same name; the only ones with their operator and sizes; those that follow each other. Where several could be
+    meant, those of the same name are a pair, then those that follow each other.
+    """
+    rest_a, rest_b = dict(a), dict(b)
+    found: dict[str, Pair] = {}
+    for by, pairs_of in _STAGES:
+        for first, second in list(pairs_of(rest_a, rest_b)):
+            found[first] = Pair(first, second, by)
+            del rest_a[first], rest_b[second]
+    return [found[name] for name in a if name in found], list(rest_a), list(rest_b)
+
+
+def _by_key(key: Key, a: Layers, b: Layers, *, only: bool = False) -> Names:
+    """Layers with the same key: those of the same name, then in order; `only`: where there is no choice."""
+    groups_a, groups_b = _grouped(key, a), _grouped(key, b)
+    for value, names_a in groups_a.items():
+        names_b = groups_b.get(value, {})
+        if only and (len(names_a) > 1 or len(names_b) > 1):
+            continue
+        yield from ((name, name) for name in names_a if name in names_b)
+        yield from zip(
+            (name for name in names_a if name not in names_b),
+            (name for name in names_b if name not in names_a),
+            strict=False,
+        )
+
+
+def _grouped(key: Key, layers: Layers) -> dict[Hashable, dict[str, None]]:
+    """Names by key, in order; a dict without values is a set that keeps it."""
+    groups: dict[Hashable, dict[str, None]] = {}
+    for name, layer in layers.items():
+        if (value := key(layer)) is not None:
+            groups.setdefault(value, {})[name] = None
+    return groups
+
+
+def _by_name(a: Layers, b: Layers) -> Names:
+    yield from ((name, name) for name in a if name in b and _fits(a[name], b[name]))
+
+
+def _by_order(a: Layers, b: Layers) -> Names:
+    groups = _grouped(_kind, b)
+    for name, layer in a.items():
+        free = groups.get(_kind(layer), {})
+        second = next((other for other in free if _fits(layer, b[other])), None)
+        if second is not None:
+            del free[second]
+            yield name, second
+
+
+def _by_nearest(a: Layers, b: Layers) -> Names:
+    groups = _grouped(_exact_kind, b)
+    for kind, names_a in _grouped(_exact_kind, a).items():
+        names_b = list(groups.get(kind, ()))
+        yield from _nearest([(name, a[name]) for name in names_a], [(name, b[name]) for name in names_b])
+
+
+def _nearest(a: list[tuple[str, AnyLayer]], b: list[tuple[str, AnyLayer]]) -> Names:
+    if not b:
+        return
+    samples = np.stack([_sample(layer) for _, layer in b])
+    taken = np.zeros(len(b), bool)
+    for name, layer in a:
+        with np.errstate(invalid="ignore", over="ignore"):  # weights may be infinite
+            distances = np.abs(samples - _sample(layer)).sum(axis=1)
+        distances[taken | np.isnan(distances)] = np.inf
+        best = np.flatnonzero(distances == distances.min())
+        place = next((place for place in best if b[place][0] == name), best[0])
+        if not taken[place] and _near(layer, b[place][1]):
+            taken[place] = True
+            yield name, b[place][0]
+
+
+def _near(a: AnyLayer, b: AnyLayer) -> bool:
+    """Whether W and R differ by little, of all of them together."""
+    distance = norm = 0.0
+    for one, other in zip(_weights(a, "WR").values(), _weights(b, "WR").values(), strict=True):
+        if one.shape != other.shape:  # one of them in a convention of its own
+            return False
+        with np.errstate(invalid="ignore", over="ignore"):
+            distance += float(np.sum(np.square(one - other), dtype=np.float64))
+            norm += float(np.sum(np.square(other), dtype=np.float64))
+    return distance <= NEAR**2 * norm < np.inf
+
+
+def _sample(layer: AnyLayer) -> AnyArray:
+    """Some of the weights, from the same places of all layers of one shape."""
+    parts = [array.ravel() for array in _weights(layer, "WR").values()]
+    parts = [part[np.linspace(0, part.size - 1, min(part.size, _SAMPLES)).astype(int)] for part in parts]
+    with np.errstate(invalid="ignore"):  # a signalling NaN is made a quiet one
+        sample: AnyArray = np.concatenate(parts).astype(np.float64)
+    return sample
+
+
+def _digest(layer: AnyLayer, names: str) -> Hashable:
+    """Of the values of weights, whatever their convention and dtype; None of a layer without."""
+    if (kind := _exact_kind(layer)) is None:
+        return None
+    digest = blake2b()
+    for name, array in _weights(layer, names).items():
+        digest.update(f"{name} {array.shape}".encode())
+        with np.errstate(invalid="ignore"):
+            digest.update(array.astype(np.float64).tobytes())
+    return kind, digest.digest()
+
+
+def _weights(layer: AnyLayer, names: str) -> dict[str, AnyArray]:
+    """The weights with these names, in one convention and wide; B and P that are zero are as good as absent."""
+    assert isinstance(layer, Layer)
+    wide = {name: widened(layer.weights[name]) for name in names if name in layer.weights}
+    given: dict[str, AnyArray] = {name: array for name, array in wide.items() if name in "WR" or array.any()}
+    try:
+        return convert_weights(layer.op, given, layer.convention, KERNELS)
+    except PyrnnxError:  # what the convention says cannot be said in another: equal to its own kind only
+        return given
+
+
+def _kind(layer: AnyLayer) -> Hashable:
+    op = layer.op
+    return (layer.convention.name,) if op is None else (op.cell, op.direction, op.hidden_size)
+
+
+def _exact_kind(layer: AnyLayer) -> Hashable:
+    """None of a layer without weights."""
+    return (_kind(layer), layer.input_size) if isinstance(layer, Layer) else None
+
+
+def _operator(layer: AnyLayer) -> Hashable:
+    return None if layer.op is None else (layer.op, _input_size(layer))
+
+
+def _input_size(layer: AnyLayer) -> int | None:
+    """None where it is open."""
+    return layer.input_size if isinstance(layer, Layer) else layer.sizes.get("I")
+
+
+def _fits(a: AnyLayer, b: AnyLayer) -> bool:
+    sizes = {_input_size(layer) for layer in (a, b)} - {None}
+    return _kind(a) == _kind(b) and len(sizes) < 2
+
+
+_STAGES: tuple[tuple[str, Callable[[Layers, Layers], Names]], ...] = (
+    ("equal weights", partial(_by_key, partial(_digest, names="WRBP"))),
+    ("equal W and R", partial(_by_key, partial(_digest, names="WR"))),
+    ("nearly equal W and R", _by_nearest),
+    ("name", _by_name),
+    ("operator and sizes", partial(_by_key, _operator, only=True)),
+    ("order", partial(_by_key, _operator)),
+    ("order", _by_order),
+)

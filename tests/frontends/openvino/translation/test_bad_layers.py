@@ -1,0 +1,257 @@
+"""Layers whose attributes and constants contradict each other: an error that names the layer, at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from openvino_nets import Bin, edges, layer, net, parameter, result
+
+from pyrnnx import FormatError, PyrnnxError, UnsupportedError
+from pyrnnx.frontends.openvino import Model, read_model, to_onnx
+from pyrnnx.frontends.openvino.translation.call import TRANSLATORS
+
+pytest.importorskip("onnx")
+
+Array = NDArray[Any]
+BIG = 2**62
+KINDS = {"float32": ("f32", "FP32"), "int64": ("i64", "I64"), "float64": ("f64", "FP64"), "uint64": ("u64", "U64")}
+
+
+def ints(*values: int) -> Array:
+    return np.array(values, np.int64)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A layer of a type that takes x, of a shape, and constants."""
+
+    name: str
+    words: str
+    data: dict[str, Any] = field(default_factory=dict)
+    constants: tuple[Array, ...] = ()
+    opset: int = 1
+    shape: tuple[int, ...] = (1, 2, 8)
+    outputs: int = 1
+    dtype: str = "f32"
+    error: type[PyrnnxError] = FormatError
+
+    @property
+    def type(self) -> str:
+        return self.name.split()[0]
+
+    def model(self) -> Model:
+        store, dims = Bin(), ", ".join(map(str, self.shape))
+        precision = {"f32": "FP32", "i32": "I32", "i64": "I64"}[self.dtype]
+        ports: list[Any] = [(precision, self.shape)]
+        layers = [parameter(0, "x", dims, self.shape, self.dtype)]
+        for k, array in enumerate(self.constants, start=1):
+            layers.append(store.constant(k, f"c{k}", array, *KINDS[array.dtype.name]))
+            ports.append((KINDS[array.dtype.name][1], array.shape))
+        count = len(ports)
+        open_rank = [(precision, [-1] * len(self.shape))] * self.outputs
+        layers.append(layer(90, "odd", self.type, self.data, ports, open_rank, f"opset{self.opset}"))
+        layers += [result(91 + k, f"y{k}", [-1] * len(self.shape), precision) for k in range(self.outputs)]
+        connections = [f"{k}.0 90.{k}" for k in range(count)]
+        connections += [f"90.{count + k} {91 + k}.0" for k in range(self.outputs)]
+        return read_model(net(layers, edges(*connections)), store.data)
+
+
+POOL = {"kernel": "3", "strides": "1", "pads_begin": "0", "pads_end": "0"}
+CONV = {"strides": "1", "dilations": "1", "pads_begin": "0", "pads_end": "0"}
+FILTERS = np.ones((3, 2, 3), np.float32)
+GROUPED = np.ones((2, 1, 3, 3), np.float32)
+BACK = np.ones((2, 3, 3), np.float32)
+LRN = {"size": 3, "alpha": 1, "beta": 1, "bias": 1}
+TOP_K = {"axis": 1, "mode": "max", "sort": "value"}
+RESIZE = {"mode": "nearest", "shape_calculation_mode": "sizes"}
+CASES = (
+    Case("SoftMax huge", f"axis is '{2**64}'; expected an integer of 64 bits", {"axis": 2**64}, opset=8),
+    Case("SoftMax beyond the rank", "axis is 3; expected -3 to 2", {"axis": 3}, opset=8),
+    Case("SoftMax underscores", "axis is '1_0'; expected an integer", {"axis": "1_0"}, opset=8),
+    Case("Clamp NaN", "min is 'nan'; expected a number", {"min": "nan", "max": 1}),
+    Case("Clamp turned round", "min is 2.0, max 1.0", {"min": 2, "max": 1}),
+    Case("Elu underscores", "alpha is '1_0'; expected a number", {"alpha": "1_0"}),
+    Case("HardSigmoid NaN", "alpha (input 1) is NaN", {}, (np.array(np.nan, np.float32), np.array(1, np.float32))),
+    Case("Selu two values", "alpha (input 1) has shape (2,)", {}, (np.ones(2, np.float32), np.ones(1, np.float32))),
+    Case("FakeQuantize inputs", "the layer has 3 inputs; expected 5", {"levels": 4}, (FILTERS, FILTERS)),
+    Case("FakeQuantize levels", "levels is '1'; expected", {"levels": 1}, (FILTERS,) * 4),
+    Case("Transpose twice", "order (input 1) is [0, 0, 1]", {}, (ints(0, 0, 1),)),
+    Case("Transpose short", "order (input 1) is [1, 0]", {}, (ints(1, 0),)),
+    Case("Transpose fractions", "of float32; expected integers", {}, (np.array([0, 1.5, 2], np.float32),)),
+    Case("Reshape NaN", "of float32; expected integers", {"special_zero": "true"}, (np.array([np.nan], np.float32),)),
+    Case("Reshape unsigned", "of uint64; expected integers", {"special_zero": "true"}, (np.array([2**63], np.uint64),)),
+    Case("Concat axis", "axis is 7", {"axis": 7}, (FILTERS,)),
+    Case("Split outputs", "num_splits is 2; the layer has 1 outputs", {"num_splits": 2}, (ints(2),)),
+    Case("Split huge", f"num_splits is {2**60}", {"num_splits": 2**60}, (ints(2),)),
+    Case("VariadicSplit lengths", "split_lengths (input 2) has 3 values; expected 2",
+         {}, (ints(2), ints(1, 2, 5)), 1, outputs=2),
+    Case("Broadcast mapping", "axes_mapping is 5", {"mode": "explicit"}, (ints(1, 2, 8, 3), ints(0, 1, 5))),
+    Case("Tile repeats", "repeats (input 1) has shape (2, 2)", {}, (ints(1, 2, 3, 4).reshape(2, 2),)),
+    Case("Reverse axes", "axes is 9", {"mode": "index"}, (ints(9),)),
+    Case("Reverse twice", "axes is [0, -3]; expected each axis once", {"mode": "index"}, (ints(0, -3),)),
+    Case("ReverseSequence same", "batch_axis and seq_axis are 1", {"batch_axis": 1, "seq_axis": 1}, (ints(1, 1),)),
+    Case("ReverseSequence beyond", "batch_axis is 5; expected -3 to 2", {"batch_axis": 5, "seq_axis": 1}, (ints(1),)),
+    Case("ShuffleChannels", "group is '0'", {"axis": 1, "group": 0}),
+    Case("DepthToSpace", "block_size is '-2'", {"mode": "blocks_first", "block_size": -2}, shape=(1, 4, 2, 2)),
+    Case("Roll", "shift (input 1) is [1, 2], axes (input 2) [1]", {}, (ints(1, 2), ints(1)), 7),
+    Case("StridedSlice end", "end (input 2) has 1 values; expected 2", {}, (ints(1, 2), ints(1))),
+    Case("StridedSlice strides", "strides (input 3) has 3 values; expected 2",
+         {}, (ints(0, 1), ints(1, 2), ints(1, 1, 1))),
+    Case("StridedSlice zero", "strides (input 3) is [1, 0]", {}, (ints(0, 1), ints(1, 2), ints(1, 0))),
+    Case("StridedSlice axes", "the number of an axis in begin is 3", {}, (ints(0, 1, 2, 3), ints(1, 2, 3, 4))),
+    Case("StridedSlice masks", "begin_mask has 3 values; expected 1", {"begin_mask": "0,0,1"}, (ints(0), ints(1))),
+    Case("StridedSlice mask of 2", "begin_mask is '2'", {"begin_mask": 2}, (ints(0), ints(1))),
+    Case("Slice", "start (input 1) has shape (2, 2)", {}, (ints(0, 0, 1, 1).reshape(2, 2), ints(1), ints(1)), 8),
+    Case("Slice long", "start (input 1) has shape (70,)", {}, (ints(*range(70)), ints(1), ints(1)), 8),
+    Case("Pad short", "pads_begin (input 1) has 1 values; expected 3",
+         {"pad_mode": "constant"}, (ints(1), ints(1, 1, 1))),
+    Case("Pad symmetric", "pads_end (input 2) has 2 values", {"pad_mode": "symmetric"}, (ints(1, 1, 1), ints(1, 1))),
+    Case("DFT no axes", "axes (input 1) is empty", {}, (ints(),), 7),
+    Case("DFT sizes", "signal_size (input 2) has 2 values; expected 1", {}, (ints(1), ints(1, 2)), 7),
+    Case("DFT size 0", "signal_size (input 2) is [0]", {}, (ints(1), ints(0)), 7),
+    Case("Gather axis", "axis is 4", {}, (ints(0), ints(4)), 8),
+    Case("Gather batch_dims", "batch_dims is 1, axis 0", {"batch_dims": 1}, (ints(0), ints(0)), 8),
+    Case("GatherND", "batch_dims is '-1'", {"batch_dims": -1}, (ints(0),), 8),
+    Case("TopK k", "k (input 1) has 2 values; expected 1", TOP_K, (ints(1, 2),), 3, outputs=2),
+    Case("TopK negative k", "k (input 1) is [-1]", TOP_K, (ints(-1),), 3, outputs=2),
+    Case("OneHot", "axis is 9", {"axis": 9}, (ints(3), ints(1), ints(0)), dtype="i64"),
+    Case("OneHot depth", "has 2 values; expected 1", {"axis": 1}, (ints(3, 4), ints(1), ints(0)), dtype="i64"),
+    Case("ConvertPromoteTypes", "output 1 is missing; the layer has 1", {}, (FILTERS,), 14),
+    Case("Convolution empty", "strides is ''; expected integers", {**CONV, "strides": ""}, (FILTERS,)),
+    Case("Convolution strides", "strides has 2 values, and input 1 the shape (3, 2, 3)",
+         {**CONV, "strides": "1,1", "dilations": "1,1"}, (FILTERS,)),
+    Case("Convolution dilations", "dilations has 2 values, [1, 2]; expected 1",
+         {**CONV, "dilations": "1,2"}, (FILTERS,)),
+    Case("Convolution stride 0", "strides is '0'; expected integers from 1",
+         {**CONV, "strides": 0, "auto_pad": "same_upper"}, (FILTERS,)),
+    Case("Convolution pads", "pads_end has 2 values", {**CONV, "pads_end": "1,1"}, (FILTERS,)),
+    Case("Convolution huge pads", f"pads_begin is '{BIG}'", {**CONV, "pads_begin": BIG}, (FILTERS,)),
+    Case("GroupConvolution rank", "input 1 has shape (3,)", CONV, (np.ones(3, np.float32),)),
+    Case("ConvolutionBackpropData", "output_padding is '-1'", {**CONV, "output_padding": -1}, (BACK,)),
+    Case("ConvolutionBackpropData output_shape", "output_shape (input 2) has 2 values", CONV, (BACK, ints(8, 9))),
+    Case("ScaledDotProductAttention rank", "input 1 has shape (3,)",
+         {"causal": "false"}, (np.ones(3, np.float32), FILTERS), 13),
+    Case("MaxPool kernel", "kernel is ''; expected integers", {**POOL, "kernel": ""}),
+    Case("MaxPool rank", "kernel is [3, 3], and input 0 has shape (1, 2, 8)",
+         {**POOL, "kernel": "3,3", "strides": "1,1"}),
+    Case("MaxPool strides", "strides has 2 values, [1, 1]; expected 1", {**POOL, "strides": "1,1"}),
+    Case("MaxPool stride 0", "strides is '0'", {**POOL, "strides": 0, "rounding_type": "ceil"}),
+    Case("MaxPool extents", f"kernel is '{BIG}'", {**POOL, "kernel": BIG, "dilations": BIG}, opset=8),
+    Case("AvgPool pads", "pads_begin has 3 values", {**POOL, "pads_begin": "1,1,1", "exclude-pad": "true"}),
+    Case("AvgPool negative", "kernel is '-3'", {**POOL, "kernel": -3, "exclude-pad": "true"}),
+    Case("AdaptiveAvgPool", "output_shape (input 1) has 2 values; expected 1", {}, (ints(2, 2),), 8),
+    Case("AdaptiveAvgPool zero", "output_shape (input 1) is [0]", {}, (ints(0),), 8),
+    Case("AdaptiveAvgPool huge", "which is not translated",
+         {}, (ints(2),), 8, shape=(1, 2, 2**40), error=UnsupportedError),
+    Case("Interpolate axes", "axes is 5", RESIZE, (ints(3), ints(5)), 11),
+    Case("Interpolate sizes", "input 1 has shape (2,); expected one for each axis, [2]",
+         RESIZE, (ints(3, 4), ints(2)), 11),
+    Case("Interpolate pads", "expected at most 3 of each", {**RESIZE, "pads_begin": "1,1,1,1"}, (ints(3), ints(2)), 11),
+    Case("LRN size 0", "size is '0'", {**LRN, "size": 0}, (ints(1),)),
+    Case("LRN huge", f"size is {BIG}", {**LRN, "size": BIG}, (ints(1),), error=UnsupportedError),
+    Case("BatchNormInference", "the layer has 2 inputs; expected 5", {"epsilon": 1}, (FILTERS,), 5),
+    Case("CumSum", "axis is 3", {}, (ints(3),), 3),
+    Case("MVN", "reduction_axes is [1, 1]; expected each axis once", {"reduction_axes": "1,1", "eps": 1}),
+    Case("Abs outputs", "output 1 is used; Abs has 1", outputs=2),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_error_names_layer_and_cause(case: Case) -> None:
+    model = case.model()
+    x = np.zeros([size if size < 100 else 1 for size in case.shape], np.int64 if case.dtype == "i64" else np.float32)
+    acts: list[Callable[[], Any]] = [lambda: to_onnx(model)]
+    if x.shape == case.shape:
+        acts.append(lambda: model(x))
+    for act in acts:
+        with pytest.raises(case.error, match=re.escape(f"{case.type} 'odd' (id 90): ")) as caught:
+            act()
+        assert case.words in str(caught.value)
+
+
+def run(case: Case, x: Any) -> list[Any]:
+    return [array.tolist() for array in case.model()(np.array(x)).values()]
+
+
+def test_clamp_of_integers_to_infinity() -> None:
+    case = Case("Clamp", "", {"min": "-1.5", "max": "inf"}, shape=(3,), dtype="i64")
+    assert run(case, [-5, 0, 2**62]) == [[-1, 0, 2**62]]
+    case = Case("Clamp", "", {"min": "-inf", "max": "2.5"}, shape=(3,), dtype="i64")
+    assert run(case, [-5, 2, 7]) == [[-5, 2, 2]]
+
+
+def test_empty_lists_are_defaults() -> None:
+    """As OpenVINO takes them."""
+    case = Case("Convolution", "", {**CONV, "dilations": "", "pads_begin": "", "pads_end": ""}, (FILTERS,))
+    assert run(case, np.ones((1, 2, 8), np.float32)) == [[[[6.0] * 6] * 3]]
+    case = Case("MaxPool", "", {**POOL, "strides": "", "pads_begin": "", "pads_end": ""}, shape=(1, 1, 4))
+    assert run(case, np.arange(4, dtype=np.float32).reshape(1, 1, 4)) == [[[[2.0, 3.0]]]]
+
+
+def test_max_pool_8_without_its_second_output() -> None:
+    case = Case("MaxPool", "", {**POOL, "index_element_type": "i64"}, opset=8, shape=(1, 1, 4))
+    assert run(case, np.arange(4, dtype=np.float32).reshape(1, 1, 4)) == [[[[2.0, 3.0]]]]
+
+
+def test_what_a_translator_does_not_expect(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One guard for all of them."""
+    errors = (
+        ValueError,
+        IndexError,
+        OverflowError,
+        TypeError,
+        KeyError,
+        ZeroDivisionError,
+        AssertionError,
+        RecursionError,
+    )
+    for error in (*errors, MemoryError):
+
+        def fails(call: Any, error: type[Exception] = error) -> str:
+            raise error("why")
+
+        monkeypatch.setitem(TRANSLATORS, "abs", [(1, fails)])
+        with pytest.raises(PyrnnxError, match=r"Abs 'odd' \(id 90\): .*why"):
+            to_onnx(Case("Abs", "").model())
+
+
+def test_shape_inference_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model is exported with what its ports say."""
+    import onnx
+
+    def fails(*arguments: Any, **more: Any) -> None:
+        raise RuntimeError("why")
+
+    monkeypatch.setattr(onnx.shape_inference, "infer_shapes", fails)
+    assert [one.name for one in to_onnx(Case("Abs", "").model()).graph.output] == ["odd"]
+
+
+def test_result_that_feeds_a_layer() -> None:
+    row = [("FP32", (2, 3))]
+    layers = [
+        parameter(0, "x", "2,3", (2, 3)),
+        layer(1, "r", "Result", None, row, row),
+        layer(2, "abs", "Abs", None, row, row),
+        result(3, "y", (2, 3)),
+    ]
+    with pytest.raises(FormatError, match=r"Result 'r' \(id 1\): the edge with from-layer='1'.* begins there"):
+        read_model(net(layers, edges("0.0 1.0", "1.1 2.0", "2.1 3.0")), b"")
+
+
+def test_output_that_the_operation_does_not_have() -> None:
+    row = [("FP32", (2, 3))]
+    layers = [
+        parameter(0, "x", "2,3", (2, 3)),
+        layer(1, "abs", "Abs", None, row, row * 2),
+        layer(2, "neg", "Negative", None, row, row),
+        result(3, "y", (2, 3)),
+    ]
+    model = read_model(net(layers, edges("0.0 1.0", "1.2 2.0", "2.1 3.0")), b"")
+    with pytest.raises(FormatError, match=r"Abs 'abs' \(id 1\): output 1 is used; Abs has 1"):
+        model(np.ones((2, 3), np.float32))
