@@ -2,10 +2,10 @@
 
 from pyrnnx import _source_tree  # noqa: F401  # first: where it raises, nothing else can be imported
 from pyrnnx._version import __version__
-from pyrnnx.compare import compare
-from pyrnnx.compare.layers import Comparison, Difference
-from pyrnnx.compare.models import ModelComparison
-from pyrnnx.compare.numbers import Deviation
+from pyrnnx.comparison import compare
+from pyrnnx.comparison.layers import Comparison, Difference
+from pyrnnx.comparison.models import ModelComparison
+from pyrnnx.comparison.numbers import Deviation
 from pyrnnx.config import get_memory_limit, get_num_threads, set_memory_limit, set_num_threads, show_config
 from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, UnsupportedError

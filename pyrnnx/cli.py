@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from pyrnnx._version import __version__
-from pyrnnx.compare import compare
+from pyrnnx.comparison import compare
 from pyrnnx.errors import PyrnnxError, printable, shown
 
 REJECTED, NOT_WRITTEN, INTERRUPTED, CLOSED_PIPE = 2, 1, 130, 141  # the last two: what a shell says of a signal's victim

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pyrnnx import ArgumentError, Comparison, Difference, ModelComparison
-from pyrnnx.compare.numbers import Deviation, deviation
+from pyrnnx.comparison.numbers import Deviation, deviation
 
 NAN, INF = math.nan, math.inf
 F = np.float64

@@ -28,7 +28,7 @@ from pyrnnx import (
     UnsupportedError,
     compare,
 )
-from pyrnnx.compare.pairs import pair_layers
+from pyrnnx.comparison.pairs import pair_layers
 from pyrnnx.conventions import convert_weights
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.openvino import read_layer, write_layer
@@ -174,7 +174,7 @@ def test_what_no_other_convention_says_is_equal_to_its_like(monkeypatch: pytest.
     def refuse(*arguments: Any) -> Any:
         raise UnsupportedError("input_forget")
 
-    monkeypatch.setattr("pyrnnx.compare.pairs.convert_weights", refuse)
+    monkeypatch.setattr("pyrnnx.comparison.pairs.convert_weights", refuse)
     a = {"x": lstm(1, OPENVINO_CELL), "y": lstm(2)}
     pairs, _, _ = pair_layers(a, {"a": lstm(2), "b": lstm(1, OPENVINO_CELL), "c": lstm(1)})
     assert [tuple(pair) for pair in pairs] == [("x", "b", "equal weights"), ("y", "a", "equal weights")]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pyrnnx.compare.layers import AnyLayer
+from pyrnnx.comparison.layers import AnyLayer
 from pyrnnx.conventions import KERNELS, AnyArray, convert_weights
 from pyrnnx.dtypes import widened
 from pyrnnx.errors import PyrnnxError

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias, overload
 
 from pyrnnx import scalars
-from pyrnnx.compare.inputs import INPUTS
-from pyrnnx.compare.layers import AnyLayer, Comparison, UnboundLayer, compare_layers
-from pyrnnx.compare.models import ModelComparison, compare_models, model_label
+from pyrnnx.comparison.inputs import INPUTS
+from pyrnnx.comparison.layers import AnyLayer, Comparison, UnboundLayer, compare_layers
+from pyrnnx.comparison.models import ModelComparison, compare_models, model_label
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.layer import Layer
 from pyrnnx.load import load

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.compare.inputs import INPUTS, made_shape, random_array
-from pyrnnx.compare.layers import AnyLayer, Comparison, Difference, compare_layers, label, with_convention
-from pyrnnx.compare.numbers import Deviation, Verdict, deviation, in_words, largest
-from pyrnnx.compare.pairs import Pair, pair_layers
+from pyrnnx.comparison.inputs import INPUTS, made_shape, random_array
+from pyrnnx.comparison.layers import AnyLayer, Comparison, Difference, compare_layers, label, with_convention
+from pyrnnx.comparison.numbers import Deviation, Verdict, deviation, in_words, largest
+from pyrnnx.comparison.pairs import Pair, pair_layers
 from pyrnnx.conventions import INTEGERS, AnyArray
 from pyrnnx.dtypes import FLOAT_TYPES
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown

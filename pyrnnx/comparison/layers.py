@@ -9,8 +9,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from pyrnnx.compare.inputs import call_inputs, converted, random_array
-from pyrnnx.compare.numbers import Deviation, Verdict, deviation, in_words, largest
+from pyrnnx.comparison.inputs import call_inputs, converted, random_array
+from pyrnnx.comparison.numbers import Deviation, Verdict, deviation, in_words, largest
 from pyrnnx.conventions import (
     CANONICAL,
     AnyArray,
