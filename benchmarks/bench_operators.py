@@ -17,7 +17,7 @@ from versions import versions
 from workload import Case, make_arrays
 
 from pyrnnx import Layer
-from pyrnnx.reduced import WEIGHT_FORMATS
+from pyrnnx.reduced import WEIGHT_DTYPES
 
 SHAPES = (
     (1, 1, 128, 128),
@@ -182,7 +182,7 @@ def run_weights(threads: int, rounds: int) -> dict[str, dict[str, float]]:
             case = Case("LSTM", T=T, B=1, I=H, H=H)
             arrays = make_arrays(case)
             node = Pyrnnx(case, arrays, threads).layer
-            layers = {str(form): Layer(node.op, *node.weights.values(), weights=form) for form in WEIGHT_FORMATS}
+            layers = {str(form): Layer(node.op, *node.weights.values(), weight_dtype=form) for form in WEIGHT_DTYPES}
             calls = {form: partial(layer, arrays["X"]) for form, layer in layers.items()}
             timings = measure(calls, rounds, threads=threads)
             results[f"LSTM {T},1,{H},{H}"] = {form: 1e3 * timings.median(form) for form in calls}

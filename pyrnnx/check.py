@@ -7,10 +7,11 @@ and those are what runs.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +27,7 @@ from pyrnnx.conventions import (
 from pyrnnx.dtypes import FLOAT_TYPES, dtype_name, float_type
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.op import RecurrentOp
-
-if TYPE_CHECKING:
-    from pyrnnx.model import TensorInfo
+from pyrnnx.tensor_info import TensorInfo, fits
 
 BLAS_MAX = 2**31 - 1  # sizes of a BLAS call are C ints
 
@@ -96,11 +95,7 @@ def _describe(axes: Sequence[str], sizes: Mapping[str, int]) -> str:
 
 def shape(label: str, name: str, given: tuple[int | None, ...], axes: Sequence[str], sizes: Mapping[str, int]) -> None:
     """Reject another rank, or another size on an axis whose size is known; None: a dimension that is open."""
-    fits = len(given) == len(axes)
-    for axis, size in zip(axes, given, strict=False):  # a loop, for calls are short
-        expected = sizes[axis] if axis in sizes else axis_size(axis, sizes)
-        fits = fits and (size == expected or size is None or expected is None)
-    if not fits:
+    if not fits([axis_size(axis, sizes) for axis in axes], given):
         raise ArgumentError(f"{label}: {name} has shape {given}; expected {_describe(axes, sizes)}")
 
 
@@ -260,8 +255,7 @@ def lengths(label: str, convention: Convention, value: Any, sizes: Mapping[str, 
         shape(label, name, given.shape, axes, sizes)
     # A copy first, and then a look at that: another thread may write to the caller's meanwhile.
     array = copied(label, name, given, lambda: np.array(given))
-    python_integers = isinstance(value, (list, tuple)) and (array.dtype.kind == "i" or array.size == 0)
-    if dtype_name(array.dtype) not in convention.length_dtypes and not python_integers:
+    if dtype_name(array.dtype) not in convention.length_dtypes and not _are_python_integers(value, array):
         allowed = " or ".join(convention.length_dtypes)
         hint = _conversion(name, array.dtype, convention.length_dtypes[0]) if array.dtype.kind in "iu" else ""
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {allowed}{hint}")
@@ -271,6 +265,19 @@ def lengths(label: str, convention: Convention, value: Any, sizes: Mapping[str, 
         row = int(outside.argmax())
         raise ArgumentError(f"{label}: {name}[{row}] is {array[row]}; expected 0 <= length <= seq_length={sizes['T']}")
     return None if (array == sizes["T"]).all() else array.astype(np.int64, copy=False)
+
+
+def _are_python_integers(value: Any, array: AnyArray) -> bool:
+    return isinstance(value, (list, tuple)) and (array.dtype.kind == "i" or array.size == 0)
+
+
+def constant(label: str, name: str, value: Any) -> AnyArray:
+    """An argument of calls that a layer holds; what the calls reject is rejected there."""
+    array = as_array(label, name, value)
+    if name == "sequence_lens" and _are_python_integers(value, array):
+        with contextlib.suppress(OverflowError):
+            return np.array(value, np.int32)  # a dtype that all conventions with sequences allow
+    return array
 
 
 def float_type_name(label: str, name: str, array: AnyArray, allowed: Sequence[str], source: str) -> None:
@@ -372,14 +379,7 @@ def _model_input(label: str, info: TensorInfo, value: Any) -> Any:
     if array.dtype.name != info.dtype and not (info.dtype == "str" and array.dtype.kind in "OU"):
         hint = "" if info.dtype == "str" else _conversion("array", array.dtype, info.dtype)
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {info.dtype}{hint}")
-    fits = info.shape is None or (
-        array.ndim == len(info.shape)
-        and all(
-            size is None or isinstance(size, str) or (real in size if isinstance(size, tuple) else real == size)
-            for size, real in zip(info.shape, array.shape, strict=True)
-        )
-    )
-    if not fits:
+    if not fits(info.shape, array.shape):
         declared = ", ".join("?" if size is None else str(size) for size in info.shape or ())
         raise ArgumentError(f"{label}: {name} has shape {array.shape}; expected [{declared}]")
     return array

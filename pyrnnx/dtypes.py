@@ -55,5 +55,5 @@ def named_dtype(name: str) -> np.dtype[np.generic]:
 
 
 def widened(a: npt.NDArray[np.generic]) -> npt.NDArray[np.floating]:
-    """A C-contiguous copy in the dtype that the kernels compute in; exact."""
-    return np.array(a, dtype=FLOAT_TYPES[a.dtype.name].kernel, order="C")
+    """C-contiguous, in the dtype that the kernels compute in; exact. The array itself where it is that already."""
+    return np.ascontiguousarray(a, dtype=FLOAT_TYPES[a.dtype.name].kernel)

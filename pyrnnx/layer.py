@@ -1,8 +1,9 @@
-"""A recurrent operator with its weights prepared: called many times, from any number of threads."""
+"""A recurrent operator with its weights prepared, and streams through it: called many times, from any thread."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -10,17 +11,15 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check, config
-from pyrnnx.conventions import (
-    CALL_ARGUMENTS,
-    CANONICAL,
-    AnyArray,
-    Convention,
-)
-from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, AnyArray, Convention, rearrange
+from pyrnnx.dtypes import FLOAT_TYPES
+from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.op import RecurrentOp
 from pyrnnx.prepare import prepare
-from pyrnnx.reduced import WEIGHT_FORMATS
-from pyrnnx.stream import Stream
+from pyrnnx.reduced import WEIGHT_DTYPES
+from pyrnnx.scalars import integer
+
+CONSTANTS = CALL_ARGUMENTS[1:]  # the arguments of a call that a layer may hold
 
 
 class Layer:
@@ -45,19 +44,19 @@ class Layer:
         Of the layer in its model.
     label : str, optional
         How errors name this layer. Default: the cell, and the name.
-    weights : str, optional
+    weight_dtype : str, optional
         "bfloat16" or "int8": keep W and R in fewer bits, for small batches, where a call is bound by reading them.
         Everything else stays float32. bfloat16 rounds each weight to 8 significant bits; int8 to the nearest multiple
         of the largest magnitude in its row / 127. On the LSTM of Silero VAD, over 93 frames, Y (up to 1) moved by at
-        most 0.009 with bfloat16 and 0.043 with int8, the cell state (up to 6.4) by 0.013 and 0.24. Default: full.
+        most 0.009 with bfloat16 and 0.043 with int8, the cell state (up to 6.4) by 0.013 and 0.24. Default: that of W.
+    constants : mapping, optional
+        sequence_lens, initial_h, initial_c: what a call takes where it does not give them. Default: none.
 
     Attributes
     ----------
-    op, convention, name, label : as given
-    weight_format : str or None
-        `weights` as given.
+    op, convention, name, label, weight_dtype, constants : as given
     weights : mapping
-        "W", "R" and, where given, "B", "P": read-only copies, as given.
+        "W", "R" and, where given, "B", "P": read-only, as given; copies of what anybody could still write to.
     dtype : numpy.dtype
         Of the weights, and so of X, the states and the results. float16 and bfloat16 are computed in float32 and
         rounded once.
@@ -80,32 +79,50 @@ class Layer:
         convention: Convention = CANONICAL,
         name: str | None = None,
         label: str | None = None,
+        weight_dtype: str | None = None,
+        constants: Mapping[str, Any] | None = None,
         weights: str | None = None,
     ) -> None:
+        if weights is not None:
+            warnings.warn("Layer: weights=... is now weight_dtype=...", DeprecationWarning, stacklevel=2)
+            weight_dtype = weights
         if not isinstance(op, RecurrentOp) or not isinstance(convention, Convention):
             raise ArgumentError(
                 f"Layer: {shown(op)} and {shown(convention)} were given; expected an op and a convention"
             )
-        self.op, self.convention, self.name, self.weight_format = op, convention, name, weights
+        self.op, self.convention, self.name, self.weight_dtype = op, convention, name, weight_dtype
         for argument, text in (("name", name), ("label", label)):
             if text is not None and not isinstance(text, str):
                 raise ArgumentError(f"{op.cell}: {argument} is {shown(text)}; expected a string, or None")
         self.label = shortened(label) if label else f"{op.cell} {shown(name)}" if name else op.cell
         given, self.input_size = check.weights(self.label, op, convention, {"W": W, "R": R, "B": B, "P": P})
         self.dtype = np.dtype(given["W"].dtype.type)  # the one object for it, which the kernels know arrays by
-        allowed = [one for one in WEIGHT_FORMATS if one is None or self.dtype != np.float64]
-        if not (weights is None or isinstance(weights, str)) or weights not in allowed:
-            raise ArgumentError(
-                f"{self.label}: weights is {shown(weights)} with dtype {self.dtype}; expected one of "
-                f"{', '.join(map(repr, WEIGHT_FORMATS))}, and for another than None a dtype that is computed in float32"
-            )
+        if weight_dtype is not None:
+            self._check_weight_dtype(weight_dtype)
+        self.constants: Mapping[str, AnyArray] = MappingProxyType(self._held(constants) if constants else {})
         self._required = bool(convention.required)
         try:
             self.weights: Mapping[str, AnyArray] = MappingProxyType({key: _frozen(a) for key, a in given.items()})
-            self._sequence = prepare(op, self.weights, convention, weights)
+            self._packed = prepare(op, self.weights, convention, weight_dtype)
         except (MemoryError, OverflowError, ValueError) as error:
             shapes = ", ".join(f"{key} {array.shape}" for key, array in given.items())
             raise ArgumentError(f"{self.label}: the weights cannot be prepared: {shapes} ({error})") from error
+
+    def _check_weight_dtype(self, weight_dtype: Any) -> None:
+        if not isinstance(weight_dtype, str) or weight_dtype not in WEIGHT_DTYPES or self.dtype == np.float64:
+            raise ArgumentError(
+                f"{self.label}: weight_dtype is {shown(weight_dtype)} with dtype {self.dtype}; expected one of "
+                f"{', '.join(map(repr, WEIGHT_DTYPES))}, and for another than None a dtype that is computed in float32"
+            )
+
+    def _held(self, constants: Any) -> dict[str, AnyArray]:
+        """Arguments that a call takes from the layer: copies that nobody can write to."""
+        if not isinstance(constants, Mapping) or not set(constants) <= set(CONSTANTS):
+            raise ArgumentError(
+                f"{self.label}: constants is {shown(constants)}; expected a mapping of {', '.join(CONSTANTS)}"
+            )
+        given = {name: value for name, value in constants.items() if value is not None}
+        return {name: _frozen(check.constant(self.label, name, value)) for name, value in given.items()}
 
     def run(
         self,
@@ -123,9 +140,10 @@ class Layer:
         X : array_like
             Input [seq_length, batch_size, input_size], of the weights' dtype.
         sequence_lens : array_like of int, optional
-            Length of each row, [batch_size], from 0 to seq_length. Default: seq_length for all.
+            Length of each row, [batch_size], from 0 to seq_length. Default: the layer's constant, else seq_length.
         initial_h, initial_c : array_like, optional
-            Initial states [num_directions, batch_size, hidden_size]; initial_c for an LSTM only. Default: zero.
+            Initial states [num_directions, batch_size, hidden_size]; initial_c for an LSTM only. Default: the layer's
+            constants, else zero.
         **named : array_like
             The same by the names of OpenVINO (sequence_lengths, H, C) or of the layer's convention.
 
@@ -147,6 +165,8 @@ class Layer:
         if more or named:
             by_place = (X, sequence_lens, initial_h, initial_c, *more)
             return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, by_place, named))
+        if self.constants:
+            sequence_lens, initial_h, initial_c = self._or_constants(sequence_lens, initial_h, initial_c)
         if sequence_lens is None and not self._required:
             results = self._compute(X, None, initial_h, initial_c)
             if results is not None:
@@ -160,6 +180,8 @@ class Layer:
     def stream(self, batch_size: int) -> Stream:
         """A batch of sequences that arrive piece by piece, with states that are held between pushes.
 
+        It begins with the initial states that are constants of the layer, else with zero.
+
         Parameters
         ----------
         batch_size : int
@@ -168,9 +190,16 @@ class Layer:
         Raises
         ------
         PyrnnxError
-            A layer that does not run forward, or a batch_size that is not an integer of 0 or above.
+            A layer that does not run forward, or with constant lengths, or with one constant state of two; a batch_size
+            that is not an integer of 0 or above.
         """
         return Stream(self, batch_size)
+
+    def _or_constants(self, *given: Any) -> tuple[Any, ...]:
+        """sequence_lens, initial_h and initial_c as given, else as the layer holds them."""
+        return tuple(
+            self.constants.get(name) if value is None else value for name, value in zip(CONSTANTS, given, strict=True)
+        )
 
     def _checked(self, given: Mapping[str, Any]) -> tuple[dict[str, AnyArray], AnyArray | None]:
         """X and the states of a call as the kernels can read them, and the lengths, if not all are seq_length."""
@@ -185,9 +214,11 @@ class Layer:
     ) -> tuple[AnyArray, ...] | None:
         """Run on arrays as they are; None where one of them is not what the kernels can read."""
         try:
-            return self._sequence.run(config.get_num_threads(), X, lengths, initial_h, initial_c, wide_states)
+            return self._packed.run(config.get_num_threads(), X, lengths, initial_h, initial_c, wide_states)
         except (ValueError, MemoryError) as error:
-            raise ArgumentError(f"{self.label}: X has shape {X.shape}; its outputs exceed memory ({error})") from error
+            # NumPy's own, of an output, says how much was asked for; the kernels' is of what they work in.
+            what = "its outputs exceed memory" if str(error) else "what it is computed in exceeds memory"
+            raise ArgumentError(f"{self.label}: X has shape {X.shape}; {what} ({error})") from error
 
     def _results(self, *arguments: Any) -> tuple[AnyArray, ...]:
         """As `_compute`, with arrays that have been checked."""
@@ -202,7 +233,12 @@ class Layer:
 
     def __reduce__(self) -> tuple[Any, ...]:
         make = partial(
-            type(self), convention=self.convention, name=self.name, label=self.label, weights=self.weight_format
+            type(self),
+            convention=self.convention,
+            name=self.name,
+            label=self.label,
+            weight_dtype=self.weight_dtype,
+            constants=dict(self.constants),
         )
         return make, (self.op, *(self.weights.get(name) for name in ("W", "R", "B", "P")))
 
@@ -213,10 +249,148 @@ class Layer:
         )
 
 
+class Stream:
+    """A batch of sequences on their way through a layer; made by `Layer.stream`.
+
+    Pushing a sequence in chunks of any sizes gives what one call gives for the whole, bit for bit on the SIMD engine:
+    the states of float16 and bfloat16 layers are held in float32, as they are within a call. Not for several threads at
+    once: a stream has a state; several streams of one layer are independent.
+
+    Attributes
+    ----------
+    layer : Layer
+    batch_size : int
+    """
+
+    def __init__(self, layer: Layer, batch_size: int) -> None:
+        names = _state_names(layer)
+        constants = [name for name in names if name in layer.constants]
+        if "sequence_lens" in layer.constants or len(constants) not in (0, len(names)):
+            raise UnsupportedError(f"{layer.label}: stream: {', '.join(layer.constants)} are constants of the layer")
+        if layer.op.direction.reversed != (False,):
+            raise UnsupportedError(
+                f"{layer.label}: stream: direction is {layer.op.direction.value}; expected forward, "
+                "for the other directions begin at the end of a sequence"
+            )
+        self.layer, self.batch_size = layer, integer(f"{layer.label}: stream", "batch_size", batch_size, 0)
+        self._dtype = np.dtype(FLOAT_TYPES[layer.dtype.name].kernel)
+        self._sizes = {"N": self.batch_size, "D": 1, "H": layer.op.hidden_size}
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew: with the states that are constants of the layer, else with zero."""
+        names, constants = _state_names(self.layer), self.layer.constants
+        if names[0] in constants:
+            self.state = tuple(constants[name] for name in names)
+            return
+        shape = tuple(self._sizes[axis] for axis in self.layer.convention.axes_of("initial_h"))
+        try:
+            self._hold([np.zeros(shape, self._dtype) for _ in names])
+        except (MemoryError, ValueError) as error:
+            raise ArgumentError(
+                f"{self.layer.label}: stream: states of shape {shown(shape)} exceed memory ({error})"
+            ) from error
+
+    def _hold(self, states: Sequence[AnyArray]) -> None:
+        self._h, self._c = states[0], states[1] if len(states) > 1 else None
+
+    @property
+    def state(self) -> tuple[AnyArray, ...]:
+        """h, and c of an LSTM, as copies, in the shape of the layer's initial states.
+
+        float64 of a float64 layer, else float32. Assign it to go on from there, bit for bit; states in the layer's own
+        dtype are taken as well.
+        """
+        return tuple(array.copy() for array in (self._h, self._c) if array is not None)
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        label, names = f"{self.layer.label}: stream", _state_names(self.layer)
+        if not isinstance(state, (tuple, list)) or len(state) != len(names):
+            raise ArgumentError(f"{label}: state is {shown(state)}; expected {len(names)} arrays: {', '.join(names)}")
+        dtypes = (self.layer.dtype, self._dtype)
+        self._hold(
+            [
+                np.array(check.same_shape(label, self.layer.convention, name, value, dtypes, self._sizes), self._dtype)
+                for name, value in zip(names, state, strict=True)
+            ]
+        )
+
+    def push(self, X: Any, sequence_lens: Any = None) -> AnyArray:
+        """The next time steps of every row.
+
+        Parameters
+        ----------
+        X : array_like
+            As of a call of the layer: [seq_length, batch_size, input_size] where its convention is canonical.
+        sequence_lens : array_like of int, optional
+            How many steps of X each row has; a row of length 0 keeps its state. Default: all.
+
+        Returns
+        -------
+        ndarray
+            Y of these steps, zero beyond a row's length.
+
+        Raises
+        ------
+        PyrnnxError
+            An array that does not fit the layer or the stream's batch_size.
+        """
+        lengths = results = None
+        if sequence_lens is None:
+            results = self.layer._compute(X, None, self._h, self._c, True)
+        if results is None:
+            array, lengths = self._checked(X, sequence_lens)
+            results = self.layer._results(array, lengths, self._h, self._c, True)
+        Y = results[0]
+        if Y.size == 0:  # no steps, or no rows
+            return Y
+        if lengths is not None:
+            resting = lengths == 0
+            for new, old in zip(results[1:], (self._h, self._c), strict=False):
+                if old is not None:
+                    self._rows(new)[:, resting] = self._rows(old)[:, resting]
+        self._hold(results[1:])
+        return Y
+
+    def _checked(self, X: Any, sequence_lens: Any) -> tuple[AnyArray, AnyArray | None]:
+        """X as the kernels can read it, and lengths, where not all are seq_length."""
+        layer = self.layer
+        arrays, lengths = layer._checked(
+            {"X": X} if sequence_lens is None else {"X": X, "sequence_lens": sequence_lens}
+        )
+        given = arrays["X"].shape
+        if given[layer.convention.axes_of("X").index("N")] != self.batch_size:
+            raise ArgumentError(
+                f"{layer.label}: stream: X has shape {given}; expected batch_size={self.batch_size} as the stream"
+            )
+        return arrays["X"], lengths
+
+    def _rows(self, state: AnyArray) -> AnyArray:
+        """A view [num_directions, batch_size, hidden_size]."""
+        return rearrange(state, self.layer.convention.axes_of("initial_h"), CANONICAL.axes_of("initial_h"))
+
+
+def _state_names(layer: Layer) -> tuple[str, ...]:
+    return ("initial_h", "initial_c") if layer.op.has_cell_state else ("initial_h",)
+
+
 def _frozen(array: AnyArray) -> AnyArray:
+    """The array, C-contiguous, as nobody can write to it: itself where that is so, else a copy."""
+    if array.flags.c_contiguous and _is_immutable(array):
+        return array
     copy = np.array(array, order="C")
     copy.flags.writeable = False
     return copy
+
+
+def _is_immutable(array: Any) -> bool:
+    """Whether an array is a view of bytes, as one that was read from a file may be."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return isinstance(array, bytes)
 
 
 def _inner_contiguous(label: str, name: str, array: AnyArray) -> AnyArray:

@@ -4,50 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyrnnx import check
-
-
-class Interval(NamedTuple):
-    """A dimension with bounds, both inclusive; `high` None: no upper one."""
-
-    low: int
-    high: int | None
-
-    def __contains__(self, size: object) -> bool:
-        return isinstance(size, int) and self.low <= size and (self.high is None or size <= self.high)
-
-    def __str__(self) -> str:
-        return f"{self.low}..{'' if self.high is None else self.high}"
-
-
-Dimension = int | str | Interval | None
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """An input or output of a model.
-
-    Attributes
-    ----------
-    name : str
-    dtype : str or None
-        NumPy name ("float32", "bfloat16", ...); None where the model does not say, or the value is no tensor.
-    shape : tuple or None
-        Of each dimension its size, its symbolic name, its `Interval`, or None where it is open; None: any rank.
-    aliases : tuple of str
-        Other names of the same value, taken in its place.
-    optional : bool
-        An input that the model has a value for, so that a call may leave it out.
-    """
-
-    name: str
-    dtype: str | None = None
-    shape: tuple[Dimension, ...] | None = None
-    aliases: tuple[str, ...] = ()
-    optional: bool = False
+from pyrnnx.tensor_info import TensorInfo
 
 
 class Model(ABC):

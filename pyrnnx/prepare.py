@@ -21,19 +21,19 @@ from pyrnnx.conventions import (
 )
 from pyrnnx.dtypes import FLOAT_TYPES, widened
 from pyrnnx.op import CELLS, KERNEL_NUMBERS, Activation, RecurrentOp
-from pyrnnx.reduced import WEIGHT_FORMATS, rounded
+from pyrnnx.reduced import WEIGHT_DTYPES, rounded
 
 
 def prepare(
-    op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Convention, weight_format: str | None
+    op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Convention, weight_dtype: str | None
 ) -> Sequence:
     """The weights as the kernels take them: gates in ONNX order, widened, biases summed after widening."""
     converted = convert_weights(op, weights, convention, canonical_for(convention))
     canonical = {name: widened(a) for name, a in converted.items()}
     dtype = canonical["W"].dtype
-    if not engines.formats(config.ISA, dtype.itemsize) >> WEIGHT_FORMATS[weight_format] & 1:
-        canonical |= {name: rounded(canonical[name], weight_format) for name in ("W", "R")}
-        weight_format = None
+    if not engines.formats(config.ISA, dtype.itemsize) >> WEIGHT_DTYPES[weight_dtype] & 1:
+        canonical |= {name: rounded(canonical[name], weight_dtype) for name in ("W", "R")}
+        weight_dtype = None
     GH = len(op.gates) * op.hidden_size
     if "B" in canonical:
         bias = convert_bias(canonical["B"], op, CANONICAL, KERNELS)
@@ -52,7 +52,7 @@ def prepare(
         np.ascontiguousarray(bias[:, :GH]),
         np.ascontiguousarray(bias[:, GH:]) if op.linear_before_reset else None,
         canonical.get("P"),
-        WEIGHT_FORMATS[weight_format],
+        WEIGHT_DTYPES[weight_dtype],
         weights["W"].dtype,
         FLOAT_TYPES[weights["W"].dtype.name].storage,
         convention.axes_of("X"),

@@ -9,19 +9,19 @@ import numpy as np
 from pyrnnx.conventions import AnyArray
 
 # How W and R may be kept, and their numbers PYRNNX_WEIGHTS_* in _kernels/cell.h.
-WEIGHT_FORMATS: Mapping[str | None, int] = {None: 0, "bfloat16": 1, "int8": 2}
+WEIGHT_DTYPES: Mapping[str | None, int] = {None: 0, "bfloat16": 1, "int8": 2}
 
 
-def rounded(array: AnyArray, weight_format: str | None) -> AnyArray:
+def rounded(array: AnyArray, weight_dtype: str | None) -> AnyArray:
     """float32 weights [..., K] as an engine that has no such format computes with them: rounded, still float32.
 
     bfloat16 rounds to nearest, ties to even; int8 to multiples of the row's largest magnitude / 127, ties away from 0.
     """
-    if weight_format == "bfloat16":
+    if weight_dtype == "bfloat16":
         bits = array.view(np.uint32)
         upper = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) & np.uint32(0xFFFF0000)
         return np.asarray(np.where(np.isnan(array), array, upper.view(np.float32)))
-    if weight_format == "int8" and array.shape[-1]:
+    if weight_dtype == "int8" and array.shape[-1]:
         scale = np.abs(array).max(axis=-1, keepdims=True) / np.float32(127)
         steps = np.divide(array, scale, out=np.zeros_like(array), where=scale > 0)
         return np.asarray(np.trunc(steps + np.copysign(np.float32(0.5), steps)) * scale)

@@ -231,8 +231,8 @@ BAD_LAYERS: dict[str, tuple[Callable[[], Any], str]] = {
         "expected an op and a convention",
     ),
     "weights of another type": (
-        lambda: layer_of("RNN", weights=["int8"]),
-        r"RNN: weights is \['int8'\] with dtype float32; expected one of None, 'bfloat16', 'int8'",
+        lambda: layer_of("RNN", weight_dtype=["int8"]),
+        r"RNN: weight_dtype is \['int8'\] with dtype float32; expected one of None, 'bfloat16', 'int8'",
     ),
     "weights beyond memory": (
         lambda: Layer(

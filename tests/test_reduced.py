@@ -10,7 +10,7 @@ import pytest
 from cases import bfloat16
 
 from pyrnnx import Direction, Layer, PyrnnxError, RecurrentOp
-from pyrnnx.reduced import WEIGHT_FORMATS, rounded
+from pyrnnx.reduced import WEIGHT_DTYPES, rounded
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
@@ -39,16 +39,18 @@ def test_int8_has_a_scale_for_each_row() -> None:
     assert rounded(np.ones((2, 3, 0), np.float32), "int8").shape == (2, 3, 0)
 
 
-@pytest.mark.parametrize("weights", ["bfloat16", "int8"])
+@pytest.mark.parametrize("weight_dtype", ["bfloat16", "int8"])
 @pytest.mark.parametrize(
     ("cell", "option"), [("RNN", {}), ("GRU", {}), ("GRU", {"linear_before_reset": True}), ("LSTM", {})]
 )
-def test_layer_computes_with_the_rounded_weights(cell: str, option: dict[str, bool], weights: str) -> None:
+def test_layer_computes_with_the_rounded_weights(cell: str, option: dict[str, bool], weight_dtype: str) -> None:
     op, (W, R, B), X = example(cell, **option)
-    expected = Layer(op, rounded(W, weights), rounded(R, weights), B)(X)
+    expected = Layer(op, rounded(W, weight_dtype), rounded(R, weight_dtype), B)(X)
     plain = Layer(op, W, R, B)(X)
     for batch in (X, X[:, :1]):  # one row takes another way through the kernels than several
-        for given, wanted, unreduced in zip(Layer(op, W, R, B, weights=weights)(batch), expected, plain, strict=True):
+        for given, wanted, unreduced in zip(
+            Layer(op, W, R, B, weight_dtype=weight_dtype)(batch), expected, plain, strict=True
+        ):
             rows = wanted[..., : batch.shape[1], :]
             np.testing.assert_allclose(given, rows, atol=3e-6)  # float32, sums of 56 terms, 6 steps
             assert np.abs(given - unreduced[..., : batch.shape[1], :]).max() > 1e-4
@@ -57,27 +59,35 @@ def test_layer_computes_with_the_rounded_weights(cell: str, option: dict[str, bo
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_halves_can_be_reduced_too(dtype: str) -> None:
     op, weights, X = example("GRU", bfloat16 if dtype == "bfloat16" else dtype)
-    Y, _ = Layer(op, *weights, weights="int8")(X)
+    Y, _ = Layer(op, *weights, weight_dtype="int8")(X)
     assert Y.dtype.name == dtype
     assert np.isfinite(Y.astype(np.float32)).all()
 
 
 def test_form_survives_pickle() -> None:
     op, weights, X = example("LSTM")
-    layer = Layer(op, *weights, weights="int8")
+    layer = Layer(op, *weights, weight_dtype="int8")
     again = pickle.loads(pickle.dumps(layer))
-    assert again.weight_format == "int8"
+    assert again.weight_dtype == "int8"
     assert again(X)[0].tobytes() == layer(X)[0].tobytes()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("weights", ["int4", "float16", 8, "bfloat16", "int8"])
-def test_rejected(weights: Any, dtype: str) -> None:
+@pytest.mark.parametrize("weight_dtype", ["int4", "float16", 8, "bfloat16", "int8"])
+def test_rejected(weight_dtype: Any, dtype: str) -> None:
     op, arrays, _ = example("RNN", dtype)
-    if dtype == "float32" and weights in WEIGHT_FORMATS:
-        assert Layer(op, *arrays, weights=weights).weight_format == weights
+    if dtype == "float32" and weight_dtype in WEIGHT_DTYPES:
+        assert Layer(op, *arrays, weight_dtype=weight_dtype).weight_dtype == weight_dtype
         return
     with pytest.raises(
-        PyrnnxError, match=rf"RNN: weights is {weights!r} with dtype {dtype}; expected one of None, 'bfl"
+        PyrnnxError, match=rf"RNN: weight_dtype is {weight_dtype!r} with dtype {dtype}; expected one of None, 'bfl"
     ):
-        Layer(op, *arrays, weights=weights)
+        Layer(op, *arrays, weight_dtype=weight_dtype)
+
+
+def test_deprecated_spelling() -> None:
+    op, arrays, X = example("LSTM")
+    with pytest.warns(DeprecationWarning, match="weight_dtype"):
+        layer = Layer(op, *arrays, weights="int8")
+    assert layer.weight_dtype == "int8"
+    np.testing.assert_array_equal(layer(X)[0], Layer(op, *arrays, weight_dtype="int8")(X)[0])

@@ -54,6 +54,7 @@ def build_layer(
     attributes: Mapping[str, Any],
     name: str | None,
     cls: type[LayerType],
+    constants: Mapping[str, Any] | None = None,
 ) -> LayerType:
     """The prepared layer of one operator at one opset: every attribute and dtype checked against that opset."""
     definition = schema(operator, opset)
@@ -65,7 +66,7 @@ def build_layer(
     op = build_op(definition, label, read, hidden_size)
     convention = ONNX_LAYOUTS[flag(label, "layout", read)]
     weight_arrays = (arrays["W"], arrays["R"], arrays.get("B"), arrays.get("P"))
-    return cls(op, *weight_arrays, convention=convention, name=name, label=label)
+    return cls(op, *weight_arrays, convention=convention, name=name, label=label, constants=constants)
 
 
 def _weight(definition: Schema, label: str, name: str, value: Any) -> AnyArray | None:

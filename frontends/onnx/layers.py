@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyrnnx import check
-from pyrnnx.conventions import CALL_ARGUMENTS, ONNX_LAYOUTS, AnyArray, Convention
+from pyrnnx.conventions import ONNX_LAYOUTS, Convention
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
-from pyrnnx.stream import Stream
 
 from .attributes import TYPES, build_op, flag, read_attributes
 from .functions import build_layer
@@ -34,45 +32,14 @@ class NodeLayer(Layer):
         Those of the three that the node has an input for, constant or not.
     """
 
-    bound: Mapping[str, Any] = {}
     node_inputs: frozenset[str] = frozenset()
 
-    def __call__(
-        self,
-        X: Any = None,
-        sequence_lens: Any = None,
-        initial_h: Any = None,
-        initial_c: Any = None,
-        *more: Any,
-        **named: Any,
-    ) -> tuple[AnyArray, ...]:
-        """As `Layer.run`; what is not given is the node's constant, where it has one, else full length or zero.
-
-        Raises
-        ------
-        PyrnnxError
-            As of `Layer.run`; arguments that are too many or unknown.
-        """
-        given = {"X": X, "sequence_lens": sequence_lens, "initial_h": initial_h, "initial_c": initial_c}
-        if more or named:
-            given = check.arguments(self.label, self.convention, CALL_ARGUMENTS, (*given.values(), *more), named)
-        return self.run(**{**self.bound, **{name: value for name, value in given.items() if value is not None}})
-
-    def stream(self, batch_size: int) -> Stream:
-        """As `Layer.stream`; begins with the initial states that are constants of the model, else with zero.
-
-        Raises
-        ------
-        PyrnnxError
-            Also: constant lengths or only one constant state of two, which cannot be kept to piece by piece.
-        """
-        states = [name for name in ("initial_h", "initial_c") if name in self.bound]
-        if "sequence_lens" in self.bound or len(states) not in (0, 1 + self.op.has_cell_state):
-            raise UnsupportedError(f"{self.label}: stream: {', '.join(self.bound)} are constants of the node")
-        return Stream(self, batch_size, tuple(self.bound[name] for name in states) or None)
+    @property
+    def bound(self) -> Mapping[str, Any]:
+        return self.constants
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (*super().__reduce__(), {"bound": self.bound, "node_inputs": self.node_inputs})
+        return (*super().__reduce__(), {"node_inputs": self.node_inputs})
 
 
 def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> NodeLayer:
@@ -156,9 +123,9 @@ def _check_node(node: Any, opset: int) -> tuple[str, dict[str, str]]:
 
 def _layer(node: Any, opset: int, weights: Mapping[str, Any], bound: Mapping[str, Any]) -> NodeLayer:
     label, inputs = _check_node(node, opset)
-    layer = build_layer(node.op_type, opset, weights, node_attributes(label, node), node.name or None, NodeLayer)
+    attributes = node_attributes(label, node)
+    layer = build_layer(node.op_type, opset, weights, attributes, node.name or None, NodeLayer, bound)
     layer.node_inputs = frozenset(inputs) - {"X", *WEIGHTS}
-    layer.bound = bound
     return layer
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx import model as core
 from pyrnnx.errors import ArgumentError, FormatError, shown
 from pyrnnx.layer import Layer
+from pyrnnx.tensor_info import TensorInfo
 
 from .file import (
     check_model,
@@ -198,12 +199,12 @@ def _walk(scope: Scope, path: str) -> Iterator[tuple[Scope, int, str]]:
             yield from _walk(body, f"{path}{first_output(node)}/{attribute}/")
 
 
-def _tensor_info(label: str, info: ValueInfoProto, defaults: frozenset[str] = frozenset()) -> core.TensorInfo:
+def _tensor_info(label: str, info: ValueInfoProto, defaults: frozenset[str] = frozenset()) -> TensorInfo:
     onnx = import_onnx()
     tensor = info.type.tensor_type
     optional = info.name in defaults
     if not info.type.HasField("tensor_type") or tensor.elem_type == 0:
-        return core.TensorInfo(info.name, optional=optional)
+        return TensorInfo(info.name, optional=optional)
     dtype = "str"
     if tensor.elem_type != _STRING:
         try:
@@ -211,7 +212,7 @@ def _tensor_info(label: str, info: ValueInfoProto, defaults: frozenset[str] = fr
         except KeyError:
             raise FormatError(f"{label}: {shown(info.name)} has the unknown element type {tensor.elem_type}") from None
     shape = tuple(_dimension(one) for one in tensor.shape.dim) if tensor.HasField("shape") else None
-    return core.TensorInfo(info.name, dtype, shape, optional=optional)
+    return TensorInfo(info.name, dtype, shape, optional=optional)
 
 
 def _dimension(dimension: Any) -> int | str | None:

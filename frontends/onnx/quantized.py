@@ -16,9 +16,8 @@ import numpy.typing as npt
 from pyrnnx import check
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
-from pyrnnx.layer import Layer
+from pyrnnx.layer import Layer, Stream
 from pyrnnx.op import Direction
-from pyrnnx.stream import Stream
 
 from .attributes import build_op, read_attributes
 from .functions import build_layer
@@ -76,6 +75,7 @@ class QuantizedLayer(NodeLayer):
         if more or named:
             by_place = (X, sequence_lens, initial_h, initial_c, *more)
             return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, by_place, named))
+        sequence_lens, initial_h, initial_c = self._or_constants(sequence_lens, initial_h, initial_c)
         given = {"X": X, "initial_h": initial_h, "initial_c": initial_c}
         arrays, sizes = check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, given)
         lengths = check.lengths(self.label, self.convention, sequence_lens, sizes)
@@ -92,6 +92,8 @@ class QuantizedLayer(NodeLayer):
             self._direction(d, quantized, lengths, h, c, (Y[:, d], Y_h[d], Y_c[d]))
         return Y, Y_h, Y_c
 
+    __call__ = run
+
     def _direction(
         self, d: int, X: Floats, lengths: AnyArray, h: AnyArray, c: AnyArray, out: tuple[AnyArray, ...]
     ) -> None:
@@ -103,7 +105,7 @@ class QuantizedLayer(NodeLayer):
             seen = fake_quantized(h, lengths >= step)[rows]
             arguments = (X[times, rows][np.newaxis], None, seen[np.newaxis], c[rows][np.newaxis])
             # One step is the same forward and in reverse.
-            new = self._steps[d].run(*arguments) if self._steps else super().run(*arguments)
+            new = self._steps[d]._results(*arguments) if self._steps else self._results(*arguments)
             if step == 0:
                 h, c = Y_h, Y_c
             h[rows], c[rows] = new[1][0], new[2][0]
@@ -150,10 +152,11 @@ def from_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int =
             arrays[name] = check.as_array(label, name, initializers[inputs[name]])
     weights = {name: arrays.get(name) for name in ("B", "P")}
     weights |= {name: _dequantized(label, name, arrays) for name in ("W", "R")}
-    layer = build_layer("LSTM", _LSTM_OPSET, weights, node_attributes(label, node), node.name or None, QuantizedLayer)
+    attributes, node_inputs = node_attributes(label, node), frozenset(inputs) - {"X", *QUANTIZED_WEIGHTS}
+    constants = {key: initializers[inputs[key]] for key in sorted(node_inputs) if inputs[key] in initializers}
+    layer = build_layer("LSTM", _LSTM_OPSET, weights, attributes, node.name or None, QuantizedLayer, constants)
     layer.label = label
-    layer.node_inputs = frozenset(inputs) - {"X", *QUANTIZED_WEIGHTS}
-    layer.bound = {key: initializers[inputs[key]] for key in sorted(layer.node_inputs) if inputs[key] in initializers}
+    layer.node_inputs = node_inputs
     return layer
 
 

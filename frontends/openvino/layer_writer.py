@@ -287,21 +287,18 @@ def _constants(layer: Layer, operation: Operation) -> tuple[dict[str, AnyArray],
     """Inputs of the operation that are constants, arranged as it takes them, and the sizes of axes that they fix."""
     label, convention, target = layer.label, layer.convention, operation.convention
     arrays = _weights(layer, operation)
-    from ..onnx.layers import NodeLayer
-
-    bound = layer.bound if isinstance(layer, NodeLayer) else {}
     sizes = {"I": layer.input_size, "H": layer.op.hidden_size, "D": layer.op.num_directions}
-    for argument in (name for name in _STATES if name in bound):
+    for argument in (name for name in _STATES if name in layer.constants):
         axes, name = convention.axes_of(argument), convention.name_of(argument)
-        check.same_dtype(label, name, bound[argument], layer.dtype, "the weights")
-        array = check.floating_array(label, name, bound[argument])
+        check.same_dtype(label, name, layer.constants[argument], layer.dtype, "the weights")
+        array = check.floating_array(label, name, layer.constants[argument])
         check.shape(label, name, array.shape, axes, sizes)
         sizes.update(zip(axes, array.shape, strict=True))
         arrays[argument] = rearrange(array, axes, target.axes_of(argument))
-    if "sequence_lens" in bound:
-        array = check.as_array(label, "sequence_lens", bound["sequence_lens"])
+    if "sequence_lens" in layer.constants:
+        array = check.as_array(label, "sequence_lens", layer.constants["sequence_lens"])
         largest = int(array.max(initial=0)) if array.dtype.kind in "iu" else 0
-        check.lengths(label, convention, bound["sequence_lens"], {**sizes, "T": largest})
+        check.lengths(label, convention, layer.constants["sequence_lens"], {**sizes, "T": largest})
         sizes["N"] = len(array)
         arrays["sequence_lens"] = array.astype(np.int32)
     return arrays, {axis: sizes[axis] for axis in "N" if axis in sizes}

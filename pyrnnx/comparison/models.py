@@ -16,7 +16,8 @@ from pyrnnx.comparison.pairs import Pair, pair_layers
 from pyrnnx.conventions import INTEGERS, AnyArray
 from pyrnnx.dtypes import FLOAT_TYPES
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
-from pyrnnx.model import Interval, Model, TensorInfo
+from pyrnnx.model import Model
+from pyrnnx.tensor_info import Interval, TensorInfo
 
 OPEN_SIZE = 3  # of an open dimension, where inputs are made
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from pyrnnx.errors import FormatError
-from pyrnnx.model import TensorInfo
+from pyrnnx.tensor_info import TensorInfo
 
 from .element_types import by_name, by_precision
 from .net import Net, NetLayer, Output

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyrnnx.errors import FormatError, shown
-from pyrnnx.model import Interval
+from pyrnnx.tensor_info import Interval
 
 from .ports import MAX_RANK, NetPort, integer
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import UnsupportedError
-from pyrnnx.model import Interval
+from pyrnnx.tensor_info import Interval
 
 from ...onnx.file import import_onnx
 from ..ir.element_types import by_precision

@@ -91,7 +91,7 @@ REDUCED = {"bfloat16": (0.009, 0.013), "int8": (0.043, 0.24)}
 @pytest.mark.parametrize("weights", REDUCED)
 def test_weights_in_fewer_bits(recorded: Recorded, weights: str) -> None:
     node = frontend.from_node(recorded.node, recorded.weights, opset=recorded.opset)
-    layer = Layer(node.op, *node.weights.values(), weights=weights)
+    layer = Layer(node.op, *node.weights.values(), weight_dtype=weights)
     Y, _, Y_c = layer(recorded.X, None, recorded.h, recorded.c)
     for moved, bound in zip((Y - recorded.outputs[0], Y_c - recorded.outputs[2]), REDUCED[weights], strict=True):
         assert bound / 2 < np.abs(moved).max() < bound

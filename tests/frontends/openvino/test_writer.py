@@ -363,8 +363,9 @@ class Doubled(Layer):
 def changed(**changes: Any) -> Any:
     """A node whose constants are other ones than those that fit."""
     layer = drawn_case(Case("node", "GRU", {}, ("initial_h",), (4, 0, 2)), "initial_h", "sequence_lens").layer()
-    layer.bound = {**layer.bound, **changes}
-    return layer
+    weights = [layer.weights.get(name) for name in ("W", "R", "B", "P")]
+    constants = {**layer.constants, **changes}
+    return type(layer)(layer.op, *weights, convention=layer.convention, label=layer.label, constants=constants)
 
 
 STATE, WIDE = np.ones((1, 3, 5), np.float32), np.full((1, 30), 6e4, np.float16)

@@ -153,7 +153,7 @@ def test_a_layer_of_the_core_with_all_inputs(weights: str | None, tmp_path: Path
     case = Case("core", "LSTM", {}, ("B", "initial_h", "initial_c"), (4, 0, 2))
     drawn = Drawn(case, make_arrays(case), frozenset())
     W, R, B = (drawn.arrays[name] for name in "WRB")
-    layer = Layer(RecurrentOp("LSTM", case.H), W, R, B, convention=CANONICAL, weights=weights)
+    layer = Layer(RecurrentOp("LSTM", case.H), W, R, B, convention=CANONICAL, weight_dtype=weights)
     there = run_there(write_model(layer, tmp_path / "core.xml"), drawn.ir_inputs(), fixed=True)
     assert_close(drawn.as_onnx(there), drawn.layer()(**drawn.given), TOLERANCE, case)
 
