@@ -12,7 +12,8 @@ import tempfile
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path[0] = str(Path(__file__).parents[1])  # the tests, where this is the package `fuzz`
+    tests = Path(__file__).parents[1]  # where this is the package `fuzz`
+    sys.path[:1] = [str(tests), *map(str, sorted(tests.glob("frontends/*/builders")))]
 
 from fuzz.pool import EXAMPLES, Limits, Report, Task, fuzz
 from fuzz.seeds import SOURCES, collect_elsewhere

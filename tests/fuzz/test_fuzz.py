@@ -16,7 +16,6 @@ from fuzz.pool import Task
 from fuzz.seeds import SOURCES, collect
 
 pytest.importorskip("onnx")
-TESTS = Path(__file__).parents[1]
 # The sources that need no more than this package and onnx.
 QUICK = {"onnx": ("recurrent", "constructs"), "ir": ("recurrent",)}
 
@@ -45,7 +44,7 @@ def test_seeds_are_sound(task: Task, tmp_path: Path) -> None:
 
 def test_cases_are_the_same_in_every_run(task: Task, tmp_path: Path) -> None:
     code = (
-        f"import hashlib, sys; sys.path.insert(0, {str(TESTS)!r}); from fuzz.pool import Task; "
+        f"import hashlib, sys; sys.path[:] = {sys.path!r}; from fuzz.pool import Task; "
         f"from fuzz.seeds import collect; task = Task({task.kind!r}, collect({task.kind!r}, {QUICK[task.kind]!r})); "
         "print(hashlib.sha256(b''.join(b''.join(task.file(k)[0][1:3]) for k in range(200))).hexdigest())"
     )
@@ -65,7 +64,7 @@ def test_cases_are_the_same_in_every_run(task: Task, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", sorted(SOURCES))
 def test_broken_files(kind: str, tmp_path: Path) -> None:
     """The first cases of the default seed; more of them by the command."""
-    command = [sys.executable, str(TESTS / "fuzz" / "run.py"), kind, "--count=200", "--sources", *QUICK[kind]]
+    command = [sys.executable, str(Path(__file__).with_name("run.py")), kind, "--count=200", "--sources", *QUICK[kind]]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "200 cases" in done.stdout
@@ -94,7 +93,7 @@ FAULTS: dict[str, tuple[str, str]] = {
 
 PROGRAM = """
 import json, sys
-sys.path[:0] = [{tests!r}, {folder!r}]
+sys.path[:] = [{folder!r}, *{path!r}]
 import faults
 from fuzz import contract
 from fuzz.pool import Limits, Task, fuzz
@@ -121,7 +120,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, lis
     for name, (body, _) in FAULTS.items():
         lines += ["def fault(*given):", *(f"    {line}" for line in body.splitlines()), f"FAULTS[{name!r}] = fault"]
     (folder / "faults.py").write_text("\n".join(lines))
-    program = PROGRAM.format(tests=str(TESTS), folder=str(folder))
+    program = PROGRAM.format(path=sys.path, folder=str(folder))
     done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, dict[str, list[int]]] = json.loads(done.stdout)

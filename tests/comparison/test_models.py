@@ -18,7 +18,7 @@ from pyrnnx.frontends.openvino import to_onnx
 openvino: Any = pytest.importorskip("openvino")
 
 T, N, I, H = 5, 3, 4, 6
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def build(*, second: str = "GRU", seed: int = 1, outputs: tuple[str, ...] = ("Y", "last")) -> onnx.ModelProto:

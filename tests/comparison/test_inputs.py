@@ -26,7 +26,7 @@ from pyrnnx import (
 )
 from pyrnnx.frontends.onnx import Model, read_model
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ONNX, XML = EXAMPLES / "small_rnn.onnx", EXAMPLES / "small_rnn.xml"
 T, N, I, H = 5, 3, 4, 6
 RNN = RecurrentOp("RNN", H)
