@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from enum import Enum
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,20 @@ class Direction(str, Enum):
     FORWARD = "forward"
     REVERSE = "reverse"
     BIDIRECTIONAL = "bidirectional"
+
+    @classmethod
+    def named(cls, label: str, value: Any) -> Direction:
+        """The direction of that name; `label` is how the error names the operator or layer.
+
+        Raises
+        ------
+        ArgumentError
+            Another name.
+        """
+        if isinstance(value, str) and value in list(cls):
+            return cls(value)
+        allowed = ", ".join(one.value for one in cls)
+        raise ArgumentError(f"{label}: direction is {shown(value)}; expected one of {allowed}")
 
     @property
     def reversed(self) -> tuple[bool, ...]:
@@ -173,6 +188,8 @@ class RecurrentOp:
         GRU: apply the recurrence weights before the reset gate.
     input_forget : bool
         LSTM: couple the forget gate to the input gate, f = 1 - i.
+    label : str, optional
+        How errors name the operator or its layer; not kept. Default: `cell`.
 
     Raises
     ------
@@ -189,40 +206,39 @@ class RecurrentOp:
     clip: float | None = None
     linear_before_reset: bool = False
     input_forget: bool = False
+    label: InitVar[str | None] = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, label: str | None) -> None:
         if not isinstance(self.cell, str) or self.cell not in CELLS:
-            raise ArgumentError(f"cell is {shown(self.cell)}; expected one of {', '.join(CELLS)}")
+            where = f"{label}: " if label else ""
+            raise ArgumentError(f"{where}cell is {shown(self.cell)}; expected one of {', '.join(CELLS)}")
         object.__setattr__(self, "cell", str(self.cell))
-        size = integer(self.cell, "hidden_size", self.hidden_size, 1, expected="a positive integer")
+        label = label or self.cell
+        size = integer(label, "hidden_size", self.hidden_size, 1, expected="a positive integer")
         object.__setattr__(self, "hidden_size", size)
-        if not isinstance(self.direction, str) or self.direction not in list(Direction):
-            given, allowed = shown(self.direction), ", ".join(d.value for d in Direction)
-            raise ArgumentError(f"{self.cell}: direction is {given}; expected one of {allowed}")
-        object.__setattr__(self, "direction", Direction(self.direction))
-        self._check_clip()
-        self._check_flags()
-        self._check_activations()
+        object.__setattr__(self, "direction", Direction.named(label, self.direction))
+        self._check_clip(label)
+        self._check_flags(label)
+        self._check_activations(label)
 
-    def _check_clip(self) -> None:
+    def _check_clip(self, label: str) -> None:
         if self.clip is None:
             return
         clip = as_number(self.clip)
         if clip is None or not 0 < clip < math.inf:
-            given = shown(self.clip)
-            raise ArgumentError(f"{self.cell}: clip is {given}; expected a positive finite number, or None for none")
+            raise ArgumentError(f"{label}: clip is {shown(self.clip)}; expected a positive finite number, or no clip")
         object.__setattr__(self, "clip", clip)
 
-    def _check_flags(self) -> None:
+    def _check_flags(self, label: str) -> None:
         for flag, cell in (("linear_before_reset", "GRU"), ("input_forget", "LSTM")):
             value = getattr(self, flag)
             if not isinstance(value, (bool, np.bool_)):
-                raise ArgumentError(f"{self.cell}: {flag} is {shown(value)}; expected a bool")
+                raise ArgumentError(f"{label}: {flag} is {shown(value)}; expected a bool")
             object.__setattr__(self, flag, bool(value))
             if value and self.cell != cell:
-                raise ArgumentError(f"{self.cell}: {flag} is True; only {cell} has it")
+                raise ArgumentError(f"{label}: {flag} is True; only {cell} has it")
 
-    def _check_activations(self) -> None:
+    def _check_activations(self, label: str) -> None:
         defaults = CELLS[self.cell].activations
         if self.activations is None or (isinstance(self.activations, (tuple, list)) and not self.activations):
             one = tuple(Activation(name) for name in defaults)
@@ -235,14 +251,13 @@ class RecurrentOp:
         each = [function for given in activations for function in given or (None,)]
         if not each or not all(isinstance(function, Activation) for function in each):
             raise ArgumentError(
-                f"{self.cell}: activations is {shown(self.activations)}; "
-                "expected a tuple of Activation for each direction"
+                f"{label}: activations is {shown(self.activations)}; expected a tuple of Activation for each direction"
             )
         object.__setattr__(self, "activations", activations)
         if len(self.activations) != self.num_directions or any(len(one) != len(defaults) for one in self.activations):
             counts = tuple(len(one) for one in self.activations)
             expected = (len(defaults),) * self.num_directions
-            raise ArgumentError(f"{self.cell}: activations per direction: {counts} were given; expected {expected}")
+            raise ArgumentError(f"{label}: activations per direction: {counts} were given; expected {expected}")
 
     @property
     def num_directions(self) -> int:

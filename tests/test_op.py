@@ -208,6 +208,19 @@ def test_bad_operators(changes: dict[str, Any], words: str) -> None:
         RecurrentOp(**{"cell": "GRU", "hidden_size": 5, **changes})
 
 
+@pytest.mark.parametrize(("changes", "words"), BAD.values(), ids=BAD)
+def test_errors_begin_with_the_label(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ArgumentError, match=r"^LSTM 'encoder': (?!GRU|LSTM|RNN)"):
+        RecurrentOp(**{"cell": "GRU", "hidden_size": 5, **changes}, label="LSTM 'encoder'")
+
+
+def test_label_is_no_part_of_the_value() -> None:
+    op = RecurrentOp("GRU", 5, label="GRU 'decoder'")
+    assert op == RecurrentOp("GRU", 5)
+    assert "decoder" not in repr(op)
+    assert dataclasses.replace(op, hidden_size=6) == RecurrentOp("GRU", 6)
+
+
 NUMBERS: dict[str, Any] = {
     "np.int64": (np.int64(5), np.float32(0.5)),
     "np.uint8": (np.uint8(5), np.float16(0.5)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,27 +107,20 @@ def build_op(schema: Schema, label: str, attributes: Mapping[str, Any], hidden_s
     ArgumentError
         A value out of its range, or hidden_size against R.
     """
-    if "hidden_size" in attributes and attributes["hidden_size"] < 1:
-        raise ArgumentError(f"{label}: hidden_size is {shown(attributes['hidden_size'])}; expected a positive integer")
-    direction = _direction(schema, label, attributes.get("direction", "forward"))
-    try:
-        return RecurrentOp(
-            schema.operator,
-            attributes.get("hidden_size", hidden_size),
-            direction,
-            _activations(schema, label, attributes, direction.num_directions),
-            _clip(label, attributes.get("clip")),
-            linear_before_reset=flag(label, "linear_before_reset", attributes),
-            input_forget=flag(label, "input_forget", attributes),
-        )
-    except ArgumentError as error:
-        raise _labelled(error, schema.operator, label) from None
-
-
-def _labelled(error: ArgumentError, operator: str, label: str) -> ArgumentError:
-    """The same error with the layer's own label in place of the operator's name."""
-    text = str(error)
-    return ArgumentError(text if text.startswith(f"{label}: ") else f"{label}: {text.removeprefix(f'{operator}: ')}")
+    direction = attributes.get("direction", Direction.FORWARD)
+    if direction == _GRU_1_DIRECTION and (schema.operator, schema.since_version) == ("GRU", 1):
+        direction = Direction.FORWARD
+    direction = Direction.named(label, direction)
+    return RecurrentOp(
+        schema.operator,
+        attributes.get("hidden_size", hidden_size),
+        direction,
+        _activations(schema, label, attributes, direction.num_directions),
+        attributes.get("clip"),
+        linear_before_reset=flag(label, "linear_before_reset", attributes),
+        input_forget=flag(label, "input_forget", attributes),
+        label=label,
+    )
 
 
 def flag(label: str, name: str, attributes: Mapping[str, Any]) -> bool:
@@ -137,22 +129,6 @@ def flag(label: str, name: str, attributes: Mapping[str, Any]) -> bool:
     if value not in (0, 1):
         raise ArgumentError(f"{label}: {name} is {shown(value)}; expected 0 or 1")
     return bool(value)
-
-
-def _clip(label: str, clip: float | None) -> float | None:
-    if clip is not None and (not math.isfinite(clip) or clip <= 0):
-        raise ArgumentError(f"{label}: clip is {clip}; expected a positive finite number (or no clip attribute)")
-    return clip
-
-
-def _direction(schema: Schema, label: str, direction: str) -> Direction:
-    if direction == _GRU_1_DIRECTION and (schema.operator, schema.since_version) == ("GRU", 1):
-        return Direction.FORWARD
-    try:
-        return Direction(direction)
-    except ValueError:
-        allowed = ", ".join(one.value for one in Direction)
-        raise ArgumentError(f"{label}: direction is {shown(direction)}; expected one of {allowed}") from None
 
 
 def _activations(

@@ -166,84 +166,84 @@ def build_op(operation: Operation, label: str, hidden_size: int, attributes: Map
         raise UnsupportedError(
             f"{label}: weights_format is {shown(weights_format)}; expected 'fico', the specification's order of gates"
         )
-    direction = _direction(label, attributes.get("direction", "forward"))
-    try:
-        functions = _activations(operation.cell, direction.num_directions, attributes)
-        return RecurrentOp(
-            operation.cell,
-            hidden_size,
-            direction,
-            (functions,) * direction.num_directions,
-            _clip(attributes.get("clip")),
-            linear_before_reset=attributes.get("linear_before_reset", False),
-            input_forget=attributes.get("input_forget", False),
-        )
-    except ArgumentError as error:
-        raise ArgumentError(f"{label}: {str(error).removeprefix(f'{operation.cell}: ')}") from None
+    direction = attributes.get("direction", "forward")
+    direction = Direction.named(label, direction.lower() if isinstance(direction, str) else direction)
+    functions = _activations(label, operation.cell, direction.num_directions, attributes)
+    return RecurrentOp(
+        operation.cell,
+        hidden_size,
+        direction,
+        (functions,) * direction.num_directions,
+        _clip(label, attributes.get("clip")),
+        linear_before_reset=attributes.get("linear_before_reset", False),
+        input_forget=attributes.get("input_forget", False),
+        label=label,
+    )
 
 
-def _direction(label: str, direction: Any) -> Direction:
-    try:
-        return Direction(str(getattr(direction, "value", direction)).lower())
-    except ValueError:
-        allowed = ", ".join(one.value for one in Direction)
-        raise ArgumentError(f"{label}: direction is {shown(direction)}; expected one of {allowed}") from None
-
-
-def _clip(clip: Any) -> float | None:
+def _clip(label: str, clip: Any) -> float | None:
     """None, 0 and infinity mean: no clipping."""
     if clip is None:
         return None
     value = scalars.as_number(clip)
     if value is None or math.isnan(value) or value < 0:
-        raise ArgumentError(f"clip is {shown(clip)}; expected a positive number, or 0 or infinity for none")
+        raise ArgumentError(f"{label}: clip is {shown(clip)}; expected a positive number, or 0 or infinity for none")
     return None if value == 0 or math.isinf(value) else value
 
 
-def _activations(cell: str, num_directions: int, attributes: Mapping[str, Any]) -> tuple[Activation, ...]:
+def _activations(label: str, cell: str, num_directions: int, attributes: Mapping[str, Any]) -> tuple[Activation, ...]:
     """One list, shared by both directions; alpha and beta belong to the function at their own place in it.
 
     OpenVINO writes the list twice for a bidirectional operation that it took from ONNX with explicit activations.
     """
     defaults = CELLS[cell].activations
     count = len(defaults)
-    names = _list(attributes, "activations", str) or defaults
+    names = _list(label, attributes, "activations", str) or defaults
     if len(names) not in (count, num_directions * count):
-        raise ArgumentError(f"activations has {len(names)} names, {shown(list(names))}; expected {count}")
-    parameters = {p: _list(attributes, f"activations_{p}", float) for p in ("alpha", "beta")}
+        raise ArgumentError(f"{label}: activations has {len(names)} names, {shown(list(names))}; expected {count}")
+    parameters = {p: _list(label, attributes, f"activations_{p}", float) for p in ("alpha", "beta")}
     for parameter, values in parameters.items():
         if len(values) > len(names):
-            raise ArgumentError(f"activations_{parameter} has {len(values)} values; expected at most {len(names)}")
-    functions = tuple(_activation(name, place, parameters) for place, name in enumerate(names))
+            raise ArgumentError(
+                f"{label}: activations_{parameter} has {len(values)} values; expected at most {len(names)}"
+            )
+    functions = tuple(_activation(label, name, place, parameters) for place, name in enumerate(names))
     if functions[count:] not in ((), functions[:count]):
         given = ", ".join(map(str, functions))
-        raise ArgumentError(f"activations differ by direction, {given}; expected {count}, for both directions")
+        raise ArgumentError(f"{label}: activations differ by direction, {given}; expected {count}, for both directions")
     return functions[:count]
 
 
-def _activation(name: str, place: int, parameters: Mapping[str, Sequence[float]]) -> Activation:
-    row = activation_function(name)
-    given = {
-        p: values[place] for p, values in parameters.items() if place < len(values) and getattr(row, p) is not None
-    }
-    return Activation(row.name, **given)
+def _activation(label: str, name: str, place: int, parameters: Mapping[str, Sequence[float]]) -> Activation:
+    try:
+        row = activation_function(name)
+        given = {
+            p: values[place] for p, values in parameters.items() if place < len(values) and getattr(row, p) is not None
+        }
+        return Activation(row.name, **given)
+    except ArgumentError as error:
+        raise ArgumentError(f"{label}: {error}") from None
 
 
 LONGEST = 1_000  # values of a list; six are the most that have an effect
 
 
-def _list(attributes: Mapping[str, Any], name: str, kind: type[str] | type[float]) -> tuple[Any, ...]:
+def _list(label: str, attributes: Mapping[str, Any], name: str, kind: type[str] | type[float]) -> tuple[Any, ...]:
     values = attributes.get(name)
     if values is None:
         return ()
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
-        raise ArgumentError(f"{name} is {shown(values)}; expected a list")
+        raise ArgumentError(f"{label}: {name} is {shown(values)}; expected a list")
     result: list[Any] = []
     for value in values:
         if len(result) == LONGEST:
-            raise ArgumentError(f"{name} has more than {LONGEST} values; expected one for each activation function")
+            raise ArgumentError(
+                f"{label}: {name} has more than {LONGEST} values; expected one for each activation function"
+            )
         one = (str(value) if isinstance(value, str) else None) if kind is str else scalars.as_number(value)
         if one is None:
-            raise ArgumentError(f"{name} holds {shown(value)}; expected {'names' if kind is str else 'numbers'}")
+            raise ArgumentError(
+                f"{label}: {name} holds {shown(value)}; expected {'names' if kind is str else 'numbers'}"
+            )
         result.append(one)
     return tuple(result)
