@@ -67,7 +67,7 @@ def floating_array(label: str, name: str, value: Any, allowed: Sequence[str] = t
     if value is None:
         raise ArgumentError(f"{label}: {name} is missing; it is required")
     array = _own(label, name, as_array(label, name, value))
-    if array.dtype.name not in allowed:
+    if dtype_name(array.dtype) not in allowed:
         expected, hint = " or ".join(allowed), _conversion(name, array.dtype, allowed[0])
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {expected}{hint}")
     return array
@@ -376,7 +376,7 @@ def _model_input(label: str, info: TensorInfo, value: Any) -> Any:
     if value is None:
         raise ArgumentError(f"{label}: {name} is missing; expected an array of {info.dtype}")
     array = as_array(label, name, value)
-    if array.dtype.name != info.dtype and not (info.dtype == "str" and array.dtype.kind in "OU"):
+    if dtype_name(array.dtype) != info.dtype and not (info.dtype == "str" and array.dtype.kind in "OU"):
         hint = "" if info.dtype == "str" else _conversion("array", array.dtype, info.dtype)
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {info.dtype}{hint}")
     if not fits(info.shape, array.shape):

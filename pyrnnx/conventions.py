@@ -127,9 +127,12 @@ OPENVINO_CELL_1 = replace(
 )
 
 
+_CANONICAL_COUPLED_INPUT = replace(CANONICAL, coupled_gate="i")
+
+
 def canonical_for(convention: Convention) -> Convention:
     """The canonical arrangement, with the gates coupled as in `convention`: any operator can be converted to it."""
-    return replace(CANONICAL, coupled_gate=convention.coupled_gate)
+    return CANONICAL if convention.coupled_gate == "f" else _CANONICAL_COUPLED_INPUT
 
 
 def arguments_by_name(convention: Convention) -> dict[str, str]:
@@ -266,6 +269,13 @@ def _couple_other_gate(a: AnyArray, op: RecurrentOp, blocks: Sequence[str], unus
     return result.reshape(a.shape)
 
 
+def _same_weights(a: Convention, b: Convention) -> bool:
+    """Whether two conventions arrange W, R, B and P alike; they may differ in the arrays of a call."""
+    return a is b or (a.gates, a.bias, a.peepholes, a.has_directions, a.coupled_gate) == (
+        (b.gates, b.bias, b.peepholes, b.has_directions, b.coupled_gate)
+    )
+
+
 def convert_weights(
     op: RecurrentOp,
     weights: Mapping[str, AnyArray],
@@ -289,7 +299,7 @@ def convert_weights(
         )
     check_coupling(op, source, target, label)
     result = dict(weights)
-    if source is target:
+    if _same_weights(source, target):
         return result
     orders = {"W": (source.gate_order(op.cell), target.gate_order(op.cell)), "P": (source.peepholes, target.peepholes)}
     for name, given in weights.items():

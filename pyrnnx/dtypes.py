@@ -35,7 +35,7 @@ def dtype_name(dtype: np.dtype[np.generic]) -> str:
 
 def float_type(dtype: np.dtype[np.generic]) -> FloatType | None:
     """The row of a dtype; None where it is not a supported floating-point type."""
-    return FLOAT_TYPES.get(dtype.name)
+    return FLOAT_TYPES.get(dtype_name(dtype))
 
 
 def named_dtype(name: str) -> np.dtype[np.generic]:
@@ -56,4 +56,4 @@ def named_dtype(name: str) -> np.dtype[np.generic]:
 
 def widened(a: npt.NDArray[np.generic]) -> npt.NDArray[np.floating]:
     """C-contiguous, in the dtype that the kernels compute in; exact. The array itself where it is that already."""
-    return np.ascontiguousarray(a, dtype=FLOAT_TYPES[a.dtype.name].kernel)
+    return np.ascontiguousarray(a, dtype=FLOAT_TYPES[dtype_name(a.dtype)].kernel)
