@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import reference
+from layers import draw
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -104,17 +105,14 @@ def make_arrays(case: Case, dtype: np.dtype[Any] | None = None, seed: int | None
     dtype = case.dtype if dtype is None else dtype
     rng = np.random.default_rng(zlib.crc32(case.name.encode()) if seed is None else seed)
     shapes = case.shapes()
-    scales = {"X": case.scale, "W": max(case.I, 1) ** -0.5, "R": case.H**-0.5, "B": 0.5, "P": 0.5}
     arrays: dict[str, Array] = {}
     for name in INPUTS[case.operator]:
         if name == "sequence_lens":
             if case.lens is not None:
                 arrays[name] = np.array(case.lens, dtype=np.int32).reshape(shapes[name])
         elif name in ("X", "W", "R", *case.inputs):
-            values = rng.uniform(-1, 1, shapes[name])
-            if name.startswith("initial"):
-                values = np.copysign(0.25 + 0.75 * np.abs(values), values)
-            arrays[name] = (values * scales.get(name, 1.0)).astype(dtype)
+            values = draw(rng, name, shapes[name])
+            arrays[name] = (values * case.scale if name == "X" else values).astype(dtype)
     return arrays
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layers import gate_count
 from numpy.typing import NDArray
 
 from pyrnnx import (
@@ -44,7 +45,6 @@ OPERATORS = {
     "GRU linear_before_reset": RecurrentOp("GRU", H, linear_before_reset=True),
     "LSTM": RecurrentOp("LSTM", H),
 }
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 each_operator = pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
 
 
@@ -54,7 +54,7 @@ def bidirectional(op: RecurrentOp) -> RecurrentOp:
 
 def canonical_weights(op: RecurrentOp) -> dict[str, Array]:
     """All different; biases are integers, so that their sums are exact."""
-    D, G = op.num_directions, GATES[op.cell]
+    D, G = op.num_directions, gate_count(op.cell)
     shapes = {"W": (D, G * H, I), "R": (D, G * H, H), "B": (D, 2 * G * H)}
     rng = np.random.default_rng(3)
     numbers = rng.permutation(sum(int(np.prod(shape)) for shape in shapes.values())) + 1.0
@@ -169,7 +169,7 @@ def test_bias_sum_by_hand(op: RecurrentOp, target: Convention) -> None:
 @each_operator
 def test_bias_taken_apart_by_hand(op: RecurrentOp) -> None:
     """(B, 0); with linear_before_reset what lay apart stays apart."""
-    count = 4 if op.linear_before_reset else GATES[op.cell]
+    count = 4 if op.linear_before_reset else gate_count(op.cell)
     parts = [np.full((1, H), k + 1.0) for k in range(count)]
     zero = np.zeros((1, H))
     if op.linear_before_reset:

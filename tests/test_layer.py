@@ -13,13 +13,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from layers import random_inputs, random_layer, random_weights
 from numpy.typing import NDArray
 
 from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Activation, ArgumentError, Layer, RecurrentOp, UnsupportedError
 from pyrnnx.conventions import convert_weights
 
 Array = NDArray[Any]
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DTYPES: dict[str, Any] = {
     "float32": np.float32,
     "float64": np.float64,
@@ -42,30 +42,6 @@ def operator(name: str, hidden_size: int) -> RecurrentOp:
     return RecurrentOp(hidden_size=hidden_size, **OPERATORS[name])
 
 
-def make_weights(op: RecurrentOp, input_size: int, dtype: Any = np.float32, seed: int = 1) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
-    D, H, G = op.num_directions, op.hidden_size, GATES[op.cell]
-    shapes = {"W": (D, G * H, input_size), "R": (D, G * H, H), "B": (D, 2 * G * H)}
-    if op.has_cell_state:
-        shapes["P"] = (D, 3 * H)
-    return {key: rng.uniform(-1, 1, shape).astype(dtype) / dtype(H**0.5) for key, shape in shapes.items()}
-
-
-def make_inputs(
-    op: RecurrentOp, T: int, N: int, input_size: int, dtype: Any = np.float32, seed: int = 2
-) -> dict[str, Any]:
-    """Lengths uneven, with a 0 and a T; states away from 0."""
-    rng = np.random.default_rng(seed)
-    lens = rng.integers(0, T + 1, N).astype(np.int32)
-    lens[: min(N, 2)] = (T, 0)[: min(N, 2)]
-    states = ("initial_h", "initial_c") if op.has_cell_state else ("initial_h",)
-    arrays = {"X": rng.normal(size=(T, N, input_size)).astype(dtype), "sequence_lens": lens}
-    for key in states:
-        values = rng.uniform(0.25, 1, (op.num_directions, N, op.hidden_size))
-        arrays[key] = (values * rng.choice([-1, 1], values.shape)).astype(dtype)
-    return arrays
-
-
 def assert_same_bits(actual: tuple[Array, ...], expected: tuple[Array, ...]) -> None:
     assert len(actual) == len(expected)
     for a, e in zip(actual, expected, strict=True):
@@ -75,7 +51,8 @@ def assert_same_bits(actual: tuple[Array, ...], expected: tuple[Array, ...]) -> 
 
 def example(name: str, dtype: Any = np.float32) -> tuple[RecurrentOp, dict[str, Any], dict[str, Any]]:
     op = operator(name, 17)
-    return op, make_weights(op, 3, dtype), make_inputs(op, 5, 7, 3, dtype)
+    weights = random_weights(op, 3, dtype, peepholes=op.has_cell_state)
+    return op, weights, random_inputs(op, (5, 7, 3), dtype)
 
 
 # Called often, from many threads
@@ -87,7 +64,7 @@ def test_many_calls_are_each_a_one_shot_call(name: str) -> None:
     layer = Layer(op, **weights)
     results = []
     for seed, (T, N) in enumerate([(5, 7), (1, 1), (9, 2), (5, 7), (0, 3), (2, 19), (5, 7)]):
-        inputs = make_inputs(op, T, N, 3, seed=seed)
+        inputs = random_inputs(op, (T, N, 3), seed=seed)
         results.append((layer(**inputs), inputs))
     for outputs, inputs in results:  # and no call has touched the results of another
         assert_same_bits(outputs, Layer(op, **weights)(**inputs))
@@ -97,7 +74,7 @@ def test_many_calls_are_each_a_one_shot_call(name: str) -> None:
 def test_calls_from_eight_threads_at_once(name: str) -> None:
     op, weights, _ = example(name)
     layer = Layer(op, **weights)
-    calls = [make_inputs(op, 5 + k % 4, 7 + k % 3, 3, seed=k) for k in range(64)]
+    calls = [random_inputs(op, (5 + k % 4, 7 + k % 3, 3), seed=k) for k in range(64)]
     expected = [layer(**inputs) for inputs in calls]
     barrier = threading.Barrier(8)
 
@@ -139,7 +116,7 @@ def call_sees_other_thread(call: Callable[[], Any]) -> bool:
 
 def test_gil_is_released() -> None:
     op = operator("LSTM", 128)
-    layer = Layer(op, **make_weights(op, 64))
+    layer = random_layer(op, 64, peepholes=op.has_cell_state)
     X = np.ones((300, 16, 64), np.float32)  # no lengths: NumPy has nothing to do that could release the GIL instead
     assert call_sees_other_thread(lambda: layer(X))
     assert not call_sees_other_thread(lambda: sum(range(3 * 10**6)))  # the witness can tell
@@ -266,8 +243,8 @@ def selected(inputs: Mapping[str, Any], row: int) -> dict[str, Any]:
 def test_big_batches_are_row_by_row_runs(name: str, sizes: tuple[int, int, int, int]) -> None:
     T, N, I, H = sizes
     op = operator(name, H)
-    layer = Layer(op, **make_weights(op, I, np.float64))
-    inputs = make_inputs(op, T, N, I, np.float64)
+    layer = random_layer(op, I, np.float64, peepholes=op.has_cell_state)
+    inputs = random_inputs(op, (T, N, I), np.float64)
     inputs["X"] /= max(1, I**0.5)
     outputs = layer(**inputs)
     rows = range(N) if N < 10 else sorted({0, 1, N - 1, *range(2, N, 29)})
@@ -284,8 +261,8 @@ def test_big_batches_are_row_by_row_runs(name: str, sizes: tuple[int, int, int, 
 @pytest.mark.parametrize("name", ["RNN", "GRU", "LSTM"])
 def test_long_sequence_is_its_parts_one_after_the_other(name: str) -> None:
     op = RecurrentOp(OPERATORS[name]["cell"], 129)
-    layer = Layer(op, **make_weights(op, 7, np.float64))
-    inputs = make_inputs(op, 600, 2, 7, np.float64)
+    layer = random_layer(op, 7, np.float64, peepholes=op.has_cell_state)
+    inputs = random_inputs(op, (600, 2, 7), np.float64)
     del inputs["sequence_lens"]
     Y, *last = layer(**inputs)
     X, states = inputs.pop("X"), list(inputs.values())

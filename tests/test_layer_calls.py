@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import bfloat16
+from layers import random_layer
 
 from pyrnnx import (
     OPENVINO_CELL,
@@ -21,18 +22,13 @@ from pyrnnx import (
     RecurrentOp,
     UnsupportedError,
 )
-from pyrnnx.conventions import CANONICAL, convert_weights
+from pyrnnx.conventions import CANONICAL
 
 N, T, I, H = 3, 4, 2, 5
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 def layer_of(cell: str, convention: Convention = CANONICAL, dtype: Any = np.float32, **keywords: Any) -> Layer:
-    rng, op = np.random.default_rng(1), RecurrentOp(cell, H)
-    shapes = {"W": (1, GATES[cell] * H, I), "R": (1, GATES[cell] * H, H), "B": (1, 2 * GATES[cell] * H)}
-    weights: Any = {name: rng.normal(0, 0.5, shape).astype(dtype) for name, shape in shapes.items()}
-    arrays: Any = convert_weights(op, weights, CANONICAL, convention)
-    return Layer(op, **arrays, convention=convention, **keywords)
+    return random_layer(RecurrentOp(cell, H), I, dtype, convention=convention, **keywords)
 
 
 X = np.random.default_rng(2).normal(size=(T, N, I)).astype(np.float32)

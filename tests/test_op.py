@@ -111,7 +111,7 @@ def test_table_cannot_be_changed() -> None:
 # RecurrentOp
 
 DEFAULTS = {"RNN": ("Tanh",), "GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}
-GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "iofc"}
+LETTERS = {"RNN": "i", "GRU": "zrh", "LSTM": "iofc"}
 each_cell = pytest.mark.parametrize("cell", DEFAULTS)
 
 
@@ -121,7 +121,7 @@ def test_defaults_of_operators(cell: str) -> None:
     assert (op.cell, op.hidden_size, op.direction, op.num_directions) == (cell, 5, Direction.FORWARD, 1)
     assert [one.name for one in op.activations[0]] == list(DEFAULTS[cell])
     assert (op.clip, op.linear_before_reset, op.input_forget) == (None, False, False)
-    assert op.gates == GATES[cell]
+    assert op.gates == LETTERS[cell]
     assert op.has_cell_state is (cell == "LSTM")
 
 

@@ -8,21 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 from cases import bfloat16
+from layers import random_inputs, random_weights
 
 from pyrnnx import Direction, Layer, PyrnnxError, RecurrentOp
 from pyrnnx.reduced import WEIGHT_DTYPES, rounded
-
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 
 
 def example(
     cell: str, dtype: Any = "float32", H: int = 37, I: int = 19, **options: Any
 ) -> tuple[RecurrentOp, Any, Any]:
-    rng = np.random.default_rng(0)
     op = RecurrentOp(cell, H, Direction.BIDIRECTIONAL, **options)
-    shapes = ((2, GATES[cell] * H, I), (2, GATES[cell] * H, H), (2, 2 * GATES[cell] * H))
-    weights = [rng.normal(0, 0.4, shape).astype(dtype) for shape in shapes]
-    return op, weights, rng.normal(size=(6, 3, I)).astype(dtype)
+    weights = [*random_weights(op, I, dtype).values()]
+    return op, weights, random_inputs(op, (6, 3, I), dtype)["X"]
 
 
 def test_bfloat16_is_that_of_ml_dtypes() -> None:

@@ -10,6 +10,7 @@ import pytest
 from cases import bfloat16
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layers import random_layer
 
 from pyrnnx import (
     ONNX_LAYOUTS,
@@ -24,21 +25,16 @@ from pyrnnx import (
     config,
 )
 from pyrnnx.conventions import CANONICAL, OPENVINO_SEQUENCE_1, convert_weights, rearrange
+from pyrnnx.op import CELLS
 
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 CONVENTIONS = {one.name: one for one in (*ONNX_LAYOUTS, OPENVINO_SEQUENCE)}
-I, H = 3, 11  # with weights of 0.2 in size: a recurrence that forgets, so that roundings do not grow
+I, H = 3, 11
 # float32: the same sums in the same order on the SIMD engine; BLAS may order them by the shape of a product
 TOLERANCE = 1e-6
 
 
-def layer_of(cell: str, convention: Convention = CANONICAL) -> Layer:
-    rng = np.random.default_rng(1)
-    op = RecurrentOp(cell, H)
-    shapes = {"W": (1, GATES[cell] * H, I), "R": (1, GATES[cell] * H, H), "B": (1, 2 * GATES[cell] * H)}
-    weights: Any = {name: rng.normal(0, 0.2, shape).astype(np.float32) for name, shape in shapes.items()}
-    arrays: Any = convert_weights(op, weights, CANONICAL, convention)
-    return Layer(op, **arrays, convention=convention)
+def layer_of(cell: str, convention: Convention = CANONICAL, dtype: Any = np.float32) -> Layer:
+    return random_layer(RecurrentOp(cell, H), I, dtype, convention=convention)
 
 
 def arranged(array: Any, argument: str, convention: Convention, back: bool = False) -> Any:
@@ -54,7 +50,7 @@ def pushes(draw: st.DrawFn) -> tuple[int, list[list[int]]]:
 
 
 @pytest.mark.parametrize("convention", CONVENTIONS.values(), ids=CONVENTIONS)
-@pytest.mark.parametrize("cell", GATES)
+@pytest.mark.parametrize("cell", CELLS)
 @given(drawn=pushes(), seed=st.integers(0, 99))
 def test_pushes_give_the_whole(
     cell: str, convention: Convention, drawn: tuple[int, list[list[int]]], seed: int
@@ -103,21 +99,16 @@ def test_coupled_input_gate() -> None:
 DTYPES: dict[str, Any] = {"float32": np.float32, "float64": np.float64, "float16": np.float16, "bfloat16": bfloat16}
 
 
-def layer_of_dtype(cell: str, convention: Convention, dtype: str) -> Layer:
-    layer = layer_of(cell, convention)
-    return Layer(layer.op, *(layer.weights[n].astype(DTYPES[dtype]) for n in "WRB"), convention=convention)
-
-
 @pytest.mark.skipif(config.ISA == "blas", reason="BLAS sums in an order that depends on the shape of a product")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("convention", CONVENTIONS.values(), ids=CONVENTIONS)
-@pytest.mark.parametrize("cell", GATES)
+@pytest.mark.parametrize("cell", CELLS)
 @settings(max_examples=20)
 @given(sizes=st.lists(st.integers(0, 5), min_size=1, max_size=8), seed=st.integers(0, 99), restored=st.booleans())
 def test_any_chunks_give_the_whole_bit_for_bit(
     cell: str, convention: Convention, dtype: str, sizes: list[int], seed: int, restored: bool
 ) -> None:
-    layer, N = layer_of_dtype(cell, convention, dtype), 3
+    layer, N = layer_of(cell, convention, DTYPES[dtype]), 3
     X = np.random.default_rng(seed).normal(size=(sum(sizes), N, I)).astype(DTYPES[dtype])
     lens = [len(X)] * N
     zeros = [state.astype(layer.dtype) for state in layer.stream(N).state]
@@ -138,7 +129,7 @@ def test_any_chunks_give_the_whole_bit_for_bit(
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_state_of_halves_in_either_dtype(dtype: str) -> None:
-    layer = layer_of_dtype("LSTM", CANONICAL, dtype)
+    layer = layer_of("LSTM", CANONICAL, DTYPES[dtype])
     X = np.random.default_rng(0).normal(size=(4, 2, I)).astype(DTYPES[dtype])
     h, c = (np.full((1, 2, H), value, DTYPES[dtype]) for value in (0.25, -0.5))
     expected = layer(X, None, h, c)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from layers import random_inputs, random_layer
 from onnx import TensorProto, helper
 
 from pyrnnx import (
@@ -25,24 +27,24 @@ from pyrnnx import (
     load,
 )
 from pyrnnx.frontends.onnx import Model, read_model
+from pyrnnx.op import CELLS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ONNX, XML = EXAMPLES / "small_rnn.onnx", EXAMPLES / "small_rnn.xml"
 T, N, I, H = 5, 3, 4, 6
 RNN = RecurrentOp("RNN", H)
-W, R, B = (np.random.default_rng(0).uniform(-0.5, 0.5, shape) for shape in ((1, H, I), (1, H, H), (1, H)))
 
 
 def layer(dtype: Any = np.float32) -> Layer:
-    return Layer(RNN, W.astype(dtype), R.astype(dtype), np.hstack([B, 0 * B]).astype(dtype))
+    return random_layer(RNN, I, dtype)
 
 
 def sequence(dtype: Any = np.float32) -> Layer:
-    return Layer(RNN, W.astype(dtype), R.astype(dtype), B.astype(dtype), convention=OPENVINO_SEQUENCE)
+    return random_layer(RNN, I, dtype, convention=OPENVINO_SEQUENCE)
 
 
 def cell() -> Layer:
-    return Layer(RNN, *(a[0].astype(np.float32) for a in (W, R, B)), convention=OPENVINO_CELL)
+    return random_layer(RNN, I, convention=OPENVINO_CELL)
 
 
 # What is compared
@@ -228,3 +230,69 @@ def test_inputs_are_matched_by_order_where_names_differ() -> None:
         compare(a, b, {"Z": np.ones(2, np.float32)})
     with pytest.raises(ArgumentError, match="compare: inputs is int 3; expected a mapping"):
         compare(a, b, 3)  # type: ignore[call-overload]
+
+
+# Arrays of layers
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_given_inputs_are_used(cell: str) -> None:
+    op = RecurrentOp(cell, H)
+    inputs = random_inputs(op, (T, N, I))
+    first, second = random_layer(op, I), random_layer(op, I, seed=1)
+    result = compare(first, second, inputs)
+    outputs = ([a.astype(np.float64) for a in layer(**inputs)] for layer in (first, second))
+    differences = [float(np.abs(a - b).max()) for a, b in zip(*outputs, strict=True)]
+    assert list(result.numbers.values()) == differences
+    assert result.largest_difference == max(differences)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_missing_inputs_are_made_from_the_seed(cell: str) -> None:
+    op = RecurrentOp(cell, H)
+    layers = random_layer(op, I), random_layer(op, I, convention=OPENVINO_SEQUENCE, seed=1)
+    assert compare(*layers) == compare(*layers, seed=0)
+    assert compare(*layers).numbers != compare(*layers, seed=1).numbers
+    X = random_inputs(op, (T, N, I))["X"]
+    assert compare(*layers, {"X": X}).numbers != compare(*layers, {"X": 2 * X}).numbers
+
+
+def test_inputs_are_not_changed() -> None:
+    op = RecurrentOp("LSTM", H)
+    inputs = random_inputs(op, (T, N, I))
+    before = copy.deepcopy(inputs)
+    compare(random_layer(op, I), random_layer(op, I, convention=OPENVINO_SEQUENCE), inputs)
+    for key, array in inputs.items():
+        np.testing.assert_array_equal(array, before[key])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({"x": 1}, "inputs has 'x'; expected names out of X, sequence_lens, initial_h, initial_c"),
+        ({"initial_c": np.zeros((1, N, H))}, "inputs has 'initial_c'"),
+        ({"H": np.zeros((1, N, H))}, "inputs has 'H'"),
+        ({"X": np.zeros((T, N, I + 1))}, "X has shape"),
+        ({"X": np.zeros((T, I))}, "X has shape"),
+        (
+            {"X": np.zeros((T, N, I), np.float32), "initial_h": np.zeros((1, N + 1, H), np.float32)},
+            "initial_h has shape",
+        ),
+        ({"X": np.zeros((T, N, I), np.float32), "sequence_lens": [T + 1] * N}, r"sequence_lens\[0\] is 6"),
+        ({"X": np.zeros((T, N, I), np.float32), "sequence_lens": [0.5] * N}, "sequence_lens has dtype float64"),
+    ],
+    ids=[
+        "unknown",
+        "no cell state",
+        "another convention's name",
+        "input_size",
+        "rank",
+        "state",
+        "length",
+        "float length",
+    ],
+)
+def test_bad_inputs_of_layers(inputs: dict[str, Any], words: str) -> None:
+    op = RecurrentOp("RNN", H)
+    with pytest.raises(ArgumentError, match=words):
+        compare(random_layer(op, I), random_layer(op, I, convention=ONNX_LAYOUTS[1]), inputs)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from layers import random_weights
 from onnx import TensorProto, helper, numpy_helper
 
 import pyrnnx
-from pyrnnx import ArgumentError, FormatError, Model, ModelComparison, PyrnnxError
+from pyrnnx import ArgumentError, Direction, FormatError, Model, ModelComparison, PyrnnxError, RecurrentOp
 from pyrnnx.frontends.onnx import read_model as read_onnx
 from pyrnnx.frontends.openvino import to_onnx
 
@@ -23,14 +24,12 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def build(*, second: str = "GRU", seed: int = 1, outputs: tuple[str, ...] = ("Y", "last")) -> onnx.ModelProto:
     """A bidirectional LSTM and another operator on its result, time first."""
-    rng = np.random.default_rng(seed)
-    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}
-    weights: dict[str, Any] = {}
-    for name, operator, D, size in (("lstm", "LSTM", 2, I), ("second", second, 1, 2 * H)):
-        G = gates[operator]
-        for which, shape in {"W": (D, G * H, size), "R": (D, G * H, H), "B": (D, 2 * G * H)}.items():
-            weights[f"{name}.{which}"] = rng.uniform(-0.4, 0.4, shape).astype(np.float32)
-    weights["shape"] = np.array([0, 0, -1])
+    weights: dict[str, Any] = {"shape": np.array([0, 0, -1])}
+    for name, op, size in (
+        ("lstm", RecurrentOp("LSTM", H, Direction.BIDIRECTIONAL), I),
+        ("second", RecurrentOp(second, H), 2 * H),
+    ):
+        weights |= {f"{name}.{which}": array for which, array in random_weights(op, size, seed=seed).items()}
     names = [[f"{layer}.{which}" for which in "WRB"] for layer in ("lstm", "second")]
     nodes = [
         helper.make_node("LSTM", ["X", *names[0]], ["both"], "lstm", hidden_size=H, direction="bidirectional"),

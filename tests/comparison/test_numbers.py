@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from pyrnnx import ArgumentError, Comparison, Difference, ModelComparison
+from pyrnnx import Activation, ArgumentError, Comparison, Difference, Layer, ModelComparison, RecurrentOp, compare
 from pyrnnx.comparison.numbers import Deviation, deviation
 
 NAN, INF = math.nan, math.inf
@@ -182,3 +182,20 @@ def test_words() -> None:
     assert "largest difference of Y0: nothing to compare" in str(layers(none))
     assert "largest difference of output 'y0': 0.5" in str(models(large))
     assert "not compared: P" in str(layers(not_compared="P"))
+
+
+# Numbers that are not numbers
+
+
+def test_nan_and_infinity() -> None:
+    def relu(value: float) -> Layer:
+        op = RecurrentOp("RNN", 1, activations=((Activation("Relu"),),))
+        return Layer(op, np.array([[[value]]]), np.zeros((1, 1, 1)))
+
+    inputs = {"X": np.ones((1, 1, 1)), "initial_h": np.zeros((1, 1, 1)), "sequence_lens": [1]}
+    assert compare(relu(np.nan), relu(np.nan), inputs).largest_difference == 0
+    assert compare(relu(np.inf), relu(np.inf), inputs).largest_difference == 0
+    for value in (np.nan, np.inf):
+        for pair in ((relu(value), relu(1.0)), (relu(1.0), relu(value))):
+            assert math.isinf(compare(*pair, inputs).largest_difference)
+            assert not compare(*pair, inputs).equal(atol=1e300, rtol=1e300)

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from cases import Array
+from layers import random_weights
 from onnx import helper
 from onnx_models import simple_model
 from real_models import frames
@@ -40,9 +41,7 @@ FetchWheel = Callable[[str], Path]
 
 def lstm(seed: int, convention: Convention = CANONICAL, op: RecurrentOp = LSTM, **changes: Any) -> Layer:
     """Weights by their seed; `changes`: of a weight, by its name."""
-    rng = np.random.default_rng(seed)
-    shapes = {"W": (1, 4 * H, I), "R": (1, 4 * H, H), "B": (1, 8 * H)}
-    weights: dict[str, Array] = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    weights = random_weights(op, I, seed=seed)
     weights = {name: changes[name](array) if name in changes else array for name, array in weights.items()}
     return Layer(op, **convert_weights(op, weights, CANONICAL, convention), convention=convention)  # type: ignore[arg-type]
 

@@ -24,6 +24,7 @@ from openvino_layers import shapes_of
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx.quantized import QUANTIZED_INPUTS
 from pyrnnx.frontends.openvino import OPERATIONS, Operation, read_model, to_onnx
+from pyrnnx.op import CELLS
 
 LARGEST = 9  # of any size: what a case takes time for are the steps around the numbers
 LARGEST_MODEL = 8_000  # bytes
@@ -263,7 +264,7 @@ def _encoded(xml: str, weights: bytes) -> tuple[bytes, bytes]:
 def _variants(operation: Operation) -> Iterator[dict[str, Any]]:
     own: dict[str, Any] = {"hidden_size": nets.H}
     yield own
-    functions = ("HardSigmoid", "relu", "tanh")[: {"RNN": 1, "GRU": 2, "LSTM": 3}[operation.cell]]
+    functions = ("HardSigmoid", "relu", "tanh")[: len(CELLS[operation.cell].activations)]
     lists = {"activations": functions, "activations_alpha": ["0.2"] * len(functions)}
     lists["activations_beta"] = lists["activations_alpha"]
     yield own | {name: ",".join(values) for name, values in lists.items()} | {"clip": "0.4"}

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layers import random_layer
 
-from pyrnnx import ACTIVATIONS, Layer, RecurrentOp, config
+from pyrnnx import ACTIVATIONS, RecurrentOp, config
 from pyrnnx._kernels import blas, engines
 from pyrnnx._kernels.sequence import Sequence
 
@@ -252,8 +253,7 @@ def test_time_steps_farther_apart_than_a_c_int(monkeypatch: pytest.MonkeyPatch, 
     space = mmap.mmap(-1, step + 12, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | no_reserve)
     X = np.lib.stride_tricks.as_strided(np.frombuffer(space, F32, 3), (2, 1, 3), (step, 12, 4), writeable=True)
     X[:] = np.arange(1, 7, dtype=F32).reshape(2, 1, 3)
-    rng = np.random.default_rng(0)
-    layer = Layer(RecurrentOp("RNN", 4), rng.normal(size=(1, 4, 3)).astype(F32), rng.normal(size=(1, 4, 4)).astype(F32))
+    layer = random_layer(RecurrentOp("RNN", 4), 3)
     for far, near in zip(layer(X), layer(X.copy()), strict=True):
         # only the order of sums of 3 terms may differ, in BLAS; a wrong step is off by more than 1e-2
         np.testing.assert_allclose(far, near, rtol=0, atol=1e-6)

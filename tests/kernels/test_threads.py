@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layers import random_inputs, random_layer
 from numpy.typing import NDArray
 
-from pyrnnx import Direction, Layer, PyrnnxError, RecurrentOp, config, get_num_threads, set_num_threads
+from pyrnnx import Direction, PyrnnxError, RecurrentOp, config, get_num_threads, set_num_threads
 
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 Y = NDArray[Any]
 
 
@@ -32,15 +32,9 @@ def example(
     cell: str, direction: str, T: int, N: int, H: int, ragged: bool, dtype: str = "float32", **options: Any
 ) -> Any:
     """A layer and the arguments of a call."""
-    rng = np.random.default_rng(T + N + H)
-    op = RecurrentOp(cell, H, Direction(direction), **options)
-    D, G, I = op.num_directions, GATES[cell], 19
-    shapes = ((D, G * H, I), (D, G * H, H), (D, 2 * G * H))
-    layer = Layer(op, *(rng.normal(0, H**-0.5, shape).astype(dtype) for shape in shapes))
-    X = rng.normal(size=(T, N, I)).astype(dtype)
-    h = rng.normal(size=(D, N, H)).astype(dtype)
-    lens = rng.integers(0, T + 1, N).astype(np.int32) if ragged else None
-    return layer, (X, lens, h)
+    op, I = RecurrentOp(cell, H, Direction(direction), **options), 19
+    inputs = random_inputs(op, (T, N, I), dtype)
+    return random_layer(op, I, dtype), (inputs["X"], inputs["sequence_lens"] if ragged else None, inputs["initial_h"])
 
 
 def same_bits(a: tuple[Y, ...], b: tuple[Y, ...]) -> bool:

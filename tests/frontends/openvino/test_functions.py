@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pytest
 import reference
 from cases import DTYPES, PARAMETERS, TOLERANCES, Array, assert_close, float32, float64
+from layers import random_arrays
 
 import pyrnnx.frontends.openvino as frontend
-from pyrnnx import ACTIVATIONS, PyrnnxError
+from pyrnnx import ACTIVATIONS, OPENVINO_CELL, OPENVINO_SEQUENCE, Direction, PyrnnxError, RecurrentOp
+from pyrnnx.conventions import OPENVINO_CELL_1, OPENVINO_SEQUENCE_1
 
 T, N, I, H = 5, 4, 3, 6
 CELLS = ("RNN", "GRU", "LSTM")
-GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "fico"}
+ORDERS = {"RNN": "i", "GRU": "zrh", "LSTM": "fico"}  # of gates
 DEFAULTS = {"RNN": ("tanh",), "GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh")}
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
@@ -42,27 +43,21 @@ class Case:
 
 
 def make_arrays(case: Case, dtype: np.dtype[Any] = float32) -> dict[str, Any]:
-    """Inputs in port order, by OpenVINO's names; states away from 0."""
-    rng = np.random.default_rng(crc32(case.name.encode()))
-    D, G = case.num_directions, len(GATES[case.cell])
-    blocks = 4 if case.attributes.get("linear_before_reset") else G
-    shapes: dict[str, tuple[int, ...]] = {"X": (N, T, I), "H": (N, D, H), "C": (N, D, H)}
-    shapes |= {"W": (D, G * H, I), "R": (D, G * H, H), "B": (D, blocks * H)}
-    if case.step:
-        shapes = {"X": (N, I), "H": (N, H), "C": (N, H), "W": (G * H, I), "R": (G * H, H), "B": (blocks * H,)}
-    if case.cell != "LSTM":
-        del shapes["C"]
-    if case.peepholes:
-        shapes["P"] = (3 * H,) if case.step else (D, 3 * H)
-    scales = {"W": I**-0.5, "R": H**-0.5, "B": 0.5}  # no state grows, whatever the activation
-    arrays = {}
-    for name, shape in shapes.items():
-        values = rng.uniform(-1, 1, shape) * scales.get(name, 1.0)
-        if name in "HC":
-            values = np.copysign(0.25 + 0.75 * np.abs(values), values)
-        arrays[name] = values.astype(dtype)
-        if not case.step and name == ("C" if case.cell == "LSTM" else "H"):
-            arrays["sequence_lengths"] = np.array(case.lens, np.int64)
+    """Inputs in port order, by OpenVINO's names."""
+    direction = (Direction.FORWARD, Direction.BIDIRECTIONAL)[case.num_directions - 1]
+    lbr = bool(case.attributes.get("linear_before_reset"))
+    conventions = (OPENVINO_CELL, OPENVINO_CELL_1) if case.step else (OPENVINO_SEQUENCE, OPENVINO_SEQUENCE_1)
+    arrays = random_arrays(
+        RecurrentOp(case.cell, H, direction, linear_before_reset=lbr),
+        (1 if case.step else T, N, I),
+        dtype,
+        convention=conventions[case.peepholes],
+        peepholes=case.peepholes,
+        lens=case.lens,
+        seed=case.name,
+    )
+    if not case.step:
+        arrays["sequence_lengths"] = arrays["sequence_lengths"].astype(np.int64)
     return arrays
 
 
@@ -76,7 +71,7 @@ def run(case: Case, arrays: Mapping[str, Any], **changes: Any) -> tuple[Array, .
 
 def gate(a: Array, cell: str, letter: str) -> Array:
     """[D, H, ...]: the block of a gate in W, R or a summed B."""
-    k = GATES[cell].index(letter)
+    k = ORDERS[cell].index(letter)
     return a[:, k * H : (k + 1) * H]
 
 

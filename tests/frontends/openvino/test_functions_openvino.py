@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pytest
+from layers import gate_count, random_arrays
 from numpy.typing import NDArray
 
 import pyrnnx.frontends.openvino as frontend
-from pyrnnx import PyrnnxError
+from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, PyrnnxError, RecurrentOp
 from pyrnnx.conventions import INTEGERS
 
 openvino = pytest.importorskip("openvino")
@@ -21,7 +21,6 @@ operations = pytest.importorskip("openvino.opset13")
 Array = NDArray[Any]
 T, N, I, H = 5, 3, 4, 7
 CELLS = ("RNN", "GRU", "LSTM")
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"]}
 # float32 on both sides: sums of up to 12 terms in another order, vectorised exp and tanh of some units, 5 steps
 TOLERANCE = 5e-6
@@ -44,18 +43,13 @@ class Case:
 
 def make_arrays(case: Case, dtype: Any = np.float32, length_dtype: Any = np.int32) -> list[Array]:
     """Inputs in port order."""
-    rng = np.random.default_rng(crc32(case.name.encode()))
-    D, G = 2 if case.attributes.get("direction") == "bidirectional" else 1, GATES[case.cell]
-    blocks = 4 if case.attributes.get("linear_before_reset") else G
-    states = 2 if case.cell == "LSTM" else 1
-    if case.step:
-        shapes = [(N, I), *[(N, H)] * states, (G * H, I), (G * H, H), (blocks * H,)]
-    else:
-        shapes = [(N, T, I), *[(N, D, H)] * states, (D, G * H, I), (D, G * H, H), (D, blocks * H)]
-    arrays = [rng.uniform(-0.6, 0.6, shape).astype(dtype) for shape in shapes]
+    flags = {key: case.attributes[key] for key in ("direction", "linear_before_reset") if key in case.attributes}
+    convention, steps = (OPENVINO_CELL, 1) if case.step else (OPENVINO_SEQUENCE, T)
+    op = RecurrentOp(case.cell, H, **flags)
+    arrays = random_arrays(op, (steps, N, I), dtype, convention=convention, lens=case.lens, seed=case.name)
     if not case.step:
-        arrays.insert(1 + states, np.array(case.lens, length_dtype))
-    return arrays
+        arrays["sequence_lengths"] = arrays["sequence_lengths"].astype(length_dtype)
+    return [*arrays.values()]
 
 
 def run_there(
@@ -212,7 +206,7 @@ def test_there_hidden_size_is_not_used(cell: str) -> None:
     case = Case(f"{cell}-hidden_size", cell)
     arrays = make_arrays(case)
     assert difference(run_there(case, arrays, hidden_size=H + 2), run_here(case, arrays)) <= TOLERANCE
-    with pytest.raises(PyrnnxError, match=f"hidden_size={GATES[cell] * (H + 2)}"):
+    with pytest.raises(PyrnnxError, match=f"hidden_size={gate_count(cell) * (H + 2)}"):
         run_here(case, arrays, hidden_size=H + 2)
 
 

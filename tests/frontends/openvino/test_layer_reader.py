@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layers import random_arrays, random_layer
 from lxml import etree
 from openvino_layers import H, I, N, T, assert_same, function, make_arrays, number_of_weights, shapes_of, write
 
-from pyrnnx import Direction, Layer, PyrnnxError, RecurrentOp, compare
+from pyrnnx import OPENVINO_SEQUENCE, Direction, PyrnnxError, RecurrentOp, compare
 from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, read_layer
 
 each_type = pytest.mark.parametrize("kind", OPERATIONS)
@@ -84,11 +85,7 @@ def test_example_of_the_specification() -> None:
     assert layer.outputs[0].shape == (1, 1, 4, 128)
     assert {port.precision for port in layer.inputs} == {None}
 
-    rng = np.random.default_rng(0)
-    X, Hx, W, R, B = (
-        rng.uniform(-0.2, 0.2, shape).astype(np.float32)
-        for shape in ((1, 4, 16), (1, 1, 128), (1, 128, 16), (1, 128, 128), (1, 128))
-    )
+    X, Hx, _, W, R, B = random_arrays(RecurrentOp("RNN", 128), (4, 1, 16), convention=OPENVINO_SEQUENCE).values()
     Y, Ho = layer(X, Hx, np.array([4]), W, R, B)
     assert (Y.shape, Ho.shape) == ((1, 1, 4, 128), (1, 1, 128))
     assert Y.dtype == Ho.dtype == np.float32
@@ -338,10 +335,7 @@ def test_precision_of_lengths(said: str, dtype: str) -> None:
 
 def test_version_1_and_onnx_are_the_same_with_peepholes() -> None:
     """compare() takes the ONNX layer's P, in the order i, o, f, to the order f, i, o."""
-    rng = np.random.default_rng(0)
-    shapes = {"W": (1, 4 * H, I), "R": (1, 4 * H, H), "B": (1, 8 * H), "P": (1, 3 * H)}
-    weights = {name: rng.uniform(-0.7, 0.7, shape).astype(np.float32) for name, shape in shapes.items()}
-    onnx_layer = Layer(RecurrentOp("LSTM", H, input_forget=True), *weights.values())
+    onnx_layer = random_layer(RecurrentOp("LSTM", H, input_forget=True), I, peepholes=True)
     layer = read_layer(write("LSTMSequence-1", {"input_forget": "true"}))
     comparison = compare(onnx_layer, layer)
     assert not comparison.operators

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from cases import TOLERANCES, Array, Case, assert_close, bfloat16, float16, float32, float64, make_arrays
+from layers import random_arrays
 from lxml import etree
 from openvino_nodes import IR_NAMES, IR_OUTPUTS, Drawn, draw
 
-from pyrnnx import Layer, RecurrentOp
+from pyrnnx import OPENVINO_CELL, Layer, RecurrentOp
 from pyrnnx.conventions import CANONICAL
 from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, write_model
 
@@ -100,32 +101,29 @@ def test_dtypes(operator: str, dtype: np.dtype[Any], tmp_path: Path) -> None:
 N, I, H = 3, 4, 5
 
 
-def cell_arrays(cell: str, blocks: int) -> tuple[list[Array], list[Array]]:
+def cell_arrays(op: RecurrentOp) -> tuple[list[Array], list[Array]]:
     """Inputs and weights of one step."""
-    rng = np.random.default_rng(len(cell) + blocks)
-    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[cell]
-    states = 2 if cell == "LSTM" else 1
-    shapes: Iterable[tuple[int, ...]] = [(N, I), *[(N, H)] * states, (gates * H, I), (gates * H, H), (blocks * H,)]
-    arrays = [rng.uniform(-0.6, 0.6, shape).astype(np.float32) for shape in shapes]
-    return arrays[: 1 + states], arrays[1 + states :]
+    arrays = [*random_arrays(op, (1, N, I), convention=OPENVINO_CELL).values()]
+    return arrays[:-3], arrays[-3:]
 
 
 @pytest.mark.parametrize(
-    ("name", "flags", "blocks"),
+    ("name", "flags"),
     [
-        ("RNNCell-1", {}, 1),
-        ("GRUCell-3", {}, 3),
-        ("GRUCell-3", {"linear_before_reset": True}, 4),
-        ("LSTMCell-4", {}, 4),
-        ("LSTMCell-1", {}, 4),  # becomes LSTMCell-4
+        ("RNNCell-1", {}),
+        ("GRUCell-3", {}),
+        ("GRUCell-3", {"linear_before_reset": True}),
+        ("LSTMCell-4", {}),
+        ("LSTMCell-1", {}),  # becomes LSTMCell-4
     ],
     ids=str,
 )
 @pytest.mark.parametrize("clip", [None, 0.25])
-def test_cells(name: str, flags: dict[str, Any], blocks: int, clip: float | None, tmp_path: Path) -> None:
+def test_cells(name: str, flags: dict[str, Any], clip: float | None, tmp_path: Path) -> None:
     operation = OPERATIONS[name]
-    inputs, weights = cell_arrays(operation.cell, blocks)
-    layer = BoundLayer(operation, RecurrentOp(operation.cell, H, clip=clip, **flags), *weights)
+    op = RecurrentOp(operation.cell, H, clip=clip, **flags)
+    inputs, weights = cell_arrays(op)
+    layer = BoundLayer(operation, op, *weights)
     named = dict(zip("XHC", inputs, strict=False))
     there = run_there(write_model(layer, tmp_path / "cell.xml"), named, fixed=False)
     assert list(there) == ["Ho", "Co"][: len(there)]
@@ -136,7 +134,7 @@ def test_cells(name: str, flags: dict[str, Any], blocks: int, clip: float | None
 @pytest.mark.parametrize("option", ["input_forget", "P"])
 def test_there_version_1_is_run_as_if_it_were_version_4(option: str, tmp_path: Path) -> None:
     """Text of LSTMCell-1: it has peepholes and input_forget. Written and read; the plugin ignores them."""
-    inputs, (W, R, B) = cell_arrays("LSTM", 4)
+    inputs, (W, R, B) = cell_arrays(RecurrentOp("LSTM", H))
     P = np.linspace(-0.75, 0.5, 3 * H, dtype=np.float32) if option == "P" else None
     op = RecurrentOp("LSTM", H, input_forget=option == "input_forget")
     layer = BoundLayer(OPERATIONS["LSTMCell-1"], op, W, R, B, P)
@@ -161,8 +159,8 @@ def test_a_layer_of_the_core_with_all_inputs(weights: str | None, tmp_path: Path
 @pytest.mark.parametrize("name", ["a<b>&\"'c", "é漢字", "tab\t, line\n and \r", "X", "Y", "a,b", " blank "])
 def test_names(name: str, tmp_path: Path) -> None:
     """OpenVINO sees the name, and no other layer or tensor suffers from it."""
-    _, weights = cell_arrays("RNN", 1)
-    layer = BoundLayer(OPERATIONS["RNNCell-1"], RecurrentOp("RNN", H), *weights, name=name)
+    op = RecurrentOp("RNN", H)
+    layer = BoundLayer(OPERATIONS["RNNCell-1"], op, *cell_arrays(op)[1], name=name)
     model = openvino.Core().read_model(write_model(layer, tmp_path / "named.xml"))
     names = [node.get_friendly_name() for node in model.get_ops()]
     assert [node.get_friendly_name() for node in model.get_ops() if node.get_type_name() == "RNNCell"] == [name]

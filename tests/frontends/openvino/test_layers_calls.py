@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import openvino_nets as nets
 import pytest
+from layers import random_arrays
 from openvino_layers import GOOD, LABEL, H, I, T, assert_same, good_arrays, rejected
 
-from pyrnnx import ArgumentError, Layer, PyrnnxError, RecurrentOp
+from pyrnnx import OPENVINO_SEQUENCE, ArgumentError, Layer, PyrnnxError, RecurrentOp
 from pyrnnx.frontends import onnx as onnx_frontend
 from pyrnnx.frontends.openvino import (
     lstm_sequence,
@@ -72,10 +73,7 @@ def test_dtype_errors_say_how_to_convert() -> None:
 
 
 def rnn_arrays() -> list[Any]:
-    rng = np.random.default_rng(0)
-    shapes = [(2, T, I), (2, 1, H), (1, H, I), (1, H, H), (1, H)]
-    X, initial, W, R, B = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes)
-    return [X, initial, np.array([T, 1]), W, R, B]
+    return [*random_arrays(RecurrentOp("RNN", H), (T, 2, I), convention=OPENVINO_SEQUENCE, lens=(T, 1)).values()]
 
 
 EQUAL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layers import random_arrays
 from openvino_layers import GOOD, LABEL, H, I, N, T, good_arrays, rejected
 
 import pyrnnx.frontends.openvino as frontend
+from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, RecurrentOp
 from pyrnnx.frontends.openvino import read_layer
 
 # Arrays against ports
@@ -102,16 +104,8 @@ each_function = pytest.mark.parametrize("name", FUNCTIONS)
 
 def function_arrays(name: str) -> dict[str, Any]:
     cell, kind = name.split("_")
-    GH = {"rnn": 1, "gru": 3, "lstm": 4}[cell] * H
-    shapes = {"X": (N, T, I), "H": (N, 1, H), "C": (N, 1, H), "W": (1, GH, I), "R": (1, GH, H), "B": (1, GH)}
-    arrays: dict[str, Any] = {key: np.full(shape, 0.25, np.float32) for key, shape in shapes.items()}
-    if kind == "cell":
-        arrays = {key: a[:, 0] if key in "XHC" else a[0] for key, a in arrays.items()}
-    else:
-        arrays["sequence_lengths"] = [T, 0, 2]
-    if cell != "lstm":
-        del arrays["C"]
-    return arrays
+    convention, steps = (OPENVINO_CELL, 1) if kind == "cell" else (OPENVINO_SEQUENCE, T)
+    return random_arrays(RecurrentOp(cell.upper(), H), (steps, N, I), convention=convention)
 
 
 ATTRIBUTES: list[tuple[dict[str, Any], tuple[str, ...]]] = [

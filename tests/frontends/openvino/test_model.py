@@ -203,7 +203,7 @@ else:
 
 
 def test_reading_and_layers_do_not_need_onnx(tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(nets.__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     subprocess.run([sys.executable, "-c", WITHOUT_ONNX], check=True, env=environment, cwd=tmp_path)
 
 

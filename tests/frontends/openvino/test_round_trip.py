@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -12,13 +11,15 @@ import numpy as np
 import onnx
 import pytest
 from cases import TOLERANCES, Array, assert_close, float32, make_node
+from layers import random_arrays
 from onnx import TensorProto, helper, numpy_helper
 from openvino_nodes import IR_NAMES, IR_OUTPUTS, Drawn, draw
 
-from pyrnnx import Layer
+from pyrnnx import OPENVINO_SEQUENCE, Layer, RecurrentOp
 from pyrnnx.frontends import onnx as onnx_frontend
 from pyrnnx.frontends import openvino as openvino_frontend
 from pyrnnx.frontends.openvino import IRLayer, read_model, to_onnx, write_model
+from pyrnnx.op import CELLS
 
 openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")
@@ -126,27 +127,23 @@ def draw_ir(seed: int) -> Sequences:
     rng = np.random.default_rng(seed)
     drawn = draw(seed)
     case = drawn.case
-    D, G, H = case.num_directions, {"RNN": 1, "GRU": 3, "LSTM": 4}[case.operator], case.H
-    states = 2 if case.operator == "LSTM" else 1
-    blocks = 4 if case.attributes.get("linear_before_reset") else G
+    H, lbr = case.H, bool(case.attributes.get("linear_before_reset"))
+    op = RecurrentOp(case.operator, H, case.attributes["direction"], linear_before_reset=lbr)
     lengths = {0: [case.T] * case.N, 1: [0] * case.N}.get(int(rng.integers(4)), rng.integers(0, case.T + 1, case.N))
-    scale = H**-0.5
-    shapes: Sequence[tuple[int, ...]] = [(case.N, case.T, case.I), *[(case.N, D, H)] * states]
-    arrays = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
-    arrays.append(np.array(lengths, [np.int32, np.int64][int(rng.integers(2))]))
-    shapes = ((D, G * H, case.I), (D, G * H, H), (D, blocks * H))
-    arrays += [rng.uniform(-scale, scale, shape).astype(np.float32) for shape in shapes]
+    sizes = (case.T, case.N, case.I)
+    named = random_arrays(op, sizes, convention=OPENVINO_SEQUENCE, lens=[int(k) for k in lengths], seed=seed)
+    named["sequence_lengths"] = named["sequence_lengths"].astype([np.int32, np.int64][int(rng.integers(2))])
+    arrays = [*named.values()]
     weights = range(len(arrays) - 3, len(arrays))
-    functions = case.attributes.get("activations", {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"]}.get(case.operator))
-    functions = functions or ["Sigmoid", "Tanh", "Tanh"]
+    functions = case.attributes.get("activations", CELLS[case.operator].activations)
     attributes: dict[str, Any] = {
         "hidden_size": H,
         "direction": case.attributes["direction"],
-        "activations": [name.lower() for name in functions[: {"RNN": 1, "GRU": 2, "LSTM": 3}[case.operator]]],
+        "activations": [name.lower() for name in functions[: len(CELLS[case.operator].activations)]],
         "clip": case.attributes.get("clip", 0.0),
     }
     if case.operator == "GRU":
-        attributes["linear_before_reset"] = bool(case.attributes["linear_before_reset"])
+        attributes["linear_before_reset"] = lbr
     dynamic = frozenset(("", "T", "N", "NT")[seed // 9 % 4])
     others = range(1, 1 if "N" in dynamic else weights[0])  # a constant state fixes the batch size
     constant = frozenset(weights) | {k for k in others if rng.integers(3) == 0}

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 import pytest
 import reference
+from layers import gate_count, random_inputs, random_weights
 from numpy.typing import NDArray
 
-from pyrnnx import PyrnnxError
+from pyrnnx import Direction, PyrnnxError, RecurrentOp
 from pyrnnx.frontends import onnx, openvino
 
 Array = NDArray[Any]
 CELLS = ("RNN", "GRU", "LSTM")
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 # Both sides run the same kernels on the same sums: Wb + Rb is exact, as biases are sixteenths.
@@ -65,19 +64,9 @@ each_cell = pytest.mark.parametrize("cell", CELLS)
 
 def onnx_arrays(case: Case) -> dict[str, Any]:
     T, N, I, H = case.sizes
-    D, G = 2 if case.direction == "bidirectional" else 1, GATES[case.cell]
-    rng = np.random.default_rng(crc32(case.name.encode()))
-    arrays: dict[str, Any] = {
-        "X": rng.normal(size=(T, N, I)),
-        "W": rng.uniform(-1, 1, (D, G * H, I)) * I**-0.5,
-        "R": rng.uniform(-1, 1, (D, G * H, H)) * H**-0.5,
-        "B": rng.integers(-8, 9, (D, 2 * G * H)) / 16,
-        "sequence_lens": np.array(case.lens, np.int32),
-        "initial_h": rng.uniform(0.25, 1, (D, N, H)) * rng.choice([-1, 1], (D, N, H)),
-    }
-    if case.cell == "LSTM":
-        arrays["initial_c"] = rng.uniform(0.25, 1, (D, N, H)) * rng.choice([-1, 1], (D, N, H))
-    return {name: a if name == "sequence_lens" else a.astype(case.dtype) for name, a in arrays.items()}
+    op = RecurrentOp(case.cell, H, Direction(case.direction))
+    inputs = random_inputs(op, (T, N, I), case.dtype, lens=case.lens, seed=case.name)
+    return inputs | random_weights(op, I, case.dtype, exact_bias=True, seed=case.name)
 
 
 def swapped(a: Array) -> Array:
@@ -219,7 +208,7 @@ def test_axes_of_the_states_not_swapped(cell: str) -> None:
 def test_bias_in_the_other_form_is_rejected(cell: str, lbr: bool) -> None:
     case = Case("bias", cell, linear_before_reset=lbr)
     arrays = onnx_arrays(case)
-    G, H = GATES[cell], case.sizes[3]
+    G, H = gate_count(cell), case.sizes[3]
     blocks = 4 if lbr else G
     with pytest.raises(PyrnnxError, match=rf"B has shape \(2, {2 * G * H}\); expected .*hidden_size={blocks * H}\)"):
         run_openvino(case, {**openvino_arrays(case, arrays), "B": arrays["B"]})

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layers import gate_count, random_arrays
 from numpy.typing import NDArray
 
 import pyrnnx.frontends.openvino as frontend
-from pyrnnx import PyrnnxError
+from pyrnnx import OPENVINO_SEQUENCE, PyrnnxError, RecurrentOp
 from pyrnnx.frontends.openvino import IRLayer
 
 Array = NDArray[Any]
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"]}
 N, T, I, H = 3, 5, 4, 6
 
@@ -41,11 +41,8 @@ LABEL = "LSTMSequence 'decoder/lstm' (id 17)"
 
 
 def good_arrays() -> list[Array]:
-    rng = np.random.default_rng(0)
-    shapes = [(N, T, I), (N, 1, H), (N, 1, H), (N,), (1, 4 * H, I), (1, 4 * H, H), (1, 4 * H)]
-    arrays = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
-    arrays[3] = np.array([T, 0, 2], np.int32)
-    return arrays
+    arrays = random_arrays(RecurrentOp("LSTM", H), (T, N, I), convention=OPENVINO_SEQUENCE, lens=(T, 0, 2))
+    return [*arrays.values()]
 
 
 def rejected(call: Callable[[], Any], *words: str) -> str:
@@ -76,7 +73,7 @@ def number_of_weights(kind: str) -> int:
 def shapes_of(kind: str, D: int = 1, lbr: bool = False) -> tuple[list[tuple[int, ...]], list[tuple[int, ...]]]:
     """Inputs and outputs in port order."""
     cell, form, _ = split(kind)
-    GH, states = GATES[cell] * H, 2 if cell == "LSTM" else 1
+    GH, states = gate_count(cell) * H, 2 if cell == "LSTM" else 1
     BH = 4 * H if lbr else GH
     peepholes = [(D, 3 * H)] if number_of_weights(kind) == 4 else []
     if form == "Sequence":

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
+from layers import random_inputs, random_weights
 from numpy.typing import NDArray
+
+from pyrnnx import OPENVINO_SEQUENCE, RecurrentOp
 
 Array = NDArray[Any]
 Port = str | tuple[str, Sequence[int]] | tuple[str, Sequence[int], str]  # precision, dimensions, names
 N, T, I, H = 3, 5, 4, 6
+LSTM = RecurrentOp("LSTM", H)
 
 
 def port(identifier: int, given: Port) -> str:
@@ -87,9 +90,7 @@ class Bin:
 
 
 def weights(seed: int = 0) -> dict[str, Array]:
-    rng = np.random.default_rng(seed)
-    shapes = {"W": (1, 4 * H, I), "R": (1, 4 * H, H), "B": (1, 4 * H)}
-    return {name: rng.uniform(-0.5, 0.5, shape).astype(np.float32) for name, shape in shapes.items()}
+    return random_weights(LSTM, I, convention=OPENVINO_SEQUENCE, seed=seed)
 
 
 def lstm_net() -> tuple[str, bytes]:
@@ -125,7 +126,5 @@ def lstm_net() -> tuple[str, bytes]:
 
 
 def lstm_inputs(seed: int = 1) -> dict[str, Array]:
-    rng = np.random.default_rng(seed)
-    shapes = {"X": (N, T, I), "H": (N, 1, H), "C": (N, 1, H)}
-    arrays: dict[str, Array] = {name: rng.uniform(-1, 1, shape).astype(np.float32) for name, shape in shapes.items()}
-    return arrays | {"lengths": np.array([T, 0, 2], np.int32)}
+    arrays = random_inputs(LSTM, (T, N, I), convention=OPENVINO_SEQUENCE, lens=(T, 0, 2), seed=seed)
+    return arrays | {"lengths": arrays.pop("sequence_lengths")}

@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from layers import random_inputs, random_weights
 from onnx import TensorProto, helper, numpy_helper
 from openvino_irs import TOLERANCE, Array, check, from_onnx, rng_of, save
+
+from pyrnnx import ONNX_LAYOUTS, Direction, RecurrentOp
+from pyrnnx.op import CELLS
 
 openvino = pytest.importorskip("openvino")
 
 T, N, I, H = 5, 3, 4, 6
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 # through layers one after the other, whose outputs are below 1
 DEEP = 2e-5
 
@@ -42,23 +45,17 @@ class Recurrent:
         return "-".join([self.cell, self.direction, *others])
 
     def model(self) -> tuple[onnx.ModelProto, list[Array]]:
-        rng = rng_of(str(self))
-        D, G = 2 if self.direction == "bidirectional" else 1, GATES[self.cell]
-
-        def array(*shape: int) -> Array:
-            return rng.uniform(-0.6, 0.6, shape).astype(np.float32)
-
-        weights = {"W": array(D, G * H, I), "R": array(D, G * H, H)}
-        if self.bias:
-            weights["B"] = array(D, 2 * G * H)
+        op, seed = RecurrentOp(self.cell, H, Direction(self.direction)), str(self)
+        weights, D = random_weights(op, I, seed=seed), op.num_directions
+        if not self.bias:
+            del weights["B"]
         if self.lengths:
             weights["lens"] = np.array(self.lengths, np.int32)
-        given = {"X": array(T, N, I)}
+        arrays = random_inputs(op, (T, N, I), convention=ONNX_LAYOUTS[self.layout], seed=seed)
+        given = {"X": arrays["X"]}
         if self.states:
-            given |= {name: array(D, N, H) for name in ("h", "c")[: 1 + (self.cell == "LSTM")]}
-        if self.layout:
-            given = {name: a.swapaxes(0, 1).copy() for name, a in given.items()}
-        names = ["X", "W", "R", "B", "lens", "h", "c"]
+            given |= {name: arrays[name] for name in ("initial_h", "initial_c") if name in arrays}
+        names = ["X", "W", "R", "B", "lens", "initial_h", "initial_c"]
         inputs = [name if name in given or name in weights else "" for name in names]
         outputs = [f"Y{k}" if k in self.outputs else "" for k in range(2 + (self.cell == "LSTM"))]
         attributes: dict[str, Any] = {"direction": self.direction, "hidden_size": H}
@@ -86,20 +83,20 @@ def one_graph(
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-CELLS = (("RNN", 0), ("GRU", 0), ("GRU", 1), ("LSTM", 0))
+FLAVOURS = (("RNN", 0), ("GRU", 0), ("GRU", 1), ("LSTM", 0))
 NODES = (
     *(
         Recurrent(cell, direction, bias, states, linear_before_reset=flag)
         for (cell, flag), direction, (bias, states) in product(
-            CELLS, ("forward", "reverse", "bidirectional"), ((True, False), (False, True))
+            FLAVOURS, ("forward", "reverse", "bidirectional"), ((True, False), (False, True))
         )
     ),
     *(
         Recurrent(cell, "bidirectional", lengths=(5, 1, 3), states=True, linear_before_reset=flag)
-        for cell, flag in CELLS
+        for cell, flag in FLAVOURS
     ),
-    *(Recurrent(cell, clip=0.3, linear_before_reset=flag) for cell, flag in CELLS),
-    *(Recurrent(cell, outputs=(1,)) for cell in GATES),
+    *(Recurrent(cell, clip=0.3, linear_before_reset=flag) for cell, flag in FLAVOURS),
+    *(Recurrent(cell, outputs=(1,)) for cell in CELLS),
     *(
         Recurrent(cell, direction, activations=names)
         for cell, names in (("RNN", ("Relu",)), ("GRU", ("Tanh", "Relu")), ("LSTM", ("Tanh", "Relu", "Sigmoid")))

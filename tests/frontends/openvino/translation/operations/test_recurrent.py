@@ -12,15 +12,17 @@ import numpy as np
 import onnx
 import pytest
 import reference
-from openvino_irs import Array, assert_same, check, rng_of, run_exported, run_there, save
+from layers import gate_count, random_arrays
+from openvino_irs import Array, assert_same, check, run_exported, run_there, save
 
+from pyrnnx import OPENVINO_SEQUENCE, Direction, RecurrentOp
 from pyrnnx.frontends.openvino import BoundLayer, read_model, to_onnx
+from pyrnnx.op import CELLS
 
 openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")
 
 T, N, I, H = 5, 3, 4, 6
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 DEFAULTS = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"]}
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 # of X, the states and the lengths
@@ -87,14 +89,9 @@ SOME = tuple(pairwise(ALL))
 
 
 def make_arrays(case: Case) -> dict[str, Array]:
-    rng = rng_of(str(case))
-    D, G = 2 if case.direction == "bidirectional" else 1, GATES[case.cell]
-    shapes: dict[str, tuple[int, ...]] = {"X": (N, T, I), "H": (N, D, H), "C": (N, D, H)}
-    blocks = 4 if case.linear_before_reset else G
-    shapes |= {"W": (D, G * H, I), "R": (D, G * H, H), "B": (D, blocks * H)}
-    if case.cell != "LSTM":
-        del shapes["C"]
-    arrays = {name: rng.uniform(-0.6, 0.6, shape).astype(case.dtype) for name, shape in shapes.items()}
+    op = RecurrentOp(case.cell, H, Direction(case.direction), linear_before_reset=case.linear_before_reset)
+    arrays = random_arrays(op, (T, N, I), case.dtype, convention=OPENVINO_SEQUENCE, seed=str(case))
+    del arrays["sequence_lengths"]  # those of the case
     if case.format == "f16-compressed":  # so that saving rounds nothing
         arrays |= {name: arrays[name].astype(np.float16).astype(np.float32) for name in "WRB"}
     return arrays
@@ -142,7 +139,7 @@ def build(case: Case, arrays: dict[str, Array], **attributes: Any) -> tuple[Any,
 
 def oracle(case: Case, arrays: dict[str, Array], **attributes: Any) -> list[Array]:
     """In IR's axes, of the case's dtype."""
-    order = {"LSTM": (1, 3, 0, 2)}.get(case.cell, tuple(range(GATES[case.cell])))  # f, i, c, o to i, o, f, c
+    order = {"LSTM": (1, 3, 0, 2)}.get(case.cell, tuple(range(gate_count(case.cell))))  # f, i, c, o to i, o, f, c
     D = arrays["W"].shape[0]
     W, R = (arrays[name].reshape(D, len(order), H, -1)[:, order].reshape(arrays[name].shape) for name in "WR")
     blocks = arrays["B"].reshape(D, -1, H)
@@ -200,7 +197,7 @@ def test_every_sequence(case: Case, tmp_path: Path) -> None:
     run(case, tmp_path)
 
 
-@pytest.mark.parametrize("cell", GATES)
+@pytest.mark.parametrize("cell", CELLS)
 def test_clip_and_activations(cell: str, tmp_path: Path) -> None:
     """All that OpenVINO's CPU plugin has: no function with alpha or beta."""
     case = Case(cell, False, "bidirectional", "static", "f32", "const")
@@ -232,10 +229,10 @@ def test_activation_parameters(tmp_path: Path) -> None:
     check(path, inputs, tolerance=TOLERANCE, expected=expected)
 
 
-CELLS = [(cell, lbr, fmt) for cell, lbr in FLAVOURS for fmt in ("f32", "f16-compressed")]
+STEPS = [(cell, lbr, fmt) for cell, lbr in FLAVOURS for fmt in ("f32", "f16-compressed")]
 
 
-@pytest.mark.parametrize(("cell", "lbr", "fmt"), CELLS)
+@pytest.mark.parametrize(("cell", "lbr", "fmt"), STEPS)
 @pytest.mark.parametrize("batch", [N, -1], ids=["static", "dynamic"])
 def test_cell(cell: str, lbr: bool, fmt: str, batch: int, tmp_path: Path) -> None:
     case = Case(cell, lbr, "forward", "static", fmt, "full")
