@@ -31,14 +31,13 @@ from openvino_irs import run_exported
 from openvino_nodes import IR_NAMES, Drawn, draw, make_layer
 from strategies import cases
 
-from pyrnnx import Layer, PyrnnxError, RecurrentOp
+from pyrnnx import Layer, RecurrentOp
 from pyrnnx.conventions import OPENVINO_CELL, OPENVINO_SEQUENCE, OPENVINO_SEQUENCE_1
-from pyrnnx.errors import ArgumentError, UnsupportedError
+from pyrnnx.errors import UnsupportedError
 from pyrnnx.frontends.onnx import from_node
 from pyrnnx.frontends.openvino import (
     OPERATIONS,
     BoundLayer,
-    IRLayer,
     read_layer,
     read_model,
     to_onnx,
@@ -291,108 +290,3 @@ def test_no_name(name: str | None, tmp_path: Path) -> None:
     layer = make_layer(name=name)
     assert read_layer(write_layer(layer)).name == ""
     assert list(read_model(write_model(layer, tmp_path / "layer.xml")).layers) == ["GRUSequence"]
-
-
-# What is refused
-
-TANH, RELU, HALF = Activation("Tanh"), Activation("Relu"), Activation("LeakyRelu", 0.5)
-ZERO = np.zeros((1, 15), np.float32)
-BOTH: dict[str, Any] = {"direction": "bidirectional"}
-BOTH |= {name: np.ones((2, 5, k), np.float32) for name, k in (("W", 3), ("R", 5))} | {"B": np.ones((2, 10), np.float32)}
-HUGE: dict[str, Any] = {"W": np.ones((1, 15, 3), np.float16), "R": np.ones((1, 15, 5), np.float16)}
-REFUSED: dict[str, tuple[type[PyrnnxError], Any, str]] = {
-    "peepholes of zeros": (
-        UnsupportedError,
-        lambda: make_layer("LSTM", P=ZERO),
-        "LSTM 'a layer': P (peepholes) was given; LSTMSequence-5 has none",
-    ),
-    "input_forget of gates that are no sigmoid": (
-        UnsupportedError,
-        lambda: make_layer("LSTM", input_forget=True, activations=((RELU, TANH, TANH),)),
-        "LSTM 'a layer': input_forget with activation Relu of the gates cannot be translated: it means f = 1 - i in "
-        "'ONNX, layout 0' and i = 1 - f in 'OpenVINO sequence, version 1'",
-    ),
-    "input_forget of a layer of LSTMSequence-5": (
-        UnsupportedError,
-        lambda: make_layer("LSTM", input_forget=True, B=np.ones((1, 20), np.float32), convention=OPENVINO_SEQUENCE),
-        "LSTM 'a layer': input_forget is True; LSTMSequence-5 has no such attribute, only LSTMSequence-1",
-    ),
-    "other functions in reverse": (
-        UnsupportedError,
-        lambda: make_layer("RNN", activations=((TANH,), (RELU,)), **BOTH),
-        "RNN 'a layer': activations differ by direction, Tanh and Relu; RNNSequence-5 has one list for both",
-    ),
-    "another alpha in reverse": (
-        UnsupportedError,
-        lambda: make_layer("RNN", activations=((HALF,), (Activation("LeakyRelu"),)), **BOTH),
-        "activations differ by direction, LeakyRelu(alpha=0.5) and LeakyRelu(alpha=0.01)",
-    ),
-    "clip above float32": (UnsupportedError, lambda: make_layer(clip=1e300), "clip is 1e+300; GRUSequence-5 holds it"),
-    "clip below float32": (UnsupportedError, lambda: make_layer(clip=1e-50), "clip is 1e-50; GRUSequence-5 holds it"),
-    "control character": (ArgumentError, lambda: make_layer(name="a\x01"), "name is 'a\\x01'; expected characters"),
-    "NUL": (ArgumentError, lambda: make_layer(name="\0"), "name is '\\x00'; expected characters that XML allows"),
-    "surrogate": (ArgumentError, lambda: make_layer(name="\ud800"), "name is '\\ud800'; expected characters"),
-    "no character": (ArgumentError, lambda: make_layer(name="\ufffe"), "name is '\\ufffe'; expected characters"),
-    "no layer": (ArgumentError, lambda: "GRU", "str was given; expected a recurrent layer"),
-    "nothing": (ArgumentError, lambda: None, "NoneType was given; expected a recurrent layer"),
-    "the operator alone": (ArgumentError, lambda: RecurrentOp("RNN", 3), "RecurrentOp was given; expected a recurrent"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("write", [write_layer, write_model])
-def test_refused(write: Any, name: str, tmp_path: Path) -> None:
-    kind, make, message = REFUSED[name]
-    with pytest.raises(kind) as caught:
-        write(make(), *([] if write is write_layer else [tmp_path / "layer.xml"]))
-    assert message in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("identifier", [-1, 1.0, "1", True])
-def test_id(identifier: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"^GRU 'a layer': id is .*; expected an integer, 0 or above"):
-        write_layer(make_layer(), id=identifier)
-
-
-class Doubled(Layer):
-    def run(self, *arrays: Any, **named: Any) -> tuple[Array, ...]:
-        return tuple(2 * array for array in super().run(*arrays, **named))
-
-
-def changed(**changes: Any) -> Any:
-    """A node whose constants are other ones than those that fit."""
-    layer = drawn_case(Case("node", "GRU", {}, ("initial_h",), (4, 0, 2)), "initial_h", "sequence_lens").layer()
-    weights = [layer.weights.get(name) for name in ("W", "R", "B", "P")]
-    constants = {**layer.constants, **changes}
-    return type(layer)(layer.op, *weights, convention=layer.convention, label=layer.label, constants=constants)
-
-
-STATE, WIDE = np.ones((1, 3, 5), np.float32), np.full((1, 30), 6e4, np.float16)
-REFUSED_AS_MODEL: dict[str, tuple[Any, str]] = {
-    "no weights": (lambda: read_layer(write_layer(make_layer())), "the layer has no weights; expected one with them"),
-    "another computation": (lambda: Doubled(RecurrentOp("RNN", 1), *[np.ones((1, 1, 1))] * 2), "Doubled computes"),
-    "a sum beyond float16": (lambda: make_layer(**HUGE, B=WIDE), "B: a sum Wb + Rb is beyond float16"),
-    "state of another size": (lambda: changed(initial_h=STATE[..., :4]), "initial_h has shape (1, 3, 4); expected"),
-    "state of another dtype": (lambda: changed(initial_h=STATE.astype(float)), "initial_h has dtype float64; expected"),
-    "state of another batch": (lambda: changed(initial_h=STATE[:, :2]), "expected (batch_size=2,)"),
-    "negative length": (lambda: changed(sequence_lens=[4, -1, 2]), "sequence_lens[1] is -1; expected 0 <= length"),
-    "lengths of floats": (lambda: changed(sequence_lens=np.ones(3)), "sequence_lens has dtype float64; expected int32"),
-    "a text for lengths": (lambda: changed(sequence_lens="abc"), "sequence_lens has dtype"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED_AS_MODEL)
-def test_refused_as_a_model(name: str, tmp_path: Path) -> None:
-    make, message = REFUSED_AS_MODEL[name]
-    with pytest.raises(PyrnnxError) as caught:
-        write_model(make(), tmp_path / "layer.xml")
-    assert message in str(caught.value)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_ir_layer_that_says_what_its_operation_cannot() -> None:
-    layer = read_layer(write_layer(make_layer("LSTM")))
-    assert isinstance(layer, IRLayer)
-    with pytest.raises(UnsupportedError, match=r"^LSTMSequence 'a layer' \(id 0\): input_forget is True"):
-        write_layer(replace(layer, op=replace(layer.op, input_forget=True)))

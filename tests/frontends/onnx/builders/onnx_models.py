@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
-from cases import Array
+from cases import OUTPUTS, Array, Case, make_arrays, make_node
 from onnx import helper, numpy_helper
 
 
@@ -51,3 +52,40 @@ def simple_model(
     **others: Any,
 ) -> onnx.ModelProto:
     return make_model(make_graph(nodes, inputs, outputs, constants), opset, **others)
+
+
+# Models with recurrent nodes
+GRU = Case("gru of a model", "GRU", {"direction": "bidirectional"}, ("B", "initial_h"), (4, 2, 0), I=3, H=5)
+LSTM = Case("lstm of a model", "LSTM", {}, ("B", "initial_h", "initial_c"), I=5, H=5)
+
+
+def case_model(case: Case, constant: Sequence[str] = ("W", "R", "B", "P")) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """The case as a model, and its inputs: all but the constants."""
+    arrays = make_arrays(case)
+    given = {name: array for name, array in arrays.items() if name not in constant}
+    constants = {name: array for name, array in arrays.items() if name in constant}
+    model = simple_model([make_node(case, arrays)], given, OUTPUTS[case.operator], constants, case.opset)
+    return model, given
+
+
+def weights_of(case: Case, prefix: str = "", seed: int = 0) -> dict[str, Any]:
+    return {f"{prefix}{n}": a for n, a in make_arrays(case, seed=seed).items() if n in ("W", "R", "B")}
+
+
+def lstm_node(prefix: str, outputs: Sequence[str], X: str = "X", name: str = "") -> onnx.NodeProto:
+    return helper.make_node(
+        "LSTM", [X, f"{prefix}W", f"{prefix}R", f"{prefix}B"], outputs, name=name, hidden_size=LSTM.H
+    )
+
+
+def branches() -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """An If whose branches have an LSTM of the same name: weights from outside in one, from inside in the other."""
+    inside = make_graph([lstm_node("i", ["h"], name="lstm")], {}, ["h"], weights_of(LSTM, "i", 1))
+    outside = make_graph([lstm_node("o", ["h"], name="lstm")], {}, ["h"])
+    nodes = [
+        helper.make_node("If", ["c"], ["Y"], then_branch=inside, else_branch=outside, name="choice"),
+        lstm_node("o", ["Z"], name="own"),
+        lstm_node("o", ["V"]),
+    ]
+    given = {"X": make_arrays(LSTM)["X"], "c": np.array(True)}
+    return simple_model(nodes, given, ["Y", "Z"], weights_of(LSTM, "o", 2)), given

@@ -1,0 +1,72 @@
+"""Numbers of inputs and outputs that a node does not have, and bodies in bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx_models import make_graph, simple_model
+
+from pyrnnx import FormatError, PyrnnxError
+from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx.file import check_model
+
+pytestmark = pytest.mark.usefixtures("small_limit")
+node = helper.make_node
+X = np.ones((2, 3), np.float32)
+ONE = np.ones(1, np.float32)
+
+
+def scan(count: int) -> onnx.ModelProto:
+    body = make_graph(
+        [node("Add", ["a", "b"], ["c"]), node("Identity", ["c"], ["d"])], {"a": ONE, "b": ONE}, ["c", "d"]
+    )
+    nodes = [node("Scan", ["one", "x"], ["last", "y"], name="walk", body=body, num_scan_inputs=count)]
+    return simple_model(nodes, {"x": X}, ["y"], {"one": np.ones(3, np.float32)})
+
+
+@pytest.mark.parametrize("count", [2**28, 2**62, 3, 0, -1])
+def test_scan_inputs_that_are_not_there(count: int) -> None:
+    with pytest.raises(FormatError, match=rf"Scan 'walk': num_scan_inputs is {count}; the node has 2 inputs"):
+        read_model(scan(count))(X)
+
+
+def test_scan() -> None:
+    np.testing.assert_array_equal(read_model(scan(1))(X)["y"], [[2, 2, 2], [3, 3, 3]])
+
+
+def test_split_outputs_that_are_not_there() -> None:
+    nodes = [node("Split", ["x"], ["y"], name="cut", num_outputs=2**40)]
+    with pytest.raises(FormatError, match=f"Split 'cut': num_outputs is {2**40}; the node has 1 outputs"):
+        read_model(simple_model(nodes, {"x": X}, ["y"], opset=18))(X)
+
+
+def nested(depth: int) -> onnx.ModelProto:
+    """If in If in If; made from outside to inside, since copies of such depths are refused by protobuf."""
+    model = simple_model([], {"x": X, "c": np.array(True)}, ["y0"])
+    graph = model.graph
+    for k in range(depth):
+        choice = graph.node.add(op_type="If", input=["c"], output=[f"y{k}"])
+        other = choice.attribute.add(name="else_branch", type=onnx.AttributeProto.GRAPH).g
+        other.node.add(op_type="Identity", input=["x"], output=[f"e{k}"])
+        other.output.add(name=f"e{k}")
+        graph = choice.attribute.add(name="then_branch", type=onnx.AttributeProto.GRAPH).g
+        graph.output.add(name=f"y{k + 1}")
+    graph.node.add(op_type="Neg", input=["x"], output=[f"y{depth}"])
+    return model
+
+
+@pytest.mark.parametrize("depth", [60, 1000])
+def test_deep_bodies(depth: int) -> None:
+    with pytest.raises(PyrnnxError):
+        read_model(nested(depth))
+
+
+def test_deep_bodies_are_counted() -> None:
+    with pytest.raises(FormatError, match="is in 51 bodies; expected at most 50"):
+        check_model(nested(60), "ONNX model")
+
+
+def test_bodies_as_deep_as_a_file_can_hold_them() -> None:
+    np.testing.assert_array_equal(read_model(nested(30))({"x": X, "c": np.array(True)})["y0"], -X)

@@ -1,0 +1,102 @@
+"""The memory that a call may take: every result counts while it is held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from cases import Array
+from onnx import helper
+from onnx_models import make_graph, simple_model
+
+import pyrnnx
+from pyrnnx import ArgumentError, PyrnnxError
+from pyrnnx.frontends.onnx import read_model
+
+pytestmark = pytest.mark.usefixtures("small_limit")
+node = helper.make_node
+X = np.ones((2, 3), np.float32)
+ONE = np.ones(1, np.float32)
+MEGABYTE = 2**20
+
+
+def integers(*values: int) -> Array:
+    return np.array(values, np.int64)
+
+
+def test_limit_of_a_call_can_be_raised() -> None:
+    nodes = [node("Expand", ["x", "shape"], ["y"])]
+    model = read_model(simple_model(nodes, {"x": ONE}, ["y"], {"shape": integers(2**20)}))
+    pyrnnx.set_memory_limit(4 * MEGABYTE - 1)
+    message = r"^ONNX model: Expand \(output 'y'\) would take 4194304 bytes; a call may take 4194303 "
+    with pytest.raises(ArgumentError, match=message):
+        model(ONE)
+    pyrnnx.set_memory_limit(4 * MEGABYTE)
+    assert model(ONE)["y"].shape == (2**20,)
+
+
+def test_results_of_a_call_add_up() -> None:
+    nodes = [node("Exp", ["x"], [f"v{k}"]) for k in range(8)]
+    model = read_model(simple_model(nodes, {"x": X}, [f"v{k}" for k in range(8)]))
+    big = np.ones((1024, 256), np.float32)
+    pyrnnx.set_memory_limit(7 * MEGABYTE)
+    with pytest.raises(ArgumentError, match=r"Exp \(output 'v7'\) would take 1048576 bytes beside 7340032 taken"):
+        model(big)
+    pyrnnx.set_memory_limit(8 * MEGABYTE)
+    model(big)
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, True, "1", None])
+def test_limits_that_are_none(limit: Any) -> None:
+    with pytest.raises(ArgumentError, match="set_memory_limit: n is "):
+        pyrnnx.set_memory_limit(limit)
+
+
+def looped(steps: int) -> onnx.ModelProto:
+    """Computes 1 MB in each step and collects one number."""
+    body = make_graph(
+        [
+            node("Expand", ["one", "size"], ["wide"]),
+            node("ReduceSum", ["wide"], ["sum"], keepdims=0),
+            node("Identity", ["c"], ["d"]),
+        ],
+        {"i": np.array(0), "c": np.array(True)},
+        ["d", "sum"],
+    )
+    constants = {"one": ONE, "size": integers(2**18), "steps": np.array(steps)}
+    nodes = [node("Loop", ["steps", "", "x"][:2], ["y"], body=body)]
+    return simple_model(nodes, {"x": ONE}, ["y"], constants)
+
+
+def test_what_a_body_computes_is_forgotten() -> None:
+    pyrnnx.set_memory_limit(3 * MEGABYTE)
+    assert read_model(looped(20))(ONE)["y"].shape == (20,)
+
+
+def test_what_a_loop_collects_counts() -> None:
+    model = looped(20)
+    model.graph.node[0].attribute[0].g.output[1].name = "wide"
+    pyrnnx.set_memory_limit(8 * MEGABYTE)
+    with pytest.raises(ArgumentError, match="would take"):
+        read_model(model)(ONE)
+
+
+def test_recurrent_results_count() -> None:
+    W, R = np.ones((1, 8, 3), np.float32), np.ones((1, 8, 8), np.float32)
+    nodes = [node("RNN", ["x", "W", "R"], ["y"], name="rnn", hidden_size=8)]
+    model = read_model(simple_model(nodes, {"x": np.ones((1, 1, 3), np.float32)}, ["y"], {"W": W, "R": R}))
+    long = np.broadcast_to(np.float32(1), (2**22, 1, 3))
+    with pytest.raises(ArgumentError, match=r"RNN 'rnn' would take 134217760 bytes"):
+        model(long)
+
+
+def test_a_limit_holds_for_one_call_and_not_for_those_after_it() -> None:
+    model = read_model(simple_model([node("Exp", ["x"], ["y"])], {"x": X}, ["y"]))
+    pyrnnx.set_memory_limit(X.nbytes)
+    for _ in range(3):
+        model(X)
+    pyrnnx.set_memory_limit(X.nbytes - 1)
+    with pytest.raises(PyrnnxError, match="Exp"):
+        model(X)
