@@ -24,16 +24,17 @@ KERNELS = "pyrnnx/_kernels"
 HEADERS = [str(path) for path in sorted(Path(KERNELS).rglob("*.h"))]
 # Each module, and the C that is linked into it.
 MODULES = {
-    "blas": [],
-    "activations": [],
-    "rnn": [],
-    "gru": [],
-    "lstm": [],
-    "blas_engine": [],
+    "tables": [],
     "engines": ["simd/dispatch.c", "simd/avx512.c", "simd/avx2.c", "simd/baseline.c"],
+    "blas.gemm": [],
+    "blas.activations": [],
+    "blas.rnn": [],
+    "blas.gru": [],
+    "blas.lstm": [],
+    "blas.engine": [],
     "timeloop": [],
-    "plan": ["threads.c"],
-    "sequence": [],
+    "plan": ["threads/threads.c"],
+    "packed_layer": [],
 }
 
 
@@ -51,7 +52,7 @@ def compile_args() -> list[str]:
 extensions = [
     Extension(
         f"pyrnnx._kernels.{name}",
-        [f"{KERNELS}/{name}.pyx", *(f"{KERNELS}/{source}" for source in sources)],
+        [f"{KERNELS}/{name.replace('.', '/')}.pyx", *(f"{KERNELS}/{source}" for source in sources)],
         include_dirs=[KERNELS, np.get_include()],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_23_API_VERSION"), *([] if DEBUG else NO_ASSERTIONS)],
         undef_macros=["NDEBUG"] if DEBUG else [],

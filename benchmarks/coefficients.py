@@ -1,4 +1,4 @@
-"""Makes the polynomial coefficients of pyrnnx/_kernels/simd/vmath.h: prints their #define lines and their errors.
+"""Makes the polynomial coefficients of pyrnnx/_kernels/simd/functions.h: prints their #define lines and their errors.
 
 Each polynomial is fitted by weighted least squares at Chebyshev's nodes, again and again: after each fit the weight of
 a node is multiplied by the error there (Lawson's iteration), so that the worst error comes close to the least possible.
@@ -22,7 +22,7 @@ from report import progress, table
 
 Array = NDArray[Any]
 Fma = Callable[[Any, Any, Any], Array]
-HEADER = Path(__file__).parents[1] / "pyrnnx/_kernels/simd/vmath.h"
+HEADER = Path(__file__).parents[1] / "pyrnnx/_kernels/simd/functions.h"
 DTYPES: dict[str, Any] = {"float": np.float32, "double": np.float64}
 PRECISION = 256  # bits; with 100 the last digits of float64 are noise of the normal equations
 NODES = 6  # for each coefficient
@@ -34,7 +34,7 @@ COLUMNS = 4  # of long numbers, as clang-format sets them
 
 @dataclass(frozen=True)
 class Function:
-    """A function with a polynomial p(u) in it, in the notation at the top of vmath.h."""
+    """A function with a polynomial p(u) in it, in the notation at the top of functions.h."""
 
     counts: dict[str, int]  # of coefficients, by type
     interval: Callable[[], tuple[Any, Any]]  # of u, in the working precision
@@ -42,7 +42,7 @@ class Function:
     share: Callable[[Any], Any]  # (error of the function / its first term) / error of p(u)
     points: tuple[float, float]  # of the function's argument
     exact: Callable[[Array], Array]
-    steps: Callable[[Fma, Callable[[Array], Array], Array], Array]  # as vmath.h computes it: fma, p, argument
+    steps: Callable[[Fma, Callable[[Array], Array], Array], Array]  # as functions.h computes it: fma, p, argument
 
 
 def _expm1_ends() -> tuple[Any, Any]:
@@ -134,7 +134,7 @@ def polynomial_error(kind: str, name: str, coefficients: Sequence[Any]) -> float
 
 
 def computed_error(kind: str, name: str, coefficients: Sequence[Any], step: int) -> float:
-    """Worst error in ulp of the function as vmath.h computes it, at every step-th float32 or as many float64."""
+    """Worst error in ulp of the function as functions.h computes it, at every step-th float32 or as many float64."""
     function, dtype = FUNCTIONS[name], DTYPES[kind]
     # Exact for float32 but for a second rounding; 64 bits for float64, where long double has them.
     wide: Any = np.float64 if kind == "float" else np.longdouble
@@ -176,7 +176,7 @@ def literal(value: Any) -> str:
 
 
 def define(kind: str, name: str, coefficients: Sequence[Any]) -> str:
-    """The lines of vmath.h."""
+    """The lines of functions.h."""
     head, cells = f"#define COEFFICIENTS_{kind}_{name} ", [literal(c) + "," for c in coefficients]
     if kind == "float":
         return f"{head}{{{' '.join(cells)[:-1]}}}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pyrnnx._kernels import tables
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scalars import as_number, integer
 
@@ -59,29 +60,16 @@ class ActivationFunction:
 
     name: str
     formula: str
-    alpha: float | None = None
-    beta: float | None = None
+    alpha: float | None
+    beta: float | None
 
 
-REQUIRED = math.nan
-
-# In the order of `enum pyrnnx_function` in _kernels/cell.h. Defaults: those of the ONNX operators of the same name.
-_FUNCTIONS = (
-    ActivationFunction("Relu", "max(0, x)"),
-    ActivationFunction("Tanh", "(1 - e^{-2x})/(1 + e^{-2x})"),
-    ActivationFunction("Sigmoid", "1/(1 + e^{-x})"),
-    ActivationFunction("Affine", "alpha*x + beta", alpha=1.0, beta=0.0),
-    ActivationFunction("LeakyRelu", "x if x >= 0 else alpha*x", alpha=0.01),
-    ActivationFunction("ThresholdedRelu", "x if x >= alpha else 0", alpha=1.0),
-    ActivationFunction("ScaledTanh", "alpha*Tanh(beta*x)", alpha=REQUIRED, beta=REQUIRED),
-    ActivationFunction("HardSigmoid", "min(max(alpha*x + beta, 0), 1)", alpha=0.2, beta=0.5),
-    ActivationFunction("Elu", "x if x >= 0 else alpha*(e^x - 1)", alpha=1.0),
-    ActivationFunction("Softsign", "x/(1 + |x|)"),
-    ActivationFunction("Softplus", "log(1 + e^x)"),
+# The rows stand in _kernels/tables.h.
+ACTIVATIONS: Mapping[str, ActivationFunction] = MappingProxyType(
+    {row[0]: ActivationFunction(*row) for row in tables.ACTIVATIONS}
 )
-ACTIVATIONS: Mapping[str, ActivationFunction] = MappingProxyType({row.name: row for row in _FUNCTIONS})
-KERNEL_NUMBERS: Mapping[str, int] = MappingProxyType({row.name: number for number, row in enumerate(_FUNCTIONS)})
-_BY_LOWER_NAME = {row.name.lower(): row for row in _FUNCTIONS}
+KERNEL_NUMBERS: Mapping[str, int] = MappingProxyType({name: number for number, name in enumerate(ACTIVATIONS)})
+_BY_LOWER_NAME = {row.name.lower(): row for row in ACTIVATIONS.values()}
 
 
 def activation_function(name: str) -> ActivationFunction:
@@ -153,19 +141,14 @@ class Cell:
     """
 
     name: str
-    kernel_number: int
     gates: str
     activations: tuple[str, ...]
-    has_cell_state: bool = False
+    has_cell_state: bool
+    kernel_number: int
 
 
-CELLS: Mapping[str, Cell] = MappingProxyType(
-    {
-        "RNN": Cell("RNN", 0, "i", ("Tanh",)),
-        "GRU": Cell("GRU", 1, "zrh", ("Sigmoid", "Tanh")),
-        "LSTM": Cell("LSTM", 2, "iofc", ("Sigmoid", "Tanh", "Tanh"), has_cell_state=True),
-    }
-)
+# The rows stand in _kernels/tables.h.
+CELLS: Mapping[str, Cell] = MappingProxyType({row[0]: Cell(*row, number) for number, row in enumerate(tables.CELLS)})
 
 
 @dataclass(frozen=True)

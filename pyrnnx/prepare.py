@@ -8,7 +8,7 @@ import numpy as np
 
 from pyrnnx import config
 from pyrnnx._kernels import engines
-from pyrnnx._kernels.sequence import Sequence
+from pyrnnx._kernels.packed_layer import PackedLayer
 from pyrnnx.conventions import (
     CANONICAL,
     KERNELS,
@@ -26,12 +26,12 @@ from pyrnnx.reduced import WEIGHT_DTYPES, rounded
 
 def prepare(
     op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Convention, weight_dtype: str | None
-) -> Sequence:
+) -> PackedLayer:
     """The weights as the kernels take them: gates in ONNX order, widened, biases summed after widening."""
     converted = convert_weights(op, weights, convention, canonical_for(convention))
     canonical = {name: widened(a) for name, a in converted.items()}
     dtype = canonical["W"].dtype
-    if not engines.formats(config.ISA, dtype.itemsize) >> WEIGHT_DTYPES[weight_dtype] & 1:
+    if not engines.weight_dtypes(config.ISA, dtype.itemsize) >> WEIGHT_DTYPES[weight_dtype] & 1:
         canonical |= {name: rounded(canonical[name], weight_dtype) for name in ("W", "R")}
         weight_dtype = None
     GH = len(op.gates) * op.hidden_size
@@ -39,26 +39,25 @@ def prepare(
         bias = convert_bias(canonical["B"], op, CANONICAL, KERNELS)
     else:
         bias = np.zeros((op.num_directions, len(bias_blocks(op, KERNELS)) * op.hidden_size), dtype)
-    return Sequence(
-        config.ISA,
-        CELLS[op.cell].kernel_number,
-        op.direction.reversed,
-        tuple(tuple(_kernel_activation(one) for one in functions) for functions in op.activations),
-        np.inf if op.clip is None else op.clip,
-        op.linear_before_reset,
-        op.input_forget,
-        canonical["W"],
-        canonical["R"],
-        np.ascontiguousarray(bias[:, :GH]),
-        np.ascontiguousarray(bias[:, GH:]) if op.linear_before_reset else None,
-        canonical.get("P"),
-        WEIGHT_DTYPES[weight_dtype],
-        weights["W"].dtype,
-        FLOAT_TYPES[weights["W"].dtype.name].storage,
-        convention.axes_of("X"),
-        convention.axes_of("Y"),
-        convention.axes_of("initial_h"),
-        coupled_gate=convention.coupled_gate,
+    return PackedLayer(
+        isa=config.ISA,
+        cell=CELLS[op.cell].kernel_number,
+        reverse=op.direction.reversed,
+        activations=tuple(tuple(_kernel_activation(one) for one in functions) for functions in op.activations),
+        clip=np.inf if op.clip is None else op.clip,
+        linear_before_reset=op.linear_before_reset,
+        coupled_gate=convention.coupled_gate if op.input_forget else None,
+        W=canonical["W"],
+        R=canonical["R"],
+        bias=np.ascontiguousarray(bias[:, :GH]),
+        recurrent_bias=np.ascontiguousarray(bias[:, GH:]) if op.linear_before_reset else None,
+        peepholes=canonical.get("P"),
+        weight_dtype=WEIGHT_DTYPES[weight_dtype],
+        dtype=weights["W"].dtype,
+        storage=FLOAT_TYPES[weights["W"].dtype.name].storage,
+        X_axes=convention.axes_of("X"),
+        Y_axes=convention.axes_of("Y"),
+        state_axes=convention.axes_of("initial_h"),
     )
 
 

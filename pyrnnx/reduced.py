@@ -8,7 +8,7 @@ import numpy as np
 
 from pyrnnx.conventions import AnyArray
 
-# How W and R may be kept, and their numbers PYRNNX_WEIGHTS_* in _kernels/cell.h.
+# How W and R may be kept, and their numbers PYRNNX_WEIGHTS_* in _kernels/parameters.h.
 WEIGHT_DTYPES: Mapping[str | None, int] = {None: 0, "bfloat16": 1, "int8": 2}
 
 

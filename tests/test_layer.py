@@ -219,7 +219,7 @@ def test_halves_round_every_kind_of_number(dtype: str) -> None:
         np.testing.assert_array_equal(actual.astype(np.float32), expected.astype(np.float32))
 
 
-# Splitting: STATE_BYTES and CHUNK_BYTES of sequence.pyx bound a block of rows and a chunk of steps, to 2 MiB
+# Splitting: STATE_BYTES and CHUNK_BYTES of plan.pyx bound a block of rows and a chunk of steps, to 2 MiB
 # and 1 MiB at most; the sizes below need more.
 # A row takes 4*H + G*H + I elements of state, a step of a row G*H + I of a chunk.
 BIG = {  # T, N, I, H: with float64 below, a block holds 2^21/8/(8*129+7) = 252 rows of an LSTM

@@ -1,44 +1,47 @@
 /* The interface between the time loop and an engine: weights packed once, the projection of X, and one time step.
 
-   The loop owns every buffer. L is the engine's `lanes`; hidden units come in blocks of L, Hp is H rounded up to whole
-   blocks, and rows of a buffer are contiguous: states [rows][Hp], gates [rows][G*Hp]. Padded units hold numbers of no
-   meaning that nothing reads. Every output element is the same sum in the same order whatever the number of rows and
-   the split of units. */
+   The loop owns every buffer. L is the engine's `lanes`. The hidden units that one vector holds, L of them, are a unit
+   block; Hp is H rounded up to whole unit blocks. Rows of a buffer are contiguous: states [rows][Hp], projected
+   [rows][G*Hp]. Padded units hold numbers of no meaning that nothing reads.
+
+   Threads share a step by its unit blocks: each computes the half-open range [u0, u1) of them. Every output element is
+   the same sum in the same order whatever the number of rows and the ranges. */
 #ifndef PYRNNX_ENGINE_H
 #define PYRNNX_ENGINE_H
 
-#include "cell.h"
+#include "parameters.h"
 
 /* One table per engine, instruction set and element. */
 typedef struct {
     const char *isa;
     int itemsize, lanes;
-    int formats; /* bit PYRNNX_WEIGHTS_x is set where weights can be packed so */
+    int weight_dtypes; /* bit PYRNNX_WEIGHTS_x is set where weights can be packed so */
 
-    int (*gates)(const pyrnnx_cell *); /* G of the gates buffer */
-    int (*phases)(
-        const pyrnnx_cell *); /* calls of step in one time step; all units pass one before any enters the next */
+    int (*gate_count)(const pyrnnx_parameters *); /* G of the buffer `projected`: without a gate that is computed from
+                                                     another one */
+    int (*phases)(const pyrnnx_parameters *);     /* calls of step in one time step; all unit blocks pass one before any
+                                                     enters the next */
 
-    /* From contiguous row-major ONNX arrays: W [G*H, I], R [G*H, H], bias [G*H], units [count*H].
+    /* From contiguous row-major ONNX arrays: W [G*H, I], R [G*H, H], bias [G*H], and [count, H] numbers of each unit.
        recurrent: 0 for W, 1 for R. Sizes are in bytes. */
-    size_t (*packed_size)(const pyrnnx_cell *, int recurrent);
-    void (*pack_weights)(const pyrnnx_cell *, int recurrent, const void *source, void *packed);
-    void (*pack_bias)(const pyrnnx_cell *, const void *source, void *packed);
-    void (*pack_units)(const pyrnnx_cell *, ptrdiff_t count, const void *source, void *packed);
+    size_t (*packed_size)(const pyrnnx_parameters *, int recurrent);
+    void (*pack_weights)(const pyrnnx_parameters *, int recurrent, const void *source, void *packed);
+    void (*pack_bias)(const pyrnnx_parameters *, const void *source, void *packed);
+    void (*pack_units)(const pyrnnx_parameters *, ptrdiff_t count, const void *source, void *packed);
 
-    /* gates[rows][G*Hp] = bias + x[rows][I] . W^T for the blocks u0 <= u < u1; rows of x are ldx elements apart. */
-    void (*project)(const pyrnnx_cell *, ptrdiff_t rows, const void *x, ptrdiff_t ldx, void *gates, ptrdiff_t u0,
-                    ptrdiff_t u1);
+    /* projected[rows][G*Hp] = bias + x[rows][I] . W^T for unit blocks [u0, u1); rows of x are ldx elements apart. */
+    void (*project)(const pyrnnx_parameters *, ptrdiff_t rows, const void *x, ptrdiff_t ldx, void *projected,
+                    ptrdiff_t u0, ptrdiff_t u1);
 
-    /* One phase of one time step: from h_prev, c and the projected gates (used up) to h_next and c; never h_next ==
-       h_prev. work carries a GRU from phase to phase. */
-    void (*step)(const pyrnnx_cell *, int phase, ptrdiff_t rows, void *gates, const void *h_prev, void *c, void *h_next,
-                 void *work, ptrdiff_t u0, ptrdiff_t u1);
+    /* One phase of one time step for unit blocks [u0, u1): from h_prev, c and projected (used up) to h_next and c;
+       never h_next == h_prev. work carries a GRU from phase to phase. */
+    void (*step)(const pyrnnx_parameters *, int phase, ptrdiff_t rows, void *projected, const void *h_prev, void *c,
+                 void *h_next, void *work, ptrdiff_t u0, ptrdiff_t u1);
 
-    /* y = f(x), bounded before to [-clip, clip], by the formulas that gates use; y may be x. */
-    void (*activate)(const pyrnnx_activation *f, double clip, const void *x, void *y, ptrdiff_t count);
+    /* y = f(x) for the first of the functions, x clipped before, by the formulas that the gates use; y may be x. */
+    void (*activate)(const pyrnnx_parameters *, const void *x, void *y, ptrdiff_t count);
 
-    int whole; /* whether a step is always taken whole; else threads share it, each with its own blocks [u0, u1) */
+    int whole;         /* whether a step is always taken whole; else threads share it by unit blocks */
     ptrdiff_t max_ldx; /* the largest ldx that project takes; 0: any */
 } pyrnnx_kernels;
 

@@ -1,9 +1,11 @@
 """The engines of this build, by instruction set."""
 
 from cython cimport floating
+from libc.string cimport memset
 
-from pyrnnx._kernels.cell cimport PYRNNX_SOFTPLUS, Activation
 from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.parameters cimport Activation, Parameters
+from pyrnnx._kernels.tables cimport PYRNNX_ACTIVATION_COUNT
 
 cdef extern from "simd/simd.h" nogil:
     const Kernels *simd_kernels "pyrnnx_simd_kernels"(const char *isa, int itemsize)
@@ -34,27 +36,29 @@ def supported() -> tuple:
     return tuple(isa for isa in SIMD if simd_supported(isa.encode()))
 
 
-def formats(str isa not None, int itemsize) -> int:
-    """In which forms an engine can pack weights: a bit for each PYRNNX_WEIGHTS_*."""
-    return find_kernels(isa, itemsize).formats
+def weight_dtypes(str isa not None, int itemsize) -> int:
+    """In which dtypes an engine can pack weights: a bit for each PYRNNX_WEIGHTS_*."""
+    return find_kernels(isa, itemsize).weight_dtypes
 
 
-def activate(str isa not None, int kind, double alpha, double beta, double clip, const floating[::1] x not None,
+def activate(str isa not None, int number, double alpha, double beta, double clip, const floating[::1] x not None,
              floating[::1] y not None):
-    """y := f(clip(x)) by an engine's kernel; `kind` as in the table of activation functions. For tests and benchmarks."""
-    cdef Activation f
-    f.kind, f.alpha, f.beta = kind, alpha, beta
-    if not 0 <= kind <= PYRNNX_SOFTPLUS or x.shape[0] != y.shape[0]:
-        raise ValueError("expected a kind of the table, and x and y of one length")
+    """y := f(clip(x)) by an engine's kernel; `number` is that of f's row in the table. For tests and benchmarks."""
+    cdef Parameters parameters
+    if not 0 <= number < PYRNNX_ACTIVATION_COUNT or x.shape[0] != y.shape[0]:
+        raise ValueError("expected a number of the table of activation functions, and x and y of one length")
+    memset(&parameters, 0, sizeof(parameters))
+    parameters.itemsize, parameters.clip = sizeof(floating), clip
+    parameters.functions[0] = Activation(number, alpha, beta)
     if x.shape[0]:
-        find_kernels(isa, sizeof(floating)).activate(&f, clip, &x[0], &y[0], x.shape[0])
+        find_kernels(isa, sizeof(floating)).activate(&parameters, &x[0], &y[0], x.shape[0])
 
 
 cdef const Kernels *find_kernels(str isa, int itemsize) except NULL:
     """The kernels of "blas" or of an instruction set that this processor has, for float32 (4) or float64 (8)."""
     cdef const Kernels *kernels = NULL
     if isa == "blas":
-        import pyrnnx._kernels.blas_engine  # registers itself; late, for it imports scipy.linalg
+        import pyrnnx._kernels.blas.engine  # registers itself; late, for it imports scipy.linalg
 
         kernels = BLAS_FLOAT if itemsize == 4 else BLAS_DOUBLE if itemsize == 8 else NULL
     elif isa in SIMD and simd_supported(isa.encode()):

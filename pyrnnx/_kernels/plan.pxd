@@ -1,4 +1,4 @@
-from pyrnnx._kernels.cell cimport Cell
+from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.timeloop cimport Call
 
 
@@ -10,4 +10,4 @@ cdef inline Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t multiple) noexcept nogi
     return (n + multiple - 1) // multiple * multiple
 
 
-cdef int run_call(const Call *call, const Cell *cells, bint *reverse, int directions, int threads) except -1
+cdef int run_call(const Call *call, const Parameters *parameters, bint *reverse, int directions, int threads) except -1

@@ -1,15 +1,15 @@
-"""The plan of a call: how threads share it, and the memory that its blocks of rows take."""
+"""The plan of a call: how threads share it, and the memory that its row blocks take."""
 
 from libc.stdlib cimport free, malloc
 
-from pyrnnx._kernels.cell cimport Cell
+from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport Barrier, barrier_init, team_release, team_run, team_take
 from pyrnnx._kernels.timeloop cimport Block, Call, run_block
 
 cdef enum:
     MAX_TEAMS = 128
-    STATE_BYTES = 1 << 21       # of a block of rows: h, c and one step's gates
-    CHUNK_BYTES = 1 << 18       # of a chunk of time steps: X and gates; stays in the second level of cache
+    STATE_BYTES = 1 << 21       # of a row block: states, and X and projected of one step
+    CHUNK_BYTES = 1 << 18       # of a chunk of time steps: X and projected; stays in the second level of cache
     TASK_MACS = 1 << 20         # multiply-adds below which another thread does not pay: some 30 us
     STEP_MACS = 1 << 14         # the same for sharing one time step: a barrier costs some 0.2 us
 
@@ -17,11 +17,11 @@ cdef enum:
 cdef struct Plan:
     # How a call is shared: `teams` work on different directions or rows, the threads of a team on different units.
     const Call *call
-    const Cell *cells
+    const Parameters *parameters            # of each direction
     bint *reverse
     Py_ssize_t steps                        # of all rows together
     Py_ssize_t directions, row_parts, teams, team_size
-    Py_ssize_t rows, chunk_rows             # of a block
+    Py_ssize_t rows, chunk_rows             # of a row block; of a chunk of it
     Py_ssize_t state_bytes, x_bytes, team_bytes
     char *scratch
     Barrier barriers[MAX_TEAMS]
@@ -41,13 +41,13 @@ cdef void share(Plan *plan, int threads) noexcept nogil:
     """Directions first, for they need no barrier; then the units of a step where it is long enough; then rows."""
     cdef:
         const Call *call = plan.call
-        Py_ssize_t per_row = call.gates * call.hidden_size
+        Py_ssize_t per_row = call.projected_size * call.hidden_size
         Py_ssize_t per_direction = threads // plan.directions
     plan.row_parts = plan.team_size = 1
     plan.teams = plan.directions if per_direction >= 1 else 1
     if per_direction <= 1 or call.kernels.whole:
         return
-    plan.team_size = min(per_direction, call.units, call.batch_size * per_row // STEP_MACS)
+    plan.team_size = min(per_direction, call.unit_blocks, call.batch_size * per_row // STEP_MACS)
     if plan.team_size < 2:
         plan.team_size = 1
         plan.row_parts = min(per_direction, call.batch_size)
@@ -59,12 +59,12 @@ cdef void size_blocks(Plan *plan) noexcept nogil:
     cdef:
         const Call *call = plan.call
         Py_ssize_t state = 4 * call.padded_size * call.itemsize
-        Py_ssize_t step = (call.input_size + call.gates) * call.itemsize
+        Py_ssize_t step = (call.input_size + call.projected_size) * call.itemsize
     plan.rows = min(max(STATE_BYTES // (state + step), 1), call.batch_size)
     plan.chunk_rows = min(max(CHUNK_BYTES // step, plan.rows), plan.rows * max(call.seq_length, 1))
     plan.state_bytes = round_up(plan.rows * call.padded_size * call.itemsize, ALIGNMENT)
     plan.x_bytes = round_up(plan.chunk_rows * call.input_size * call.itemsize, ALIGNMENT)
-    plan.team_bytes = round_up(4 * plan.state_bytes + plan.x_bytes + plan.chunk_rows * call.gates * call.itemsize,
+    plan.team_bytes = round_up(4 * plan.state_bytes + plan.x_bytes + plan.chunk_rows * call.projected_size * call.itemsize,
                                ALIGNMENT)
 
 
@@ -83,20 +83,25 @@ cdef Py_ssize_t first_row(const Plan *plan, Py_ssize_t part) noexcept nogil:
 
 
 cdef void run_rows(const Plan *plan, Block *b, Py_ssize_t team, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The rows from `begin` to `end` of one direction, block by block."""
+    """The rows [begin, end) of one direction, row block by row block, in the team's memory:
+
+        | h | h_next | c | work | x | projected |         the first four of state_bytes each
+    """
     cdef:
-        char *base = plan.scratch + team * plan.team_bytes
-        Py_ssize_t k
-    for k in range((end - begin + plan.rows - 1) // plan.rows):
-        b.first = begin + k * plan.rows
-        b.rows = b.active = min(plan.rows, end - b.first)
-        b.chunk_rows = plan.chunk_rows
-        b.h, b.h_next = base, base + plan.state_bytes
-        b.c, b.work = base + 2 * plan.state_bytes, base + 3 * plan.state_bytes
-        b.x, b.gates = base + 4 * plan.state_bytes, base + 4 * plan.state_bytes + plan.x_bytes
+        char *memory = plan.scratch + team * plan.team_bytes
+        Py_ssize_t first = begin
+    b.chunk_rows = plan.chunk_rows
+    b.c, b.work = memory + 2 * plan.state_bytes, memory + 3 * plan.state_bytes
+    b.x = memory + 4 * plan.state_bytes
+    b.projected = b.x + plan.x_bytes
+    while first < end:
+        b.h, b.h_next = memory, memory + plan.state_bytes  # which a block of an odd number of steps leaves exchanged
+        b.first, b.rows = first, min(plan.rows, end - first)
+        b.active = b.rows
         run_block(b)
         if b.rank >= b.team_size:  # the team has disbanded, and rank 0 goes on alone
             return
+        first += plan.rows
 
 
 cdef void run_member(void *argument, int rank) noexcept nogil:
@@ -111,10 +116,10 @@ cdef void run_member(void *argument, int rank) noexcept nogil:
     b.call = call
     b.team_size, b.rank = <int> plan.team_size, rank % <int> plan.team_size
     b.barrier = <Barrier *> &plan.barriers[team]
-    b.u0, b.u1 = call.units * b.rank // b.team_size, call.units * (b.rank + 1) // b.team_size
+    b.u0, b.u1 = call.unit_blocks * b.rank // b.team_size, call.unit_blocks * (b.rank + 1) // b.team_size
     for d in range(plan.directions):
         if d % stride == first and b.rank < b.team_size:
-            b.direction, b.cell, b.reverse = <int> d, &plan.cells[d], plan.reverse[d]
+            b.direction, b.parameters, b.reverse = <int> d, &plan.parameters[d], plan.reverse[d]
             run_rows(plan, &b, team, first_row(plan, part), first_row(plan, part + 1))
 
 
@@ -126,15 +131,15 @@ cdef bint disbanded(const Plan *plan) noexcept nogil:
     return False
 
 
-cdef int run_call(const Call *call, const Cell *cells, bint *reverse, int directions, int threads) except -1:
+cdef int run_call(const Call *call, const Parameters *parameters, bint *reverse, int directions, int threads) except -1:
     """Take a team of threads, plan, and run."""
     cdef:
         Plan plan
         Py_ssize_t steps = total_steps(call), team
-        double macs = <double> steps * directions * call.gates * (call.hidden_size + call.input_size)
+        double macs = <double> steps * directions * call.projected_size * (call.hidden_size + call.input_size)
         char *memory
     threads = team_take(min(threads, MAX_TEAMS, <int> min(macs / TASK_MACS, <double> MAX_TEAMS)))
-    plan.call, plan.steps, plan.cells, plan.reverse, plan.directions = call, steps, cells, reverse, directions
+    plan.call, plan.steps, plan.parameters, plan.reverse, plan.directions = call, steps, parameters, reverse, directions
     share(&plan, threads)
     size_blocks(&plan)
     memory = <char *> malloc(plan.teams * plan.team_bytes + ALIGNMENT)

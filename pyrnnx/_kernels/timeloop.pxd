@@ -1,7 +1,7 @@
-"""The time loop: a block of rows of one direction, from its first time step to its last."""
+"""The time loop: a row block of one direction, from its first time step to its last."""
 
-from pyrnnx._kernels.cell cimport Cell
 from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport Barrier
 
 
@@ -18,30 +18,34 @@ cdef struct Call:
     int storage, outer_itemsize             # of X and Y: how an element lies there, and its size
     int state_storage, state_itemsize       # of the initial and last states
     Py_ssize_t seq_length, batch_size, input_size, hidden_size
-    Py_ssize_t padded_size      # hidden_size rounded up to whole blocks of the engine
-    Py_ssize_t units, gates     # blocks of units; elements of gates in a row
+    Py_ssize_t padded_size      # hidden_size rounded up to whole unit blocks
+    Py_ssize_t unit_blocks
+    Py_ssize_t projected_size   # elements in a row of the buffer `projected`: gate_count * padded_size
+    int phases                  # of one time step
     Array X, initial_h, initial_c, Y, Y_h, Y_c
     Py_ssize_t *order           # row of the caller's arrays at each place; NULL: as they come
     Py_ssize_t *lengths         # length of the row at each place, falling; NULL: seq_length
 
 
 cdef struct Block:
-    # A block of rows of one direction as one thread of its team sees it. Buffers are the team's; a thread writes only
-    # its own units of them.
+    # A row block of one direction as one thread of its team sees it. Buffers are the team's; a thread writes only its
+    # own units of them.
     const Call *call
-    const Cell *cell
+    const Parameters *parameters
     int direction
     bint reverse
-    Py_ssize_t first, rows, active, chunk_rows
+    Py_ssize_t first, rows      # the place of its first row; how many
+    Py_ssize_t active           # rows that are still running: the first ones
+    Py_ssize_t chunk_rows       # rows of X, of all time steps of a chunk, that the buffers hold
     char *x
-    char *gates
+    char *projected
     char *h
     char *h_next
     char *c
     char *work
     int rank, team_size
     Barrier *barrier
-    Py_ssize_t u0, u1           # this thread's blocks of units
+    Py_ssize_t u0, u1           # this thread's unit blocks: [u0, u1)
 
 
 cdef void run_block(Block *b) noexcept nogil

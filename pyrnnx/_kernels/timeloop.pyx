@@ -39,7 +39,7 @@ cdef inline bint holds_rows(const Block *b) noexcept nogil:
         if not 0 <= row_at(b, place) < call.batch_size or not 0 <= length_at(b, place) <= longest:
             return False
         longest = length_at(b, place)
-    return 0 <= b.u0 <= b.u1 <= call.units and b.u1 * call.kernels.lanes <= call.padded_size
+    return 0 <= b.u0 <= b.u1 <= call.unit_blocks and b.u1 * call.kernels.lanes <= call.padded_size
 
 
 cdef inline Py_ssize_t first_unit(const Block *b) noexcept nogil:
@@ -62,10 +62,18 @@ cdef inline char *own_row(const Block *b, const Array *a, int itemsize, Py_ssize
 
 
 cdef bint leave(Block *b) noexcept nogil:
-    """Meet the team; whether this thread is to leave. Where the team disbands, rank 0 goes on with all units."""
+    """Meet the team at its barrier; whether this thread is to leave.
+
+    Threads of one team, each with its share of the unit blocks, until the barrier disbands the team:
+
+        rank 0   |--- step ---| barrier |--- step ---| barrier: disbanded |--- step, all unit blocks --- ...
+        rank 1   |--- step ---| barrier |--- step ---| barrier: disbanded, leaves
+
+    All members learn it at the same barrier, where nobody is within a step: so rank 0 finds every unit written.
+    """
     if b.team_size == 1 or not barrier_wait(b.barrier):
         return False
-    b.team_size, b.u0, b.u1 = 1, 0, b.call.units
+    b.team_size, b.u0, b.u1 = 1, 0, b.call.unit_blocks
     return b.rank != 0
 
 
@@ -124,7 +132,11 @@ cdef Py_ssize_t plan_chunk(const Block *b, Py_ssize_t step, Py_ssize_t *total) n
 
 
 cdef bint lies_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
-    """Whether the rows of X for a chunk can be read where they are: one distance apart, in the kernels' dtype."""
+    """Whether the rows of X for a chunk can be read where they are: one distance apart, in the kernels' dtype.
+
+    The chunk's rows are those of its time steps, one step after the other, so with several steps X must be [T, N, I]
+    without gaps between the steps.
+    """
     cdef:
         const Call *call = b.call
         const Array *X = &call.X
@@ -137,26 +149,39 @@ cdef bint lies_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
             and <size_t> X.data % <size_t> call.itemsize == 0)
 
 
+cdef void copy_rows(const Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The rows [begin, end) of a chunk from X to the buffer x, widened. Rows that have ended have none:
+
+        place in the row block        0    1    2
+        time step `step`              x0   x1   x2       lengths fall from place to place
+        time step `step` + 1          x3   x4
+        time step `step` + 2          x5
+    """
+    cdef:
+        const Call *call = b.call
+        const Array *X = &call.X
+        Py_ssize_t size = call.input_size * call.itemsize, active = b.active, before = 0, s, place
+    for s in range(step, step + steps):
+        active = running(b, s, active)
+        for place in range(max(begin - before, 0), min(end - before, active)):
+            read_row(call.storage, call.itemsize, X.data + time_at(b, place, s) * X.t + row_at(b, place) * X.n,
+                     b.x + (before + place) * size, call.input_size)
+        before += active
+
+
 cdef const char *gather(Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t total, Py_ssize_t *ldx) noexcept nogil:
-    """The rows of X for a chunk, one after the other: in place, or each thread copies and widens its share.
+    """The `total` rows of X for a chunk, `ldx` elements apart: in place, or each thread of the team copies its share.
 
     NULL: this thread is to leave.
     """
     cdef:
         const Call *call = b.call
         const Array *X = &call.X
-        Py_ssize_t size = call.input_size * call.itemsize, s, place, active = b.active, k = 0
-        Py_ssize_t k0 = total * b.rank // b.team_size, k1 = total * (b.rank + 1) // b.team_size
     if lies_in_place(b, steps):
         ldx[0] = (X.t if call.batch_size == 1 else X.n) // call.itemsize
         return X.data + step * X.t
-    for s in range(step, step + steps):
-        active = running(b, s, active)
-        for place in range(max(k0 - k, 0), min(k1 - k, active)):
-            read_row(call.storage, call.itemsize, X.data + time_at(b, place, s) * X.t + row_at(b, place) * X.n,
-                     b.x + (k + place) * size, call.input_size)
-        k += active
     ldx[0] = call.input_size
+    copy_rows(b, step, steps, total * b.rank // b.team_size, total * (b.rank + 1) // b.team_size)
     return NULL if leave(b) else b.x
 
 
@@ -179,13 +204,13 @@ cdef void zero_padding(const Block *b) noexcept nogil:
             memset(own_row(b, &call.Y, call.outer_itemsize, place) + t * call.Y.t, 0, size)
 
 
-cdef bint advance(Block *b, char *gates) noexcept nogil:
+cdef bint advance(Block *b, char *projected) noexcept nogil:
     """One time step of the running rows: Ht and Ct from Ht-1, Ct-1 and the projected Xt; False: leave."""
     cdef:
         const Call *call = b.call
         int phase
-    for phase in range(call.kernels.phases(b.cell)):
-        call.kernels.step(b.cell, phase, b.active, gates, b.h, b.c, b.h_next, b.work, b.u0, b.u1)
+    for phase in range(call.phases):
+        call.kernels.step(b.parameters, phase, b.active, projected, b.h, b.c, b.h_next, b.work, b.u0, b.u1)
         if leave(b):
             return False
     b.h, b.h_next = b.h_next, b.h
@@ -193,12 +218,12 @@ cdef bint advance(Block *b, char *gates) noexcept nogil:
 
 
 cdef void run_block(Block *b) noexcept nogil:
-    """All time steps of a block of rows in one direction."""
+    """All time steps of a row block in one direction, chunk by chunk."""
     cdef:
         const Call *call = b.call
         Py_ssize_t step = 0, steps, total, ldx, s
         const char *x
-        char *gates
+        char *projected
     debug_assert(holds_rows(b))
     load_state(b, &call.initial_h, b.h)
     load_state(b, &call.initial_c, b.c)
@@ -210,14 +235,14 @@ cdef void run_block(Block *b) noexcept nogil:
         x = gather(b, step, steps, total, &ldx)
         if x == NULL:
             return
-        call.kernels.project(b.cell, total, x, ldx, b.gates, b.u0, b.u1)
-        gates = b.gates
+        call.kernels.project(b.parameters, total, x, ldx, b.projected, b.u0, b.u1)
+        projected = b.projected
         for s in range(step, step + steps):
             retire(b, s)
-            if not advance(b, gates):
+            if not advance(b, projected):
                 return
             write_outputs(b, s)
-            gates += b.active * call.gates * call.itemsize
+            projected += b.active * call.projected_size * call.itemsize
         step += steps
         retire(b, step)
     zero_padding(b)

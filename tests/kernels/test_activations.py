@@ -78,8 +78,8 @@ class Engine:
     isa = ""
 
 
-def apply(kind: int, alpha: float, beta: float, clip: float, x: Array, y: Array) -> None:
-    engines.activate(Engine.isa, kind, alpha, beta, clip, x, y)
+def apply(number: int, alpha: float, beta: float, clip: float, x: Array, y: Array) -> None:
+    engines.activate(Engine.isa, number, alpha, beta, clip, x, y)
 
 
 def evaluate(name: str, x: Array, alpha: float = 0.0, beta: float = 0.0, clip: float = INF) -> Array:
@@ -214,8 +214,8 @@ def test_facts(fact: tuple[str, float, float, float], dtype: Any) -> None:
 
 def test_bad_arguments_of_the_test_entry() -> None:
     x = np.ones(3, np.float32)
-    for kind in (-1, len(ACTIVATIONS)):
-        with pytest.raises(ValueError, match="kind"):
-            apply(kind, 0.0, 0.0, INF, x, x.copy())
+    for number in (-1, len(ACTIVATIONS)):
+        with pytest.raises(ValueError, match="number"):
+            apply(number, 0.0, 0.0, INF, x, x.copy())
     with pytest.raises(ValueError, match="one length"):
         apply(0, 0.0, 0.0, INF, x, np.ones(4, np.float32))

@@ -1,4 +1,4 @@
-"""The polynomials of vmath.h are those that benchmarks/coefficients.py makes, and are as good as it says."""
+"""The polynomials of functions.h are those that benchmarks/coefficients.py makes, and are as good as it says."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ each_set = pytest.mark.parametrize(("kind", "name"), SETS, ids=[" ".join(row) fo
 
 
 @each_set
-def test_vmath_holds_what_the_script_makes(kind: str, name: str) -> None:
+def test_the_header_holds_what_the_script_makes(kind: str, name: str) -> None:
     coefficients = made.fitted(kind, name)
     assert made.define(kind, name, coefficients) + "\n" in made.HEADER.read_text(encoding="utf-8")
     assert made.polynomial_error(kind, name, coefficients) < 0.2
@@ -23,5 +23,5 @@ def test_vmath_holds_what_the_script_makes(kind: str, name: str) -> None:
     assert made.computed_error(kind, name, coefficients, step=4999) < 1
 
 
-def test_vmath_has_no_other_sets() -> None:
+def test_the_header_has_no_other_sets() -> None:
     assert made.HEADER.read_text(encoding="utf-8").count("#define COEFFICIENTS_") == len(SETS)

@@ -15,7 +15,7 @@
 #define REAL float
 #define INTEGER int
 #define LANES 8
-#define HAVE_FORMATS 1
+#define HAVE_REDUCED_WEIGHTS 1
 #define ISA_SET1(x) _mm256_set1_ps(x)
 #define ISA_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
 #define ISA_AT_LEAST(bound, x) _mm256_max_ps(bound, x) /* the second operand where one is NaN */
@@ -30,7 +30,7 @@
 #define REAL double
 #define INTEGER long long
 #define LANES 4
-#define HAVE_FORMATS 0
+#define HAVE_REDUCED_WEIGHTS 0
 #define ISA_SET1(x) _mm256_set1_pd(x)
 #define ISA_FMA(a, b, c) _mm256_fmadd_pd(a, b, c)
 #define ISA_AT_LEAST(bound, x) _mm256_max_pd(bound, x)

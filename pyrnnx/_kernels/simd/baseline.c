@@ -15,7 +15,7 @@
 #define REAL float
 #define INTEGER int
 #define LANES 4
-#define HAVE_FORMATS 0
+#define HAVE_REDUCED_WEIGHTS 0
 #ifdef __aarch64__
 #define ISA_FMA(a, b, c) vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b))
 #endif
@@ -24,7 +24,7 @@
 #define REAL double
 #define INTEGER long long
 #define LANES 2
-#define HAVE_FORMATS 0
+#define HAVE_REDUCED_WEIGHTS 0
 #ifdef __aarch64__
 #define ISA_FMA(a, b, c) vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b))
 #endif

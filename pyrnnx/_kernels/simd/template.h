@@ -1,208 +1,180 @@
 /* The kernels of one element type for one instruction set.
  *
  * The includer defines REAL, INTEGER (of its size), LANES, ISA (a name), TILE_SUMS (vectors of sums a tile holds),
- * HAVE_FORMATS, and ISA_x for what it has better than GENERIC_x of generic.h: SET1, FMA, AT_LEAST, AT_MOST,
- * SELECT_LESS, SELECT_NEGATIVE; with HAVE_FORMATS also ISA_LOAD_BFLOAT16 and ISA_LOAD_INT8.
+ * HAVE_REDUCED_WEIGHTS (whether W and R are packed as bfloat16 and int8, too), and ISA_x for what it has better than
+ * GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE; with HAVE_REDUCED_WEIGHTS also
+ * ISA_LOAD_BFLOAT16 and ISA_LOAD_INT8.
+ *
+ * Each header below uses only those above it:
+ *
+ *   vector.h      V, a vector of REAL, and its operations
+ *   functions.h   exp, tanh, sigmoid... and the activation functions on V
+ *   weights.h     a vector of packed weights
+ *   tiles.h       products of rows with unit blocks
+ *   cell.h        what a cell is: phases, on groups of unit blocks and rows
+ *   rnn.h gru.h lstm.h   the cells of tables.h
+ *   pack.h        panels, as the phases of a cell want them
  */
 #include <assert.h> /* of a debug build alone: NDEBUG is defined in any other */
 #include <math.h>   /* INFINITY */
 #include <string.h> /* memset */
 
 #include "simd.h"
-#include "generic.h"
-
-#define NAME(x) PX_CAT(x, REAL, ISA)
-typedef REAL NAME(vector) __attribute__((vector_size(LANES * sizeof(REAL))));
-typedef INTEGER NAME(integers) __attribute__((vector_size(LANES * sizeof(REAL))));
-typedef REAL NAME(unaligned) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
-#define V NAME(vector)
-#define I NAME(integers)
-#define LOAD(p) ((V)(*(const NAME(unaligned) *)(p)))
-#define STORE(p, x) (*(NAME(unaligned) *)(p) = (x))
-
-#ifndef ISA_SET1
-#define ISA_SET1 GENERIC_SET1
-#endif
-#ifndef ISA_FMA
-#define ISA_FMA GENERIC_FMA
-#endif
-#ifndef ISA_AT_LEAST
-#define ISA_AT_LEAST GENERIC_AT_LEAST
-#endif
-#ifndef ISA_AT_MOST
-#define ISA_AT_MOST GENERIC_AT_MOST
-#endif
-#ifndef ISA_SELECT_LESS
-#define ISA_SELECT_LESS GENERIC_SELECT_LESS
-#endif
-#ifndef ISA_SELECT_NEGATIVE
-#define ISA_SELECT_NEGATIVE GENERIC_SELECT_NEGATIVE
-#endif
-#define SET1(x) ((V)ISA_SET1(x))
-#define FMA(a, b, c) ((V)ISA_FMA(a, b, c))
-#define AT_LEAST(bound, x) ((V)ISA_AT_LEAST(bound, x))
-#define AT_MOST(bound, x) ((V)ISA_AT_MOST(bound, x))
-#define SELECT_LESS(x, y, a, b) ((V)ISA_SELECT_LESS(x, y, a, b))
-#define SELECT_NEGATIVE(x, a, b) ((V)ISA_SELECT_NEGATIVE(x, a, b))
 
 #ifndef PYRNNX_TEMPLATE_SIZES
 #define PYRNNX_TEMPLATE_SIZES
 enum {
-    MAX_ROWS = 64,
-    MAX_PROJECTED_ROWS = 256,
-    PANEL_BYTES = 22528
-}; /* rows of one group; of a panel stays in L1 with a group's sums */
-
-static int gate_count(const pyrnnx_cell *cell) {
-    return cell->cell == PYRNNX_RNN ? 1 : cell->cell == PYRNNX_GRU ? 3 : cell->coupling ? 3 : 4;
-}
-
-static int phase_count(const pyrnnx_cell *cell) {
-    return cell->cell == PYRNNX_GRU && !cell->linear_before_reset ? 2 : 1;
-}
-
-/* Where gate g of ours stands in ONNX's order. */
-static int source_gate(const pyrnnx_cell *cell, int g) {
-    if (cell->cell != PYRNNX_LSTM || !cell->coupling || g == 1) return g;
-    return g == 2 ? 3 : cell->coupling == PYRNNX_COUPLED_INPUT ? 2 : 0;
-}
+    MAX_ROWS = 64,            /* rows times unit blocks of a group */
+    MAX_PROJECTED_ROWS = 256, /* rows that are projected together */
+    PANEL_BYTES = 22528       /* of a panel stay in L1 with a group's sums */
+};
 #endif
 
-#include "formats.h"
-#include "vmath.h"
-#include "gemm.h"
-#include "gates.h"
+#include "vector.h"
+#include "functions.h"
+#include "weights.h"
+#include "tiles.h"
+#include "cell.h"
+#include "rnn.h"
+#include "gru.h"
+#include "lstm.h"
+
+#define LIST_VARIANTS(cell, ...) [PYRNNX_##cell] = NAME(cell##_variants),
+static const NAME(variant) *const NAME(cells)[] = {PYRNNX_CELLS(LIST_VARIANTS)};
+
+INLINE const NAME(variant) *NAME(variant_of)(const pyrnnx_parameters *p) { return &NAME(cells)[p->cell][p->variant]; }
+static int NAME(gate_count)(const pyrnnx_parameters *p) { return NAME(variant_of)(p)->gate_count; }
+static int NAME(phases)(const pyrnnx_parameters *p) { return NAME(variant_of)(p)->phases; }
+
 #include "pack.h"
 
-static void NAME(project)(const pyrnnx_cell *cell, ptrdiff_t rows, const void *x, ptrdiff_t ldx, void *gates,
+static void NAME(project)(const pyrnnx_parameters *p, ptrdiff_t rows, const void *x, ptrdiff_t ldx, void *projected,
                           ptrdiff_t u0, ptrdiff_t u1) {
-    const int G = gate_count(cell);
-    const ptrdiff_t panel = NAME(panel_size)(cell->weights, G, cell->input_size), ld = G * NAME(padded)(cell);
-    assert(0 <= u0 && u0 <= u1 && u1 * LANES <= NAME(padded)(cell));
-    assert(rows >= 0 && (rows <= 1 || ldx >= cell->input_size));
+    const int G = NAME(gate_count)(p);
+    const ptrdiff_t panel = NAME(panel_size)(p, 0, G), ld = G * NAME(padded)(p);
+    assert(0 <= u0 && u0 <= u1 && u1 * LANES <= NAME(padded)(p));
+    assert(rows >= 0 && (rows <= 1 || ldx >= p->input_size));
     for (ptrdiff_t r = 0; r < rows; r += MAX_PROJECTED_ROWS) {
         const ptrdiff_t some = rows - r < MAX_PROJECTED_ROWS ? rows - r : MAX_PROJECTED_ROWS;
         for (ptrdiff_t u = u0, nb; u < u1; u += nb) {
             nb = tile_blocks(G, some, u1 - u);
-            NAME(product)(cell->weights, G, (int)nb, some,
-                          (NAME(tile_args)){.depth = cell->input_size,
+            NAME(product)(p->weight_dtype, G, (int)nb, some,
+                          (NAME(tile_args)){.depth = p->input_size,
                                             .x = (const REAL *)x + r * ldx,
                                             .ldx = ldx,
-                                            .w = (const char *)cell->W + u * panel,
+                                            .w = (const char *)p->W + u * panel,
                                             .w_block = panel,
-                                            .init = (const REAL *)cell->bias + u * G * LANES,
+                                            .init = (const REAL *)p->bias + u * G * LANES,
                                             .ld_init = 0,
                                             .init_block = G * LANES,
-                                            .out = (REAL *)gates + r * ld + u * G * LANES,
+                                            .out = (REAL *)projected + r * ld + u * G * LANES,
                                             .ld_out = ld,
                                             .out_block = G * LANES});
         }
     }
 }
 
-/* One group of unit blocks for some rows: H' R^T on top of the projection, then the gate functions while the sums are
- * in L1. */
-static void NAME(step_group)(NAME(group) *p, int phase, const REAL *states) {
-    const pyrnnx_cell *cell = p->cell;
-    const int G = gate_count(cell), two_phases = phase_count(cell) == 2, first = two_phases && phase ? 2 : 0;
-    const ptrdiff_t H = cell->hidden_size, w_block = NAME(unit_size)(cell, 1), u = p->unit / LANES;
-    NAME(tile_args) t = {.depth = H,
+/* One phase of one group: start, product, finish (see cell.h). states: at the group's first row. */
+static void NAME(step_group)(const NAME(group) *g, const NAME(variant) *variant, int phase, const REAL *states) {
+    const pyrnnx_parameters *p = g->parameters;
+    const int first = phase ? variant->phase[0].gates : 0; /* the gates of the phase before come first */
+    const ptrdiff_t w_block = NAME(panel_size)(p, 1, variant->gate_count);
+    NAME(tile_args) t = {.depth = p->hidden_size,
                          .x = states,
-                         .ldx = p->Hp,
-                         .w = (const char *)cell->R + u * w_block + (first ? NAME(panel_size)(cell->weights, 2, H) : 0),
+                         .ldx = g->Hp,
+                         .w = (const char *)p->R + g->unit / LANES * w_block + NAME(panel_size)(p, 1, first),
                          .w_block = w_block,
-                         .init = p->gates + first * LANES,
-                         .ld_init = p->ld_gates,
-                         .init_block = G * LANES,
-                         .out = p->sums,
-                         .ld_out = p->nv * LANES,
-                         .out_block = p->rows * p->nv * LANES};
-    if (cell->cell == PYRNNX_GRU && !two_phases) { /* the h gate's product stays apart from its projection */
-        const REAL *bias = (const REAL *)cell->recurrent_bias + p->unit;
-        FOR_EACH_VECTOR(p) {
-            STORE(SUMS(p), LOAD(GRU_COLUMN(p, 0)));
-            STORE(SUMS(p) + LANES, LOAD(GRU_COLUMN(p, 1)));
-            STORE(SUMS(p) + 2 * LANES, LOAD(bias + b * LANES));
-        }
-        t.init = t.out;
-        t.ld_init = t.ld_out;
-        t.init_block = t.out_block;
+                         .init = g->projected + first * LANES,
+                         .ld_init = g->ld_projected,
+                         .init_block = variant->gate_count * LANES,
+                         .out = g->sums,
+                         .ld_out = g->nv * LANES,
+                         .out_block = g->rows * g->nv * LANES};
+    if (variant->phase[phase].start != NULL) {
+        variant->phase[phase].start(g);
+        t.init = t.out, t.ld_init = t.ld_out, t.init_block = t.out_block;
     }
-    for (ptrdiff_t b = 0, nb; b < p->blocks; b += nb) {
-        nb = tile_blocks(p->nv, p->rows, p->blocks - b);
-        NAME(product)(cell->weights, p->nv, (int)nb, p->rows, t);
+    for (ptrdiff_t b = 0, nb; b < g->blocks; b += nb) {
+        nb = tile_blocks(g->nv, g->rows, g->blocks - b);
+        NAME(product)(p->weight_dtype, g->nv, (int)nb, g->rows, t);
         t.w += nb * t.w_block;
         t.init += nb * t.init_block;
         t.out += nb * t.out_block;
     }
-    if (cell->cell == PYRNNX_LSTM)
-        NAME(lstm_gates)(p);
-    else if (cell->cell == PYRNNX_GRU)
-        NAME(gru_gates)(p, phase);
-    else
-        NAME(rnn_gates)(p);
+    variant->phase[phase].finish(g);
 }
 
-static void NAME(step)(const pyrnnx_cell *cell, int phase, ptrdiff_t rows, void *gates, const void *h_prev, void *c,
-                       void *h_next, void *work, ptrdiff_t u0, ptrdiff_t u1) {
-    REAL sums[MAX_ROWS * 4 * LANES] __attribute__((aligned(64)));
-    const int G = gate_count(cell), nv = phase_count(cell) == 1 ? G : phase == 0 ? 2 : 1;
-    const ptrdiff_t Hp = NAME(padded)(cell), row_groups = (rows + MAX_ROWS - 1) / MAX_ROWS;
+/* One phase of one time step. The rows and the unit blocks [u0, u1) are cut into groups whose sums fit L1, so that the
+ * gate functions find them there; a group has at most MAX_ROWS vectors of sums for each gate:
+ *
+ *               u0            u1
+ *              +------+------+--+
+ *   rows       |  1   |  2   |3 |    one row: all of up to MAX_ROWS unit blocks at once; MAX_ROWS rows: one unit block
+ *              +------+------+--+
+ *              |  4   |  5   |6 |
+ *              +------+------+--+
+ */
+static void NAME(step)(const pyrnnx_parameters *p, int phase, ptrdiff_t rows, void *projected, const void *h_prev,
+                       void *c, void *h_next, void *work, ptrdiff_t u0, ptrdiff_t u1) {
+    REAL sums[MAX_ROWS * PYRNNX_MAX_GATES * LANES] __attribute__((aligned(64)));
+    const NAME(variant) *variant = NAME(variant_of)(p);
+    const ptrdiff_t Hp = NAME(padded)(p), ld = variant->gate_count * Hp, row_groups = (rows + MAX_ROWS - 1) / MAX_ROWS;
     const REAL *states = phase ? (const REAL *)work : (const REAL *)h_prev;
     assert(0 <= u0 && u0 <= u1 && u1 * LANES <= Hp && rows >= 0);
-    assert(0 <= phase && phase < phase_count(cell) && h_next != h_prev);
-    assert(work || phase_count(cell) == 1);
-    assert(c || cell->cell != PYRNNX_LSTM);
-    for (ptrdiff_t group = 0, r = 0; group < row_groups; group++) {
-        const ptrdiff_t some = (rows - r) / (row_groups - group);
+    assert(0 <= phase && phase < variant->phases && h_next != h_prev);
+    assert(work || variant->phases == 1);
+    assert(c || !PYRNNX_CELL_ROWS[p->cell].has_cell_state);
+    for (ptrdiff_t group = 0, r = 0, some; group < row_groups; group++, r += some) {
+        some = (rows - r) / (row_groups - group);
         for (ptrdiff_t u = u0, nb; u < u1; u += nb) {
             nb = u1 - u < MAX_ROWS / some ? u1 - u : MAX_ROWS / some;
-            const ptrdiff_t unit = u * LANES, at = r * Hp + unit, ld = G * Hp;
-            NAME(group) p = {cell,
-                             some,
-                             nb,
-                             Hp,
-                             unit,
-                             nv,
-                             sums,
-                             (REAL *)gates + r * ld + unit * G,
-                             ld,
-                             (const REAL *)h_prev + at,
-                             c ? (REAL *)c + at : NULL,
-                             (REAL *)h_next + at,
-                             work ? (REAL *)work + at : NULL};
-            NAME(step_group)(&p, phase, states + r * Hp);
+            const ptrdiff_t unit = u * LANES, at = r * Hp + unit;
+            NAME(group)
+            g = {.parameters = p,
+                 .rows = some,
+                 .blocks = nb,
+                 .unit = unit,
+                 .Hp = Hp,
+                 .nv = variant->phase[phase].gates,
+                 .sums = sums,
+                 .projected = (REAL *)projected + r * ld + unit * variant->gate_count,
+                 .ld_projected = ld,
+                 .h_prev = (const REAL *)h_prev + at,
+                 .c = c ? (REAL *)c + at : NULL,
+                 .h_next = (REAL *)h_next + at,
+                 .work = work ? (REAL *)work + at : NULL};
+            NAME(step_group)(&g, variant, phase, states + r * Hp);
         }
-        r += some;
     }
 }
 
-static void NAME(activate_all)(const pyrnnx_activation *f, double clip, const void *x, void *y, ptrdiff_t count) {
+static void NAME(activate_all)(const pyrnnx_parameters *p, const void *x, void *y, ptrdiff_t count) {
     for (ptrdiff_t j = 0; j < count; j += LANES) {
         REAL some[LANES] = {0};
         const size_t bytes = (size_t)(count - j < LANES ? count - j : LANES) * sizeof(REAL);
         memcpy(some, (const REAL *)x + j, bytes);
-        STORE(some, NAME(bounded)(1, SET1((REAL)clip), LOAD(some)));
-        NAME(activate)(f, some, LANES, 1);
+        STORE(some, NAME(clipped)(1, SET1((REAL)p->clip), LOAD(some)));
+        NAME(activate)(&p->functions[0], some, LANES, 1);
         memcpy((REAL *)y + j, some, bytes);
     }
 }
 
 #define PX_STRING_(x) #x
 #define PX_STRING(x) PX_STRING_(x)
-const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {.isa = PX_STRING(ISA),
-                                                  .itemsize = sizeof(REAL),
-                                                  .lanes = LANES,
-                                                  .formats = HAVE_FORMATS ? 7 : 1,
-                                                  .gates = gate_count,
-                                                  .phases = phase_count,
-                                                  .packed_size = NAME(packed_size),
-                                                  .pack_weights = NAME(pack_weights),
-                                                  .pack_bias = NAME(pack_bias),
-                                                  .pack_units = NAME(pack_units),
-                                                  .project = NAME(project),
-                                                  .step = NAME(step),
-                                                  .activate = NAME(activate_all)};
+const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
+    .isa = PX_STRING(ISA),
+    .itemsize = sizeof(REAL),
+    .lanes = LANES,
+    .weight_dtypes = HAVE_REDUCED_WEIGHTS ? (1 << PYRNNX_WEIGHTS_COUNT) - 1 : 1 << PYRNNX_WEIGHTS_FULL,
+    .gate_count = NAME(gate_count),
+    .phases = NAME(phases),
+    .packed_size = NAME(packed_size),
+    .pack_weights = NAME(pack_weights),
+    .pack_bias = NAME(pack_bias),
+    .pack_units = NAME(pack_units),
+    .project = NAME(project),
+    .step = NAME(step),
+    .activate = NAME(activate_all)};
 
 #undef NAME
 #undef V
@@ -212,7 +184,7 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {.isa = PX_STRING(ISA),
 #undef REAL
 #undef INTEGER
 #undef LANES
-#undef HAVE_FORMATS
+#undef HAVE_REDUCED_WEIGHTS
 #undef SET1
 #undef FMA
 #undef AT_LEAST

@@ -1,15 +1,14 @@
-/* The register tile, and the product of a block of rows with a few unit blocks.
+/* Products: the register tile, and the product of some rows with a few unit blocks, cut into tiles.
  *
- *   out[r][b][v] = init[r][b][v] + sum_k x[r][k] w[b][k][v]        r < mr rows, b < nb unit blocks, v < nv gates, each
- * a vector V
+ *   out[r][b][v] = init[r][b][v] + sum_k x[r][k] w[b][k][v]        r < mr rows, b < nb unit blocks, v < nv gates,
+ *                                                                  each element a vector V
  *
  * The sum runs over k in order, one FMA each, in every tile shape: results do not depend on the shape. A panel w[b] is
- * [K][nv][L], read once from front to back. Large products run k block by k block so that a panel stays in L1 for all
- * row tiles, the sums resting in `out` between blocks; a single row takes several unit blocks at once, which hides the
- * latency of the FMAs. An int8 panel opens with the scales [nv][L] of its gate rows: out = init + scale * sum.
+ * [K][nv][L], read once from front to back. An int8 panel opens with the scales [nv][L] of its gate rows, and there
+ * out = init + scale * sum.
  */
-#ifndef PYRNNX_GEMM_TILES
-#define PYRNNX_GEMM_TILES
+#ifndef PYRNNX_TILES
+#define PYRNNX_TILES
 #if TILE_SUMS >= 24 /* 32 registers: sums, and the smaller side of the tile */
 #define MAX_TILE_ROWS 8
 #define TILE_ROWS(X, nv, nb) \
@@ -36,12 +35,15 @@
 #endif
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
 
-/* The most unit blocks side by side for so many rows. */
+/* How many of the remaining unit blocks the next tiles take side by side: nb of the widest shape that fits. Few rows
+ * take several, for a tile of few sums waits for the latency of its FMAs: each of its chains takes one FMA of every k.
+ * Four blocks of four gates are cut 2 + 2, for 3 + 1 would leave a narrow one. */
 static int tile_blocks(int nv, ptrdiff_t rows, ptrdiff_t blocks) {
-    static const signed char widths[5][3] = {{1, 1, 1}, {8, 4, 2}, {4, 2, 2}, {4, 2, 2}, {3, 2, 2}};
-    for (int j = 0; j < 3; j++) {
-        const int nb = widths[nv][j], few = rows < MAX_TILE_ROWS ? (int)rows : MAX_TILE_ROWS;
-        if (nb <= blocks && TILE_FITS(nv, nb, few) && !(nv == 4 && nb == 3 && blocks == 4)) return nb;
+    static const signed char widths[5][3] = {{0}, {8, 4, 2}, {4, 2}, {4, 2}, {3, 2}}; /* by nv, as in TILE_SHAPES */
+    const int mr = rows < MAX_TILE_ROWS ? (int)rows : MAX_TILE_ROWS;
+    for (int j = 0; j < 3 && widths[nv][j] > 1; j++) {
+        const int nb = widths[nv][j];
+        if (nb <= blocks && TILE_FITS(nv, nb, mr) && !(nv == 4 && nb == 3 && blocks == 4)) return nb;
     }
     return 1;
 }
@@ -52,7 +54,7 @@ typedef struct {
     const REAL *x;
     ptrdiff_t ldx;
     const char *w;
-    const char *ahead;   /* several rows: the weights of later, to bring near meanwhile */
+    const char *next;    /* weights that are read after these: a tile of several rows prefetches some of them */
     ptrdiff_t w_block;   /* bytes from one unit block's panel to the next */
     const float *scales; /* int8: of the first unit block */
     const REAL *init;
@@ -62,17 +64,17 @@ typedef struct {
 } NAME(tile_args);
 
 /* One k of the tile. The smaller side of the tile stays in registers, the other passes through one. */
-INLINE void NAME(tile_step)(const int mr, const int nv, const int nb, const int format,
+INLINE void NAME(tile_step)(const int mr, const int nv, const int nb, const int weight_dtype,
                             V sum[MAX_TILE_ROWS][MAX_TILE_VECTORS], const REAL *const *x, const char *const *w,
                             ptrdiff_t k) {
-    const int bytes = LANES * NAME(weight_size)(format);
+    const int bytes = LANES * NAME(weight_size)(weight_dtype);
     if (mr <= nv * nb) {
         V a[MAX_TILE_ROWS];
 #pragma GCC unroll 16
         for (int r = 0; r < mr; r++) a[r] = SET1(x[r][k]);
 #pragma GCC unroll 16
         for (int v = 0; v < nv * nb; v++) {
-            V b = NAME(load_weights)(format, w[v / nv] + (k * nv + v % nv) * bytes);
+            V b = NAME(load_weights)(weight_dtype, w[v / nv] + (k * nv + v % nv) * bytes);
             if (mr == 2) KEEP_IN_REGISTER(b);
 #pragma GCC unroll 16
             for (int r = 0; r < mr; r++) sum[r][v] = FMA(a[r], b, sum[r][v]);
@@ -80,7 +82,8 @@ INLINE void NAME(tile_step)(const int mr, const int nv, const int nb, const int 
     } else {
         V b[MAX_TILE_VECTORS];
 #pragma GCC unroll 16
-        for (int v = 0; v < nv * nb; v++) b[v] = NAME(load_weights)(format, w[v / nv] + (k * nv + v % nv) * bytes);
+        for (int v = 0; v < nv * nb; v++)
+            b[v] = NAME(load_weights)(weight_dtype, w[v / nv] + (k * nv + v % nv) * bytes);
 #pragma GCC unroll 16
         for (int r = 0; r < mr; r++) {
             const V a = SET1(x[r][k]);
@@ -90,7 +93,7 @@ INLINE void NAME(tile_step)(const int mr, const int nv, const int nb, const int 
     }
 }
 
-INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int format, const NAME(tile_args) *t) {
+INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weight_dtype, const NAME(tile_args) *t) {
     V sum[MAX_TILE_ROWS][MAX_TILE_VECTORS];
     const REAL *x[MAX_TILE_ROWS];
     const char *w[MAX_TILE_BLOCKS];
@@ -102,13 +105,13 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int forma
         x[r] = t->x + r * t->ldx;
 #pragma GCC unroll 16
         for (int v = 0; v < nv * nb; v++)
-            sum[r][v] = format == PYRNNX_WEIGHTS_INT8
+            sum[r][v] = weight_dtype == PYRNNX_WEIGHTS_INT8
                             ? SET1(0)
                             : LOAD(t->init + r * t->ld_init + v / nv * t->init_block + v % nv * LANES);
     }
     ptrdiff_t k = 0;
-    const char *ahead = t->ahead;
-    if (mr > 1) /* and what the next row tile starts from */
+    const char *next = t->next;
+    if (mr > 1) /* what the next row tile starts from */
 #pragma GCC unroll 16
         for (int r = 0; r < mr; r++)
 #pragma GCC unroll 16
@@ -116,18 +119,18 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int forma
                 __builtin_prefetch(t->init + (mr + r) * t->ld_init + v * LANES);
     for (; k + 4 <= depth; k += 4) {
         if (mr > 1) {
-            __builtin_prefetch(ahead, 0, 3);
-            ahead += 64;
+            __builtin_prefetch(next, 0, 3);
+            next += 64;
         }
 #pragma GCC unroll 4
-        for (int j = 0; j < 4; j++) NAME(tile_step)(mr, nv, nb, format, sum, x, w, k + j);
+        for (int j = 0; j < 4; j++) NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k + j);
     }
-    for (; k < depth; k++) NAME(tile_step)(mr, nv, nb, format, sum, x, w, k);
+    for (; k < depth; k++) NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k);
 #pragma GCC unroll 16
     for (int r = 0; r < mr; r++)
 #pragma GCC unroll 16
         for (int v = 0; v < nv * nb; v++) {
-            if (format == PYRNNX_WEIGHTS_INT8) {
+            if (weight_dtype == PYRNNX_WEIGHTS_INT8) {
                 const V scale =
                     NAME(load_scales)((const char *)t->scales + v / nv * t->w_block + v % nv * LANES * sizeof(float));
                 sum[r][v] =
@@ -137,12 +140,12 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int forma
         }
 }
 
-/* tiles[nv][nb][mr] of each format */
+/* tiles[weight_dtype][nv][nb][mr] */
 typedef void NAME(tile_function)(const NAME(tile_args) *);
-#define TILE_NAME(format, nv, nb, mr) PX_CAT(tile_##format##_##nv##_##nb##_##mr, REAL, t)
-#define DEFINE_TILE(format, nv, nb, mr) \
-    static void TILE_NAME(format, nv, nb, mr)(const NAME(tile_args) *t) { \
-        NAME(tile)(TILE_FITS(nv, nb, mr) ? mr : 0, nv, nb, format, t); \
+#define TILE_NAME(weight_dtype, nv, nb, mr) PX_CAT(tile_##weight_dtype##_##nv##_##nb##_##mr, REAL, t)
+#define DEFINE_TILE(weight_dtype, nv, nb, mr) \
+    static void TILE_NAME(weight_dtype, nv, nb, mr)(const NAME(tile_args) *t) { \
+        NAME(tile)(TILE_FITS(nv, nb, mr) ? mr : 0, nv, nb, weight_dtype, t); \
     }
 #define DEFINE_TILE_0(nv, nb, mr) DEFINE_TILE(0, nv, nb, mr)
 #define DEFINE_TILE_1(nv, nb, mr) DEFINE_TILE(1, nv, nb, mr)
@@ -151,55 +154,59 @@ typedef void NAME(tile_function)(const NAME(tile_args) *);
 #define LIST_TILE_1(nv, nb, mr) [nv][nb][mr] = TILE_NAME(1, nv, nb, mr),
 #define LIST_TILE_2(nv, nb, mr) [nv][nb][mr] = TILE_NAME(2, nv, nb, mr),
 TILE_SHAPES(DEFINE_TILE_0)
-#if HAVE_FORMATS
+#if HAVE_REDUCED_WEIGHTS
 TILE_SHAPES(DEFINE_TILE_1)
 TILE_SHAPES(DEFINE_TILE_2)
 #endif
 static NAME(tile_function) *const NAME(tiles)[][5][MAX_TILE_BLOCKS + 1][MAX_TILE_ROWS + 1] = {
     {TILE_SHAPES(LIST_TILE_0)},
-#if HAVE_FORMATS
+#if HAVE_REDUCED_WEIGHTS
     {TILE_SHAPES(LIST_TILE_1)},
     {TILE_SHAPES(LIST_TILE_2)},
 #endif
 };
 
-/* The product for nb unit blocks and any number of rows; t holds the first row. Row tiles and k blocks are balanced. */
-static void NAME(product)(int format, int nv, int nb, ptrdiff_t rows, NAME(tile_args) t) {
-    NAME(tile_function) *const *const tiles = NAME(tiles)[format][nv][nb];
-    assert(rows >= 0 && TILE_FITS(nv, nb, 1) && (rows == 0 || tiles[1] != NULL));
-    if (TILE_FITS(nv, nb, rows) && format != PYRNNX_WEIGHTS_INT8) {
+/* The product of any number of rows with nb unit blocks; t is that of the first row and all k. Cut into tiles of mr
+ * rows and blocks of k, both of nearly equal parts:
+ *
+ *              k block 0   k block 1           w:  k block 0 |==========|  the part of the nb panels that all row tiles
+ *   x: tile 0 |    1     |     4     |             k block 1 |==========|  read before the next part: it stays in L1
+ *      tile 1 |    2     |     5     |
+ *      tile 2 |    3     |     6     |
+ *
+ * Numbers are the order of the tiles. Between k blocks the sums rest in out. int8 has one k block, for its tiles scale
+ * whole sums. */
+static void NAME(product)(int weight_dtype, int nv, int nb, ptrdiff_t rows, NAME(tile_args) t) {
+    NAME(tile_function) *const *const tiles = NAME(tiles)[weight_dtype][nv][nb];
+    const ptrdiff_t k_bytes = nv * LANES * NAME(weight_size)(weight_dtype), depth = t.depth;
+    const int int8 = weight_dtype == PYRNNX_WEIGHTS_INT8;
+    assert(rows > 0 && TILE_FITS(nv, nb, 1) && tiles[1] != NULL);
+    if (int8) {
+        t.scales = (const float *)t.w;
+        t.w += nv * LANES * sizeof(float);
+    }
+    if (TILE_FITS(nv, nb, rows)) {
+        t.next = t.w + depth * k_bytes;
         tiles[rows](&t);
         return;
     }
     const ptrdiff_t most_rows = TILE_SUMS / (nv * nb) < MAX_TILE_ROWS ? TILE_SUMS / (nv * nb) : MAX_TILE_ROWS;
-    const ptrdiff_t row_tiles = (rows + most_rows - 1) / most_rows, step = nv * LANES * NAME(weight_size)(format),
-                    depth = t.depth;
-    ptrdiff_t k_blocks = 1;
-    if (format == PYRNNX_WEIGHTS_INT8) {
-        t.scales = (const float *)t.w;
-        t.w += nv * LANES * sizeof(float);
-    } else if (row_tiles > 1) {
-        k_blocks = (depth * step * nb + PANEL_BYTES - 1) / PANEL_BYTES;
-        k_blocks += k_blocks == 0;
-    }
-    const REAL *const x = t.x, *init = t.init;
-    REAL *const out = t.out;
-    for (ptrdiff_t kb = 0, k = 0; kb < k_blocks; kb++) {
-        t.depth = (depth - k) / (k_blocks - kb);
-        t.ahead = t.w + t.depth * step;
-        for (ptrdiff_t tile = 0, r = 0; tile < row_tiles; tile++) {
-            const ptrdiff_t mr = (rows - r + row_tiles - tile - 1) / (row_tiles - tile);
-            t.x = x + r * t.ldx + k;
-            t.init = init + r * t.ld_init;
-            t.out = out + r * t.ld_out;
+    const ptrdiff_t row_tiles = (rows + most_rows - 1) / most_rows;
+    const ptrdiff_t k_blocks = int8 || depth == 0 ? 1 : (depth * k_bytes * nb + PANEL_BYTES - 1) / PANEL_BYTES;
+    const NAME(tile_args) first = t;
+    for (ptrdiff_t k_block = 0, k = 0; k_block < k_blocks; k_block++) {
+        t.depth = (depth - k) / (k_blocks - k_block);
+        t.next = t.w + t.depth * k_bytes;
+        for (ptrdiff_t tile = 0, r = 0, mr; tile < row_tiles; tile++, r += mr) {
+            mr = (rows - r + row_tiles - tile - 1) / (row_tiles - tile);
+            t.x = first.x + r * t.ldx + k;
+            t.out = first.out + r * t.ld_out;
+            t.init = k_block ? t.out : first.init + r * first.ld_init;
             tiles[mr](&t);
-            t.ahead += t.depth / 4 * 64;
-            r += mr;
+            t.next += t.depth / 4 * 64; /* as much as the tile has prefetched */
         }
         k += t.depth;
-        t.w += t.depth * step;
-        init = out;
-        t.ld_init = t.ld_out;
-        t.init_block = t.out_block;
+        t.w += t.depth * k_bytes;
+        t.ld_init = t.ld_out, t.init_block = t.out_block; /* from here on, sums start from out */
     }
 }

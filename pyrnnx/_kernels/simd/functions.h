@@ -4,18 +4,18 @@
  *   exp(x)   = 2^n (1 + q)
  *   tanh(x)  = x + x w T(w), w = x^2                            |x| < 0.55
  *            = sign(x) (1 - 2t / (1 + t)), t = exp(-2|x|)       else
- *            = -sign(x) e / (2 + e), e = expm1(-2|x|)           the fraction for gates.h: 3 ulp
+ *            = -sign(x) e / (2 + e), e = expm1(-2|x|)           tanh_fraction for the cells: 3 ulp
  *   sigmoid(x) = (x < 0 ? t : 1) / (1 + t)                         t = exp(-|x|)
  *   log1p(t) = v + v w L(w)                       v = 2t / (2 + t), w = v^2/4, 0 <= t <= 1
  *   softplus(x) = max(x, 0) + log1p(exp(-|x|))
  *
- * The fractions have arguments of exp and expm1 <= 0: numerators and denominators lie in [0, 2], so that gates.h may
+ * The fractions have arguments of exp and expm1 <= 0: numerators and denominators lie in [0, 2], so that a cell may
  * multiply them and divide once, and nothing overflows.
  *
  * benchmarks/coefficients.py makes the coefficients of P, T and L.
  */
-#ifndef PYRNNX_VMATH_CONSTANTS
-#define PYRNNX_VMATH_CONSTANTS
+#ifndef PYRNNX_FUNCTIONS_CONSTANTS
+#define PYRNNX_FUNCTIONS_CONSTANTS
 #define COEFFICIENTS_float_EXP {0.5f, 1.6666543e-1f, 4.1666284e-2f, 8.366624e-3f, 1.3946164e-3f}
 #define COEFFICIENTS_float_LOG1P {3.3333337e-1f, 1.9999444e-1f, 1.4308293e-1f, 1.0715372e-1f, 1.2144946e-1f}
 #define COEFFICIENTS_float_TANH {-3.333332e-1f, 1.3332604e-1f, -5.385416e-2f, 2.1079006e-2f, -6.2841983e-3f}
@@ -145,20 +145,33 @@ INLINE V NAME(softsign)(V x) /* bounded, for infinity / infinity */
     return bounded / (SET1(1) + NAME(abs)(bounded));
 }
 
-/* One activation; kind is a constant wherever this is inlined, so one case remains. */
-INLINE V NAME(activation)(const int kind, V alpha, V beta, V x) {
-    const V zero = SET1(0), one = SET1(1);
-    switch (kind) {
-    case PYRNNX_RELU: return AT_LEAST(zero, x);
-    case PYRNNX_TANH: return NAME(tanh)(x);
-    case PYRNNX_SIGMOID: return NAME(sigmoid)(x);
-    case PYRNNX_AFFINE: return FMA(alpha, x, beta);
-    case PYRNNX_LEAKY_RELU: return SELECT_LESS(x, zero, alpha * x, x);
-    case PYRNNX_THRESHOLDED_RELU: return SELECT_LESS(x, alpha, zero, x);
-    case PYRNNX_SCALED_TANH: return alpha * NAME(tanh)(beta * x);
-    case PYRNNX_HARD_SIGMOID: return AT_MOST(one, AT_LEAST(zero, FMA(alpha, x, beta)));
-    case PYRNNX_ELU: return SELECT_LESS(x, zero, alpha * NAME(expm1)(AT_MOST(zero, x)), x);
-    case PYRNNX_SOFTSIGN: return NAME(softsign)(x);
-    default: return NAME(softplus)(x);
+/* The activation functions of tables.h, a formula each. */
+#define FORMULA(function) INLINE V NAME(function)(V alpha, V beta, V x)
+FORMULA(Relu) { return AT_LEAST(SET1(0), x); }
+FORMULA(Tanh) { return NAME(tanh)(x); }
+FORMULA(Sigmoid) { return NAME(sigmoid)(x); }
+FORMULA(Affine) { return FMA(alpha, x, beta); }
+FORMULA(LeakyRelu) { return SELECT_LESS(x, SET1(0), alpha * x, x); }
+FORMULA(ThresholdedRelu) { return SELECT_LESS(x, alpha, SET1(0), x); }
+FORMULA(ScaledTanh) { return alpha * NAME(tanh)(beta * x); }
+FORMULA(HardSigmoid) { return AT_MOST(SET1(1), AT_LEAST(SET1(0), FMA(alpha, x, beta))); }
+FORMULA(Elu) { return SELECT_LESS(x, SET1(0), alpha * NAME(expm1)(AT_MOST(SET1(0), x)), x); }
+FORMULA(Softsign) { return NAME(softsign)(x); }
+FORMULA(Softplus) { return NAME(softplus)(x); }
+#undef FORMULA
+
+/* a <- f(a) for count vectors, stride elements apart: a loop for each row of tables.h */
+#define LOOP(function, ...) \
+    static void NAME(loop_##function)(const pyrnnx_activation *f, REAL *a, ptrdiff_t stride, ptrdiff_t count) { \
+        const V alpha = SET1((REAL)f->alpha), beta = SET1((REAL)f->beta); \
+        for (ptrdiff_t j = 0; j < count; j++) \
+            STORE(a + j * stride, NAME(function)(alpha, beta, LOAD(a + j * stride))); \
     }
+#define LIST_LOOP(function, ...) NAME(loop_##function),
+PYRNNX_ACTIVATIONS(LOOP)
+static void (*const NAME(loops)[])(const pyrnnx_activation *, REAL *, ptrdiff_t,
+                                   ptrdiff_t) = {PYRNNX_ACTIVATIONS(LIST_LOOP)};
+
+INLINE void NAME(activate)(const pyrnnx_activation *f, REAL *a, ptrdiff_t stride, ptrdiff_t count) {
+    NAME(loops)[f->number](f, a, stride, count);
 }

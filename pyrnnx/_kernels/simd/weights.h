@@ -1,25 +1,25 @@
-/* Packed weights in memory: REAL itself, bfloat16 (the upper half of a float, rounded to nearest even), or int8 times a
- * scale. */
-INLINE int NAME(weight_size)(const int format) {
-    return format == PYRNNX_WEIGHTS_FULL ? (int)sizeof(REAL) : format == PYRNNX_WEIGHTS_BFLOAT16 ? 2 : 1;
+/* One vector of packed weights in memory: REAL itself, bfloat16 (the upper half of a float, rounded to nearest even),
+ * or int8 times a scale. */
+INLINE int NAME(weight_size)(const int weight_dtype) {
+    return weight_dtype == PYRNNX_WEIGHTS_FULL ? (int)sizeof(REAL) : weight_dtype == PYRNNX_WEIGHTS_BFLOAT16 ? 2 : 1;
 }
 
-INLINE V NAME(load_weights)(const int format, const char *p) {
-#if HAVE_FORMATS
-    if (format == PYRNNX_WEIGHTS_BFLOAT16) return (V)ISA_LOAD_BFLOAT16(p);
-    if (format == PYRNNX_WEIGHTS_INT8) return (V)ISA_LOAD_INT8(p);
+INLINE V NAME(load_weights)(const int weight_dtype, const char *p) {
+#if HAVE_REDUCED_WEIGHTS
+    if (weight_dtype == PYRNNX_WEIGHTS_BFLOAT16) return (V)ISA_LOAD_BFLOAT16(p);
+    if (weight_dtype == PYRNNX_WEIGHTS_INT8) return (V)ISA_LOAD_INT8(p);
 #else
-    (void)format;
+    (void)weight_dtype;
 #endif
     return LOAD((const REAL *)p);
 }
 
 /* Writes the L weights of one gate and one k; scale: int8 only. */
-static void NAME(store_weights)(int format, char *p, const REAL *w, const float *scale) {
+static void NAME(store_weights)(int weight_dtype, char *p, const REAL *w, const float *scale) {
     for (int j = 0; j < LANES; j++)
-        if (format == PYRNNX_WEIGHTS_FULL)
+        if (weight_dtype == PYRNNX_WEIGHTS_FULL)
             memcpy(p + j * sizeof(REAL), w + j, sizeof(REAL));
-        else if (format == PYRNNX_WEIGHTS_BFLOAT16) {
+        else if (weight_dtype == PYRNNX_WEIGHTS_BFLOAT16) {
             const float value = (float)w[j];
             unsigned bits;
             memcpy(&bits, &value, 4);

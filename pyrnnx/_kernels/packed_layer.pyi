@@ -6,29 +6,29 @@ import numpy.typing as npt
 _Array = npt.NDArray[Any]
 _Weights = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
-class Sequence:
+class PackedLayer:
     def __new__(
         cls,
+        *,
         isa: str,
         cell: int,
         reverse: tuple[bool, ...],
         activations: tuple[tuple[tuple[int, float, float], ...], ...],
         clip: float,
         linear_before_reset: bool,
-        input_forget: bool,
+        coupled_gate: str | None,
         W: _Weights,
         R: _Weights,
         bias: _Weights,
         recurrent_bias: _Weights | None,
         peepholes: _Weights | None,
-        format: int,
+        weight_dtype: int,
         dtype: np.dtype[Any],
         storage: int,
         X_axes: str,
         Y_axes: str,
         state_axes: str,
-        coupled_gate: str = "f",
-    ) -> Sequence: ...
+    ) -> PackedLayer: ...
     def run(
         self,
         threads: int,

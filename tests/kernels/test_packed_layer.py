@@ -13,16 +13,17 @@ import pytest
 from layers import random_layer
 
 from pyrnnx import ACTIVATIONS, RecurrentOp, config
-from pyrnnx._kernels import blas, engines
-from pyrnnx._kernels.sequence import Sequence
+from pyrnnx._kernels import engines
+from pyrnnx._kernels.blas import gemm
+from pyrnnx._kernels.packed_layer import PackedLayer
 
 D, T, N, I, H = 2, 4, 3, 5, 6
 TANH, SIGMOID = (1, 0.0, 0.0), (2, 0.0, 0.0)
 F32 = np.float32
 
 
-def arguments(**changes: Any) -> tuple[Any, ...]:
-    """Of a bidirectional LSTM, in the order of the constructor."""
+def arguments(**changes: Any) -> dict[str, Any]:
+    """Of a bidirectional LSTM."""
     values: dict[str, Any] = {
         "isa": config.ISA,
         "cell": 2,
@@ -30,13 +31,13 @@ def arguments(**changes: Any) -> tuple[Any, ...]:
         "activations": ((SIGMOID, TANH, TANH),) * D,
         "clip": np.inf,
         "linear_before_reset": False,
-        "input_forget": False,
+        "coupled_gate": None,
         "W": np.full((D, 4 * H, I), 0.1, F32),
         "R": np.full((D, 4 * H, H), 0.1, F32),
         "bias": np.zeros((D, 4 * H), F32),
         "recurrent_bias": None,
         "peepholes": np.full((D, 3 * H), 0.1, F32),
-        "format": 0,
+        "weight_dtype": 0,
         "dtype": np.dtype(F32),
         "storage": 0,
         "X_axes": "TNI",
@@ -44,17 +45,25 @@ def arguments(**changes: Any) -> tuple[Any, ...]:
         "state_axes": "DNH",
     }
     assert changes.keys() <= values.keys()
-    return tuple((values | changes).values())
+    return values | changes
 
 
 def test_what_fits_runs() -> None:
-    results = Sequence(*arguments()).run(1, np.ones((T, N, I), F32), None, None, None)
+    results = PackedLayer(**arguments()).run(1, np.ones((T, N, I), F32), None, None, None)
     assert results is not None
     assert [array.shape for array in results] == [(T, D, N, H), (D, N, H), (D, N, H)]
     assert all(array.all() for array in results)
 
 
 W = np.zeros((D, 4 * H, I), F32)
+GRU: dict[str, Any] = {  # what makes one of the arguments above
+    "cell": 1,
+    "activations": ((SIGMOID, TANH),) * D,
+    "W": np.zeros((D, 3 * H, I), F32),
+    "R": np.zeros((D, 3 * H, H), F32),
+    "bias": np.zeros((D, 3 * H), F32),
+    "peepholes": None,
+}
 BAD_CONSTRUCTIONS: dict[str, dict[str, Any]] = {
     "isa None": {"isa": None},
     "isa unknown": {"isa": "avx1024"},
@@ -75,7 +84,14 @@ BAD_CONSTRUCTIONS: dict[str, dict[str, Any]] = {
     "kind negative": {"activations": ((SIGMOID, TANH, (-1, 0.0, 0.0)),) * D},
     "kind huge": {"activations": ((SIGMOID, TANH, (2**40, 0.0, 0.0)),) * D},
     "clip text": {"clip": "1"},
-    "linear_before_reset of an LSTM": {"linear_before_reset": True},
+    "linear_before_reset of an LSTM": {"linear_before_reset": True, "recurrent_bias": np.zeros((D, H), F32)},
+    "coupled_gate unknown": {"coupled_gate": "o"},
+    "coupled_gate of no text": {"coupled_gate": 1},
+    "coupled_gate and linear_before_reset": {"coupled_gate": "f", "linear_before_reset": True},
+    "coupled_gate of a GRU": GRU | {"coupled_gate": "f"},
+    "peepholes of a GRU": GRU | {"peepholes": np.zeros((D, 3 * H), F32)},
+    "recurrent_bias without linear_before_reset": GRU | {"recurrent_bias": np.zeros((D, H), F32)},
+    "linear_before_reset without recurrent_bias": GRU | {"linear_before_reset": True},
     "W None": {"W": None},
     "W list": {"W": W.tolist()},
     "W of another rank": {"W": W[0]},
@@ -91,9 +107,9 @@ BAD_CONSTRUCTIONS: dict[str, dict[str, Any]] = {
     "bias short": {"bias": np.zeros((D, H), F32)},
     "recurrent_bias of an LSTM": {"recurrent_bias": np.zeros((D, H), F32)},
     "peepholes short": {"peepholes": np.zeros((D, H), F32)},
-    "format unknown": {"format": 3},
-    "format huge": {"format": 2**31 - 1},
-    "format negative": {"format": -1},
+    "weight_dtype unknown": {"weight_dtype": 3},
+    "weight_dtype huge": {"weight_dtype": 2**31 - 1},
+    "weight_dtype negative": {"weight_dtype": -1},
     "dtype None": {"dtype": None},
     "dtype of another size": {"dtype": np.dtype(np.float64)},
     "dtype of the same size": {"dtype": np.dtype(np.int32)},
@@ -116,16 +132,30 @@ BAD_CONSTRUCTIONS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", BAD_CONSTRUCTIONS)
 def test_bad_constructions(name: str) -> None:
     with pytest.raises((ValueError, TypeError, OverflowError, AttributeError)):
-        Sequence(*arguments(**BAD_CONSTRUCTIONS[name]))
+        PackedLayer(**arguments(**BAD_CONSTRUCTIONS[name]))
+
+
+def test_a_gru_of_these_arguments_runs() -> None:
+    """What the constructions above change one thing of."""
+    for changes in ({}, {"linear_before_reset": True, "recurrent_bias": np.zeros((D, H), F32)}):
+        assert PackedLayer(**arguments(**GRU, **changes)).run(1, np.ones((T, N, I), F32), None, None, None) is not None
+
+
+def test_arguments_have_names_and_none_is_left_out() -> None:
+    with pytest.raises(TypeError):
+        PackedLayer(*arguments().values())  # type: ignore[call-arg]
+    for name in arguments():
+        with pytest.raises(TypeError):
+            PackedLayer(**{key: value for key, value in arguments().items() if key != name})
 
 
 def test_never_without_weights() -> None:
     with pytest.raises(TypeError):
-        Sequence.__new__(Sequence)  # type: ignore[call-arg]
+        PackedLayer.__new__(PackedLayer)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
-        object.__new__(Sequence)
+        object.__new__(PackedLayer)
 
-    class Lazy(Sequence):
+    class Lazy(PackedLayer):
         def __init__(self, *_: Any) -> None:
             pass
 
@@ -134,13 +164,13 @@ def test_never_without_weights() -> None:
 
 
 def test_initialising_again_changes_nothing() -> None:
-    sequence, X = Sequence(*arguments()), np.ones((T, N, I), F32)
-    before = sequence.run(1, X, None, None, None)
+    layer, X = PackedLayer(**arguments()), np.ones((T, N, I), F32)
+    before = layer.run(1, X, None, None, None)
     other = arguments(W=np.ones((D, 4 * 40, I), F32), R=np.ones((D, 4 * 40, 40), F32))
-    for given in ((), other):
+    for given in ({}, other):
         with contextlib.suppress(TypeError):
-            sequence.__init__(*given)  # type: ignore[misc]
-        after = sequence.run(1, X, None, None, None)
+            layer.__init__(**given)  # type: ignore[misc]
+        after = layer.run(1, X, None, None, None)
         assert before is not None
         assert after is not None
         for a, b in zip(before, after, strict=True):
@@ -171,7 +201,7 @@ NOT_TAKEN: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize("name", NOT_TAKEN)
 def test_arrays_that_cannot_be_read_as_they_are(name: str) -> None:
     given, initial_h, initial_c = NOT_TAKEN[name]
-    assert Sequence(*arguments()).run(1, given, None, initial_h, initial_c) is None
+    assert PackedLayer(**arguments()).run(1, given, None, initial_h, initial_c) is None
 
 
 BAD_LENGTHS: dict[str, Any] = {
@@ -189,19 +219,19 @@ BAD_LENGTHS: dict[str, Any] = {
 @pytest.mark.parametrize("name", BAD_LENGTHS)
 def test_bad_lengths(name: str) -> None:
     with pytest.raises((ValueError, OverflowError)):
-        Sequence(*arguments()).run(1, X, BAD_LENGTHS[name], None, None)
+        PackedLayer(**arguments()).run(1, X, BAD_LENGTHS[name], None, None)
 
 
 @pytest.mark.parametrize("threads", [2**31, 2**70, None, "2"], ids=repr)
 def test_bad_numbers_of_threads(threads: Any) -> None:
     with pytest.raises((TypeError, OverflowError)):
-        Sequence(*arguments()).run(threads, X, None, None, None)
+        PackedLayer(**arguments()).run(threads, X, None, None, None)
 
 
 @pytest.mark.parametrize("threads", [-(2**31), -1, 0, 1, 2**31 - 1])
 def test_any_number_of_threads(threads: int) -> None:
-    expected = Sequence(*arguments()).run(1, X, None, None, None)
-    results = Sequence(*arguments()).run(threads, X, None, None, None)
+    expected = PackedLayer(**arguments()).run(1, X, None, None, None)
+    results = PackedLayer(**arguments()).run(threads, X, None, None, None)
     assert expected is not None
     assert results is not None
     np.testing.assert_array_equal(results[0], expected[0])
@@ -209,21 +239,21 @@ def test_any_number_of_threads(threads: int) -> None:
 
 ONES = np.ones(3, F32)
 BAD_CALLS: dict[str, Callable[[], Any]] = {
-    "formats of None": lambda: engines.formats(None, 4),  # type: ignore[arg-type]
-    "formats of an unknown isa": lambda: engines.formats("avx1024", 4),
-    "formats of an unknown size": lambda: engines.formats("blas", 2),
-    "formats of a huge size": lambda: engines.formats("blas", 2**40),
+    "weight_dtypes of None": lambda: engines.weight_dtypes(None, 4),  # type: ignore[arg-type]
+    "weight_dtypes of an unknown isa": lambda: engines.weight_dtypes("avx1024", 4),
+    "weight_dtypes of an unknown size": lambda: engines.weight_dtypes("blas", 2),
+    "weight_dtypes of a huge size": lambda: engines.weight_dtypes("blas", 2**40),
     "activate on None": lambda: engines.activate(None, 0, 0, 0, 1, ONES, ONES),  # type: ignore[arg-type]
     "activate an unknown isa": lambda: engines.activate("avx1024", 0, 0, 0, 1, ONES, ONES),
     "activate x None": lambda: engines.activate("blas", 0, 0, 0, 1, None, ONES),  # type: ignore[arg-type]
     "activate y None": lambda: engines.activate("blas", 0, 0, 0, 1, ONES, None),  # type: ignore[arg-type]
     "activate two dtypes": lambda: engines.activate("blas", 0, 0, 0, 1, ONES, np.ones(3)),
     "activate not contiguous": lambda: engines.activate("blas", 0, 0, 0, 1, np.ones(6, F32)[::2], ONES),
-    "activate a huge kind": lambda: engines.activate("blas", 2**40, 0, 0, 1, ONES, ONES),
-    "gemm None": lambda: blas.gemm_accumulate(None, None, None),  # type: ignore[arg-type]
-    "gemm C None": lambda: blas.gemm_accumulate(X[0], X[0], None),  # type: ignore[arg-type]
-    "gemm two dtypes": lambda: blas.gemm_accumulate(np.ones((1, 1)), np.ones((1, 1), F32), np.ones((1, 1))),
-    "gemm beyond a C int": lambda: blas.gemm_accumulate(
+    "activate a huge number": lambda: engines.activate("blas", 2**40, 0, 0, 1, ONES, ONES),
+    "gemm None": lambda: gemm.gemm_accumulate(None, None, None),  # type: ignore[arg-type]
+    "gemm C None": lambda: gemm.gemm_accumulate(X[0], X[0], None),  # type: ignore[arg-type]
+    "gemm two dtypes": lambda: gemm.gemm_accumulate(np.ones((1, 1)), np.ones((1, 1), F32), np.ones((1, 1))),
+    "gemm beyond a C int": lambda: gemm.gemm_accumulate(
         np.ones((2**31, 0), F32), np.ones((0, 0), F32), np.ones((2**31, 0), F32)
     ),
 }
@@ -240,7 +270,7 @@ def test_instruction_sets_that_the_processor_lacks_are_not_run() -> None:
         with pytest.raises(ValueError, match="no kernels"):
             engines.activate(isa, 0, 0, 0, 1, ONES, ONES)
     with pytest.raises(ValueError, match="no kernels"):
-        engines.formats("avx1024", 4)
+        engines.weight_dtypes("avx1024", 4)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a map that takes no memory until it is touched")

@@ -1,6 +1,6 @@
-"""threads.h and barrier.h for Cython."""
+"""The pool of threads: threads.h and barrier.h for Cython."""
 
-cdef extern from "barrier.h" nogil:
+cdef extern from "threads/barrier.h" nogil:
     ctypedef struct Barrier "pyrnnx_barrier":
         int size
         int disbanded
@@ -8,7 +8,7 @@ cdef extern from "barrier.h" nogil:
     void barrier_init "pyrnnx_barrier_init"(Barrier *barrier, int size)
     int barrier_wait "pyrnnx_barrier_wait"(Barrier *barrier)
 
-cdef extern from "threads.h" nogil:
+cdef extern from "threads/threads.h" nogil:
     ctypedef void (*Task "pyrnnx_task")(void *argument, int rank) noexcept nogil
 
     int team_take "pyrnnx_team_take"(int size)

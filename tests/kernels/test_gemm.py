@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyrnnx._kernels.blas import gemm_accumulate
+from pyrnnx._kernels.blas.gemm import gemm_accumulate
 
 SIZES = {  # name: m, n, k of C [m, n] += A [m, k] . B [n, k]^T
     "ones": (1, 1, 1),

@@ -1,0 +1,106 @@
+"""The portable engine's table: a step for each cell, weights and buffers in ONNX's own order, float32 and float64."""
+
+from cython cimport floating
+from libc.limits cimport INT_MAX
+from libc.string cimport memcpy
+
+from pyrnnx._kernels.blas.activations cimport activate
+from pyrnnx._kernels.blas.gemm cimport gemm
+from pyrnnx._kernels.blas.gru cimport gru_step
+from pyrnnx._kernels.blas.lstm cimport lstm_step
+from pyrnnx._kernels.blas.rnn cimport rnn_step
+from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.engines cimport register_blas
+from pyrnnx._kernels.parameters cimport PYRNNX_WEIGHTS_FULL, Parameters
+from pyrnnx._kernels.tables cimport CELL_ROWS, PYRNNX_CELL_COUNT, PYRNNX_GRU, PYRNNX_LSTM, PYRNNX_RNN
+
+
+cdef struct Step:
+    # A cell's step, for each element.
+    void (*of_float)(const Parameters *, Py_ssize_t, float *, const float *, float *, float *, float *) noexcept nogil
+    void (*of_double)(const Parameters *, Py_ssize_t, double *, const double *, double *, double *, double *) noexcept nogil
+
+
+cdef Step STEPS[PYRNNX_CELL_COUNT]
+STEPS[PYRNNX_RNN] = Step(rnn_step[float], rnn_step[double])
+STEPS[PYRNNX_GRU] = Step(gru_step[float], gru_step[double])
+STEPS[PYRNNX_LSTM] = Step(lstm_step[float], lstm_step[double])
+for _number in range(PYRNNX_CELL_COUNT):
+    if STEPS[_number].of_float == NULL or STEPS[_number].of_double == NULL:
+        raise ImportError(f"the BLAS engine has no step for {CELL_ROWS[_number].name.decode()}")
+
+
+cdef int gate_count(const Parameters *p) noexcept nogil:
+    return CELL_ROWS[p.cell].gate_count
+
+
+cdef int phases(const Parameters *p) noexcept nogil:
+    return 1
+
+
+cdef size_t packed_size(const Parameters *p, int recurrent) noexcept nogil:
+    return gate_count(p) * p.hidden_size * (p.hidden_size if recurrent else p.input_size) * p.itemsize
+
+
+cdef void pack_weights(const Parameters *p, int recurrent, const void *source, void *packed) noexcept nogil:
+    memcpy(packed, source, packed_size(p, recurrent))
+
+
+cdef void pack_bias(const Parameters *p, const void *source, void *packed) noexcept nogil:
+    memcpy(packed, source, gate_count(p) * p.hidden_size * p.itemsize)
+
+
+cdef void pack_units(const Parameters *p, Py_ssize_t count, const void *source, void *packed) noexcept nogil:
+    memcpy(packed, source, count * p.hidden_size * p.itemsize)
+
+
+cdef void multiply(const Parameters *p, Py_ssize_t rows, const floating *x, Py_ssize_t ldx, floating *projected) noexcept nogil:
+    """projected [rows, G*H] := x.W^T + projected"""
+    cdef Py_ssize_t columns = gate_count(p) * p.hidden_size
+    gemm(rows, columns, p.input_size, x, ldx, <const floating *> p.W, p.input_size, projected, columns)
+
+
+cdef void project(const Parameters *p, Py_ssize_t rows, const void *x, Py_ssize_t ldx, void *projected,
+                  Py_ssize_t u0, Py_ssize_t u1) noexcept nogil:
+    """projected [rows, G*H] := bias + x.W^T"""
+    cdef Py_ssize_t size = gate_count(p) * p.hidden_size * p.itemsize, row
+    for row in range(rows):
+        memcpy(<char *> projected + row * size, p.bias, size)
+    if p.itemsize == sizeof(float):
+        multiply(p, rows, <const float *> x, ldx, <float *> projected)
+    else:
+        multiply(p, rows, <const double *> x, ldx, <double *> projected)
+
+
+cdef void step(const Parameters *p, int phase, Py_ssize_t rows, void *projected, const void *h_prev, void *c,
+               void *h_next, void *work, Py_ssize_t u0, Py_ssize_t u1) noexcept nogil:
+    if p.itemsize == sizeof(float):
+        STEPS[p.cell].of_float(p, rows, <float *> projected, <const float *> h_prev, <float *> c, <float *> h_next,
+                               <float *> work)
+    else:
+        STEPS[p.cell].of_double(p, rows, <double *> projected, <const double *> h_prev, <double *> c,
+                                <double *> h_next, <double *> work)
+
+
+cdef void activate_all(const Parameters *p, const void *x, void *y, Py_ssize_t count) noexcept nogil:
+    if p.itemsize == sizeof(float):
+        activate(&p.functions[0], p.clip, <const float *> x, <float *> y, count)
+    else:
+        activate(&p.functions[0], p.clip, <const double *> x, <double *> y, count)
+
+
+cdef Kernels kernels(int itemsize):
+    cdef Kernels table
+    table.isa, table.itemsize, table.lanes = "blas", itemsize, 1
+    table.weight_dtypes = 1 << PYRNNX_WEIGHTS_FULL
+    table.gate_count, table.phases = gate_count, phases
+    table.packed_size, table.pack_weights = packed_size, pack_weights
+    table.pack_bias, table.pack_units = pack_bias, pack_units
+    table.project, table.step, table.activate = project, step, activate_all
+    table.whole = 1  # BLAS sums in an order that depends on the shape of a product
+    table.max_ldx = INT_MAX  # BLAS takes distances as C ints
+    return table
+
+
+cdef Kernels FLOAT = kernels(sizeof(float)), DOUBLE = kernels(sizeof(double))
+register_blas(&FLOAT, &DOUBLE)

@@ -1,0 +1,40 @@
+/* The activation functions of tables.h on one number, a formula each, for one REAL: activations.h includes this file
+   for float and for double, and defines NAME(x), a name of REAL's own, and MATH(f), the C library's f for REAL.
+
+   Every formula holds over the whole range of its type: no overflow on the way to a finite result, relative accuracy
+   kept near zero, and NaN stays NaN (comparisons are written so that NaN falls through to the argument). 1.0 is a
+   double: such quotients of floats are rounded once. */
+#define FORMULA(function) static inline REAL NAME(function)(REAL x, REAL alpha, REAL beta)
+
+FORMULA(Relu) { return x < 0 ? 0 : x; }
+
+FORMULA(Tanh) { return MATH(tanh)(x); }
+
+FORMULA(Sigmoid) {
+    const REAL e = MATH(exp)(-MATH(fabs)(x)); /* in [0, 1]: neither tail overflows */
+    return (REAL)((x < 0 ? e : 1) / (1.0 + e));
+}
+
+FORMULA(Affine) { return alpha * x + beta; }
+
+FORMULA(LeakyRelu) { return x >= 0 ? x : alpha * x; }
+
+FORMULA(ThresholdedRelu) { return x < alpha ? 0 : x; }
+
+FORMULA(ScaledTanh) { return alpha * MATH(tanh)(beta * x); }
+
+FORMULA(HardSigmoid) {
+    const REAL y = alpha * x + beta;
+    return y < 0 ? 0 : y > 1 ? 1 : y;
+}
+
+FORMULA(Elu) { return x >= 0 ? x : alpha * MATH(expm1)(x); }
+
+FORMULA(Softsign) {
+    if (isinf(x)) return x > 0 ? 1 : -1; /* the limit, where inf/inf would be NaN */
+    return (REAL)(x / (1.0 + MATH(fabs)(x)));
+}
+
+FORMULA(Softplus) { return (x < 0 ? 0 : x) + MATH(log1p)(MATH(exp)(-MATH(fabs)(x))); }
+
+#undef FORMULA

@@ -1,0 +1,262 @@
+"""One operator with its weights packed for an engine, ready to run on the caller's arrays."""
+
+cimport numpy as cnp
+from cpython.ref cimport Py_INCREF
+from libc.limits cimport INT_MAX
+
+import numpy as np
+
+from pyrnnx._kernels.arrays cimport MAX_RANK, Axes, Taken, arranged, places, take, written
+from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.engines cimport find_kernels
+from pyrnnx._kernels.parameters cimport PYRNNX_WEIGHTS_COUNT, Activation, Parameters
+from pyrnnx._kernels.plan cimport ALIGNMENT, round_up, run_call
+from pyrnnx._kernels.storage cimport BFLOAT16, FLOAT16, NATIVE
+from pyrnnx._kernels.tables cimport (
+    CELL_ROWS,
+    PYRNNX_ACTIVATION_COUNT,
+    PYRNNX_CELL_COUNT,
+    PYRNNX_COUPLED_FORGET,
+    PYRNNX_COUPLED_INPUT,
+    PYRNNX_LINEAR_BEFORE_RESET,
+    PYRNNX_PLAIN,
+)
+from pyrnnx._kernels.timeloop cimport Array, Call
+
+cdef extern from "numpy/arrayobject.h":
+    cnp.ndarray PyArray_Empty(int rank, const cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
+
+cnp.import_array()
+
+cdef dict STORED = {NATIVE: ("float32", "float64"), FLOAT16: ("float16",), BFLOAT16: ("bfloat16",)}
+cdef dict COUPLED = {"f": PYRNNX_COUPLED_FORGET, "i": PYRNNX_COUPLED_INPUT}
+
+
+cdef Activation activation(function) except *:
+    cdef Activation result
+    result.number, result.alpha, result.beta = function
+    if not 0 <= result.number < PYRNNX_ACTIVATION_COUNT:
+        raise ValueError(f"activation function {result.number} is not in the table")
+    return result
+
+
+cdef int variant_of(int cell, bint linear_before_reset, str coupled_gate) except -1:
+    cdef int variant = PYRNNX_PLAIN
+    if not 0 <= cell < PYRNNX_CELL_COUNT:
+        raise ValueError(f"cell {cell} is not in the table")
+    if linear_before_reset:
+        variant = PYRNNX_LINEAR_BEFORE_RESET
+    elif coupled_gate is not None:
+        if coupled_gate not in COUPLED:
+            raise ValueError(f"coupled_gate is {coupled_gate!r}; expected None or one of {', '.join(COUPLED)}")
+        variant = COUPLED[coupled_gate]
+    if (linear_before_reset and coupled_gate is not None) or not CELL_ROWS[cell].variants >> variant & 1:
+        raise ValueError(f"cell {cell} does not have linear_before_reset or coupled_gate as given")
+    return variant
+
+
+cdef cnp.dtype native_dtype(dtype):
+    return np.dtype(dtype.type)
+
+
+cdef class PackedLayer:
+    """One operator with its weights packed, ready to run; safe to call from several threads at once.
+
+    Parameters, in terms of the kernels: the engine's `isa`; `cell` (its number); `reverse` (for each direction);
+    `activations` (for each direction (number, alpha, beta) of f, g, h); `clip` (inf: none); `linear_before_reset`;
+    `coupled_gate` (of input_forget: "f", f = 1 - i, or "i", i = 1 - f; else None); the weights in the kernels' dtype,
+    C-contiguous: W [D, G*H, I], R [D, G*H, H], bias [D, G*H], recurrent_bias [D, H] or None, peepholes [D, 3*H] or
+    None; the `weight_dtype` that W and R are packed in (its number); `dtype` of the caller's arrays and its `storage`
+    (0 the weights' own, 1 float16, 2 bfloat16); and the axis letters of X, Y and the states.
+
+    ValueError: any of them does not fit the others. What it says is for developers: a layer checks before.
+    """
+
+    cdef:
+        Parameters parameters[2]    # of each direction
+        bint reverse[2]
+        int directions, itemsize, storage
+        Axes X, Y, state
+        Call call                   # all of it that is the same for every call
+        const Kernels *kernels
+        cnp.dtype dtype, kernel_dtype
+        list packed
+
+    def __cinit__(self, *, str isa not None, int cell, tuple reverse not None, tuple activations not None, double clip,
+                  bint linear_before_reset, str coupled_gate, cnp.ndarray W not None, cnp.ndarray R not None,
+                  cnp.ndarray bias not None, cnp.ndarray recurrent_bias, cnp.ndarray peepholes, int weight_dtype,
+                  cnp.dtype dtype not None, int storage, str X_axes, str Y_axes, str state_axes):
+        cdef:
+            int variant = variant_of(cell, linear_before_reset, coupled_gate), d, k
+            Py_ssize_t G = CELL_ROWS[cell].gate_count, H, I
+            Parameters *p
+        self.packed = []
+        self.directions = len(reverse)
+        # A dtype is known by its object here, so of equal ones (an array that was pickled has another) it is NumPy's own.
+        self.dtype, self.kernel_dtype, self.storage = native_dtype(dtype), native_dtype(W.dtype), storage
+        self.itemsize = self.kernel_dtype.itemsize
+        self.check_dtypes_and_functions(cell, activations)
+        if W.ndim != 3 or R.ndim != 3 or R.shape[2] < 1:
+            raise ValueError("W and R do not have 3 axes and units")
+        H, I = R.shape[2], W.shape[2]
+        if max(G * H, I) > INT_MAX:
+            raise ValueError("sizes of a product are beyond a C int")
+        if linear_before_reset != (recurrent_bias is not None):
+            raise ValueError("linear_before_reset and recurrent_bias go together")
+        if peepholes is not None and not CELL_ROWS[cell].has_cell_state:
+            raise ValueError("peepholes go with a cell state")
+        self.X, self.Y, self.state = (
+            places("X", X_axes, "TNI"), places("Y", Y_axes, "TNDH"), places("states", state_axes, "NDH"))
+        if self.directions > 1 and (self.Y.d < 0 or self.state.d < 0):
+            raise ValueError("axes of Y and of the states lack D, and there are two directions")
+        self.kernels = find_kernels(isa, self.itemsize)
+        if not (0 <= weight_dtype < PYRNNX_WEIGHTS_COUNT and self.kernels.weight_dtypes >> weight_dtype & 1):
+            raise ValueError(f"weight_dtype {weight_dtype} is not one of {isa}")
+        for d in range(self.directions):
+            self.reverse[d] = reverse[d]
+            p = &self.parameters[d]
+            p.cell, p.variant, p.itemsize, p.weight_dtype, p.clip = cell, variant, self.itemsize, weight_dtype, clip
+            p.input_size, p.hidden_size = I, H
+            if self.kernels.gate_count(p) < 1:
+                raise ValueError(f"{isa} does not have variant {variant} of cell {cell}")
+            for k, function in enumerate(activations[d]):
+                p.functions[k] = activation(function)
+            p.W = self.pack_weights(p, 0, self.checked("W", W, (G * H, I), d))
+            p.R = self.pack_weights(p, 1, self.checked("R", R, (G * H, H), d))
+            p.bias = self.pack_bias(p, self.checked("bias", bias, (G * H,), d))
+            p.recurrent_bias = p.peepholes = NULL
+            if recurrent_bias is not None:
+                p.recurrent_bias = self.pack_units(p, 1, self.checked("recurrent_bias", recurrent_bias, (H,), d))
+            if peepholes is not None:
+                p.peepholes = self.pack_units(p, 3, self.checked("peepholes", peepholes, (3 * H,), d))
+        self.prepare_call()
+
+    cdef int check_dtypes_and_functions(self, int cell, tuple activations) except -1:
+        cdef int count = CELL_ROWS[cell].function_count
+        if self.directions not in (1, 2) or [len(one) for one in activations] != [count] * self.directions:
+            raise ValueError(f"expected 1 or 2 directions, and {count} activation functions for each")
+        if self.dtype.name not in STORED.get(self.storage, ()):
+            raise ValueError(f"dtype {self.dtype} is not that of storage {self.storage}")
+        if self.kernel_dtype.name != (self.dtype.name if self.storage == NATIVE else "float32"):
+            raise ValueError(f"weights of {self.kernel_dtype} do not go with arrays of {self.dtype}")
+        return 0
+
+    cdef const void *checked(self, str name, a, tuple shape, int direction) except NULL:
+        """Where the numbers of a direction lie in weights that are as they should be: the one door to their memory."""
+        if not (cnp.PyArray_CheckExact(a) and a.dtype == self.kernel_dtype and a.flags.c_contiguous
+                and a.shape == (self.directions, *shape)):
+            expected = f"C-contiguous array of {self.kernel_dtype} and shape {(self.directions, *shape)}"
+            raise ValueError(f"{name} is not a {expected}")
+        return cnp.PyArray_BYTES(a) + direction * cnp.PyArray_STRIDE(a, 0)
+
+    cdef void prepare_call(self):
+        cdef:
+            Call *call = &self.call
+            const Parameters *p = &self.parameters[0]
+        call.kernels, call.storage, call.itemsize = self.kernels, self.storage, self.itemsize
+        call.outer_itemsize = self.dtype.itemsize
+        call.input_size, call.hidden_size = p.input_size, p.hidden_size
+        call.padded_size = self.padded(p)
+        call.unit_blocks = call.padded_size // self.kernels.lanes
+        call.state_storage, call.state_itemsize = self.storage, self.dtype.itemsize
+        call.projected_size = self.kernels.gate_count(p) * call.padded_size
+        call.phases = self.kernels.phases(p)
+
+    cdef void *room(self, Py_ssize_t size):
+        """Memory for packed weights that lives as long as this object."""
+        memory = np.zeros(size + ALIGNMENT, np.uint8)
+        self.packed.append(memory)
+        return <void *> round_up(<Py_ssize_t> cnp.PyArray_DATA(memory), ALIGNMENT)
+
+    cdef Py_ssize_t padded(self, const Parameters *p):
+        return round_up(p.hidden_size, self.kernels.lanes)
+
+    cdef const void *pack_weights(self, const Parameters *p, int recurrent, const void *source):
+        cdef void *packed = self.room(self.kernels.packed_size(p, recurrent))
+        self.kernels.pack_weights(p, recurrent, source, packed)
+        return packed
+
+    cdef const void *pack_bias(self, const Parameters *p, const void *source):
+        cdef void *packed = self.room(self.kernels.gate_count(p) * self.padded(p) * self.itemsize)
+        self.kernels.pack_bias(p, source, packed)
+        return packed
+
+    cdef const void *pack_units(self, const Parameters *p, Py_ssize_t count, const void *source):
+        cdef void *packed = self.room(count * self.padded(p) * self.itemsize)
+        self.kernels.pack_units(p, count, source, packed)
+        return packed
+
+    cdef cnp.ndarray empty(self, const Axes *axes, const Call *call, cnp.dtype dtype):
+        cdef cnp.npy_intp shape[MAX_RANK]
+        shape[axes.last] = call.hidden_size
+        shape[axes.n] = call.batch_size
+        if axes.t >= 0:
+            shape[axes.t] = call.seq_length
+        if axes.d >= 0:
+            shape[axes.d] = self.directions
+        Py_INCREF(dtype)  # PyArray_Empty takes a reference
+        return PyArray_Empty(axes.rank, shape, dtype, 0)
+
+    cdef bint take_state(self, a, const Call *call, cnp.dtype dtype, Array *state):
+        """Whether an initial state, or None, can be read as it is."""
+        cdef:
+            Taken taken
+            const Axes *axes = &self.state
+        state.data = NULL
+        state.t = state.d = state.n = 0
+        if a is None:
+            return True
+        if not take(a, axes, dtype, &taken) or taken.shape[axes.last] != call.hidden_size:
+            return False
+        state[0] = arranged(&taken, axes)
+        return taken.shape[axes.n] == call.batch_size and (axes.d < 0 or taken.shape[axes.d] == self.directions)
+
+    def run(self, int threads, X, lengths, initial_h, initial_c, bint wide_states=False):
+        """Y, Y_h and, of an LSTM, Y_c from X and the initial states (or None), all in the caller's arrangement.
+
+        None where X or a state is not an array that can be read as it is: they need a closer look. `lengths`: of the
+        rows, None for all T. With `wide_states` the states, given and returned, are in the kernels' dtype. At most
+        `threads` threads work; the results do not depend on it.
+        """
+        cdef:
+            Call call = self.call
+            Taken x
+            bint has_cell_state = CELL_ROWS[self.parameters[0].cell].has_cell_state
+            cnp.dtype state_dtype = self.dtype
+            cnp.ndarray order = None, falling = None
+        if wide_states:
+            state_dtype = self.kernel_dtype
+            call.state_storage, call.state_itemsize = NATIVE, self.itemsize
+        if not take(X, &self.X, self.dtype, &x) or x.shape[self.X.last] != call.input_size:
+            return None
+        call.X = arranged(&x, &self.X)
+        call.seq_length = 1 if self.X.t < 0 else x.shape[self.X.t]
+        call.batch_size = x.shape[self.X.n]
+        if not self.take_state(initial_h, &call, state_dtype, &call.initial_h):
+            return None
+        if not self.take_state(initial_c, &call, state_dtype, &call.initial_c) or (
+                initial_c is not None and not has_cell_state):
+            return None
+        call.order = call.lengths = NULL
+        if lengths is not None:
+            order, falling = falling_lengths(lengths, call.batch_size, call.seq_length)
+            call.order = <Py_ssize_t *> cnp.PyArray_DATA(order)
+            call.lengths = <Py_ssize_t *> cnp.PyArray_DATA(falling)
+        Y, Y_h = self.empty(&self.Y, &call, self.dtype), self.empty(&self.state, &call, state_dtype)
+        Y_c = self.empty(&self.state, &call, state_dtype) if has_cell_state else None
+        call.Y, call.Y_h = written(Y, &self.Y), written(Y_h, &self.state)
+        call.Y_c.data = NULL
+        if has_cell_state:
+            call.Y_c = written(Y_c, &self.state)
+        if call.batch_size:
+            run_call(&call, self.parameters, self.reverse, self.directions, threads)
+        return (Y, Y_h, Y_c) if has_cell_state else (Y, Y_h)
+
+
+cdef tuple falling_lengths(lengths, Py_ssize_t batch_size, Py_ssize_t seq_length):
+    """The rows by falling length, and those lengths; checked on a copy, which nobody else can write to."""
+    own = np.array(lengths, dtype=np.intp)
+    if own.shape != (batch_size,) or (batch_size and not 0 <= own.min() <= own.max() <= seq_length):
+        raise ValueError(f"lengths are not [batch_size={batch_size}] of 0 to seq_length={seq_length}")
+    order = np.argsort(-own, kind="stable")
+    return order, own[order]

@@ -1,0 +1,26 @@
+"""parameters.h for Cython."""
+
+cdef extern from "parameters.h" nogil:
+    enum:
+        PYRNNX_WEIGHTS_FULL
+        PYRNNX_WEIGHTS_COUNT
+
+    ctypedef struct Activation "pyrnnx_activation":
+        int number
+        double alpha
+        double beta
+
+    ctypedef struct Parameters "pyrnnx_parameters":
+        int cell
+        int variant
+        int itemsize
+        int weight_dtype
+        double clip
+        Activation *functions
+        Py_ssize_t input_size
+        Py_ssize_t hidden_size
+        const void *W
+        const void *R
+        const void *bias
+        const void *recurrent_bias
+        const void *peepholes

@@ -1,0 +1,56 @@
+/* What a cell is to this engine. A time step has one phase or two. In each the engine takes, for a group of unit blocks
+ * and rows, the products of some packed gates with the states, and the cell's functions make the next state of the
+ * sums:
+ *
+ *   start     writes what the sums start from, where that is not the projection of X
+ *   product   sums[v] += states . R[v]^T        states: Ht-1 in the first phase, the buffer `work` in the second
+ *   finish    the gate functions, from the sums to c, h_next or `work`
+ *
+ * A cell is a file beside this one, with a NAME(x_variants) of its name x in tables.h.
+ */
+typedef struct {
+    const pyrnnx_parameters *parameters;
+    ptrdiff_t rows, blocks; /* of the group, at most MAX_ROWS together */
+    ptrdiff_t unit, Hp;     /* its first unit; the units of a row with padding */
+    int nv;                 /* sums of each unit: the gates of the phase */
+    REAL *sums;             /* [unit block][row][nv][L], contiguous, in L1 */
+    /* all others at the group's first row and unit */
+    REAL *projected; /* [row][unit block][G][L], rows ld_projected elements apart */
+    ptrdiff_t ld_projected;
+    const REAL *h_prev; /* [row][unit], and so all states: rows Hp elements apart */
+    REAL *c, *h_next, *work;
+} NAME(group);
+
+typedef struct {
+    int gates; /* that it multiplies: as many of the packed ones, after those of the phase before */
+    void (*start)(const NAME(group) *); /* NULL: the sums start from the projection */
+    void (*finish)(const NAME(group) *);
+} NAME(phase);
+
+typedef struct {
+    int gate_count;                       /* 0: the cell has no such variant */
+    signed char source[PYRNNX_MAX_GATES]; /* for each packed gate its place in ONNX's order */
+    int phases;
+    NAME(phase) phase[2];
+} NAME(variant);
+
+/* Of the group g, for each vector of L units: unit block b, row r. */
+#define FOR_EACH_VECTOR(g) \
+    for (ptrdiff_t b = 0; b < (g)->blocks; b++) \
+        for (ptrdiff_t r = 0; r < (g)->rows; r++)
+#define SUM(g, v) ((g)->sums + ((b * (g)->rows + r) * (g)->nv + (v)) * LANES)
+#define STATE(g, state) ((g)->state + r * (g)->Hp + b * LANES)
+#define UNITS(g, vector, k) ((const REAL *)(g)->parameters->vector + (k) * (g)->Hp + (g)->unit + b * LANES)
+
+INLINE V NAME(clipped)(const int clips, V clip, V x) { return clips ? AT_MOST(clip, AT_LEAST(-clip, x)) : x; }
+
+/* sums of gate v <- f(sums) */
+INLINE void NAME(activate_gate)(const NAME(group) *g, const pyrnnx_activation *f, int v) {
+    NAME(activate)(f, g->sums + v * LANES, g->nv * LANES, g->blocks * g->rows);
+}
+
+INLINE void NAME(clip_gate)(const NAME(group) *g, int v) {
+    const V clip = SET1((REAL)g->parameters->clip);
+    if (g->parameters->clip < INFINITY)
+        FOR_EACH_VECTOR(g) STORE(SUM(g, v), NAME(clipped)(1, clip, LOAD(SUM(g, v))));
+}

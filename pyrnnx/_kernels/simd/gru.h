@@ -1,0 +1,88 @@
+/* GRU   H = (1 - z) h + z H'        z, r = f(a_z), f(a_r)       a = projection + H' R^T
+ *       h = g(projection_h + (r H') R_h^T)                      plain: two phases, for the last product needs r
+ *       h = g(projection_h + r (H' R_h^T + Rb_h))               linear_before_reset: one phase
+ *
+ * The usual activations, sigmoid and tanh, stay fractions N/D with D in [1/4, 2], and share one division:
+ *   H = ((D_z - N_z) N_h + N_z H' D_h) / (D_z D_h)
+ * All others go through activate(), gate by gate over the whole group.
+ */
+#define PROJECTED(g, gate) ((g)->projected + r * (g)->ld_projected + (b * 3 + (gate)) * LANES)
+
+INLINE int NAME(gru_is_usual)(const NAME(group) *g) {
+    const pyrnnx_activation *f = g->parameters->functions;
+    return f[0].number == PYRNNX_Sigmoid && f[1].number == PYRNNX_Tanh;
+}
+
+/* Plain, phase 0, sums [z, r]: work = r H'. What phase 1 needs of z waits in projected: the clipped a_z, of which
+ * gru_usual makes a fraction, or z itself. */
+static void NAME(gru_reset)(const NAME(group) *g) {
+    const pyrnnx_activation *f = &g->parameters->functions[0];
+    NAME(clip_gate)(g, 0);
+    NAME(clip_gate)(g, 1);
+    if (!NAME(gru_is_usual)(g)) NAME(activate_gate)(g, f, 0);
+    NAME(activate_gate)(g, f, 1);
+    FOR_EACH_VECTOR(g) {
+        STORE(PROJECTED(g, 0), LOAD(SUM(g, 0)));
+        STORE(STATE(g, work), LOAD(SUM(g, 1)) * LOAD(STATE(g, h_prev)));
+    }
+}
+
+/* linear_before_reset: sums [z, r, H' R_h^T + Rb_h], the last one apart from its projection. */
+static void NAME(gru_start)(const NAME(group) *g) {
+    FOR_EACH_VECTOR(g) {
+        STORE(SUM(g, 0), LOAD(PROJECTED(g, 0)));
+        STORE(SUM(g, 1), LOAD(PROJECTED(g, 1)));
+        STORE(SUM(g, 2), LOAD(UNITS(g, recurrent_bias, 0)));
+    }
+}
+
+/* The next state where f is sigmoid and g is tanh: phase 1 of the plain one, sums [h]; or the phase of a linear one. */
+INLINE void NAME(gru_usual)(const NAME(group) *g, const int linear) {
+    const V clip = SET1((REAL)g->parameters->clip);
+    const int h = linear ? 2 : 0;
+    V Dz, Dr, Dh, not_z, unused;
+    if (linear)
+        FOR_EACH_VECTOR(g) {
+            V Nr = NAME(sigmoid_fraction)(NAME(clipped)(1, clip, LOAD(SUM(g, 1))), &unused, &Dr);
+            STORE(SUM(g, 2), LOAD(PROJECTED(g, 2)) + Nr * LOAD(SUM(g, 2)) / Dr);
+        }
+    FOR_EACH_VECTOR(g) {
+        V az = NAME(clipped)(1, clip, linear ? LOAD(SUM(g, 0)) : LOAD(PROJECTED(g, 0)));
+        V Nz = NAME(sigmoid_fraction)(az, &not_z, &Dz);
+        V Nh = NAME(tanh_fraction)((REAL)0.5, NAME(clipped)(1, clip, LOAD(SUM(g, h))), &Dh);
+        STORE(STATE(g, h_next), FMA(Nz * LOAD(STATE(g, h_prev)), Dh, not_z * Nh) / (Dz * Dh));
+    }
+}
+
+/* The same for any f and g. */
+static void NAME(gru_general)(const NAME(group) *g, const int linear) {
+    const pyrnnx_activation *f = g->parameters->functions;
+    const int h = linear ? 2 : 0;
+    const V one = SET1(1);
+    if (linear) {
+        NAME(clip_gate)(g, 0);
+        NAME(clip_gate)(g, 1);
+        NAME(activate_gate)(g, &f[0], 0);
+        NAME(activate_gate)(g, &f[0], 1);
+        FOR_EACH_VECTOR(g) STORE(SUM(g, 2), FMA(LOAD(SUM(g, 1)), LOAD(SUM(g, 2)), LOAD(PROJECTED(g, 2))));
+    }
+    NAME(clip_gate)(g, h);
+    NAME(activate_gate)(g, &f[1], h);
+    FOR_EACH_VECTOR(g) {
+        const V z = LOAD(linear ? SUM(g, 0) : PROJECTED(g, 0));
+        STORE(STATE(g, h_next), FMA(z, LOAD(STATE(g, h_prev)), (one - z) * LOAD(SUM(g, h))));
+    }
+}
+
+static void NAME(gru_update)(const NAME(group) *g) {
+    NAME(gru_is_usual)(g) ? NAME(gru_usual)(g, 0) : NAME(gru_general)(g, 0);
+}
+
+static void NAME(gru_linear)(const NAME(group) *g) {
+    NAME(gru_is_usual)(g) ? NAME(gru_usual)(g, 1) : NAME(gru_general)(g, 1);
+}
+
+static const NAME(variant) NAME(GRU_variants)[PYRNNX_VARIANT_COUNT] = {
+    [PYRNNX_PLAIN] = {3, {0, 1, 2}, 2, {{2, NULL, NAME(gru_reset)}, {1, NULL, NAME(gru_update)}}},
+    [PYRNNX_LINEAR_BEFORE_RESET] = {3, {0, 1, 2}, 1, {{3, NAME(gru_start), NAME(gru_linear)}}},
+};

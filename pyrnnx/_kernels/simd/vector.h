@@ -1,0 +1,48 @@
+/* V, a vector of LANES numbers REAL, and what is done with it: GENERIC_x, in the compiler's vector extensions alone,
+ * where the instruction set has no ISA_x. */
+#define PX_CAT_(a, b, c) a##_##b##_##c
+#define PX_CAT(a, b, c) PX_CAT_(a, b, c)
+#define INLINE static inline __attribute__((always_inline, unused))
+
+#define GENERIC_SELECT(mask, a, b) ((V)(((mask) & (I)(a)) | (~(mask) & (I)(b))))
+#define GENERIC_SET1(x) ((REAL)(x) - (V){0})
+#define GENERIC_FMA(a, b, c) ((a) * (b) + (c))
+#define GENERIC_SELECT_LESS(x, y, a, b) GENERIC_SELECT((I)((x) < (y)), a, b)
+#define GENERIC_SELECT_NEGATIVE(x, a, b) GENERIC_SELECT((I)(x) < 0, a, b)
+/* bounds that leave NaN as it is */
+#define GENERIC_AT_LEAST(bound, x) GENERIC_SELECT((I)((x) < (bound)), bound, x)
+#define GENERIC_AT_MOST(bound, x) GENERIC_SELECT((I)((x) > (bound)), bound, x)
+
+#define NAME(x) PX_CAT(x, REAL, ISA)
+typedef REAL NAME(vector) __attribute__((vector_size(LANES * sizeof(REAL))));
+typedef INTEGER NAME(integers) __attribute__((vector_size(LANES * sizeof(REAL))));
+typedef REAL NAME(unaligned) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+#define V NAME(vector)
+#define I NAME(integers)
+#define LOAD(p) ((V)(*(const NAME(unaligned) *)(p)))
+#define STORE(p, x) (*(NAME(unaligned) *)(p) = (x))
+
+#ifndef ISA_SET1
+#define ISA_SET1 GENERIC_SET1
+#endif
+#ifndef ISA_FMA
+#define ISA_FMA GENERIC_FMA
+#endif
+#ifndef ISA_AT_LEAST
+#define ISA_AT_LEAST GENERIC_AT_LEAST
+#endif
+#ifndef ISA_AT_MOST
+#define ISA_AT_MOST GENERIC_AT_MOST
+#endif
+#ifndef ISA_SELECT_LESS
+#define ISA_SELECT_LESS GENERIC_SELECT_LESS
+#endif
+#ifndef ISA_SELECT_NEGATIVE
+#define ISA_SELECT_NEGATIVE GENERIC_SELECT_NEGATIVE
+#endif
+#define SET1(x) ((V)ISA_SET1(x))
+#define FMA(a, b, c) ((V)ISA_FMA(a, b, c))
+#define AT_LEAST(bound, x) ((V)ISA_AT_LEAST(bound, x))
+#define AT_MOST(bound, x) ((V)ISA_AT_MOST(bound, x))
+#define SELECT_LESS(x, y, a, b) ((V)ISA_SELECT_LESS(x, y, a, b))
+#define SELECT_NEGATIVE(x, a, b) ((V)ISA_SELECT_NEGATIVE(x, a, b))
