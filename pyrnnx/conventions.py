@@ -182,9 +182,10 @@ def weight_axes(op: RecurrentOp, convention: Convention) -> dict[str, tuple[str,
     return axes
 
 
-def array_axes(op: RecurrentOp, convention: Convention, argument: str) -> tuple[str, ...]:
-    """The axes of any array, a weight or not, as `weight_axes` spells them."""
-    return weight_axes(op, convention).get(argument) or tuple(convention.axes_of(argument))
+def operator_axes(op: RecurrentOp, convention: Convention) -> dict[str, tuple[str, ...]]:
+    """The axes of every array, a weight or not, as `weight_axes` spells them."""
+    others = (*CALL_ARGUMENTS, "Y", "Y_h", "Y_c")
+    return {**{name: tuple(convention.axes_of(name)) for name in others}, **weight_axes(op, convention)}
 
 
 def axis_size(axis: str, sizes: Mapping[str, int]) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,8 @@ class Model(core.Model):
         As `load_proto` gives it; not to be changed afterwards.
     label : str
         How errors name the model.
+    operators : sequence of type
+        Operators of other domains, as onnx's ReferenceEvaluator takes them.
 
     Attributes
     ----------
@@ -59,10 +61,10 @@ class Model(core.Model):
         Names or opsets that do not fit together; functions that cannot be inlined.
     """
 
-    def __init__(self, proto: ModelProto, label: str = "ONNX model") -> None:
+    def __init__(self, proto: ModelProto, label: str = "ONNX model", operators: Sequence[type[Any]] = ()) -> None:
         if not isinstance(proto, import_onnx().ModelProto):
             raise ArgumentError(f"{label}: proto is {type(proto).__name__}; expected an onnx.ModelProto")
-        self.proto, self.label = proto, label
+        self.proto, self.label, self._operators = proto, label, operators
         check_model(proto, label)
         self._source = inlined(proto, label)
         self._opsets = opsets_of(self._source, label)
@@ -137,7 +139,9 @@ class Model(core.Model):
                 layers = self.layers if defaults else None
                 scope = self._scope(defaults=defaults)
                 graph, _ = scope.rebuilt(outputs)
-                found = Evaluator(with_graph(self._source, graph), self.label, layers, scope.unfolded(graph))
+                found = Evaluator(
+                    with_graph(self._source, graph), self.label, layers, scope.unfolded(graph), self._operators
+                )
                 self._evaluators[defaults, outputs] = found
             return found
 

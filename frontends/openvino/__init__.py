@@ -8,11 +8,13 @@ from .functions import (
     rnn_cell,
     rnn_sequence,
 )
-from .ir.net import Net, NetLayer, NetPort, read_net
+from .ir.layer import NetLayer
+from .ir.ports import NetPort
 from .layer_reader import read_layer
 from .layer_writer import write_layer, write_model
 from .layers import BoundLayer, IRLayer, Port
 from .model import Model, read_model, to_onnx
+from .net import Net, read_net
 from .schemas import OPERATIONS, Operation
 
 __all__ = [

@@ -8,8 +8,9 @@ from pyrnnx import check, scalars
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import UnsupportedError, shown
 
+from .attributes import build_op
 from .layers import BoundLayer
-from .schemas import WEIGHTS, Operation, build_op, find_operation
+from .schemas import WEIGHTS, Operation, find_operation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

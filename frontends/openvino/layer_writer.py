@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check, scalars
-from pyrnnx.conventions import AnyArray, array_axes, axis_size, check_coupling, convert_weights, rearrange
+from pyrnnx.conventions import (
+    AnyArray,
+    axis_size,
+    check_coupling,
+    convert_weights,
+    operator_axes,
+    rearrange,
+    weight_axes,
+)
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layer import Layer
 from pyrnnx.op import Direction, RecurrentOp
@@ -196,8 +204,10 @@ def _declared(layer: Layer | IRLayer, sizes: Mapping[str, int] = {}, lengths: st
     check_coupling(op, layer.convention, convention, layer.label)
     known = {"I": layer.input_size, "H": op.hidden_size, "D": op.num_directions, **sizes}
 
+    axes = operator_axes(op, convention)
+
     def port(number: int, argument: str) -> Port:
-        shape = tuple(axis_size(axis, known) for axis in array_axes(op, convention, argument))
+        shape = tuple(axis_size(axis, known) for axis in axes[argument])
         dtype = lengths if argument == "sequence_lens" else layer.dtype.name
         return Port(number, convention.name_of(argument), shape, BY_DTYPE[dtype].precision)
 
@@ -309,7 +319,7 @@ def _weights(layer: Layer, operation: Operation) -> dict[str, AnyArray]:
         weights = convert_weights(layer.op, layer.weights, layer.convention, operation.convention, layer.label)
     if "B" not in weights:
         sizes = {"H": layer.op.hidden_size, "D": layer.op.num_directions}
-        axes = array_axes(layer.op, operation.convention, "B")
+        axes = weight_axes(layer.op, operation.convention)["B"]
         weights["B"] = np.zeros([axis_size(axis, sizes) or 0 for axis in axes], layer.dtype)
     elif np.isinf(weights["B"]).any() and not np.isinf(layer.weights["B"]).any():
         raise UnsupportedError(f"{layer.label}: B: a sum Wb + Rb is beyond {layer.dtype}, and IR holds the sum only")

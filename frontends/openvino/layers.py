@@ -10,19 +10,16 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import INTEGERS, AnyArray, Convention, weight_axes
+from pyrnnx.conventions import AnyArray, Convention, weight_axes
 from pyrnnx.dtypes import FLOAT_TYPES
 from pyrnnx.errors import ArgumentError
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
+from pyrnnx.tensor_info import fits
 
-from .ir.element_types import BY_DTYPE
-from .ir.ports import layer_label
+from .ir.element_types import BY_PRECISION
+from .ir.layer import layer_label
 from .schemas import WEIGHTS, Operation
-
-FLOAT_PRECISIONS = {row.precision: dtype for dtype, row in BY_DTYPE.items() if dtype in FLOAT_TYPES}
-INTEGER_PRECISIONS = {row.precision: dtype for dtype, row in BY_DTYPE.items() if dtype in INTEGERS}
-PRECISIONS: Mapping[str, str] = FLOAT_PRECISIONS | INTEGER_PRECISIONS
 
 
 @dataclass(frozen=True)
@@ -48,14 +45,19 @@ class Port:
     def __str__(self) -> str:
         return f"port {self.id} ({self.name})"
 
+    @property
+    def dtype(self) -> str | None:
+        """NumPy name of the dtype that the port declares; None where it does not say."""
+        row = BY_PRECISION.get(self.precision or "")
+        return None if row is None else row.dtype
+
     def check(self, label: str, array: AnyArray) -> None:
         """Reject an array that does not fit the declaration."""
-        declared = self.shape
-        if array.ndim != len(declared) or any(d not in (None, s) for d, s in zip(declared, array.shape, strict=True)):
+        if not fits(self.shape, array.shape):
             raise ArgumentError(
-                f"{label}: {self} was given an array of shape {array.shape}; the layer declares {declared}"
+                f"{label}: {self} was given an array of shape {array.shape}; the layer declares {self.shape}"
             )
-        dtype = PRECISIONS.get(self.precision or "")
+        dtype = self.dtype
         if dtype is not None and array.dtype.name != dtype:
             raise ArgumentError(
                 f"{label}: {self} was given dtype {array.dtype}; the layer declares {self.precision}; convert it with "
@@ -163,7 +165,7 @@ class IRLayer:
     @property
     def dtype(self) -> str | None:
         """Name of the floating-point dtype that the ports declare; None where they do not say."""
-        return next((FLOAT_PRECISIONS[p.precision] for p in self.inputs if p.precision in FLOAT_PRECISIONS), None)
+        return next((port.dtype for port in self.inputs if port.dtype in FLOAT_TYPES), None)
 
     @property
     def sizes(self) -> dict[str, int]:

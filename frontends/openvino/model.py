@@ -17,17 +17,18 @@ from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shorte
 from pyrnnx.layer import Layer
 
 from .ir.constants import Weights
+from .ir.layer import NetLayer, Output
 from .ir.names import input_infos, layer_keys, output_infos, value_names
-from .ir.net import Net, NetLayer, Output, load_net
 from .ir.xml import named_errors, parse, source_path
 from .layer_reader import layer_of
 from .layers import BoundLayer, IRLayer
+from .net import Net, net_of
 from .schemas import WEIGHTS
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from ..onnx.model import Model as OnnxModel
+    from .translation import Constants, Names, Program
 
 
 class Model(base.Model):
@@ -61,10 +62,10 @@ class Model(base.Model):
         self.label = label or (f"IR {shown(net.name)}" if net.name else "IR")
         self.inputs = input_infos(net)
         self.outputs = output_infos(net)
-        keys = layer_keys(net.recurrent)
-        self._layers = _Layers({key: layer for layer, key in keys.items()}, self._bind)
+        self._keys = layer_keys(net.recurrent)
+        self._layers = _Layers({key: layer for layer, key in self._keys.items()}, self._bind)
         self._lock = threading.Lock()
-        self._translations: dict[bool, tuple[OnnxModel, Mapping[Output, str]]] = {}
+        self._programs: dict[bool, Program] = {}
 
     @property
     def layers(self) -> Mapping[str, BoundLayer | IRLayer]:
@@ -89,30 +90,32 @@ class Model(base.Model):
         """The value of an output that does not depend on the inputs of the model; None of any other."""
         if output.layer.type == "Const":
             return self.weights.constant(output.layer)
-        from .translation import constant_value
+        return self._constants.value(output)
 
-        return constant_value(self.net, self.weights, output)
+    @cached_property
+    def _constants(self) -> Constants:
+        from .translation import Constants
+
+        return Constants(self.net, self.weights)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        known = {alias: info.name for info in self.outputs for alias in info.aliases}
-        known |= {info.name: info.name for info in self.outputs}
-        others = {name: self._output(name) for name in outputs if name not in known}
-        constants = {name: self.constant(output) for name, output in others.items()}
-        computed = {name: output for name, output in others.items() if constants[name] is None}
-        translated, names = self._translated(everything=False)
-        if not names.keys() >= set(computed.values()):
-            translated, names = self._translated(everything=True)
-        theirs = {name: known[name] for name in outputs if name in known}
-        for name, output in computed.items():
-            if output not in names:
-                raise UnsupportedError(
-                    f"{self.label}: {shown(name)} cannot be computed: {output.layer.label} is not translated"
-                )
-            theirs[name] = names[output]
-        values = translated(inputs, outputs=tuple(dict.fromkeys(theirs.values()))) if theirs else {}
-        return {name: values[theirs[name]] if name in theirs else constants[name] for name in outputs}
+        """A name is one of an output's, or of any other value: of a constant, which needs no run, or a computed one."""
+        others = {name: self._value(name) for name in outputs if name not in self._output_names}
+        results = {name: self.constant(value) for name, value in others.items()}
+        computed = {name: value for name, value in others.items() if results[name] is None}
+        program = self._program(computed)
+        names = {name: program.values[value] for name, value in computed.items()}
+        names |= {name: self._output_names[name] for name in outputs if name not in others}
+        values = program.run(inputs, tuple(dict.fromkeys(names.values()))) if names else {}
+        return {name: values[names[name]] if name in names else results[name] for name in outputs}
 
-    def _output(self, name: str) -> Output:
+    @cached_property
+    def _output_names(self) -> Mapping[str, str]:
+        """Of each output, by all of its names."""
+        names = {alias: info.name for info in self.outputs for alias in info.aliases}
+        return names | {info.name: info.name for info in self.outputs}
+
+    def _value(self, name: str) -> Output:
         """The value with the name of a tensor or layer."""
         output = self._values.get(name)
         if output is None:
@@ -127,20 +130,49 @@ class Model(base.Model):
     def _values(self) -> Mapping[str, Output]:
         return value_names(self.net)
 
-    def _translated(self, *, everything: bool) -> tuple[OnnxModel, Mapping[Output, str]]:
-        """The model as it is run, made at the first call, and the names of values there.
+    def _program(self, values: Mapping[str, Output]) -> Program:
+        """What runs the net: the part that its outputs depend on, or, where that lacks one of the values, all of it.
 
-        With everything: also what no output depends on, and what is not translated is left out.
+        Raises
+        ------
+        PyrnnxError
+            As of `to_onnx`; a value behind a layer that is not translated.
         """
-        with self._lock:
-            if everything not in self._translations:
-                from ..onnx.model import Model as OnnxModel
-                from .translation import translate
+        program = self._translated(everything=False)
+        if program.values.keys() >= set(values.values()):
+            return program
+        program = self._translated(everything=True)
+        for name, value in values.items():
+            if value not in program.values:
+                raise UnsupportedError(
+                    f"{self.label}: {shown(name)} cannot be computed: {value.layer.label} is not translated"
+                )
+        return program
 
-                names = ([info.name for info in infos] for infos in (self.inputs, self.outputs))
-                translated = translate(self.net, self.weights, *names, everything=everything)
-                self._translations[everything] = OnnxModel(translated.model, self.label), translated.values
-            return self._translations[everything]
+    def _translated(self, *, everything: bool) -> Program:
+        """Made where a call first needs it. With everything: what is not translated is left out."""
+        with self._lock:
+            if everything not in self._programs:
+                from .translation import program
+
+                self._programs[everything] = program(
+                    self._constants, self._names, self.label, self._prepared, everything=everything
+                )
+            return self._programs[everything]
+
+    def _prepared(self, layer: NetLayer) -> BoundLayer | IRLayer:
+        return self._layers[self._keys[layer]]
+
+    def _export(self) -> ModelProto:
+        from .translation import export
+
+        return export(self._constants, self._names, shortened(self.label))
+
+    @property
+    def _names(self) -> Names:
+        from .translation import Names
+
+        return Names([info.name for info in self.inputs], [info.name for info in self.outputs])
 
 
 class _Layers(Mapping[str, "BoundLayer | IRLayer"]):
@@ -234,7 +266,7 @@ def read_file(path: Path) -> Model | IRLayer:
 
 
 def _model(root: etree._Element, weights: Any, path: Path | None) -> Model:
-    net = load_net(root, "read_model")
+    net = net_of(root, "read_model")
     if weights is None and path is not None:
         opened = Weights(path.with_suffix(".bin"), may_be_absent=True)
     else:
@@ -267,8 +299,6 @@ def to_onnx(model: Any) -> ModelProto:
         Something else, or a layer without weights; what `read_model` rejects in a file; an operation, or an option of
         one, that is not translated: named with the layer; constants of more than 2 GB; the onnx package is missing.
     """
-    from .translation import export
-
     if isinstance(model, IRLayer):
         raise ArgumentError(
             f"to_onnx: {model.label} has no weights; expected a Model, a path, or a layer with weights, as layer.bind "
@@ -287,4 +317,4 @@ def to_onnx(model: Any) -> ModelProto:
             f"to_onnx: {type(model).__name__} was given; expected a Model, as read_model gives, the path of an .xml, "
             "or a layer with its weights"
         )
-    return export(model)
+    return model._export()

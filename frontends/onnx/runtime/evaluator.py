@@ -36,6 +36,8 @@ class Evaluator:
         As of `reference_ops`.
     known : sequence of (onnx.NodeProto, int)
         Nodes of which every run will make results of so many bytes, whatever its inputs.
+    operators : sequence of type
+        Further operators of the model, as ReferenceEvaluator takes them.
 
     Attributes
     ----------
@@ -49,6 +51,7 @@ class Evaluator:
         label: str,
         layers: Mapping[str, Any] | None,
         known: Sequence[tuple[NodeProto, int]] = (),
+        operators: Sequence[type[Any]] = (),
     ) -> None:
         import_onnx()
         from onnx.reference import ReferenceEvaluator
@@ -56,9 +59,9 @@ class Evaluator:
         graph, self._label, self._known = model.graph, label, known
         self.names = {one.name for one in graph.input} | {one.name for one in graph.initializer}
         self.names |= {name for node in graph.node for name in node.output} - {""}
-        operators = [*reference_ops(layers), *mended_ops(opsets_of(model, label).get("", 0))]
+        known_operators = [*operators, *reference_ops(layers), *mended_ops(opsets_of(model, label).get("", 0))]
         try:
-            self._evaluator = ReferenceEvaluator(model, new_ops=operators)
+            self._evaluator = ReferenceEvaluator(model, new_ops=known_operators)
         except PyrnnxError as error:
             raise type(error)(f"{label}: {error}") from None
         except Exception as error:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pyrnnx.conventions import Convention
 from pyrnnx.layer import Layer
+from pyrnnx.op import RecurrentOp
 
 from ..file import import_onnx
 from ..layers import WEIGHTS, from_node
@@ -80,7 +82,7 @@ def _operator_classes() -> tuple[type[Any], ...]:
         def _run(self, *arrays: Any, **attributes: Any) -> tuple[Any, ...]:
             given = {name: array for name, array in zip(self.inputs, arrays, strict=False) if array is not None}
             layer = self._layer or self._prepared(given, attributes)
-            ask(self.onnx_node, _result_bytes(layer, given.get("X")))
+            ask(self.onnx_node, result_bytes(layer.op, layer.convention, given.get("X")))
             states = (given.get(name) for name in ("sequence_lens", "initial_h", "initial_c"))
             outputs = layer.run(given.get("X"), *states)
             return outputs[: len(self.onnx_node.output)]
@@ -128,13 +130,12 @@ def _operator_classes() -> tuple[type[Any], ...]:
     )
 
 
-def _result_bytes(layer: Layer, X: Any) -> int:
+def result_bytes(op: RecurrentOp, convention: Convention, X: Any) -> int:
     """Of Y and of the states; 0 where X is none that the layer takes."""
-    sizes: dict[str, int] = dict(zip(layer.convention.axes_of("X"), np.shape(X), strict=False))
+    sizes: dict[str, int] = dict(zip(convention.axes_of("X"), np.shape(X), strict=False))
     rows = sizes.get("N", 0)
-    states = 2 if layer.op.has_cell_state else 1
-    units = layer.op.num_directions * layer.op.hidden_size * int(layer.dtype.itemsize)
-    return (sizes.get("T", 0) + states) * rows * units
+    states = 2 if op.has_cell_state else 1
+    return (sizes.get("T", 0) + states) * rows * op.num_directions * op.hidden_size * getattr(X, "itemsize", 0)
 
 
 def _is_constant(array: Any) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
-import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -15,23 +13,9 @@ from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shown
 from pyrnnx.files import open_regular
 
-from .element_types import ElementType, by_name
-from .net import NetLayer
-from .ports import integer
-from .shapes import static_shape
+from .layer import NetLayer
+from .place import Place
 from .storage import File, Memory, Range, check_memory, merged
-
-MAX_ITEM = 8  # bytes of an element of an array here
-
-
-class _Place(NamedTuple):
-    """Where a Const lies, and what it is."""
-
-    element_type: ElementType
-    shape: tuple[int, ...]
-    elements: int
-    offset: int
-    size: int
 
 
 class Weights:
@@ -82,7 +66,7 @@ class Weights:
                 f"read_model: weights is {type(source).__name__}; expected the path of a .bin file, or bytes"
             )
         # By place, as long as somebody has it: one read serves all who ask for a constant.
-        self._kept: WeakValueDictionary[_Place, AnyArray] = WeakValueDictionary()
+        self._kept: WeakValueDictionary[Place, AnyArray] = WeakValueDictionary()
 
     def _open(self, path: str | os.PathLike[str], may_be_absent: bool) -> None:
         self.origin = shown(os.fspath(path))
@@ -106,7 +90,7 @@ class Weights:
         places = [self._place(layer) for layer in layers]
         if self._storage is None:
             return self
-        ranges = merged((one.offset, one.offset + one.size) for one in places if one.elements)
+        ranges = merged((one.offset, one.end) for one in places if one.elements)
         return _restored(self.origin, _copied(self._storage, ranges))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -145,44 +129,30 @@ class Weights:
             self._kept[place] = array
         return array
 
-    def _read(self, label: str, place: _Place) -> AnyArray:
+    def _read(self, label: str, place: Place) -> AnyArray:
         dtype = place.element_type.numpy_dtype(label)
         if not place.elements or self._storage is None:
             return np.zeros(place.shape, dtype)
         check_memory(label, place.elements * dtype.itemsize)
-        raw = self._storage.read(label, place.offset, place.offset + place.size)
+        raw = self._storage.read(label, place.offset, place.end)
         try:
             return _values(raw, place, dtype).reshape(place.shape)
         except MemoryError as error:
             raise PyrnnxError(f"{label}: its {place.elements} elements of {dtype} exceed memory ({error})") from error
 
-    def _place(self, layer: NetLayer) -> _Place:
-        label = layer.label
-        for name in ("element_type", "shape", "offset", "size"):
-            if name not in layer.data:
-                raise FormatError(f"{label}: {name} is missing; a Const needs element_type, shape, offset and size")
-        element_type = by_name(label, layer.data["element_type"])
-        shape = static_shape(label, layer.data["shape"])
-        offset, size = (_number(label, name, layer.data[name]) for name in ("offset", "size"))
-        elements = math.prod(shape)
-        place = _Place(element_type, shape, elements, offset, size)
-        if not elements:  # OpenVINO writes such a one with the size 1
-            if math.prod(size for size in shape if size) * MAX_ITEM > sys.maxsize:
-                raise FormatError(f"{label}: shape is {shown(shape)}; expected one of which NumPy can make an array")
+    def _place(self, layer: NetLayer) -> Place:
+        place = layer.place
+        if not place.elements:
             return place
-        if element_type.bits is not None:
-            nbytes = -(-elements * element_type.bits // 8)
-            if size != nbytes:
-                raise FormatError(
-                    f"{label}: size is {size}; expected {nbytes}, for shape {shape} of {element_type.name}"
-                )
         if self.size is None:
             given = self.origin if self.origin.startswith("no") else f"the weights are in {self.origin}"
-            raise FormatError(f"{label}: its {size} bytes are needed, and {given}; pass weights=..., a path or bytes")
-        if offset + size > self.size:
             raise FormatError(
-                f"{label}: offset {offset} and size {size} lead beyond the end of {self.origin}, which has "
-                f"{self.size} bytes"
+                f"{layer.label}: its {place.size} bytes are needed, and {given}; pass weights=..., a path or bytes"
+            )
+        if place.end > self.size:
+            raise FormatError(
+                f"{layer.label}: offset {place.offset} and size {place.size} lead beyond the end of {self.origin}, "
+                f"which has {self.size} bytes"
             )
         return place
 
@@ -198,17 +168,7 @@ def _restored(origin: str, storage: Memory | None) -> Weights:
     return weights
 
 
-def _number(label: str, name: str, text: str) -> int:
-    try:
-        number = integer(text.strip())
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise FormatError(f"{label}: {name} is {shown(text)}; expected a number, 0 or above")
-    return number
-
-
-def _values(raw: AnyArray, place: _Place, dtype: np.dtype[Any]) -> AnyArray:
+def _values(raw: AnyArray, place: Place, dtype: np.dtype[Any]) -> AnyArray:
     """Bytes to elements, one-dimensional."""
     if place.element_type.packed:
         return _unpacked(raw, place)
@@ -219,7 +179,7 @@ def _values(raw: AnyArray, place: _Place, dtype: np.dtype[Any]) -> AnyArray:
     return raw.view(dtype)
 
 
-def _unpacked(raw: AnyArray, place: _Place) -> AnyArray:
+def _unpacked(raw: AnyArray, place: Place) -> AnyArray:
     """u1 begins with the highest bit of a byte; u4 and i4 with its lower half."""
     if place.element_type.bits == 1:
         return np.unpackbits(raw, count=place.elements)

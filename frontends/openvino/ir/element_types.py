@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import named_dtype
+from pyrnnx.conventions import INTEGERS
+from pyrnnx.dtypes import FLOAT_TYPES, named_dtype
 from pyrnnx.errors import FormatError, UnsupportedError, shown
 
 
@@ -38,6 +39,15 @@ class ElementType:
     def packed(self) -> bool:
         """Whether several elements share a byte; they are unpacked to one each."""
         return self.bits is not None and self.bits < 8
+
+    @property
+    def floating(self) -> bool:
+        return self.dtype in FLOAT_TYPES
+
+    @property
+    def integer(self) -> bool:
+        """Also of those with a sign; packed ones are none."""
+        return self.dtype in INTEGERS and not self.packed
 
     def numpy_dtype(self, label: str) -> np.dtype[Any]:
         """The dtype itself.
@@ -93,7 +103,7 @@ ELEMENT_TYPES: Mapping[str, ElementType] = MappingProxyType({row.name: row for r
 BY_DTYPE: Mapping[str, ElementType] = MappingProxyType(
     {row.dtype: row for row in _ROWS if row.dtype is not None and not row.packed}
 )
-_BY_PRECISION: Mapping[str, ElementType] = MappingProxyType({row.precision: row for row in _ROWS})
+BY_PRECISION: Mapping[str, ElementType] = MappingProxyType({row.precision: row for row in _ROWS})
 
 
 def by_name(label: str, text: str) -> ElementType:
@@ -118,7 +128,7 @@ def by_precision(label: str, text: str) -> ElementType:
     FormatError
         No such precision.
     """
-    row = _BY_PRECISION.get(text)
+    row = BY_PRECISION.get(text)
     if row is None:
-        raise FormatError(f"{label}: precision {shown(text)} is unknown; expected one of {', '.join(_BY_PRECISION)}")
+        raise FormatError(f"{label}: precision {shown(text)} is unknown; expected one of {', '.join(BY_PRECISION)}")
     return row

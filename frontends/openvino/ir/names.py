@@ -10,9 +10,9 @@ from pyrnnx.errors import FormatError
 from pyrnnx.tensor_info import TensorInfo
 
 from .element_types import by_name, by_precision
-from .net import Net, NetLayer, Output
+from .layer import NetLayer, Output
+from .net import Net
 from .ports import split_names
-from .shapes import parse_shape
 
 _SINK = re.compile(r"/sink_port_\d+$")  # what converters append to the name of an output for its Result
 
@@ -22,12 +22,12 @@ def input_infos(net: Net) -> tuple[TensorInfo, ...]:
     names, aliases = _names([_of_parameter(layer) for layer in net.parameters], [layer.id for layer in net.parameters])
     infos = []
     for layer, name, others in zip(net.parameters, names, aliases, strict=True):
-        text, shape = layer.data.get("element_type"), layer.data.get("shape")
+        text = layer.data.get("element_type")
         infos.append(
             TensorInfo(
                 name,
                 _dtype(layer.label, layer.outputs[0].precision) if text is None else by_name(layer.label, text).dtype,
-                layer.outputs[0].shape if shape is None else parse_shape(layer.label, shape),
+                layer.outputs[0].shape if "shape" not in layer.data else layer.shape,
                 others,
             )
         )

@@ -2,84 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
 
 from lxml import etree
 
-from pyrnnx.errors import FormatError, PyrnnxWarning, UnsupportedError, shortened, shown
+from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown
 
-from ..layer_reader import opset_number, recurrent_layer
-from ..layers import IRLayer
-from ..schemas import find_operation
+from .layer import NetLayer, Output, element_layer, layer_label
+from .numbers import integer
 from .order import sort_layers
-from .ports import NetPort, integer, layer_label, read_ports
-from .shapes import port_shape
-from .xml import named_errors, parse, source_path
-
-__all__ = ["Net", "NetLayer", "NetPort", "Output", "read_net"]
 
 VERSIONS = (10, 11)
-_ENDS = {name.lower(): name for name in ("Parameter", "Const", "Result")}
-NEWEST = 10**9  # no opset is above it
 SHOWN = 8  # so many ports of a layer are named
 
 
-class Output(NamedTuple):
-    """The index-th output port of a layer."""
-
-    layer: NetLayer
-    index: int  # type: ignore[assignment]  # a tuple has a method of that name
-
-    @property
-    def port(self) -> NetPort:
-        return self.layer.outputs[self.index]
-
-
-@dataclass(eq=False)
-class NetLayer:
-    """A `<layer>` of any type.
-
-    Attributes
-    ----------
-    id, name, type, version : str
-        As in the XML, but "Parameter", "Const" and "Result" always in this spelling; version "" where it is absent.
-    data : dict
-        Attributes of `<data>`.
-    inputs, outputs : tuple of NetPort
-        By ascending port id.
-    sources : tuple of Output
-        What each input is connected to.
-    element : lxml element
-    """
-
-    id: str
-    name: str
-    type: str
-    version: str
-    data: dict[str, str]
-    inputs: tuple[NetPort, ...]
-    outputs: tuple[NetPort, ...]
-    element: etree._Element = field(repr=False)
-    sources: tuple[Output, ...] = field(default=(), repr=False)
-
-    @property
-    def label(self) -> str:
-        """How errors name the layer."""
-        return layer_label(self.type, self.name, self.id)
-
-    @property
-    def opset(self) -> int:
-        """5 of "opset5"; the newest where the version is absent, 0 where it is no opset's name."""
-        return (opset_number(self.version) or 0) if self.version else NEWEST
-
-
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Net:
-    """What `read_net` returns.
+    """An IR: what a `<net>` says.
 
     Attributes
     ----------
@@ -88,25 +29,14 @@ class Net:
         10 or 11.
     layers, order : tuple of NetLayer
         As in the XML, and so that each comes after those that it takes inputs from.
-    recurrent : mapping of NetLayer to IRLayer
-        Every RNN, GRU and LSTM, sequence or cell, in the order of the XML.
-    warnings : tuple of str
-        What has no effect in them.
     element : lxml element
-
-    It can be pickled and copied, as its XML.
     """
 
     name: str
     version: int
     layers: tuple[NetLayer, ...]
     order: tuple[NetLayer, ...]
-    recurrent: Mapping[NetLayer, IRLayer]
-    warnings: tuple[str, ...]
     element: etree._Element = field(repr=False)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _net_of, (etree.tostring(self.element, encoding="utf-8", with_tail=False),)
 
     @cached_property
     def parameters(self) -> tuple[NetLayer, ...]:
@@ -130,69 +60,42 @@ class Net:
         """The layers that take an output, each with the place of that input."""
         return self._consumers.get(output, ())
 
+    @cached_property
+    def _places(self) -> dict[NetLayer, int]:
+        return {layer: place for place, layer in enumerate(self.order)}
 
-def read_net(xml: Any) -> Net:
-    """A whole IR.
+    def in_order(self, layers: Iterable[NetLayer]) -> list[NetLayer]:
+        """The layers, each after those that it takes inputs from."""
+        return sorted(layers, key=self._places.__getitem__)
 
-    Parameters
-    ----------
-    xml : str, bytes, os.PathLike or lxml element
-        A text that begins with "<", its bytes, the path of a file of at most 256 MiB that holds it, or the element.
 
-    Returns
-    -------
-    Net
+def net_of(root: etree._Element, what: str) -> Net:
+    """The IR in a `<net>` element; `what` is how errors name it.
 
     Raises
     ------
     PyrnnxError
-        Broken XML; another version than 10 or 11; layers without id or type, ids that stand twice; edges from or to
-        what does not exist, two edges into one port, an input without any, cycles; recurrent layers that `read_layer`
-        rejects. Layers of other types may be anything.
-
-    Warns
-    -----
-    PyrnnxWarning
-        An attribute that a recurrent operation does not have.
-
-    Source: OpenVINO IR versions 10 and 11.
+        Another version than 10 or 11; layers without id or type, ids that stand twice; edges from or to what does not
+        exist, two edges into one port, an input without any; cycles. Layers may be of any type.
     """
-    with named_errors(source_path(xml)):
-        net = load_net(parse(xml, "read_net", "net"), "read_net")
-    for message in net.warnings:
-        warnings.warn(message, PyrnnxWarning, stacklevel=2)
-    return net
-
-
-def load_net(root: etree._Element, what: str) -> Net:
-    """As `read_net`, of an element, with what it would warn of in the net."""
     name, version = root.get("name", ""), _version(what, root)
     section = root.find("layers")
     if section is None:
         raise FormatError(f"{what}: <net> holds no <layers>")
-    layers: dict[str, NetLayer] = {}
-    for element in section.iterchildren("layer"):
-        layer = _layer(what, element)
-        if layer.id in layers:
-            labels = f"{layers[layer.id].label} and {layer.label}"
+    layers = [_layer(what, element) for element in section.iterchildren("layer")]
+    places: dict[str, int] = {}
+    for place, layer in enumerate(layers):
+        first = places.setdefault(layer.id, place)
+        if first != place:
+            labels = f"{layers[first].label} and {layer.label}"
             raise FormatError(f"{what}: id {shortened(layer.id)} stands twice, in {labels}")
-        layers[layer.id] = layer
-    _connect(what, root, layers)
-    order = sort_layers(what, tuple(layers.values()))
-    recurrent: dict[NetLayer, IRLayer] = {}
-    messages: list[str] = []
-    for layer in layers.values():
-        operation = find_operation(layer.type, layer.opset)
-        if operation is not None:
-            recurrent[layer], unknown = recurrent_layer(
-                operation, layer.label, layer.element, layer.inputs, layer.outputs
-            )
-            messages += unknown
-    return Net(name, version, tuple(layers.values()), order, recurrent, tuple(messages), root)
-
-
-def _net_of(xml: bytes) -> Net:
-    return load_net(parse(xml, "read_net", "net"), "read_net")
+    ends = _connect(what, root, layers, places)
+    order = sort_layers(what, [layer.label for layer in layers], [{place for place, _ in one} for one in ends])
+    made: dict[int, NetLayer] = {}
+    for place in order:
+        sources = tuple([Output(made[source], index) for source, index in ends[place]])
+        made[place] = replace(layers[place], sources=sources) if sources else layers[place]
+    return Net(name, version, tuple([made[place] for place in range(len(layers))]), tuple(made.values()), root)
 
 
 def _version(what: str, root: etree._Element) -> int:
@@ -212,77 +115,57 @@ def _version(what: str, root: etree._Element) -> int:
 
 
 def _layer(what: str, element: etree._Element) -> NetLayer:
-    identifier, kind, name = element.get("id"), element.get("type", ""), element.get("name", "")
-    kind = _ENDS.get(kind.lower(), kind)
-    label = layer_label(kind or "layer without a type", name, identifier or "")
-    if not identifier:
-        raise FormatError(f"{what}: {label} has no id")
-    if not kind:
-        raise FormatError(f"{what}: {label}: the element has no type")
-    data = element.find("data")
-    layer = NetLayer(
-        identifier.strip(),
-        name,
-        kind,
-        element.get("version", ""),
-        {} if data is None else {str(key): str(value) for key, value in data.attrib.items()},
-        read_ports(label, element, "input"),
-        read_ports(label, element, "output"),
-        element,
-    )
-    _check_form(layer)
-    if kind in ("Parameter", "Const"):
-        (port,) = layer.outputs
-        layer.outputs = (NetPort(port.id, port_shape(layer.label, layer.data, port), port.precision, port.names),)
-    return layer
+    identifier, kind = element.get("id", "").strip(), element.get("type", "")
+    if not identifier or not kind:
+        label = layer_label(kind or "layer without a type", element.get("name", ""), identifier)
+        raise FormatError(f"{what}: {label} has no id" if not identifier else f"{what}: {label}: it has no type")
+    return element_layer(element)
 
 
-def _check_form(layer: NetLayer) -> None:
-    """The number of ports of the layers that stand for inputs, constants and outputs."""
-    expected = {"Parameter": (0, 1), "Const": (0, 1), "Result": (1, None)}.get(layer.type)
-    if expected is None:
-        return
-    inputs, outputs = expected
-    if len(layer.inputs) != inputs or (outputs is not None and len(layer.outputs) != outputs):
-        wanted = f"{inputs} inputs" + ("" if outputs is None else f" and {outputs} output")
-        raise FormatError(
-            f"{layer.label}: {len(layer.inputs)} input ports and {len(layer.outputs)} output ports; expected {wanted}"
-        )
+# Edges. A layer is a number here, its place in the XML; an end of an edge is a layer and the place of a port there.
 
 
-def _connect(what: str, root: etree._Element, layers: Mapping[str, NetLayer]) -> None:
-    """Edges to the sources of each layer."""
-    inputs = {layer: {port.id: place for place, port in enumerate(layer.inputs)} for layer in layers.values()}
-    outputs = {layer: {port.id: place for place, port in enumerate(layer.outputs)} for layer in layers.values()}
-    found: dict[NetLayer, list[Output | None]] = {layer: [None] * len(layer.inputs) for layer in layers.values()}
-    for edge in (edge for section in root.iterchildren("edges") for edge in section.iterchildren("edge")):
-        source, output = _end(what, edge, "from", layers, outputs)
-        if source.type == "Result":
-            raise FormatError(f"{source.label}: {_describe(edge)} begins there; expected none, as it gives nothing on")
-        target, place = _end(what, edge, "to", layers, inputs)
-        if found[target][place] is not None:
-            raise FormatError(f"{target.label}: two edges lead to input port {target.inputs[place].id}; expected one")
-        found[target][place] = Output(source, output)
-    for layer, sources in found.items():
-        connected = tuple(source for source in sources if source is not None)
-        if len(connected) != len(sources):
-            port = layer.inputs[sources.index(None)]
+def _connect(
+    what: str, root: etree._Element, layers: Sequence[NetLayer], numbers: Mapping[str, int]
+) -> list[list[tuple[int, int]]]:
+    """For each layer, for each of its inputs, the end that it is connected to."""
+    inputs = [{port.id: place for place, port in enumerate(layer.inputs)} for layer in layers]
+    outputs = [{port.id: place for place, port in enumerate(layer.outputs)} for layer in layers]
+    found: list[list[tuple[int, int] | None]] = [[None] * len(layer.inputs) for layer in layers]
+    for section in root.iterchildren("edges"):
+        for edge in section.iterchildren("edge"):
+            source, output = _end(what, edge, "from", layers, numbers, outputs)
+            if layers[source].type == "Result":
+                raise FormatError(
+                    f"{layers[source].label}: {_describe(edge)} begins there; expected none, as it gives nothing on"
+                )
+            target, place = _end(what, edge, "to", layers, numbers, inputs)
+            if found[target][place] is not None:
+                port = layers[target].inputs[place]
+                raise FormatError(f"{layers[target].label}: two edges lead to input port {port.id}; expected one")
+            found[target][place] = source, output
+    connected = []
+    for layer, ends in zip(layers, found, strict=True):
+        if None in ends:
+            port = layer.inputs[ends.index(None)]
             raise FormatError(f"{layer.label}: no edge leads to input port {port.id}; expected one")
-        layer.sources = connected
+        connected.append([end for end in ends if end is not None])
+    return connected
 
 
 def _end(
     what: str,
     edge: etree._Element,
     end: str,
-    layers: Mapping[str, NetLayer],
-    ports: Mapping[NetLayer, Mapping[int, int]],
-) -> tuple[NetLayer, int]:
+    layers: Sequence[NetLayer],
+    numbers: Mapping[str, int],
+    ports: Sequence[Mapping[int, int]],
+) -> tuple[int, int]:
     """The layer at one end of an edge, and the place of the port there."""
     identifier, text = edge.get(f"{end}-layer"), edge.get(f"{end}-port")
     if identifier is None or text is None:
         raise FormatError(f"{what}: {_describe(edge)} has no {end}-{'layer' if identifier is None else 'port'}")
-    layer = layers.get(identifier.strip())
+    layer = numbers.get(identifier.strip())
     if layer is None:
         raise FormatError(f"{what}: {_describe(edge)} names layer {shown(identifier)}, which does not exist")
     try:
@@ -291,7 +174,7 @@ def _end(
         kind = "output" if end == "from" else "input"
         allowed = ", ".join(map(str, list(ports[layer])[:SHOWN])) or "none"
         raise FormatError(
-            f"{layer.label}: {_describe(edge)} names {kind} port {shown(text)}; the layer has {allowed}"
+            f"{layers[layer].label}: {_describe(edge)} names {kind} port {shown(text)}; the layer has {allowed}"
         ) from None
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown
 
-from ..ir.ports import boolean, integer, number
-
-if TYPE_CHECKING:
-    from ..ir.net import NetLayer
+from ..ir.layer import NetLayer
+from ..ir.numbers import boolean, integer, number
 
 Choice = TypeVar("Choice")
 REQUIRED: Any = object()

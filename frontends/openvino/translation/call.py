@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,13 +12,11 @@ from pyrnnx.dtypes import named_dtype
 from pyrnnx.errors import FormatError, UnsupportedError, shown
 
 from ..ir.element_types import by_name, by_precision
+from ..ir.layer import NetLayer, Output
 from ..ir.ports import MAX_RANK
+from ..layers import IRLayer
 from .attributes import HIGHEST, LOWEST, REQUIRED, Attributes
 from .graph import SMALL, WIDENED, Graph
-
-if TYPE_CHECKING:
-    from ..ir.net import NetLayer, Output
-    from ..layers import IRLayer
 
 Dims = tuple[int | None, ...]
 Translator = Callable[["Call"], "str | Sequence[str]"]

@@ -3,87 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, shortened
 
-from .call import Call, Values
+from ..ir.constants import Weights
+from ..ir.layer import NetLayer, Output
+from ..layers import IRLayer
+from ..net import Net
+from .call import Call, Translator, Values
 from .graph import SMALL, Graph, guarded
+from .onnx_frontend import constant_values
 from .registry import translator
-
-if TYPE_CHECKING:
-    from ..ir.constants import Weights
-    from ..ir.net import Net, NetLayer, Output
-    from ..layers import IRLayer
-
-_CONSTANT_LAYERS: WeakKeyDictionary[Net, frozenset[NetLayer]] = WeakKeyDictionary()
-
-
-def constant_layers(net: Net) -> frozenset[NetLayer]:
-    """The layers whose outputs do not depend on the model's inputs, and that can be translated."""
-    found = _CONSTANT_LAYERS.get(net)
-    if found is None:
-        constant: set[NetLayer] = set()
-        for layer in net.order:
-            if layer.type == "Const" or (
-                layer.sources
-                and layer not in net.recurrent
-                and all(source.layer in constant for source in layer.sources)
-                and translator(layer) is not None
-            ):
-                constant.add(layer)
-        found = _CONSTANT_LAYERS[net] = frozenset(constant)
-    return found
 
 
 class Constants:
-    """Constant values of a net; small ones are kept."""
+    """A net with its weights, and the values in it that depend on nothing else; small ones are kept.
+
+    Attributes
+    ----------
+    net : Net
+    weights : Weights
+    layers : frozenset of NetLayer
+        Those whose outputs do not depend on the model's inputs, and that can be translated.
+    """
 
     def __init__(self, net: Net, weights: Weights) -> None:
-        self.net, self.weights = net, weights
-        self.layers = constant_layers(net)
+        self.net, self.weights, self.layers = net, weights, _constant_layers(net)
         self._kept: dict[Output, AnyArray] = {}
 
     def value(self, output: Output) -> AnyArray | None:
-        """None: it depends on the model's inputs, or on a layer that is not translated."""
+        """None: it depends on the model's inputs, or on a layer that is not translated.
+
+        Raises
+        ------
+        PyrnnxError
+            A constant that cannot be read; an option of a layer that is not translated.
+        """
         if output.layer not in self.layers:
             return None
-        if output.layer.type == "Const":
-            return self.weights.constant(output.layer)
-        found = self._kept.get(output)
-        return self._computed(output) if found is None else found
+        known: dict[Output, AnyArray] = {}
+        for layer in self.net.in_order(self._left(output)):
+            known |= self._results(layer, known)
+        return self._known(output, known)
 
-    def _computed(self, output: Output) -> AnyArray:
-        """One layer after the other, each after its sources."""
-        arrays: dict[Output, AnyArray] = {}
-        left = [output.layer]
+    def _left(self, output: Output) -> set[NetLayer]:
+        """The layers that have to be computed before that value is known."""
+        found: set[NetLayer] = set()
+        left = [output]
         while left:
-            layer = left[-1]
-            missing = [one.layer for one in layer.sources if not self._is_known(one, arrays)]
-            if not missing:
-                left.pop()
-                if type(output)(layer, 0) not in arrays:
-                    arrays |= self._results(layer, arrays)
-            left.extend(missing)
-        return arrays[output]
+            one = left.pop()
+            if one.layer.type != "Const" and one not in self._kept and one.layer not in found:
+                found.add(one.layer)
+                left += one.layer.sources
+        return found
 
-    def _is_known(self, output: Output, arrays: Mapping[Output, AnyArray]) -> bool:
-        return output.layer.type == "Const" or output in arrays or output in self._kept
-
-    def _known(self, output: Output, arrays: Mapping[Output, AnyArray]) -> AnyArray | None:
+    def _known(self, output: Output, known: Mapping[Output, AnyArray]) -> AnyArray | None:
         if output.layer.type == "Const":
             return self.weights.constant(output.layer)
-        found = arrays.get(output)
+        found = known.get(output)
         return self._kept.get(output) if found is None else found
 
-    def _results(self, layer: NetLayer, arrays: Mapping[Output, AnyArray]) -> dict[Output, AnyArray]:
-        from ...onnx.graph.fold import constant_values
-        from ..ir.net import Output
-
+    def _results(self, layer: NetLayer, known: Mapping[Output, AnyArray]) -> dict[Output, AnyArray]:
         graph = Graph(layer.label)
-        names = translate_layer(layer, Values(graph, lambda source: self._known(source, arrays)))
+        function = translator(layer)
+        assert function is not None  # else the layer is no constant one
+        names = translate_layer(layer, function, Values(graph, lambda source: self._known(source, known)))
         infos = [graph.onnx.ValueInfoProto(name=name) for name in dict.fromkeys(names)]
         found = constant_values(graph.model((), infos), names)
         if len(found) != len(infos):
@@ -93,18 +78,33 @@ class Constants:
         return results
 
 
+def _constant_layers(net: Net) -> frozenset[NetLayer]:
+    constant: set[NetLayer] = set()
+    for layer in net.order:
+        if layer.type == "Const" or (
+            layer.sources
+            and layer not in net.recurrent
+            and all(source.layer in constant for source in layer.sources)
+            and translator(layer) is not None
+        ):
+            constant.add(layer)
+    return frozenset(constant)
+
+
 def translate_layer(
-    layer: NetLayer, values: Values, used: Callable[[int], bool] = lambda k: True, recurrent: IRLayer | None = None
+    layer: NetLayer,
+    function: Translator,
+    values: Values,
+    used: Callable[[int], bool] = lambda k: True,
+    recurrent: IRLayer | None = None,
 ) -> list[str]:
-    """The names of the values of a layer's outputs.
+    """The names of the values of a layer's outputs, as `function` makes them.
 
     Raises
     ------
     PyrnnxError
         Whatever is wrong with the layer, in words that name it.
     """
-    function = translator(layer)
-    assert function is not None  # the caller has looked
     call = Call(layer, values, used, recurrent)
     with guarded(layer.label, f"attributes and inputs as {shortened(layer.type)} has them"):
         names = function(call)
@@ -115,14 +115,3 @@ def translate_layer(
         if used(k):
             raise FormatError(f"{layer.label}: output {k} is used; {shortened(layer.type)} has {len(found)}")
     return found
-
-
-def constant_value(net: Net, weights: Weights, output: Output) -> AnyArray | None:
-    """The value of an output if it does not depend on the model's inputs, else None.
-
-    Raises
-    ------
-    PyrnnxError
-        A constant that cannot be read; an option of a layer that is not translated.
-    """
-    return Constants(net, weights).value(output)

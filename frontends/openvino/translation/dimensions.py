@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx.errors import UnsupportedError
 from pyrnnx.tensor_info import Interval
 
-from ...onnx.file import import_onnx
 from ..ir.element_types import by_precision
-from ..ir.shapes import parse_shape
-from .graph import SMALL
+from ..ir.layer import NetLayer, Output
+from .graph import SMALL, Graph
+from .onnx_frontend import import_onnx
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
-
-    from ..ir.net import NetLayer, Output
-    from .graph import Graph
 
 
 def input_info(graph: Graph, layer: NetLayer, name: str) -> ValueInfoProto:
@@ -35,9 +32,8 @@ def input_info(graph: Graph, layer: NetLayer, name: str) -> ValueInfoProto:
         )
     names = [f"{name}_dim_{k}" if size is None else size for k, size in enumerate(shape)]
     info: ValueInfoProto = graph.onnx.helper.make_tensor_value_info(name, _element_type(graph, layer, 0), names)
-    declared = parse_shape(layer.label, layer.data.get("shape", "..."))
-    if declared is not None:
-        bounds = [f"{symbol}: {d}" for symbol, d in zip(names, declared, strict=True) if isinstance(d, Interval)]
+    if layer.shape is not None:
+        bounds = [f"{symbol}: {d}" for symbol, d in zip(names, layer.shape, strict=True) if isinstance(d, Interval)]
         info.doc_string = "; ".join(bounds)
     return info
 

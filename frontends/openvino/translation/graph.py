@@ -12,7 +12,7 @@ import numpy as np
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
-from ...onnx.file import import_onnx
+from .onnx_frontend import import_onnx
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -175,7 +175,9 @@ class Graph:
         graph.output.extend(outputs)
         used = {name for node in self.nodes for name in node.input} | {one.name for one in graph.output}
         graph.initializer.extend(tensor for name, tensor in self._tensors.items() if name in used)
+        domains = {"": OPSET, **{node.domain: 1 for node in self.nodes if node.domain}}
+        opsets = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
         model: ModelProto = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="pyrnnx"
+            graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="pyrnnx"
         )
         return model

@@ -1,62 +1,85 @@
-"""A whole IR as an ONNX model."""
+"""A whole IR as an ONNX model: one that is exported, or one that is run."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyrnnx.errors import PyrnnxError, UnsupportedError, shortened, shown
 from pyrnnx.op import CELLS
 
+from ..ir.layer import NetLayer, Output
+from ..layers import BoundLayer, IRLayer
 from ..schemas import explain, first_opset
 from .call import Values
 from .constants import Constants, translate_layer
 from .dimensions import input_info, output_info, with_output_dimensions
 from .graph import LARGEST_MODEL, SMALL, Graph, guarded, merge_equal_initializers
-from .operations.recurrent import weight_inputs
+from .onnx_frontend import Run, fold_constants, runnable
+from .operations.recurrent import as_it_is, weight_inputs
 from .registry import translator
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from ..ir.constants import Weights
-    from ..ir.net import Net, NetLayer, Output
-    from ..model import Model
-
-
+Prepared = Callable[[NetLayer], BoundLayer | IRLayer]
 _EXPECTED = "layers whose attributes, ports and constants agree with each other"
 
 
-class Translated(NamedTuple):
-    """A model, nothing of it folded, and the names there of outputs of layers."""
+class Names(NamedTuple):
+    """Of the inputs and outputs of a model, in the order of Parameter and Result layers."""
 
-    model: ModelProto
-    values: Mapping[Output, str]
+    inputs: Sequence[str]
+    outputs: Sequence[str]
 
 
-def export(model: Model) -> ModelProto:
-    """What `pyrnnx.frontends.openvino.to_onnx` returns of a model."""
-    from ...onnx.graph.fold import fold_constants
-
-    inputs, outputs = ([info.name for info in infos] for infos in (model.inputs, model.outputs))
-    translated = translate(model.net, model.weights, inputs, outputs).model
-    with guarded(shortened(model.label), _EXPECTED):
+def export(constants: Constants, names: Names, label: str) -> ModelProto:
+    """What `pyrnnx.frontends.openvino.to_onnx` returns of a net with its weights; `label`: how errors name it."""
+    net = constants.net
+    with guarded(f"IR {shown(net.name)}", _EXPECTED):
+        translated = _Translation(constants, names, None).run()
+    with guarded(label, _EXPECTED):
         result = fold_constants(translated, largest=SMALL)  # beyond that only what becomes no larger
         if result.ByteSize() > LARGEST_MODEL:
-            raise UnsupportedError(
-                f"{shortened(model.label)}: the ONNX model would exceed {LARGEST_MODEL} bytes (2 GB)"
-            )
+            raise UnsupportedError(f"{label}: the ONNX model would exceed {LARGEST_MODEL} bytes (2 GB)")
         return with_output_dimensions(merge_equal_initializers(result))
 
 
-def translate(
-    net: Net, weights: Weights, input_names: Sequence[str], output_names: Sequence[str], *, everything: bool = False
-) -> Translated:
-    """The model with these names of its inputs and outputs, in the order of Parameter and Result layers.
+class Program(NamedTuple):
+    """A net as it is run: translated, but for its recurrent layers, which run as they are.
+
+    Attributes
+    ----------
+    run : callable
+        From checked inputs by their names, and names of values, to these values.
+    values : mapping of Output to str
+        What the values of layers are called here.
+    """
+
+    run: Run
+    values: Mapping[Output, str]
+
+
+def program(
+    constants: Constants,
+    names: Names,
+    label: str,
+    prepared: Prepared,
+    *,
+    everything: bool = False,
+) -> Program:
+    """A net, ready to be run.
 
     Parameters
     ----------
+    constants : Constants
+        Of the net.
+    names : Names
+    label : str
+        How errors name the model.
+    prepared : callable
+        From a recurrent layer to what runs it.
     everything : bool
         Also the layers that no output depends on, as far as they can be translated.
 
@@ -65,25 +88,36 @@ def translate(
     PyrnnxError
         As of `to_onnx`.
     """
-    with guarded(f"IR {shown(net.name)}", _EXPECTED):
-        return _Translation(net, weights, input_names, output_names).run(everything)
+    with guarded(f"IR {shown(constants.net.name)}", _EXPECTED):
+        translation = _Translation(constants, names, prepared)
+        model = translation.run(everything)
+    return Program(runnable(model, label, translation.run_by), translation.values.names)
 
 
 class _Translation:
-    def __init__(self, net: Net, weights: Weights, input_names: Sequence[str], output_names: Sequence[str]) -> None:
-        self.net, self.input_names, self.output_names = net, input_names, output_names
-        self.graph = Graph(net.name or "model", {*input_names, *output_names})
-        self.constants = Constants(net, weights)
-        self.values = Values(self.graph, self.constants.value)
+    """Of one net; `prepared`: what runs each recurrent layer, None where they become operators of ONNX.
+
+    Attributes
+    ----------
+    values : Values
+        The names of the outputs of layers, as far as they have been translated.
+    run_by : dict
+        By the name of its node, what runs a recurrent layer.
+    """
+
+    def __init__(self, constants: Constants, names: Names, prepared: Prepared | None) -> None:
+        self.net, self.constants, self.names, self.prepared = constants.net, constants, names, prepared
+        self.graph = Graph(self.net.name or "model", {*names.inputs, *names.outputs})
+        self.values = Values(self.graph, constants.value)
+        self.run_by: dict[str, BoundLayer | IRLayer] = {}
         self.outputs: dict[Output, str] = {}  # what is an output, and its name; of several only the first
-        for result, name in zip(net.results, output_names, strict=True):
+        for result, name in zip(self.net.results, names.outputs, strict=True):
             self.outputs.setdefault(result.sources[0], name)
 
-    def run(self, everything: bool) -> Translated:
-        from ..ir.net import Output
-
+    def run(self, everything: bool = False) -> ModelProto:
+        """The model, nothing of it folded."""
         infos = []
-        for layer, name in zip(self.net.parameters, self.input_names, strict=True):
+        for layer, name in zip(self.net.parameters, self.names.inputs, strict=True):
             self.values.names[Output(layer, 0)] = name
             infos.append(input_info(self.graph, layer, name))
         needed = self._needed()
@@ -92,8 +126,8 @@ class _Translation:
                 self._layer(layer)
             elif everything:
                 self._layer_if_possible(layer)
-        results = [self._result(layer, name) for layer, name in zip(self.net.results, self.output_names, strict=True)]
-        return Translated(self.graph.model(infos, results), self.values.names)
+        results = [self._result(layer, name) for layer, name in zip(self.net.results, self.names.outputs, strict=True)]
+        return self.graph.model(infos, results)
 
     def _needed(self) -> set[NetLayer]:
         """What the outputs depend on, but constant weights of recurrent layers, which are read where they are used."""
@@ -123,19 +157,21 @@ class _Translation:
                 del self.graph.nodes[since:]
 
     def _layer(self, layer: NetLayer) -> None:
-        from ..ir.net import Output
-
         if layer.type in ("Const", "Parameter", "Result"):
             return
         outputs = [Output(layer, k) for k in range(len(layer.outputs))]
         if layer in self.constants.layers and all(_is_small(output) for output in outputs):
             return  # computed, and made an initializer, where a node takes it
         since = len(self.graph.nodes)
-        function = translator(layer)
+        recurrent = self.net.recurrent.get(layer)
+        run_by = self.prepared(layer) if recurrent is not None and self.prepared is not None else None
+        function = as_it_is(run_by) if run_by is not None else translator(layer)
         if function is None:
             raise UnsupportedError(not_translated(layer))
-        names = translate_layer(layer, self.values, lambda k: self._used(outputs[k:]), self.net.recurrent.get(layer))
+        names = translate_layer(layer, function, self.values, lambda k: self._is_used(outputs[k:]), recurrent)
         self._name_node(layer, since)
+        if run_by is not None:
+            self.run_by[self.graph.nodes[since].name] = run_by
         made = {name for node in self.graph.nodes[since:] for name in node.output}
         for output, name in zip(outputs, names, strict=False):
             if name not in made:  # an input or a constant, passed on
@@ -152,7 +188,7 @@ class _Translation:
             own = (k for k, node in enumerate(nodes) if node.op_type in CELLS)
             self.graph.name_node(since + next(own, len(nodes) - 1), layer.name)
 
-    def _used(self, outputs: Sequence[Output]) -> bool:
+    def _is_used(self, outputs: Sequence[Output]) -> bool:
         """Whether anything takes the first of them, if there is one."""
         return any(output in self.outputs or self.net.consumers(output) for output in outputs[:1])
 

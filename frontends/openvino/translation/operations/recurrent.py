@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM, sequences and cells, by the table of conventions."""
+"""RNN, GRU and LSTM, sequences and cells: as ONNX's operators, by the table of conventions, or as what they are."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from pyrnnx.conventions import CANONICAL, INTEGERS, axis_size, convert_weights, weight_axes
+from pyrnnx.dtypes import FLOAT_TYPES
 from pyrnnx.errors import FormatError
 from pyrnnx.op import RecurrentOp
+from pyrnnx.tensor_info import fits
 
-from ...layers import FLOAT_PRECISIONS, IRLayer
+from ...layers import BoundLayer, IRLayer
 from ...schemas import OPERATIONS, WEIGHTS
-from ..call import Call, translates
+from ..call import Call, Translator, translates
+from ..onnx_frontend import DOMAIN
 
 
 def weight_inputs(layer: IRLayer) -> tuple[int, ...]:
@@ -45,18 +48,30 @@ for row in OPERATIONS.values():
     translates(row.type, since=row.first_opset)(_recurrent)
 
 
+def as_it_is(layer: BoundLayer | IRLayer) -> Translator:
+    """What translates a recurrent layer of an IR to one node that is run by `layer`: with or without its weights."""
+
+    def translated(call: Call) -> list[str]:
+        declared = call.recurrent
+        assert declared is not None  # the layer itself
+        _check_inputs(call, declared)
+        taken = set(range(len(call)))
+        if isinstance(layer, BoundLayer):
+            taken -= set(weight_inputs(declared))
+        inputs = [call[k] for k in sorted(taken)]
+        return call.nodes(declared.type, *inputs, outputs=len(declared.outputs), domain=DOMAIN)
+
+    return translated
+
+
 def _check_inputs(call: Call, layer: IRLayer) -> None:
     """What leads to a port is of the shape and type that the port declares, as far as either is known."""
     for k, port in enumerate(layer.inputs):
-        shape, declared = call.shape(k), FLOAT_PRECISIONS.get(port.precision or "")
-        fits = shape is None or (
-            len(shape) == len(port.shape)
-            and all(one is None or d is None or one == d for one, d in zip(shape, port.shape, strict=True))
-        )
-        if not fits:
+        shape = call.shape(k)
+        if shape is not None and not fits(port.shape, shape):
             raise FormatError(f"{call.label}: {port} takes a value of shape {shape}; the layer declares {port.shape}")
-        if declared is not None and call.dtype(k) != declared:
-            raise FormatError(f"{call.label}: {port} takes a value of {call.dtype(k)}; the layer declares {declared}")
+        if port.dtype in FLOAT_TYPES and call.dtype(k) != port.dtype:
+            raise FormatError(f"{call.label}: {port} takes a value of {call.dtype(k)}; the layer declares {port.dtype}")
 
 
 def node_attributes(op: RecurrentOp) -> dict[str, Any]:

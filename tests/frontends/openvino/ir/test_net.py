@@ -14,7 +14,7 @@ from openvino_nets import edges, layer, net, parameter, result
 from pyrnnx import Interval, PyrnnxError, PyrnnxWarning
 from pyrnnx.frontends.openvino import Net, NetPort, read_net
 from pyrnnx.frontends.openvino.ir.element_types import ELEMENT_TYPES, by_name, by_precision
-from pyrnnx.frontends.openvino.ir.net import Output
+from pyrnnx.frontends.openvino.ir.layer import Output
 from pyrnnx.frontends.openvino.ir.ports import split_names
 from pyrnnx.frontends.openvino.ir.shapes import parse_shape
 

@@ -1,0 +1,167 @@
+"""The attributes of a recurrent operation: read from `<data>`, and made a `RecurrentOp`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pyrnnx import scalars
+from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, shown
+from pyrnnx.op import CELLS, Activation, Direction, RecurrentOp, activation_function
+
+from .ir.numbers import boolean, integer, number
+from .schemas import NEUTRAL, Operation
+
+LONGEST = 1_000  # values of a list; six are the most that have an effect
+
+
+def read_attributes(label: str, operation: Operation, data: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
+    """The attributes in `<data>`, and a message for each that has no effect.
+
+    Raises
+    ------
+    PyrnnxError
+        hidden_size is missing; a text that is no value of its attribute; an attribute of another operation.
+    """
+    if "hidden_size" not in data:
+        raise FormatError(f"{label}: hidden_size is missing; the layer needs <data hidden_size=.../>")
+    attributes, unknown = {}, []
+    for name, text in data.items():
+        if name in operation.attributes:
+            attributes[name] = _value(label, name, text)
+        elif name in _TYPES and (name not in NEUTRAL or _value(label, name, text) != NEUTRAL[name]):
+            raise UnsupportedError(f"{label}: attribute {shown(name)} does not belong to {operation.versioned_name}")
+        else:
+            unknown.append(
+                f"{label}: attribute {shown(name)} is unknown and has no effect; {operation.versioned_name} has "
+                f"{', '.join(operation.attributes)}"
+            )
+    return attributes, unknown
+
+
+def _value(label: str, name: str, text: str) -> Any:
+    expected, convert = _TYPES[name]
+    try:
+        return convert(text.strip())
+    except ValueError:
+        raise FormatError(f"{label}: {name} is {shown(text)}; expected {expected}") from None
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",")) if text else ()
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(number(item.strip()) for item in text.split(",")) if text else ()
+
+
+_TYPES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "hidden_size": ("a positive integer", integer),
+    "direction": ("a string", str),
+    "activations": ("names separated by commas", _names),
+    "activations_alpha": ("numbers separated by commas", _numbers),
+    "activations_beta": ("numbers separated by commas", _numbers),
+    "clip": ("a number", number),
+    "linear_before_reset": ("true or false", boolean),
+    "input_forget": ("true or false", boolean),
+    "weights_format": ("a string", str.lower),
+}
+
+
+# The operator that they describe
+
+
+def build_op(operation: Operation, label: str, hidden_size: int, attributes: Mapping[str, Any]) -> RecurrentOp:
+    """The operator that attributes describe; absent ones have the specification's defaults.
+
+    Raises
+    ------
+    ArgumentError
+        A value out of its range.
+    UnsupportedError
+        A weights_format that is not the specification's.
+    """
+    weights_format = attributes.get("weights_format", NEUTRAL["weights_format"])
+    if weights_format != NEUTRAL["weights_format"]:
+        raise UnsupportedError(
+            f"{label}: weights_format is {shown(weights_format)}; expected 'fico', the specification's order of gates"
+        )
+    direction = attributes.get("direction", "forward")
+    direction = Direction.named(label, direction.lower() if isinstance(direction, str) else direction)
+    functions = _activations(label, operation.cell, direction.num_directions, attributes)
+    return RecurrentOp(
+        operation.cell,
+        hidden_size,
+        direction,
+        (functions,) * direction.num_directions,
+        _clip(label, attributes.get("clip")),
+        linear_before_reset=attributes.get("linear_before_reset", False),
+        input_forget=attributes.get("input_forget", False),
+        label=label,
+    )
+
+
+def _clip(label: str, clip: Any) -> float | None:
+    """None, 0 and infinity mean: no clipping."""
+    if clip is None:
+        return None
+    value = scalars.as_number(clip)
+    if value is None or math.isnan(value) or value < 0:
+        raise ArgumentError(f"{label}: clip is {shown(clip)}; expected a positive number, or 0 or infinity for none")
+    return None if value == 0 or math.isinf(value) else value
+
+
+def _activations(label: str, cell: str, num_directions: int, attributes: Mapping[str, Any]) -> tuple[Activation, ...]:
+    """One list, shared by both directions; alpha and beta belong to the function at their own place in it.
+
+    OpenVINO writes the list twice for a bidirectional operation that it took from ONNX with explicit activations.
+    """
+    defaults = CELLS[cell].activations
+    count = len(defaults)
+    names = _list(label, attributes, "activations", str) or defaults
+    if len(names) not in (count, num_directions * count):
+        raise ArgumentError(f"{label}: activations has {len(names)} names, {shown(list(names))}; expected {count}")
+    parameters = {p: _list(label, attributes, f"activations_{p}", float) for p in ("alpha", "beta")}
+    for parameter, values in parameters.items():
+        if len(values) > len(names):
+            raise ArgumentError(
+                f"{label}: activations_{parameter} has {len(values)} values; expected at most {len(names)}"
+            )
+    functions = tuple(_activation(label, name, place, parameters) for place, name in enumerate(names))
+    if functions[count:] not in ((), functions[:count]):
+        given = ", ".join(map(str, functions))
+        raise ArgumentError(f"{label}: activations differ by direction, {given}; expected {count}, for both directions")
+    return functions[:count]
+
+
+def _activation(label: str, name: str, place: int, parameters: Mapping[str, Sequence[float]]) -> Activation:
+    try:
+        row = activation_function(name)
+        given = {
+            p: values[place] for p, values in parameters.items() if place < len(values) and getattr(row, p) is not None
+        }
+        return Activation(row.name, **given)
+    except ArgumentError as error:
+        raise ArgumentError(f"{label}: {error}") from None
+
+
+def _list(label: str, attributes: Mapping[str, Any], name: str, kind: type[str] | type[float]) -> tuple[Any, ...]:
+    values = attributes.get(name)
+    if values is None:
+        return ()
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__") or getattr(values, "ndim", 1) != 1:
+        raise ArgumentError(f"{label}: {name} is {shown(values)}; expected a list")
+    result: list[Any] = []
+    for value in values:
+        if len(result) == LONGEST:
+            raise ArgumentError(
+                f"{label}: {name} has more than {LONGEST} values; expected one for each activation function"
+            )
+        one = (str(value) if isinstance(value, str) else None) if kind is str else scalars.as_number(value)
+        if one is None:
+            raise ArgumentError(
+                f"{label}: {name} holds {shown(value)}; expected {'names' if kind is str else 'numbers'}"
+            )
+        result.append(one)
+    return tuple(result)

@@ -1,0 +1,77 @@
+"""Where a Const lies in the .bin, and what it is there."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyrnnx.errors import FormatError, shown
+
+from .element_types import ElementType, by_name
+from .numbers import integer
+from .shapes import Shape, static_shape
+
+MAX_ITEM = 8  # bytes of an element of an array here
+
+
+@dataclass(frozen=True)
+class Place:
+    """What `<data>` of a Const says.
+
+    Attributes
+    ----------
+    element_type : ElementType
+    shape : tuple of int
+    elements : int
+        How many there are.
+    offset, size : int
+        Where its bytes begin, and how many there are.
+    """
+
+    element_type: ElementType
+    shape: tuple[int, ...]
+    elements: int
+    offset: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """Behind the last byte."""
+        return self.offset + self.size
+
+
+def read_place(label: str, data: Mapping[str, str], shape: Shape | None) -> Place:
+    """The place of a Const, whose `shape` has been read.
+
+    Raises
+    ------
+    FormatError
+        Attributes that are missing or no numbers, a size that is not that of shape and type.
+    """
+    for name in ("element_type", "shape", "offset", "size"):
+        if name not in data:
+            raise FormatError(f"{label}: {name} is missing; a Const needs element_type, shape, offset and size")
+    element_type = by_name(label, data["element_type"])
+    sizes = static_shape(label, data["shape"], shape)
+    offset, size = _number(label, "offset", data["offset"]), _number(label, "size", data["size"])
+    elements = math.prod(sizes)
+    if not elements:  # OpenVINO writes such a one with the size 1
+        if math.prod([one for one in sizes if one]) * MAX_ITEM > sys.maxsize:
+            raise FormatError(f"{label}: shape is {shown(sizes)}; expected one of which NumPy can make an array")
+    elif element_type.bits is not None:
+        nbytes = -(-elements * element_type.bits // 8)
+        if size != nbytes:
+            raise FormatError(f"{label}: size is {size}; expected {nbytes}, for shape {sizes} of {element_type.name}")
+    return Place(element_type, sizes, elements, offset, size)
+
+
+def _number(label: str, name: str, text: str) -> int:
+    try:
+        number = integer(text.strip())
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise FormatError(f"{label}: {name} is {shown(text)}; expected a number, 0 or above")
+    return number
