@@ -124,9 +124,8 @@ class Weights:
         place = self._place(layer)
         array = self._kept.get(place)
         if array is None:
-            array = self._read(layer.label, place)
+            array = self._kept[place] = self._read(layer.label, place)
             array.flags.writeable = False
-            self._kept[place] = array
         return array
 
     def _read(self, label: str, place: Place) -> AnyArray:

@@ -13,8 +13,8 @@ def integer(text: str) -> int:
     ValueError
         Any other text.
     """
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdecimal()) or len(text) > MAX_DIGITS:
+    digits = text[1:] if text.startswith("-") else text
+    if not digits.isdecimal() or not digits.isascii() or len(text) > MAX_DIGITS:
         raise ValueError(text)
     return int(text)
 

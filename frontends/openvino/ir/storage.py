@@ -15,7 +15,7 @@ from pyrnnx import config
 from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError
 
-CHUNK = 2**24  # bytes of one read
+CHUNK = 2**30  # bytes of one read, so that nearly every constant is one piece
 Range = tuple[int, int]  # first byte, and the one behind the last
 
 
@@ -68,7 +68,7 @@ class File:
         weakref.finalize(self, file.close)
 
     def read(self, label: str, first: int, last: int) -> AnyArray:
-        """A copy: what becomes of the file later changes nothing of it.
+        """A copy that nobody can write to, whatever becomes of the file: a view of bytes.
 
         Raises
         ------
@@ -77,22 +77,26 @@ class File:
         PyrnnxError
             It is more than there is memory for, or than is allowed.
         """
-        buffer = _allocated(label, last - first)
-        done, view = 0, memoryview(buffer)  # type: ignore[arg-type]  # an ndarray is a buffer
-        while done < len(view):
+        check_memory(label, last - first)
+        try:
+            return np.frombuffer(self._bytes(label, first, last), np.uint8)
+        except MemoryError as error:
+            raise PyrnnxError(f"{label}: its {last - first} bytes exceed memory ({error})") from error
+
+    def _bytes(self, label: str, first: int, last: int) -> bytes:
+        pieces: list[bytes] = []
+        while first < last:
             try:
-                chunk = self._read_at(first + done, min(CHUNK, len(view) - done))
+                pieces.append(self._read_at(first, min(CHUNK, last - first)))
             except OSError as error:
                 raise FormatError(f"{label}: {self._origin} cannot be read ({error})") from error
-            if not chunk:
+            if not pieces[-1]:
                 raise FormatError(
-                    f"{label}: {self._origin} ends at byte {first + done}, before the constant's last, {last}: it had "
+                    f"{label}: {self._origin} ends at byte {first}, before the constant's last, {last}: it had "
                     f"{self.size} bytes when it was opened; expected a file that nobody writes to"
                 )
-            view[done : done + len(chunk)] = chunk
-            done += len(chunk)
-        buffer.flags.writeable = False
-        return buffer
+            first += len(pieces[-1])
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _read_at(self, offset: int, size: int) -> bytes:
         if hasattr(os, "pread"):  # leaves alone the position, which threads and forked processes share
@@ -114,15 +118,6 @@ def check_memory(label: str, size: int) -> None:
         raise PyrnnxError(
             f"{label}: its {size} bytes exceed the limit of {limit}; pyrnnx.set_memory_limit(...) allows more"
         )
-
-
-def _allocated(label: str, size: int) -> AnyArray:
-    """So many bytes, of any value."""
-    check_memory(label, size)
-    try:
-        return np.empty(size, np.uint8)
-    except (MemoryError, ValueError, OverflowError) as error:
-        raise PyrnnxError(f"{label}: its {size} bytes exceed memory ({error})") from error
 
 
 def merged(ranges: Iterable[Range]) -> list[Range]:
