@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -157,7 +157,7 @@ class IRLayer:
     def convention(self) -> Convention:
         return self.operation.convention
 
-    @property
+    @cached_property
     def label(self) -> str:
         """How errors name this layer."""
         return layer_label(self.type, self.name, self.id)

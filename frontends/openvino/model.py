@@ -99,15 +99,20 @@ class Model(base.Model):
         return Constants(self.net, self.weights)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        """A name is one of an output's, or of any other value: of a constant, which needs no run, or a computed one."""
-        others = {name: self._value(name) for name in outputs if name not in self._output_names}
-        results = {name: self.constant(value) for name, value in others.items()}
-        computed = {name: value for name, value in others.items() if results[name] is None}
-        program = self._program(computed)
-        names = {name: program.values[value] for name, value in computed.items()}
-        names |= {name: self._output_names[name] for name in outputs if name not in others}
-        values = program.run(inputs, tuple(dict.fromkeys(names.values()))) if names else {}
-        return {name: values[names[name]] if name in names else results[name] for name in outputs}
+        """A name is one of an output, or else of a constant, which needs no run, or of a value on the way."""
+        constants: dict[str, Any] = {}
+        others: dict[str, Output] = {}
+        for name in outputs:
+            if name not in self._output_names:
+                value = self._value(name)
+                constants[name] = self.constant(value)
+                if constants[name] is None:
+                    others[name] = value
+        program = self._program(others)
+        own = {name: program.values[value] for name, value in others.items()}
+        own |= {name: self._output_names[name] for name in outputs if name in self._output_names}
+        results = program.run(inputs, tuple(dict.fromkeys(own.values()))) if own else {}
+        return {name: results[own[name]] if name in own else constants[name] for name in outputs}
 
     @cached_property
     def _output_names(self) -> Mapping[str, str]:

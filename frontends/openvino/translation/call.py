@@ -344,8 +344,8 @@ class Call(Attributes):
         return self.node("Concat", *names, axis=axis) if len(names) > 1 else names[0]
 
 
-# By type in lower case: translators with the first opset that they hold for, ascending.
-TRANSLATORS: dict[str, list[tuple[int, Translator]]] = {}
+# By type in lower case, then by the first opset that it holds for.
+TRANSLATORS: dict[str, dict[int, Translator]] = {}
 
 
 def translates(*types: str, since: int = 1) -> Callable[[TranslatorType], TranslatorType]:
@@ -353,9 +353,7 @@ def translates(*types: str, since: int = 1) -> Callable[[TranslatorType], Transl
 
     def register(function: TranslatorType) -> TranslatorType:
         for name in types:
-            rows = TRANSLATORS.setdefault(name.lower(), [])
-            rows.append((since, function))
-            rows.sort(key=lambda row: row[0])
+            TRANSLATORS.setdefault(name.lower(), {})[since] = function
         return function
 
     return register
@@ -363,8 +361,7 @@ def translates(*types: str, since: int = 1) -> Callable[[TranslatorType], Transl
 
 def translator(layer: NetLayer) -> Translator | None:
     """The translator of a layer's type and version; None where there is none."""
-    found = None  # as for "extension" and the like, operations of others: their opset is 0
-    for since, function in TRANSLATORS.get(layer.type.lower(), ()):
-        if since <= layer.opset:
-            found = function
-    return found
+    rows = TRANSLATORS.get(layer.type.lower(), {})
+    # The opset of "extension" and the like, which are operations of others, is 0.
+    first = max([since for since in rows if since <= layer.opset], default=None)
+    return None if first is None else rows[first]

@@ -36,7 +36,7 @@ def runnable(model: ModelProto, label: str, layers: Mapping[str, BoundLayer | IR
     label : str
         How errors name the model.
     layers : mapping
-        What runs such nodes, by their names: layers with weights, on the inputs beside these; or without, on all.
+        What runs such nodes, by their names: see `operations.recurrent.as_it_is`.
     """
     return Model(model, label, operators=_recurrent_operators(layers))._run
 
@@ -46,8 +46,10 @@ def _recurrent_operators(layers: Mapping[str, BoundLayer | IRLayer]) -> list[typ
     from onnx.reference.op_run import OpRun
 
     def run(self: Any, *arrays: Any) -> tuple[Any, ...]:
-        layer = layers[self.onnx_node.name]
-        ask(self.onnx_node, result_bytes(layer.op, layer.convention, arrays[0]))
-        return layer(*arrays)
+        node = self.onnx_node
+        layer = layers[node.name]
+        ask(node, result_bytes(layer.op, layer.convention, arrays[0]))
+        results = layer.run(*arrays) if isinstance(layer, BoundLayer) else layer(*arrays)
+        return results[-len(node.output) :]  # of a cell, `run` gives Y too
 
     return [type(name, (OpRun,), {"op_domain": DOMAIN, "_run": run}) for name in TYPES]

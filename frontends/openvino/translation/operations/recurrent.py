@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CANONICAL, INTEGERS, axis_size, convert_weights, weight_axes
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, INTEGERS, axis_size, convert_weights, weight_axes
 from pyrnnx.dtypes import FLOAT_TYPES
 from pyrnnx.errors import FormatError
 from pyrnnx.op import RecurrentOp
@@ -49,16 +49,18 @@ for row in OPERATIONS.values():
 
 
 def as_it_is(layer: BoundLayer | IRLayer) -> Translator:
-    """What translates a recurrent layer of an IR to one node that is run by `layer`: with or without its weights."""
+    """What translates a recurrent layer of an IR to one node, whose inputs `layer` takes in this order.
+
+    One with weights: the arguments of `Layer.run`. One without: its inputs in port order, weights included.
+    """
 
     def translated(call: Call) -> list[str]:
         declared = call.recurrent
         assert declared is not None  # the layer itself
         _check_inputs(call, declared)
-        taken = set(range(len(call)))
-        if isinstance(layer, BoundLayer):
-            taken -= set(weight_inputs(declared))
-        inputs = [call[k] for k in sorted(taken)]
+        places = {argument: k for k, argument in enumerate(declared.arguments)}
+        order = CALL_ARGUMENTS if isinstance(layer, BoundLayer) else declared.arguments
+        inputs = [call[places[argument]] if argument in places else "" for argument in order]
         return call.nodes(declared.type, *inputs, outputs=len(declared.outputs), domain=DOMAIN)
 
     return translated

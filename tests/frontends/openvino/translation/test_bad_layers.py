@@ -216,7 +216,7 @@ def test_what_a_translator_does_not_expect(monkeypatch: pytest.MonkeyPatch) -> N
         def fails(call: Any, error: type[Exception] = error) -> str:
             raise error("why")
 
-        monkeypatch.setitem(TRANSLATORS, "abs", [(1, fails)])
+        monkeypatch.setitem(TRANSLATORS, "abs", {1: fails})
         with pytest.raises(PyrnnxError, match=r"Abs 'odd' \(id 90\): .*why"):
             to_onnx(Case("Abs", "").model())
 
