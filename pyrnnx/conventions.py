@@ -154,10 +154,10 @@ def bias_blocks(op: RecurrentOp, convention: Convention) -> tuple[str, ...]:
     """The blocks of hidden_size values that make up B, in order: "Wb_i", "Rb_i", or "b_i" for a sum."""
     order = convention.gate_order(op.cell)
     if convention.bias == SEPARATE:
-        return tuple(f"Wb_{gate}" for gate in order) + tuple(f"Rb_{gate}" for gate in order)
+        return tuple([f"{kind}_{gate}" for kind in ("Wb", "Rb") for gate in order])
     if op.linear_before_reset:
         return ("b_z", "b_r", "Wb_h", "Rb_h")
-    return tuple(f"b_{gate}" for gate in order)
+    return tuple([f"b_{gate}" for gate in order])
 
 
 def _rows(convention: Convention, blocks: int) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
 from enum import Enum
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
@@ -44,7 +45,7 @@ class Direction(str, Enum):
 
     @property
     def num_directions(self) -> int:
-        return len(self.reversed)
+        return len(_REVERSED[self.value])
 
 
 _REVERSED = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -151,6 +152,11 @@ class Cell:
 CELLS: Mapping[str, Cell] = MappingProxyType({row[0]: Cell(*row, number) for number, row in enumerate(tables.CELLS)})
 
 
+@cache
+def _default_activations(cell: str) -> tuple[Activation, ...]:
+    return tuple(Activation(name) for name in CELLS[cell].activations)
+
+
 @dataclass(frozen=True)
 class RecurrentOp:
     """One recurrent operator, whatever format it came in.
@@ -224,8 +230,7 @@ class RecurrentOp:
     def _check_activations(self, label: str) -> None:
         defaults = CELLS[self.cell].activations
         if self.activations is None or (isinstance(self.activations, (tuple, list)) and not self.activations):
-            one = tuple(Activation(name) for name in defaults)
-            object.__setattr__(self, "activations", (one,) * self.num_directions)
+            object.__setattr__(self, "activations", (_default_activations(self.cell),) * self.num_directions)
             return
         try:
             activations = tuple(() if isinstance(one, str) else tuple(one) for one in self.activations)
@@ -244,7 +249,7 @@ class RecurrentOp:
 
     @property
     def num_directions(self) -> int:
-        return self.direction.num_directions
+        return len(_REVERSED[self.direction.value])
 
     @property
     def gates(self) -> str:

@@ -43,7 +43,7 @@ def prepare(
         isa=config.ISA,
         cell=CELLS[op.cell].kernel_number,
         reverse=op.direction.reversed,
-        activations=tuple(tuple(_kernel_activation(one) for one in functions) for functions in op.activations),
+        activations=tuple([tuple(map(_kernel_activation, functions)) for functions in op.activations]),
         clip=np.inf if op.clip is None else op.clip,
         linear_before_reset=op.linear_before_reset,
         coupled_gate=convention.coupled_gate if op.input_forget else None,

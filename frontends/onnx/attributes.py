@@ -3,149 +3,109 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shortened, shown
 from pyrnnx.op import CELLS, Activation, Direction, RecurrentOp, activation_function
-from pyrnnx.scalars import as_integer, as_number
 
-from .schemas import SCHEMAS, Schema
-
-# The default that the text of GRU-1 prints; later opsets spell it right.
-_GRU_1_DIRECTION = "foward"
-
-
-def _string(value: Any) -> str | None:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    return str(value) if isinstance(value, str) else None
-
-
-_LONGEST = 1_000  # values of a list; six are the most that have an effect
-
-
-def _sequence(item: Callable[[Any], Any]) -> Callable[[Any], list[Any] | None]:
-    def convert(value: Any) -> list[Any] | None:
-        if isinstance(value, (str, bytes, Mapping)):
-            return None
-        try:
-            items = [item(one) for one in islice(value, _LONGEST + 1)]
-        except (TypeError, NotImplementedError):  # a number, an array without axes; a memoryview with several
-            return None
-        return None if len(items) > _LONGEST or any(one is None for one in items) else items
-
-    return convert
-
-
-@dataclass(frozen=True)
-class AttributeType:
-    """A type that attributes have: its words in a message, what reads a value, its number in onnx.AttributeProto."""
-
-    words: str
-    read: Callable[[Any], Any]
-    number: int
-
-
-_FLOAT = AttributeType("a number", as_number, 1)
-_INT = AttributeType("an integer", as_integer, 2)
-_STRING = AttributeType("a string", _string, 3)
-_FLOATS = AttributeType("a list of numbers, at most 1000", _sequence(as_number), 6)
-_STRINGS = AttributeType("a list of strings, at most 1000", _sequence(_string), 8)
-TYPES: Mapping[str, AttributeType] = {
-    "activation_alpha": _FLOATS,
-    "activation_beta": _FLOATS,
-    "activations": _STRINGS,
-    "clip": _FLOAT,
-    "direction": _STRING,
-    "hidden_size": _INT,
-    "input_forget": _INT,
-    "layout": _INT,
-    "linear_before_reset": _INT,
-    "output_sequence": _INT,
-}
+from .schemas import SCHEMAS, Attribute, Schema
 
 
 def read_attributes(schema: Schema, label: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes that are given (not None), each of its type.
+    """All attributes of a schema: those that are given (not None), each of its type, and the defaults of the others.
 
     Raises
     ------
     UnsupportedError
         An attribute that the opset's operator does not have.
     ArgumentError
-        A value of another type.
+        A value of another type, or another than the few that the schema allows.
     """
-    read = {}
+    read = dict(schema.defaults)
     for name, value in given.items():
-        if name not in schema.attributes:
-            raise UnsupportedError(f"{label}: {_unknown(schema, name)}")
-        if value is None:
-            continue
-        read[name] = TYPES[name].read(value)
-        if read[name] is None:
-            raise ArgumentError(f"{label}: {name} is {shown(value)}; expected {TYPES[name].words}")
+        if value is not None:
+            read[name] = _read(schema, label, name, value)
     return read
 
 
-def _unknown(schema: Schema, name: str) -> str:
-    versions = [version for version, other in SCHEMAS[schema.operator].items() if name in other.attributes]
+def _read(schema: Schema, label: str, name: str, given: Any) -> Any:
+    attribute = find_attribute(schema, label, name)
+    value = attribute.type.read(given)
+    if value is None:
+        raise ArgumentError(f"{label}: {name} is {shown(given)}; expected {attribute.type.words}")
+    if attribute.allowed and value not in attribute.allowed:
+        raise ArgumentError(f"{label}: {name} is {shown(value)}; expected {' or '.join(map(str, attribute.allowed))}")
+    return value
+
+
+def find_attribute(schema: Schema, label: str, name: str) -> Attribute:
+    """The attribute of that name.
+
+    Raises
+    ------
+    UnsupportedError
+        The opset's operator does not have it.
+    """
+    found = schema.attribute(name)
+    if found is not None:
+        return found
+    versions = [version for version, other in SCHEMAS.get(schema.operator, {}).items() if name in other.attributes]
     allowed = f"{schema} has the attributes {', '.join(schema.attributes)}"
     if versions:
         opsets = ", ".join(map(str, versions))
-        return f"attribute {shown(name)} does not exist in {schema}, only at opset {opsets}; {allowed}"
-    return f"attribute {shown(name)} is unknown; {allowed}"
+        raise UnsupportedError(
+            f"{label}: attribute {shown(name)} does not exist in {schema}, only at opset {opsets}; {allowed}"
+        )
+    raise UnsupportedError(f"{label}: attribute {shown(name)} is unknown; {allowed}")
 
 
 def build_op(schema: Schema, label: str, attributes: Mapping[str, Any], hidden_size: int) -> RecurrentOp:
-    """The operator that read attributes describe; `hidden_size` is what R tells.
+    """The operator that read attributes describe; `hidden_size` is for where they do not say it.
 
     Raises
     ------
     ArgumentError
-        A value out of its range, or hidden_size against R.
+        A value out of its range.
     """
-    direction = attributes.get("direction", Direction.FORWARD)
-    if direction == _GRU_1_DIRECTION and (schema.operator, schema.since_version) == ("GRU", 1):
-        direction = Direction.FORWARD
-    direction = Direction.named(label, direction)
+    given = attributes["direction"]
+    # The default of every schema is this one, however its text spells it.
+    direction = Direction.FORWARD if given == schema.defaults["direction"] else Direction.named(label, given)
     return RecurrentOp(
-        schema.operator,
-        attributes.get("hidden_size", hidden_size),
+        schema.cell,
+        hidden_size if attributes["hidden_size"] is None else attributes["hidden_size"],
         direction,
         _activations(schema, label, attributes, direction.num_directions),
-        attributes.get("clip"),
-        linear_before_reset=flag(label, "linear_before_reset", attributes),
-        input_forget=flag(label, "input_forget", attributes),
+        attributes["clip"],
+        linear_before_reset=bool(attributes.get("linear_before_reset")),
+        input_forget=bool(attributes.get("input_forget")),
         label=label,
     )
-
-
-def flag(label: str, name: str, attributes: Mapping[str, Any]) -> bool:
-    """An integer attribute that is 0 (its default) or 1."""
-    value = attributes.get(name, 0)
-    if value not in (0, 1):
-        raise ArgumentError(f"{label}: {name} is {shown(value)}; expected 0 or 1")
-    return bool(value)
 
 
 def _activations(
     schema: Schema, label: str, attributes: Mapping[str, Any], num_directions: int
 ) -> tuple[tuple[Activation, ...], ...]:
-    """The functions of each direction; alpha and beta go, in order, to the functions that take them."""
-    defaults = CELLS[schema.operator].activations
-    names: Sequence[str] = attributes.get("activations", defaults * num_directions)
+    """The functions of each direction; alpha and beta go, in order, to the functions that take them.
+
+    Empty where nothing is given: the defaults of the operator.
+    """
+    left = {name: list(attributes[f"activation_{name}"] or ()) for name in ("alpha", "beta")}
+    default: Sequence[str] | None = schema.defaults["activations"]
+    names: Sequence[str] | None = attributes["activations"]
+    if names is default and not left["alpha"] and not left["beta"]:
+        return ()
+    defaults = CELLS[schema.cell].activations
     expected = len(defaults) * num_directions
-    if schema.operator == "RNN" and num_directions == 1 and [name.lower() for name in names] == ["tanh", "tanh"]:
-        names = names[:1]  # the schema's default, written for two directions
+    if names is None:
+        names = defaults * num_directions
+    elif default is not None and [name.lower() for name in names] == [name.lower() for name in default]:
+        names = names[:expected]  # the default of a schema is written for two directions
     if len(names) != expected:
         raise ArgumentError(
             f"{label}: activations has {len(names)} names, {shown(list(names))}; expected {expected}: "
             f"{len(defaults)} for each of num_directions={num_directions}"
         )
-    left = {name: list(attributes.get(f"activation_{name}", ())) for name in ("alpha", "beta")}
     functions = [_activation(label, name, left) for name in names]
     for parameter, values in left.items():
         if values:

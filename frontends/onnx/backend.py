@@ -12,9 +12,9 @@ from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.scalars import integer
 
-from .file import import_onnx
 from .graph.walk import node_label
 from .model import Model, read_model
+from .onnx_package import import_onnx
 
 onnx = import_onnx()
 from onnx.backend import base  # noqa: E402  (after the message of what is missing)

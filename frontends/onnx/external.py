@@ -15,7 +15,6 @@ from pyrnnx.files import open_regular
 if TYPE_CHECKING:
     from onnx import TensorProto
 
-_EXTERNAL = 1  # onnx.TensorProto.EXTERNAL
 _LONGEST = 4096  # characters of a path
 
 
@@ -32,11 +31,11 @@ def load_external(onnx: Any, label: str, tensors: Iterable[TensorProto], folder:
     """
     total = 0
     for tensor in tensors:
-        if tensor.data_location != _EXTERNAL:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
             continue
         where = {entry.key: entry.value for entry in tensor.external_data}
         location = where.get("location", "")
-        if not isinstance(location, str):  # bytes: this comes before the texts of a model are checked
+        if not isinstance(location, str):  # bytes, as protobuf gives texts that are no UTF-8
             raise FormatError(f"{label}: the location of tensor {shown(tensor.name)} is {shown(location)}, not UTF-8")
         what = f"{label}: the data of tensor {shown(tensor.name)} is in the file {shown(location)}"
         path = _path(what, location, folder)

@@ -2,81 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from pyrnnx import check
 from pyrnnx.conventions import ONNX_LAYOUTS, AnyArray
-from pyrnnx.errors import shown
 from pyrnnx.layer import Layer
+from pyrnnx.signatures import known_arguments
 
-from .attributes import build_op, flag, read_attributes
-from .schemas import Schema, schema
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from typing_extensions import Unpack
-
-
-class RNNAttributes(TypedDict, total=False):
-    """Attributes of the ONNX operator RNN, of all opsets."""
-
-    activations: Sequence[str] | None
-    activation_alpha: Sequence[float] | None
-    activation_beta: Sequence[float] | None
-    clip: float | None
-    direction: str | None
-    hidden_size: int | None
-    layout: int | None
-    output_sequence: int | None
-
-
-class GRUAttributes(RNNAttributes, total=False):
-    """Attributes of the ONNX operator GRU, of all opsets."""
-
-    linear_before_reset: int | None
-
-
-class LSTMAttributes(RNNAttributes, total=False):
-    """Attributes of the ONNX operator LSTM, of all opsets."""
-
-    input_forget: int | None
-
+from .attributes import build_op, read_attributes
+from .schemas import WEIGHTS, Schema, schema
 
 LayerType = TypeVar("LayerType", bound=Layer)
 
 
 def build_layer(
-    operator: str,
-    opset: Any,
+    definition: Schema,
+    label: str,
     weights: Mapping[str, Any],
     attributes: Mapping[str, Any],
-    name: str | None,
-    cls: type[LayerType],
-    constants: Mapping[str, Any] | None = None,
+    make: Callable[..., LayerType],
 ) -> LayerType:
-    """The prepared layer of one operator at one opset: every attribute and dtype checked against that opset."""
-    definition = schema(operator, opset)
-    label = operator if not name else f"{operator} {shown(name)}"
-    read = read_attributes(definition, label, attributes)
-    flag(label, "output_sequence", read)  # Y is always given, so that both of its values are served
-    arrays = {key: _weight(definition, label, key, value) for key, value in weights.items()}
-    hidden_size = check.hidden_size(label, operator, ONNX_LAYOUTS[0], arrays["R"])
-    op = build_op(definition, label, read, hidden_size)
-    convention = ONNX_LAYOUTS[flag(label, "layout", read)]
-    weight_arrays = (arrays["W"], arrays["R"], arrays.get("B"), arrays.get("P"))
-    return cls(op, *weight_arrays, convention=convention, name=name, label=label, constants=constants)
+    """The prepared layer of one operator at one opset.
+
+    Parameters
+    ----------
+    definition : Schema
+    label : str
+        How errors name the layer.
+    weights : mapping
+        W, R, B and P, as far as they are given.
+    attributes : mapping
+        As `read_attributes` gives them.
+    make : callable
+        `Layer` or a subclass, perhaps with arguments of its own.
+    """
+    arrays = {key: check.as_array(label, key, value) for key, value in weights.items() if value is not None}
+    if "W" in arrays and arrays["W"].dtype.name not in definition.dtypes:  # the others have to be of W's dtype
+        check.float_type_name(label, "W", arrays["W"], definition.dtypes, str(definition))
+    op = build_op(definition, label, attributes, _hidden_size(label, definition.cell, arrays.get("R")))
+    convention = ONNX_LAYOUTS[attributes.get("layout", 0)]
+    return make(op, *map(arrays.get, WEIGHTS), convention=convention, label=label)
 
 
-def _weight(definition: Schema, label: str, name: str, value: Any) -> AnyArray | None:
-    if value is None:
-        return None
-    array = check.floating_array(label, name, value)
-    check.float_type_name(label, name, array, definition.dtypes, str(definition))
-    return array
+def _hidden_size(label: str, cell: str, R: AnyArray | None) -> int:
+    """What R tells; whether all of its shape fits is for the layer to check."""
+    if R is not None and R.ndim == 3 and R.shape[-1]:
+        return int(R.shape[-1])
+    return check.hidden_size(label, cell, ONNX_LAYOUTS[0], R)
 
 
+@known_arguments("RNN")
 def rnn(
     X: Any,
     W: Any,
@@ -86,7 +62,14 @@ def rnn(
     initial_h: Any = None,
     *,
     opset: int = 22,
-    **attributes: Unpack[RNNAttributes],
+    activations: Sequence[str] | None = None,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    clip: float | None = None,
+    direction: str | None = None,
+    hidden_size: int | None = None,
+    layout: int | None = None,
+    output_sequence: int | None = None,
 ) -> tuple[AnyArray, AnyArray]:
     """ONNX RNN (opsets 1, 7, 14, 22): Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi).
 
@@ -106,9 +89,20 @@ def rnn(
         [num_directions, batch_size, hidden_size]. Default: zero.
     opset : int
         The opset whose definition applies: the newest one that is not above it.
-    **attributes
-        activations, activation_alpha, activation_beta, clip, direction, hidden_size; layout (opset 14 on);
-        output_sequence (below opset 7), as in the operator text.
+    activations : sequence of str, optional
+        f for each direction. Default: Tanh.
+    activation_alpha, activation_beta : sequence of float, optional
+        Parameters of the activations, in order, for those that take them. Default: each function's own.
+    clip : float, optional
+        Bound of the input of each activation, positive. Default: none.
+    direction : str, optional
+        "forward" (the default), "reverse" or "bidirectional".
+    hidden_size : int, optional
+        Default: what R tells.
+    layout : int, optional
+        1: batch_size is the first axis, see below. From opset 14 on. Default: 0.
+    output_sequence : int, optional
+        0 (the default) or 1: below opset 7, whether the node gives Y. This function gives it for both.
 
     Returns
     -------
@@ -126,10 +120,21 @@ def rnn(
         An array, attribute or opset that the text does not allow.
     """
     weights = {"W": W, "R": R, "B": B}
-    Y, Y_h = _run("RNN", opset, X, weights, dict(attributes), (sequence_lens, initial_h))
+    attributes = {
+        "activations": activations,
+        "activation_alpha": activation_alpha,
+        "activation_beta": activation_beta,
+        "clip": clip,
+        "direction": direction,
+        "hidden_size": hidden_size,
+        "layout": layout,
+        "output_sequence": output_sequence,
+    }
+    Y, Y_h = _run("RNN", opset, X, weights, attributes, (sequence_lens, initial_h))
     return Y, Y_h
 
 
+@known_arguments("GRU")
 def gru(
     X: Any,
     W: Any,
@@ -139,7 +144,15 @@ def gru(
     initial_h: Any = None,
     *,
     opset: int = 22,
-    **attributes: Unpack[GRUAttributes],
+    activations: Sequence[str] | None = None,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    clip: float | None = None,
+    direction: str | None = None,
+    hidden_size: int | None = None,
+    linear_before_reset: int | None = None,
+    layout: int | None = None,
+    output_sequence: int | None = None,
 ) -> tuple[AnyArray, AnyArray]:
     """ONNX GRU (opsets 1, 3, 7, 14, 22): gates z, r, h; Ht = (1 - zt) (.) ht + zt (.) Ht-1.
 
@@ -156,8 +169,12 @@ def gru(
         [num_directions, 6*hidden_size]: Wb[zrh], Rb[zrh]. Default: zero.
     sequence_lens, initial_h, opset
         As of `rnn`.
-    **attributes
-        Those of `rnn`, and linear_before_reset (opset 3 on).
+    activations : sequence of str, optional
+        f and g for each direction. Default: Sigmoid, Tanh.
+    linear_before_reset : int, optional
+        1: the reset gate is applied to Ht-1*(Rh^T) + Rbh, not to Ht-1. From opset 3 on. Default: 0.
+    activation_alpha, activation_beta, clip, direction, hidden_size, layout, output_sequence
+        As of `rnn`.
 
     Returns
     -------
@@ -170,10 +187,22 @@ def gru(
         An array, attribute or opset that the text does not allow.
     """
     weights = {"W": W, "R": R, "B": B}
-    Y, Y_h = _run("GRU", opset, X, weights, dict(attributes), (sequence_lens, initial_h))
+    attributes = {
+        "activations": activations,
+        "activation_alpha": activation_alpha,
+        "activation_beta": activation_beta,
+        "clip": clip,
+        "direction": direction,
+        "hidden_size": hidden_size,
+        "linear_before_reset": linear_before_reset,
+        "layout": layout,
+        "output_sequence": output_sequence,
+    }
+    Y, Y_h = _run("GRU", opset, X, weights, attributes, (sequence_lens, initial_h))
     return Y, Y_h
 
 
+@known_arguments("LSTM")
 def lstm(
     X: Any,
     W: Any,
@@ -185,7 +214,15 @@ def lstm(
     P: Any = None,
     *,
     opset: int = 22,
-    **attributes: Unpack[LSTMAttributes],
+    activations: Sequence[str] | None = None,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    clip: float | None = None,
+    direction: str | None = None,
+    hidden_size: int | None = None,
+    input_forget: int | None = None,
+    layout: int | None = None,
+    output_sequence: int | None = None,
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """ONNX LSTM (opsets 1, 7, 14, 22): gates i, o, f, c; Ct = ft (.) Ct-1 + it (.) ct; Ht = ot (.) h(Ct).
 
@@ -206,8 +243,12 @@ def lstm(
         [num_directions, batch_size, hidden_size]. Default: zero.
     P : array_like, optional
         [num_directions, 3*hidden_size]: peepholes of i, o, f. Default: none.
-    **attributes
-        Those of `rnn`, and input_forget.
+    activations : sequence of str, optional
+        f, g and h for each direction. Default: Sigmoid, Tanh, Tanh.
+    input_forget : int, optional
+        1: the forget gate is 1 - it. Default: 0.
+    activation_alpha, activation_beta, clip, direction, hidden_size, layout, output_sequence
+        As of `rnn`.
 
     Returns
     -------
@@ -220,15 +261,33 @@ def lstm(
         An array, attribute or opset that the text does not allow.
     """
     weights = {"W": W, "R": R, "B": B, "P": P}
-    Y, Y_h, Y_c = _run("LSTM", opset, X, weights, dict(attributes), (sequence_lens, initial_h, initial_c))
+    attributes = {
+        "activations": activations,
+        "activation_alpha": activation_alpha,
+        "activation_beta": activation_beta,
+        "clip": clip,
+        "direction": direction,
+        "hidden_size": hidden_size,
+        "input_forget": input_forget,
+        "layout": layout,
+        "output_sequence": output_sequence,
+    }
+    Y, Y_h, Y_c = _run("LSTM", opset, X, weights, attributes, (sequence_lens, initial_h, initial_c))
     return Y, Y_h, Y_c
 
 
 def _run(
-    operator: str, opset: Any, X: Any, weights: Mapping[str, Any], attributes: Mapping[str, Any], rest: tuple[Any, ...]
+    operator: str,
+    opset: Any,
+    X: Any,
+    weights: Mapping[str, Any],
+    attributes: Mapping[str, Any],
+    rest: tuple[Any, ...],
 ) -> tuple[AnyArray, ...]:
     X = check.floating_array(operator, "X", X)
-    check.float_type_name(operator, "X", X, schema(operator, opset).dtypes, str(schema(operator, opset)))
     for name, value in weights.items():
-        check.same_dtype(operator, name, value, X.dtype, "X")
-    return build_layer(operator, opset, weights, attributes, None, Layer)(X, *rest)
+        if value is not None and getattr(value, "dtype", None) != X.dtype:
+            check.same_dtype(operator, name, value, X.dtype, "X")  # before the layer compares the weights with W
+    definition = schema(operator, opset)
+    read = read_attributes(definition, operator, attributes)
+    return build_layer(definition, operator, weights, read, Layer).run(X, *rest)

@@ -1,39 +1,35 @@
-"""Whole ONNX models: run by onnx's ReferenceEvaluator, with the recurrent operators of this package."""
+"""Whole ONNX models.
+
+file (bytes to a message) -> graph.check, graph.inline (a sound graph without functions) -> graph.fold (its constants
+known) -> recurrent_graph (its recurrent nodes as layers) -> runtime (onnx's ReferenceEvaluator, with these layers)
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx import model as core
-from pyrnnx.errors import ArgumentError, FormatError, shown
+from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.layer import Layer
-from pyrnnx.tensor_info import TensorInfo
 
-from .file import (
-    check_model,
-    import_onnx,
-    inlined,
-    load_proto,
-    opsets_of,
-    serialized,
-    source_label,
-)
-from .graph.fold import Scope, with_graph
-from .graph.walk import all_nodes, first_output, subgraphs
-from .layers import UnboundNode, unbound_node
-from .quantized import unbound_quantized_node
-from .runtime.evaluator import Evaluator
-from .runtime.recurrent import OPERATORS, is_recurrent
+from .file import load_proto, serialized, source_label
+from .graph.check import check_model
+from .graph.fold import fold
+from .graph.inline import inlined
+from .graph.rebuild import with_graph
+from .layers import UnboundNode
+from .onnx_package import import_onnx
+from .recurrent_graph import RecurrentGraph, recurrent_graph
+from .runtime.evaluator import Evaluator, evaluate_node
+from .value_info import tensor_info
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, ValueInfoProto
+    from onnx import ModelProto
 
     from .file import Source
-
-_STRING = 8  # onnx.TensorProto.STRING
 
 
 class Model(core.Model):
@@ -65,16 +61,14 @@ class Model(core.Model):
         if not isinstance(proto, import_onnx().ModelProto):
             raise ArgumentError(f"{label}: proto is {type(proto).__name__}; expected an onnx.ModelProto")
         self.proto, self.label, self._operators = proto, label, operators
-        check_model(proto, label)
-        self._source = inlined(proto, label)
-        self._opsets = opsets_of(self._source, label)
+        self._source, self._opsets = inlined(proto, check_model(proto, label), label)
         graph = self._source.graph
         self._defaults = frozenset(one.name for one in graph.initializer) & {one.name for one in graph.input}
-        self.inputs = tuple(_tensor_info(label, one, self._defaults) for one in graph.input)
-        self.outputs = tuple(_tensor_info(label, one) for one in graph.output)
+        self.inputs = tuple(tensor_info(label, one, optional=one.name in self._defaults) for one in graph.input)
+        self.outputs = tuple(tensor_info(label, one) for one in graph.output)
         self._lock = threading.RLock()
-        self._scopes: dict[bool, Scope] = {}
-        self._layers: Mapping[str, Any] | None = None
+        self._graphs: dict[bool, RecurrentGraph] = {}
+        self._layers: Mapping[str, Layer | UnboundNode] | None = None
         self._evaluators: dict[tuple[bool, frozenset[str]], Evaluator] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -98,52 +92,37 @@ class Model(core.Model):
         """
         with self._lock:
             if self._layers is None:
-                scope = self._scope(defaults=True)
-                self._layers = MappingProxyType(
-                    {key: self._layer(inner, index) for key, (inner, index) in _recurrent_nodes(scope).items()}
-                )
+                layers = self._recurrent_graph(defaults=True).layers(self._opsets)
+                self._layers = MappingProxyType(layers)
             return self._layers
 
-    def _layer(self, scope: Scope, index: int) -> Layer | UnboundNode:
-        node = type(scope.nodes[index])()
-        node.CopyFrom(scope.nodes[index])
-        node.name = scope.names[index]
-        domain, inputs, weights, make = OPERATORS[node.op_type]
-        named = {name: source for name, source in zip(inputs, node.input, strict=False) if source}
-        values = {source: scope.value(source) for name, source in named.items() if name != "X"}
-        constants = {source: value for source, value in values.items() if value is not None}
-        opset = self._opsets.get(domain, 1)
-        if all(named[name] in constants for name in weights if name in named):
-            # The layer has them: the evaluator need not hold them too.
-            scope.unused[index] = tuple(inputs.index(name) for name in weights if name in named)
-            return make(node, constants, opset)
-        bound = {name: constants[s] for name, s in named.items() if name not in weights and s in constants}
-        return unbound_quantized_node(node, bound) if domain else unbound_node(node, bound, opset)
-
-    def _scope(self, *, defaults: bool) -> Scope:
+    def _recurrent_graph(self, *, defaults: bool) -> RecurrentGraph:
         """The graph folded; with the defaults of inputs as constants, or as inputs."""
-        if defaults not in self._scopes:
-            self._scopes[defaults] = scope = Scope(
-                self._source.graph, self._opsets, label=self.label, constant_inputs=defaults
-            )
-            for key, (inner, index) in _recurrent_nodes(scope).items():
-                inner.names[index] = key
-        return self._scopes[defaults]
+        if defaults not in self._graphs:
+            folded = fold(self._source.graph, self._opsets, evaluate_node, self.label, defaults=defaults)
+            self._graphs[defaults] = recurrent_graph(folded)
+        return self._graphs[defaults]
 
-    def _evaluator(self, defaults: bool, outputs: frozenset[str]) -> Evaluator:
-        """What runs the model; `outputs` are wanted beside the model's own."""
-        with self._lock:
-            found = self._evaluators.get((defaults, outputs))
-            if found is None:
-                # Weights that a caller replaces are no layer's: such calls go the way of computed weights.
-                layers = self.layers if defaults else None
-                scope = self._scope(defaults=defaults)
-                graph, _ = scope.rebuilt(outputs)
-                found = Evaluator(
-                    with_graph(self._source, graph), self.label, layers, scope.unfolded(graph), self._operators
-                )
-                self._evaluators[defaults, outputs] = found
+    def _evaluator(self, defaults: bool, more: frozenset[str] = frozenset()) -> Evaluator:
+        """What runs the model, and gives the values of more names than those it has anyway."""
+        found = self._evaluators.get((defaults, more))
+        if found is not None:
             return found
+        with self._lock:
+            if (defaults, more) not in self._evaluators:
+                self._evaluators[defaults, more] = self._new_evaluator(defaults, more)
+            return self._evaluators[defaults, more]
+
+    def _new_evaluator(self, defaults: bool, more: frozenset[str]) -> Evaluator:
+        graph = self._source.graph
+        known = {name for node in graph.node for name in node.output} | {one.name for one in graph.initializer}
+        for name in sorted(more - known):
+            raise ArgumentError(f"{self.label}: outputs has {shown(name)}, which is no value at the model's top level")
+        # A default that a caller replaces may be a weight: without the defaults, layers are made in the call.
+        layers = self.layers if defaults else {}
+        graph, large = self._recurrent_graph(defaults=defaults).rebuilt(more, layers)
+        model = with_graph(self._source, graph)
+        return Evaluator(model, self._opsets, self.label, layers, large, self._operators)
 
     def prepare(self) -> None:
         """Fold constants, prepare the weights and look up all operators now; else the first call does.
@@ -153,76 +132,18 @@ class Model(core.Model):
         PyrnnxError
             An operator that is not known.
         """
-        self._evaluator(defaults=True, outputs=frozenset())
+        self._evaluator(defaults=True)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         defaults = self._defaults.isdisjoint(inputs)
-        evaluator = self._evaluator(defaults, frozenset())
+        evaluator = self._evaluator(defaults)
         if not evaluator.names.issuperset(outputs):
-            known = {name for node in self._source.graph.node for name in node.output}
-            known |= {one.name for one in self._source.graph.initializer}
-            for name in outputs:
-                if name not in known and name not in evaluator.names:
-                    raise ArgumentError(
-                        f"{self.label}: outputs has {shown(name)}, which is no value at the model's top level"
-                    )
             evaluator = self._evaluator(defaults, frozenset(outputs) - evaluator.names)
         return evaluator.run(inputs, outputs)
 
 
 def _restored(contents: bytes, label: str) -> Model:
     return Model(load_proto(contents), label)
-
-
-def _recurrent_nodes(scope: Scope) -> dict[str, tuple[Scope, int]]:
-    """Every recurrent node of the graph and of its bodies, as scope and index there, by the key that `layers` has."""
-    names = [node.name for node in all_nodes(scope.graph.node)]
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
-    found: dict[str, tuple[Scope, int]] = {}
-    numbers: dict[str, int] = {}
-    for inner, index, path in _walk(scope, ""):
-        node = inner.nodes[index]
-        key = node.name
-        if not key or counts[key] > 1:
-            stem = f"{path}{first_output(node) or node.op_type}"
-            key = stem
-            while key in counts or key in found:
-                numbers[stem] = numbers.get(stem, 1) + 1
-                key = f"{stem}#{numbers[stem]}"
-        found[key] = (inner, index)
-    return found
-
-
-def _walk(scope: Scope, path: str) -> Iterator[tuple[Scope, int, str]]:
-    for index, node in enumerate(scope.nodes):
-        if is_recurrent(node):
-            yield scope, index, path
-        for (attribute, _), body in zip(subgraphs(node), scope.bodies.get(index, ()), strict=True):
-            yield from _walk(body, f"{path}{first_output(node)}/{attribute}/")
-
-
-def _tensor_info(label: str, info: ValueInfoProto, defaults: frozenset[str] = frozenset()) -> TensorInfo:
-    onnx = import_onnx()
-    tensor = info.type.tensor_type
-    optional = info.name in defaults
-    if not info.type.HasField("tensor_type") or tensor.elem_type == 0:
-        return TensorInfo(info.name, optional=optional)
-    dtype = "str"
-    if tensor.elem_type != _STRING:
-        try:
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
-        except KeyError:
-            raise FormatError(f"{label}: {shown(info.name)} has the unknown element type {tensor.elem_type}") from None
-    shape = tuple(_dimension(one) for one in tensor.shape.dim) if tensor.HasField("shape") else None
-    return TensorInfo(info.name, dtype, shape, optional=optional)
-
-
-def _dimension(dimension: Any) -> int | str | None:
-    if dimension.HasField("dim_value"):
-        return dimension.dim_value if dimension.dim_value >= 0 else None
-    return dimension.dim_param or None
 
 
 def read_model(source: Source) -> Model:

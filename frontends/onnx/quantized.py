@@ -14,28 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from pyrnnx import check
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, AnyArray
-from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.conventions import CALL_ARGUMENTS, AnyArray
+from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.layer import Layer, Stream
 from pyrnnx.op import Direction
 
-from .attributes import build_op, read_attributes
-from .functions import build_layer
-from .layers import (
-    WEIGHTS,
-    NodeLayer,
-    UnboundNode,
-    check_initializers,
-    check_node_type,
-    node_attributes,
-)
-from .schemas import LSTM_INPUTS, OUTPUTS, schema
+from .layers import NodeLayer, UnboundNode, check_initializers, node_layer
+from .nodes import read_node
+from .schemas import QUANTIZED_LSTM, WEIGHTS
 
-OPERATOR, DOMAIN = "DynamicQuantizeLSTM", "com.microsoft"
-QUANTIZED_WEIGHTS = (*WEIGHTS, "W_scale", "W_zero_point", "R_scale", "R_zero_point")
-QUANTIZED_INPUTS = (*LSTM_INPUTS, *QUANTIZED_WEIGHTS[4:])
-_REQUIRED = ("W", "R", *QUANTIZED_WEIGHTS[4:])
-_LSTM_OPSET = 7  # whose LSTM has the attributes that this operator has
+_OPERATORS = (QUANTIZED_LSTM.operator,)
 
 Floats = npt.NDArray[np.float32]
 
@@ -134,47 +122,19 @@ def fake_quantized(array: AnyArray, valid: AnyArray | None = None) -> Floats:
     return result
 
 
-def from_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int = 1) -> QuantizedLayer:
-    """A prepared layer from a com.microsoft DynamicQuantizeLSTM node; as `from_node`.
+def from_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int = 1) -> NodeLayer:
+    """A prepared layer (a `QuantizedLayer`) from a com.microsoft DynamicQuantizeLSTM node; as `from_node`.
 
     W [num_directions, input_size, 4*hidden_size] and R [num_directions, hidden_size, 4*hidden_size] are int8 or uint8,
     with W_scale, W_zero_point, R_scale and R_zero_point of shape [num_directions] or [num_directions, 4*hidden_size].
     """
-    check_node_type("from_quantized_node", node)
-    label = _label(node)
-    inputs = _inputs(label, node)
-    check_initializers(label, initializers)
-    arrays: dict[str, AnyArray] = {}
-    for name in QUANTIZED_WEIGHTS:
-        if name in inputs:
-            if inputs[name] not in initializers:
-                raise ArgumentError(f"{label}: {name} ({shown(inputs[name])}) is not among the initializers")
-            arrays[name] = check.as_array(label, name, initializers[inputs[name]])
+    read = read_node("from_quantized_node", node, opset, _OPERATORS)
+    check_initializers(read.label, initializers)
+    given = read.weights(initializers)
+    arrays = {name: check.as_array(read.label, name, value) for name, value in given.items()}
     weights = {name: arrays.get(name) for name in ("B", "P")}
-    weights |= {name: _dequantized(label, name, arrays) for name in ("W", "R")}
-    attributes, node_inputs = node_attributes(label, node), frozenset(inputs) - {"X", *QUANTIZED_WEIGHTS}
-    constants = {key: initializers[inputs[key]] for key in sorted(node_inputs) if inputs[key] in initializers}
-    layer = build_layer("LSTM", _LSTM_OPSET, weights, attributes, node.name or None, QuantizedLayer, constants)
-    layer.label = label
-    layer.node_inputs = node_inputs
-    return layer
-
-
-def _label(node: Any) -> str:
-    return f"{OPERATOR} {shown(node.name)}" if node.name else OPERATOR
-
-
-def _inputs(label: str, node: Any) -> dict[str, str]:
-    if len(node.input) > len(QUANTIZED_INPUTS) or len(node.output) > len(OUTPUTS["LSTM"]):
-        raise ArgumentError(
-            f"{label}: {len(node.input)} inputs and {len(node.output)} outputs; expected at most "
-            f"{len(QUANTIZED_INPUTS)} and {len(OUTPUTS['LSTM'])}"
-        )
-    inputs = {name: source for name, source in zip(QUANTIZED_INPUTS, node.input, strict=False) if source}
-    for name in _REQUIRED:
-        if name not in inputs:
-            raise ArgumentError(f"{label}: {name} is missing; the node needs it as an input")
-    return inputs
+    weights |= {name: _dequantized(read.label, name, arrays) for name in ("W", "R")}
+    return node_layer(read, weights, read.constants(initializers), QuantizedLayer)
 
 
 def _dequantized(label: str, name: str, arrays: Mapping[str, AnyArray]) -> Floats:
@@ -196,18 +156,13 @@ def _dequantized(label: str, name: str, arrays: Mapping[str, AnyArray]) -> Float
             )
         factors.append(array.reshape(weight.shape[0], 1, -1))
     scale, zero_point = factors
-    with np.errstate(invalid="ignore", over="ignore"):  # a scale may be anything
+    with np.errstate(invalid="ignore", over="ignore"):  # the scales of a file may be infinite, or NaN
         result: Floats = (weight.astype(np.float32) - zero_point.astype(np.float32)) * scale
     return np.ascontiguousarray(result.transpose(0, 2, 1))
 
 
 class UnboundQuantizedNode(UnboundNode):
     """A DynamicQuantizeLSTM node whose weights are computed at run time; it runs in its model only."""
-
-    @property
-    def label(self) -> str:
-        """How errors name this layer."""
-        return _label(self.node)
 
     def bind(self, W: Any, R: Any, B: Any = None, P: Any = None) -> NoReturn:
         """Not offered: the scales of W and R belong to them.
@@ -219,11 +174,7 @@ class UnboundQuantizedNode(UnboundNode):
         raise UnsupportedError(f"{self.label}: bind: its weights are quantized; call the model")
 
 
-def unbound_quantized_node(node: Any, bound: Mapping[str, Any]) -> UnboundQuantizedNode:
+def unbound_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int = 1) -> UnboundQuantizedNode:
     """A node without its weights; as `unbound_node`."""
-    label = _label(node)
-    _inputs(label, node)
-    definition = schema("LSTM", _LSTM_OPSET)
-    read = read_attributes(definition, label, node_attributes(label, node))
-    op = build_op(definition, label, read, read["hidden_size"]) if "hidden_size" in read else None
-    return UnboundQuantizedNode(node, 1, bound, op, CANONICAL)
+    read = read_node("unbound_quantized_node", node, opset, _OPERATORS)
+    return UnboundQuantizedNode(read, read.constants(initializers), read.op())

@@ -22,7 +22,7 @@ from onnx_models import make_graph, simple_model
 from openvino_layers import shapes_of
 
 from pyrnnx import PyrnnxError
-from pyrnnx.frontends.onnx.quantized import QUANTIZED_INPUTS
+from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
 from pyrnnx.frontends.openvino import OPERATIONS, Operation, read_model, to_onnx
 from pyrnnx.op import CELLS
 
@@ -181,7 +181,7 @@ def _dynamic_quantize(direction: str) -> tuple[onnx.ModelProto, list[Array]]:
         weights[f"{name}_scale"] = np.full(D, 0.004, np.float32)
         weights[f"{name}_zero_point"] = np.full(D, 128, np.uint8)
     X = rng.uniform(-1, 1, (4, 2, I)).astype(np.float32)
-    names = [name if name == "X" or name in weights else "" for name in QUANTIZED_INPUTS]
+    names = [name if name == "X" or name in weights else "" for name in QUANTIZED_LSTM.inputs]
     attributes: dict[str, Any] = {"domain": "com.microsoft", "hidden_size": H, "direction": direction}
     quantized = helper.make_node("DynamicQuantizeLSTM", names, OUTPUTS["LSTM"], **attributes)
     domains = {"com.microsoft": 1}

@@ -12,10 +12,10 @@ import numpy as np
 from pyrnnx import config
 from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortened, shown
 
-from ..graph.sizes import asker
+from ..graph.sizes import bytes_beyond
 from ..graph.walk import node_label
 
-# What depends on the values or shapes of the inputs; any other exception tells of something that is not there.
+# What the values or shapes of an operator's inputs raise; any other exception means that the evaluator lacks something.
 _OF_INPUTS = (IndexError, ValueError, ArithmeticError, MemoryError)
 _SHOWN_INPUTS = 8
 
@@ -82,15 +82,14 @@ def guard(evaluator: Any) -> None:
 
 
 def _operator_run(run: Callable[..., Any], node: Any) -> Callable[..., Any]:
-    expected_bytes = asker(node)
+    expected_bytes = bytes_beyond(node)
 
     def guarded(*arrays: Any, **keywords: Any) -> Any:
         meter = _current.meter
         if meter is None:
             return run(*arrays, **keywords)
         before = meter.used
-        expected = expected_bytes(arrays, meter.limit - before)
-        if expected:
+        if expected_bytes is not None and (expected := expected_bytes(arrays, meter.limit - before)):
             meter.ask(node, expected)
         try:
             results = run(*arrays, **keywords)
@@ -138,7 +137,7 @@ def _new_bytes(result: Any, arrays: Sequence[Any]) -> int:
     if not isinstance(result, np.ndarray):
         return 0
     for one in arrays:
-        # Sequences hand on what is counted already; the bounds of the memory are enough, and quick.
+        # Counted already: an input, a part of a sequence, a view. Comparing the bounds of memory is quick, and enough.
         if one is result or isinstance(one, list):
             return 0
         if result.base is not None and one is not None and np.may_share_memory(result, one):

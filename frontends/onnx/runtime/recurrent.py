@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -12,24 +12,10 @@ from pyrnnx.conventions import Convention
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
 
-from ..file import import_onnx
-from ..layers import WEIGHTS, from_node
-from ..quantized import DOMAIN, QUANTIZED_INPUTS, QUANTIZED_WEIGHTS, from_quantized_node
-from ..schemas import INPUTS
+from ..makers import MAKERS, Maker
+from ..onnx_package import import_onnx
+from ..schemas import OPERATORS, STATES
 from .memory import ask
-
-MakeLayer = Callable[[Any, Mapping[str, Any], Any], Layer]
-
-# Operator: its domain, its inputs in order, which of them are weights, and what makes a layer of a node.
-OPERATORS: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...], MakeLayer]] = {
-    **{operator: ("", inputs, WEIGHTS, from_node) for operator, inputs in INPUTS.items()},
-    "DynamicQuantizeLSTM": (DOMAIN, QUANTIZED_INPUTS, QUANTIZED_WEIGHTS, from_quantized_node),
-}
-
-
-def is_recurrent(node: Any) -> bool:
-    """Whether a node (its default domain spelt "") is one of the operators here."""
-    return node.op_type in OPERATORS and node.domain == OPERATORS[node.op_type][0]
 
 
 def reference_ops(layers: Mapping[str, Any] | None = None) -> list[type[Any]]:
@@ -68,36 +54,36 @@ def _operator_classes() -> tuple[type[Any], ...]:
         op_domain: str
         inputs: tuple[str, ...]
         weights: tuple[str, ...]
-        make: MakeLayer
+        maker: Maker
         layers: Mapping[str, Any] = {}
 
         def __init__(self, onnx_node: Any, run_params: Any, schema: Any = None) -> None:
             super().__init__(onnx_node, run_params, schema)
             found = self.layers.get(onnx_node.name)
-            self._layer: Layer | None = found if isinstance(found, Layer) else None
+            self._layer = found if isinstance(found, Layer) else None
             # A layer of constant weights, with those and with the attributes that it was made of; one value, so that
             # threads see it whole.
             self._kept: tuple[tuple[Any, ...], Mapping[str, Any], Layer] | None = None
 
         def _run(self, *arrays: Any, **attributes: Any) -> tuple[Any, ...]:
-            given = {name: array for name, array in zip(self.inputs, arrays, strict=False) if array is not None}
+            given = dict(zip(self.inputs, arrays, strict=False))
             layer = self._layer or self._prepared(given, attributes)
-            ask(self.onnx_node, result_bytes(layer.op, layer.convention, given.get("X")))
-            states = (given.get(name) for name in ("sequence_lens", "initial_h", "initial_c"))
-            outputs = layer.run(given.get("X"), *states)
+            X = given.get("X")
+            ask(self.onnx_node, result_bytes(layer.op, layer.convention, X))
+            outputs = layer.run(X, *map(given.get, STATES))
             return outputs[: len(self.onnx_node.output)]
 
         def _prepared(self, given: Mapping[str, Any], attributes: Mapping[str, Any]) -> Layer:
-            weights = tuple(given.get(name) for name in self.weights)
+            weights = tuple(map(given.get, self.weights))
             linked = {name: attributes[name] for name in self._linked()}
             if self._kept is not None:
                 used, values, kept = self._kept
                 if linked == values and all(a is b for a, b in zip(weights, used, strict=True)):
                     return kept
             node = self._resolved(linked)
-            names = dict(zip(self.inputs, node.input, strict=False))
-            constants = {names[name]: given[name] for name in self.weights if name in given}
-            layer = type(self).make(node, constants, self.run_params["opsets"].get(self.op_domain, 1))
+            sources = dict(zip(self.inputs, node.input, strict=False))
+            constants = {sources[name]: a for name, a in zip(self.weights, weights, strict=True) if a is not None}
+            layer = self.maker.layer(node, constants, self.run_params["opsets"].get(self.op_domain, 1))
             if all(a is None or _is_constant(a) for a in weights):
                 self._kept = weights, linked, layer
             return layer
@@ -122,20 +108,22 @@ def _operator_classes() -> tuple[type[Any], ...]:
                     node.attribute.append(onnx.helper.make_attribute(one.name, linked[one.name], attr_type=one.type))
             return node
 
-    return tuple(
-        type(
-            name, (Recurrent,), {"op_domain": domain, "inputs": inputs, "weights": weights, "make": staticmethod(make)}
-        )
-        for name, (domain, inputs, weights, make) in OPERATORS.items()
-    )
+    def members(name: str) -> dict[str, Any]:
+        row = OPERATORS[name]
+        return {"op_domain": row.domain, "inputs": row.inputs, "weights": row.weights, "maker": MAKERS[name]}
+
+    return tuple(type(name, (Recurrent,), members(name)) for name in OPERATORS)
 
 
 def result_bytes(op: RecurrentOp, convention: Convention, X: Any) -> int:
-    """Of Y and of the states; 0 where X is none that the layer takes."""
-    sizes: dict[str, int] = dict(zip(convention.axes_of("X"), np.shape(X), strict=False))
-    rows = sizes.get("N", 0)
+    """Of Y and of the states; 0 where X is none that the operator takes."""
+    axes, shape = convention.axes_of("X"), np.shape(X)
+    if len(shape) != len(axes):
+        return 0
+    steps = shape[axes.index("T")] if "T" in axes else 0
     states = 2 if op.has_cell_state else 1
-    return (sizes.get("T", 0) + states) * rows * op.num_directions * op.hidden_size * getattr(X, "itemsize", 0)
+    rows = int((steps + states) * shape[axes.index("N")])
+    return rows * op.num_directions * op.hidden_size * int(getattr(X, "itemsize", 0))
 
 
 def _is_constant(array: Any) -> bool:

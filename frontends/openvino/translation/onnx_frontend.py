@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ...onnx.file import import_onnx
-from ...onnx.graph.fold import constant_values, fold_constants
+from ...onnx.constants import constant_values, fold_constants
 from ...onnx.model import Model
+from ...onnx.onnx_package import import_onnx
 from ...onnx.runtime.memory import ask
 from ...onnx.runtime.recurrent import result_bytes
 from ..layers import BoundLayer, IRLayer

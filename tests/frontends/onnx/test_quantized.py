@@ -17,7 +17,8 @@ from onnx_models import simple_model
 
 from pyrnnx import ArgumentError, PyrnnxError, UnsupportedError
 from pyrnnx.frontends.onnx import UnboundNode, read_model
-from pyrnnx.frontends.onnx.quantized import QUANTIZED_INPUTS, QuantizedLayer, fake_quantized
+from pyrnnx.frontends.onnx.quantized import QuantizedLayer, fake_quantized
+from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -84,12 +85,12 @@ def make_case(case: Case, **changes: Array) -> tuple[onnx.ModelProto, dict[str, 
         arrays[f"{name}_scale"] = (rng.uniform(0.5, 1, factors) * 0.004).astype(np.float32)
         zero = 0 if case.dtype == "int8" else int(rng.integers(100, 150))
         arrays[f"{name}_zero_point"] = np.full(factors, zero, case.dtype)
-    required = ("X", "W", "R", *QUANTIZED_INPUTS[8:])
+    required = ("X", "W", "R", *QUANTIZED_LSTM.inputs[8:])
     arrays = {n: a for n, a in arrays.items() if n in required or n in case.inputs} | changes
     given = {n: arrays[n] for n in ("X", "sequence_lens", *STATES) if n in arrays}
     for row, length in enumerate(arrays.get("sequence_lens", ())):
         arrays["X"][length:, row] = 0  # has a part in ONNX Runtime's range of X; zero is in every range
-    names = [name if name in arrays else "" for name in QUANTIZED_INPUTS]
+    names = [name if name in arrays else "" for name in QUANTIZED_LSTM.inputs]
     node = helper.make_node(
         "DynamicQuantizeLSTM", names, OUTPUTS, "it", domain="com.microsoft", hidden_size=H, **case.attributes
     )

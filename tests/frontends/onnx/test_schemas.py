@@ -11,11 +11,11 @@ import pytest
 from cases import OPERATORS
 
 from pyrnnx.frontends.onnx import SCHEMAS, schema
-from pyrnnx.frontends.onnx.attributes import TYPES
-from pyrnnx.frontends.onnx.file import import_onnx
-from pyrnnx.frontends.onnx.graph.size_call import element_bytes
-from pyrnnx.frontends.onnx.runtime.evaluator import _OLDER, mended_ops
-from pyrnnx.frontends.onnx.schemas import INPUTS, NEWEST_OPSET, OUTPUTS
+from pyrnnx.frontends.onnx.graph.sizes.call import element_bytes
+from pyrnnx.frontends.onnx.onnx_package import import_onnx
+from pyrnnx.frontends.onnx.runtime.operators import _OLDER, mended_ops
+from pyrnnx.frontends.onnx.schemas import NEWEST_OPSET, QUANTIZED_LSTM
+from pyrnnx.frontends.onnx.schemas import OPERATORS as ROWS
 
 DTYPES = {
     "tensor(float)": "float32",
@@ -48,8 +48,17 @@ def test_attributes(operator: str, version: int) -> None:
     theirs, ours = defined(operator, version).attributes, SCHEMAS[operator][version]
     assert sorted(ours.attributes) == sorted(theirs)
     for name, attribute in theirs.items():
-        assert TYPES[name].number == int(attribute.type.value), name
+        row = ours.attribute(name)
+        assert row is not None, name
+        assert row.type.name == attribute.type.name, name
         assert not attribute.required, name
+        default = onnx.helper.get_attribute_value(attribute.default_value) if attribute.default_value.name else None
+        assert (None if default is None else row.type.read(default)) == listed(row.default), name
+        assert ours.defaults[name] == row.default, name
+
+
+def listed(default: Any) -> Any:
+    return list(default) if isinstance(default, tuple) else default
 
 
 @each_version
@@ -57,8 +66,8 @@ def test_inputs_and_outputs(operator: str, version: int) -> None:
     theirs, ours = defined(operator, version), SCHEMAS[operator][version]
     assert list(ours.inputs) == [one.name for one in theirs.inputs]
     assert list(ours.outputs) == [one.name for one in theirs.outputs]
-    assert (theirs.min_input, theirs.max_input) == (3, len(INPUTS[operator]))
-    assert theirs.max_output == len(OUTPUTS[operator])
+    assert (theirs.min_input, theirs.max_input) == (3, len(ours.inputs))
+    assert theirs.max_output == len(ours.outputs)
     for one in theirs.inputs:
         assert one.type_str == ("T1" if one.name == "sequence_lens" else "T")
 
@@ -68,6 +77,21 @@ def test_types(operator: str, version: int) -> None:
     constraints = {one.type_param_str: one.allowed_type_strs for one in defined(operator, version).type_constraints}
     assert sorted(SCHEMAS[operator][version].dtypes) == sorted(DTYPES[one] for one in constraints["T"])
     assert list(constraints["T1"]) == ["tensor(int32)"]
+
+
+def test_quantized_lstm() -> None:
+    """Against ONNX Runtime, whose own operator it is."""
+    state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
+    (theirs,) = (one for one in state.get_all_operator_schema() if one.name == QUANTIZED_LSTM.operator)
+    row = ROWS[QUANTIZED_LSTM.operator]
+    assert (theirs.domain, theirs.since_version) == (row.domain, QUANTIZED_LSTM.since_version)
+    assert [one.name for one in theirs.inputs] == list(row.inputs)
+    assert [one.name for one in theirs.outputs] == list(row.outputs)
+    required = [one.name for one in theirs.inputs if one.option.name == "Single"]
+    assert required == ["X", "W", "R", *row.scales]
+    assert sorted(theirs.attributes) == sorted(QUANTIZED_LSTM.attributes)
+    for one in QUANTIZED_LSTM.declared:
+        assert theirs.attributes[one.name].type.name == one.type.name, one.name
 
 
 @pytest.mark.parametrize("operator", _OLDER)

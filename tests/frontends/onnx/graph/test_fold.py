@@ -12,8 +12,9 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx_models import make_graph, make_model, simple_model, value_info
 
-from pyrnnx.frontends.onnx.graph import fold
-from pyrnnx.frontends.onnx.graph.fold import constant_values, fold_constants
+from pyrnnx.frontends.onnx import constants
+from pyrnnx.frontends.onnx.constants import constant_values, fold_constants
+from pyrnnx.frontends.onnx.runtime import evaluator
 
 node = helper.make_node
 X = np.array([[1.5, -2.0, 3.0]], np.float32)
@@ -202,13 +203,13 @@ def test_each_value_is_computed_once_and_chains_may_be_long(monkeypatch: pytest.
     nodes = [node("Sub", [f"v{k}", f"v{k}"], [f"v{k + 1}"]) for k in range(3000)]
     model = simple_model([*nodes, node("Add", ["v3000", "x"], ["r"])], {"x": X}, ["r"], {"v0": X})
     computed: list[str] = []
-    evaluate = fold._evaluate
+    evaluate = evaluator.evaluate_node
 
     def counted(one: onnx.NodeProto, *rest: object) -> object:
         computed.append(one.output[0])
         return evaluate(one, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(fold, "_evaluate", counted)
+    monkeypatch.setattr(constants, "evaluate_node", counted)
     folded = fold_constants(model)
     assert len(folded.graph.node) == 1
     assert sorted(computed) == sorted(one.output[0] for one in nodes)

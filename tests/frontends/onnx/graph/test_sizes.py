@@ -17,7 +17,7 @@ from onnx_models import simple_model
 import pyrnnx
 from pyrnnx import ArgumentError
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.graph.fold import fold_constants
+from pyrnnx.frontends.onnx.constants import fold_constants
 from pyrnnx.frontends.onnx.graph.sizes import RULES
 
 pytestmark = pytest.mark.usefixtures("small_limit")

@@ -10,7 +10,7 @@ from onnx_models import make_graph, simple_model
 
 from pyrnnx import FormatError, PyrnnxError
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.file import check_model
+from pyrnnx.frontends.onnx.graph.check import check_model
 
 pytestmark = pytest.mark.usefixtures("small_limit")
 node = helper.make_node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from onnx_models import make_graph, simple_model
 
 from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import reference_ops
+from pyrnnx.frontends.onnx.makers import MAKERS
 from pyrnnx.frontends.onnx.runtime import recurrent as module
 
 LSTM = Case("lstm of an evaluator", "LSTM", {}, ("B", "P", "initial_h", "initial_c"), (4, 1, 3), I=3, H=5)
@@ -85,8 +87,8 @@ def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
         return made
 
-    rows = {key: (*row[:3], counted(key, row[3])) for key, row in module.OPERATORS.items()}
-    monkeypatch.setattr(module, "OPERATORS", rows)
+    makers = {key: replace(maker, layer=counted(key, maker.layer)) for key, maker in MAKERS.items()}
+    monkeypatch.setattr(module, "MAKERS", makers)
     module._operator_classes.cache_clear()
     yield calls
     module._operator_classes.cache_clear()

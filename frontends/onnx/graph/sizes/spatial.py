@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from .size_call import DOUBLE, Call, Rule, count, replaced
+from .call import DOUBLE, Call, Rule, count, replaced
 
 
 def _padded(call: Call, X: Any, kernel: list[int]) -> tuple[list[int], list[int], list[int]]:

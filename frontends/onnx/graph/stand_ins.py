@@ -9,13 +9,14 @@ import numpy as np
 
 from pyrnnx.conventions import AnyArray
 
-from ..file import import_onnx
+from ..onnx_package import import_onnx
 from .sizes import expected_bytes
 
 if TYPE_CHECKING:
     from onnx import NodeProto
 
-# The values of what is not computed are not known; up to so many elements, an operator may ask for them.
+# Shape inference looks at the values of arrays up to so many elements; the values of a stand-in mean nothing, so that
+# none is as small.
 _FEW = 64
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..file import import_onnx
+from ...onnx_package import import_onnx
 
 DOUBLE = 8  # bytes of the largest element of most results
 _MOST_DIMENSIONS = 64

@@ -1,0 +1,84 @@
+"""The constants of a graph: initializers, and what was computed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyrnnx.conventions import AnyArray
+from pyrnnx.errors import FormatError, shortened, shown
+
+from ..onnx_package import import_onnx
+from .walk import local_names
+
+if TYPE_CHECKING:
+    from onnx import GraphProto
+
+
+class Constants:
+    """What is constant in one graph, as its nodes see it: in the graph itself, and in those around it.
+
+    A body sees the names of the graphs around it, but for those that it defines itself:
+
+        a = 1, b = 2                    found from the body:  a  1, of the outer graph
+          body: b = input, c = 3                              b  none: the body's own, an input
+                                                              c  3
+    Parameters
+    ----------
+    graph : onnx.GraphProto
+    outer : Constants, optional
+        Of the graph around it.
+    label : str
+        How errors name the model.
+    defaults : bool
+        Whether inputs that are initializers too count as constants; else they are inputs.
+    """
+
+    def __init__(self, graph: GraphProto, outer: Constants | None, label: str, defaults: bool) -> None:
+        self._outer, self._label, self._local = outer, label, local_names(graph)
+        inputs = set() if defaults else {one.name for one in graph.input}
+        # A tensor until its array is asked for: most weights are only passed on.
+        self._values: dict[str, Any] = {one.name: one for one in graph.initializer if one.name not in inputs}
+        self._given = frozenset(self._values)
+
+    def add(self, values: Mapping[str, Any]) -> None:
+        """Results of a node, as arrays or tensors."""
+        self._values |= values
+
+    def owner(self, name: str) -> Constants | None:
+        """The constants that have the name; None where it is no constant."""
+        found: Constants | None = self
+        while found is not None and name not in found._values:
+            found = None if name in found._local else found._outer
+        return found
+
+    def value(self, name: str) -> AnyArray | None:
+        """The array that a node gets for an input of that name; None where it is no constant.
+
+        Raises
+        ------
+        FormatError
+            A tensor that cannot be read.
+        """
+        owner = self.owner(name)
+        return None if owner is None else owner._array(name)
+
+    def _array(self, name: str) -> AnyArray:
+        value = self._values[name]
+        if not isinstance(value, np.ndarray):
+            try:
+                value = import_onnx().numpy_helper.to_array(value)
+            except Exception as error:  # of several types, by what is wrong
+                raise FormatError(
+                    f"{self._label}: the tensor {shown(name)} cannot be read ({shortened(str(error))})"
+                ) from error
+            value.flags.writeable = False
+            self._values[name] = value
+        array: AnyArray = value
+        return array
+
+    def computed(self) -> Iterator[tuple[str, Any]]:
+        """What was added, by name."""
+        return ((name, value) for name, value in self._values.items() if name not in self._given)

@@ -1,0 +1,103 @@
+"""Which rule tells how many bytes the results of an operator take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from . import rules
+from .call import Call, Rule
+from .spatial import SPATIAL
+
+_OPERATORS: Mapping[Rule, str] = {
+    rules.view: """Constant Identity If Loop Optional OptionalGetElement OptionalHasElement Scan SequenceAt
+        SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap Shape Size Slice Split
+        SplitToSequence
+        Squeeze Transpose Unsqueeze""",
+    rules.copies: "Flatten Reshape",
+    rules.broadcast: """Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less
+        LessOrEqual Max Mean Min Mod Mul Or PRelu Pow Sub Sum Where Xor""",
+    rules.first: """Abs Acos Acosh Asin Asinh Atan Atanh BatchNormalization BitCast BitwiseNot CausalConvWithState Ceil
+        Celu Clip Cos Cosh CumProd CumSum DepthToSpace Det Dropout Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool
+        GlobalMaxPool GroupNormalization HardSigmoid HardSwish Hardmax InstanceNormalization IsInf IsNaN LRN
+        LeakyRelu LinearAttention Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg
+        NegativeLogLikelihoodLoss Not QuantizeLinear Reciprocal ReduceL1 ReduceL2 ReduceLogSum
+        ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare RegexFullMatch Relu
+        ReverseSequence RotaryEmbedding Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh
+        Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Sqrt StringNormalizer SwiGLU Swish Tan Tanh
+        TensorScatter ThresholdedRelu Trilu DynamicQuantizeLinear""",
+    rules.with_indices: "ArgMax ArgMin Compress NonMaxSuppression NonZero StringSplit Unique",
+    rules.like: "Bernoulli EyeLike RandomNormalLike RandomUniformLike",
+    rules.random: "RandomNormal RandomUniform",
+    rules.concat: "Concat ConcatFromSequence",
+    rules.matmul: "MatMul MatMulInteger",
+    rules.of_second_type: "CastLike DequantizeLinear",
+    rules.cast: "Cast",
+    rules.constant_of_shape: "ConstantOfShape",
+    rules.einsum: "Einsum",
+    rules.expand: "Expand",
+    rules.gather: "Gather",
+    rules.gather_elements: "GatherElements",
+    rules.gather_nd: "GatherND",
+    rules.gemm: "Gemm",
+    rules.multinomial: "Multinomial",
+    rules.one_hot: "OneHot",
+    rules.pad: "Pad",
+    rules.quantized_matmul: "QLinearMatMul",
+    rules.arange: "Range",
+    rules.strings: "StringConcat",
+    rules.tfidf: "TfIdfVectorizer",
+    rules.tile: "Tile",
+    rules.top_k: "TopK",
+    rules.normalized: "LayerNormalization RMSNormalization",
+}
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {**{name: rule for rule, names in _OPERATORS.items() for name in names.split()}, **SPATIAL}
+)
+_LARGEST_ELEMENT = 16  # bytes, of complex128
+# Loops of Python, whose time no size tells: never run for a constant.
+_SLOW = {
+    *SPATIAL,
+    *("Det", "Einsum", "LRN", "NonMaxSuppression", "RegexFullMatch", "StringNormalizer", "StringSplit"),
+    "TfIdfVectorizer",
+}
+
+
+def expected_bytes(node: Any, arrays: Sequence[Any]) -> int | None:
+    """Bytes of the results; None where there is no rule, or the inputs are such that the operator will reject them."""
+    rule = RULES.get(node.op_type) if not node.domain else None
+    if rule is None:
+        return None
+    try:
+        return max(rule(Call(node, arrays)), 0)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return None
+
+
+def bytes_beyond(node: Any) -> Callable[[Sequence[Any], int], int] | None:
+    """A function of the inputs and of a limit: `expected_bytes`, or 0 where that is surely within the limit.
+
+    For most operators a few multiplications tell; the exact rule is for the rest. None of a node without a rule, or
+    whose results are always views of its inputs.
+    """
+    rule = RULES.get(node.op_type) if not node.domain else None
+    if rule is None or rule is rules.view:
+        return None
+
+    def exact(arrays: Sequence[Any], limit: int) -> int:
+        return expected_bytes(node, arrays) or 0
+
+    def quick(arrays: Sequence[Any], limit: int) -> int:
+        most = _LARGEST_ELEMENT
+        for one in arrays:
+            if one is not None:
+                most *= one.size
+        return 0 if most <= limit else exact(arrays, limit)
+
+    return quick if rule in (rules.broadcast, rules.first, rules.copies) else exact
+
+
+def is_foldable(node: Any) -> bool:
+    """Whether the results are of a known size, and come from NumPy's loops, not from Python's."""
+    return not node.domain and node.op_type in RULES and node.op_type not in _SLOW

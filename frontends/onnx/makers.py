@@ -1,0 +1,33 @@
+"""What makes layers of the nodes of each operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .layers import NodeLayer, UnboundNode, from_node, unbound_node
+from .quantized import from_quantized_node, unbound_quantized_node
+from .schemas import QUANTIZED_LSTM, SCHEMAS
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Functions of a node, constants by the names of its inputs, and the version of its domain.
+
+    Attributes
+    ----------
+    layer : callable
+        Of a node whose weights are among the constants.
+    unbound : callable
+        Of one whose weights are not.
+    """
+
+    layer: Callable[[Any, Mapping[str, Any], int], NodeLayer]
+    unbound: Callable[[Any, Mapping[str, Any], int], UnboundNode]
+
+
+MAKERS: Mapping[str, Maker] = {
+    **dict.fromkeys(SCHEMAS, Maker(from_node, unbound_node)),
+    QUANTIZED_LSTM.operator: Maker(from_quantized_node, unbound_quantized_node),
+}

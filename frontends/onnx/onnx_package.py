@@ -1,0 +1,22 @@
+"""The onnx package, imported when it is first needed: the operators do without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyrnnx.errors import PyrnnxError
+
+
+def import_onnx() -> Any:
+    """The onnx package.
+
+    Raises
+    ------
+    PyrnnxError
+        It is not installed.
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise PyrnnxError("reading and running ONNX models needs the onnx package; install pyrnnx[onnx]") from error
+    return onnx

@@ -1,0 +1,81 @@
+"""A folded graph and its recurrent nodes: as layers, and under the names of these in the graph that is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyrnnx.layer import Layer
+
+from .graph.fold import FoldedGraph
+from .graph.names import named_nodes
+from .graph.rebuild import Edit, Place, large_results, rebuild
+from .layers import UnboundNode
+from .makers import MAKERS
+from .nodes import is_recurrent
+from .schemas import OPERATORS
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto
+
+
+@dataclass(frozen=True, eq=False)
+class RecurrentGraph:
+    """A folded graph with the places of its recurrent nodes.
+
+    Attributes
+    ----------
+    folded : FoldedGraph
+    places : mapping
+        Of the recurrent nodes, in bodies too, by names that only one of them has.
+    """
+
+    folded: FoldedGraph
+    places: Mapping[str, Place]
+
+    def layers(self, opsets: Mapping[str, int]) -> dict[str, Layer | UnboundNode]:
+        """The layers of the nodes: prepared where their weights are constants.
+
+        Raises
+        ------
+        PyrnnxError
+            Attributes or weights that the operator does not allow.
+        """
+        return {name: _layer(*place, name, opsets) for name, place in self.places.items()}
+
+    def rebuilt(
+        self, keep: Iterable[str], layers: Mapping[str, Layer | UnboundNode]
+    ) -> tuple[GraphProto, list[tuple[NodeProto, int]]]:
+        """The graph to run, with the names of `layers`, and the bytes that some of its nodes always make.
+
+        Weights that a prepared layer has are no inputs of its node any more, so that nothing else holds them.
+        """
+        graph = rebuild(self.folded, keep, {place: _edit(*place, name, layers) for name, place in self.places.items()})
+        return graph, large_results(self.folded, graph)
+
+
+def recurrent_graph(folded: FoldedGraph) -> RecurrentGraph:
+    """A folded graph with its recurrent nodes found."""
+    return RecurrentGraph(folded, named_nodes(folded, is_recurrent))
+
+
+def _layer(graph: FoldedGraph, index: int, name: str, opsets: Mapping[str, int]) -> Layer | UnboundNode:
+    node = type(graph.nodes[index])()
+    node.CopyFrom(graph.nodes[index])
+    node.name = name
+    row, make, opset = OPERATORS[node.op_type], MAKERS[node.op_type], opsets.get(node.domain, 1)
+    sources = {key: source for key, source in zip(row.inputs, node.input, strict=False) if source}
+    values = {source: graph.constants.value(source) for key, source in sources.items() if key != "X"}
+    constants = {source: value for source, value in values.items() if value is not None}
+    if all(sources[key] in constants for key in row.weights if key in sources):
+        return make.layer(node, constants, opset)
+    return make.unbound(node, constants, opset)
+
+
+def _edit(graph: FoldedGraph, index: int, name: str, layers: Mapping[str, Any]) -> Edit:
+    node = graph.nodes[index]
+    if not isinstance(layers.get(name), Layer):
+        return Edit(name)
+    row = OPERATORS[node.op_type]
+    return Edit(name, tuple(k for k, key in enumerate(row.inputs[: len(node.input)]) if key in row.weights))

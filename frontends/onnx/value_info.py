@@ -1,0 +1,41 @@
+"""What a graph declares of its inputs and outputs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyrnnx.errors import FormatError, shown
+from pyrnnx.tensor_info import TensorInfo
+
+from .onnx_package import import_onnx
+
+if TYPE_CHECKING:
+    from onnx import ValueInfoProto
+
+
+def tensor_info(label: str, info: ValueInfoProto, *, optional: bool = False) -> TensorInfo:
+    """The name, dtype and shape of an input or output, as far as they are declared.
+
+    Raises
+    ------
+    FormatError
+        An element type that is none.
+    """
+    onnx = import_onnx()
+    tensor = info.type.tensor_type
+    if not info.type.HasField("tensor_type") or tensor.elem_type == 0:
+        return TensorInfo(info.name, optional=optional)
+    dtype = "str"
+    if tensor.elem_type != onnx.TensorProto.STRING:
+        try:
+            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+        except KeyError:
+            raise FormatError(f"{label}: {shown(info.name)} has the unknown element type {tensor.elem_type}") from None
+    shape = tuple(_dimension(one) for one in tensor.shape.dim) if tensor.HasField("shape") else None
+    return TensorInfo(info.name, dtype, shape, optional=optional)
+
+
+def _dimension(dimension: Any) -> int | str | None:
+    if dimension.HasField("dim_value"):
+        return dimension.dim_value if dimension.dim_value >= 0 else None
+    return dimension.dim_param or None

@@ -1,0 +1,75 @@
+"""What is done once: how often some functions run while a model is read and called, and an operator computed."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx_models import simple_model
+
+import pyrnnx.frontends.onnx as frontend
+
+I, H = 3, 4
+X = np.ones((5, 2, I), np.float32)
+W, R = np.full((1, 4 * H, I), 0.5, np.float32), np.full((1, 4 * H, H), 0.25, np.float32)
+
+
+@pytest.fixture
+def counted() -> Iterator[Callable[[Callable[[], Any]], Counter[str]]]:
+    """Of a function, how often it calls those of this package: "module.name"."""
+    before = sys.getprofile()
+
+    def count(function: Callable[[], Any]) -> Counter[str]:
+        calls: Counter[str] = Counter()
+
+        def seen(frame: FrameType, event: str, argument: Any) -> None:
+            path = Path(frame.f_code.co_filename)
+            if event == "call" and {"pyrnnx", "frontends"} & set(path.parts):
+                calls[f"{path.stem}.{frame.f_code.co_name}"] += 1
+
+        sys.setprofile(seen)
+        try:
+            function()
+        finally:
+            sys.setprofile(before)
+        return calls
+
+    yield count
+    sys.setprofile(before)
+
+
+def model() -> onnx.ModelProto:
+    node = helper.make_node("LSTM", ["x", "W", "R"], ["Y"], hidden_size=H, name="lstm")
+    return simple_model([node, helper.make_node("Neg", ["Y"], ["y"])], {"x": X}, ["y"], {"W": W, "R": R})
+
+
+def test_reading(counted: Callable[[Callable[[], Any]], Counter[str]]) -> None:
+    proto = model()
+    calls = counted(lambda: frontend.read_model(proto))
+    assert [calls[name] for name in ("check.check_model", "check.opsets_of", "inline.inlined")] == [1, 1, 1]
+
+
+def test_first_call_and_those_after_it(counted: Callable[[Callable[[], Any]], Counter[str]]) -> None:
+    ready = frontend.read_model(model())
+    first = counted(lambda: ready(X))
+    once = ("check.model_inputs", "nodes.read_node", "schemas.schema", "check.weights", "rebuild.rebuild")
+    assert {name: first[name] for name in once} == dict.fromkeys(once, 1)
+    assert first["check.opsets_of"] == 0
+    second = counted(lambda: ready(X))
+    assert {name: second[name] for name in once} == dict.fromkeys(once, 0) | {"check.model_inputs": 1}
+    assert second["layer.run"] == 1
+
+
+def test_one_operator(counted: Callable[[Callable[[], Any]], Counter[str]]) -> None:
+    calls = counted(lambda: frontend.lstm(X, W, R))
+    once = ("schemas.schema", "attributes.read_attributes", "attributes.build_op", "check.weights", "layer.run")
+    assert {name: calls[name] for name in once} == dict.fromkeys(once, 1)
+    assert calls["check.floating_array"] <= 2  # X, and W among the weights
