@@ -95,7 +95,7 @@ def _describe(axes: Sequence[str], sizes: Mapping[str, int]) -> str:
 
 def shape(label: str, name: str, given: tuple[int | None, ...], axes: Sequence[str], sizes: Mapping[str, int]) -> None:
     """Reject another rank, or another size on an axis whose size is known; None: a dimension that is open."""
-    if not fits([axis_size(axis, sizes) for axis in axes], given):
+    if not fits([sizes[axis] if axis in sizes else axis_size(axis, sizes) for axis in axes], given):
         raise ArgumentError(f"{label}: {name} has shape {given}; expected {_describe(axes, sizes)}")
 
 
@@ -334,26 +334,31 @@ def model_inputs(
     ArgumentError
         Inputs that are missing, unknown or given twice, and those whose dtype or shape is not the declared one.
     """
-    expected = ", ".join(shortened(info.name) for info in infos) or "none"
     if len(arrays) == 1 and isinstance(arrays[0], Mapping):
-        given = _named_inputs(label, infos, arrays[0], {}, expected)
+        given = _named_inputs(label, infos, arrays[0], {})
     elif len(arrays) > len(infos):
-        raise ArgumentError(f"{label}: {len(arrays)} arrays were given; expected at most {len(infos)}: {expected}")
+        raise ArgumentError(
+            f"{label}: {len(arrays)} arrays were given; expected at most {len(infos)}: {_listed(infos)}"
+        )
     else:
         given = {info.name: value for info, value in zip(infos, arrays, strict=False)}
     if named:
-        given = _named_inputs(label, infos, named, given, expected)
+        given = _named_inputs(label, infos, named, given)
     values: dict[str, Any] = {}
     for info in infos:
         if info.name in given:
             values[info.name] = _model_input(label, info, given[info.name])
         elif not info.optional:
-            raise ArgumentError(f"{label}: input {shown(info.name)} is missing; expected {expected}")
+            raise ArgumentError(f"{label}: input {shown(info.name)} is missing; expected {_listed(infos)}")
     return values
 
 
+def _listed(infos: Sequence[TensorInfo]) -> str:
+    return ", ".join(shortened(info.name) for info in infos) or "none"
+
+
 def _named_inputs(
-    label: str, infos: Sequence[TensorInfo], arrays: Mapping[str, Any], before: Mapping[str, Any], expected: str
+    label: str, infos: Sequence[TensorInfo], arrays: Mapping[str, Any], before: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Those given `before`, and these by the inputs' own names."""
     by_name = {alias: info.name for info in infos for alias in info.aliases}
@@ -361,7 +366,7 @@ def _named_inputs(
     given = dict(before)
     for name, value in arrays.items():
         if name not in by_name:
-            raise ArgumentError(f"{label}: input {shown(name)} is unknown; expected {expected}")
+            raise ArgumentError(f"{label}: input {shown(name)} is unknown; expected {_listed(infos)}")
         if by_name[name] in given:
             how = "under two of its names" if by_name[name] not in before else "by place and by name"
             raise ArgumentError(f"{label}: input {shown(by_name[name])} was given twice, {how}")
@@ -372,11 +377,13 @@ def _named_inputs(
 def _model_input(label: str, info: TensorInfo, value: Any) -> Any:
     if info.dtype is None:
         return value
+    if type(value) is np.ndarray and value.dtype.name == info.dtype and fits(info.shape, value.shape):
+        return value
     name = f"input {shown(info.name)}"
     if value is None:
         raise ArgumentError(f"{label}: {name} is missing; expected an array of {info.dtype}")
     array = as_array(label, name, value)
-    if dtype_name(array.dtype) != info.dtype and not (info.dtype == "str" and array.dtype.kind in "OU"):
+    if array.dtype.name != info.dtype and not (info.dtype == "str" and array.dtype.kind in "OU"):
         hint = "" if info.dtype == "str" else _conversion("array", array.dtype, info.dtype)
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {info.dtype}{hint}")
     if not fits(info.shape, array.shape):

@@ -63,7 +63,7 @@ class Model(ABC):
         """
         given = check.model_inputs(self.label, self.inputs, arrays, named)
         if outputs is None:
-            return self._run(given, tuple(info.name for info in self.outputs))
+            return self._run(given, tuple([info.name for info in self.outputs]))
         return self._run(given, check.names(self.label, "outputs", outputs))
 
     def __repr__(self) -> str:
