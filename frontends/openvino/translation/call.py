@@ -348,12 +348,11 @@ class Call(Attributes):
 TRANSLATORS: dict[str, dict[int, Translator]] = {}
 
 
-def translates(*types: str, since: int = 1) -> Callable[[TranslatorType], TranslatorType]:
-    """Put a translator into the table, for the versions of the types from opset `since` on."""
+def translates(name: str, *, since: int = 1) -> Callable[[TranslatorType], TranslatorType]:
+    """Put a translator of an operation into the table, for its versions from that of opset `since` on."""
 
     def register(function: TranslatorType) -> TranslatorType:
-        for name in types:
-            TRANSLATORS.setdefault(name.lower(), {})[since] = function
+        TRANSLATORS.setdefault(name.lower(), {})[since] = function
         return function
 
     return register

@@ -11,14 +11,14 @@ from pyrnnx.op import CELLS
 
 from ..ir.layer import NetLayer, Output
 from ..layers import BoundLayer, IRLayer
-from ..schemas import explain, first_opset
+from ..schemas import explain
 from .call import Values
 from .constants import Constants, translate_layer
 from .dimensions import input_info, output_info, with_output_dimensions
 from .graph import LARGEST_MODEL, SMALL, Graph, guarded, merge_equal_initializers
 from .onnx_frontend import Run, fold_constants, runnable
 from .operations.recurrent import as_it_is, weight_inputs
-from .registry import translator
+from .registry import TRANSLATORS, translator
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -213,7 +213,7 @@ def not_translated(layer: NetLayer) -> str:
     """What is said of a layer that has no translator."""
     version = f" of {shortened(layer.version)}" if layer.version else ""
     reason = explain(layer.type)
-    first = first_opset(layer.type)
+    first = min(TRANSLATORS.get(layer.type.lower(), ()), default=None)
     if first is not None:
         reason = f"expected opset{first} or later"
     elif reason is None:

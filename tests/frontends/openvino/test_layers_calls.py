@@ -102,7 +102,10 @@ def test_numpy_scalars_are_numbers(plain: dict[str, Any], numpy: dict[str, Any])
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "hidden_size of float": ({"hidden_size": np.float64(H)}, f"hidden_size is {np.float64(H)!r}; expected a positive integer"),
+    "hidden_size of float": (
+        {"hidden_size": np.float64(H)},
+        f"hidden_size is {np.float64(H)!r}; expected a positive integer",
+    ),
     "hidden_size of bool": ({"hidden_size": True}, "hidden_size is True"),
     "hidden_size 0": ({"hidden_size": 0}, "hidden_size is 0"),
     "clip of bool": ({"clip": np.True_}, f"clip is {np.True_!r}"),

@@ -12,55 +12,59 @@ from pyrnnx.errors import FormatError
 from ..attributes import LARGEST
 from ..call import INTEGERS, SIGNED, UNSIGNED, Call, translates
 
-_UNARY = {
-    "Abs": "Abs",
-    "Acos": "Acos",
-    "Acosh": "Acosh",
-    "Asin": "Asin",
-    "Asinh": "Asinh",
-    "Atan": "Atan",
-    "Atanh": "Atanh",
-    "BitwiseNot": "BitwiseNot",
-    "Ceiling": "Ceil",
-    "Cos": "Cos",
-    "Cosh": "Cosh",
-    "Erf": "Erf",
-    "Exp": "Exp",
-    "Floor": "Floor",
-    "HSwish": "HardSwish",
-    "IsNaN": "IsNaN",
-    "Log": "Log",
-    "LogicalNot": "Not",
-    "Mish": "Mish",
-    "Negative": "Neg",
-    "Sigmoid": "Sigmoid",
-    "Sign": "Sign",
-    "Sin": "Sin",
-    "Sinh": "Sinh",
-    "SoftPlus": "Softplus",
-    "SoftSign": "Softsign",
-    "Sqrt": "Sqrt",
-    "Tan": "Tan",
-    "Tanh": "Tanh",
-}
-_BINARY = {
-    "Add": "Add",
-    "Equal": "Equal",
-    "Greater": "Greater",
-    "GreaterEqual": "GreaterOrEqual",
-    "Less": "Less",
-    "LessEqual": "LessOrEqual",
-    "LogicalAnd": "And",
-    "LogicalOr": "Or",
-    "LogicalXor": "Xor",
-    "Maximum": "Max",
-    "Minimum": "Min",
-    "Multiply": "Mul",
-    "Power": "Pow",
-    "Subtract": "Sub",
-    "Xor": "Xor",
-}
-_BITWISE = {"BitwiseAnd": "And", "BitwiseOr": "Or", "BitwiseXor": "Xor"}
+_UNARY = (
+    ("Abs", 1, "Abs"),
+    ("Acos", 1, "Acos"),
+    ("Acosh", 4, "Acosh"),
+    ("Asin", 1, "Asin"),
+    ("Asinh", 4, "Asinh"),
+    ("Atan", 1, "Atan"),
+    ("Atanh", 4, "Atanh"),
+    ("BitwiseNot", 13, "BitwiseNot"),
+    ("Ceiling", 1, "Ceil"),
+    ("Cos", 1, "Cos"),
+    ("Cosh", 1, "Cosh"),
+    ("Erf", 1, "Erf"),
+    ("Exp", 1, "Exp"),
+    ("Floor", 1, "Floor"),
+    ("HSwish", 4, "HardSwish"),
+    ("IsNaN", 10, "IsNaN"),
+    ("Log", 1, "Log"),
+    ("LogicalNot", 1, "Not"),
+    ("Mish", 4, "Mish"),
+    ("Negative", 1, "Neg"),
+    ("Sigmoid", 1, "Sigmoid"),
+    ("Sign", 1, "Sign"),
+    ("Sin", 1, "Sin"),
+    ("Sinh", 1, "Sinh"),
+    ("SoftPlus", 4, "Softplus"),
+    ("SoftSign", 9, "Softsign"),
+    ("Sqrt", 1, "Sqrt"),
+    ("Tan", 1, "Tan"),
+    ("Tanh", 1, "Tanh"),
+)
+_BINARY = (
+    ("Add", 1, "Add"),
+    ("Equal", 1, "Equal"),
+    ("Greater", 1, "Greater"),
+    ("GreaterEqual", 1, "GreaterOrEqual"),
+    ("Less", 1, "Less"),
+    ("LessEqual", 1, "LessOrEqual"),
+    ("LogicalAnd", 1, "And"),
+    ("LogicalOr", 1, "Or"),
+    ("LogicalXor", 2, "Xor"),
+    ("Maximum", 1, "Max"),
+    ("Minimum", 1, "Min"),
+    ("Multiply", 1, "Mul"),
+    ("Power", 1, "Pow"),
+    ("Subtract", 1, "Sub"),
+    ("Xor", 1, "Xor"),
+)
+_BITWISE = (
+    ("BitwiseAnd", 13, "And"),
+    ("BitwiseOr", 13, "Or"),
+    ("BitwiseXor", 13, "Xor"),
+)
 
 
 def numpy_broadcast(call: Call) -> None:
@@ -77,10 +81,10 @@ def _binary(call: Call, op_type: str) -> str:
     return call.typed(op_type, call.dtype(0), call[0], call[1])
 
 
-for ir_type, onnx_type in _UNARY.items():
-    translates(ir_type)(partial(_unary, op_type=onnx_type))
-for ir_type, onnx_type in _BINARY.items():
-    translates(ir_type)(partial(_binary, op_type=onnx_type))
+for ir_type, first_opset, onnx_type in _UNARY:
+    translates(ir_type, since=first_opset)(partial(_unary, op_type=onnx_type))
+for ir_type, first_opset, onnx_type in _BINARY:
+    translates(ir_type, since=first_opset)(partial(_binary, op_type=onnx_type))
 
 
 def _bitwise(call: Call, op_type: str) -> str:
@@ -88,8 +92,8 @@ def _bitwise(call: Call, op_type: str) -> str:
     return call.node(op_type if call.dtype(0) == "bool" else f"Bitwise{op_type}", call[0], call[1])
 
 
-for ir_type, onnx_type in _BITWISE.items():
-    translates(ir_type)(partial(_bitwise, op_type=onnx_type))
+for ir_type, first_opset, onnx_type in _BITWISE:
+    translates(ir_type, since=first_opset)(partial(_bitwise, op_type=onnx_type))
 
 
 def _shift(call: Call, direction: str) -> str:
@@ -100,8 +104,8 @@ def _shift(call: Call, direction: str) -> str:
     return call.node("BitShift", call[0], call[1], direction=direction)
 
 
-translates("BitwiseLeftShift")(partial(_shift, direction="LEFT"))
-translates("BitwiseRightShift")(partial(_shift, direction="RIGHT"))
+translates("BitwiseLeftShift", since=15)(partial(_shift, direction="LEFT"))
+translates("BitwiseRightShift", since=15)(partial(_shift, direction="RIGHT"))
 
 
 @translates("NotEqual")
@@ -176,14 +180,14 @@ def _convert_like(call: Call) -> str:
     return call.as_dtype(0, call.dtype(1))
 
 
-@translates("ConvertPromoteTypes")
+@translates("ConvertPromoteTypes", since=14)
 def _convert_promote_types(call: Call) -> list[str]:
     """Its attributes say how the common type is found; the output ports say which it is."""
     call.ignore("promote_unsafe", "pytorch_scalar_promotion", "u64_integer_promotion_target")
     return [call.as_dtype(0, call.output_dtype(0)), call.as_dtype(1, call.output_dtype(1))]
 
 
-@translates("Identity")
+@translates("Identity", since=16)
 def _identity(call: Call) -> str:
     return call[0]
 
@@ -191,12 +195,12 @@ def _identity(call: Call) -> str:
 # Tests and rounding
 
 
-@translates("IsFinite")
+@translates("IsFinite", since=10)
 def _is_finite(call: Call) -> str:
     return call.node("Not", call.node("Or", call.node("IsNaN", call[0]), call.node("IsInf", call[0])))
 
 
-@translates("IsInf")
+@translates("IsInf", since=10)
 def _is_inf(call: Call) -> str:
     negative, positive = call.flag("detect_negative", True), call.flag("detect_positive", True)
     if not (negative or positive):
@@ -204,7 +208,7 @@ def _is_inf(call: Call) -> str:
     return call.node("IsInf", call[0], detect_negative=int(negative), detect_positive=int(positive))
 
 
-@translates("Round")
+@translates("Round", since=5)
 def _round(call: Call) -> str:
     mode = call.choice("mode", {"half_to_even": "even", "half_away_from_zero": "away"}, "half_to_even")
     if call.dtype(0) in INTEGERS:
@@ -259,7 +263,7 @@ def _hard_sigmoid(call: Call) -> str:
     return call.node("HardSigmoid", call[0], alpha=alpha, beta=beta)
 
 
-@translates("HSigmoid")
+@translates("HSigmoid", since=5)
 def _h_sigmoid(call: Call) -> str:
     """min(max(x + 3, 0), 6) / 6."""
     dtype = call.dtype(0)
@@ -268,13 +272,13 @@ def _h_sigmoid(call: Call) -> str:
     return call.node("Div", clipped, call.constant(6, dtype))
 
 
-@translates("Swish")
+@translates("Swish", since=4)
 def _swish(call: Call) -> str:
     scaled = call.node("Mul", call[0], call[1]) if call.has(1) else call[0]
     return call.node("Mul", call[0], call.node("Sigmoid", scaled))
 
 
-@translates("Gelu")
+@translates("Gelu", since=2)
 def _gelu(call: Call) -> str:
     approximate = "none"
     if call.opset >= 7:

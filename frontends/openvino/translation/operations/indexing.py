@@ -43,7 +43,7 @@ def _gather_7(call: Call) -> str:
     return call.transpose(found, [*range(batch), *moved, *range(batch, batch + added), *after])
 
 
-@translates("GatherElements")
+@translates("GatherElements", since=6)
 def _gather_elements(call: Call) -> str:
     return call.node("GatherElements", call[0], _indices(call, 1), axis=call.axis_of(call.whole("axis"), 0))
 
@@ -55,7 +55,7 @@ def _batch_dims(call: Call) -> int:
     return batch
 
 
-@translates("GatherND")
+@translates("GatherND", since=5)
 def _gather_nd_5(call: Call) -> str:
     """The axes of the batch are one axis of the result."""
     batch = _batch_dims(call)
@@ -74,7 +74,7 @@ def _gather_nd_8(call: Call) -> str:
 _REDUCTIONS = {"none": "none", "sum": "add", "prod": "mul", "min": "min", "max": "max"}
 
 
-@translates("ScatterElementsUpdate")
+@translates("ScatterElementsUpdate", since=3)
 def _scatter_elements_3(call: Call) -> str:
     return call.node(
         "ScatterElements", call[0], _indices(call, 1), call[2], axis=call.axis_of(call.integer(3, "axis"), 0)
@@ -104,7 +104,7 @@ def _neutral(reduction: str, dtype: str) -> float | int:
     return np.inf if reduction == "min" else -np.inf
 
 
-@translates("ScatterUpdate")
+@translates("ScatterUpdate", since=3)
 def _scatter(call: Call) -> str:
     """Whole slices along an axis: brought to the front, for ScatterND."""
     axis, places = call.integer(3, "axis"), call.node("Unsqueeze", call.int64(1), call.constant([-1]))
@@ -119,7 +119,7 @@ def _scatter(call: Call) -> str:
     return call.transpose(call.node("ScatterND", data, places, updates), inverse(order))
 
 
-@translates("ScatterNDUpdate")
+@translates("ScatterNDUpdate", since=4)
 def _scatter_nd_4(call: Call) -> str:
     return call.node("ScatterND", call[0], call.int64(1), call[2])
 
@@ -151,7 +151,7 @@ def _top_k(call: Call) -> list[str]:
     return [values, indices if dtype == "int64" else call.cast(indices, dtype)]
 
 
-@translates("NonZero")
+@translates("NonZero", since=3)
 def _non_zero(call: Call) -> str:
     dtype = call.type_attribute("output_type", "i64")
     given = call[0] if call.dtype(0) in ("float32", "int32", "int64", "uint8", "bool") else call.cast(call[0], "bool")
@@ -189,14 +189,14 @@ def _row(call: Call, k: int) -> str:
     return call.reshape(call[k], [1]) if array is None else call.constant(array.reshape(1), array.dtype.name)
 
 
-@translates("Bucketize")
+@translates("Bucketize", since=3)
 def _bucketize(call: Call) -> str:
     """How many of the bounds are below, or, if the left one belongs to a bucket, not above."""
     dtype, right = call.type_attribute("output_type", "i64"), call.flag("with_right_bound", True)
     return _count(call, call[1], call[0], "Less" if right else "LessOrEqual", dtype)
 
 
-@translates("SearchSorted")
+@translates("SearchSorted", since=15)
 def _search_sorted(call: Call) -> str:
     dtype = call.type_attribute("output_type", "i64")
     comparison = "LessOrEqual" if call.flag("right_mode", False) else "Less"

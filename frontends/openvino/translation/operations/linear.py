@@ -27,7 +27,7 @@ def _matmul(call: Call) -> str:
     return call.node("MatMul", *names)
 
 
-@translates("Einsum")
+@translates("Einsum", since=7)
 def _einsum(call: Call) -> str:
     equation = call.text("equation").replace(" ", "")
     _check_equation(call, equation)

@@ -6,7 +6,15 @@ from functools import partial
 
 from ..call import END, Call, translates
 
-_REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
+_REDUCTIONS = (
+    ("ReduceL1", 4),
+    ("ReduceL2", 4),
+    ("ReduceMax", 1),
+    ("ReduceMean", 1),
+    ("ReduceMin", 1),
+    ("ReduceProd", 1),
+    ("ReduceSum", 1),
+)
 _LRN_CHANNELS = 256  # of a window: each becomes a node
 _LOGICAL = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
@@ -18,8 +26,8 @@ def _reduce(call: Call, op_type: str) -> str:
     return call.reduce(op_type, call[0], call.list_of_int64(1), call.dtype(0), keep=keep)
 
 
-for ir_type in _REDUCTIONS:
-    translates(ir_type)(partial(_reduce, op_type=ir_type))
+for ir_type, first_opset in _REDUCTIONS:
+    translates(ir_type, since=first_opset)(partial(_reduce, op_type=ir_type))
 
 
 def _reduce_logical(call: Call, op_type: str) -> str:
@@ -39,12 +47,12 @@ def _softmax(call: Call) -> str:
     return call.node("Softmax", call[0], axis=call.axis_of(call.whole("axis", 1), 0))
 
 
-@translates("LogSoftmax")
+@translates("LogSoftmax", since=5)
 def _log_softmax(call: Call) -> str:
     return call.node("LogSoftmax", call[0], axis=call.axis_of(call.whole("axis", 1), 0))
 
 
-@translates("CumSum")
+@translates("CumSum", since=3)
 def _cum_sum(call: Call) -> str:
     exclusive, reverse = call.flag("exclusive", False), call.flag("reverse", False)
     axis = call.constant(call.axis_of(call.integer(1, "axis"), 0)) if call.array(1) is not None else call.int64(1)
@@ -74,7 +82,7 @@ def _mvn_6(call: Call) -> str:
     return _normalized(call, call.list_of_int64(1), variance=variance, eps=eps, inside=inside)
 
 
-@translates("MVN")
+@translates("MVN", since=2)
 def _mvn_1(call: Call) -> str:
     """Over the axes from 2 on, and over the channels if asked for; or over reduction_axes."""
     first = 1 if call.flag("across_channels", False) else 2

@@ -212,7 +212,7 @@ def _need_4d(call: Call) -> None:
         call.refuse("rank of the input", call.rank(0), "4")
 
 
-@translates("Roll")
+@translates("Roll", since=7)
 def _roll(call: Call) -> str:
     """Axis by axis: the elements with the numbers (k - shift) modulo the size."""
     name, rank = call[0], call.rank(0)
@@ -230,7 +230,7 @@ def _roll(call: Call) -> str:
     return name
 
 
-@translates("Eye")
+@translates("Eye", since=9)
 def _eye(call: Call) -> str:
     """Ones where column - row is the number of the diagonal."""
     dtype = call.type_attribute("output_type")

@@ -37,17 +37,17 @@ def _complex(call: Call, *, inverse: bool) -> str:
     return name
 
 
-@translates("DFT")
+@translates("DFT", since=7)
 def _forward(call: Call) -> str:
     return _complex(call, inverse=False)
 
 
-@translates("IDFT")
+@translates("IDFT", since=7)
 def _backward(call: Call) -> str:
     return _complex(call, inverse=True)
 
 
-@translates("RDFT")
+@translates("RDFT", since=9)
 def _real(call: Call) -> str:
     """Of real numbers: over the last of the axes only the first half of the frequencies."""
     rank = call.rank(0)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from openvino_operations import Case, build, i32, ops
 from pyrnnx.frontends.openvino.schemas import TYPES
 from pyrnnx.frontends.openvino.translation.registry import TRANSLATORS
 
+openvino = pytest.importorskip("openvino")
 CASES = ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA
 
 
@@ -56,3 +60,31 @@ def test_every_translator_has_a_case() -> None:
 
 # What the Python API of OpenVINO does not make: an operation of its plugins. It is run in test_versions.
 WITHOUT_CASE = {"rms"}
+
+
+# What a version is called by: the opset that introduced it. Not in the wheel: LSTMSequence-1. Not here: Interpolate-1.
+NEWEST = max(int(one.name.removeprefix("opset")) for one in iter_modules(openvino.__path__) if one.name[:5] == "opset")
+FACTORY_NAMES = {"prelu": "PRelu", "relu": "Relu", "softmax": "Softmax"}  # where they are not those of an IR
+GONE, UNTRANSLATED = {("lstmsequence", 1)}, {("interpolate", 1)}
+
+
+def versions_of(kind: str) -> set[int]:
+    factory = import_module("openvino.utils.node_factory").NodeFactory
+    found = set()
+    for number in range(1, NEWEST + 1):
+        with suppress(RuntimeError):  # no such operation in that opset
+            info = factory(f"opset{number}").create(kind).get_type_info()
+            found.add(int(info.version_id.removeprefix("opset")))
+    return found
+
+
+def test_versions_are_openvinos() -> None:
+    """The first opset of every row is one that has a version of its own, and no earlier version is left out."""
+    spelt = {case.type.lower(): case.type for case in CASES} | {kind.lower(): kind for kind in TYPES} | FACTORY_NAMES
+    wrong = {}
+    for kind in TRANSLATORS.keys() - WITHOUT_CASE:
+        theirs = {(kind, first) for first in versions_of(spelt[kind])} - UNTRANSLATED
+        ours = {(kind, first) for first in TRANSLATORS[kind]} - GONE
+        if not ours <= theirs or min(ours) != min(theirs):
+            wrong[kind] = ours, theirs
+    assert wrong == {}
