@@ -10,10 +10,12 @@
 #define PX_CAT(a, b) PX_CAT_(a, b)
 #define NAME(x) PX_CAT(x, REAL)
 
+/* The pointer makes a formula that is missing an error of the compiler, not of the linker. */
 #define LOOP(function, ...) \
     static void NAME(loop_##function)(REAL alpha, REAL beta, REAL clip, const REAL *x, REAL *y, ptrdiff_t count) { \
+        REAL (*const formula)(REAL, REAL, REAL) = NAME(function); \
         for (ptrdiff_t k = 0; k < count; k++) \
-            y[k] = NAME(function)(x[k] > clip ? clip : x[k] < -clip ? -clip : x[k], alpha, beta); \
+            y[k] = formula(x[k] > clip ? clip : x[k] < -clip ? -clip : x[k], alpha, beta); \
     }
 #define LIST_LOOP(function, ...) NAME(loop_##function),
 #define DEFINE_ACTIVATE \

@@ -5,14 +5,14 @@
  *
  * Padded units are zero. Bias is [unit block][gate][L], and all else of a layer [Hp].
  */
-static ptrdiff_t NAME(padded)(const pyrnnx_parameters *p) { return (p->hidden_size + LANES - 1) / LANES * LANES; }
+INLINE ptrdiff_t NAME(padded)(const pyrnnx_parameters *p) { return (p->hidden_size + LANES - 1) / LANES * LANES; }
 
-static ptrdiff_t NAME(depth)(const pyrnnx_parameters *p, int recurrent) {
+INLINE ptrdiff_t NAME(depth)(const pyrnnx_parameters *p, int recurrent) {
     return recurrent ? p->hidden_size : p->input_size;
 }
 
 /* Bytes of one unit block's panel of so many gates of W or R; int8 panels open with their scales. */
-static ptrdiff_t NAME(panel_size)(const pyrnnx_parameters *p, int recurrent, int gates) {
+INLINE ptrdiff_t NAME(panel_size)(const pyrnnx_parameters *p, int recurrent, int gates) {
     const ptrdiff_t scale = p->weight_dtype == PYRNNX_WEIGHTS_INT8 ? (ptrdiff_t)sizeof(float) : 0;
     return gates * LANES * (NAME(depth)(p, recurrent) * NAME(weight_size)(p->weight_dtype) + scale);
 }

@@ -1,0 +1,93 @@
+"""The rows of tables.h: what Python sees of them, and that one of which an engine knows nothing does not build."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import reference
+
+from pyrnnx import ACTIVATIONS
+from pyrnnx._kernels import tables
+from pyrnnx.op import CELLS, KERNEL_NUMBERS
+
+KERNELS = Path(__file__).parents[2] / "pyrnnx/_kernels"
+COMPILER = shutil.which("cc")
+needs_sources = pytest.mark.skipif(
+    COMPILER is None or not (KERNELS / "tables.h").exists(), reason="needs a C compiler and a checkout"
+)
+
+
+def test_cells_are_those_of_the_texts() -> None:
+    assert {name: row.activations for name, row in CELLS.items()} == reference.DEFAULT_ACTIVATIONS
+    assert {name: row.gates for name, row in CELLS.items()} == {"RNN": "i", "GRU": "zrh", "LSTM": "iofc"}
+    assert [name for name, row in CELLS.items() if row.has_cell_state] == ["LSTM"]
+
+
+def test_defaults_are_numbers_or_required_or_not_taken() -> None:
+    taken = {name: (row.alpha, row.beta) for name, row in ACTIVATIONS.items() if (row.alpha, row.beta) != (None, None)}
+    required = taken.pop("ScaledTanh")
+    assert all(value is not None and math.isnan(value) for value in required)
+    assert taken == {
+        "Affine": (1.0, 0.0),
+        "LeakyRelu": (0.01, None),
+        "ThresholdedRelu": (1.0, None),
+        "HardSigmoid": (0.2, 0.5),
+        "Elu": (1.0, None),
+    }
+
+
+def test_a_row_stands_at_its_number() -> None:
+    assert [tables.ACTIVATIONS[number][0] for number in KERNEL_NUMBERS.values()] == list(ACTIVATIONS)
+    assert [tables.CELLS[row.kernel_number][0] for row in CELLS.values()] == list(CELLS)
+
+
+ALTERED: dict[str, tuple[str, str, str, str]] = {  # the file that reads the table, what it must name; a row put before
+    "activation without a formula in simd": (
+        "simd/baseline.c",
+        "Mish",
+        "    ROW(Relu,",
+        'ROW(Mish, "x", PYRNNX_ABSENT, PYRNNX_ABSENT)',
+    ),
+    "activation without a formula in blas": (
+        "blas/activations.h",
+        "Mish",
+        "    ROW(Relu,",
+        'ROW(Mish, "x", PYRNNX_ABSENT, PYRNNX_ABSENT)',
+    ),
+    "cell without a file in simd": (
+        "simd/baseline.c",
+        "Jordan_variants",
+        "    ROW(RNN,",
+        'ROW(Jordan, "i", PYRNNX_HAS(PLAIN), 0, PYRNNX_Tanh)',
+    ),
+    "cell with an activation that is no row": (
+        "simd/baseline.c",
+        "PYRNNX_Mish",
+        "    ROW(RNN,",
+        'ROW(Jordan, "i", PYRNNX_HAS(PLAIN), 0, PYRNNX_Mish)',
+    ),
+}
+
+
+def compiled(source: Path) -> subprocess.CompletedProcess[str]:
+    assert COMPILER is not None
+    command = [COMPILER, "-fsyntax-only", "-x", "c", "-I", str(source.parents[1]), str(source)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@needs_sources
+@pytest.mark.parametrize("name", ALTERED)
+def test_a_row_that_an_engine_does_not_know_does_not_compile(name: str, tmp_path: Path) -> None:
+    file, missing, place, row = ALTERED[name]
+    copy = shutil.copytree(KERNELS, tmp_path / "kernels", ignore=shutil.ignore_patterns("*.so", "*.py*"))
+    assert compiled(copy / file).returncode == 0
+    text = (copy / "tables.h").read_text(encoding="utf-8")
+    assert text.count(place) == 1
+    (copy / "tables.h").write_text(text.replace(place, f"    {row} \\\n{place}"), encoding="utf-8")
+    done = compiled(copy / file)
+    assert done.returncode != 0
+    assert missing in done.stderr
