@@ -1,1 +1,18 @@
-"""Compiled kernels: they know no format, cannot fail, and trust that everything was checked before."""
+"""Compiled kernels: they know no format, cannot fail, and trust that everything was checked before.
+
+The spine, from the caller down: each part uses only those below it, and the engines through `engine.h` alone.
+
+packed_layer   one operator, its weights packed: takes the caller's arrays as `arrays` finds them, makes the results
+plan           how a call is cut into row blocks, chunks and threads, and the memory that these take
+timeloop       one row block of one direction, chunk by chunk and step by step; `storage` widens and rounds rows
+engines        which engines there are
+engine.h       what an engine offers: packing, the projection of a chunk, one time step
+parameters.h   what an engine reads of a layer
+tables.h       the rows of the activation functions and of the cells; `tables` shows them to Python
+
+Beside it:
+
+blas/          the portable engine, in Cython on SciPy's BLAS; loaded where it is asked for alone
+simd/          the vector engine, in C: a file for each instruction set, all of them from template.h
+threads/       the pool of threads, and the barrier that the threads of a team meet at
+"""

@@ -8,9 +8,14 @@
  *
  * A cell is a file beside this one, with a NAME(x_variants) of its name x in tables.h.
  */
+#ifndef PYRNNX_CELL
+#define PYRNNX_CELL
+enum { MAX_ROWS = 64 }; /* rows times unit blocks of a group */
+#endif
+
 typedef struct {
     const pyrnnx_parameters *parameters;
-    ptrdiff_t rows, blocks; /* of the group, at most MAX_ROWS together */
+    ptrdiff_t rows, blocks; /* of the group */
     ptrdiff_t unit, Hp;     /* its first unit; the units of a row with padding */
     int nv;                 /* sums of each unit: the gates of the phase */
     REAL *sums;             /* [unit block][row][nv][L], contiguous, in L1 */

@@ -1,7 +1,7 @@
 /* The SIMD engine: one table of kernels for each instruction set and element, from one templated source.
 
-   The order of every column buffer is [block of units][gate][lane], with the gates in ONNX order: LSTM i, o, f, c
-   (with a coupled forget gate i, o, c; with a coupled input gate f, o, c); GRU z, r, h; RNN one. */
+   Every buffer of gates and every panel has the order [unit block][gate][lane], with the gates in ONNX order: RNN i;
+   GRU z, r, h; LSTM i, o, f, c, or i, o, c with a coupled forget gate, or f, o, c with a coupled input gate. */
 #ifndef PYRNNX_SIMD_H
 #define PYRNNX_SIMD_H
 

@@ -12,7 +12,8 @@
  *   weights.h     a vector of packed weights
  *   tiles.h       products of rows with unit blocks
  *   cell.h        what a cell is: phases, on groups of unit blocks and rows
- *   rnn.h gru.h lstm.h   the cells of tables.h
+ *   rnn.h gru.h lstm.h   a cell each
+ *   cells.h       the cells by their numbers
  *   pack.h        panels, as the phases of a cell want them
  */
 #include <assert.h> /* of a debug build alone: NDEBUG is defined in any other */
@@ -20,15 +21,6 @@
 #include <string.h> /* memset */
 
 #include "simd.h"
-
-#ifndef PYRNNX_TEMPLATE_SIZES
-#define PYRNNX_TEMPLATE_SIZES
-enum {
-    MAX_ROWS = 64,            /* rows times unit blocks of a group */
-    MAX_PROJECTED_ROWS = 256, /* rows that are projected together */
-    PANEL_BYTES = 22528       /* of a panel stay in L1 with a group's sums */
-};
-#endif
 
 #include "vector.h"
 #include "functions.h"
@@ -38,15 +30,13 @@ enum {
 #include "rnn.h"
 #include "gru.h"
 #include "lstm.h"
-
-#define LIST_VARIANTS(cell, ...) [PYRNNX_##cell] = NAME(cell##_variants),
-static const NAME(variant) *const NAME(cells)[] = {PYRNNX_CELLS(LIST_VARIANTS)};
-
-INLINE const NAME(variant) *NAME(variant_of)(const pyrnnx_parameters *p) { return &NAME(cells)[p->cell][p->variant]; }
-static int NAME(gate_count)(const pyrnnx_parameters *p) { return NAME(variant_of)(p)->gate_count; }
-static int NAME(phases)(const pyrnnx_parameters *p) { return NAME(variant_of)(p)->phases; }
-
+#include "cells.h"
 #include "pack.h"
+
+#ifndef PYRNNX_TEMPLATE
+#define PYRNNX_TEMPLATE
+enum { MAX_PROJECTED_ROWS = 256 }; /* that pass over the panels of W together */
+#endif
 
 static void NAME(project)(const pyrnnx_parameters *p, ptrdiff_t rows, const void *x, ptrdiff_t ldx, void *projected,
                           ptrdiff_t u0, ptrdiff_t u1) {
@@ -129,20 +119,19 @@ static void NAME(step)(const pyrnnx_parameters *p, int phase, ptrdiff_t rows, vo
         for (ptrdiff_t u = u0, nb; u < u1; u += nb) {
             nb = u1 - u < MAX_ROWS / some ? u1 - u : MAX_ROWS / some;
             const ptrdiff_t unit = u * LANES, at = r * Hp + unit;
-            NAME(group)
-            g = {.parameters = p,
-                 .rows = some,
-                 .blocks = nb,
-                 .unit = unit,
-                 .Hp = Hp,
-                 .nv = variant->phase[phase].gates,
-                 .sums = sums,
-                 .projected = (REAL *)projected + r * ld + unit * variant->gate_count,
-                 .ld_projected = ld,
-                 .h_prev = (const REAL *)h_prev + at,
-                 .c = c ? (REAL *)c + at : NULL,
-                 .h_next = (REAL *)h_next + at,
-                 .work = work ? (REAL *)work + at : NULL};
+            const NAME(group) g = {.parameters = p,
+                                   .rows = some,
+                                   .blocks = nb,
+                                   .unit = unit,
+                                   .Hp = Hp,
+                                   .nv = variant->phase[phase].gates,
+                                   .sums = sums,
+                                   .projected = (REAL *)projected + r * ld + unit * variant->gate_count,
+                                   .ld_projected = ld,
+                                   .h_prev = (const REAL *)h_prev + at,
+                                   .c = c ? (REAL *)c + at : NULL,
+                                   .h_next = (REAL *)h_next + at,
+                                   .work = work ? (REAL *)work + at : NULL};
             NAME(step_group)(&g, variant, phase, states + r * Hp);
         }
     }

@@ -27,12 +27,14 @@
     TILE_ROWS(X, 3, 1) TILE_ROWS(X, 3, 2) TILE_ROWS(X, 3, 4) \
     TILE_ROWS(X, 4, 1) TILE_ROWS(X, 4, 2) TILE_ROWS(X, 4, 3)
 // clang-format on
-/* gcc makes a load that two FMAs share an operand in memory of each, and loads then bound a tile of two rows. */
+/* gcc folds a load that two FMAs share into both of them, so that it is loaded twice: too often for a tile of two rows.
+ */
 #if PYRNNX_HAVE_X86
 #define KEEP_IN_REGISTER(x) __asm__("" : "+v"(x))
 #else
 #define KEEP_IN_REGISTER(x) (void)(x)
 #endif
+enum { PANEL_BYTES = 22528 }; /* of panels that stay in L1 beside the sums */
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
 
 /* How many of the remaining unit blocks the next tiles take side by side: nb of the widest shape that fits. Few rows
@@ -62,6 +64,10 @@ typedef struct {
     REAL *out;
     ptrdiff_t ld_out, out_block;
 } NAME(tile_args);
+
+/* Of an array of a tile, row r, vector v: gate v % nv of unit block v / nv. */
+#define TILE_VECTOR(t, array, r, v) \
+    ((t)->array + (r) * (t)->ld_##array + (v) / nv * (t)->array##_block + (v) % nv * LANES)
 
 /* One k of the tile. The smaller side of the tile stays in registers, the other passes through one. */
 INLINE void NAME(tile_step)(const int mr, const int nv, const int nb, const int weight_dtype,
@@ -105,9 +111,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weigh
         x[r] = t->x + r * t->ldx;
 #pragma GCC unroll 16
         for (int v = 0; v < nv * nb; v++)
-            sum[r][v] = weight_dtype == PYRNNX_WEIGHTS_INT8
-                            ? SET1(0)
-                            : LOAD(t->init + r * t->ld_init + v / nv * t->init_block + v % nv * LANES);
+            sum[r][v] = weight_dtype == PYRNNX_WEIGHTS_INT8 ? SET1(0) : LOAD(TILE_VECTOR(t, init, r, v));
     }
     ptrdiff_t k = 0;
     const char *next = t->next;
@@ -131,12 +135,11 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weigh
 #pragma GCC unroll 16
         for (int v = 0; v < nv * nb; v++) {
             if (weight_dtype == PYRNNX_WEIGHTS_INT8) {
-                const V scale =
-                    NAME(load_scales)((const char *)t->scales + v / nv * t->w_block + v % nv * LANES * sizeof(float));
-                sum[r][v] =
-                    FMA(scale, sum[r][v], LOAD(t->init + r * t->ld_init + v / nv * t->init_block + v % nv * LANES));
+                const char *scales = (const char *)t->scales + v / nv * t->w_block; /* in front of each panel */
+                const V scale = NAME(load_scales)(scales + v % nv * LANES * sizeof(float));
+                sum[r][v] = FMA(scale, sum[r][v], LOAD(TILE_VECTOR(t, init, r, v)));
             }
-            STORE(t->out + r * t->ld_out + v / nv * t->out_block + v % nv * LANES, sum[r][v]);
+            STORE(TILE_VECTOR(t, out, r, v), sum[r][v]);
         }
 }
 

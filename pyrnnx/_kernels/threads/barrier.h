@@ -43,7 +43,7 @@ static inline void pyrnnx_barrier_init(pyrnnx_barrier *barrier, int size) {
     *barrier = (pyrnnx_barrier){.size = size, .begin = size > 1 ? pyrnnx_now() : 0};
 }
 
-static inline void pyrnnx_barrier_linger(pyrnnx_barrier *barrier, unsigned round) {
+static inline void pyrnnx_barrier_wait_for(pyrnnx_barrier *barrier, unsigned round) {
     for (int spin = 0; spin < PYRNNX_SPINS; spin++) {
         if (__atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE) != round) return;
         pyrnnx_pause();
@@ -64,7 +64,7 @@ static inline int pyrnnx_barrier_wait(pyrnnx_barrier *barrier) {
         barrier->disbanded = late > 2 * PYRNNX_MILLISECOND && 4 * late > pyrnnx_now() - barrier->begin;
         __atomic_store_n(&barrier->round, round + 1, __ATOMIC_RELEASE);
     } else {
-        pyrnnx_barrier_linger(barrier, round);
+        pyrnnx_barrier_wait_for(barrier, round);
     }
     return barrier->disbanded;
 }

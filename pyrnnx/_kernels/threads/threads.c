@@ -75,7 +75,8 @@ static void wait_for_task(unsigned *round, unsigned seen) {
         pyrnnx_pause();
     }
     pthread_mutex_lock(&pool.asleep);
-    __atomic_add_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST); /* before the last look: see pyrnnx_team_run */
+    __atomic_add_fetch(&pool.sleepers, 1,
+                       __ATOMIC_SEQ_CST); /* before the last look at the round: see pyrnnx_team_run */
     while (__atomic_load_n(round, __ATOMIC_SEQ_CST) == seen) pthread_cond_wait(&pool.wake, &pool.asleep);
     __atomic_sub_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&pool.asleep);
@@ -146,7 +147,8 @@ void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
         pool.argument = argument;
         pool.running = size - 1;
         for (int rank = 1; rank < size; rank++) __atomic_add_fetch(&pool.worker[rank].round, 1, __ATOMIC_SEQ_CST);
-        /* A worker that goes to sleep adds itself before its last look at its round: one of the two sees the other. */
+        /* A worker counts itself among the sleepers before it looks at its round for the last time: so either it sees
+           the new round, or it is counted here. */
         if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) != 0) {
             wake_elsewhere(size);
             pthread_mutex_lock(&pool.asleep);
