@@ -51,6 +51,7 @@ def pushes(draw: st.DrawFn) -> tuple[int, list[list[int]]]:
 
 @pytest.mark.parametrize("convention", CONVENTIONS.values(), ids=CONVENTIONS)
 @pytest.mark.parametrize("cell", CELLS)
+@settings(max_examples=100)
 @given(drawn=pushes(), seed=st.integers(0, 99))
 def test_pushes_give_the_whole(
     cell: str, convention: Convention, drawn: tuple[int, list[list[int]]], seed: int

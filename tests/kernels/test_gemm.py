@@ -38,7 +38,7 @@ def test_gemm_accumulate(size: tuple[int, int, int], dtype: Any) -> None:
     A, B, C = (rng.normal(size=shape).astype(dtype) for shape in ((m, k), (n, k), (m, n)))
     wide = np.longdouble if dtype is np.float64 else np.float64
     expected = A.astype(wide) @ B.T.astype(wide) + C
-    magnitude = np.abs(A).astype(wide) @ np.abs(B).T.astype(wide) + np.abs(C)
+    magnitude = np.abs(A).astype(np.float64) @ np.abs(B).T.astype(np.float64) + np.abs(C)
     before = A.copy(), B.copy()
     gemm_accumulate(A, B, C)
     # k products and k sums, each rounded once, in any order: the standard bound, (k + 1) roundings of the magnitudes

@@ -16,6 +16,7 @@ import reference
 from cases import CASES, make_arrays
 from onnx import helper
 from onnx_models import simple_model
+from onnx_node_tests import recurrent_only
 
 from pyrnnx import ArgumentError, PyrnnxError
 from pyrnnx.frontends.onnx import backend
@@ -34,7 +35,6 @@ if find_spec("PIL") is None:
     EXCLUDED = {**EXCLUDED, r"test_image_decoder_.*": "Pillow, which it decodes images with, is not installed"}
 
 
-@pytest.fixture(scope="module")
 def suites() -> dict[str, Any]:
     """The test cases of BackendTest by category; those with downloaded models are left out."""
     import onnx.backend.test
@@ -57,8 +57,9 @@ def failure(case: type[unittest.TestCase], name: str) -> str | None:
     return None
 
 
-def test_recurrent_nodes(suites: dict[str, Any]) -> None:
-    case = suites["OnnxBackendNodeModelTest"]
+def test_recurrent_nodes() -> None:
+    with recurrent_only():
+        case = suites()["OnnxBackendNodeModelTest"]
     names = [name for name in names_of(case) if RECURRENT.match(name)]
     assert len(names) == 18
     assert {name: found for name in names if (found := failure(case, name))} == {}
@@ -66,10 +67,10 @@ def test_recurrent_nodes(suites: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the operators that are not ours
-def test_everything(suites: dict[str, Any]) -> None:
-    excluded = re.compile("|".join(f"{pattern}_cpu$" for pattern in EXCLUDED))
-    names = {(category, name) for category, case in suites.items() for name in names_of(case)}
-    found = {key: what for key in sorted(names) if (what := failure(suites[key[0]], key[1]))}
+def test_everything() -> None:
+    excluded, cases = re.compile("|".join(f"{pattern}_cpu$" for pattern in EXCLUDED)), suites()
+    names = {(category, name) for category, case in cases.items() for name in names_of(case)}
+    found = {key: what for key in sorted(names) if (what := failure(cases[key[0]], key[1]))}
     assert {key: what for key, what in found.items() if not excluded.match(key[1])} == {}
     assert len(names) - len(found) > 1900
 

@@ -32,7 +32,7 @@ from cases import (
     make_arrays,
     make_node,
 )
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import pyrnnx.frontends.onnx as frontend
@@ -168,6 +168,7 @@ def test_most_cases_can_be_asked() -> None:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
+@settings(max_examples=150)  # each makes a session; more of them are held against the oracle alone
 @given(data=st.data())
 def test_drawn_case(operator: str, data: st.DataObject) -> None:
     case = data.draw(strategies.cases(operator, opsets=(7, 14, 22), dtypes=(float32,), smallest=1, layouts=(0,)))

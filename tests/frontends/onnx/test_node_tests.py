@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from cases import INPUTS, OPERATORS, RUNTIME_INPUTS, Array
+from onnx_node_tests import recurrent_only
 
 import pyrnnx.frontends.onnx as frontend
 
@@ -31,8 +31,7 @@ RTOL, ATOL = 1e-5, 1e-6
 def node_tests() -> dict[str, Any]:
     from onnx.backend.test.case.node import collect_testcases
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of tests for other operators
+    with recurrent_only():
         found = collect_testcases(None)
     nodes = ((test, test.model.graph.node) for test in found if test.model is not None)
     return {test.name: test for test, node in nodes if len(node) == 1 and node[0].op_type in OPERATORS}

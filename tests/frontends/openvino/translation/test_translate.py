@@ -143,7 +143,7 @@ def test_value_behind_what_is_not_translated() -> None:
 
 def test_long_chains() -> None:
     """Longer than Python's stack, of constants and of what depends on the input."""
-    count, store = 1500, Bin()
+    count, store = 1100, Bin()
     row = [("FP32", (2,))]
     layers = [parameter(0, "x", "2", (2,)), store.constant(1, "c", np.array([3, -1], np.float32), "f32", "FP32")]
     ends = []
