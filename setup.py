@@ -1,6 +1,7 @@
 """The extension modules of pyrnnx; everything else stands in pyproject.toml.
 
 PYRNNX_BUILD_DEBUG=1 builds with assertions, bounds checks and the address and undefined-behaviour sanitizers.
+PYRNNX_BUILD_COVERAGE=1 builds with gcc's counters of lines that ran.
 """
 
 import atexit
@@ -18,6 +19,7 @@ from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, PlatformError
 
 DEBUG = os.environ.get("PYRNNX_BUILD_DEBUG", "0") not in ("", "0")
+COVERAGE = os.environ.get("PYRNNX_BUILD_COVERAGE", "0") not in ("", "0")
 NO_ASSERTIONS = [("NDEBUG", None), ("CYTHON_WITHOUT_ASSERTIONS", None)]
 SANITIZERS = "-fsanitize=address,undefined"
 KERNELS = "pyrnnx/_kernels"
@@ -46,6 +48,8 @@ def compile_args() -> list[str]:
         calls = ["--param", "asan-instrumentation-with-call-threshold=0"]
         less = ["-fno-sanitize=null,object-size,pointer-overflow", "-fno-sanitize-recover=undefined"]
         return ["-O1", "-g1", "-fno-omit-frame-pointer", SANITIZERS, *less, *calls]
+    if COVERAGE:
+        return ["-O1", "-g0", "--coverage", "-fprofile-update=atomic"]  # threads count, too
     return ["-O3", "-g0"]
 
 
@@ -58,7 +62,7 @@ extensions = [
         undef_macros=["NDEBUG"] if DEBUG else [],
         depends=HEADERS,
         extra_compile_args=compile_args(),
-        extra_link_args=[SANITIZERS] if DEBUG else [],
+        extra_link_args=[SANITIZERS] if DEBUG else ["--coverage"] if COVERAGE else [],
     )
     for name, sources in MODULES.items()
 ]
