@@ -12,7 +12,8 @@ FORMULA(Tanh) { return MATH(tanh)(x); }
 
 FORMULA(Sigmoid) {
     const REAL e = MATH(exp)(-MATH(fabs)(x)); /* in [0, 1]: neither tail overflows */
-    return (REAL)((x < 0 ? e : 1) / (1.0 + e));
+    const REAL numerator[] = {1, e};          /* no branch, for signs come at random */
+    return (REAL)(numerator[x < 0] / (1.0 + e));
 }
 
 FORMULA(Affine) { return alpha * x + beta; }
