@@ -137,7 +137,7 @@ def write_model(layer: Layer, path: str | os.PathLike[str]) -> Path:
     return target
 
 
-# What a layer is as an operation of OpenVINO
+# A layer as an operation of OpenVINO
 
 
 def _checked(what: str, layer: Any) -> Any:
@@ -238,7 +238,7 @@ def _boolean(value: bool) -> str:
 
 
 def _parameters(values: Sequence[float | None]) -> str:
-    """By place in activations: a function that takes none before one that does has 0 in its place."""
+    """Parameters by place in activations; 0 for a function that takes none before one that does."""
     taken = [place for place, value in enumerate(values) if value is not None]
     return ", ".join(repr(value or 0.0) for value in values[: taken[-1] + 1]) if taken else ""
 
@@ -264,9 +264,8 @@ def _element(label: str, layer: IRLayer, identifier: str, name: str, tensors: Se
 def _model(layer: Layer) -> NetWriter:
     operation = _declared(layer).operation
     constants, sizes = _constants(layer, operation)
-    from ..onnx.layers import NodeLayer
-
-    asked = {"X", *(layer.node_inputs if isinstance(layer, NodeLayer) else operation.inputs)} - constants.keys()
+    # A layer of an ONNX node says which of the operation's inputs the node has.
+    asked = {"X", *getattr(layer, "node_inputs", operation.inputs)} - constants.keys()
     declared = _declared(layer, sizes, "int32" if "sequence_lens" in asked | constants.keys() else "int64")
     ports = dict(zip(declared.arguments, declared.inputs, strict=True))
     name = layer.name or operation.type
@@ -289,7 +288,7 @@ def _model(layer: Layer) -> NetWriter:
 
 
 def _precision(port: Port) -> str:
-    assert port.precision is not None  # only an IR may leave it out
+    assert port.precision is not None  # only ports that were read may lack it
     return port.precision
 
 
@@ -327,7 +326,7 @@ def _weights(layer: Layer, operation: Operation) -> dict[str, AnyArray]:
 
 
 def _computed(net: NetWriter, ports: Mapping[str, Port], X: Value, dtype: np.dtype[Any]) -> dict[str, Value]:
-    """What a node without these inputs has in their place: full lengths, zero states."""
+    """Values for inputs that the ONNX node does not have: full lengths, zero states."""
     shape = net.shape_of("shape", X)
     batch_size = net.size("batch_size", shape, 0)
     values = {}

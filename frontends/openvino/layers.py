@@ -117,7 +117,7 @@ class BoundLayer(Layer):
         """
         given = check.arguments(self.label, self.convention, self._arguments, arrays, named, all_required=True)
         if len(given) != len(self._arguments):
-            if "X" in given:  # what is wrong with X is said first
+            if "X" in given:  # an error in X is told before one about what is missing
                 check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, {"X": given["X"]})
             raise _missing(self.label, self.convention, self._arguments, given)
         outputs = zip(self.output_names, self.run(**given), strict=True)
@@ -179,7 +179,7 @@ class IRLayer:
         return self.operation.inputs[: len(self.inputs)]
 
     def check_weights(self, given: Mapping[str, Any]) -> dict[str, AnyArray]:
-        """Those of W, R, B and P that are given as arrays, however few: none is None.
+        """The weights that are given, any of W, R, B and P, as arrays.
 
         Raises
         ------

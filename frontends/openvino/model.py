@@ -99,7 +99,15 @@ class Model(base.Model):
         return Constants(self.net, self.weights)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        """A name is one of an output, or else of a constant, which needs no run, or of a value on the way."""
+        """Values by name, in one run of one program.
+
+        What a name is     Its value
+        =================  =================================================
+        of an output       the program's output
+        of a constant      the constant: no run is needed
+        of another value   the program's value; it may be one that no output
+                           depends on, which only the larger program has
+        """
         constants: dict[str, Any] = {}
         others: dict[str, Output] = {}
         for name in outputs:
@@ -116,7 +124,7 @@ class Model(base.Model):
 
     @cached_property
     def _output_names(self) -> Mapping[str, str]:
-        """Of each output, by all of its names."""
+        """The name of each output, by that and by its aliases."""
         names = {alias: info.name for info in self.outputs for alias in info.aliases}
         return names | {info.name: info.name for info in self.outputs}
 
@@ -136,7 +144,7 @@ class Model(base.Model):
         return value_names(self.net)
 
     def _program(self, values: Mapping[str, Output]) -> Program:
-        """What runs the net: the part that its outputs depend on, or, where that lacks one of the values, all of it.
+        """What runs the net: the layers that its outputs depend on, or all layers, where these values need others.
 
         Raises
         ------
@@ -155,7 +163,7 @@ class Model(base.Model):
         return program
 
     def _translated(self, *, everything: bool) -> Program:
-        """Made where a call first needs it. With everything: what is not translated is left out."""
+        """The program, made when a call first needs it; one with everything leaves out what is not translated."""
         with self._lock:
             if everything not in self._programs:
                 from .translation import program
@@ -181,7 +189,7 @@ class Model(base.Model):
 
 
 class _Layers(Mapping[str, "BoundLayer | IRLayer"]):
-    """Layers that get their weights when they are first asked for."""
+    """Layers, each prepared when it is first asked for."""
 
     def __init__(self, layers: Mapping[str, NetLayer], bind: Callable[[NetLayer], BoundLayer | IRLayer]) -> None:
         self._layers, self._bind = layers, bind

@@ -17,7 +17,7 @@ from pyrnnx.conventions import (
 from pyrnnx.op import CELLS
 
 WEIGHTS = ("W", "R", "B", "P")
-# Attributes of version 1 that later versions have no more, and the value with which they change nothing.
+# Attributes of version 1 only, and the values with which they have no effect.
 NEUTRAL: Mapping[str, Any] = MappingProxyType({"input_forget": False, "weights_format": "fico"})
 _COMMON = ("hidden_size", "activations", "activations_alpha", "activations_beta", "clip")
 
@@ -116,7 +116,7 @@ _VERSIONS: Mapping[str, tuple[Operation, ...]] = MappingProxyType(
         for kind in TYPES
     }
 )
-# Recurrent things of an IR that are no recurrent operation here: what each is, and what to do.
+# Types that hold a recurrence but are not run here: what each is, and what to do instead.
 _NOT_RUN = {
     "AUGRUSequence": "a GRU whose update gate is scaled by an attention input; ONNX has no such operator. Run it with "
     "OpenVINO, or write it as a GRU cell in a loop",
@@ -144,5 +144,5 @@ def first_opset(kind: str) -> int | None:
 
 
 def explain(kind: str) -> str | None:
-    """What a type is that holds a recurrence and is not run here, and what to do; None for any other."""
+    """What to say of a type that holds a recurrence but is not run here; None for any other type."""
     return _NOT_RUN_BY_LOWER_NAME.get(kind.lower())

@@ -56,7 +56,7 @@ class Weights:
             self.origin = "the weights that were given"
             try:
                 data = np.frombuffer(source, np.uint8)
-            except (ValueError, BufferError) as error:  # bytes that do not lie side by side
+            except (ValueError, BufferError) as error:  # a memoryview with gaps
                 raise ArgumentError(f"read_model: weights cannot be taken as bytes ({error})") from None
             self._storage = Memory(data.size, [(0, data)])
         elif isinstance(source, (str, os.PathLike)):
@@ -65,7 +65,7 @@ class Weights:
             raise ArgumentError(
                 f"read_model: weights is {type(source).__name__}; expected the path of a .bin file, or bytes"
             )
-        # By place, as long as somebody has it: one read serves all who ask for a constant.
+        # By place, while it is in use: a constant that several layers take is read once.
         self._kept: WeakValueDictionary[Place, AnyArray] = WeakValueDictionary()
 
     def _open(self, path: str | os.PathLike[str], may_be_absent: bool) -> None:

@@ -46,7 +46,7 @@ class ElementType:
 
     @property
     def integer(self) -> bool:
-        """Also of those with a sign; packed ones are none."""
+        """With a sign or without; not of packed elements."""
         return self.dtype in INTEGERS and not self.packed
 
     def numpy_dtype(self, label: str) -> np.dtype[Any]:
@@ -85,7 +85,7 @@ _ROWS = (
     ElementType("i4", "I4", "int8", 4),
     ElementType("u4", "U4", "uint8", 4),
     ElementType("u1", "BIN", "uint8", 1),
-    # known by name, so that a model which holds some can be read and its other layers run
+    # Not read, but known: a model that has some can be read, and its other layers run.
     ElementType("u2", "U2", None, None),
     ElementType("u3", "U3", None, None),
     ElementType("u6", "U6", None, None),

@@ -1,10 +1,11 @@
-"""What the inputs, outputs, values and recurrent layers of an IR are called."""
+"""What the inputs, outputs, values and layers of an IR are called."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from pyrnnx.errors import FormatError
 from pyrnnx.tensor_info import TensorInfo
@@ -17,49 +18,65 @@ from .ports import split_names
 _SINK = re.compile(r"/sink_port_\d+$")  # what converters append to the name of an output for its Result
 
 
+class _Choice(NamedTuple):
+    """What an input or output may be called.
+
+    Attributes
+    ----------
+    wanted : str
+        Its name by the rule of `Model`.
+    instead : sequence of str
+        Names for it where an earlier one has that name.
+    aliases : sequence of str
+        Further names of the same value.
+    id : str
+        Of its layer, which no other has.
+    """
+
+    wanted: str
+    instead: Sequence[str]
+    aliases: Sequence[str]
+    id: str
+
+
 def input_infos(net: Net) -> tuple[TensorInfo, ...]:
     """One for each Parameter; see `Model` for the rule of names."""
-    names, aliases = _names([_of_parameter(layer) for layer in net.parameters], [layer.id for layer in net.parameters])
+    choices = [_of_parameter(layer) for layer in net.parameters]
+    names = _names(choices)
     infos = []
-    for layer, name, others in zip(net.parameters, names, aliases, strict=True):
-        text = layer.data.get("element_type")
-        infos.append(
-            TensorInfo(
-                name,
-                _dtype(layer.label, layer.outputs[0].precision) if text is None else by_name(layer.label, text).dtype,
-                layer.outputs[0].shape if "shape" not in layer.data else layer.shape,
-                others,
-            )
-        )
+    for layer, name, aliases in zip(net.parameters, names, _aliases(choices, names), strict=True):
+        port, text = layer.outputs[0], layer.data.get("element_type")
+        dtype = _dtype(layer.label, port.precision) if text is None else by_name(layer.label, text).dtype
+        infos.append(TensorInfo(name, dtype, layer.shape if "shape" in layer.data else port.shape, aliases))
     return tuple(infos)
 
 
 def output_infos(net: Net) -> tuple[TensorInfo, ...]:
     """One for each Result."""
-    names, aliases = _names([_of_result(layer) for layer in net.results], [layer.id for layer in net.results])
+    choices = [_of_result(layer) for layer in net.results]
+    names = _names(choices)
     infos = []
-    for layer, name, others in zip(net.results, names, aliases, strict=True):
+    for layer, name, aliases in zip(net.results, names, _aliases(choices, names), strict=True):
         port = layer.sources[0].port
-        infos.append(TensorInfo(name, _dtype(layer.label, port.precision), port.shape, others))
+        infos.append(TensorInfo(name, _dtype(layer.label, port.precision), port.shape, aliases))
     return tuple(infos)
 
 
 def _dtype(label: str, precision: str | None) -> str | None:
-    """None also of a precision that is not known: it need not keep a model from being read."""
+    """None for an unknown precision too: a model that has one can be read, and its other layers run."""
     try:
         return None if precision is None else by_precision(label, precision).dtype
     except FormatError:
         return None
 
 
-def _of_parameter(layer: NetLayer) -> tuple[str, Sequence[str], Sequence[str]]:
-    """The name that it would have, those that it may have instead, and further ones of the same value."""
+def _of_parameter(layer: NetLayer) -> _Choice:
     tensor, own = layer.outputs[0].names, layer.name
-    first = own if own in tensor or not tensor else tensor[0]
-    return first, (*tensor, own), (*tensor, own)
+    wanted = own if own in tensor or not tensor else tensor[0]
+    return _Choice(wanted, (*tensor, own), (*tensor, own), layer.id)
 
 
-def _of_result(layer: NetLayer) -> tuple[str, Sequence[str], Sequence[str]]:
+def _of_result(layer: NetLayer) -> _Choice:
     source = layer.sources[0]
     tensor = split_names(layer.element.get("output_names", "")) or source.port.names
     own = _SINK.sub("", layer.name)
@@ -67,32 +84,42 @@ def _of_result(layer: NetLayer) -> tuple[str, Sequence[str], Sequence[str]]:
     if len(source.layer.outputs) > 1 and computed:
         computed = f"{computed}.{source.index}"
     by_result = own in tensor or (own != layer.name and not tensor)
-    first = own if by_result else tensor[0] if tensor else computed
-    return first, (*tensor, layer.name), (*tensor, *source.port.names, computed, own, layer.name)
+    wanted = own if by_result else tensor[0] if tensor else computed
+    return _Choice(wanted, (*tensor, layer.name), (*tensor, *source.port.names, computed, own, layer.name), layer.id)
 
 
-def _names(
-    rows: Sequence[tuple[str, Sequence[str], Sequence[str]]], ids: Sequence[str]
-) -> tuple[list[str], list[tuple[str, ...]]]:
-    """A name for each that no other has, and its aliases: further names that are no other's name or alias."""
-    wanted = [first for first, _, _ in rows]
-    taken: set[str] = set()
-    names: list[str] = []
-    for (first, instead, _), identifier in zip(rows, ids, strict=True):
-        name = first
-        if not name or name in taken:
-            free = (other for other in instead if other and other not in taken and other not in wanted)
-            name = next(free, None) or _free(f"{first}.{identifier}" if first else identifier, taken | set(wanted))
-        taken.add(name)
-        names.append(name)
-    claims = Counter(alias for _, _, aliases in rows for alias in set(aliases))
-    return names, [
-        tuple(dict.fromkeys(one for one in aliases if one and one not in taken and claims[one] == 1))
-        for _, _, aliases in rows
-    ]
+def _names(choices: Sequence[_Choice]) -> list[str]:
+    """A name for each, all different.
+
+    ==========  =========  =====  ==========================================================================
+    wanted      instead    id     name
+    ==========  =========  =====  ==========================================================================
+    "x"         "x", "a"   "0"    "x", as nobody before it has that name
+    "x"         "x", "b"   "1"    "b", the first name instead that nobody has or wants
+    "x"         "x", "b"   "2"    "x.2", with the id, as there is no such name
+    ""          ""         "3"    "3", the id
+    ==========  =========  =====  ==========================================================================
+    """
+    wanted = {one.wanted for one in choices}
+    names: dict[str, None] = {}
+    for one in choices:
+        name = one.wanted
+        if not name or name in names:
+            free = [other for other in one.instead if other and other not in names and other not in wanted]
+            own = f"{one.wanted}.{one.id}" if one.wanted else one.id
+            name = free[0] if free else _free(own, names.keys() | wanted)
+        names[name] = None
+    return list(names)
 
 
-def _free(name: str, taken: set[str]) -> str:
+def _aliases(choices: Sequence[_Choice], names: Sequence[str]) -> list[tuple[str, ...]]:
+    """The aliases of each that are nobody's name, and nobody else's alias."""
+    claims = Counter(alias for one in choices for alias in set(one.aliases))
+    claims.update(names)
+    return [tuple([alias for alias in dict.fromkeys(one.aliases) if alias and claims[alias] == 1]) for one in choices]
+
+
+def _free(name: str, taken: Collection[str]) -> str:
     while name in taken:
         name += "_"
     return name

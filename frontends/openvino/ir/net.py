@@ -122,7 +122,7 @@ def _layer(what: str, element: etree._Element) -> NetLayer:
     return element_layer(element)
 
 
-# Edges. A layer is a number here, its place in the XML; an end of an edge is a layer and the place of a port there.
+# Edges. Here a layer is given by its place in the XML, and the end of an edge by a layer and the place of a port there.
 
 
 def _connect(
@@ -137,7 +137,7 @@ def _connect(
             source, output = _end(what, edge, "from", layers, numbers, outputs)
             if layers[source].type == "Result":
                 raise FormatError(
-                    f"{layers[source].label}: {_describe(edge)} begins there; expected none, as it gives nothing on"
+                    f"{layers[source].label}: {_describe(edge)} begins there; expected none, as a Result has no outputs"
                 )
             target, place = _end(what, edge, "to", layers, numbers, inputs)
             if found[target][place] is not None:

@@ -27,7 +27,7 @@ def number(text: str) -> float:
     ValueError
         Any other text.
     """
-    if not text.isascii() or "_" in text:  # which float() takes
+    if not text.isascii() or "_" in text:  # float() takes underscores and other digits
         raise ValueError(text)
     return float(text)
 

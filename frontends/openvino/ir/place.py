@@ -13,7 +13,7 @@ from .element_types import ElementType, by_name
 from .numbers import integer
 from .shapes import Shape, static_shape
 
-MAX_ITEM = 8  # bytes of an element of an array here
+MAX_ITEM = 8  # bytes of the largest element type
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def read_place(label: str, data: Mapping[str, str], shape: Shape | None) -> Plac
     sizes = static_shape(label, data["shape"], shape)
     offset, size = _number(label, "offset", data["offset"]), _number(label, "size", data["size"])
     elements = math.prod(sizes)
-    if not elements:  # OpenVINO writes such a one with the size 1
+    if not elements:  # OpenVINO writes a constant without elements with size 1
         if math.prod([one for one in sizes if one]) * MAX_ITEM > sys.maxsize:
             raise FormatError(f"{label}: shape is {shown(sizes)}; expected one of which NumPy can make an array")
     elif element_type.bits is not None:

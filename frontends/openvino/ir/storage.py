@@ -99,7 +99,7 @@ class File:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _read_at(self, offset: int, size: int) -> bytes:
-        if hasattr(os, "pread"):  # leaves alone the position, which threads and forked processes share
+        if hasattr(os, "pread"):  # does not move the position, which threads and forked processes share
             return os.pread(self._file.fileno(), size, offset)
         with self._lock:
             self._file.seek(offset)

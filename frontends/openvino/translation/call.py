@@ -24,7 +24,7 @@ TranslatorType = TypeVar("TranslatorType", bound=Translator)
 UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
 SIGNED = ("int8", "int16", "int32", "int64")
 INTEGERS = UNSIGNED + SIGNED
-END, BEGIN = 2**63 - 1, -(2**63)  # of a slice: as far as the axis goes
+END, BEGIN = 2**63 - 1, -(2**63)  # ends of a slice that reaches to the end, or backwards to the beginning, of its axis
 
 
 class Values:
@@ -86,7 +86,7 @@ class Call(Attributes):
         return [self[k] for k in range(len(self))]
 
     def exactly(self, count: int) -> list[str]:
-        """All inputs, which are so many."""
+        """All inputs, of which there must be `count`."""
         if len(self) != count:
             raise FormatError(f"{self.label}: the layer has {len(self)} inputs; expected {count}")
         return self.inputs
@@ -123,7 +123,7 @@ class Call(Attributes):
     def integers(
         self, k: int, what: str, *, count: int | None = None, low: int = LOWEST, high: int = HIGHEST
     ) -> list[int]:
-        """The k-th input as a list of so many integers, of a scalar too; by default one for each axis at most."""
+        """The k-th input, a list of `count` integers or a scalar (one integer); by default at most `MAX_RANK`."""
         values = self._integers(k, self.constant_input(k, what), what)
         if len(values) != count and (count is not None or len(values) > MAX_RANK):
             expected = f"at most {MAX_RANK}" if count is None else count
@@ -190,7 +190,7 @@ class Call(Attributes):
         return by_name(self.label, self.text(name, default)).numpy_dtype(self.label).name
 
     def shape(self, k: int) -> Dims | None:
-        """What is known of the k-th input's shape; None: not even the rank."""
+        """The k-th input's shape as far as it is known; None where its rank is not."""
         self._need(k)
         source = self.layer.sources[k]
         declared = source.port.shape
@@ -219,7 +219,7 @@ class Call(Attributes):
         return len(shape)
 
     def length(self, k: int, what: str) -> int | None:
-        """How many values a list has, or a scalar, which is a list of one; None: not known."""
+        """The length of the k-th input, a list; 1 of a scalar, None where it is not known."""
         shape = self.shape(k)
         if shape is None:
             return None
@@ -243,7 +243,7 @@ class Call(Attributes):
         return found
 
     def axis_of(self, value: int, k: int, what: str = "axis", *, behind: int = 0) -> int:
-        """An axis of the k-th input, or one of so many behind its last, as given: checked where the rank is known."""
+        """`value`, checked to be an axis of the k-th input, or of `behind` more axes, where the rank is known."""
         shape = self.shape(k)
         if shape is not None:
             self.axis(value, len(shape) + behind, what)
@@ -279,7 +279,7 @@ class Call(Attributes):
     def typed(
         self, op_type: str, dtype: str, *inputs: str, first: int = 0, last: int | None = None, **attributes: Any
     ) -> str:
-        """A node whose inputs (those from `first` to before `last`) and output are of a dtype; widened if need be."""
+        """A node whose inputs[first:last] and output are of `dtype`, or are cast to and from what `WIDENED` says."""
         wide = WIDENED.get(op_type, {}).get(dtype)
         if wide is None:
             return self.node(op_type, *inputs, **attributes)
@@ -288,13 +288,13 @@ class Call(Attributes):
         return self.cast(self.node(op_type, *widened, **attributes), dtype)
 
     def reduce(self, op_type: str, name: str, axes: str, dtype: str, *, keep: bool = True) -> str:
-        """A reduction; no axes mean: reduce nothing."""
+        """A reduction; without axes nothing is reduced."""
         return self.typed(op_type, dtype, name, axes, last=1, keepdims=int(keep), noop_with_empty_axes=1)
 
     def cast(self, name: str, dtype: str) -> str:
         array = self.graph.constant_array(name)
         if array is not None and array.size <= SMALL:
-            with np.errstate(all="ignore"):  # a Cast has no errors either
+            with np.errstate(all="ignore"):  # as Cast, which has no errors
                 return name if array.dtype.name == dtype else self.constant(array.astype(named_dtype(dtype)), dtype)
         return self.node("Cast", name, to=self.graph.element_type(dtype))
 

@@ -67,7 +67,7 @@ class Constants:
     def _results(self, layer: NetLayer, known: Mapping[Output, AnyArray]) -> dict[Output, AnyArray]:
         graph = Graph(layer.label)
         function = translator(layer)
-        assert function is not None  # else the layer is no constant one
+        assert function is not None  # as `layers` has only such as have one
         names = translate_layer(layer, function, Values(graph, lambda source: self._known(source, known)))
         infos = [graph.onnx.ValueInfoProto(name=name) for name in dict.fromkeys(names)]
         found = constant_values(graph.model((), infos), names)

@@ -47,7 +47,7 @@ def output_info(graph: Graph, output: Output, name: str) -> ValueInfoProto:
 
 
 def _element_type(graph: Graph, layer: NetLayer, index: int) -> int:
-    """0, not said, where the port has no precision."""
+    """ONNX's number of the element type; 0 (undefined) where the port has no precision."""
     precision = layer.outputs[index].precision
     if precision is None:
         return 0
@@ -61,8 +61,8 @@ def with_output_dimensions(model: ModelProto) -> ModelProto:
     for info in model.graph.output:
         own, found = info.type.tensor_type, inferred[info.name]
         own.elem_type = own.elem_type or found.elem_type
-        # An IR writes a scalar and any rank alike. Where nobody knows more it is taken for the former: onnx's checker
-        # wants a rank, and OpenVINO's CPU plugin runs nothing without.
+        # A port without <dim> is a scalar or of any rank. What inference cannot tell apart is taken for a scalar:
+        # onnx's checker, and OpenVINO's CPU plugin, need a rank.
         shape = found.shape if found.HasField("shape") else own.shape
         declared = list(own.shape.dim) if len(own.shape.dim) == len(shape.dim) else [None] * len(shape.dim)
         dims: list[int | str] = []

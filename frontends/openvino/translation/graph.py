@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 OPSET, IR_VERSION = 22, 10
-SMALL = 1024  # elements of a constant that may be computed, kept or looked into without a thought
+SMALL = 1024  # elements of a constant that is computed at once and kept: it costs next to nothing
 LARGEST_MODEL = 2**31 - 1  # bytes of a protobuf message
 
 # Element types that an operator has by its text, and ONNX Runtime no kernel for: computed in a wider type, exactly.
@@ -42,7 +42,7 @@ WIDENED: Mapping[str, Mapping[str, str]] = {
 
 @contextmanager
 def guarded(label: str, expected: str) -> Iterator[None]:
-    """Whatever a translation meets in attributes and constants that contradict each other is an error with that label.
+    """Attributes and constants that contradict each other may raise anything: here it becomes an error with the label.
 
     Raises
     ------
@@ -101,7 +101,7 @@ class Graph:
         self._bytes = 0
 
     def value_name(self, wanted: str) -> str:
-        """That name, or one like it that no value has yet."""
+        """That name, or where a value has it already, that with a number."""
         return self._unique(wanted or "value", self._values)
 
     def _unique(self, wanted: str, taken: set[str]) -> str:
@@ -155,7 +155,7 @@ class Graph:
         return names
 
     def name_node(self, index: int, wanted: str) -> None:
-        """Give a node that name, or one like it that no node has yet."""
+        """Give a node that name, or where a node has it already, that with a number."""
         self.nodes[index].name = self._unique(wanted, self._node_names)
 
     def rename(self, old: str, new: str, since: int) -> None:

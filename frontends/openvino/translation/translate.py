@@ -28,7 +28,7 @@ _EXPECTED = "layers whose attributes, ports and constants agree with each other"
 
 
 class Names(NamedTuple):
-    """Of the inputs and outputs of a model, in the order of Parameter and Result layers."""
+    """Names of the inputs and outputs of a model, in the order of the Parameter and Result layers."""
 
     inputs: Sequence[str]
     outputs: Sequence[str]
@@ -40,7 +40,7 @@ def export(constants: Constants, names: Names, label: str) -> ModelProto:
     with guarded(f"IR {shown(net.name)}", _EXPECTED):
         translated = _Translation(constants, names, None).run()
     with guarded(label, _EXPECTED):
-        result = fold_constants(translated, largest=SMALL)  # beyond that only what becomes no larger
+        result = fold_constants(translated, largest=SMALL)  # a larger constant only where that takes no more bytes
         if result.ByteSize() > LARGEST_MODEL:
             raise UnsupportedError(f"{label}: the ONNX model would exceed {LARGEST_MODEL} bytes (2 GB)")
         return with_output_dimensions(merge_equal_initializers(result))
@@ -110,7 +110,7 @@ class _Translation:
         self.graph = Graph(self.net.name or "model", {*names.inputs, *names.outputs})
         self.values = Values(self.graph, constants.value)
         self.run_by: dict[str, BoundLayer | IRLayer] = {}
-        self.outputs: dict[Output, str] = {}  # what is an output, and its name; of several only the first
+        self.outputs: dict[Output, str] = {}  # names of the model's outputs; of two of one value the first
         for result, name in zip(self.net.results, names.outputs, strict=True):
             self.outputs.setdefault(result.sources[0], name)
 
@@ -147,7 +147,7 @@ class _Translation:
         return found
 
     def _layer_if_possible(self, layer: NetLayer) -> None:
-        """Neither a layer that is not translated nor any behind it."""
+        """Translate a layer, unless it or one before it has no translation."""
         since = len(self.graph.nodes)
         known = (one in self.values.names or one.layer in self.constants.layers for one in layer.sources)
         if all(known) and translator(layer) is not None:
@@ -161,7 +161,7 @@ class _Translation:
             return
         outputs = [Output(layer, k) for k in range(len(layer.outputs))]
         if layer in self.constants.layers and all(_is_small(output) for output in outputs):
-            return  # computed, and made an initializer, where a node takes it
+            return  # its value becomes an initializer, where a node takes it
         since = len(self.graph.nodes)
         recurrent = self.net.recurrent.get(layer)
         run_by = self.prepared(layer) if recurrent is not None and self.prepared is not None else None
@@ -189,7 +189,7 @@ class _Translation:
             self.graph.name_node(since + next(own, len(nodes) - 1), layer.name)
 
     def _is_used(self, outputs: Sequence[Output]) -> bool:
-        """Whether anything takes the first of them, if there is one."""
+        """Whether the first of the outputs, if there is one, leads anywhere."""
         return any(output in self.outputs or self.net.consumers(output) for output in outputs[:1])
 
     def _wanted(self, output: Output) -> str:
@@ -210,7 +210,7 @@ class _Translation:
 
 
 def not_translated(layer: NetLayer) -> str:
-    """What is said of a layer that has no translator."""
+    """The message about a layer that has no translator."""
     version = f" of {shortened(layer.version)}" if layer.version else ""
     reason = explain(layer.type)
     first = min(TRANSLATORS.get(layer.type.lower(), ()), default=None)

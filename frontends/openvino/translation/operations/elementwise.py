@@ -155,7 +155,7 @@ def _floor_mod(call: Call) -> str:
     a, b, dtype = call[0], call[1], call.dtype(0)
     if dtype in INTEGERS:
         return call.node("Mod", a, b, fmod=0)
-    remainder = call.node("Mod", a, b, fmod=1)  # all that ONNX has for floating-point numbers
+    remainder = call.node("Mod", a, b, fmod=1)  # the only kind that ONNX has for floating-point numbers
     differ = _where_signs_differ(call, remainder, b, dtype)
     return call.typed("Where", dtype, differ, call.node("Add", remainder, b), remainder, first=1)
 

@@ -23,7 +23,7 @@ def _indices(call: Call, k: int) -> str:
 
 @translates("Gather", since=7)
 def _gather_7(call: Call) -> str:
-    """batch_dims: so many axes in front are gone through in step by data and indices."""
+    """The first batch_dims axes of data and indices go together: each batch is gathered from on its own."""
     batch = call.whole("batch_dims", 0)
     if batch == 0:
         return _gather_1(call)

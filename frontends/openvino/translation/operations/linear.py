@@ -35,7 +35,7 @@ def _einsum(call: Call) -> str:
 
 
 def _check_equation(call: Call, equation: str) -> None:
-    """onnx's shape inference never ends with some that are none."""
+    """Reject what is no equation: with some such texts onnx's shape inference never ends."""
     given, arrow, result = equation.partition("->")
     terms = given.split(",")
     fits = len(terms) == len(call) and all(_TERM.fullmatch(term) for term in (*terms, result))
@@ -172,7 +172,7 @@ def _conv_transpose(call: Call, filters: str, groups: int, kernel: Dims) -> str:
         for axis, out in enumerate(call.integers(2, "output_shape", count=count, low=0)):
             extent = (int(kernel[axis] or 0) - 1) * dilations[axis] + 1
             total = strides[axis] * (int(sizes[axis] or 0) - 1) + extra[axis] + extent - out
-            extra[axis] -= min(total, 0)  # a result that is larger than what there is gets zeros at its end
+            extra[axis] -= min(total, 0)  # where output_shape is larger than what is computed, zeros fill its end
             total = max(total, 0)
             if mode == "SAME_UPPER":
                 begin[axis] = total - total // 2

@@ -46,7 +46,7 @@ class _Window:
         self.pads = None if self.same else self._rounded_down()
 
     def _rounded_down(self) -> list[int] | None:
-        """With what is missing to the last window put behind the declared pads."""
+        """The pads, with those at the end enlarged so that the last window is whole."""
         pads = list(self.declared)
         if self.rounding == "floor":
             return pads
@@ -65,7 +65,7 @@ class _Window:
         return 0 if self.rounding == "ceil_torch" and begins_behind else missing
 
     def _check_last_window(self, axis: int) -> None:
-        """One that begins in the pads behind has no elements: implementations differ in what it gives, or if it is."""
+        """Reject a window that begins in the pads at the end: it has no elements, and implementations differ there."""
         size, behind = self.sizes[axis], self.declared[self.count + axis]
         if self.rounding == "ceil_torch" or self.strides[axis] + behind <= self.extents[axis]:
             return

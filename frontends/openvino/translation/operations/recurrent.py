@@ -77,7 +77,7 @@ def _check_inputs(call: Call, layer: IRLayer) -> None:
 
 
 def node_attributes(op: RecurrentOp) -> dict[str, Any]:
-    """Of the ONNX node; activations with all their parameters, so that nothing hangs on a default."""
+    """The attributes of the ONNX node; activations with all their parameters, so that no default is relied on."""
     functions = [one for direction in op.activations for one in direction]
     attributes: dict[str, Any] = {
         "hidden_size": op.hidden_size,
@@ -113,7 +113,7 @@ def _from_canonical(call: Call, layer: IRLayer, argument: str, name: str) -> str
 
 
 def _lengths(call: Call, k: int, x: int) -> str:
-    """int32, as ONNX has them; none where they say what X says anyway."""
+    """The lengths as int32, which ONNX asks for; "" where all are seq_length."""
     array, shape = call.array(k), call.shape(x)
     if array is None:
         return call.as_dtype(k, "int32")
@@ -145,9 +145,11 @@ def _weights(call: Call, layer: IRLayer, inputs: dict[str, int]) -> dict[str, st
 
 
 def _by_nodes(call: Call, layer: IRLayer, argument: str, k: int) -> str:
-    """The k-th input, a weight, converted at run time: by the places that numbered blocks of hidden_size rows come to.
+    """The k-th input, a weight, converted at run time, by nodes that move its blocks of hidden_size rows.
 
-    A negative number is a block negated, 0 one of zeros; where no weight is read, as with input_forget, any will do.
+    An array of block numbers, converted as a weight is, tells where each block goes: LSTM gates f, i, c, o, numbered
+    1, 2, 3, 4, come out as i, o, f, c: 2, 4, 1, 3. A negated number is a block that is negated; 0 is a block of zeros
+    (of B), or one that is never read (with input_forget), for which any block will do.
     """
     op, convention, name = layer.op, layer.convention, call[k]
     count = axis_size(weight_axes(op, convention)[argument][-1 if argument in "BP" else -2], {"H": 1}) or 1

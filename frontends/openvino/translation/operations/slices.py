@@ -98,31 +98,62 @@ def _axes(call: Call, masks: _Masks, count: int) -> tuple[list[int | None], list
     return axes, inserted, dropped
 
 
+Value = AnyArray | str  # numbers that are known, or the name of a value that is computed at run time
+
+
 def _bounds(call: Call, masks: _Masks, places: list[int], steps: AnyArray) -> tuple[str, str, AnyArray]:
-    """starts and ends of the places, constants where they can be, and the steps."""
+    """starts, ends and steps of the Slice that takes the place of these places of begin, end and strides.
+
+    ================  =======  =================================  =======
+    masks             start    end                                step
+    ================  =======  =================================  =======
+    shrink_axis       begin    begin + 1 (END after begin = -1)   1
+    begin             first    as below                           stride
+    end               begin    last                               stride
+    none              begin    end                                stride
+    ================  =======  =================================  =======
+
+    first and last: where the axis begins and ends, in the direction of the stride.
+    """
     shrunk = np.array([masks.shrink_axis[k] for k in places])
-    steps = np.where(shrunk, 1, steps[places])
-    forward = steps > 0
     open_start = np.array([masks.begin[k] for k in places]) & ~shrunk
     open_end = np.array([masks.end[k] for k in places]) & ~shrunk
-    first, last = np.where(forward, 0, END), np.where(forward, END, BEGIN)
-    begin, end = call.array(1), call.array(2)
-    if begin is not None and (end is not None or (open_end | shrunk).all()):
-        start = begin.reshape(-1).astype(np.int64)[places]
-        stop = start if end is None else end.reshape(-1).astype(np.int64)[places]
-        stop = np.where(shrunk, np.where(start == -1, END, start + 1), stop)
-        return call.constant(np.where(open_start, first, start)), call.constant(np.where(open_end, last, stop)), steps
-    which = call.constant(places)
-    starts, ends = (call.node("Gather", call.list_of_int64(k), which, axis=0) for k in (1, 2))
-    if shrunk.any():
-        is_last = call.node("Equal", starts, call.constant(-1))
-        following = call.node("Where", is_last, call.constant(END), call.node("Add", starts, call.constant(1)))
-        ends = call.node("Where", call.constant(shrunk, "bool"), following, ends)
-    if open_start.any():
-        starts = call.node("Where", call.constant(open_start, "bool"), call.constant(first), starts)
-    if open_end.any():
-        ends = call.node("Where", call.constant(open_end, "bool"), call.constant(last), ends)
-    return starts, ends, steps
+    steps = np.where(shrunk, 1, steps[places])
+    first, last = np.where(steps > 0, 0, END), np.where(steps > 0, END, BEGIN)
+    begin = _taken(call, 1, places)
+    starts = _where(call, open_start, first, begin)
+    # What stands at the places of an open end is replaced, so that an end that nothing else needs is not taken.
+    following = _following(call, begin) if shrunk.any() else begin
+    ends = following if (shrunk | open_end).all() else _where(call, shrunk, following, _taken(call, 2, places))
+    ends = _where(call, open_end, last, ends)
+    return _name(call, starts), _name(call, ends), steps
+
+
+def _taken(call: Call, k: int, places: list[int]) -> Value:
+    array = call.array(k)
+    if array is None:
+        return call.node("Gather", call.list_of_int64(k), call.constant(places), axis=0)
+    return array.reshape(-1).astype(np.int64)[places]
+
+
+def _where(call: Call, mask: AnyArray, yes: Value, no: Value) -> Value:
+    if mask.all() or not mask.any():
+        return yes if mask.all() else no
+    if isinstance(yes, str) or isinstance(no, str):
+        return call.node("Where", call.constant(mask, "bool"), _name(call, yes), _name(call, no))
+    return np.where(mask, yes, no)
+
+
+def _following(call: Call, places: Value) -> Value:
+    """One further; after the last place, -1, comes the end, and not 0."""
+    if not isinstance(places, str):
+        return np.where(places == -1, END, places + 1)
+    is_last = call.node("Equal", places, call.constant(-1))
+    return call.node("Where", is_last, call.constant(END), call.node("Add", places, call.constant(1)))
+
+
+def _name(call: Call, value: Value) -> str:
+    return value if isinstance(value, str) else call.constant(value)
 
 
 @translates("Pad")

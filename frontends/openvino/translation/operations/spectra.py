@@ -8,7 +8,7 @@ from ..call import Call, translates
 
 
 def _axes(call: Call, rank: int) -> list[int]:
-    """At least one."""
+    """The axes of the transform, at least one."""
     axes = call.axes(call.integers(1, "axes"), rank)
     if not axes:
         raise FormatError(f"{call.label}: axes (input 1) is empty; expected one or more")
