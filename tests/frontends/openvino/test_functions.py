@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from openvino_functions import CASES, CELLS, DEFAULTS, Case, H, I, N, T, expecte
 from openvino_layers import assert_same
 
 from pyrnnx import PyrnnxError
+from pyrnnx.frontends.openvino import gru_cell, gru_sequence, lstm_cell, lstm_sequence, rnn_cell, rnn_sequence
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 EVERYTHING = [Case(f"{cell}-all", cell, {"direction": "bidirectional", "clip": 0.75}) for cell in CELLS]
@@ -218,3 +221,23 @@ def test_bad_arguments_of_versions(more: dict[str, Any], attributes: dict[str, A
     case = Case("LSTM-all", "LSTM", {"direction": "bidirectional"})
     with pytest.raises(PyrnnxError, match=f"LSTMSequence: .*{message}"):
         run(case, make_arrays(case) | more, **attributes)
+
+
+ALL = {"hidden_size": None, "activations_alpha": (), "activations_beta": (), "clip": None}
+SIGNATURES: dict[Callable[..., Any], dict[str, Any]] = {
+    rnn_sequence: {"direction": "forward", "activations": ("tanh",)},
+    gru_sequence: {"direction": "forward", "activations": ("sigmoid", "tanh"), "linear_before_reset": False},
+    lstm_sequence: {
+        "direction": "forward", "activations": ("sigmoid", "tanh", "tanh"), "input_forget": None, "opset": 16
+    },
+    rnn_cell: {"activations": ("tanh",)},
+    gru_cell: {"activations": ("sigmoid", "tanh"), "linear_before_reset": False},
+    lstm_cell: {"activations": ("sigmoid", "tanh", "tanh"), "input_forget": None, "opset": 16},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("operation", "defaults"), SIGNATURES.items(), ids=lambda one: getattr(one, "__name__", ""))
+def test_signatures_show_the_attributes(operation: Callable[..., Any], defaults: dict[str, Any]) -> None:
+    parameters = signature(operation).parameters.values()
+    assert {one.name: one.default for one in parameters if one.kind is Parameter.KEYWORD_ONLY} == ALL | defaults
+    assert all(one.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY) for one in parameters)

@@ -47,6 +47,7 @@ CASES = (
     Case("attention GRU", "AUGRUSequence", ("AUGRUSequence of opset5", "attention"), version="opset5"),
     Case("loop", "TensorIterator", ("TensorIterator of opset1", "loop")),
     Case("state of a stateful model", "ReadValue", ("ReadValue of opset6",), version="opset6"),
+    Case("before its first opset", "Mish", ("Mish of opset3", "expected opset4 or later"), version="opset3"),
     Case("random", "RandomUniform", ("RandomUniform of opset8",), version="opset8"),
     Case(
         "unknown attribute", "Abs", ("'speed' ('fast') is not known of Abs opset1", "expected none"), {"speed": "fast"}
