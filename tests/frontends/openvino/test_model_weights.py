@@ -55,7 +55,9 @@ def test_what_is_run_does_not_hold_the_weights(tmp_path: Path) -> None:
     """The export has them; the translated model that is run does not."""
     pytest.importorskip("onnx")
     model = large(tmp_path)
-    size = sum(array.nbytes for array in model.layers["l"].weights.values())
+    bound = model.layers["l"]
+    assert isinstance(bound, BoundLayer)
+    size = sum(array.nbytes for array in bound.weights.values())
     inputs = [np.zeros((2, 3, 256), np.float32), *(np.zeros((2, 1, 256), np.float32) for _ in "HC")]
     tracemalloc.start()
     model(*inputs, np.array([3, 3], np.int32))
@@ -72,6 +74,7 @@ def test_weights_of_a_file_are_not_copied(tmp_path: Path) -> None:
     bound = model.layers["l"]
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
+    assert isinstance(bound, BoundLayer)
     assert all(isinstance(owner(array), bytes) for array in bound.weights.values())
     assert held < 2.1 * sum(array.nbytes for array in bound.weights.values())
 
