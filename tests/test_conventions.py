@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import gate_count
+from layers import gate_count, random_inputs, random_weights
 from numpy.typing import NDArray
 
 from pyrnnx import (
@@ -310,12 +310,9 @@ def test_coupled_gate_there_and_back() -> None:
 @pytest.mark.parametrize("direction", Direction, ids=lambda one: one.value)
 def test_translated_layer_computes_the_same(direction: Direction, clip: float | None) -> None:
     op = replace(RecurrentOp("LSTM", H, direction, clip=clip), input_forget=True)
-    rng = np.random.default_rng(7)
-    D = op.num_directions
-    shapes = {"W": (D, 4 * H, I), "R": (D, 4 * H, H), "B": (D, 8 * H), "P": (D, 3 * H)}
-    weights: dict[str, Any] = {name: rng.uniform(-1, 1, shape) for name, shape in shapes.items()}
+    weights: dict[str, Any] = random_weights(op, I, np.float64, peepholes=True)
     there: dict[str, Any] = convert_weights(op, weights, CANONICAL, OPENVINO_SEQUENCE_1)
-    X, *states = rng.uniform(-1, 1, (4, 3, I)), *rng.uniform(-1, 1, (2, D, 3, H))
+    X, *states, _ = random_inputs(op, (4, 3, I), np.float64).values()
     Y, *last = Layer(op, **weights).run(X, None, *states)
     layer = Layer(op, **there, convention=OPENVINO_SEQUENCE_1)
     Y2, *last2 = layer.run(X.swapaxes(0, 1), np.full(3, 4), *(one.swapaxes(0, 1) for one in states))

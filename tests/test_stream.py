@@ -82,12 +82,10 @@ def test_pushes_give_the_whole(
 
 def test_coupled_input_gate() -> None:
     """input_forget of OpenVINO, i = 1 - f, for gates that are no sigmoid."""
-    rng = np.random.default_rng(5)
     functions = (Activation("HardSigmoid"), Activation("Tanh"), Activation("Tanh"))
     op = RecurrentOp("LSTM", H, activations=(functions,), input_forget=True)
-    shapes = ((1, 4 * H, I), (1, 4 * H, H), (1, 4 * H), (1, 3 * H))
-    layer = Layer(op, *(rng.normal(0, 0.2, shape) for shape in shapes), convention=OPENVINO_SEQUENCE_1)
-    X = rng.normal(size=(2, 7, I))
+    layer = random_layer(op, I, np.float64, convention=OPENVINO_SEQUENCE_1, peepholes=True)
+    X = np.random.default_rng(5).normal(size=(2, 7, I))
     stream = layer.stream(2)
     Y, *last = layer.run(X, [7, 7], *stream.state)
     parts = [stream.push(X[:, begin:end]) for begin, end in ((0, 3), (3, 4), (4, 7))]

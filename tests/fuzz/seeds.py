@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 import openvino_nets as nets
 from cases import CASES, OUTPUTS, Array, Case, make_arrays, make_node
+from layers import draw
 from onnx import helper
 from onnx_models import make_graph, simple_model
 from openvino_layers import shapes_of
@@ -282,7 +283,7 @@ def _recurrent_layer(kind: str, operation: Operation, data: dict[str, Any], *, c
     arrays, layers, ends = [], [], []
     for k, (name, shape) in enumerate(zip(operation.inputs, inputs, strict=True)):
         lengths = name == "sequence_lens"
-        array = np.array([5, 0, 2], np.int32) if lengths else rng.uniform(-0.5, 0.5, shape).astype(np.float32)
+        array = np.array([5, 0, 2], np.int32) if lengths else draw(rng, name, shape).astype(np.float32)
         if constant and name in ("W", "R", "B", "P"):
             layers.append(store.constant(k, name, array, "f32", "FP32"))
         else:

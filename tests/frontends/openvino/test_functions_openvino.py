@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from layers import gate_count, random_arrays
 from numpy.typing import NDArray
+from openvino_layers import DEFAULTS
 
 import pyrnnx.frontends.openvino as frontend
 from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, PyrnnxError, RecurrentOp
@@ -21,7 +22,6 @@ operations = pytest.importorskip("openvino.opset13")
 Array = NDArray[Any]
 T, N, I, H = 5, 3, 4, 7
 CELLS = ("RNN", "GRU", "LSTM")
-DEFAULTS = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"]}
 # float32 on both sides: sums of up to 12 terms in another order, vectorised exp and tanh of some units, 5 steps
 TOLERANCE = 5e-6
 LENGTHS = {"full": (T,) * N, "mixed": (T, 0, 3), "zero": (0,) * N}

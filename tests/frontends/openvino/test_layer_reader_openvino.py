@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from layers import random_arrays
 from lxml import etree
-from openvino_layers import DEFAULTS, H, assert_same, function, make_arrays, shapes_of
+from openvino_layers import DEFAULTS, H, I, N, assert_same, function, make_arrays, shapes_of
 
-from pyrnnx import PyrnnxError
+from pyrnnx import OPENVINO_CELL, PyrnnxError, RecurrentOp
 from pyrnnx.frontends.openvino import OPERATIONS, IRLayer, read_layer, read_model
 
 
@@ -95,8 +96,8 @@ def saved_lstm_cell_1(folder: Path) -> tuple[str, list[Any]]:
     )
     model = openvino.Model([operations.result(output) for output in cell.outputs()], parameters, "one")
     openvino.save_model(model, folder / "model.xml", compress_to_fp16=False)
-    rng = np.random.default_rng(0)
-    return (folder / "model.xml").read_text(), [rng.uniform(-0.7, 0.7, shape).astype(np.float32) for shape in inputs]
+    arrays = random_arrays(RecurrentOp("LSTM", H), (1, N, I), convention=OPENVINO_CELL)
+    return (folder / "model.xml").read_text(), [*arrays.values()]
 
 
 def run_there(text: str, folder: Path, arrays: list[Any]) -> list[Any]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import openvino_layers
 import pytest
 from cases import (
     OPERATORS,
@@ -236,8 +237,7 @@ def test_constants_fix_the_batch_size(tmp_path: Path) -> None:
 def test_a_layer_of_openvino(tmp_path: Path) -> None:
     """All inputs of the operation; bytes of weights as they were."""
     layer = read_layer(write_layer(make_layer("LSTM")))
-    rng = np.random.default_rng(1)
-    weights = [rng.uniform(-1, 1, [size or 0 for size in port.shape]).astype(np.float32) for port in layer.inputs[4:]]
+    weights = openvino_layers.make_arrays(layer)[4:]
     path = write_model(layer.bind(*weights), tmp_path / "layer.xml")
     assert path.with_suffix(".bin").read_bytes() == b"".join(array.tobytes() for array in weights)
     assert [info.name for info in read_model(path).inputs] == ["X", "H", "C", "sequence_lengths"]

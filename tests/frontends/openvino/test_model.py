@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import openvino_nets as nets
 import pytest
+from layers import random_weights
 from openvino_nets import Array, H, I, N, T, edges, layer, net, parameter, result
 
 from pyrnnx import Interval, PyrnnxError, TensorInfo, load
@@ -337,8 +338,7 @@ def test_aliases_are_taken() -> None:
 def onnx_model() -> Any:
     onnx = pytest.importorskip("onnx")
     helper, F = onnx.helper, onnx.TensorProto.FLOAT
-    rng = np.random.default_rng(0)
-    weights = [rng.uniform(-0.5, 0.5, shape).astype(np.float32) for shape in ((1, 4 * H, I), (1, 4 * H, H))]
+    weights = random_weights(nets.LSTM, I)
     nodes = [
         helper.make_node("LSTM", ["the input", "W", "R"], ["Y", "Y_h", ""], name="lstm", hidden_size=H),
         helper.make_node("Identity", ["Y_h"], ["same/h"]),
@@ -347,7 +347,7 @@ def onnx_model() -> Any:
     outputs = [helper.make_tensor_value_info(name, F, None) for name in ("relu:0", "Y_h", "same/h", "Y")]
     graph = helper.make_graph(
         nodes, "g", [helper.make_tensor_value_info("the input", F, [T, N, I])], outputs,
-        [onnx.numpy_helper.from_array(a, name) for a, name in zip(weights, "WR", strict=True)],
+        [onnx.numpy_helper.from_array(weights[name], name) for name in "WR"],
     )  # fmt: skip
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 

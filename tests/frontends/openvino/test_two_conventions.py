@@ -11,13 +11,13 @@ import pytest
 import reference
 from layers import gate_count, random_inputs, random_weights
 from numpy.typing import NDArray
+from reference import DEFAULT_ACTIVATIONS
 
 from pyrnnx import Direction, PyrnnxError, RecurrentOp
 from pyrnnx.frontends import onnx, openvino
 
 Array = NDArray[Any]
 CELLS = ("RNN", "GRU", "LSTM")
-DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 # Both sides run the same kernels on the same sums: Wb + Rb is exact, as biases are sixteenths.
 EXACT = 0.0
@@ -46,8 +46,8 @@ def table() -> Iterator[Case]:
                         name = f"{one.name}-{direction}-clip={clip}-{lens}"
                         yield replace(one, name=name, direction=direction, clip=clip, lens=lens)
             for function in ("Relu", "Sigmoid", "Tanh"):
-                for place in range(len(DEFAULTS[cell])):
-                    names = [*DEFAULTS[cell]]
+                for place in range(len(DEFAULT_ACTIVATIONS[cell])):
+                    names = [*DEFAULT_ACTIVATIONS[cell]]
                     names[place] = function
                     yield replace(one, name=f"{one.name}-{place}={function}", activations=tuple(names))
             yield replace(one, name=f"{one.name}-float64", dtype=np.float64, clip=0.5)
@@ -102,7 +102,7 @@ def openvino_arrays(case: Case, arrays: dict[str, Any]) -> dict[str, Any]:
 def attributes(case: Case) -> tuple[dict[str, Any], dict[str, Any]]:
     """ONNX's, with one list of functions for each direction; OpenVINO's, with one for both."""
     D = 2 if case.direction == "bidirectional" else 1
-    names = list(case.activations) or DEFAULTS[case.cell]
+    names = list(case.activations or DEFAULT_ACTIVATIONS[case.cell])
     first: dict[str, Any] = {"direction": case.direction, "activations": names * D}
     second: dict[str, Any] = {"direction": case.direction, "activations": [name.lower() for name in names]}
     if case.clip is not None:

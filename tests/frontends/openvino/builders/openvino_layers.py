@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import gate_count, random_arrays
+from layers import draw, gate_count, random_arrays
 from numpy.typing import NDArray
 
 import pyrnnx.frontends.openvino as frontend
@@ -124,7 +124,8 @@ def make_arrays(layer: IRLayer, dtype: Any = np.float32, seed: int = 0) -> list[
         if port.name == "sequence_lengths":
             arrays.append(np.array([T, 0, 2][: shape[0]] if shape[0] == N else [3] * shape[0], np.int32))
         else:
-            arrays.append(rng.uniform(-0.7, 0.7, shape).astype(dtype))
+            name = {"H": "initial_h", "C": "initial_c"}.get(port.name, port.name)
+            arrays.append(draw(rng, name, shape).astype(dtype))
     return arrays
 
 

@@ -137,7 +137,8 @@ def crnn() -> tuple[onnx.ModelProto, list[Array]]:
     weights |= {"scale": array(8) + 1, "shift": array(8), "mean": array(8), "var": array(8) + 1}
     weights |= {"target": np.array([0, 32, -1]), "Y_target": np.array([0, 0, -1])}
     for k, size in ((1, 32), (2, 2 * H)):
-        weights |= {f"W{k}": array(2, 4 * H, size), f"R{k}": array(2, 4 * H, H), f"B{k}": array(2, 8 * H)}
+        made = random_weights(RecurrentOp("LSTM", H, Direction.BIDIRECTIONAL), size, seed=k)
+        weights |= {f"{name}{k}": one for name, one in made.items()}
     nodes = [
         helper.make_node("Conv", ["image", "K1", "b1"], ["c1"], pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["c1"], ["r1"]),

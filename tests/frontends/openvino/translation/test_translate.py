@@ -10,12 +10,14 @@ import onnx
 import openvino_nets as nets
 import pytest
 import reference
+from layers import random_weights
 from openvino_irs import check, run_exported, save
 from openvino_nets import Bin, edges, layer, net, parameter, result
 from openvino_operations import const, f32, ops
 
 import pyrnnx.frontends.openvino.translation.graph as graph_module
 from pyrnnx import UnsupportedError
+from pyrnnx.conventions import OPENVINO_SEQUENCE_1
 from pyrnnx.frontends.openvino import Model, read_model, to_onnx
 from pyrnnx.frontends.openvino.ir.layer import Output
 from pyrnnx.frontends.openvino.translation import Constants
@@ -170,9 +172,8 @@ def first_version(cell: bool, computed: str, **data: Any) -> tuple[Model, list[A
     are inputs of the model, so that nodes arrange them.
     """
     H, store = nets.H, Bin()
-    rng = np.random.default_rng(4)
-    arrays: dict[str, Any] = {**nets.lstm_inputs(), **nets.weights()}
-    arrays["P"] = rng.uniform(-0.5, 0.5, (1, 3 * H)).astype(np.float32)
+    weights = random_weights(nets.LSTM, nets.I, convention=OPENVINO_SEQUENCE_1, peepholes=True)
+    arrays: dict[str, Any] = {**nets.lstm_inputs(), **weights}
     given = dict(arrays)
     if cell:
         del arrays["lengths"]

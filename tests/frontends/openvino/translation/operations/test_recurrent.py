@@ -14,6 +14,7 @@ import pytest
 import reference
 from layers import gate_count, random_arrays
 from openvino_irs import Array, assert_same, check, run_exported, run_there, save
+from openvino_layers import DEFAULTS
 
 from pyrnnx import OPENVINO_SEQUENCE, Direction, RecurrentOp
 from pyrnnx.frontends.openvino import BoundLayer, read_model, to_onnx
@@ -23,7 +24,6 @@ openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")
 
 T, N, I, H = 5, 3, 4, 6
-DEFAULTS = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"]}
 DIRECTIONS = ("forward", "reverse", "bidirectional")
 # of X, the states and the lengths
 SHAPES: dict[str, tuple[Any, Any]] = {
