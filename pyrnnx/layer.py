@@ -216,9 +216,9 @@ class Layer:
         try:
             return self._packed.run(config.get_num_threads(), X, lengths, initial_h, initial_c, wide_states)
         except (ValueError, MemoryError) as error:
-            # NumPy's own, of an output, says how much was asked for; the kernels' is of what they work in.
-            what = "its outputs exceed memory" if str(error) else "what it is computed in exceeds memory"
-            raise ArgumentError(f"{self.label}: X has shape {X.shape}; {what} ({error})") from error
+            # NumPy's own, of an output, is of another class; the kernels' is of what they work in.
+            what = "what it is computed in exceeds" if type(error) is MemoryError else "its outputs exceed"
+            raise ArgumentError(f"{self.label}: X has shape {X.shape}; {what} memory ({error})") from error
 
     def _results(self, *arguments: Any) -> tuple[AnyArray, ...]:
         """As `_compute`, with arrays that have been checked."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -256,6 +259,39 @@ def test_packing_beyond_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np, "zeros", zeros)
     with pytest.raises(ArgumentError, match=r"LSTM: the weights cannot be prepared: .*no room"):
         Layer(layer.op, *layer.weights.values())
+
+
+# There is room for the results of a call, 2.4 MiB, and not for the 8 MiB of states that the kernels work in.
+WITHOUT_ROOM = """
+import resource
+import numpy as np
+import pyrnnx
+
+pyrnnx.set_num_threads(1)
+ones = lambda *shape: np.ones(shape, np.float32)
+layer = pyrnnx.Layer(pyrnnx.RecurrentOp("RNN", 16), ones(1, 16, 1), ones(1, 16, 16))
+X = ones(1, 20_000, 1)
+layer(X[:, :1])
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 4 * 2**20,) * 2)
+try:
+    layer(X)
+except pyrnnx.ArgumentError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit of a process's memory")
+def test_no_room_to_work_in() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_ROOM],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "X has shape (1, 20000, 1); what it is computed in exceeds memory" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize("keyword", ["name", "label"])

@@ -149,6 +149,12 @@ def test_arguments_have_names_and_none_is_left_out() -> None:
             PackedLayer(**{key: value for key, value in arguments().items() if key != name})
 
 
+def test_sizes_beyond_those_of_blas() -> None:
+    wide = np.broadcast_to(F32(0), (D, 4 * H, 2**31))
+    with pytest.raises(ValueError, match="beyond a C int"):
+        PackedLayer(**arguments(W=wide))
+
+
 def test_never_without_weights() -> None:
     with pytest.raises(TypeError):
         PackedLayer.__new__(PackedLayer)  # type: ignore[call-arg]
