@@ -16,12 +16,12 @@ import reference
 from cases import CASES, make_arrays
 from onnx import helper
 from onnx_models import simple_model
-from onnx_node_tests import recurrent_only
+from onnx_node_tests import RECURRENT, only
 
 from pyrnnx import ArgumentError, PyrnnxError
 from pyrnnx.frontends.onnx import backend
 
-RECURRENT = re.compile(r"test_(gru|lstm|simple_rnn|rnn)_.*_cpu$")
+NAMES = re.compile(r"test_(gru|lstm|simple_rnn|rnn)_.*_cpu$")
 
 # What onnx's own evaluator does not pass either, in onnx 1.23: by the reason.
 EXCLUDED: Mapping[str, str] = {
@@ -58,9 +58,9 @@ def failure(case: type[unittest.TestCase], name: str) -> str | None:
 
 
 def test_recurrent_nodes() -> None:
-    with recurrent_only():
+    with only(RECURRENT):
         case = suites()["OnnxBackendNodeModelTest"]
-    names = [name for name in names_of(case) if RECURRENT.match(name)]
+    names = [name for name in names_of(case) if NAMES.match(name)]
     assert len(names) == 18
     assert {name: found for name in names if (found := failure(case, name))} == {}
 

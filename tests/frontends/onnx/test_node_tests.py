@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from cases import INPUTS, OPERATORS, RUNTIME_INPUTS, Array
-from onnx_node_tests import recurrent_only
+from onnx_node_tests import RECURRENT, only
 
 import pyrnnx.frontends.onnx as frontend
 
@@ -31,7 +31,7 @@ RTOL, ATOL = 1e-5, 1e-6
 def node_tests() -> dict[str, Any]:
     from onnx.backend.test.case.node import collect_testcases
 
-    with recurrent_only():
+    with only(RECURRENT):
         found = collect_testcases(None)
     nodes = ((test, test.model.graph.node) for test in found if test.model is not None)
     return {test.name: test for test, node in nodes if len(node) == 1 and node[0].op_type in OPERATORS}

@@ -160,6 +160,15 @@ def _scores(call: Call) -> int:
     return int(2 * Q.shape[0] * heads * Q.shape[-2] * keys) * max(call.itemsize, 4) + int(rest + Q.nbytes + V.nbytes)
 
 
+def _linear_attention(call: Call) -> int:
+    """The state, on the way and in the end, which the inputs need not hold; and the result."""
+    Q, K, V = call.arrays[:3]
+    heads, queries = max(call.attribute("kv_num_heads", 1), 1), max(call.attribute("q_num_heads", 1), 1)
+    state = int(K.shape[0] * (K.shape[-1] // heads) * V.shape[-1])
+    result = int(Q.shape[0] * Q.shape[1]) * queries * int(V.shape[-1] // heads)
+    return (3 * state + result) * max(call.itemsize, 4)
+
+
 SPATIAL: Mapping[str, Rule] = MappingProxyType(
     {
         "AffineGrid": _affine_grid,
@@ -176,6 +185,7 @@ SPATIAL: Mapping[str, Rule] = MappingProxyType(
         "GridSample": _grid_sample,
         "HammingWindow": _window,
         "HannWindow": _window,
+        "LinearAttention": _linear_attention,
         "LpPool": _pool,
         "MaxPool": _pool,
         "MaxRoiPool": _roi,

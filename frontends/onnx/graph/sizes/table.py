@@ -21,7 +21,7 @@ _OPERATORS: Mapping[Rule, str] = {
     rules.first: """Abs Acos Acosh Asin Asinh Atan Atanh BatchNormalization BitCast BitwiseNot CausalConvWithState Ceil
         Celu Clip Cos Cosh CumProd CumSum DepthToSpace Det Dropout Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool
         GlobalMaxPool GroupNormalization HardSigmoid HardSwish Hardmax InstanceNormalization IsInf IsNaN LRN
-        LeakyRelu LinearAttention Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg
+        LeakyRelu Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg
         NegativeLogLikelihoodLoss Not QuantizeLinear Reciprocal ReduceL1 ReduceL2 ReduceLogSum
         ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare RegexFullMatch Relu
         ReverseSequence RotaryEmbedding Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh

@@ -1,21 +1,32 @@
-"""onnx's own node tests of the recurrent operators."""
+"""onnx's own node tests: all, or those of some operators."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+import pkgutil
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 from unittest import mock
 
+RECURRENT = ("gru", "lstm", "rnn")
+SLOW = ("averagepool", "lppool", "maxpool")  # what onnx computes for these takes it seconds
+
+
+def quick() -> list[str]:
+    """The modules of all other operators."""
+    import onnx.backend.test.case.node as package
+
+    return [name for _, name, _ in pkgutil.iter_modules(package.__path__) if name not in SLOW]
+
 
 @contextmanager
-def recurrent_only() -> Iterator[None]:
-    """Inside, onnx makes the data of no other tests: those of all operators take it seconds."""
+def only(modules: Collection[str]) -> Iterator[None]:
+    """Inside, onnx makes the data of these tests and of no others."""
     import onnx.backend.test.loader
 
     def import_some(package: ModuleType) -> None:
-        for name in ("gru", "lstm", "rnn"):
+        for name in modules:
             importlib.import_module(f"onnx.backend.test.case.node.{name}")
 
     with (
