@@ -294,6 +294,12 @@ def test_no_room_to_work_in() -> None:
     assert "X has shape (1, 20000, 1); what it is computed in exceeds memory" in done.stdout, done.stderr
 
 
+def test_sizes_beyond_those_of_blas() -> None:
+    wide = np.broadcast_to(np.float32(0), (1, 1, 2**31))
+    with pytest.raises(ArgumentError, match=r"RNN: W has shape .*; expected sizes of at most 2147483647"):
+        Layer(RecurrentOp("RNN", 1), wide, np.ones((1, 1, 1), np.float32))
+
+
 @pytest.mark.parametrize("keyword", ["name", "label"])
 def test_names_of_any_length(keyword: str) -> None:
     keywords: Any = {keyword: "n" * 50_000_000}

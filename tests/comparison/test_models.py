@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import pyrnnx
 from pyrnnx import ArgumentError, Direction, FormatError, Model, ModelComparison, PyrnnxError, RecurrentOp
+from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx import read_model as read_onnx
 from pyrnnx.frontends.openvino import to_onnx
 
@@ -163,6 +164,13 @@ def test_input_errors(files: dict[str, Path], inputs: dict[str, Any], message: s
         compared(files, "two", "ir", inputs=inputs)
     assert str(caught.value).startswith("compare: ")
     assert message in str(caught.value)
+
+
+def test_models_of_other_inputs(files: dict[str, Path]) -> None:
+    more = onnx.load(files["two"])
+    more.graph.input.append(helper.make_tensor_value_info("more", TensorProto.FLOAT, [1]))
+    with pytest.raises(ArgumentError, match="have not the same inputs; 'more' is only in one"):
+        pyrnnx.compare(pyrnnx.load(files["two"]), read_model(more))
 
 
 def test_a_model_of_two_layers_is_no_layer(files: dict[str, Path]) -> None:

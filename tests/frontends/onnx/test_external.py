@@ -64,6 +64,19 @@ def test_external_data_is_short(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("element", "words"),
+    [(999, "its element type is 999, which is unknown"), (onnx.TensorProto.STRING, "STRING; expected one of a fixed")],
+)
+def test_external_data_of_no_size(tmp_path: Path, element: int, words: str) -> None:
+    path = external(tmp_path)
+    model = edited(path)
+    model.graph.initializer[0].data_type = element
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(FormatError, match=f"tensor 'a' .*{words}"):
+        read_model(path)
+
+
+@pytest.mark.parametrize(
     "location", ["../weights.bin", "/weights.bin", "", "sub/../../weights.bin", "C:\\weights.bin", "a\0b", "x" * 5000]
 )
 def test_external_data_leaves_the_folder(tmp_path: Path, location: str) -> None:

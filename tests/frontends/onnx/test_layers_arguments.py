@@ -40,6 +40,20 @@ def test_what_is_no_node(name: str) -> None:
             function(NO_NODES[name], {})
 
 
+def test_an_attribute_that_stands_twice() -> None:
+    node = onnx.helper.make_node("RNN", ["X", "W", "R"], ["Y"], hidden_size=5)
+    node.attribute.append(node.attribute[0])
+    with pytest.raises(ArgumentError, match="RNN: attribute 'hidden_size' stands twice"):
+        frontend.from_node(node, good("RNN"))
+
+
+def test_an_attribute_without_a_type() -> None:
+    node = onnx.helper.make_node("RNN", ["X", "W", "R"], ["Y"])
+    node.attribute.add(name="hidden_size")
+    with pytest.raises(ArgumentError, match="attribute 'hidden_size' is 'a value of type UNDEFINED'; expected an inte"):
+        frontend.from_node(node, good("RNN"))
+
+
 INITIALIZERS: dict[str, tuple[Any, str]] = {
     "None": (None, "initializers is NoneType; expected a mapping of arrays"),
     "a list": ([np.ones(1)], "initializers is list; expected a mapping of arrays"),

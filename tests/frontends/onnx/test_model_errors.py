@@ -252,6 +252,12 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 NO_SOURCES: dict[str, Any] = {"None": None, "a number": 3, "a graph": onnx.GraphProto(), "a list": [b"abc"]}
 
 
+def test_bytes_of_more_than_a_model_may_have() -> None:
+    contents: Any = memoryview(np.broadcast_to(np.uint8(0), 2**31 + 1))  # type: ignore[arg-type]
+    with pytest.raises(FormatError, match=r"ONNX model: 2147483649 bytes; expected at most 2147483647"):
+        read_model(contents)
+
+
 @pytest.mark.parametrize("name", NO_SOURCES)
 def test_no_source(name: str) -> None:
     kind = type(NO_SOURCES[name]).__name__

@@ -140,6 +140,14 @@ def test_layer() -> None:
             np.testing.assert_array_equal(result, wanted)
 
 
+def test_layer_by_names() -> None:
+    layer, given = layer_of(CASES[1])
+    for one, other in zip(layer.run(**given), layer(**given), strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(ArgumentError, match="'Z'"):
+        layer.run(given["X"], Z=given["X"])
+
+
 def test_padding_and_other_rows() -> None:
     """What lies beyond a row's length is not read; a NaN stays with its row; rows of length 0 are zero."""
     layer, given = layer_of(BOTH)

@@ -13,9 +13,10 @@ from cases import (
     Case,
     make_arrays,
 )
+from layers import random_layer
 from openvino_nodes import Drawn, make_layer
 
-from pyrnnx import Layer, PyrnnxError, RecurrentOp
+from pyrnnx import OPENVINO_CELL, Direction, Layer, PyrnnxError, RecurrentOp
 from pyrnnx.conventions import OPENVINO_SEQUENCE
 from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.frontends.openvino import (
@@ -67,6 +68,11 @@ REFUSED: dict[str, tuple[type[PyrnnxError], Any, str]] = {
     ),
     "clip above float32": (UnsupportedError, lambda: make_layer(clip=1e300), "clip is 1e+300; GRUSequence-5 holds it"),
     "clip below float32": (UnsupportedError, lambda: make_layer(clip=1e-50), "clip is 1e-50; GRUSequence-5 holds it"),
+    "a cell in reverse": (
+        UnsupportedError,
+        lambda: random_layer(RecurrentOp("GRU", 5, Direction.REVERSE), 3, convention=OPENVINO_CELL),
+        "GRU: direction is reverse; GRUCell-3 has none, expected forward",
+    ),
     "control character": (ArgumentError, lambda: make_layer(name="a\x01"), "name is 'a\\x01'; expected characters"),
     "NUL": (ArgumentError, lambda: make_layer(name="\0"), "name is '\\x00'; expected characters that XML allows"),
     "surrogate": (ArgumentError, lambda: make_layer(name="\ud800"), "name is '\\ud800'; expected characters"),

@@ -18,7 +18,7 @@ import pytest
 from layers import random_weights
 from openvino_nets import Array, H, I, N, T, edges, layer, net, parameter, result
 
-from pyrnnx import Interval, PyrnnxError, TensorInfo, load
+from pyrnnx import Interval, PyrnnxError, PyrnnxWarning, TensorInfo, load
 from pyrnnx.frontends.openvino import BoundLayer, IRLayer, Model, lstm_sequence, read_model
 
 XML, BIN = nets.lstm_net()
@@ -53,6 +53,13 @@ def test_inputs_and_outputs() -> None:
         ("Co", "float32", (None, 1, 6)),
     ]
     assert repr(model) == "<Model IR 'small': (X, H, C, lengths) -> (Y, Ho, Co)>"
+
+
+def test_what_is_unknown_is_a_warning() -> None:
+    text, weights = nets.lstm_net()
+    with pytest.warns(PyrnnxWarning, match=r"LSTMSequence 'lstm' \(id 8\): attribute 'speed' is unknown") as caught:
+        read_model(text.replace('clip="0"', 'clip="0" speed="2"'), weights)
+    assert [one.filename for one in caught] == [__file__]
 
 
 def test_load_reads_a_pair_of_files(tmp_path: Path) -> None:

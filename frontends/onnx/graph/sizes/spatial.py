@@ -166,7 +166,7 @@ def _linear_attention(call: Call) -> int:
     heads, queries = max(call.attribute("kv_num_heads", 1), 1), max(call.attribute("q_num_heads", 1), 1)
     state = int(K.shape[0] * (K.shape[-1] // heads) * V.shape[-1])
     result = int(Q.shape[0] * Q.shape[1]) * queries * int(V.shape[-1] // heads)
-    return (3 * state + result) * max(call.itemsize, 4)
+    return int(3 * state + result) * max(call.itemsize, 4)
 
 
 SPATIAL: Mapping[str, Rule] = MappingProxyType(

@@ -23,7 +23,7 @@ def too_small(modules: list[str]) -> tuple[set[str], dict[str, tuple[int | None,
     from onnx.backend.test.case.node import collect_testcases
 
     with only(modules):
-        found = collect_testcases(None)
+        found: list[Any] = collect_testcases(None)
     seen, wrong = set(), {}
     for test in (one for one in found if one.model is not None and len(one.model.graph.node) == 1):
         (node,) = test.model.graph.node

@@ -64,6 +64,7 @@ ELEMENTWISE = (
         "IsInf none",
         lambda p: ops(10).is_inf(p(of=[np.inf, -np.inf]), {"detect_positive": False, "detect_negative": False}),
     ),
+    Case("Round integers", lambda p: ops(5).round(p(2, 3, dtype=i32), "half_to_even")),
     Case("Round even", lambda p: ops(5).round(p(of=[-2.5, -1.5, -0.4, 0.5, 1.5, 2.7]), "half_to_even")),
     Case(
         "Round away",
@@ -163,6 +164,7 @@ SHAPES = (
     Case("ShapeOf opset1", lambda p: ops(1).shape_of(p(2, 3))),
     Case("Range", lambda p: ops(4).range(p(of=1, dtype=i32), p(of=9, dtype=i32), const(3, i32), "i64")),
     Case("Range f32", lambda p: ops(4).range(p(of=0.5), const(3, f32), p(of=0.75), "f32")),
+    Case("Range of f16", lambda p: ops(4).range(const(1, f32), p(of=4.0), const(0.5, f32), "f16")),
     Case("Range u8", lambda p: ops(4).range(const(1), p(of=9, dtype=i64), const(2), "u8")),
     Case("Range f16", lambda p: ops(4).range(const(1), p(of=9, dtype=i64), const(2), "f16")),
     Case("Range opset1", lambda p: ops(1).range(p(of=5, dtype=i64), const(1), const(-2))),
@@ -170,6 +172,7 @@ SHAPES = (
     Case("Tile more repeats", lambda p: ops(1).tile(p(3), const([2, 1, 2]))),
     Case("Tile fewer repeats", lambda p: ops(1).tile(p(2, 3, 1), const([2]))),
     Case("Reverse", lambda p: make_node(1, "Reverse", [p(2, 3, 4), const([0, 2])], mode="index")),
+    Case("Reverse nothing", lambda p: make_node(1, "Reverse", [p(2, 3), empty()], mode="index")),
     Case("Reverse mask", lambda p: make_node(1, "Reverse", [p(2, 3), const([True, False], boolean)], mode="mask")),
     Case("ReverseSequence", lambda p: ops(1).reverse_sequence(p(3, 4, 2), p(of=[1, 4, 2], dtype=i32), 0, 1)),
     Case("ReverseSequence other axes", lambda p: ops(1).reverse_sequence(p(4, 2, 3), p(of=[1, 4, 2], dtype=i32), 2, 0)),

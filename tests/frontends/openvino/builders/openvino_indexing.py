@@ -45,6 +45,11 @@ INDEXING = (
     Case("GatherND", lambda p: ops(8).gather_nd(p(2, 3, 4), p(of=[[0, 1], [1, 2]], dtype=i32)), dynamic=False),
     Case("GatherND batch_dims", lambda p: ops(8).gather_nd(p(2, 3, 4), p(of=[[1], [2]], dtype=i32), 1), dynamic=False),
     Case(
+        "GatherND opset5 one batch",
+        lambda p: ops(5).gather_nd(p(2, 3, 4), p(of=[[1], [2]], dtype=i32), 1),
+        dynamic=False,
+    ),
+    Case(
         "GatherND opset5",
         lambda p: ops(5).gather_nd(p(2, 2, 3, 4), p(of=np.ones((2, 2, 2, 1)), dtype=i32), 2),
         dynamic=False,

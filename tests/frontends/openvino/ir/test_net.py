@@ -112,6 +112,12 @@ def test_warns_once_for_each_layer() -> None:
         read_net(XML)
 
 
+def test_ports_of_more_dimensions_than_an_array() -> None:
+    text = XML.replace("<dim>4</dim>", "<dim>1</dim>" * 70, 1)
+    with pytest.raises(PyrnnxError, match=r"port 0 has \d+ dimensions; expected at most \d+"):
+        read_net(text)
+
+
 def test_types_in_another_case() -> None:
     text = XML
     for kind in ("LSTMSequence", "Parameter", "Const", "Result"):

@@ -159,6 +159,22 @@ CASES = (
     Case("CumSum", "axis is 3", {}, (ints(3),), 3),
     Case("MVN", "reduction_axes is [1, 1]; expected each axis once", {"reduction_axes": "1,1", "eps": 1}, opset=2),
     Case("Abs outputs", "output 1 is used; Abs has 1", outputs=2),
+    Case("Einsum terms", "equation is 'ij,jk->ik'; expected a term for each input", {"equation": "ij,jk->ik"}, opset=7),
+    Case("Einsum letters", "equation is 'ij->ji'; expected", {"equation": "ij->ji"}, opset=7),
+    Case("StridedSlice ellipsis", "begin has 4 axes beside the ellipsis; input 0 has less",
+         {"ellipsis_mask": "1,0,0,0,0"}, (ints(*[0] * 5), ints(*[1] * 5))),
+    Case("Broadcast mode", "mode is 'pdpd'", {"mode": "pdpd"}, (ints(1, 2, 8),), error=UnsupportedError),
+    Case("Convolution integers", "element type is 'int64'", CONV, (FILTERS,), dtype="i64", error=UnsupportedError),
+    Case("ConvolutionBackpropData same", "auto_pad is 'same_upper'",
+         {**CONV, "auto_pad": "same_upper"}, (BACK,), error=UnsupportedError),
+    Case("GroupConvolutionBackpropData groups", "number of groups is 4097",
+         CONV, (np.ones((4097, 1, 1, 1), np.float32),), shape=(1, 4097, 1), error=UnsupportedError),
+    Case("ScaledDotProductAttention inputs", "number of inputs is 6",
+         {"causal": "false"}, (FILTERS,) * 5, 13, error=UnsupportedError),
+    Case("AdaptiveMaxPool sizes", "output_shape is [3]", {}, (ints(3),), 8, error=UnsupportedError),
+    Case("AdaptiveMaxPool indices", "output 1 (indices) is 'used'", {}, (ints(1),), 8, outputs=2,
+         error=UnsupportedError),
+    Case("Squeeze skipping", "allow_axis_skip is True", {"allow_axis_skip": "true"}, (), 15, error=UnsupportedError),
 )  # fmt: skip
 
 

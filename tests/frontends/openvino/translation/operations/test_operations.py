@@ -28,6 +28,12 @@ def test_same_numbers(case: Case, tmp_path: Path) -> None:
     run(case, case.dynamic, tmp_path)
 
 
+@pytest.mark.parametrize("case", [case for case in POOLING if " ceil" in case.name], ids=lambda case: case.name)
+def test_rounding_of_pooling_with_fixed_shapes(case: Case, tmp_path: Path) -> None:
+    """Pads are then numbers, and with open shapes nodes."""
+    run(case, False, tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in CASES if case.dynamic], ids=lambda case: case.name)
 def test_same_numbers_of_fixed_shapes(case: Case, tmp_path: Path) -> None:
