@@ -79,7 +79,7 @@ def set_num_threads(n: int) -> None:
     ArgumentError
         Not an integer in that range.
     """
-    global _num_threads  # noqa: PLW0603  # the one setting of the process
+    global _num_threads  # noqa: PLW0603  # a setting of the process
     _num_threads = integer(
         "set_num_threads", "n", n, 1, MOST_THREADS, expected=f"a positive integer, at most {MOST_THREADS}"
     )
@@ -103,7 +103,7 @@ def set_memory_limit(n: int) -> None:
     ArgumentError
         Not an integer of 0 or above.
     """
-    global _memory_limit  # noqa: PLW0603  # a setting of the process, as the threads
+    global _memory_limit  # noqa: PLW0603  # a setting of the process
     _memory_limit = integer("set_memory_limit", "n", n, 0)
 
 

@@ -31,9 +31,10 @@ def prepare(
     converted = convert_weights(op, weights, convention, canonical_for(convention))
     canonical = {name: widened(a) for name, a in converted.items()}
     dtype = canonical["W"].dtype
-    if not engines.weight_dtypes(config.ISA, dtype.itemsize) >> WEIGHT_DTYPES[weight_dtype] & 1:
+    packed_in = WEIGHT_DTYPES[weight_dtype]
+    if not engines.packs(config.ISA, dtype.itemsize, packed_in):  # it computes with the same numbers, kept as they are
         canonical |= {name: rounded(canonical[name], weight_dtype) for name in ("W", "R")}
-        weight_dtype = None
+        packed_in = WEIGHT_DTYPES[None]
     GH = len(op.gates) * op.hidden_size
     if "B" in canonical:
         bias = convert_bias(canonical["B"], op, CANONICAL, KERNELS)
@@ -52,7 +53,7 @@ def prepare(
         bias=np.ascontiguousarray(bias[:, :GH]),
         recurrent_bias=np.ascontiguousarray(bias[:, GH:]) if op.linear_before_reset else None,
         peepholes=canonical.get("P"),
-        weight_dtype=WEIGHT_DTYPES[weight_dtype],
+        weight_dtype=packed_in,
         dtype=weights["W"].dtype,
         storage=FLOAT_TYPES[weights["W"].dtype.name].storage,
         X_axes=convention.axes_of("X"),

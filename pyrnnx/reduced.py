@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
+from pyrnnx._kernels import engines
 from pyrnnx.conventions import AnyArray
 
-# How W and R may be kept, and their numbers PYRNNX_WEIGHTS_* in _kernels/parameters.h.
-WEIGHT_DTYPES: Mapping[str | None, int] = {None: 0, "bfloat16": 1, "int8": 2}
+# How W and R may be kept, and their numbers in the kernels.
+WEIGHT_DTYPES: Mapping[str | None, int] = MappingProxyType(engines.WEIGHT_DTYPES)
 
 
 def rounded(array: AnyArray, weight_dtype: str | None) -> AnyArray:

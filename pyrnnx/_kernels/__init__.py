@@ -1,4 +1,7 @@
-"""Compiled kernels: they know no format, cannot fail, and trust that everything was checked before.
+"""Compiled kernels: they know no format, and are given nothing that has not been checked.
+
+`PackedLayer`, what Python makes and calls, holds that again for all that memory safety hangs on: shapes, dtypes,
+numbers of rows of tables, lengths. What lies below it cannot fail but for lack of memory.
 
 The spine, from the caller down: each part uses only those below it, and the engines through `engine.h` alone.
 

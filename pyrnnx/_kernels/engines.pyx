@@ -4,7 +4,14 @@ from cython cimport floating
 from libc.string cimport memset
 
 from pyrnnx._kernels.engine cimport Kernels
-from pyrnnx._kernels.parameters cimport Activation, Parameters
+from pyrnnx._kernels.parameters cimport (
+    PYRNNX_WEIGHTS_BFLOAT16,
+    PYRNNX_WEIGHTS_COUNT,
+    PYRNNX_WEIGHTS_FULL,
+    PYRNNX_WEIGHTS_INT8,
+    Activation,
+    Parameters,
+)
 from pyrnnx._kernels.tables cimport PYRNNX_ACTIVATION_COUNT
 
 cdef extern from "simd/simd.h" nogil:
@@ -25,6 +32,8 @@ cdef extern from *:
 ASSERTIONS = bool(PYRNNX_ASSERTIONS)
 # Fastest first.
 SIMD = ("avx512", "avx2", "baseline")
+# The dtypes that W and R may be packed in, and their numbers in the kernels; None: their own.
+WEIGHT_DTYPES = {None: PYRNNX_WEIGHTS_FULL, "bfloat16": PYRNNX_WEIGHTS_BFLOAT16, "int8": PYRNNX_WEIGHTS_INT8}
 
 cdef:
     const Kernels *BLAS_FLOAT = NULL
@@ -36,9 +45,13 @@ def supported() -> tuple:
     return tuple(isa for isa in SIMD if simd_supported(isa.encode()))
 
 
-def weight_dtypes(str isa not None, int itemsize) -> int:
-    """In which dtypes an engine can pack weights: a bit for each PYRNNX_WEIGHTS_*."""
-    return find_kernels(isa, itemsize).weight_dtypes
+def packs(str isa not None, int itemsize, int weight_dtype) -> bool:
+    """Whether an engine has weights in that dtype, a number of `WEIGHT_DTYPES`."""
+    return packs_as(find_kernels(isa, itemsize), weight_dtype)
+
+
+cdef bint packs_as(const Kernels *kernels, int weight_dtype) noexcept:
+    return 0 <= weight_dtype < PYRNNX_WEIGHTS_COUNT and (kernels.weight_dtypes >> weight_dtype) & 1
 
 
 def activate(str isa not None, int number, double alpha, double beta, double clip, const floating[::1] x not None,

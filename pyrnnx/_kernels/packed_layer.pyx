@@ -8,8 +8,8 @@ import numpy as np
 
 from pyrnnx._kernels.arrays cimport MAX_RANK, Axes, Taken, arranged, places, take, written
 from pyrnnx._kernels.engine cimport Kernels
-from pyrnnx._kernels.engines cimport find_kernels
-from pyrnnx._kernels.parameters cimport PYRNNX_WEIGHTS_COUNT, Activation, Parameters
+from pyrnnx._kernels.engines cimport find_kernels, packs_as
+from pyrnnx._kernels.parameters cimport Activation, Parameters
 from pyrnnx._kernels.plan cimport ALIGNMENT, round_up, run_call
 from pyrnnx._kernels.storage cimport BFLOAT16, FLOAT16, NATIVE
 from pyrnnx._kernels.tables cimport (
@@ -110,7 +110,7 @@ cdef class PackedLayer:
         if self.directions > 1 and (self.Y.d < 0 or self.state.d < 0):
             raise ValueError("axes of Y and of the states lack D, and there are two directions")
         self.kernels = find_kernels(isa, self.itemsize)
-        if not (0 <= weight_dtype < PYRNNX_WEIGHTS_COUNT and self.kernels.weight_dtypes >> weight_dtype & 1):
+        if not packs_as(self.kernels, weight_dtype):
             raise ValueError(f"weight_dtype {weight_dtype} is not one of {isa}")
         for d in range(self.directions):
             self.reverse[d] = reverse[d]
@@ -217,6 +217,8 @@ cdef class PackedLayer:
         None where X or a state is not an array that can be read as it is: they need a closer look. `lengths`: of the
         rows, None for all T. With `wide_states` the states, given and returned, are in the kernels' dtype. At most
         `threads` threads work; the results do not depend on it.
+
+        MemoryError: what exceeds memory, as a sentence. ValueError: lengths that are none of X.
         """
         cdef:
             Call call = self.call
@@ -242,8 +244,11 @@ cdef class PackedLayer:
             order, falling = falling_lengths(lengths, call.batch_size, call.seq_length)
             call.order = <Py_ssize_t *> cnp.PyArray_DATA(order)
             call.lengths = <Py_ssize_t *> cnp.PyArray_DATA(falling)
-        Y, Y_h = self.empty(&self.Y, &call, self.dtype), self.empty(&self.state, &call, state_dtype)
-        Y_c = self.empty(&self.state, &call, state_dtype) if has_cell_state else None
+        try:
+            Y, Y_h = self.empty(&self.Y, &call, self.dtype), self.empty(&self.state, &call, state_dtype)
+            Y_c = self.empty(&self.state, &call, state_dtype) if has_cell_state else None
+        except (ValueError, MemoryError) as error:  # NumPy's: more than it can count, or than there is
+            raise MemoryError(f"the outputs exceed memory ({error})") from error
         call.Y, call.Y_h = written(Y, &self.Y), written(Y_h, &self.state)
         call.Y_c.data = NULL
         if has_cell_state:

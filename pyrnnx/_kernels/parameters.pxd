@@ -3,6 +3,8 @@
 cdef extern from "parameters.h" nogil:
     enum:
         PYRNNX_WEIGHTS_FULL
+        PYRNNX_WEIGHTS_BFLOAT16
+        PYRNNX_WEIGHTS_INT8
         PYRNNX_WEIGHTS_COUNT
 
     ctypedef struct Activation "pyrnnx_activation":

@@ -146,7 +146,7 @@ cdef int run_call(const Call *call, const Parameters *parameters, bint *reverse,
     if memory == NULL:
         if threads > 1:
             team_release(False)
-        raise MemoryError("scratch memory of a recurrent layer")
+        raise MemoryError("what it is computed in exceeds memory")
     with nogil:
         plan.scratch = <char *> round_up(<Py_ssize_t> memory, ALIGNMENT)
         for team in range(plan.teams):

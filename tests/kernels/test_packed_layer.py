@@ -245,10 +245,10 @@ def test_any_number_of_threads(threads: int) -> None:
 
 ONES = np.ones(3, F32)
 BAD_CALLS: dict[str, Callable[[], Any]] = {
-    "weight_dtypes of None": lambda: engines.weight_dtypes(None, 4),  # type: ignore[arg-type]
-    "weight_dtypes of an unknown isa": lambda: engines.weight_dtypes("avx1024", 4),
-    "weight_dtypes of an unknown size": lambda: engines.weight_dtypes("blas", 2),
-    "weight_dtypes of a huge size": lambda: engines.weight_dtypes("blas", 2**40),
+    "packs of None": lambda: engines.packs(None, 4, 0),  # type: ignore[arg-type]
+    "packs of an unknown isa": lambda: engines.packs("avx1024", 4, 0),
+    "packs of an unknown size": lambda: engines.packs("blas", 2, 0),
+    "packs of a huge size": lambda: engines.packs("blas", 2**40, 0),
     "activate on None": lambda: engines.activate(None, 0, 0, 0, 1, ONES, ONES),  # type: ignore[arg-type]
     "activate an unknown isa": lambda: engines.activate("avx1024", 0, 0, 0, 1, ONES, ONES),
     "activate x None": lambda: engines.activate("blas", 0, 0, 0, 1, None, ONES),  # type: ignore[arg-type]
@@ -276,7 +276,7 @@ def test_instruction_sets_that_the_processor_lacks_are_not_run() -> None:
         with pytest.raises(ValueError, match="no kernels"):
             engines.activate(isa, 0, 0, 0, 1, ONES, ONES)
     with pytest.raises(ValueError, match="no kernels"):
-        engines.weight_dtypes("avx1024", 4)
+        engines.packs("avx1024", 4, 0)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a map that takes no memory until it is touched")
