@@ -9,10 +9,11 @@ from pyrnnx.comparison.numbers import Deviation
 from pyrnnx.config import get_memory_limit, get_num_threads, set_memory_limit, set_num_threads, show_config
 from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, UnsupportedError
-from pyrnnx.layer import Layer, Stream
+from pyrnnx.layer import Layer
 from pyrnnx.load import load
 from pyrnnx.model import Model
 from pyrnnx.op import ACTIVATIONS, Activation, Direction, RecurrentOp
+from pyrnnx.stream import Stream
 from pyrnnx.tensor_info import Interval, TensorInfo
 
 __all__ = [

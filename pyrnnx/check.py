@@ -1,16 +1,14 @@
-"""The only place where arrays are rejected: their rank, shape, dtype, and the range of lengths.
+"""Arrays against an operator: where those of a layer or a call are rejected for their rank, shape, dtype or lengths.
 
 A message names the operator or layer (`label`), the argument by its name in the caller's convention, what was given and
-what is allowed. What passes here cannot fail in a kernel: it is checked on views and copies that no other thread has,
-and those are what runs.
+what is allowed. What passes here, the kernels take: it is checked on views and copies that no other thread has, and
+those are what runs. What a front-end's format declares beyond that, such as a port's shape, is for the front-end.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,10 +22,10 @@ from pyrnnx.conventions import (
     recurrence_axes,
     weight_axes,
 )
-from pyrnnx.dtypes import FLOAT_TYPES, dtype_name, float_type
-from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
+from pyrnnx.dtypes import FLOAT_TYPES, dtype_name
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.op import RecurrentOp
-from pyrnnx.tensor_info import TensorInfo, fits
+from pyrnnx.tensor_info import fits
 
 BLAS_MAX = 2**31 - 1  # sizes of a BLAS call are C ints
 
@@ -43,6 +41,10 @@ def as_array(label: str, name: str, value: Any) -> AnyArray:
         return np.asarray(value)
     except Exception as error:
         raise ArgumentError(f"{label}: {name} cannot be taken as an array ({error})") from error
+
+
+def _missing(label: str, name: str) -> ArgumentError:
+    return ArgumentError(f"{label}: {name} is missing; it is required")
 
 
 def _own(label: str, name: str, array: AnyArray) -> AnyArray:
@@ -65,21 +67,23 @@ def copied(label: str, name: str, array: AnyArray, copy: Callable[[], AnyArray])
 def floating_array(label: str, name: str, value: Any, allowed: Sequence[str] = tuple(FLOAT_TYPES)) -> AnyArray:
     """An array of one of the allowed floating-point types, in native byte order; None is a missing one."""
     if value is None:
-        raise ArgumentError(f"{label}: {name} is missing; it is required")
+        raise _missing(label, name)
     array = _own(label, name, as_array(label, name, value))
     if dtype_name(array.dtype) not in allowed:
-        expected, hint = " or ".join(allowed), _conversion(name, array.dtype, allowed[0])
+        expected, hint = " or ".join(allowed), conversion(name, value, array.dtype, allowed[0])
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {expected}{hint}")
     return array
 
 
-def _conversion(name: str, dtype: np.dtype[Any], wanted: str) -> str:
-    """How to convert, for a message; empty where that is more than a plain `astype`."""
+def conversion(name: str, value: Any, dtype: np.dtype[Any], wanted: str) -> str:
+    """How to convert what was given, for a message; empty where that is more than a plain `astype`."""
     floats = dtype.name in FLOAT_TYPES and wanted in FLOAT_TYPES
     if not floats and (wanted == "bfloat16" or dtype.kind not in "biuf" or not np.can_cast(dtype, wanted, "same_kind")):
         return ""
     module = "ml_dtypes" if wanted == "bfloat16" else "np"
-    return f": {name}.astype({module}.{wanted})"
+    if isinstance(value, (np.ndarray, np.generic)):
+        return f": {name}.astype({module}.{wanted})"
+    return f": np.asarray({name}, {module}.{wanted})"
 
 
 def _describe(axes: Sequence[str], sizes: Mapping[str, int]) -> str:
@@ -118,7 +122,7 @@ def weights(
         name = convention.name_of(argument)
         if value is None:
             if argument in ("W", "R") or argument in convention.required:
-                raise ArgumentError(f"{label}: {name} is missing; it is required")
+                raise _missing(label, name)
             continue
         if argument not in axes:
             raise UnsupportedError(f"{label}: {name} was given; expected only {', '.join(axes)}")
@@ -196,15 +200,15 @@ def inputs(
     sizes.update(zip(convention.axes_of("X"), arrays["X"].shape, strict=True))
     sizes.setdefault("T", 1)
     states = [argument for argument in ("initial_h", "initial_c") if given.get(argument) is not None]
-    if "initial_c" in states and not op.has_cell_state:
-        raise UnsupportedError(f"{label}: {convention.name_of('initial_c')} was given; {op.cell} has no cell state")
+    for argument in states:
+        _check_state(label, op, convention, argument)
     missing = [
         convention.name_of(argument)
         for argument, value in given.items()
         if value is None and argument in convention.required and (op.has_cell_state or argument != "initial_c")
     ]
     if len(missing) == 1:
-        raise ArgumentError(f"{label}: {missing[0]} is missing; it is required")
+        raise _missing(label, missing[0])
     if missing:
         raise ArgumentError(f"{label}: {', '.join(missing[:-1])} and {missing[-1]} are missing; they are required")
     for argument in states:
@@ -223,13 +227,18 @@ def same_shape(
     """X or a state as an array of one of the dtypes, the first of them the weights', and of these sizes."""
     name = convention.name_of(argument)
     if value is None:
-        raise ArgumentError(f"{label}: {name} is missing; it is required")
+        raise _missing(label, name)
     array = _own(label, name, as_array(label, name, value))
     dtype = dtypes[0] if array.dtype != dtypes[-1] else dtypes[-1]
-    _reject_dtype(label, name, array, dtype, "the weights")
+    _reject_dtype(label, name, value, array, dtype, "the weights")
     shape(label, name, array.shape, convention.axes_of(argument), sizes)
     # An equal dtype may be another object, which the kernels would not know.
     return array if array.dtype is dtype else array.view(dtype)
+
+
+def _check_state(label: str, op: RecurrentOp, convention: Convention, argument: str) -> None:
+    if argument == "initial_c" and not op.has_cell_state:
+        raise UnsupportedError(f"{label}: {convention.name_of(argument)} was given; {op.cell} has no cell state")
 
 
 def lengths(label: str, convention: Convention, value: Any, sizes: Mapping[str, int]) -> AnyArray | None:
@@ -238,53 +247,83 @@ def lengths(label: str, convention: Convention, value: Any, sizes: Mapping[str, 
     Raises
     ------
     ArgumentError
-        A dtype that the convention does not allow, another shape, a length below 0 or above seq_length, or missing.
+        Another shape, a dtype that the convention does not allow, a length below 0 or above seq_length, or missing.
     UnsupportedError
         Lengths of a cell, which has no sequences.
     """
-    name = convention.name_of("sequence_lens")
     if value is None:
         if "sequence_lens" in convention.required:
-            raise ArgumentError(f"{label}: {name} is missing; it is required")
+            raise _missing(label, convention.name_of("sequence_lens"))
         return None
-    axes = convention.axes_of("sequence_lens")
+    array = _length_array(label, convention, value, sizes)
+    return None if (array == sizes["T"]).all() else array.astype(np.int64, copy=False)
+
+
+def _length_array(label: str, convention: Convention, value: Any, sizes: Mapping[str, int]) -> AnyArray:
+    """sequence_lens as a copy, in the dtype that it was given in; against those of N and T that are known."""
+    name, axes = convention.name_of("sequence_lens"), convention.axes_of("sequence_lens")
     if not axes:
         raise UnsupportedError(f"{label}: {name} was given; the convention {convention.name!r} has no sequences")
     given = as_array(label, name, value)
     if given.size > sizes.get("N", given.size):
         shape(label, name, given.shape, axes, sizes)
-    # A copy first, and then a look at that: another thread may write to the caller's meanwhile.
+    # A copy, and then a look at that: another thread may write to the caller's meanwhile.
     array = copied(label, name, given, lambda: np.array(given))
+    if array.dtype.kind in "iu" or not array.size:  # of anything else, the dtype is the greater fault
+        shape(label, name, array.shape, axes, sizes)
     if dtype_name(array.dtype) not in convention.length_dtypes and not _are_python_integers(value, array):
         allowed = " or ".join(convention.length_dtypes)
-        hint = _conversion(name, array.dtype, convention.length_dtypes[0]) if array.dtype.kind in "iu" else ""
+        hint = conversion(name, value, array.dtype, convention.length_dtypes[0]) if array.dtype.kind in "iu" else ""
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {allowed}{hint}")
-    shape(label, name, array.shape, axes, sizes)
-    outside = (array < 0) | (array > sizes["T"])
+    outside = array < 0
+    if "T" in sizes:
+        outside |= array > sizes["T"]
     if outside.any():
-        row = int(outside.argmax())
-        raise ArgumentError(f"{label}: {name}[{row}] is {array[row]}; expected 0 <= length <= seq_length={sizes['T']}")
-    return None if (array == sizes["T"]).all() else array.astype(np.int64, copy=False)
-
-
-def _are_python_integers(value: Any, array: AnyArray) -> bool:
-    return isinstance(value, (list, tuple)) and (array.dtype.kind == "i" or array.size == 0)
-
-
-def constant(label: str, name: str, value: Any) -> AnyArray:
-    """An argument of calls that a layer holds; what the calls reject is rejected there."""
-    array = as_array(label, name, value)
-    if name == "sequence_lens" and _are_python_integers(value, array):
-        with contextlib.suppress(OverflowError):
-            return np.array(value, np.int32)  # a dtype that all conventions with sequences allow
+        row, T = int(outside.argmax()), f"={sizes['T']}" if "T" in sizes else ""
+        raise ArgumentError(f"{label}: {name}[{row}] is {array[row]}; expected 0 <= length <= seq_length{T}")
     return array
 
 
-def float_type_name(label: str, name: str, array: AnyArray, allowed: Sequence[str], source: str) -> None:
-    """Reject a floating-point type that `source` (an operator at an opset, say) does not have."""
-    row = float_type(array.dtype)
-    if row is not None and row.name not in allowed:
-        raise UnsupportedError(f"{label}: {name} has dtype {row.name}; {source} allows {', '.join(allowed)}")
+def _are_python_integers(value: Any, array: AnyArray) -> bool:
+    """Whether integers were given that have no dtype: in lists or tuples, or one alone."""
+    return (isinstance(value, (list, tuple)) or type(value) is int) and (array.dtype.kind == "i" or array.size == 0)
+
+
+def as_declared_integers(label: str, name: str, value: Any, array: AnyArray, dtype: str) -> AnyArray:
+    """Python's integers in the integer type that is declared for them; what has a dtype of its own, as it is.
+
+    Raises
+    ------
+    ArgumentError
+        A number that the type does not hold.
+    """
+    if array.dtype.name == dtype or not _are_python_integers(value, array):
+        return array
+    limits = np.iinfo(dtype)
+    for extreme in (array.min(initial=0), array.max(initial=0)):
+        if not limits.min <= extreme <= limits.max:
+            raise ArgumentError(f"{label}: {name} holds {extreme}; expected {dtype}, {limits.min} to {limits.max}")
+    return array.astype(dtype)
+
+
+def constant(
+    label: str, op: RecurrentOp, convention: Convention, dtype: np.dtype[Any], argument: str, value: Any
+) -> AnyArray:
+    """An argument of calls that a layer holds, against all that is known before a call: not its batch_size.
+
+    Raises
+    ------
+    PyrnnxError
+        As of `inputs` and `lengths`.
+    """
+    label = f"{label}: constants"
+    if argument == "sequence_lens":
+        array = _length_array(label, convention, value, {})
+        # int32 is a dtype that all conventions with sequences allow.
+        return as_declared_integers(label, convention.name_of(argument), value, array, "int32")
+    _check_state(label, op, convention, argument)
+    sizes = {"H": op.hidden_size, "D": op.num_directions}
+    return same_shape(label, convention, argument, value, (dtype,), sizes)
 
 
 def same_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: str) -> None:
@@ -295,98 +334,22 @@ def same_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: s
 
 def _of_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: str) -> AnyArray:
     array = _own(label, name, as_array(label, name, value))
-    _reject_dtype(label, name, array, dtype, whose)
+    _reject_dtype(label, name, value, array, dtype, whose)
     return array
 
 
-def _reject_dtype(label: str, name: str, array: AnyArray, dtype: np.dtype[Any], whose: str) -> None:
+def _reject_dtype(label: str, name: str, value: Any, array: AnyArray, dtype: np.dtype[Any], whose: str) -> None:
     if array.dtype != dtype:
-        hint = _conversion(name, array.dtype, dtype.name)
+        hint = conversion(name, value, array.dtype, dtype.name)
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {dtype}, the dtype of {whose}{hint}")
 
 
 def hidden_size(label: str, cell: str, convention: Convention, R: Any) -> int:
-    """What the last axis of R tells."""
-    array, axes = floating_array(label, "R", R), recurrence_axes(cell, convention)
-    if array.ndim != len(axes) or array.shape[-1] == 0:
-        raise ArgumentError(f"{label}: R has shape {array.shape}; expected {_describe(axes, {})}, none of them 0")
-    return int(array.shape[-1])
-
-
-def names(label: str, argument: str, value: Any) -> tuple[str, ...]:
-    """A sequence of strings."""
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise ArgumentError(f"{label}: {argument} is {shown(value)}; expected a sequence of names")
-    result = tuple(value)
-    for name in result:
-        if not isinstance(name, str):
-            raise ArgumentError(f"{label}: {argument} holds {shown(name)}; expected names")
-    return result
-
-
-def model_inputs(
-    label: str, infos: Sequence[TensorInfo], arrays: tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({})
-) -> dict[str, Any]:
-    """What a model was called with, by the names of its inputs; values of inputs that are no tensors as they are.
-
-    Raises
-    ------
-    ArgumentError
-        Inputs that are missing, unknown or given twice, and those whose dtype or shape is not the declared one.
-    """
-    if len(arrays) == 1 and isinstance(arrays[0], Mapping):
-        given = _named_inputs(label, infos, arrays[0], {})
-    elif len(arrays) > len(infos):
-        raise ArgumentError(
-            f"{label}: {len(arrays)} arrays were given; expected at most {len(infos)}: {_listed(infos)}"
-        )
-    else:
-        given = {info.name: value for info, value in zip(infos, arrays, strict=False)}
-    if named:
-        given = _named_inputs(label, infos, named, given)
-    values: dict[str, Any] = {}
-    for info in infos:
-        if info.name in given:
-            values[info.name] = _model_input(label, info, given[info.name])
-        elif not info.optional:
-            raise ArgumentError(f"{label}: input {shown(info.name)} is missing; expected {_listed(infos)}")
-    return values
-
-
-def _listed(infos: Sequence[TensorInfo]) -> str:
-    return ", ".join(shortened(info.name) for info in infos) or "none"
-
-
-def _named_inputs(
-    label: str, infos: Sequence[TensorInfo], arrays: Mapping[str, Any], before: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Those given `before`, and these by the inputs' own names."""
-    by_name = {alias: info.name for info in infos for alias in info.aliases}
-    by_name |= {info.name: info.name for info in infos}
-    given = dict(before)
-    for name, value in arrays.items():
-        if name not in by_name:
-            raise ArgumentError(f"{label}: input {shown(name)} is unknown; expected {_listed(infos)}")
-        if by_name[name] in given:
-            how = "under two of its names" if by_name[name] not in before else "by place and by name"
-            raise ArgumentError(f"{label}: input {shown(by_name[name])} was given twice, {how}")
-        given[by_name[name]] = value
-    return given
-
-
-def _model_input(label: str, info: TensorInfo, value: Any) -> Any:
-    if info.dtype is None:
-        return value
-    if type(value) is np.ndarray and value.dtype.name == info.dtype and fits(info.shape, value.shape):
-        return value
-    name = f"input {shown(info.name)}"
-    if value is None:
-        raise ArgumentError(f"{label}: {name} is missing; expected an array of {info.dtype}")
-    array = as_array(label, name, value)
-    if array.dtype.name != info.dtype and not (info.dtype == "str" and array.dtype.kind in "OU"):
-        hint = "" if info.dtype == "str" else _conversion("array", array.dtype, info.dtype)
-        raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {info.dtype}{hint}")
-    if not fits(info.shape, array.shape):
-        declared = ", ".join("?" if size is None else str(size) for size in info.shape or ())
-        raise ArgumentError(f"{label}: {name} has shape {array.shape}; expected [{declared}]")
-    return array
+    """What the last axis of R tells; all else of R is for `weights` to check."""
+    if R is None:
+        raise _missing(label, "R")
+    array = as_array(label, "R", R)
+    if array.ndim == 2 + convention.has_directions and array.shape[-1]:
+        return int(array.shape[-1])
+    expected = _describe(recurrence_axes(cell, convention), {})
+    raise ArgumentError(f"{label}: R has shape {array.shape}; expected {expected}, hidden_size at least 1")

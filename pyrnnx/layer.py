@@ -1,9 +1,9 @@
-"""A recurrent operator with its weights prepared, and streams through it: called many times, from any thread."""
+"""A recurrent operator with its weights prepared: called many times, from any thread."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check, config
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, AnyArray, Convention, rearrange
-from pyrnnx.dtypes import FLOAT_TYPES
-from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, AnyArray, Convention
+from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.immutable import frozen
 from pyrnnx.op import RecurrentOp
 from pyrnnx.prepare import prepare
 from pyrnnx.reduced import WEIGHT_DTYPES
-from pyrnnx.scalars import integer
+from pyrnnx.stream import Stream
 
 CONSTANTS = CALL_ARGUMENTS[1:]  # the arguments of a call that a layer may hold
 
@@ -50,7 +50,8 @@ class Layer:
         of the largest magnitude in its row / 127. On the LSTM of Silero VAD, over 93 frames, Y (up to 1) moved by at
         most 0.009 with bfloat16 and 0.043 with int8, the cell state (up to 6.4) by 0.013 and 0.24. Default: that of W.
     constants : mapping, optional
-        sequence_lens, initial_h, initial_c: what a call takes where it does not give them. Default: none.
+        sequence_lens, initial_h, initial_c: what a call takes where it does not give them. They have a batch_size, and
+        so then has every call. Default: none.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class Layer:
     Raises
     ------
     PyrnnxError
-        Weights that do not fit the operator or each other.
+        Weights and constants that do not fit the operator or each other.
     """
 
     def __init__(
@@ -84,12 +85,16 @@ class Layer:
         weights: str | None = None,
     ) -> None:
         if weights is not None:
+            if weight_dtype is not None:
+                raise ArgumentError(
+                    f"Layer: weight_dtype is {shown(weight_dtype)} and weights, its older name, {shown(weights)}; "
+                    "expected weight_dtype alone"
+                )
             warnings.warn("Layer: weights=... is now weight_dtype=...", DeprecationWarning, stacklevel=2)
-            weight_dtype = weights
-        if not isinstance(op, RecurrentOp) or not isinstance(convention, Convention):
-            raise ArgumentError(
-                f"Layer: {shown(op)} and {shown(convention)} were given; expected an op and a convention"
-            )
+        if not isinstance(op, RecurrentOp):
+            raise ArgumentError(f"Layer: op is {shown(op)}; expected a RecurrentOp")
+        if not isinstance(convention, Convention):
+            raise ArgumentError(f"{op.cell}: convention is {shown(convention)}; expected a Convention")
         self.op, self.convention, self.name, self.weight_dtype = op, convention, name, weight_dtype
         for argument, text in (("name", name), ("label", label)):
             if text is not None and not isinstance(text, str):
@@ -98,31 +103,39 @@ class Layer:
         given, self.input_size = check.weights(self.label, op, convention, {"W": W, "R": R, "B": B, "P": P})
         self.dtype = np.dtype(given["W"].dtype.type)  # the one object for it, which the kernels know arrays by
         if weight_dtype is not None:
-            self._check_weight_dtype(weight_dtype)
+            self._check_weight_dtype("weight_dtype", weight_dtype)
+        if weights is not None:
+            self._check_weight_dtype("weights", weights)
+            self.weight_dtype = weights
         self.constants: Mapping[str, AnyArray] = MappingProxyType(self._held(constants) if constants else {})
-        self._required = bool(convention.required)
+        # Whether a call without lengths may go straight to the kernels: nothing has to be looked for, or done, before.
+        self._direct = not convention.required
         try:
-            self.weights: Mapping[str, AnyArray] = MappingProxyType({key: _frozen(a) for key, a in given.items()})
-            self._packed = prepare(op, self.weights, convention, weight_dtype)
+            self.weights: Mapping[str, AnyArray] = MappingProxyType({key: frozen(a) for key, a in given.items()})
+            self._packed = prepare(op, self.weights, convention, self.weight_dtype)
         except (MemoryError, OverflowError, ValueError) as error:
             shapes = ", ".join(f"{key} {array.shape}" for key, array in given.items())
             raise ArgumentError(f"{self.label}: the weights cannot be prepared: {shapes} ({error})") from error
 
-    def _check_weight_dtype(self, weight_dtype: Any) -> None:
-        if not isinstance(weight_dtype, str) or weight_dtype not in WEIGHT_DTYPES or self.dtype == np.float64:
+    def _check_weight_dtype(self, argument: str, value: Any) -> None:
+        if not isinstance(value, str) or value not in WEIGHT_DTYPES or self.dtype == np.float64:
             raise ArgumentError(
-                f"{self.label}: weight_dtype is {shown(weight_dtype)} with dtype {self.dtype}; expected one of "
-                f"{', '.join(map(repr, WEIGHT_DTYPES))}, and for another than None a dtype that is computed in float32"
+                f"{self.label}: {argument} is {shown(value)} with dtype {self.dtype}; expected one of "
+                f"{', '.join(map(repr, WEIGHT_DTYPES))}, with dtype float64 None"
             )
 
     def _held(self, constants: Any) -> dict[str, AnyArray]:
         """Arguments that a call takes from the layer: copies that nobody can write to."""
-        if not isinstance(constants, Mapping) or not set(constants) <= set(CONSTANTS):
-            raise ArgumentError(
-                f"{self.label}: constants is {shown(constants)}; expected a mapping of {', '.join(CONSTANTS)}"
-            )
-        given = {name: value for name, value in constants.items() if value is not None}
-        return {name: _frozen(check.constant(self.label, name, value)) for name, value in given.items()}
+        expected = f"expected a mapping of {', '.join(CONSTANTS)}"
+        if not isinstance(constants, Mapping):
+            raise ArgumentError(f"{self.label}: constants is {shown(constants)}; {expected}")
+        held = {}
+        for name, value in constants.items():
+            if name not in CONSTANTS:
+                raise ArgumentError(f"{self.label}: constants is a mapping with the key {shown(name)}; {expected}")
+            if value is not None:
+                held[name] = frozen(check.constant(self.label, self.op, self.convention, self.dtype, name, value))
+        return held
 
     def run(
         self,
@@ -167,13 +180,13 @@ class Layer:
             return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, by_place, named))
         if self.constants:
             sequence_lens, initial_h, initial_c = self._or_constants(sequence_lens, initial_h, initial_c)
-        if sequence_lens is None and not self._required:
+        if sequence_lens is None and self._direct:
             results = self._compute(X, None, initial_h, initial_c)
             if results is not None:
                 return results
         given = {"X": X, "initial_h": initial_h, "initial_c": initial_c, "sequence_lens": sequence_lens}
         arrays, lengths = self._checked(given)
-        return self._results(arrays["X"], lengths, arrays.get("initial_h"), arrays.get("initial_c"))
+        return self._run_checked(arrays["X"], lengths, arrays.get("initial_h"), arrays.get("initial_c"))
 
     __call__ = run  # front-ends call with their own arguments, and run with these
 
@@ -215,16 +228,20 @@ class Layer:
         """Run on arrays as they are; None where one of them is not what the kernels can read."""
         try:
             return self._packed.run(config.get_num_threads(), X, lengths, initial_h, initial_c, wide_states)
-        except (ValueError, MemoryError) as error:
-            # NumPy's own, of an output, is of another class; the kernels' is of what they work in.
-            what = "what it is computed in exceeds" if type(error) is MemoryError else "its outputs exceed"
-            raise ArgumentError(f"{self.label}: X has shape {X.shape}; {what} memory ({error})") from error
+        except MemoryError as error:
+            raise ArgumentError(f"{self.label}: X has shape {X.shape}; {error}") from error
 
     def _results(self, *arguments: Any) -> tuple[AnyArray, ...]:
         """As `_compute`, with arrays that have been checked."""
         results = self._compute(*arguments)
         assert results is not None
         return results
+
+    def _run_checked(
+        self, X: AnyArray, lengths: AnyArray | None, initial_h: AnyArray | None, initial_c: AnyArray | None
+    ) -> tuple[AnyArray, ...]:
+        """What `run` does with the arguments once they are resolved and checked; for subclasses to do otherwise."""
+        return self._results(X, lengths, initial_h, initial_c)
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -247,150 +264,6 @@ class Layer:
             f"<{type(self).__name__} {self.label}: {self.op.direction.value}, input_size={self.input_size}, "
             f"hidden_size={self.op.hidden_size}, {self.dtype}, {self.convention.name}>"
         )
-
-
-class Stream:
-    """A batch of sequences on their way through a layer; made by `Layer.stream`.
-
-    Pushing a sequence in chunks of any sizes gives what one call gives for the whole, bit for bit on the SIMD engine:
-    the states of float16 and bfloat16 layers are held in float32, as they are within a call. Not for several threads at
-    once: a stream has a state; several streams of one layer are independent.
-
-    Attributes
-    ----------
-    layer : Layer
-    batch_size : int
-    """
-
-    def __init__(self, layer: Layer, batch_size: int) -> None:
-        names = _state_names(layer)
-        constants = [name for name in names if name in layer.constants]
-        if "sequence_lens" in layer.constants or len(constants) not in (0, len(names)):
-            raise UnsupportedError(f"{layer.label}: stream: {', '.join(layer.constants)} are constants of the layer")
-        if layer.op.direction.reversed != (False,):
-            raise UnsupportedError(
-                f"{layer.label}: stream: direction is {layer.op.direction.value}; expected forward, "
-                "for the other directions begin at the end of a sequence"
-            )
-        self.layer, self.batch_size = layer, integer(f"{layer.label}: stream", "batch_size", batch_size, 0)
-        self._dtype = np.dtype(FLOAT_TYPES[layer.dtype.name].kernel)
-        self._sizes = {"N": self.batch_size, "D": 1, "H": layer.op.hidden_size}
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin anew: with the states that are constants of the layer, else with zero."""
-        names, constants = _state_names(self.layer), self.layer.constants
-        if names[0] in constants:
-            self.state = tuple(constants[name] for name in names)
-            return
-        shape = tuple(self._sizes[axis] for axis in self.layer.convention.axes_of("initial_h"))
-        try:
-            self._hold([np.zeros(shape, self._dtype) for _ in names])
-        except (MemoryError, ValueError) as error:
-            raise ArgumentError(
-                f"{self.layer.label}: stream: states of shape {shown(shape)} exceed memory ({error})"
-            ) from error
-
-    def _hold(self, states: Sequence[AnyArray]) -> None:
-        self._h, self._c = states[0], states[1] if len(states) > 1 else None
-
-    @property
-    def state(self) -> tuple[AnyArray, ...]:
-        """h, and c of an LSTM, as copies, in the shape of the layer's initial states.
-
-        float64 of a float64 layer, else float32. Assign it to go on from there, bit for bit; states in the layer's own
-        dtype are taken as well.
-        """
-        return tuple(array.copy() for array in (self._h, self._c) if array is not None)
-
-    @state.setter
-    def state(self, state: Any) -> None:
-        label, names = f"{self.layer.label}: stream", _state_names(self.layer)
-        if not isinstance(state, (tuple, list)) or len(state) != len(names):
-            raise ArgumentError(f"{label}: state is {shown(state)}; expected {len(names)} arrays: {', '.join(names)}")
-        dtypes = (self.layer.dtype, self._dtype)
-        self._hold(
-            [
-                np.array(check.same_shape(label, self.layer.convention, name, value, dtypes, self._sizes), self._dtype)
-                for name, value in zip(names, state, strict=True)
-            ]
-        )
-
-    def push(self, X: Any, sequence_lens: Any = None) -> AnyArray:
-        """The next time steps of every row.
-
-        Parameters
-        ----------
-        X : array_like
-            As of a call of the layer: [seq_length, batch_size, input_size] where its convention is canonical.
-        sequence_lens : array_like of int, optional
-            How many steps of X each row has; a row of length 0 keeps its state. Default: all.
-
-        Returns
-        -------
-        ndarray
-            Y of these steps, zero beyond a row's length.
-
-        Raises
-        ------
-        PyrnnxError
-            An array that does not fit the layer or the stream's batch_size.
-        """
-        lengths = results = None
-        if sequence_lens is None:
-            results = self.layer._compute(X, None, self._h, self._c, True)
-        if results is None:
-            array, lengths = self._checked(X, sequence_lens)
-            results = self.layer._results(array, lengths, self._h, self._c, True)
-        Y = results[0]
-        if Y.size == 0:  # no steps, or no rows
-            return Y
-        if lengths is not None:
-            resting = lengths == 0
-            for new, old in zip(results[1:], (self._h, self._c), strict=False):
-                if old is not None:
-                    self._rows(new)[:, resting] = self._rows(old)[:, resting]
-        self._hold(results[1:])
-        return Y
-
-    def _checked(self, X: Any, sequence_lens: Any) -> tuple[AnyArray, AnyArray | None]:
-        """X as the kernels can read it, and lengths, where not all are seq_length."""
-        layer = self.layer
-        arrays, lengths = layer._checked(
-            {"X": X} if sequence_lens is None else {"X": X, "sequence_lens": sequence_lens}
-        )
-        given = arrays["X"].shape
-        if given[layer.convention.axes_of("X").index("N")] != self.batch_size:
-            raise ArgumentError(
-                f"{layer.label}: stream: X has shape {given}; expected batch_size={self.batch_size} as the stream"
-            )
-        return arrays["X"], lengths
-
-    def _rows(self, state: AnyArray) -> AnyArray:
-        """A view [num_directions, batch_size, hidden_size]."""
-        return rearrange(state, self.layer.convention.axes_of("initial_h"), CANONICAL.axes_of("initial_h"))
-
-
-def _state_names(layer: Layer) -> tuple[str, ...]:
-    return ("initial_h", "initial_c") if layer.op.has_cell_state else ("initial_h",)
-
-
-def _frozen(array: AnyArray) -> AnyArray:
-    """The array, C-contiguous, as nobody can write to it: itself where that is so, else a copy."""
-    if array.flags.c_contiguous and _is_immutable(array):
-        return array
-    copy = np.array(array, order="C")
-    copy.flags.writeable = False
-    return copy
-
-
-def _is_immutable(array: Any) -> bool:
-    """Whether an array is a view of bytes, as one that was read from a file may be."""
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable:
-            return False
-        array = array.base
-    return isinstance(array, bytes)
 
 
 def _inner_contiguous(label: str, name: str, array: AnyArray) -> AnyArray:

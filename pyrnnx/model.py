@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyrnnx import check
+from pyrnnx.model_inputs import output_names, read_inputs
 from pyrnnx.tensor_info import TensorInfo
 
 
@@ -61,10 +61,10 @@ class Model(ABC):
         PyrnnxError
             Inputs that are missing, unknown or do not fit; an unknown output; an operation that cannot be run.
         """
-        given = check.model_inputs(self.label, self.inputs, arrays, named)
+        given = read_inputs(self.label, self.inputs, arrays, named)
         if outputs is None:
             return self._run(given, tuple([info.name for info in self.outputs]))
-        return self._run(given, check.names(self.label, "outputs", outputs))
+        return self._run(given, output_names(self.label, outputs))
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(info.name for info in infos) for infos in (self.inputs, self.outputs))

@@ -108,6 +108,43 @@ def test_bad_names(name: str) -> None:
         assert len(str(caught.value)) < 500
 
 
+BAD_LENGTHS: dict[str, tuple[Any, str]] = {
+    "an int": (10, r"has shape \(\); expected \(batch_size=3,\)$"),
+    "an integer of NumPy": (np.int64(10), r"has shape \(\); expected \(batch_size=3,\)$"),
+    "rank and dtype": (np.ones((1, 2), np.int64), r"has shape \(1, 2\); expected \(batch_size=3,\)$"),
+    "dtype": (np.ones(3, np.int64), r"has dtype int64; expected int32: sequence_lens\.astype\(np\.int32\)$"),
+    "no integers": (["1", "2", "1"], "has dtype <U1; expected int32$"),
+    "beyond an int64": ([2**63] * 3, r"has dtype uint64; expected int32: np\.asarray\(sequence_lens, np\.int32\)$"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LENGTHS)
+def test_bad_lengths(name: str) -> None:
+    """The greater fault is told: a shape before a dtype, where integers were given."""
+    lengths, words = BAD_LENGTHS[name]
+    with pytest.raises(ArgumentError, match=f"LSTM: sequence_lens {words}"):
+        layer_of("LSTM")(X, lengths)
+
+
+def test_faults_of_the_kernels_are_not_taken_for_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Packed:
+        def run(self, *_: Any) -> Any:
+            raise ValueError("lengths are not [batch_size=2]")
+
+    layer = layer_of("LSTM")
+    monkeypatch.setattr(layer, "_packed", Packed())
+    with pytest.raises(ValueError, match=r"^lengths are not \[batch_size=2\]$"):
+        layer(X)
+
+
+def test_outputs_beyond_memory() -> None:
+    layer = layer_of("RNN")
+    for steps in (2**40, 2**59):  # more than there is, and than NumPy can count
+        X = np.broadcast_to(np.ones(layer.input_size, np.float32), (steps, 1, layer.input_size))
+        with pytest.raises(ArgumentError, match=rf"RNN: X has shape \({steps}, 1, .*; the outputs exceed memory \("):
+            layer(X)
+
+
 def test_cell_state_of_a_cell_without() -> None:
     with pytest.raises(UnsupportedError, match="GRU: initial_c was given; GRU has no cell state"):
         layer_of("GRU")(X, C=CELL_STATE)
@@ -224,14 +261,18 @@ def test_arrays_whose_dtype_is_an_equal_object(convention: Convention) -> None:
 # Layers that cannot be made
 
 BAD_LAYERS: dict[str, tuple[Callable[[], Any], str]] = {
-    "no op": (lambda: Layer("LSTM", X, X), "expected an op"),  # type: ignore[arg-type]
+    "no op": (lambda: Layer("LSTM", X, X), "^Layer: op is 'LSTM'; expected a RecurrentOp$"),  # type: ignore[arg-type]
     "no convention": (
         lambda: Layer(RecurrentOp("RNN", H), X, X, convention="ONNX"),  # type: ignore[arg-type]
-        "expected an op and a convention",
+        "^RNN: convention is 'ONNX'; expected a Convention$",
     ),
     "weights of another type": (
         lambda: layer_of("RNN", weight_dtype=["int8"]),
         r"RNN: weight_dtype is \['int8'\] with dtype float32; expected one of None, 'bfloat16', 'int8'",
+    ),
+    "two names of weight_dtype": (
+        lambda: layer_of("RNN", weight_dtype="bfloat16", weights="int8"),
+        "Layer: weight_dtype is 'bfloat16' and weights, its older name, 'int8'; expected weight_dtype alone",
     ),
     "weights beyond memory": (
         lambda: Layer(

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pyrnnx import ArgumentError, Layer, RecurrentOp
+from pyrnnx import (
+    CANONICAL,
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    ArgumentError,
+    Convention,
+    Layer,
+    PyrnnxError,
+    RecurrentOp,
+)
 
 
 def test_weights_that_nobody_can_write_to_are_not_copied() -> None:
@@ -59,3 +69,80 @@ def test_constants() -> None:
 def test_constants_that_no_layer_holds(constants: Any) -> None:
     with pytest.raises(ArgumentError, match=r"(?s)RNN: constants is .*expected a mapping of sequence_lens, initial_h"):
         Layer(RecurrentOp("RNN", 4), np.zeros((1, 4, 3)), np.zeros((1, 4, 4)), constants=constants)
+
+
+def with_constants(cell: str, constants: Any, convention: Convention = CANONICAL) -> Layer:
+    """float32, input_size 3, hidden_size 4."""
+    units = {"RNN": 4, "GRU": 12, "LSTM": 16}[cell]
+    arrays = [np.ones(shape, np.float32) for shape in ((1, units, 3), (1, units, 4), (1, units))]
+    if not convention.has_directions:
+        arrays = [array[0] for array in arrays]
+    if convention is CANONICAL:
+        del arrays[2]
+    return Layer(RecurrentOp(cell, 4), *arrays, convention=convention, constants=constants)
+
+
+STATE = np.ones((1, 2, 4), np.float32)
+BAD_CONSTANTS: dict[str, tuple[Callable[[], Any], str]] = {
+    "unknown key": (
+        lambda: with_constants("RNN", {"B": 1}),
+        r"RNN: constants is a mapping with the key 'B'; expected a mapping of sequence_lens, initial_h, initial_c$",
+    ),
+    "key that is no name": (lambda: with_constants("RNN", {(1,): 1}), r"with the key \(1,\); expected"),
+    "cell state of a GRU": (
+        lambda: with_constants("GRU", {"initial_c": STATE}),
+        "GRU: constants: initial_c was given; GRU has no cell state",
+    ),
+    "dtype": (
+        lambda: with_constants("LSTM", {"initial_c": STATE.astype(float)}),
+        r"LSTM: constants: initial_c has dtype float64; expected float32, the dtype of the weights: initial_c\.astype",
+    ),
+    "rank": (
+        lambda: with_constants("LSTM", {"initial_h": STATE[0]}),
+        r"constants: initial_h has shape \(2, 4\); expected \(num_directions=1, batch_size, hidden_size=4\)",
+    ),
+    "hidden_size": (lambda: with_constants("RNN", {"initial_h": STATE[..., :3]}), r"initial_h has shape \(1, 2, 3\)"),
+    "directions": (
+        lambda: with_constants("RNN", {"initial_h": STATE}, OPENVINO_SEQUENCE),
+        r"RNN: constants: H has shape \(1, 2, 4\); expected \(batch_size, num_directions=1, hidden_size=4\)",
+    ),
+    "lengths of a cell": (
+        lambda: with_constants("RNN", {"sequence_lens": [1]}, OPENVINO_CELL),
+        "constants: sequence_lengths was given; the convention 'OpenVINO cell' has no sequences",
+    ),
+    "rank of lengths": (
+        lambda: with_constants("RNN", {"sequence_lens": 3}),
+        r"constants: sequence_lens has shape \(\); expected \(batch_size,\)",
+    ),
+    "dtype of lengths": (
+        lambda: with_constants("RNN", {"sequence_lens": np.array([1, 2])}),
+        r"constants: sequence_lens has dtype int64; expected int32: sequence_lens\.astype\(np\.int32\)",
+    ),
+    "negative length": (
+        lambda: with_constants("RNN", {"sequence_lens": [1, -1]}),
+        r"constants: sequence_lens\[1\] is -1; expected 0 <= length <= seq_length$",
+    ),
+    "length beyond int32": (
+        lambda: with_constants("RNN", {"sequence_lens": [2**31, 1]}),
+        "constants: sequence_lens holds 2147483648; expected int32, -2147483648 to 2147483647",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CONSTANTS)
+def test_constants_are_checked_when_the_layer_is_made(name: str) -> None:
+    make, words = BAD_CONSTANTS[name]
+    with pytest.raises(PyrnnxError, match=words):
+        make()
+
+
+def test_constants_that_every_convention_takes() -> None:
+    swapped = np.ascontiguousarray(STATE.swapaxes(0, 1))
+    assert (
+        with_constants("RNN", {"sequence_lens": [2, 1], "initial_h": None}).constants["sequence_lens"].dtype == np.int32
+    )
+    held = with_constants("RNN", {"sequence_lens": np.array([2, 1]), "initial_h": swapped}, OPENVINO_SEQUENCE).constants
+    assert held["sequence_lens"].dtype == np.int64
+    with_constants("RNN", {"initial_h": STATE[0]}, OPENVINO_CELL)
+    other_order = STATE.astype(STATE.dtype.newbyteorder())
+    assert with_constants("RNN", {"initial_h": other_order}).constants["initial_h"].dtype.isnative

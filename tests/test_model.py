@@ -44,6 +44,30 @@ def test_by_order_and_by_name() -> None:
         assert result["lengths"] is LENGTHS
 
 
+def test_integers_of_python_are_of_the_declared_type() -> None:
+    class Integers(Echo):
+        inputs = (TensorInfo("small", "int8", (None,)), TensorInfo("scalar", "uint32", ()))
+        outputs = inputs
+
+    integers = Integers()
+    result = integers([3, -1], 7)
+    assert [str(array.dtype) for array in result.values()] == ["int8", "uint32"]
+    assert [array.tolist() for array in result.values()] == [[3, -1], 7]
+    assert integers((), 0)["small"].shape == (0,)
+    errors = {
+        "input 'small' holds 128; expected int8, -128 to 127": ([5, 128], 7),
+        "input 'scalar' holds -1; expected uint32, 0 to 4294967295": ([5], -1),
+        "input 'small' has dtype int64; expected int8: array.astype(np.int8)": (np.array([5]), 7),
+        "input 'small' has dtype float64; expected int8": ([5.0], 7),
+        "input 'small' has dtype bool; expected int8: np.asarray(array, np.int8)": ([True], 7),
+        "input 'scalar' has dtype bool; expected uint32": ([5], False),
+    }
+    for message, given in errors.items():
+        with pytest.raises(ArgumentError) as caught:
+            integers(*given)
+        assert str(caught.value).startswith(f"echo: {message}")
+
+
 def test_by_keyword() -> None:
     for result in (model(X=X, lengths=LENGTHS), model(X, L=LENGTHS), model({"X": X}, sequence_lens=LENGTHS)):
         assert result["X"] is X

@@ -11,6 +11,7 @@ from cases import bfloat16
 from layers import random_inputs, random_weights
 
 from pyrnnx import Direction, Layer, PyrnnxError, RecurrentOp
+from pyrnnx._kernels import engines
 from pyrnnx.reduced import WEIGHT_DTYPES, rounded
 
 
@@ -82,9 +83,21 @@ def test_rejected(weight_dtype: Any, dtype: str) -> None:
         Layer(op, *arrays, weight_dtype=weight_dtype)
 
 
+@pytest.mark.parametrize("isa", [*engines.supported(), "blas"])
+def test_engines_have_no_other_dtypes_of_weights(isa: str) -> None:
+    packed = [number for number in range(-2, 64) if engines.packs(isa, 4, number)]
+    assert packed == ([0] if isa in ("baseline", "blas") else sorted(WEIGHT_DTYPES.values()))
+    assert [number for number in range(64) if engines.packs(isa, 8, number)] == [WEIGHT_DTYPES[None]]
+
+
 def test_deprecated_spelling() -> None:
     op, arrays, X = example("LSTM")
     with pytest.warns(DeprecationWarning, match="weight_dtype"):
         layer = Layer(op, *arrays, weights="int8")
     assert layer.weight_dtype == "int8"
     np.testing.assert_array_equal(layer(X)[0], Layer(op, *arrays, weight_dtype="int8")(X)[0])
+    with (
+        pytest.warns(DeprecationWarning, match="weight_dtype"),
+        pytest.raises(PyrnnxError, match="LSTM: weights is 'int4' with dtype float32"),
+    ):
+        Layer(op, *arrays, weights="int4")

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from pyrnnx import check
 from pyrnnx.conventions import ONNX_LAYOUTS, AnyArray
+from pyrnnx.dtypes import dtype_name
+from pyrnnx.errors import UnsupportedError
 from pyrnnx.layer import Layer
 from pyrnnx.signatures import known_arguments
 
@@ -36,20 +38,23 @@ def build_layer(
         As `read_attributes` gives them.
     make : callable
         `Layer` or a subclass, perhaps with arguments of its own.
+
+    Raises
+    ------
+    PyrnnxError
+        Weights that do not fit the operator or each other, or whose dtype the opset's operator does not have.
     """
-    arrays = {key: check.as_array(label, key, value) for key, value in weights.items() if value is not None}
-    if "W" in arrays and arrays["W"].dtype.name not in definition.dtypes:  # the others have to be of W's dtype
-        check.float_type_name(label, "W", arrays["W"], definition.dtypes, str(definition))
-    op = build_op(definition, label, attributes, _hidden_size(label, definition.cell, arrays.get("R")))
+    hidden_size = attributes["hidden_size"]
+    if hidden_size is None:
+        hidden_size = check.hidden_size(label, definition.cell, ONNX_LAYOUTS[0], weights.get("R"))
+    op = build_op(definition, label, attributes, hidden_size)
     convention = ONNX_LAYOUTS[attributes.get("layout", 0)]
-    return make(op, *map(arrays.get, WEIGHTS), convention=convention, label=label)
-
-
-def _hidden_size(label: str, cell: str, R: AnyArray | None) -> int:
-    """What R tells; whether all of its shape fits is for the layer to check."""
-    if R is not None and R.ndim == 3 and R.shape[-1]:
-        return int(R.shape[-1])
-    return check.hidden_size(label, cell, ONNX_LAYOUTS[0], R)
+    layer = make(op, *map(weights.get, WEIGHTS), convention=convention, label=label)
+    dtype = dtype_name(layer.dtype)
+    if dtype not in definition.dtypes:
+        allowed = ", ".join(definition.dtypes)
+        raise UnsupportedError(f"{label}: W has dtype {dtype}; {definition} allows {allowed}")
+    return layer
 
 
 @known_arguments("RNN")
@@ -284,10 +289,6 @@ def _run(
     attributes: Mapping[str, Any],
     rest: tuple[Any, ...],
 ) -> tuple[AnyArray, ...]:
-    X = check.floating_array(operator, "X", X)
-    for name, value in weights.items():
-        if value is not None and getattr(value, "dtype", None) != X.dtype:
-            check.same_dtype(operator, name, value, X.dtype, "X")  # before the layer compares the weights with W
     definition = schema(operator, opset)
     read = read_attributes(definition, operator, attributes)
     return build_layer(definition, operator, weights, read, Layer).run(X, *rest)

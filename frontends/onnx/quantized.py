@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pyrnnx import check
-from pyrnnx.conventions import CALL_ARGUMENTS, AnyArray
+from pyrnnx.conventions import AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError
-from pyrnnx.layer import Layer, Stream
+from pyrnnx.layer import Layer
 from pyrnnx.op import Direction
+from pyrnnx.stream import Stream
 
 from .layers import NodeLayer, UnboundNode, check_initializers, node_layer
 from .nodes import read_node
@@ -39,6 +40,7 @@ class QuantizedLayer(NodeLayer):
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
+        self._direct = False  # X is rounded first
         self._steps: tuple[Layer, ...] = ()
         if self.op.num_directions > 1:
             single = [
@@ -50,37 +52,19 @@ class QuantizedLayer(NodeLayer):
                 for d, op in enumerate(single)
             )
 
-    def run(
-        self,
-        X: Any = None,
-        sequence_lens: Any = None,
-        initial_h: Any = None,
-        initial_c: Any = None,
-        *more: Any,
-        **named: Any,
+    def _run_checked(
+        self, X: AnyArray, lengths: AnyArray | None, initial_h: AnyArray | None, initial_c: AnyArray | None
     ) -> tuple[AnyArray, ...]:
-        """As `Layer.run`."""
-        if more or named:
-            by_place = (X, sequence_lens, initial_h, initial_c, *more)
-            return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, by_place, named))
-        sequence_lens, initial_h, initial_c = self._or_constants(sequence_lens, initial_h, initial_c)
-        given = {"X": X, "initial_h": initial_h, "initial_c": initial_c}
-        arrays, sizes = check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, given)
-        lengths = check.lengths(self.label, self.convention, sequence_lens, sizes)
-        T, N, D, H = (sizes[axis] for axis in "TNDH")
+        T, N, _ = X.shape
+        D, H = self.op.num_directions, self.op.hidden_size
         lengths = np.full(N, T) if lengths is None else lengths
         valid = np.arange(T)[:, np.newaxis] < lengths
-        quantized = fake_quantized(arrays["X"], valid)
+        quantized = fake_quantized(X, valid)
         Y, Y_h, Y_c = (np.zeros(shape, self.dtype) for shape in ((T, D, N, H), (D, N, H), (D, N, H)))
         for d in range(D):
-            h, c = (
-                arrays[name][d] if name in arrays else np.zeros((N, H), self.dtype)
-                for name in ("initial_h", "initial_c")
-            )
+            h, c = (np.zeros((N, H), self.dtype) if state is None else state[d] for state in (initial_h, initial_c))
             self._direction(d, quantized, lengths, h, c, (Y[:, d], Y_h[d], Y_c[d]))
         return Y, Y_h, Y_c
-
-    __call__ = run
 
     def _direction(
         self, d: int, X: Floats, lengths: AnyArray, h: AnyArray, c: AnyArray, out: tuple[AnyArray, ...]

@@ -253,6 +253,16 @@ def test_rejected(bad: Bad) -> None:
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
+def test_a_list_is_told_not_the_weights_beside_it(operator: str) -> None:
+    arrays = good(operator)
+    with pytest.raises(pyrnnx.ArgumentError) as caught:
+        getattr(frontend, operator.lower())(**arrays | {"X": arrays["X"].tolist()})
+    assert str(caught.value) == (
+        f"{operator}: X has dtype float64; expected float32, the dtype of the weights: np.asarray(X, np.float32)"
+    )
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
 def test_good_is_good(operator: str) -> None:
     """So that the table's calls fail for the reason that they name."""
     outputs = getattr(frontend, operator.lower())(**good(operator))

@@ -1,0 +1,27 @@
+"""Arrays that nobody can write to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.conventions import AnyArray
+
+
+def frozen(array: AnyArray) -> AnyArray:
+    """The array, C-contiguous, that nobody can write to: itself where that is so, else a copy."""
+    if array.flags.c_contiguous and is_immutable(array):
+        return array
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def is_immutable(array: Any) -> bool:
+    """Whether an array is a view of bytes, as one that was read from a file may be."""
+    while isinstance(array, np.ndarray):
+        if array.flags.writeable:
+            return False
+        array = array.base
+    return isinstance(array, bytes)
