@@ -49,7 +49,8 @@ def compare(
         batch_size, hidden_size]: canonical names and axes, whatever the layers' conventions; real numbers, which each
         layer gets in its own dtype. Those that are missing are made at random, in sizes that fit the layers. A cell
         takes one step: seq_length 1. Of two models: arrays by the names of a's inputs, given to both as they are; if
-        None, random numbers, and ones for integers.
+        None, random numbers, and ones for integers. Inputs and outputs of both models belong together by their names,
+        else by those that ONNX and OpenVINO have for one array (initial_h, H), else by dtype and rank, in order.
     seed : int
         Of the random arrays, 0 or above.
 
@@ -58,7 +59,9 @@ def compare(
     Comparison or ModelComparison
         The latter of two models: their layers in pairs, and the numbers of their outputs. Layers are paired by equal
         weights, else by nearly equal ones, else by name, else by operator and sizes, else by their order, and
-        `Comparison.paired_by` says which. Models whose layers cannot be paired, or not be compared, are no error.
+        `Comparison.paired_by` says which. Models whose layers cannot be paired, or not be compared, are no error. Of
+        models that name their arrays by two conventions, and whose layers arrange them differently, only the layers are
+        compared, and `ModelComparison.not_compared` says so.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ from layers import random_weights
 from onnx import TensorProto, helper, numpy_helper
 
 import pyrnnx
-from pyrnnx import ArgumentError, Direction, FormatError, Model, ModelComparison, PyrnnxError, RecurrentOp
+from pyrnnx import ArgumentError, Direction, FormatError, Model, ModelComparison, PyrnnxError, RecurrentOp, TensorInfo
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx import read_model as read_onnx
-from pyrnnx.frontends.openvino import to_onnx
+from pyrnnx.frontends.openvino import to_onnx, write_model
 
 openvino: Any = pytest.importorskip("openvino")
 
@@ -103,6 +104,7 @@ def test_load_errors(name: str) -> None:
     with pytest.raises(PyrnnxError) as caught:
         pyrnnx.load(path)
     assert message in str(caught.value)
+    assert "read_model" not in str(caught.value)  # which the caller did not call
 
 
 def compared(files: dict[str, Path], first: str, second: str, **keywords: Any) -> ModelComparison:
@@ -201,3 +203,77 @@ def test_names_survive_the_export(files: dict[str, Path]) -> None:
     assert list(again.layers) == list(ir.layers)
     for which in ("inputs", "outputs"):
         assert [info.name for info in getattr(again, which)] == [info.name for info in getattr(ir, which)]
+
+
+def round_trip(path: Path, folder: Path) -> tuple[Model, Model]:
+    """A model that is one layer, and what `write_model` makes of that."""
+    model = pyrnnx.load(path)
+    (layer,) = model.layers.values()
+    return model, pyrnnx.load(write_model(layer, folder / "written.xml"))
+
+
+def test_models_of_two_conventions_are_compared_by_their_layers(tmp_path: Path) -> None:
+    onnx_model, ir = round_trip(EXAMPLES / "small_rnn.onnx", tmp_path)
+    for a, b, names in ((onnx_model, ir, "sequence_lens, sequence_lengths"), (ir, onnx_model, "H, initial_h")):
+        result = pyrnnx.compare(a, b)
+        assert isinstance(result, ModelComparison)
+        (pair,) = result.layers.values()
+        assert pair.paired_by == "equal weights"
+        assert result.largest_difference == pair.largest_difference < 1e-6
+        assert not result.numbers
+        assert not result.outputs
+        assert not result.equal(atol=1)  # of the outputs nothing is known
+        assert f"outputs: not compared: they name their arrays by two conventions ({names})" in str(result)
+        with pytest.raises(ArgumentError, match=r"inputs cannot be given to .* alike: .*; compare their layers"):
+            pyrnnx.compare(a, b, {"X": np.ones((6, 2, 4), np.float32)})
+
+
+def test_outputs_show_two_conventions_too(tmp_path: Path) -> None:
+    """Where the only input is X, Ho is what tells."""
+    onnx_model, ir = round_trip(one_lstm(tmp_path / "lstm.onnx"), tmp_path)
+    assert [[info.name for info in model.inputs] for model in (onnx_model, ir)] == [["X"], ["X"]]
+    result = pyrnnx.compare(onnx_model, ir)
+    assert "not compared: they name their arrays by two conventions (Y_h, Ho)" in str(result)
+    assert result.largest_difference < 1e-6
+
+
+def one_lstm(path: Path, **sizes: int) -> Path:
+    weights = random_weights(RecurrentOp("LSTM", H), I, seed=1)
+    node = helper.make_node("LSTM", ["X", "W", "R", "B"], ["Y", "Y_h"], "lstm", hidden_size=H)
+    X = helper.make_tensor_value_info("X", TensorProto.FLOAT, [sizes.get("T", "T"), sizes.get("N", "N"), I])
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("Y", "Y_h")]
+    constants = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph([node], "one", [X], outputs, constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8), path)
+    return path
+
+
+def test_sizes_that_either_model_declares(tmp_path: Path) -> None:
+    opened, fixed = one_lstm(tmp_path / "open.onnx"), one_lstm(tmp_path / "fixed.onnx", T=7, N=2)
+    for a, b in ((opened, fixed), (fixed, opened)):
+        assert pyrnnx.compare(a, b).largest_difference == 0
+    with pytest.raises(ArgumentError, match="do not both run on random inputs of the sizes") as caught:
+        pyrnnx.compare(one_lstm(tmp_path / "other.onnx", T=6, N=2), fixed)
+    assert "that they declare; inputs=... can give others" in str(caught.value)
+    assert "input 'X' has shape (6, 2, 4); expected [7, 2, 4]" in str(caught.value)
+
+
+class Declared(Model):
+    """Inputs, and the first of them as the output."""
+
+    layers: Mapping[str, Any] = {}
+
+    def __init__(self, *inputs: TensorInfo) -> None:
+        self.label, self.inputs, self.outputs = "declared", inputs, inputs[:1]
+
+    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        return {name: inputs[name] for name in outputs}
+
+
+def test_inputs_of_other_names_are_paired_by_dtype_and_rank() -> None:
+    a = Declared(TensorInfo("lengths", "int32", (3,)), TensorInfo("state", "float32", (1, 3, 4)))
+    b = Declared(TensorInfo("s", "float32", (1, 3, 4)), TensorInfo("len", "int32", ("N",)))
+    assert pyrnnx.compare(a, b).outputs[0].a == "int32 (3,)"  # both ran, and their first inputs are no pair
+    c = Declared(TensorInfo("len", "int64", (3,)), TensorInfo("s", "float32", (1, 3, 4)))
+    with pytest.raises(ArgumentError, match="have not the same inputs; 'lengths' is only in one"):
+        pyrnnx.compare(a, c)
