@@ -8,31 +8,30 @@ D num_directions, I input_size, H hidden_size; an axis that a convention lacks (
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pyrnnx.errors import UnsupportedError
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.op import CELLS, RecurrentOp
 
-AXIS_NAMES: Mapping[str, str] = {
-    "T": "seq_length",
-    "N": "batch_size",
-    "D": "num_directions",
-    "I": "input_size",
-    "H": "hidden_size",
-}
+AXIS_NAMES: Mapping[str, str] = MappingProxyType(
+    {"T": "seq_length", "N": "batch_size", "D": "num_directions", "I": "input_size", "H": "hidden_size"}
+)
 CALL_ARGUMENTS = ("X", "sequence_lens", "initial_h", "initial_c")  # of every layer, in this order
 STATES = ("initial_h", "initial_c", "Y_h", "Y_c")
 AnyArray = npt.NDArray[Any]
 SEPARATE, SUMMED = "separate: Wb, then Rb", "summed: Wb + Rb"
+_MAPPINGS = ("axes", "gates", "names")  # what of a convention is a mapping
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Convention:
-    """How one format arranges the arrays of a recurrent operator.
+    """How one format arranges the arrays of a recurrent operator; nothing of it can be changed.
 
     Attributes
     ----------
@@ -68,6 +67,23 @@ class Convention:
     peepholes: str = "iof"
     has_directions: bool = True
     coupled_gate: str = "f"
+
+    def __post_init__(self) -> None:
+        for one in _MAPPINGS:
+            if not isinstance(getattr(self, one), Mapping):
+                given = shown(getattr(self, one))
+                raise ArgumentError(f"Convention {shown(self.name)}: {one} is {given}; expected a mapping")
+            object.__setattr__(self, one, MappingProxyType(dict(getattr(self, one))))
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"<Convention {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        return partial(Convention, **values | {name: dict(values[name]) for name in _MAPPINGS}), ()
 
     def axes_of(self, argument: str) -> str:
         """The axis letters of an argument that is not a weight."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,13 @@ class FloatType:
     kernel: type[np.float32] | type[np.float64]
 
 
-FLOAT_TYPES: Mapping[str, FloatType] = {
-    "float32": FloatType("float32", 0, np.float32),
-    "float64": FloatType("float64", 0, np.float64),
-    "float16": FloatType("float16", 1, np.float32),
-    "bfloat16": FloatType("bfloat16", 2, np.float32),  # ml_dtypes.bfloat16, known by its name
-}
+_ROWS = (
+    FloatType("float32", 0, np.float32),
+    FloatType("float64", 0, np.float64),
+    FloatType("float16", 1, np.float32),
+    FloatType("bfloat16", 2, np.float32),  # ml_dtypes.bfloat16, known by its name
+)
+FLOAT_TYPES: Mapping[str, FloatType] = MappingProxyType({row.name: row for row in _ROWS})
 
 
 @lru_cache(64)

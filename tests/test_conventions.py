@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -17,6 +19,7 @@ from pyrnnx import (
     OPENVINO_CELL,
     OPENVINO_SEQUENCE,
     Activation,
+    ArgumentError,
     Convention,
     Direction,
     Layer,
@@ -118,6 +121,28 @@ def test_rearrange_is_a_view() -> None:
 
 
 # Gates
+
+
+def test_a_convention_is_frozen_with_all_that_it_holds() -> None:
+    for convention in (*CONVENTIONS, OPENVINO_SEQUENCE_1):
+        for mapping in (convention.axes, convention.gates, convention.names):
+            with pytest.raises(TypeError, match="does not support item assignment"):
+                mapping["X"] = "NTI"  # type: ignore[index]
+    axes = {"X": "TNI", "Y": "TDNH", "state": "DNH", "sequence_lens": "N"}
+    own = Convention("own", axes)
+    axes["X"] = "oops"
+    assert own.axes_of("X") == "TNI"
+
+
+def test_conventions_are_equal_by_what_they_say() -> None:
+    for convention in (*CONVENTIONS, OPENVINO_SEQUENCE_1):
+        for again in (pickle.loads(pickle.dumps(convention)), copy.deepcopy(convention), replace(convention)):
+            assert again == convention
+            assert hash(again) == hash(convention)
+    assert len({*CONVENTIONS, replace(CANONICAL, bias="summed: Wb + Rb")}) == len(CONVENTIONS) + 1
+    assert repr(CANONICAL) == "<Convention ONNX, layout 0>"
+    with pytest.raises(ArgumentError, match=r"^Convention 'own': axes is 'TNI'; expected a mapping$"):
+        Convention("own", "TNI")  # type: ignore[arg-type]
 
 
 @each_operator

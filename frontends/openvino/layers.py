@@ -128,7 +128,7 @@ class BoundLayer(Layer):
         return partial(BoundLayer, name=self.name, label=self.label), (self.operation, self.op, *weights)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IRLayer:
     """A recurrent `<layer>` as it stands in an IR: its operator and ports, without weights.
 
@@ -177,6 +177,12 @@ class IRLayer:
     def arguments(self) -> tuple[str, ...]:
         """Canonical names of the inputs that the layer has, in port order."""
         return self.operation.inputs[: len(self.inputs)]
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.label}: {self.op.direction.value}, input_size={self.sizes.get('I', '?')}, "
+            f"hidden_size={self.op.hidden_size}, {self.dtype or 'any dtype'}, {self.convention.name}>"
+        )
 
     def check_weights(self, given: Mapping[str, Any]) -> dict[str, AnyArray]:
         """The weights that are given, any of W, R, B and P, as arrays.

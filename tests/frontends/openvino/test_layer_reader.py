@@ -183,6 +183,15 @@ def test_bound_layer(kind: str) -> None:
     assert_same(bound(*arrays[:-count]), wanted)
 
 
+def test_a_layer_can_be_a_key_and_is_shown_in_a_line() -> None:
+    layer = read_layer(EXAMPLE)
+    assert {layer: 1}[pickle.loads(pickle.dumps(layer))] == 1
+    assert len(set(OPERATIONS.values())) == len(OPERATIONS)
+    assert repr(layer) == (
+        "<IRLayer RNNSequence 'rnn' (id 7): forward, input_size=16, hidden_size=128, any dtype, OpenVINO sequence>"
+    )
+
+
 @each_type
 def test_read_layer_is_pickled(kind: str) -> None:
     layer = read_layer(write(kind))
