@@ -103,8 +103,8 @@ def _activations(
         names = names[:expected]  # the default of a schema is written for two directions
     if len(names) != expected:
         raise ArgumentError(
-            f"{label}: activations has {len(names)} names, {shown(list(names))}; expected {expected}: "
-            f"{len(defaults)} for each of num_directions={num_directions}"
+            f"{label}: activations has {len(names)} names, {shown(list(names))}; expected {expected}"
+            + (f", {len(defaults)} for each direction" if num_directions > 1 else "")
         )
     functions = [_activation(label, name, left) for name in names]
     for parameter, values in left.items():

@@ -59,7 +59,7 @@ def load_proto(source: Source) -> ModelProto:
         model = _parse(onnx, label, bytes(source))
     elif isinstance(source, (str, os.PathLike)):
         path = Path(os.fsdecode(source))
-        contents = read_regular("read_model", path, most=LARGEST, expected="an ONNX file")
+        contents = read_regular("ONNX model", path, most=LARGEST, expected="an ONNX file")
         model, folder = _parse(onnx, label, contents), path.parent
     else:
         raise ArgumentError(f"read_model: {type(source).__name__} was given; expected a path, bytes or a ModelProto")

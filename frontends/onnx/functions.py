@@ -78,6 +78,8 @@ def rnn(
 ) -> tuple[AnyArray, AnyArray]:
     """ONNX RNN (opsets 1, 7, 14, 22): Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi).
 
+    The weights are prepared anew in every call: for more calls with the same ones, `pyrnnx.Layer` prepares them once.
+
     Parameters
     ----------
     X : array_like
@@ -161,6 +163,8 @@ def gru(
 ) -> tuple[AnyArray, AnyArray]:
     """ONNX GRU (opsets 1, 3, 7, 14, 22): gates z, r, h; Ht = (1 - zt) (.) ht + zt (.) Ht-1.
 
+    The weights are prepared anew in every call: for more calls with the same ones, `pyrnnx.Layer` prepares them once.
+
     Parameters
     ----------
     X : array_like
@@ -172,19 +176,38 @@ def gru(
         [num_directions, 3*hidden_size, hidden_size].
     B : array_like, optional
         [num_directions, 6*hidden_size]: Wb[zrh], Rb[zrh]. Default: zero.
-    sequence_lens, initial_h, opset
-        As of `rnn`.
+    sequence_lens : array_like of int32, optional
+        [batch_size]: length of each row, 0 to seq_length. Default: seq_length.
+    initial_h : array_like, optional
+        [num_directions, batch_size, hidden_size]. Default: zero.
+    opset : int
+        The opset whose definition applies: the newest one that is not above it.
     activations : sequence of str, optional
         f and g for each direction. Default: Sigmoid, Tanh.
+    activation_alpha, activation_beta : sequence of float, optional
+        Parameters of the activations, in order, for those that take them. Default: each function's own.
+    clip : float, optional
+        Bound of the input of each activation, positive. Default: none.
+    direction : str, optional
+        "forward" (the default), "reverse" or "bidirectional".
+    hidden_size : int, optional
+        Default: what R tells.
     linear_before_reset : int, optional
         1: the reset gate is applied to Ht-1*(Rh^T) + Rbh, not to Ht-1. From opset 3 on. Default: 0.
-    activation_alpha, activation_beta, clip, direction, hidden_size, layout, output_sequence
-        As of `rnn`.
+    layout : int, optional
+        1: batch_size is the first axis, see below. From opset 14 on. Default: 0.
+    output_sequence : int, optional
+        0 (the default) or 1: below opset 7, whether the node gives Y. This function gives it for both.
 
     Returns
     -------
-    Y, Y_h : ndarray
-        As of `rnn`, with the same shapes for layout=1.
+    Y : ndarray
+        [seq_length, num_directions, batch_size, hidden_size], of the dtype of X; zero beyond a row's length.
+    Y_h : ndarray
+        [num_directions, batch_size, hidden_size]: the state after each row's last step; zero for length 0.
+
+    With layout=1 the axes are those of the text: X [batch_size, seq_length, input_size], Y [batch_size, seq_length,
+    num_directions, hidden_size], initial_h and Y_h [batch_size, num_directions, hidden_size].
 
     Raises
     ------
@@ -231,6 +254,8 @@ def lstm(
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
     """ONNX LSTM (opsets 1, 7, 14, 22): gates i, o, f, c; Ct = ft (.) Ct-1 + it (.) ct; Ht = ot (.) h(Ct).
 
+    The weights are prepared anew in every call: for more calls with the same ones, `pyrnnx.Layer` prepares them once.
+
     Parameters
     ----------
     X : array_like
@@ -242,23 +267,40 @@ def lstm(
         [num_directions, 4*hidden_size, hidden_size].
     B : array_like, optional
         [num_directions, 8*hidden_size]: Wb[iofc], Rb[iofc]. Default: zero.
-    sequence_lens, initial_h, opset
-        As of `rnn`.
-    initial_c : array_like, optional
+    sequence_lens : array_like of int32, optional
+        [batch_size]: length of each row, 0 to seq_length. Default: seq_length.
+    initial_h, initial_c : array_like, optional
         [num_directions, batch_size, hidden_size]. Default: zero.
     P : array_like, optional
         [num_directions, 3*hidden_size]: peepholes of i, o, f. Default: none.
+    opset : int
+        The opset whose definition applies: the newest one that is not above it.
     activations : sequence of str, optional
         f, g and h for each direction. Default: Sigmoid, Tanh, Tanh.
+    activation_alpha, activation_beta : sequence of float, optional
+        Parameters of the activations, in order, for those that take them. Default: each function's own.
+    clip : float, optional
+        Bound of the input of each activation, positive. Default: none.
+    direction : str, optional
+        "forward" (the default), "reverse" or "bidirectional".
+    hidden_size : int, optional
+        Default: what R tells.
     input_forget : int, optional
         1: the forget gate is 1 - it. Default: 0.
-    activation_alpha, activation_beta, clip, direction, hidden_size, layout, output_sequence
-        As of `rnn`.
+    layout : int, optional
+        1: batch_size is the first axis, see below. From opset 14 on. Default: 0.
+    output_sequence : int, optional
+        0 (the default) or 1: below opset 7, whether the node gives Y. This function gives it for both.
 
     Returns
     -------
-    Y, Y_h, Y_c : ndarray
-        As of `rnn`; Y_c, the cell state after each row's last step, is like Y_h.
+    Y : ndarray
+        [seq_length, num_directions, batch_size, hidden_size], of the dtype of X; zero beyond a row's length.
+    Y_h, Y_c : ndarray
+        [num_directions, batch_size, hidden_size]: the states after each row's last step; zero for length 0.
+
+    With layout=1 the axes are those of the text: X [batch_size, seq_length, input_size], Y [batch_size, seq_length,
+    num_directions, hidden_size], the states [batch_size, num_directions, hidden_size].
 
     Raises
     ------

@@ -36,11 +36,6 @@ class NodeLayer(Layer):
         super().__init__(*arguments, **keywords)
         self.node_inputs = frozenset(node_inputs)
 
-    @property
-    def bound(self) -> Mapping[str, Any]:
-        """`constants`, by an older name."""
-        return self.constants
-
     def __reduce__(self) -> tuple[Any, ...]:
         make, arguments = super().__reduce__()
         return partial(make, node_inputs=self.node_inputs), arguments
@@ -136,11 +131,6 @@ class UnboundNode:
     @property
     def convention(self) -> Convention:
         return self.parts.convention
-
-    @property
-    def bound(self) -> Mapping[str, Any]:
-        """`constants`, by an older name."""
-        return self.constants
 
     @property
     def dtype(self) -> str | None:

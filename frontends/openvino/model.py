@@ -267,7 +267,7 @@ def read_file(path: Path) -> Model | IRLayer:
     found: Model | IRLayer
     messages: Sequence[str]
     with named_errors(path):
-        element = parse(path, "read_model", "net", "layer")
+        element = parse(path, "load", "net", "layer")
         if element.tag == "layer":
             found, messages = layer_of(element)
         else:

@@ -73,7 +73,7 @@ class Weights:
         if may_be_absent and not os.path.exists(path):
             self.origin += ", which does not exist"
             return
-        self._storage = File(open_regular("read_model", path, expected="the .bin file of an IR"), self.origin)
+        self._storage = File(open_regular("weights", path, expected="the .bin file of an IR"), self.origin)
 
     @property
     def size(self) -> int | None:

@@ -41,6 +41,17 @@ def test_attributes_of_all_opsets_are_spelt_out(operator: str) -> None:
 
 
 @each_operator
+def test_help_tells_every_argument_itself(operator: str) -> None:
+    text = inspect.getdoc(getattr(frontend, operator.lower())) or ""
+    _, _, rest = text.partition("Parameters\n---")
+    listed, _, _ = rest.partition("Returns\n---")
+    lines = [line.partition(" : ")[0] for line in listed.splitlines() if " : " in line and not line.startswith(" ")]
+    assert {name for line in lines for name in line.split(", ")} == set(parameters(operator))
+    assert "As of" not in text
+    assert "`pyrnnx.Layer` prepares them once" in text
+
+
+@each_operator
 def test_attributes_that_are_none_are_not_given(operator: str) -> None:
     """Even those that the opset does not have."""
     units = {"RNN": 2, "GRU": 6, "LSTM": 8}[operator]
