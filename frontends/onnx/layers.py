@@ -41,7 +41,9 @@ class NodeLayer(Layer):
         return partial(make, node_inputs=self.node_inputs), arguments
 
 
-def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> NodeLayer:
+def from_node(
+    node: Any, initializers: Mapping[str, Any], opset: int = 22, *, weight_dtype: str | None = None
+) -> NodeLayer:
     """A prepared layer from an ONNX node.
 
     Parameters
@@ -53,6 +55,8 @@ def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> No
         be there. Others (sequence_lens, initial_h, initial_c) become what a call takes when they are not given.
     opset : int
         Version of the default domain in the model.
+    weight_dtype : str, optional
+        "bfloat16" or "int8": keep W and R in fewer bits, see `Layer`. Default: that of W.
 
     Returns
     -------
@@ -66,11 +70,16 @@ def from_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> No
     """
     read = read_node("from_node", node, opset, SCHEMAS)
     check_initializers(read.label, initializers)
-    return node_layer(read, read.weights(initializers), read.constants(initializers))
+    return node_layer(read, read.weights(initializers), read.constants(initializers), weight_dtype=weight_dtype)
 
 
 def node_layer(
-    node: RecurrentNode, weights: Mapping[str, Any], constants: Mapping[str, Any], cls: type[NodeLayer] = NodeLayer
+    node: RecurrentNode,
+    weights: Mapping[str, Any],
+    constants: Mapping[str, Any],
+    cls: type[NodeLayer] = NodeLayer,
+    *,
+    weight_dtype: str | None = None,
 ) -> NodeLayer:
     """The layer of a node and its weights.
 
@@ -79,7 +88,7 @@ def node_layer(
     PyrnnxError
         Weights that do not fit the node or each other.
     """
-    make = partial(cls, name=node.name, constants=constants, node_inputs=node.states)
+    make = partial(cls, name=node.name, constants=constants, node_inputs=node.states, weight_dtype=weight_dtype)
     return build_layer(node.definition, node.label, weights, node.attributes, make)
 
 
@@ -142,15 +151,16 @@ class UnboundNode:
         """Empty: a node declares no size of X."""
         return {}
 
-    def bind(self, W: Any, R: Any, B: Any = None, P: Any = None) -> NodeLayer:
-        """The layer with its weights prepared, for many calls.
+    def bind(self, W: Any, R: Any, B: Any = None, P: Any = None, *, weight_dtype: str | None = None) -> NodeLayer:
+        """The layer with its weights prepared, for many calls; `weight_dtype` as of `from_node`.
 
         Raises
         ------
         PyrnnxError
             Weights that do not fit the node or each other.
         """
-        return node_layer(self.parts, {"W": W, "R": R, "B": B, "P": P}, self.constants)
+        weights = {"W": W, "R": R, "B": B, "P": P}
+        return node_layer(self.parts, weights, self.constants, weight_dtype=weight_dtype)
 
 
 def unbound_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> UnboundNode:

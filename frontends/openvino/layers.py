@@ -72,7 +72,7 @@ class BoundLayer(Layer):
     ----------
     operation : Operation
         What it is in the table of operations; says how the arrays are arranged.
-    op, W, R, B, P, name, label
+    op, W, R, B, P, name, label, weight_dtype
         As of `Layer`; the label is by default the operation's type.
 
     Raises
@@ -92,10 +92,13 @@ class BoundLayer(Layer):
         *,
         name: str | None = None,
         label: str | None = None,
+        weight_dtype: str | None = None,
     ) -> None:
         self.operation = operation
         self._arguments = tuple(argument for argument in operation.inputs if argument not in WEIGHTS)
-        super().__init__(op, W, R, B, P, convention=operation.convention, name=name, label=label or operation.type)
+        label = label or operation.type
+        convention = operation.convention
+        super().__init__(op, W, R, B, P, convention=convention, name=name, label=label, weight_dtype=weight_dtype)
 
     def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]:
         """``layer(X, H[, C][, sequence_lengths])``, in the operation's own arrangement.
@@ -125,7 +128,8 @@ class BoundLayer(Layer):
 
     def __reduce__(self) -> tuple[Any, ...]:
         weights = (self.weights.get(name) for name in WEIGHTS)
-        return partial(BoundLayer, name=self.name, label=self.label), (self.operation, self.op, *weights)
+        make = partial(BoundLayer, name=self.name, label=self.label, weight_dtype=self.weight_dtype)
+        return make, (self.operation, self.op, *weights)
 
 
 @dataclass(frozen=True, repr=False)
@@ -209,8 +213,10 @@ class IRLayer:
             arrays[argument] = array
         return arrays
 
-    def bind(self, W: Any, R: Any, B: Any = None, P: Any = None) -> BoundLayer:
+    def bind(self, W: Any, R: Any, B: Any = None, P: Any = None, *, weight_dtype: str | None = None) -> BoundLayer:
         """The layer with its weights prepared, for many calls; P, and B of LSTMCell-1, are zero where they are absent.
+
+        `weight_dtype` "bfloat16" or "int8" keeps W and R in fewer bits: see `Layer`.
 
         Raises
         ------
@@ -219,7 +225,9 @@ class IRLayer:
         """
         weights = {"W": W, "R": R, "B": B, "P": P}
         weights |= self.check_weights({name: a for name, a in weights.items() if a is not None or name in "WR"})
-        return BoundLayer(self.operation, self.op, **weights, name=self.name, label=self.label)
+        return BoundLayer(
+            self.operation, self.op, **weights, name=self.name, label=self.label, weight_dtype=weight_dtype
+        )
 
     def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]:
         """All inputs in port order, weights included, or by name; outputs in port order.

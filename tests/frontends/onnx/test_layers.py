@@ -49,6 +49,23 @@ def test_what_is_not_given_is_full_length_and_zero(operator: str) -> None:
     np.testing.assert_array_equal(stream.push(X), layer(X)[0])
 
 
+@pytest.mark.parametrize("weight_dtype", ["bfloat16", "int8"])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_weights_in_fewer_bits(operator: str, weight_dtype: str) -> None:
+    arrays = arrays_of(operator)
+    node = make_node(Case("layer", operator, {}), list(arrays))
+    layer = from_node(node, arrays, weight_dtype=weight_dtype)
+    wanted = Layer(layer.op, **layer.weights, constants=layer.constants, weight_dtype=weight_dtype)
+    assert_equal(layer(arrays["X"]), wanted(arrays["X"]))
+    assert np.abs(layer(arrays["X"])[0] - from_node(node, arrays)(arrays["X"])[0]).max() > 1e-5
+    unbound = unbound_node(node, {name: arrays[name] for name in arrays if name in RUNTIME_INPUTS})
+    for other in (unbound.bind(**layer.weights, weight_dtype=weight_dtype), pickle.loads(pickle.dumps(layer))):
+        assert other.weight_dtype == weight_dtype
+        assert_equal(other(arrays["X"]), wanted(arrays["X"]))
+    with pytest.raises(ArgumentError, match=f"{operator}.*weight_dtype is 'int4'"):
+        from_node(node, arrays, weight_dtype="int4")
+
+
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_what_is_not_given_is_the_constant_of_the_node(operator: str) -> None:
     arrays = arrays_of(operator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from openvino_layers import GOOD, LABEL, H, I, T, assert_same, good_arrays, reje
 from pyrnnx import OPENVINO_SEQUENCE, ArgumentError, Layer, PyrnnxError, RecurrentOp
 from pyrnnx.frontends import onnx as onnx_frontend
 from pyrnnx.frontends.openvino import (
+    BoundLayer,
     lstm_sequence,
     read_layer,
     read_model,
@@ -40,6 +42,21 @@ def test_arguments_by_name(names: tuple[str, ...], places: int) -> None:
     if places < 4:
         bound = layer.bind(*arrays[4:])
         assert_same(bound(*arrays[:places], **{name: named[name] for name in reversed(names[places:4])}), wanted)
+
+
+@pytest.mark.parametrize("weight_dtype", ["bfloat16", "int8"])
+def test_weights_in_fewer_bits(weight_dtype: str) -> None:
+    arrays, read = good_arrays(), read_layer(GOOD)
+    layer = read.bind(*arrays[4:], weight_dtype=weight_dtype)
+    plain = Layer(layer.op, **layer.weights, convention=layer.convention, weight_dtype=weight_dtype)
+    X, H, C, lengths = arrays[:4]
+    wanted = plain(X, lengths, H, C)
+    again = pickle.loads(pickle.dumps(layer))
+    for one in (layer, again, BoundLayer(layer.operation, layer.op, **layer.weights, weight_dtype=weight_dtype)):
+        assert one.weight_dtype == weight_dtype
+        assert_same(one(*arrays[:4]), wanted)
+    assert np.abs(layer(*arrays[:4])[0] - read.bind(*arrays[4:])(*arrays[:4])[0]).max() > 1e-5
+    rejected(lambda: read.bind(*arrays[4:], weight_dtype="int4"), LABEL, "weight_dtype is 'int4'")
 
 
 def test_bad_arguments_by_name() -> None:
