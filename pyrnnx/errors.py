@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import reprlib
+import sys
+import warnings
 from typing import Any
 
 SHOWN_VALUE = 200  # characters of a value in a message
@@ -62,3 +64,11 @@ class FormatError(PyrnnxError):
 
 class PyrnnxWarning(UserWarning):
     """Something that was given has no effect."""
+
+
+def warn(message: str, category: type[Warning] = PyrnnxWarning) -> None:
+    """Warn at the line that led here: the innermost that lies outside of pyrnnx, and of onnx, which may call pyrnnx."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("pyrnnx", "onnx"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shortened, shown
+from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown, warn
 from pyrnnx.op import CELLS, Activation, Direction, RecurrentOp, activation_function
 
 from .schemas import SCHEMAS, Attribute, Schema
@@ -109,11 +108,9 @@ def _activations(
     functions = [_activation(label, name, left) for name in names]
     for parameter, values in left.items():
         if values:
-            warnings.warn(
+            warn(
                 f"{label}: activation_{parameter} has {len(values)} values more than its activations "
-                f"{shortened(', '.join(names))} take; {shown(values)} have no effect",
-                PyrnnxWarning,
-                stacklevel=2,
+                f"{shortened(', '.join(names))} take; {shown(values)} have no effect"
             )
     per_direction = len(defaults)
     return tuple(tuple(functions[k : k + per_direction]) for k in range(0, expected, per_direction))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ from lxml import etree
 
 from pyrnnx import check
 from pyrnnx.conventions import operator_axes
-from pyrnnx.errors import FormatError, PyrnnxWarning, UnsupportedError, shortened, shown
+from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown, warn
 from pyrnnx.op import RecurrentOp
 
 from .attributes import build_op, read_attributes
@@ -54,7 +53,7 @@ def read_layer(xml: Any) -> IRLayer:
     with named_errors(source_path(xml)):
         layer, unknown = layer_of(parse(xml, "read_layer", "layer"))
     for message in unknown:
-        warnings.warn(message, PyrnnxWarning, stacklevel=2)
+        warn(message)
     return layer
 
 

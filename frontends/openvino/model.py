@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lxml import etree
 
 from pyrnnx import model as base
-from pyrnnx.errors import ArgumentError, PyrnnxWarning, UnsupportedError, shortened, shown
+from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown, warn
 from pyrnnx.layer import Layer
 
 from .ir.constants import Weights
@@ -247,7 +246,7 @@ def read_model(xml: Any, weights: Any = None) -> Model:
     with named_errors(path):
         model = _model(parse(xml, "read_model", "net"), weights, path)
     for message in model.net.warnings:
-        warnings.warn(message, PyrnnxWarning, stacklevel=2)
+        warn(message)
     return model
 
 
@@ -274,7 +273,7 @@ def read_file(path: Path) -> Model | IRLayer:
             found = _model(element, None, path)
             messages = found.net.warnings
     for message in messages:
-        warnings.warn(message, PyrnnxWarning, stacklevel=3)  # of the caller of pyrnnx.load
+        warn(message)
     return found
 
 

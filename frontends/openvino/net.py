@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from lxml import etree
 
-from pyrnnx.errors import PyrnnxWarning
+from pyrnnx.errors import warn
 
 from .ir import net as base
 from .ir.layer import NetLayer
@@ -75,7 +74,7 @@ def read_net(xml: Any) -> Net:
     with named_errors(source_path(xml)):
         net = net_of(parse(xml, "read_net", "net"), "read_net")
     for message in net.warnings:
-        warnings.warn(message, PyrnnxWarning, stacklevel=2)
+        warn(message)
     return net
 
 
