@@ -10,8 +10,8 @@ from pyrnnx.conventions import AnyArray
 
 
 def frozen(array: AnyArray) -> AnyArray:
-    """The array, C-contiguous, that nobody can write to: itself where that is so, else a copy."""
-    if array.flags.c_contiguous and is_immutable(array):
+    """The array, C-contiguous and aligned, that nobody can write to: itself where that is so, else a copy."""
+    if array.flags.c_contiguous and array.flags.aligned and is_immutable(array):
         return array
     copy = np.array(array, order="C")
     copy.flags.writeable = False

@@ -107,7 +107,7 @@ class Layer:
         if weights is not None:
             self._check_weight_dtype("weights", weights)
             self.weight_dtype = weights
-        self.constants: Mapping[str, AnyArray] = MappingProxyType(self._held(constants) if constants else {})
+        self.constants: Mapping[str, AnyArray] = MappingProxyType({} if constants is None else self._held(constants))
         # Whether a call without lengths may go straight to the kernels: nothing has to be looked for, or done, before.
         self._direct = not convention.required
         try:
@@ -134,7 +134,8 @@ class Layer:
             if name not in CONSTANTS:
                 raise ArgumentError(f"{self.label}: constants is a mapping with the key {shown(name)}; {expected}")
             if value is not None:
-                held[name] = frozen(check.constant(self.label, self.op, self.convention, self.dtype, name, value))
+                array = check.constant(self.label, self.op, self.convention, self.dtype, name, value)
+                held[name] = check.copied(self.label, name, array, partial(frozen, array))
         return held
 
     def run(

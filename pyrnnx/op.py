@@ -198,6 +198,8 @@ class RecurrentOp:
     label: InitVar[str | None] = field(default=None, kw_only=True)
 
     def __post_init__(self, label: str | None) -> None:
+        if label is not None and not isinstance(label, str):
+            raise ArgumentError(f"RecurrentOp: label is {shown(label)}; expected a string, or None")
         if not isinstance(self.cell, str) or self.cell not in CELLS:
             where = f"{label}: " if label else ""
             raise ArgumentError(f"{where}cell is {shown(self.cell)}; expected one of {', '.join(CELLS)}")

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import CANONICAL, AnyArray, rearrange
+from pyrnnx.conventions import CANONICAL, AnyArray, Convention, rearrange
 from pyrnnx.dtypes import FLOAT_TYPES
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.op import RecurrentOp
 from pyrnnx.scalars import integer
 
-if TYPE_CHECKING:
-    from pyrnnx.layer import Layer
+
+class StreamedLayer(Protocol):
+    """What a stream needs of its layer."""
+
+    op: RecurrentOp
+    convention: Convention
+    label: str
+    dtype: np.dtype[Any]
+    constants: Mapping[str, AnyArray]
+
+    def _checked(self, given: Mapping[str, Any]) -> tuple[dict[str, AnyArray], AnyArray | None]: ...
+    def _compute(self, X: Any, lengths: Any, h: Any, c: Any, wide_states: bool) -> tuple[AnyArray, ...] | None: ...
+    def _results(self, *arguments: Any) -> tuple[AnyArray, ...]: ...
 
 
 class Stream:
@@ -26,11 +38,11 @@ class Stream:
 
     Attributes
     ----------
-    layer : Layer
+    layer : pyrnnx.Layer
     batch_size : int
     """
 
-    def __init__(self, layer: Layer, batch_size: int) -> None:
+    def __init__(self, layer: StreamedLayer, batch_size: int) -> None:
         names = _state_names(layer)
         constants = [name for name in names if name in layer.constants]
         if "sequence_lens" in layer.constants or len(constants) not in (0, len(names)):
@@ -58,6 +70,9 @@ class Stream:
             raise ArgumentError(
                 f"{self.layer.label}: stream: states of shape {shown(shape)} exceed memory ({error})"
             ) from error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.layer, self.batch_size, self.state)
 
     def _hold(self, states: Sequence[AnyArray]) -> None:
         self._h, self._c = states[0], states[1] if len(states) > 1 else None
@@ -139,5 +154,11 @@ class Stream:
         return rearrange(state, self.layer.convention.axes_of("initial_h"), CANONICAL.axes_of("initial_h"))
 
 
-def _state_names(layer: Layer) -> tuple[str, ...]:
+def _state_names(layer: StreamedLayer) -> tuple[str, ...]:
     return ("initial_h", "initial_c") if layer.op.has_cell_state else ("initial_h",)
+
+
+def _restored(layer: StreamedLayer, batch_size: int, state: tuple[AnyArray, ...]) -> Stream:
+    stream = Stream(layer, batch_size)
+    stream.state = state
+    return stream

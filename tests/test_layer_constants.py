@@ -146,3 +146,16 @@ def test_constants_that_every_convention_takes() -> None:
     with_constants("RNN", {"initial_h": STATE[0]}, OPENVINO_CELL)
     other_order = STATE.astype(STATE.dtype.newbyteorder())
     assert with_constants("RNN", {"initial_h": other_order}).constants["initial_h"].dtype.isnative
+
+
+def test_unaligned_weights_are_copied() -> None:
+    """The kernels read whole numbers where they lie."""
+    unaligned = np.frombuffer(bytes(1) + np.ones(12, np.float32).tobytes(), np.float32, 12, 1).reshape(1, 4, 3)
+    layer = Layer(RecurrentOp("RNN", 4), unaligned, np.ones((1, 4, 4), np.float32))
+    assert layer.weights["W"].flags.aligned
+
+
+def test_constants_beyond_memory() -> None:
+    wide = np.broadcast_to(np.float32(0), (1, 2**44, 4))
+    with pytest.raises(ArgumentError, match=r"RNN: .*initial_h has shape .*; a copy of it exceeds memory"):
+        Layer(RecurrentOp("RNN", 4), *np.ones((2, 1, 4, 4), np.float32), constants={"initial_h": wide})

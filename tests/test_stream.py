@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from dataclasses import replace
 from typing import Any
 
@@ -231,3 +233,12 @@ def test_only_forward(direction: Direction) -> None:
 def test_chunk_of_another_batch() -> None:
     with pytest.raises(PyrnnxError, match="expected batch_size=3 as the stream"):
         layer_of("RNN").stream(3).push(np.zeros((2, 4, I), np.float32))
+
+
+def test_a_copy_goes_on() -> None:
+    layer = random_layer(RecurrentOp("LSTM", 5), 3, seed=3)
+    stream = layer.stream(2)
+    X = np.random.default_rng(4).normal(size=(6, 2, layer.input_size)).astype(layer.dtype)
+    stream.push(X[:2])
+    for again in (pickle.loads(pickle.dumps(stream)), copy.deepcopy(stream)):
+        np.testing.assert_array_equal(again.push(X[2:4]), layer(X[:4])[0][2:])

@@ -144,8 +144,8 @@ cdef class PackedLayer:
     cdef const void *checked(self, str name, a, tuple shape, int direction) except NULL:
         """Where the numbers of a direction lie in weights that are as they should be: the one door to their memory."""
         if not (cnp.PyArray_CheckExact(a) and a.dtype == self.kernel_dtype and a.flags.c_contiguous
-                and a.shape == (self.directions, *shape)):
-            expected = f"C-contiguous array of {self.kernel_dtype} and shape {(self.directions, *shape)}"
+                and a.flags.aligned and a.shape == (self.directions, *shape)):
+            expected = f"C-contiguous, aligned array of {self.kernel_dtype} and shape {(self.directions, *shape)}"
             raise ValueError(f"{name} is not a {expected}")
         return cnp.PyArray_BYTES(a) + direction * cnp.PyArray_STRIDE(a, 0)
 

@@ -12,6 +12,7 @@ import numpy as np
 from pyrnnx.comparison.inputs import call_inputs, converted, random_array
 from pyrnnx.comparison.numbers import Deviation, Verdict, deviation, in_words, largest
 from pyrnnx.conventions import (
+    CALL_ARGUMENTS,
     CANONICAL,
     AnyArray,
     Convention,
@@ -140,6 +141,7 @@ def compare_layers(a: AnyLayer, b: AnyLayer, inputs: Mapping[str, Any] | None, s
     conventions = _differences(_describe(bound_a.op, a.convention), _describe(bound_b.op, b.convention))
     if bound_a.dtype != bound_b.dtype:
         conventions += (Difference("dtype", str(bound_a.dtype), str(bound_b.dtype)),)
+    conventions += _differing_constants(bound_a, bound_b)
     return Comparison(
         with_convention(a),
         with_convention(b),
@@ -147,6 +149,25 @@ def compare_layers(a: AnyLayer, b: AnyLayer, inputs: Mapping[str, Any] | None, s
         _differences(_describe_op(bound_a.op), _describe_op(bound_b.op)),
         {name: deviation(outputs[0][name], outputs[1][name]) or Deviation(math.inf) for name in outputs[0]},
     )
+
+
+def _differing_constants(a: Layer, b: Layer) -> tuple[Difference, ...]:
+    """What the layers take where a call leaves it out: the numbers are compared on inputs that leave nothing out."""
+    names = [name for name in CALL_ARGUMENTS if name in a.constants or name in b.constants]
+    differing = [name for name in names if not _same_constant(a, b, name)]
+    if not differing:
+        return ()
+    texts = [", ".join(name for name in differing if name in layer.constants) or "none" for layer in (a, b)]
+    return (Difference("constants", texts[0], f"{texts[1]}, other values" if texts[0] == texts[1] else texts[1]),)
+
+
+def _same_constant(a: Layer, b: Layer, name: str) -> bool:
+    if name not in a.constants or name not in b.constants:
+        return False
+    first, second = (
+        rearrange(layer.constants[name], layer.convention.axes_of(name), CANONICAL.axes_of(name)) for layer in (a, b)
+    )
+    return np.array_equal(first, second)
 
 
 def with_convention(layer: AnyLayer) -> str:

@@ -153,7 +153,8 @@ def _widened(array: AnyArray) -> AnyArray | None:
     if array.dtype.kind not in "biufcV":  # V: the types of ml_dtypes, and records
         return None
     try:
-        wide: AnyArray = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+        with np.errstate(invalid="ignore"):  # NaNs that signal
+            wide: AnyArray = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
     except (TypeError, ValueError):
         return None
     return wide

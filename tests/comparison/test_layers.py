@@ -339,3 +339,14 @@ def test_convention_is_reported_as_it_is() -> None:
     result = compare(make(op, "ONNX layout 0"), Layer(op, **given, convention=mine))
     assert aspects(result.conventions)["gate order"] == ("i, o, f, c", "c, o, f, i")
     assert result.largest_difference == 0
+
+
+def test_constants_that_only_one_layer_holds() -> None:
+    op, state = RecurrentOp("GRU", 4), np.ones((1, 2, 4), np.float32)
+    plain, held = random_layer(op, 3), random_layer(op, 3, constants={"initial_h": state})
+    other = random_layer(op, 3, constants={"initial_h": 2 * state})
+    expected = {plain: ("initial_h", "none"), other: ("initial_h", "initial_h, other values")}
+    for layer, texts in expected.items():
+        (difference,) = compare(held, layer).conventions
+        assert (difference.aspect, difference.a, difference.b) == ("constants", *texts)
+    assert compare(held, held).conventions == ()

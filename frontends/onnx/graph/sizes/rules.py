@@ -87,7 +87,7 @@ def arange(call: Call) -> int:
 
 def one_hot(call: Call) -> int:
     indices, depth, values = call.arrays
-    return max(int(indices.size), 1) * max(int(depth.ravel()[0]), 0) * max(int(values.itemsize), DOUBLE)
+    return max(int(indices.size), 1) * max(int(depth.ravel()[0].real), 0) * max(int(values.itemsize), DOUBLE)
 
 
 def like(call: Call) -> int:

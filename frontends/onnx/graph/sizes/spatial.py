@@ -68,7 +68,9 @@ def _transposed(call: Call) -> int:
 def _pool(call: Call) -> int:
     X = call.arrays[0]
     padded, _, result = _padded(call, X, list(call.attribute("kernel_shape")))
-    return int(count(X.shape[:2]) * (count(padded) + 2 * count(result))) * DOUBLE
+    # With a negative stride, which no text allows, the evaluator pads by as much all the same.
+    reach = [max(size, abs(s)) for size, s in zip(padded, call.attribute("strides") or [1] * len(padded), strict=False)]
+    return int(count(X.shape[:2]) * (count(reach) + 2 * count(result))) * DOUBLE
 
 
 def _unpool(call: Call) -> int:
