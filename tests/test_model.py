@@ -15,14 +15,14 @@ class Echo(Model):
     """Gives back what it was called with."""
 
     label = "echo"
-    inputs = (
+    inputs: tuple[TensorInfo, ...] = (
         TensorInfo("X", "float32", ("T", None, 4)),
         TensorInfo("lengths", "int64", (Interval(1, 3),), aliases=("sequence_lens", "L")),
         TensorInfo("words", "str", (None,), optional=True),
         TensorInfo("list", optional=True),
         TensorInfo("any_rank", "float64", None, optional=True),
     )
-    outputs = (TensorInfo("lengths"), TensorInfo("X"))
+    outputs: tuple[TensorInfo, ...] = (TensorInfo("lengths"), TensorInfo("X"))
 
     @property
     def layers(self) -> Mapping[str, Any]:
