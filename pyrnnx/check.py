@@ -200,8 +200,8 @@ def inputs(
     sizes.update(zip(convention.axes_of("X"), arrays["X"].shape, strict=True))
     sizes.setdefault("T", 1)
     states = [argument for argument in ("initial_h", "initial_c") if given.get(argument) is not None]
-    for argument in states:
-        _check_state(label, op, convention, argument)
+    if "initial_c" in states and not op.has_cell_state:
+        raise _no_cell_state(label, op, convention)
     missing = [
         convention.name_of(argument)
         for argument, value in given.items()
@@ -236,9 +236,8 @@ def same_shape(
     return array if array.dtype is dtype else array.view(dtype)
 
 
-def _check_state(label: str, op: RecurrentOp, convention: Convention, argument: str) -> None:
-    if argument == "initial_c" and not op.has_cell_state:
-        raise UnsupportedError(f"{label}: {convention.name_of(argument)} was given; {op.cell} has no cell state")
+def _no_cell_state(label: str, op: RecurrentOp, convention: Convention) -> UnsupportedError:
+    return UnsupportedError(f"{label}: {convention.name_of('initial_c')} was given; {op.cell} has no cell state")
 
 
 def lengths(label: str, convention: Convention, value: Any, sizes: Mapping[str, int]) -> AnyArray | None:
@@ -321,7 +320,8 @@ def constant(
         array = _length_array(label, convention, value, {})
         # int32 is a dtype that all conventions with sequences allow.
         return as_declared_integers(label, convention.name_of(argument), value, array, "int32")
-    _check_state(label, op, convention, argument)
+    if argument == "initial_c" and not op.has_cell_state:
+        raise _no_cell_state(label, op, convention)
     sizes = {"H": op.hidden_size, "D": op.num_directions}
     return same_shape(label, convention, argument, value, (dtype,), sizes)
 
