@@ -13,16 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import (
-    AXIS_NAMES,
-    AnyArray,
-    Convention,
-    arguments_by_name,
-    axis_size,
-    recurrence_axes,
-    weight_axes,
-)
-from pyrnnx.dtypes import FLOAT_TYPES, dtype_name
+from pyrnnx.conventions import AXIS_NAMES, Convention, arguments_by_name, axis_size, recurrence_axes, weight_axes
+from pyrnnx.dtypes import FLOAT_TYPES, AnyArray, dtype_name
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.op import RecurrentOp
 from pyrnnx.tensor_info import fits

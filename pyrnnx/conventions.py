@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from pyrnnx.dtypes import INTEGERS, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.op import CELLS, RecurrentOp
 
@@ -24,7 +24,6 @@ AXIS_NAMES: Mapping[str, str] = MappingProxyType(
 )
 CALL_ARGUMENTS = ("X", "sequence_lens", "initial_h", "initial_c")  # of every layer, in this order
 STATES = ("initial_h", "initial_c", "Y_h", "Y_c")
-AnyArray = npt.NDArray[Any]
 SEPARATE, SUMMED = "separate: Wb, then Rb", "summed: Wb + Rb"
 _MAPPINGS = ("axes", "gates", "names")  # what of a convention is a mapping
 
@@ -97,7 +96,6 @@ class Convention:
         return self.gates.get(cell, CELLS[cell].gates)
 
 
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 _OPENVINO_NAMES = {
     "sequence_lens": "sequence_lengths",
     "initial_h": "H",

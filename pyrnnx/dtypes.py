@@ -1,4 +1,4 @@
-"""The floating-point types that arrays may have, and what the kernels compute them in."""
+"""The types that arrays may have: integers, and floating-point numbers with what the kernels compute them in."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+AnyArray = npt.NDArray[Any]
+SIGNED = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+INTEGERS = SIGNED + UNSIGNED
 
 
 @dataclass(frozen=True)

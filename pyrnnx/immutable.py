@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 
 
 def frozen(array: AnyArray) -> AnyArray:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check, config
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, AnyArray, Convention
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, Convention
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.immutable import frozen
 from pyrnnx.op import RecurrentOp

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx.check import as_array, as_declared_integers, conversion
-from pyrnnx.conventions import INTEGERS
+from pyrnnx.dtypes import INTEGERS
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.tensor_info import TensorInfo, fits
 

@@ -9,17 +9,8 @@ import numpy as np
 from pyrnnx import config
 from pyrnnx._kernels import engines
 from pyrnnx._kernels.packed_layer import PackedLayer
-from pyrnnx.conventions import (
-    CANONICAL,
-    KERNELS,
-    AnyArray,
-    Convention,
-    bias_blocks,
-    canonical_for,
-    convert_bias,
-    convert_weights,
-)
-from pyrnnx.dtypes import FLOAT_TYPES, widened
+from pyrnnx.conventions import CANONICAL, KERNELS, Convention, bias_blocks, canonical_for, convert_bias, convert_weights
+from pyrnnx.dtypes import FLOAT_TYPES, AnyArray, widened
 from pyrnnx.op import CELLS, KERNEL_NUMBERS, Activation, RecurrentOp
 from pyrnnx.reduced import WEIGHT_DTYPES, rounded
 

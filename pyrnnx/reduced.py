@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 
 from pyrnnx._kernels import engines
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 
 # How W and R may be kept, and their numbers in the kernels.
 WEIGHT_DTYPES: Mapping[str | None, int] = MappingProxyType(engines.WEIGHT_DTYPES)

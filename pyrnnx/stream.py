@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import CANONICAL, AnyArray, Convention, rearrange
-from pyrnnx.dtypes import FLOAT_TYPES
+from pyrnnx.conventions import CANONICAL, Convention, rearrange
+from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.op import RecurrentOp
 from pyrnnx.scalars import integer

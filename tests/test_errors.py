@@ -48,7 +48,7 @@ def saved_ir(folder: Path, text: str) -> str:
 
 
 WAYS: dict[str, Callable[[Path], Any]] = {
-    "lstm": lambda folder: lstm(**ARRAYS, activation_alpha=[0.5]),
+    "lstm": lambda folder: lstm(*ARRAYS.values(), activation_alpha=[0.5]),
     "from_node": lambda folder: from_node(NODE, WEIGHTS),
     "unbound_node": lambda folder: unbound_node(NODE, {}),
     "read_model": lambda folder: read_model(onnx_model()).layers,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.scalars import integer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 
 from .graph.check import opsets_of
 from .graph.fold import fold

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pyrnnx import check
-from pyrnnx.conventions import ONNX_LAYOUTS, AnyArray
-from pyrnnx.dtypes import dtype_name
+from pyrnnx.conventions import ONNX_LAYOUTS
+from pyrnnx.dtypes import AnyArray, dtype_name
 from pyrnnx.errors import UnsupportedError
 from pyrnnx.layer import Layer
 from pyrnnx.signatures import known_arguments

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyrnnx import check
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.layer import Layer
 from pyrnnx.op import Direction

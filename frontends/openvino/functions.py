@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyrnnx import check, scalars
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import UnsupportedError
 from pyrnnx.signatures import known_arguments
 

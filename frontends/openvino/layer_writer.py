@@ -10,15 +10,8 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check, scalars
-from pyrnnx.conventions import (
-    AnyArray,
-    axis_size,
-    check_coupling,
-    convert_weights,
-    operator_axes,
-    rearrange,
-    weight_axes,
-)
+from pyrnnx.conventions import axis_size, check_coupling, convert_weights, operator_axes, rearrange, weight_axes
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layer import Layer
 from pyrnnx.op import Direction, RecurrentOp

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import AnyArray, Convention, weight_axes
-from pyrnnx.dtypes import FLOAT_TYPES
+from pyrnnx.conventions import Convention, weight_axes
+from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp

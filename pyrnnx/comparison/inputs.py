@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, INTEGERS, AnyArray
-from pyrnnx.dtypes import float_type, named_dtype
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL
+from pyrnnx.dtypes import INTEGERS, AnyArray, float_type, named_dtype
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.op import RecurrentOp
 

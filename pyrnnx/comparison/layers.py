@@ -14,7 +14,6 @@ from pyrnnx.comparison.numbers import Deviation, Verdict, deviation, in_words, l
 from pyrnnx.conventions import (
     CALL_ARGUMENTS,
     CANONICAL,
-    AnyArray,
     Convention,
     bias_blocks,
     canonical_for,
@@ -23,6 +22,7 @@ from pyrnnx.conventions import (
     rearrange,
     weight_axes,
 )
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, printable, shortened
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp

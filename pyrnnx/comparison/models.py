@@ -13,8 +13,8 @@ from pyrnnx.comparison.inputs import INPUTS, made_shape, random_array
 from pyrnnx.comparison.layers import AnyLayer, Comparison, Difference, compare_layers, label, with_convention
 from pyrnnx.comparison.numbers import Deviation, Verdict, deviation, in_words, largest
 from pyrnnx.comparison.pairs import Pair, pair_layers
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, INTEGERS, OPENVINO_SEQUENCE, AnyArray
-from pyrnnx.dtypes import FLOAT_TYPES
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OPENVINO_SEQUENCE
+from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS, AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
 from pyrnnx.model import Model
 from pyrnnx.tensor_info import Interval, TensorInfo

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import scalars
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
 
 TOLERANCE = 1e-5  # about a hundred roundings of float32 around 1: one computation in another order of its sums

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pyrnnx.comparison.layers import AnyLayer
-from pyrnnx.conventions import KERNELS, AnyArray, convert_weights
-from pyrnnx.dtypes import widened
+from pyrnnx.conventions import KERNELS, convert_weights
+from pyrnnx.dtypes import AnyArray, widened
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.layer import Layer
 

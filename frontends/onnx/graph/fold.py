@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 
 from ..schemas import SCHEMAS
 from .constants import Constants

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 
 from ..onnx_package import import_onnx
 from .sizes import expected_bytes

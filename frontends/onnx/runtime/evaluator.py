@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError, UnsupportedError, shortened
 
 from ..graph.walk import node_label

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shown
 from pyrnnx.files import open_regular
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import INTEGERS
-from pyrnnx.dtypes import FLOAT_TYPES, named_dtype
+from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS, named_dtype
 from pyrnnx.errors import FormatError, UnsupportedError, shown
 
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import numpy as np
 
 from pyrnnx import config
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError
 
 CHUNK = 2**30  # bytes of one read, so that nearly every constant is one piece

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from lxml import etree
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError
 
 from .element_types import BY_DTYPE, by_precision

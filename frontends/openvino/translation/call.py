@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import AnyArray
-from pyrnnx.dtypes import named_dtype
+from pyrnnx.dtypes import INTEGERS, AnyArray, named_dtype
 from pyrnnx.errors import FormatError, UnsupportedError, shown
 
 from ..ir.element_types import by_name, by_precision
@@ -19,11 +18,6 @@ from .attributes import HIGHEST, LOWEST, REQUIRED, Attributes
 from .graph import SMALL, WIDENED, Graph
 
 Dims = tuple[int | None, ...]
-Translator = Callable[["Call"], "str | Sequence[str]"]
-TranslatorType = TypeVar("TranslatorType", bound=Translator)
-UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
-SIGNED = ("int8", "int16", "int32", "int64")
-INTEGERS = UNSIGNED + SIGNED
 END, BEGIN = 2**63 - 1, -(2**63)  # ends of a slice that reaches to the end, or backwards to the beginning, of its axis
 
 
@@ -342,25 +336,3 @@ class Call(Attributes):
 
     def concat(self, names: Sequence[str], axis: int = 0) -> str:
         return self.node("Concat", *names, axis=axis) if len(names) > 1 else names[0]
-
-
-# By type in lower case, then by the first opset that it holds for.
-TRANSLATORS: dict[str, dict[int, Translator]] = {}
-
-
-def translates(name: str, *, since: int = 1) -> Callable[[TranslatorType], TranslatorType]:
-    """Put a translator of an operation into the table, for its versions from that of opset `since` on."""
-
-    def register(function: TranslatorType) -> TranslatorType:
-        TRANSLATORS.setdefault(name.lower(), {})[since] = function
-        return function
-
-    return register
-
-
-def translator(layer: NetLayer) -> Translator | None:
-    """The translator of a layer's type and version; None where there is none."""
-    rows = TRANSLATORS.get(layer.type.lower(), {})
-    # The opset of "extension" and the like, which are operations of others, is 0.
-    first = max([since for since in rows if since <= layer.opset], default=None)
-    return None if first is None else rows[first]

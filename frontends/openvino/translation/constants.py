@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, shortened
 
 from ..ir.constants import Weights
 from ..ir.layer import NetLayer, Output
 from ..layers import IRLayer
 from ..net import Net
-from .call import Call, Translator, Values
+from .call import Call, Values
 from .graph import SMALL, Graph, guarded
 from .onnx_frontend import constant_values
-from .registry import translator
+from .operations import translator
+from .registry import Translator
 
 
 class Constants:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
 from .onnx_frontend import import_onnx

@@ -17,8 +17,8 @@ from .constants import Constants, translate_layer
 from .dimensions import input_info, output_info, with_output_dimensions
 from .graph import LARGEST_MODEL, SMALL, Graph, guarded, merge_equal_initializers
 from .onnx_frontend import Run, fold_constants, runnable
+from .operations import TRANSLATORS, translator
 from .operations.recurrent import as_it_is, weight_inputs
-from .registry import TRANSLATORS, translator
 
 if TYPE_CHECKING:
     from onnx import ModelProto

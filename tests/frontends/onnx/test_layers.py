@@ -55,7 +55,7 @@ def test_weights_in_fewer_bits(operator: str, weight_dtype: str) -> None:
     arrays = arrays_of(operator)
     node = make_node(Case("layer", operator, {}), list(arrays))
     layer = from_node(node, arrays, weight_dtype=weight_dtype)
-    wanted = Layer(layer.op, **layer.weights, constants=layer.constants, weight_dtype=weight_dtype)
+    wanted = Layer(layer.op, *layer.weights.values(), constants=layer.constants, weight_dtype=weight_dtype)
     assert_equal(layer(arrays["X"]), wanted(arrays["X"]))
     assert np.abs(layer(arrays["X"])[0] - from_node(node, arrays)(arrays["X"])[0]).max() > 1e-5
     unbound = unbound_node(node, {name: arrays[name] for name in arrays if name in RUNTIME_INPUTS})

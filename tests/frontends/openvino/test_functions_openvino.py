@@ -14,7 +14,7 @@ from openvino_layers import DEFAULTS
 
 import pyrnnx.frontends.openvino as frontend
 from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, PyrnnxError, RecurrentOp
-from pyrnnx.conventions import INTEGERS
+from pyrnnx.dtypes import INTEGERS
 
 openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")

@@ -48,11 +48,15 @@ def test_arguments_by_name(names: tuple[str, ...], places: int) -> None:
 def test_weights_in_fewer_bits(weight_dtype: str) -> None:
     arrays, read = good_arrays(), read_layer(GOOD)
     layer = read.bind(*arrays[4:], weight_dtype=weight_dtype)
-    plain = Layer(layer.op, **layer.weights, convention=layer.convention, weight_dtype=weight_dtype)
+    plain = Layer(layer.op, *layer.weights.values(), convention=layer.convention, weight_dtype=weight_dtype)
     X, H, C, lengths = arrays[:4]
     wanted = plain(X, lengths, H, C)
     again = pickle.loads(pickle.dumps(layer))
-    for one in (layer, again, BoundLayer(layer.operation, layer.op, **layer.weights, weight_dtype=weight_dtype)):
+    for one in (
+        layer,
+        again,
+        BoundLayer(layer.operation, layer.op, *layer.weights.values(), weight_dtype=weight_dtype),
+    ):
         assert one.weight_dtype == weight_dtype
         assert_same(one(*arrays[:4]), wanted)
     assert np.abs(layer(*arrays[:4])[0] - read.bind(*arrays[4:])(*arrays[:4])[0]).max() > 1e-5

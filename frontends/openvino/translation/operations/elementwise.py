@@ -7,10 +7,12 @@ from functools import partial
 
 import numpy as np
 
+from pyrnnx.dtypes import INTEGERS, SIGNED, UNSIGNED
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..call import INTEGERS, SIGNED, UNSIGNED, Call, translates
+from ..call import Call
+from ..registry import translates
 
 _UNARY = (
     ("Abs", 1, "Abs"),

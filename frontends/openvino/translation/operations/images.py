@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..call import Call, translates
+from ..call import Call
+from ..registry import translates
 
 _TRANSFORMS = ("half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners")
 _NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyrnnx.dtypes import INTEGERS
 from pyrnnx.errors import FormatError
 
-from ..call import INTEGERS, Call, translates
+from ..call import Call
 from ..graph import WIDENED
+from ..registry import translates
 from .shapes import inverse
 
 

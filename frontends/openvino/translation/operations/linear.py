@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pyrnnx.dtypes import INTEGERS
 from pyrnnx.errors import FormatError, shown
 
 from ..attributes import LARGEST
-from ..call import INTEGERS, Call, Dims, translates
+from ..call import Call, Dims
+from ..registry import translates
 
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an Einsum's equation
 

@@ -7,7 +7,8 @@ import numpy as np
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..call import Call, translates
+from ..call import Call
+from ..registry import translates
 from .linear import auto_pads
 
 _AVERAGES = 2**22  # elements of the matrix of weights of an AdaptiveAvgPool

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, INTEGERS, axis_size, convert_weights, weight_axes
-from pyrnnx.dtypes import FLOAT_TYPES
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, axis_size, convert_weights, weight_axes
+from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS
 from pyrnnx.errors import FormatError
 from pyrnnx.op import RecurrentOp
 from pyrnnx.tensor_info import fits
 
 from ...layers import BoundLayer, IRLayer
 from ...schemas import OPERATIONS, WEIGHTS
-from ..call import Call, Translator, translates
+from ..call import Call
 from ..onnx_frontend import DOMAIN
+from ..registry import Translator, translates
 
 
 def weight_inputs(layer: IRLayer) -> tuple[int, ...]:

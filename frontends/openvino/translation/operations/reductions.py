@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..call import END, Call, translates
+from ..call import END, Call
+from ..registry import translates
 
 _REDUCTIONS = (
     ("ReduceL1", 4),

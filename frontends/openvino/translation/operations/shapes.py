@@ -9,7 +9,8 @@ import numpy as np
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..call import BEGIN, END, Call, translates
+from ..call import BEGIN, END, Call
+from ..registry import translates
 
 
 @translates("Reshape")

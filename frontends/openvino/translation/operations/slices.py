@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..call import BEGIN, END, Call, translates
+from ..call import BEGIN, END, Call
 from ..graph import WIDENED
+from ..registry import translates
 
 _LISTS = {1: "start", 2: "stop", 3: "step"}
 

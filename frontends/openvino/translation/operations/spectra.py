@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pyrnnx.errors import FormatError
 
-from ..call import Call, translates
+from ..call import Call
+from ..registry import translates
 
 
 def _axes(call: Call, rank: int) -> list[int]:

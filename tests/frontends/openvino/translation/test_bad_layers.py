@@ -14,7 +14,7 @@ from openvino_nets import Bin, edges, layer, net, parameter, result
 
 from pyrnnx import FormatError, PyrnnxError, UnsupportedError
 from pyrnnx.frontends.openvino import Model, read_model, to_onnx
-from pyrnnx.frontends.openvino.translation.call import TRANSLATORS
+from pyrnnx.frontends.openvino.translation.operations import TRANSLATORS
 
 pytest.importorskip("onnx")
 

@@ -18,7 +18,7 @@ from openvino_linear import IMAGES, LINEAR, POOLING, SPECTRA
 from openvino_operations import build
 
 from pyrnnx.frontends.openvino import OPERATIONS, read_layer, read_model, to_onnx
-from pyrnnx.frontends.openvino.translation.registry import TRANSLATORS
+from pyrnnx.frontends.openvino.translation.operations import TRANSLATORS
 
 Array = NDArray[Any]
 NEWEST = 10**9

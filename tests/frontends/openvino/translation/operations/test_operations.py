@@ -16,7 +16,7 @@ from openvino_linear import IMAGES, LINEAR, POOLING, SPECTRA
 from openvino_operations import Case, build, i32, ops
 
 from pyrnnx.frontends.openvino.schemas import TYPES
-from pyrnnx.frontends.openvino.translation.registry import TRANSLATORS
+from pyrnnx.frontends.openvino.translation.operations import TRANSLATORS
 
 openvino = pytest.importorskip("openvino")
 CASES = ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA
