@@ -9,23 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import reference
 
 from pyrnnx import ACTIVATIONS, Activation, ArgumentError, Direction, RecurrentOp
 
 REQUIRED_PARAMETERS = {"scaledtanh": {"alpha": 1.5, "beta": 0.5}}
-DEFAULT_PARAMETERS = {  # of the ONNX operators of the same name
-    "Relu": (None, None),
-    "Tanh": (None, None),
-    "Sigmoid": (None, None),
-    "Affine": (1.0, 0.0),
-    "LeakyRelu": (0.01, None),
-    "ThresholdedRelu": (1.0, None),
-    "ScaledTanh": (1.5, 0.5),
-    "HardSigmoid": (0.2, 0.5),
-    "Elu": (1.0, None),
-    "Softsign": (None, None),
-    "Softplus": (None, None),
-}
+DEFAULT_PARAMETERS = {name: (reference.ALPHA.get(name), reference.BETA.get(name)) for name in reference.ACTIVATIONS}
+DEFAULT_PARAMETERS["ScaledTanh"] = (1.5, 0.5)
 each_function = pytest.mark.parametrize("name", ACTIVATIONS)
 
 

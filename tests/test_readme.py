@@ -11,6 +11,7 @@ import cases
 import pytest
 
 import pyrnnx
+from pyrnnx import ACTIVATIONS
 from pyrnnx.frontends.onnx import SCHEMAS, schema
 from pyrnnx.frontends.openvino import OPERATIONS
 
@@ -35,6 +36,10 @@ def support_matrix() -> str:
 
 def test_support_matrix_is_that_of_the_code() -> None:
     assert support_matrix() in README
+
+
+def test_activations_are_those_of_the_code() -> None:
+    assert f"Activations: {', '.join(ACTIVATIONS)}, one set per direction." in " ".join(README.split())
 
 
 def test_openvino_operations_are_those_of_the_code() -> None:

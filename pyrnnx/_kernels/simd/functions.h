@@ -160,10 +160,12 @@ FORMULA(Softsign) { return NAME(softsign)(x); }
 FORMULA(Softplus) { return NAME(softplus)(x); }
 #undef FORMULA
 
-/* a <- f(a) for count vectors, stride elements apart: a loop for each row of tables.h */
+/* a <- f(a) for count vectors, stride elements apart: a loop for each row of tables.h. sizeof makes a formula that is
+ * missing an error that names it, before a call that C takes for one of a function of int. */
 #define LOOP(function, ...) \
     static void NAME(loop_##function)(const pyrnnx_activation *f, REAL *a, ptrdiff_t stride, ptrdiff_t count) { \
         const V alpha = SET1((REAL)f->alpha), beta = SET1((REAL)f->beta); \
+        (void)sizeof(&NAME(function)); \
         for (ptrdiff_t j = 0; j < count; j++) \
             STORE(a + j * stride, NAME(function)(alpha, beta, LOAD(a + j * stride))); \
     }
