@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import cases
 import ml_dtypes
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Activation, ArgumentError, Layer, RecurrentOp, UnsupportedError
 from pyrnnx.conventions import convert_weights
+from pyrnnx.dtypes import FLOAT_TYPES
 
 Array = NDArray[Any]
 DTYPES: dict[str, Any] = {
@@ -36,6 +38,10 @@ OPERATORS: dict[str, dict[str, Any]] = {
     "RNN Softplus": {"cell": "RNN", "activations": ((Activation("Softplus"),),)},
 }
 each_operator = pytest.mark.parametrize("name", OPERATORS)
+
+
+def test_every_type_in_the_table_is_tested() -> None:
+    assert DTYPES.keys() == FLOAT_TYPES.keys() == {dtype.name for dtype in cases.DTYPES}
 
 
 def operator(name: str, hidden_size: int) -> RecurrentOp:

@@ -13,7 +13,7 @@ from pyrnnx.layer import Layer
 from pyrnnx.signatures import known_arguments
 
 from .attributes import build_op, read_attributes
-from .schemas import WEIGHTS, Schema, schema
+from .schemas import DEFAULT_OPSET, WEIGHTS, Schema, schema
 
 LayerType = TypeVar("LayerType", bound=Layer)
 
@@ -66,7 +66,7 @@ def rnn(
     sequence_lens: Any = None,
     initial_h: Any = None,
     *,
-    opset: int = 22,
+    opset: int = DEFAULT_OPSET,
     activations: Sequence[str] | None = None,
     activation_alpha: Sequence[float] | None = None,
     activation_beta: Sequence[float] | None = None,
@@ -150,7 +150,7 @@ def gru(
     sequence_lens: Any = None,
     initial_h: Any = None,
     *,
-    opset: int = 22,
+    opset: int = DEFAULT_OPSET,
     activations: Sequence[str] | None = None,
     activation_alpha: Sequence[float] | None = None,
     activation_beta: Sequence[float] | None = None,
@@ -241,7 +241,7 @@ def lstm(
     initial_c: Any = None,
     P: Any = None,
     *,
-    opset: int = 22,
+    opset: int = DEFAULT_OPSET,
     activations: Sequence[str] | None = None,
     activation_alpha: Sequence[float] | None = None,
     activation_beta: Sequence[float] | None = None,

@@ -14,7 +14,7 @@ from pyrnnx.op import RecurrentOp
 
 from .functions import build_layer
 from .nodes import RecurrentNode, read_node
-from .schemas import SCHEMAS
+from .schemas import DEFAULT_OPSET, SCHEMAS
 
 
 class NodeLayer(Layer):
@@ -42,7 +42,7 @@ class NodeLayer(Layer):
 
 
 def from_node(
-    node: Any, initializers: Mapping[str, Any], opset: int = 22, *, weight_dtype: str | None = None
+    node: Any, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET, *, weight_dtype: str | None = None
 ) -> NodeLayer:
     """A prepared layer from an ONNX node.
 
@@ -163,7 +163,7 @@ class UnboundNode:
         return node_layer(self.parts, weights, self.constants, weight_dtype=weight_dtype)
 
 
-def unbound_node(node: Any, initializers: Mapping[str, Any], opset: int = 22) -> UnboundNode:
+def unbound_node(node: Any, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET) -> UnboundNode:
     """A recurrent node without its weights; what of its other inputs is among the initializers becomes its constants.
 
     Raises

@@ -131,6 +131,7 @@ _OPERATORS = (
 )
 OPERATORS: Mapping[str, Operator] = MappingProxyType({one.name: one for one in _OPERATORS})
 
+DEFAULT_OPSET = 22  # of functions and nodes, unless told otherwise
 NEWEST_OPSET = 28  # whose RNN, GRU and LSTM are still those of opset 22
 _FLOATS = ("float32", "float64", "float16")
 _ALL_FLOATS = (*_FLOATS, "bfloat16")

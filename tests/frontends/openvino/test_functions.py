@@ -13,7 +13,16 @@ from openvino_functions import CASES, CELLS, DEFAULTS, Case, H, I, N, T, expecte
 from openvino_layers import assert_same
 
 from pyrnnx import PyrnnxError
-from pyrnnx.frontends.openvino import gru_cell, gru_sequence, lstm_cell, lstm_sequence, rnn_cell, rnn_sequence
+from pyrnnx.frontends.openvino import (
+    OPERATIONS,
+    gru_cell,
+    gru_sequence,
+    lstm_cell,
+    lstm_sequence,
+    rnn_cell,
+    rnn_sequence,
+)
+from pyrnnx.frontends.openvino.schemas import find_operation
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 EVERYTHING = [Case(f"{cell}-all", cell, {"direction": "bidirectional", "clip": 0.75}) for cell in CELLS]
@@ -47,6 +56,12 @@ def test_case_agrees_with_the_oracle(case: Case, dtype: np.dtype[Any]) -> None:
     assert [y.shape for y in outputs] == shapes
     assert {y.dtype for y in outputs} == {dtype}
     assert_close(outputs, expected(case, arrays), TOLERANCES[dtype], case.name)
+
+
+def test_table_reaches_every_operation() -> None:
+    kinds = [(f"{case.cell}{'Cell' if case.step else 'Sequence'}", case.attributes.get("opset")) for case in CASES]
+    rows = [find_operation(*kind) for kind in kinds]
+    assert {row.versioned_name for row in rows if row is not None} == set(OPERATIONS)
 
 
 def test_table_reaches_every_function_of_the_text_in_every_place() -> None:
