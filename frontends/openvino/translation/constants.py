@@ -11,7 +11,7 @@ from ..ir.constants import Weights
 from ..ir.layer import NetLayer, Output
 from ..layers import IRLayer
 from ..net import Net
-from .call import Call, Values
+from .context import LayerContext, ValueNames
 from .graph import SMALL, Graph, guarded
 from .onnx_frontend import constant_values
 from .operations import translator
@@ -69,7 +69,7 @@ class Constants:
         graph = Graph(layer.label)
         function = translator(layer)
         assert function is not None  # as `layers` has only such as have one
-        names = translate_layer(layer, function, Values(graph, lambda source: self._known(source, known)))
+        names = translate_layer(layer, function, ValueNames(graph, lambda source: self._known(source, known)))
         infos = [graph.onnx.ValueInfoProto(name=name) for name in dict.fromkeys(names)]
         found = constant_values(graph.model((), infos), names)
         if len(found) != len(infos):
@@ -95,7 +95,7 @@ def _constant_layers(net: Net) -> frozenset[NetLayer]:
 def translate_layer(
     layer: NetLayer,
     function: Translator,
-    values: Values,
+    values: ValueNames,
     used: Callable[[int], bool] = lambda k: True,
     recurrent: IRLayer | None = None,
 ) -> list[str]:
@@ -106,11 +106,11 @@ def translate_layer(
     PyrnnxError
         Whatever is wrong with the layer, in words that name it.
     """
-    call = Call(layer, values, used, recurrent)
+    ctx = LayerContext(layer, values, used, recurrent)
     with guarded(layer.label, f"attributes and inputs as {shortened(layer.type)} has them"):
-        names = function(call)
+        names = function(ctx)
     if recurrent is None:  # else the reader has checked them
-        call.check_attributes()
+        ctx.check_attributes()
     found = [names] if isinstance(names, str) else list(names)
     for k in range(len(found), len(layer.outputs)):
         if used(k):

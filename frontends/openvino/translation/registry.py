@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from ..ir.layer import NetLayer
-from .call import Call
+from .context import LayerContext
 
-Translator = Callable[[Call], str | Sequence[str]]
+Translator = Callable[[LayerContext], str | Sequence[str]]
 TranslatorType = TypeVar("TranslatorType", bound=Translator)
 
 # By type in lower case, then by the first opset that it holds for.

@@ -12,8 +12,8 @@ from pyrnnx.op import CELLS
 from ..ir.layer import NetLayer, Output
 from ..layers import BoundLayer, IRLayer
 from ..schemas import explain
-from .call import Values
 from .constants import Constants, translate_layer
+from .context import ValueNames
 from .dimensions import input_info, output_info, with_output_dimensions
 from .graph import LARGEST_MODEL, SMALL, Graph, guarded, merge_equal_initializers
 from .onnx_frontend import Run, fold_constants, runnable
@@ -99,7 +99,7 @@ class _Translation:
 
     Attributes
     ----------
-    values : Values
+    values : ValueNames
         The names of the outputs of layers, as far as they have been translated.
     run_by : dict
         By the name of its node, what runs a recurrent layer.
@@ -108,7 +108,7 @@ class _Translation:
     def __init__(self, constants: Constants, names: Names, prepared: Prepared | None) -> None:
         self.net, self.constants, self.names, self.prepared = constants.net, constants, names, prepared
         self.graph = Graph(self.net.name or "model", {*names.inputs, *names.outputs})
-        self.values = Values(self.graph, constants.value)
+        self.values = ValueNames(self.graph, constants.value)
         self.run_by: dict[str, BoundLayer | IRLayer] = {}
         self.outputs: dict[Output, str] = {}  # names of the model's outputs; of two of one value the first
         for result, name in zip(self.net.results, names.outputs, strict=True):

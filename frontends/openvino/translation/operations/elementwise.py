@@ -11,7 +11,7 @@ from pyrnnx.dtypes import INTEGERS, SIGNED, UNSIGNED
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..call import Call
+from ..context import LayerContext
 from ..registry import translates
 
 _UNARY = (
@@ -69,18 +69,18 @@ _BITWISE = (
 )
 
 
-def numpy_broadcast(call: Call) -> None:
+def numpy_broadcast(ctx: LayerContext) -> None:
     """auto_broadcast: NumPy's rules, or none, which asks for equal shapes and so gives the same."""
-    call.choice("auto_broadcast", {"numpy": None, "none": None, "explicit": None}, "numpy")
+    ctx.choice("auto_broadcast", {"numpy": None, "none": None, "explicit": None}, "numpy")
 
 
-def _unary(call: Call, op_type: str) -> str:
-    return call.node(op_type, call[0])
+def _unary(ctx: LayerContext, op_type: str) -> str:
+    return ctx.node(op_type, ctx[0])
 
 
-def _binary(call: Call, op_type: str) -> str:
-    numpy_broadcast(call)
-    return call.typed(op_type, call.dtype(0), call[0], call[1])
+def _binary(ctx: LayerContext, op_type: str) -> str:
+    numpy_broadcast(ctx)
+    return ctx.typed(op_type, ctx.dtype(0), ctx[0], ctx[1])
 
 
 for ir_type, first_opset, onnx_type in _UNARY:
@@ -89,21 +89,21 @@ for ir_type, first_opset, onnx_type in _BINARY:
     translates(ir_type, since=first_opset)(partial(_binary, op_type=onnx_type))
 
 
-def _bitwise(call: Call, op_type: str) -> str:
-    numpy_broadcast(call)
-    return call.node(op_type if call.dtype(0) == "bool" else f"Bitwise{op_type}", call[0], call[1])
+def _bitwise(ctx: LayerContext, op_type: str) -> str:
+    numpy_broadcast(ctx)
+    return ctx.node(op_type if ctx.dtype(0) == "bool" else f"Bitwise{op_type}", ctx[0], ctx[1])
 
 
 for ir_type, first_opset, onnx_type in _BITWISE:
     translates(ir_type, since=first_opset)(partial(_bitwise, op_type=onnx_type))
 
 
-def _shift(call: Call, direction: str) -> str:
-    numpy_broadcast(call)
-    dtype = call.dtype(0)
+def _shift(ctx: LayerContext, direction: str) -> str:
+    numpy_broadcast(ctx)
+    dtype = ctx.dtype(0)
     if dtype not in UNSIGNED:
-        call.refuse("element type", dtype, "an unsigned one, as ONNX's BitShift has")
-    return call.node("BitShift", call[0], call[1], direction=direction)
+        ctx.refuse("element type", dtype, "an unsigned one, as ONNX's BitShift has")
+    return ctx.node("BitShift", ctx[0], ctx[1], direction=direction)
 
 
 translates("BitwiseLeftShift", since=15)(partial(_shift, direction="LEFT"))
@@ -111,208 +111,208 @@ translates("BitwiseRightShift", since=15)(partial(_shift, direction="RIGHT"))
 
 
 @translates("NotEqual")
-def _not_equal(call: Call) -> str:
-    numpy_broadcast(call)
-    return call.node("Not", call.node("Equal", call[0], call[1]))
+def _not_equal(ctx: LayerContext) -> str:
+    numpy_broadcast(ctx)
+    return ctx.node("Not", ctx.node("Equal", ctx[0], ctx[1]))
 
 
 @translates("SquaredDifference")
-def _squared_difference(call: Call) -> str:
-    numpy_broadcast(call)
-    difference = call.node("Sub", call[0], call[1])
-    return call.node("Mul", difference, difference)
+def _squared_difference(ctx: LayerContext) -> str:
+    numpy_broadcast(ctx)
+    difference = ctx.node("Sub", ctx[0], ctx[1])
+    return ctx.node("Mul", difference, difference)
 
 
-def _where_signs_differ(call: Call, remainder: str, divisor: str, dtype: str) -> str:
+def _where_signs_differ(ctx: LayerContext, remainder: str, divisor: str, dtype: str) -> str:
     """Whether a remainder is not 0 and of another sign than the divisor."""
-    zero = call.constant(0, dtype)
-    differ = call.node("Xor", call.node("Less", remainder, zero), call.node("Less", divisor, zero))
-    return call.node("And", differ, call.node("Not", call.node("Equal", remainder, zero)))
+    zero = ctx.constant(0, dtype)
+    differ = ctx.node("Xor", ctx.node("Less", remainder, zero), ctx.node("Less", divisor, zero))
+    return ctx.node("And", differ, ctx.node("Not", ctx.node("Equal", remainder, zero)))
 
 
 @translates("Divide")
-def _divide(call: Call) -> str:
+def _divide(ctx: LayerContext) -> str:
     """With m_pythondiv (the default) integers are rounded down; ONNX rounds them towards zero."""
-    numpy_broadcast(call)
-    a, b, dtype = call[0], call[1], call.dtype(0)
-    if not call.flag("m_pythondiv", True) or dtype not in SIGNED:
-        return call.node("Div", a, b)
-    quotient = call.node("Div", a, b)
-    remainder = call.node("Sub", a, call.node("Mul", quotient, b))
-    one_less = _where_signs_differ(call, remainder, b, dtype)
-    return call.node("Sub", quotient, call.cast(one_less, dtype))
+    numpy_broadcast(ctx)
+    a, b, dtype = ctx[0], ctx[1], ctx.dtype(0)
+    if not ctx.flag("m_pythondiv", True) or dtype not in SIGNED:
+        return ctx.node("Div", a, b)
+    quotient = ctx.node("Div", a, b)
+    remainder = ctx.node("Sub", a, ctx.node("Mul", quotient, b))
+    one_less = _where_signs_differ(ctx, remainder, b, dtype)
+    return ctx.node("Sub", quotient, ctx.cast(one_less, dtype))
 
 
 @translates("Mod")
-def _mod(call: Call) -> str:
+def _mod(ctx: LayerContext) -> str:
     """Of the sign of the dividend."""
-    numpy_broadcast(call)
-    return call.node("Mod", call[0], call[1], fmod=1)
+    numpy_broadcast(ctx)
+    return ctx.node("Mod", ctx[0], ctx[1], fmod=1)
 
 
 @translates("FloorMod")
-def _floor_mod(call: Call) -> str:
+def _floor_mod(ctx: LayerContext) -> str:
     """Of the sign of the divisor."""
-    numpy_broadcast(call)
-    a, b, dtype = call[0], call[1], call.dtype(0)
+    numpy_broadcast(ctx)
+    a, b, dtype = ctx[0], ctx[1], ctx.dtype(0)
     if dtype in INTEGERS:
-        return call.node("Mod", a, b, fmod=0)
-    remainder = call.node("Mod", a, b, fmod=1)  # the only kind that ONNX has for floating-point numbers
-    differ = _where_signs_differ(call, remainder, b, dtype)
-    return call.typed("Where", dtype, differ, call.node("Add", remainder, b), remainder, first=1)
+        return ctx.node("Mod", a, b, fmod=0)
+    remainder = ctx.node("Mod", a, b, fmod=1)  # the only kind that ONNX has for floating-point numbers
+    differ = _where_signs_differ(ctx, remainder, b, dtype)
+    return ctx.typed("Where", dtype, differ, ctx.node("Add", remainder, b), remainder, first=1)
 
 
 @translates("Select")
-def _select(call: Call) -> str:
-    numpy_broadcast(call)
-    return call.typed("Where", call.dtype(1), call.as_dtype(0, "bool"), call[1], call[2], first=1)
+def _select(ctx: LayerContext) -> str:
+    numpy_broadcast(ctx)
+    return ctx.typed("Where", ctx.dtype(1), ctx.as_dtype(0, "bool"), ctx[1], ctx[2], first=1)
 
 
 # Conversions
 
 
 @translates("Convert")
-def _convert(call: Call) -> str:
-    dtype = call.type_attribute("destination_type")
-    return call[0] if call.dtype(0) == dtype else call.cast(call[0], dtype)
+def _convert(ctx: LayerContext) -> str:
+    dtype = ctx.type_attribute("destination_type")
+    return ctx[0] if ctx.dtype(0) == dtype else ctx.cast(ctx[0], dtype)
 
 
 @translates("ConvertLike")
-def _convert_like(call: Call) -> str:
-    return call.as_dtype(0, call.dtype(1))
+def _convert_like(ctx: LayerContext) -> str:
+    return ctx.as_dtype(0, ctx.dtype(1))
 
 
 @translates("ConvertPromoteTypes", since=14)
-def _convert_promote_types(call: Call) -> list[str]:
+def _convert_promote_types(ctx: LayerContext) -> list[str]:
     """Its attributes say how the common type is found; the output ports say which it is."""
-    call.ignore("promote_unsafe", "pytorch_scalar_promotion", "u64_integer_promotion_target")
-    return [call.as_dtype(0, call.output_dtype(0)), call.as_dtype(1, call.output_dtype(1))]
+    ctx.ignore("promote_unsafe", "pytorch_scalar_promotion", "u64_integer_promotion_target")
+    return [ctx.as_dtype(0, ctx.output_dtype(0)), ctx.as_dtype(1, ctx.output_dtype(1))]
 
 
 @translates("Identity", since=16)
-def _identity(call: Call) -> str:
-    return call[0]
+def _identity(ctx: LayerContext) -> str:
+    return ctx[0]
 
 
 # Tests and rounding
 
 
 @translates("IsFinite", since=10)
-def _is_finite(call: Call) -> str:
-    return call.node("Not", call.node("Or", call.node("IsNaN", call[0]), call.node("IsInf", call[0])))
+def _is_finite(ctx: LayerContext) -> str:
+    return ctx.node("Not", ctx.node("Or", ctx.node("IsNaN", ctx[0]), ctx.node("IsInf", ctx[0])))
 
 
 @translates("IsInf", since=10)
-def _is_inf(call: Call) -> str:
-    negative, positive = call.flag("detect_negative", True), call.flag("detect_positive", True)
+def _is_inf(ctx: LayerContext) -> str:
+    negative, positive = ctx.flag("detect_negative", True), ctx.flag("detect_positive", True)
     if not (negative or positive):
-        return call.node("And", *[call.node("IsInf", call[0]), call.constant(False, "bool")])
-    return call.node("IsInf", call[0], detect_negative=int(negative), detect_positive=int(positive))
+        return ctx.node("And", *[ctx.node("IsInf", ctx[0]), ctx.constant(False, "bool")])
+    return ctx.node("IsInf", ctx[0], detect_negative=int(negative), detect_positive=int(positive))
 
 
 @translates("Round", since=5)
-def _round(call: Call) -> str:
-    mode = call.choice("mode", {"half_to_even": "even", "half_away_from_zero": "away"}, "half_to_even")
-    if call.dtype(0) in INTEGERS:
-        return call[0]
+def _round(ctx: LayerContext) -> str:
+    mode = ctx.choice("mode", {"half_to_even": "even", "half_away_from_zero": "away"}, "half_to_even")
+    if ctx.dtype(0) in INTEGERS:
+        return ctx[0]
     if mode == "even":
-        return call.node("Round", call[0])
-    magnitude = call.node("Abs", call[0])
-    below = call.node("Floor", magnitude)
-    half = call.constant(0.5, call.dtype(0))  # compared with, not added to: a sum would be rounded itself
-    up = call.node("GreaterOrEqual", call.node("Sub", magnitude, below), half)
-    return call.node("Mul", call.node("Sign", call[0]), call.node("Add", below, call.cast(up, call.dtype(0))))
+        return ctx.node("Round", ctx[0])
+    magnitude = ctx.node("Abs", ctx[0])
+    below = ctx.node("Floor", magnitude)
+    half = ctx.constant(0.5, ctx.dtype(0))  # compared with, not added to: a sum would be rounded itself
+    up = ctx.node("GreaterOrEqual", ctx.node("Sub", magnitude, below), half)
+    return ctx.node("Mul", ctx.node("Sign", ctx[0]), ctx.node("Add", below, ctx.cast(up, ctx.dtype(0))))
 
 
 @translates("Clamp")
-def _clamp(call: Call) -> str:
-    low, high, dtype = call.number("min"), call.number("max"), call.dtype(0)
+def _clamp(ctx: LayerContext) -> str:
+    low, high, dtype = ctx.number("min"), ctx.number("max"), ctx.dtype(0)
     if low > high:
-        raise FormatError(f"{call.label}: min is {low}, max {high}; expected a min that is not above max")
+        raise FormatError(f"{ctx.label}: min is {low}, max {high}; expected a min that is not above max")
     if dtype not in INTEGERS:
-        return call.node("Clip", call[0], *(call.constant(one, dtype) for one in (low, high)))
+        return ctx.node("Clip", ctx[0], *(ctx.constant(one, dtype) for one in (low, high)))
     info = np.iinfo(dtype)
     within = (min(max(one, info.min), info.max) for one in (low, high))  # infinities are as good as the type's limits
     bounds = tuple(towards(one) for towards, one in zip((math.ceil, math.floor), within, strict=True))
-    return call.typed("Clip", dtype, call[0], *(call.constant(one, dtype) for one in bounds))
+    return ctx.typed("Clip", dtype, ctx[0], *(ctx.constant(one, dtype) for one in bounds))
 
 
 # Activation functions
 
 
 @translates("ReLU")
-def _relu(call: Call) -> str:
-    dtype = call.dtype(0)
+def _relu(ctx: LayerContext) -> str:
+    dtype = ctx.dtype(0)
     if dtype in INTEGERS:
-        return call.typed("Max", dtype, call[0], call.constant(0, dtype))
-    return call.node("Relu", call[0])
+        return ctx.typed("Max", dtype, ctx[0], ctx.constant(0, dtype))
+    return ctx.node("Relu", ctx[0])
 
 
 @translates("Elu")
-def _elu(call: Call) -> str:
-    return call.node("Elu", call[0], alpha=call.number("alpha"))
+def _elu(ctx: LayerContext) -> str:
+    return ctx.node("Elu", ctx[0], alpha=ctx.number("alpha"))
 
 
 @translates("Selu")
-def _selu(call: Call) -> str:
-    alpha, gamma = (call.number_input(k, what) for k, what in ((1, "alpha"), (2, "lambda")))
-    return call.node("Selu", call[0], alpha=alpha, gamma=gamma)
+def _selu(ctx: LayerContext) -> str:
+    alpha, gamma = (ctx.number_input(k, what) for k, what in ((1, "alpha"), (2, "lambda")))
+    return ctx.node("Selu", ctx[0], alpha=alpha, gamma=gamma)
 
 
 @translates("HardSigmoid")
-def _hard_sigmoid(call: Call) -> str:
-    alpha, beta = (call.number_input(k, what) for k, what in ((1, "alpha"), (2, "beta")))
-    return call.node("HardSigmoid", call[0], alpha=alpha, beta=beta)
+def _hard_sigmoid(ctx: LayerContext) -> str:
+    alpha, beta = (ctx.number_input(k, what) for k, what in ((1, "alpha"), (2, "beta")))
+    return ctx.node("HardSigmoid", ctx[0], alpha=alpha, beta=beta)
 
 
 @translates("HSigmoid", since=5)
-def _h_sigmoid(call: Call) -> str:
+def _h_sigmoid(ctx: LayerContext) -> str:
     """min(max(x + 3, 0), 6) / 6."""
-    dtype = call.dtype(0)
-    shifted = call.node("Add", call[0], call.constant(3, dtype))
-    clipped = call.node("Clip", shifted, call.constant(0, dtype), call.constant(6, dtype))
-    return call.node("Div", clipped, call.constant(6, dtype))
+    dtype = ctx.dtype(0)
+    shifted = ctx.node("Add", ctx[0], ctx.constant(3, dtype))
+    clipped = ctx.node("Clip", shifted, ctx.constant(0, dtype), ctx.constant(6, dtype))
+    return ctx.node("Div", clipped, ctx.constant(6, dtype))
 
 
 @translates("Swish", since=4)
-def _swish(call: Call) -> str:
-    scaled = call.node("Mul", call[0], call[1]) if call.has(1) else call[0]
-    return call.node("Mul", call[0], call.node("Sigmoid", scaled))
+def _swish(ctx: LayerContext) -> str:
+    scaled = ctx.node("Mul", ctx[0], ctx[1]) if ctx.has(1) else ctx[0]
+    return ctx.node("Mul", ctx[0], ctx.node("Sigmoid", scaled))
 
 
 @translates("Gelu", since=2)
-def _gelu(call: Call) -> str:
+def _gelu(ctx: LayerContext) -> str:
     approximate = "none"
-    if call.opset >= 7:
-        approximate = call.choice("approximation_mode", {"erf": "none", "tanh": "tanh"}, "ERF")
-    return call.node("Gelu", call[0], approximate=approximate)
+    if ctx.opset >= 7:
+        approximate = ctx.choice("approximation_mode", {"erf": "none", "tanh": "tanh"}, "ERF")
+    return ctx.node("Gelu", ctx[0], approximate=approximate)
 
 
 @translates("PReLU")
-def _prelu(call: Call) -> str:
+def _prelu(ctx: LayerContext) -> str:
     """A slope of one dimension belongs to the channels, axis 1; any other is broadcast as NumPy does."""
-    slope, shape, of_slope = call[1], call.shape(0), call.shape(1)
+    slope, shape, of_slope = ctx[1], ctx.shape(0), ctx.shape(1)
     if of_slope is None:
-        array = call.array(1)
+        array = ctx.array(1)
         of_slope = None if array is None else tuple(array.shape)
     if of_slope is not None and len(of_slope) == 1 and of_slope[0] != 1:
-        rank = call.rank(0)
+        rank = ctx.rank(0)
         if rank > 1 and shape is not None and shape[1] in (None, of_slope[0]):
-            slope = call.unsqueeze(slope, list(range(1, rank - 1)))
-    return call.node("PRelu", call[0], slope)
+            slope = ctx.unsqueeze(slope, list(range(1, rank - 1)))
+    return ctx.node("PRelu", ctx[0], slope)
 
 
 @translates("FakeQuantize")
-def _fake_quantize(call: Call) -> str:
+def _fake_quantize(ctx: LayerContext) -> str:
     """Between input_low and input_high, in levels - 1 steps, to between output_low and output_high."""
-    numpy_broadcast(call)
-    steps, dtype = call.whole("levels", low=2, high=LARGEST) - 1, call.dtype(0)
-    x, low, high, out_low, out_high = call.exactly(5)
-    count = call.constant(steps, dtype)
-    span = call.node("Sub", high, low)
-    level = call.node("Round", call.node("Mul", call.node("Div", call.node("Sub", x, low), span), count))
-    out_span = call.node("Sub", out_high, out_low)
-    inside = call.node("Add", call.node("Mul", call.node("Div", level, count), out_span), out_low)
-    under = call.node("LessOrEqual", x, call.node("Min", low, high))
-    over = call.node("Greater", x, call.node("Max", low, high))
-    return call.node("Where", under, out_low, call.node("Where", over, out_high, inside))
+    numpy_broadcast(ctx)
+    steps, dtype = ctx.whole("levels", low=2, high=LARGEST) - 1, ctx.dtype(0)
+    x, low, high, out_low, out_high = ctx.exactly(5)
+    count = ctx.constant(steps, dtype)
+    span = ctx.node("Sub", high, low)
+    level = ctx.node("Round", ctx.node("Mul", ctx.node("Div", ctx.node("Sub", x, low), span), count))
+    out_span = ctx.node("Sub", out_high, out_low)
+    inside = ctx.node("Add", ctx.node("Mul", ctx.node("Div", level, count), out_span), out_low)
+    under = ctx.node("LessOrEqual", x, ctx.node("Min", low, high))
+    over = ctx.node("Greater", x, ctx.node("Max", low, high))
+    return ctx.node("Where", under, out_low, ctx.node("Where", over, out_high, inside))

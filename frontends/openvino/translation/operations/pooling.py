@@ -7,7 +7,7 @@ import numpy as np
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..call import Call
+from ..context import LayerContext
 from ..registry import translates
 from .linear import auto_pads
 
@@ -25,25 +25,25 @@ class _Window:
         the size of the input is.
     """
 
-    def __init__(self, call: Call) -> None:
-        self.call, self.kernel = call, call.wholes("kernel", low=1, high=LARGEST)
+    def __init__(self, ctx: LayerContext) -> None:
+        self.ctx, self.kernel = ctx, ctx.wholes("kernel", low=1, high=LARGEST)
         self.count = len(self.kernel)
         self.strides, self.dilations = (
-            call.wholes(name, [1] * self.count, count=self.count, low=1, high=LARGEST)
+            ctx.wholes(name, [1] * self.count, count=self.count, low=1, high=LARGEST)
             for name in ("strides", "dilations")
         )
         self.extents = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
-        shape = call.shape(0)
+        shape = ctx.shape(0)
         if shape is not None and len(shape) != 2 + self.count:
             raise FormatError(
-                f"{call.label}: kernel is {self.kernel}, and input 0 has shape {shape}; expected one for each axis "
+                f"{ctx.label}: kernel is {self.kernel}, and input 0 has shape {shape}; expected one for each axis "
                 "behind the first 2"
             )
         self.sizes = [None] * self.count if shape is None else list(shape[2:])
-        found = auto_pads(call, tuple(self.sizes), self.kernel, self.strides, self.dilations)
+        found = auto_pads(ctx, tuple(self.sizes), self.kernel, self.strides, self.dilations)
         self.same, given = str(found.get("auto_pad", "")), found.get("pads")
         self.declared: list[int] = list(given) if isinstance(given, list) else [0] * 2 * self.count
-        self.rounding = call.choice("rounding_type", _ROUNDING, "floor")
+        self.rounding = ctx.choice("rounding_type", _ROUNDING, "floor")
         self.pads = None if self.same else self._rounded_down()
 
     def _rounded_down(self) -> list[int] | None:
@@ -75,7 +75,7 @@ class _Window:
             if start < size + self.declared[axis]:
                 return
         allowed = "floor, where a window may begin in the pads behind the input"
-        self.call.refuse("rounding_type", self.rounding, allowed)
+        self.ctx.refuse("rounding_type", self.rounding, allowed)
 
     def attributes(self, pads: list[int] | None = None) -> dict[str, object]:
         common: dict[str, object] = {"kernel_shape": self.kernel, "strides": self.strides, "dilations": self.dilations}
@@ -83,100 +83,100 @@ class _Window:
 
     def pads_by_nodes(self) -> str:
         """For a Pad node, of batch and channels too."""
-        call, n = self.call, self.count
-        sizes = call.node("Slice", call.node("Shape", call[0]), call.constant([2]), call.constant([2 + n]))
-        strides, extents = call.constant(self.strides), call.constant(self.extents)
+        ctx, n = self.ctx, self.count
+        sizes = ctx.node("Slice", ctx.node("Shape", ctx[0]), ctx.constant([2]), ctx.constant([2 + n]))
+        strides, extents = ctx.constant(self.strides), ctx.constant(self.extents)
         if self.same:
-            last = call.node("Sub", sizes, call.constant([1]))
-            steps = call.node("Mul", call.node("Div", last, strides), strides)  # where the last window begins
-            total = call.node("Sub", call.node("Add", steps, extents), sizes)
-            total = call.node("Max", total, call.constant([0]))
-            less = call.node("Div", total, call.constant([2]))
-            more = call.node("Sub", total, less)
+            last = ctx.node("Sub", sizes, ctx.constant([1]))
+            steps = ctx.node("Mul", ctx.node("Div", last, strides), strides)  # where the last window begins
+            total = ctx.node("Sub", ctx.node("Add", steps, extents), sizes)
+            total = ctx.node("Max", total, ctx.constant([0]))
+            less = ctx.node("Div", total, ctx.constant([2]))
+            more = ctx.node("Sub", total, less)
             before, behind = (less, more) if self.same == "SAME_UPPER" else (more, less)
         else:
-            whole = call.node("Add", sizes, call.constant(np.add(self.declared[:n], self.declared[n:])))
-            missing = call.node("Mod", call.node("Sub", extents, whole), strides)
+            whole = ctx.node("Add", sizes, ctx.constant(np.add(self.declared[:n], self.declared[n:])))
+            missing = ctx.node("Mod", ctx.node("Sub", extents, whole), strides)
             if self.rounding == "ceil_torch":
-                last = call.node("Sub", call.node("Add", whole, missing), extents)
-                inside = call.node("Less", last, call.node("Add", sizes, call.constant(self.declared[:n])))
-                missing = call.node("Mul", missing, call.cast(inside, "int64"))
-            before = call.constant(self.declared[:n])
-            behind = call.node("Add", call.constant(self.declared[n:]), missing)
-        none = call.constant([0, 0])
-        return call.concat([none, before, none, behind])
+                last = ctx.node("Sub", ctx.node("Add", whole, missing), extents)
+                inside = ctx.node("Less", last, ctx.node("Add", sizes, ctx.constant(self.declared[:n])))
+                missing = ctx.node("Mul", missing, ctx.cast(inside, "int64"))
+            before = ctx.constant(self.declared[:n])
+            behind = ctx.node("Add", ctx.constant(self.declared[n:]), missing)
+        none = ctx.constant([0, 0])
+        return ctx.concat([none, before, none, behind])
 
 
-def _max_pool(call: Call, window: _Window, outputs: int) -> list[str]:
-    n, dtype = window.count, call.dtype(0)
+def _max_pool(ctx: LayerContext, window: _Window, outputs: int) -> list[str]:
+    n, dtype = window.count, ctx.dtype(0)
     low = -np.inf if dtype.startswith(("float", "bfloat")) else np.iinfo(dtype).min
     if window.pads is not None:
         before, behind = window.pads[:n], window.pads[n:]
         if outputs > 1 or before == behind:
-            return call.nodes("MaxPool", call[0], outputs=outputs, **window.attributes(window.pads))
+            return ctx.nodes("MaxPool", ctx[0], outputs=outputs, **window.attributes(window.pads))
         # onnx's evaluator takes pads that differ for those of other axes
-        padded = call.node("Pad", call[0], call.constant([0, 0, *before, 0, 0, *behind]), call.constant(low, dtype))
-        return [call.node("MaxPool", padded, **window.attributes())]
+        padded = ctx.node("Pad", ctx[0], ctx.constant([0, 0, *before, 0, 0, *behind]), ctx.constant(low, dtype))
+        return [ctx.node("MaxPool", padded, **window.attributes())]
     if outputs > 1:
         allowed = "floor and explicit pads, where the sizes of the input are not known and output 1 is used"
-        call.refuse("rounding_type or auto_pad", f"{window.rounding}, {window.same}", allowed)
-    padded = call.node("Pad", call[0], window.pads_by_nodes(), call.constant(low, dtype))
-    return [call.node("MaxPool", padded, **window.attributes())]
+        ctx.refuse("rounding_type or auto_pad", f"{window.rounding}, {window.same}", allowed)
+    padded = ctx.node("Pad", ctx[0], window.pads_by_nodes(), ctx.constant(low, dtype))
+    return [ctx.node("MaxPool", padded, **window.attributes())]
 
 
 @translates("MaxPool")
-def _max_pool_1(call: Call) -> str:
-    return _max_pool(call, _Window(call), 1)[0]
+def _max_pool_1(ctx: LayerContext) -> str:
+    return _max_pool(ctx, _Window(ctx), 1)[0]
 
 
 @translates("MaxPool", since=8)
-def _max_pool_8(call: Call) -> list[str]:
+def _max_pool_8(ctx: LayerContext) -> list[str]:
     """The second output counts elements from `axis` on; ONNX counts those of the whole input."""
-    window, axis = _Window(call), call.whole("axis", 0)
-    dtype = call.type_attribute("index_element_type", "i64")
-    if not call.used(1):
-        return _max_pool(call, window, 1)
-    values, indices = _max_pool(call, window, 2)
-    axis = call.axis(axis, call.rank(0))
+    window, axis = _Window(ctx), ctx.whole("axis", 0)
+    dtype = ctx.type_attribute("index_element_type", "i64")
+    if not ctx.used(1):
+        return _max_pool(ctx, window, 1)
+    values, indices = _max_pool(ctx, window, 2)
+    axis = ctx.axis(axis, ctx.rank(0))
     if axis:
-        shape = call.node("Slice", call.node("Shape", call[0]), call.constant([axis]), call.constant([call.rank(0)]))
-        count = call.node("ReduceProd", shape, call.constant([0]), keepdims=0)
-        indices = call.node("Mod", indices, count)
-    return [values, indices if dtype == "int64" else call.cast(indices, dtype)]
+        shape = ctx.node("Slice", ctx.node("Shape", ctx[0]), ctx.constant([axis]), ctx.constant([ctx.rank(0)]))
+        count = ctx.node("ReduceProd", shape, ctx.constant([0]), keepdims=0)
+        indices = ctx.node("Mod", indices, count)
+    return [values, indices if dtype == "int64" else ctx.cast(indices, dtype)]
 
 
 @translates("AvgPool")
-def _avg_pool(call: Call) -> str:
+def _avg_pool(ctx: LayerContext) -> str:
     """exclude-pad: the mean of what is not padding. Else of all, and of what rounding up adds, as OpenVINO's CPU plugin
     does it; where no pads are declared there is nothing to include."""
-    window = _Window(call)
-    included = not call.flag("exclude-pad") and (bool(window.same) or any(window.declared))
+    window = _Window(ctx)
+    included = not ctx.flag("exclude-pad") and (bool(window.same) or any(window.declared))
     if window.pads is not None:
         attributes = window.attributes(window.pads)
-        return call.node("AveragePool", call[0], count_include_pad=int(included), **attributes)
-    pads, dtype = window.pads_by_nodes(), call.dtype(0)
-    mean = call.node("AveragePool", call.node("Pad", call[0], pads), **window.attributes())
+        return ctx.node("AveragePool", ctx[0], count_include_pad=int(included), **attributes)
+    pads, dtype = window.pads_by_nodes(), ctx.dtype(0)
+    mean = ctx.node("AveragePool", ctx.node("Pad", ctx[0], pads), **window.attributes())
     if included:
         return mean
-    ones = call.node("Expand", call.constant(1, dtype), call.node("Shape", call[0]))
-    share = call.node("AveragePool", call.node("Pad", ones, pads), **window.attributes())
-    return call.node("Div", mean, share)
+    ones = ctx.node("Expand", ctx.constant(1, dtype), ctx.node("Shape", ctx[0]))
+    share = ctx.node("AveragePool", ctx.node("Pad", ones, pads), **window.attributes())
+    return ctx.node("Div", mean, share)
 
 
 @translates("AdaptiveAvgPool", since=8)
-def _adaptive_avg_pool(call: Call) -> str:
+def _adaptive_avg_pool(ctx: LayerContext) -> str:
     """Window k of n goes from floor(k*size/n) to ceil((k+1)*size/n); a matrix of weights for each axis."""
-    shape, rank = call.shape(0), call.rank(0, low=3)
-    sizes = call.integers(1, "output_shape", count=rank - 2, low=1)
+    shape, rank = ctx.shape(0), ctx.rank(0, low=3)
+    sizes = ctx.integers(1, "output_shape", count=rank - 2, low=1)
     if all(size == 1 for size in sizes):
-        return call.node("GlobalAveragePool", call[0])
-    name = call[0]
+        return ctx.node("GlobalAveragePool", ctx[0])
+    name = ctx[0]
     for axis, size in enumerate(sizes, start=2):
         whole = None if shape is None else shape[axis]
         if whole is None:
-            call.refuse("output_shape", sizes, "1 for every axis, where the sizes of the input are not known")
+            ctx.refuse("output_shape", sizes, "1 for every axis, where the sizes of the input are not known")
         if whole * size > _AVERAGES:
-            call.refuse(
+            ctx.refuse(
                 "output_shape", sizes, f"{_AVERAGES} or less for its product with the size of the input, {shape}"
             )
         weights = np.zeros((whole, size))
@@ -184,23 +184,23 @@ def _adaptive_avg_pool(call: Call) -> str:
             first, last = k * whole // size, -(-(k + 1) * whole // size)
             weights[first:last, k] = 1 / max(last - first, 1)
         order = [*(one for one in range(rank) if one != axis), axis]
-        product = call.node("MatMul", call.transpose(name, order), call.constant(weights, call.dtype(0)))
-        name = call.transpose(product, [*range(axis), rank - 1, *range(axis, rank - 1)])
+        product = ctx.node("MatMul", ctx.transpose(name, order), ctx.constant(weights, ctx.dtype(0)))
+        name = ctx.transpose(product, [*range(axis), rank - 1, *range(axis, rank - 1)])
     return name
 
 
 @translates("AdaptiveMaxPool", since=8)
-def _adaptive_max_pool(call: Call) -> list[str]:
+def _adaptive_max_pool(ctx: LayerContext) -> list[str]:
     """Where the windows are equal."""
-    shape = call.shape(0)
-    sizes = call.integers(1, "output_shape", count=None if shape is None else call.rank(0, low=3) - 2, low=1)
-    call.type_attribute("index_element_type", "i64")
-    if call.used(1):
-        call.refuse("output 1 (indices)", "used", "output 0 only")
+    shape = ctx.shape(0)
+    sizes = ctx.integers(1, "output_shape", count=None if shape is None else ctx.rank(0, low=3) - 2, low=1)
+    ctx.type_attribute("index_element_type", "i64")
+    if ctx.used(1):
+        ctx.refuse("output 1 (indices)", "used", "output 0 only")
     if all(size == 1 for size in sizes):
-        return [call.node("GlobalMaxPool", call[0])]
+        return [ctx.node("GlobalMaxPool", ctx[0])]
     spatial = (None,) * len(sizes) if shape is None else shape[2:]
     kernel = [whole // size for whole, size in zip(spatial, sizes, strict=True) if whole and whole % size == 0]
     if len(kernel) != len(sizes):
-        call.refuse("output_shape", sizes, f"1 for every axis, or divisors of the sizes of the input, {spatial}")
-    return [call.node("MaxPool", call[0], kernel_shape=kernel, strides=kernel)]
+        ctx.refuse("output_shape", sizes, f"1 for every axis, or divisors of the sizes of the input, {spatial}")
+    return [ctx.node("MaxPool", ctx[0], kernel_shape=kernel, strides=kernel)]

@@ -14,7 +14,7 @@ from pyrnnx.tensor_info import fits
 
 from ...layers import BoundLayer, IRLayer
 from ...schemas import OPERATIONS, WEIGHTS
-from ..call import Call
+from ..context import LayerContext
 from ..onnx_frontend import DOMAIN
 from ..registry import Translator, translates
 
@@ -24,25 +24,25 @@ def weight_inputs(layer: IRLayer) -> tuple[int, ...]:
     return tuple(k for k, argument in enumerate(layer.arguments) if argument in WEIGHTS)
 
 
-def _recurrent(call: Call) -> list[str]:
-    layer = call.recurrent
+def _recurrent(ctx: LayerContext) -> list[str]:
+    layer = ctx.recurrent
     assert layer is not None  # the net has one for every layer of these types and versions
-    inputs = dict(zip(layer.arguments, range(len(call)), strict=True))
-    _check_inputs(call, layer)
-    weights = _weights(call, layer, inputs)
-    X = _to_canonical(call, layer, "X", call[inputs["X"]])
+    inputs = dict(zip(layer.arguments, range(len(ctx)), strict=True))
+    _check_inputs(ctx, layer)
+    weights = _weights(ctx, layer, inputs)
+    X = _to_canonical(ctx, layer, "X", ctx[inputs["X"]])
     states = [
-        _to_canonical(call, layer, name, call[inputs[name]]) for name in ("initial_h", "initial_c") if name in inputs
+        _to_canonical(ctx, layer, name, ctx[inputs[name]]) for name in ("initial_h", "initial_c") if name in inputs
     ]
-    lengths = _lengths(call, inputs["sequence_lens"], inputs["X"]) if "sequence_lens" in inputs else ""
+    lengths = _lengths(ctx, inputs["sequence_lens"], inputs["X"]) if "sequence_lens" in inputs else ""
     arguments = [X, weights["W"], weights["R"], weights.get("B", ""), lengths, *states, weights.get("P", "")]
     while not arguments[-1]:
         arguments.pop()
-    outputs = call.nodes(
+    outputs = ctx.nodes(
         layer.op.cell, *arguments, outputs=3 if layer.op.has_cell_state else 2, **node_attributes(layer.op)
     )
     by_name = dict(zip(("Y", "Y_h", "Y_c"), outputs, strict=False))
-    return [_from_canonical(call, layer, name, by_name[name]) for name in layer.operation.outputs]
+    return [_from_canonical(ctx, layer, name, by_name[name]) for name in layer.operation.outputs]
 
 
 for row in OPERATIONS.values():
@@ -55,26 +55,26 @@ def as_it_is(layer: BoundLayer | IRLayer) -> Translator:
     One with weights: the arguments of `Layer.run`. One without: its inputs in port order, weights included.
     """
 
-    def translated(call: Call) -> list[str]:
-        declared = call.recurrent
+    def translated(ctx: LayerContext) -> list[str]:
+        declared = ctx.recurrent
         assert declared is not None  # the layer itself
-        _check_inputs(call, declared)
+        _check_inputs(ctx, declared)
         places = {argument: k for k, argument in enumerate(declared.arguments)}
         order = CALL_ARGUMENTS if isinstance(layer, BoundLayer) else declared.arguments
-        inputs = [call[places[argument]] if argument in places else "" for argument in order]
-        return call.nodes(declared.type, *inputs, outputs=len(declared.outputs), domain=DOMAIN)
+        inputs = [ctx[places[argument]] if argument in places else "" for argument in order]
+        return ctx.nodes(declared.type, *inputs, outputs=len(declared.outputs), domain=DOMAIN)
 
     return translated
 
 
-def _check_inputs(call: Call, layer: IRLayer) -> None:
+def _check_inputs(ctx: LayerContext, layer: IRLayer) -> None:
     """What leads to a port is of the shape and type that the port declares, as far as either is known."""
     for k, port in enumerate(layer.inputs):
-        shape = call.shape(k)
+        shape = ctx.shape(k)
         if shape is not None and not fits(port.shape, shape):
-            raise FormatError(f"{call.label}: {port} takes a value of shape {shape}; the layer declares {port.shape}")
-        if port.dtype in FLOAT_TYPES and call.dtype(k) != port.dtype:
-            raise FormatError(f"{call.label}: {port} takes a value of {call.dtype(k)}; the layer declares {port.dtype}")
+            raise FormatError(f"{ctx.label}: {port} takes a value of shape {shape}; the layer declares {port.shape}")
+        if port.dtype in FLOAT_TYPES and ctx.dtype(k) != port.dtype:
+            raise FormatError(f"{ctx.label}: {port} takes a value of {ctx.dtype(k)}; the layer declares {port.dtype}")
 
 
 def node_attributes(op: RecurrentOp) -> dict[str, Any]:
@@ -98,61 +98,61 @@ def node_attributes(op: RecurrentOp) -> dict[str, Any]:
 # Arrangement of what is no weight
 
 
-def _to_canonical(call: Call, layer: IRLayer, argument: str, name: str) -> str:
+def _to_canonical(ctx: LayerContext, layer: IRLayer, argument: str, name: str) -> str:
     """Axes in the canonical order; those that the convention lacks are put in."""
     axes, to = layer.convention.axes_of(argument), CANONICAL.axes_of(argument)
     present = [axis for axis in to if axis in axes]
-    name = call.transpose(name, [axes.index(axis) for axis in present])
-    return call.unsqueeze(name, [k for k, axis in enumerate(to) if axis not in axes])
+    name = ctx.transpose(name, [axes.index(axis) for axis in present])
+    return ctx.unsqueeze(name, [k for k, axis in enumerate(to) if axis not in axes])
 
 
-def _from_canonical(call: Call, layer: IRLayer, argument: str, name: str) -> str:
+def _from_canonical(ctx: LayerContext, layer: IRLayer, argument: str, name: str) -> str:
     axes, source = layer.convention.axes_of(argument), CANONICAL.axes_of(argument)
-    name = call.squeeze(name, [k for k, axis in enumerate(source) if axis not in axes])
+    name = ctx.squeeze(name, [k for k, axis in enumerate(source) if axis not in axes])
     present = [axis for axis in source if axis in axes]
-    return call.transpose(name, [present.index(axis) for axis in axes])
+    return ctx.transpose(name, [present.index(axis) for axis in axes])
 
 
-def _lengths(call: Call, k: int, x: int) -> str:
+def _lengths(ctx: LayerContext, k: int, x: int) -> str:
     """The lengths as int32, which ONNX asks for; "" where all are seq_length."""
-    array, shape = call.array(k), call.shape(x)
+    array, shape = ctx.array(k), ctx.shape(x)
     if array is None:
-        return call.as_dtype(k, "int32")
+        return ctx.as_dtype(k, "int32")
     if array.dtype.name not in INTEGERS:
-        raise FormatError(f"{call.label}: sequence_lengths has dtype {array.dtype}; expected {' or '.join(INTEGERS)}")
+        raise FormatError(f"{ctx.label}: sequence_lengths has dtype {array.dtype}; expected {' or '.join(INTEGERS)}")
     if shape is not None and None not in shape and array.shape == shape[:1] and (array == shape[1]).all():
         return ""
     bounded = np.clip(array.astype(object), -1, 2**31 - 1)  # a length out of range stays one
-    return call.constant(bounded.astype(np.int32), "int32")
+    return ctx.constant(bounded.astype(np.int32), "int32")
 
 
 # Weights
 
 
-def _weights(call: Call, layer: IRLayer, inputs: dict[str, int]) -> dict[str, str]:
+def _weights(ctx: LayerContext, layer: IRLayer, inputs: dict[str, int]) -> dict[str, str]:
     """The canonical W, R, B and P: each an initializer, or, where it is computed at run time, made by nodes."""
     names = [name for name in WEIGHTS if name in inputs]
-    arrays = {name: call.array(inputs[name]) for name in names}
+    arrays = {name: ctx.array(inputs[name]) for name in names}
     constant = layer.check_weights({name: array for name, array in arrays.items() if array is not None})
     converted = convert_weights(layer.op, constant, layer.convention, CANONICAL, layer.label)
     result = {}
     for name in names:
         if name in converted:
-            source = call.layer.sources[inputs[name]].layer
-            result[name] = call.graph.constant(np.ascontiguousarray(converted[name]), f"{source.name}/{name}")
+            source = ctx.layer.sources[inputs[name]].layer
+            result[name] = ctx.graph.constant(np.ascontiguousarray(converted[name]), f"{source.name}/{name}")
         else:
-            result[name] = _by_nodes(call, layer, name, inputs[name])
+            result[name] = _by_nodes(ctx, layer, name, inputs[name])
     return result
 
 
-def _by_nodes(call: Call, layer: IRLayer, argument: str, k: int) -> str:
+def _by_nodes(ctx: LayerContext, layer: IRLayer, argument: str, k: int) -> str:
     """The k-th input, a weight, converted at run time, by nodes that move its blocks of hidden_size rows.
 
     An array of block numbers, converted as a weight is, tells where each block goes: LSTM gates f, i, c, o, numbered
     1, 2, 3, 4, come out as i, o, f, c: 2, 4, 1, 3. A negated number is a block that is negated; 0 is a block of zeros
     (of B), or one that is never read (with input_forget), for which any block will do.
     """
-    op, convention, name = layer.op, layer.convention, call[k]
+    op, convention, name = layer.op, layer.convention, ctx[k]
     count = axis_size(weight_axes(op, convention)[argument][-1 if argument in "BP" else -2], {"H": 1}) or 1
     numbered = np.repeat(np.arange(1.0, count + 1), op.hidden_size)
     if argument not in "BP":
@@ -160,19 +160,19 @@ def _by_nodes(call: Call, layer: IRLayer, argument: str, k: int) -> str:
     if convention.has_directions:
         numbered = np.stack([numbered] * op.num_directions)
     else:
-        name = call.unsqueeze(name, [0])
+        name = ctx.unsqueeze(name, [0])
     converted = convert_weights(op, {argument: numbered}, convention, CANONICAL)[argument]
     places = [int(place) for place in converted[0].reshape(-1)[:: op.hidden_size]]
     if places == list(range(1, count + 1)):
         return name
-    blocks = call.nodes("Split", name, outputs=count, axis=1, num_outputs=count)
+    blocks = ctx.nodes("Split", name, outputs=count, axis=1, num_outputs=count)
     filler = blocks[0]
     if argument == "B":
-        filler = call.constant(np.zeros((op.num_directions, op.hidden_size)), call.dtype(k))
+        filler = ctx.constant(np.zeros((op.num_directions, op.hidden_size)), ctx.dtype(k))
 
     def block(place: int) -> str:
         if place == 0:
             return filler
-        return blocks[place - 1] if place > 0 else call.node("Neg", blocks[-place - 1])
+        return blocks[place - 1] if place > 0 else ctx.node("Neg", blocks[-place - 1])
 
-    return call.concat([block(place) for place in places], axis=1)
+    return ctx.concat([block(place) for place in places], axis=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..call import END, Call
+from ..context import END, LayerContext
 from ..registry import translates
 
 _REDUCTIONS = (
@@ -20,23 +20,23 @@ _LRN_CHANNELS = 256  # of a window: each becomes a node
 _LOGICAL = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
-def _reduce(call: Call, op_type: str) -> str:
-    keep, axes = call.flag("keep_dims", False), call.array(1)
+def _reduce(ctx: LayerContext, op_type: str) -> str:
+    keep, axes = ctx.flag("keep_dims", False), ctx.array(1)
     if axes is not None and axes.size == 0:
-        return call[0]
-    return call.reduce(op_type, call[0], call.list_of_int64(1), call.dtype(0), keep=keep)
+        return ctx[0]
+    return ctx.reduce(op_type, ctx[0], ctx.list_of_int64(1), ctx.dtype(0), keep=keep)
 
 
 for ir_type, first_opset in _REDUCTIONS:
     translates(ir_type, since=first_opset)(partial(_reduce, op_type=ir_type))
 
 
-def _reduce_logical(call: Call, op_type: str) -> str:
-    keep, axes = call.flag("keep_dims", False), call.array(1)
+def _reduce_logical(ctx: LayerContext, op_type: str) -> str:
+    keep, axes = ctx.flag("keep_dims", False), ctx.array(1)
     if axes is not None and axes.size == 0:
-        return call[0]
-    counted = call.reduce(op_type, call.cast(call[0], "uint8"), call.list_of_int64(1), "uint8", keep=keep)
-    return call.cast(counted, "bool")
+        return ctx[0]
+    counted = ctx.reduce(op_type, ctx.cast(ctx[0], "uint8"), ctx.list_of_int64(1), "uint8", keep=keep)
+    return ctx.cast(counted, "bool")
 
 
 for ir_type, onnx_type in _LOGICAL.items():
@@ -44,115 +44,113 @@ for ir_type, onnx_type in _LOGICAL.items():
 
 
 @translates("SoftMax")
-def _softmax(call: Call) -> str:
-    return call.node("Softmax", call[0], axis=call.axis_of(call.whole("axis", 1), 0))
+def _softmax(ctx: LayerContext) -> str:
+    return ctx.node("Softmax", ctx[0], axis=ctx.axis_of(ctx.whole("axis", 1), 0))
 
 
 @translates("LogSoftmax", since=5)
-def _log_softmax(call: Call) -> str:
-    return call.node("LogSoftmax", call[0], axis=call.axis_of(call.whole("axis", 1), 0))
+def _log_softmax(ctx: LayerContext) -> str:
+    return ctx.node("LogSoftmax", ctx[0], axis=ctx.axis_of(ctx.whole("axis", 1), 0))
 
 
 @translates("CumSum", since=3)
-def _cum_sum(call: Call) -> str:
-    exclusive, reverse = call.flag("exclusive", False), call.flag("reverse", False)
-    axis = call.constant(call.axis_of(call.integer(1, "axis"), 0)) if call.array(1) is not None else call.int64(1)
-    return call.typed("CumSum", call.dtype(0), call[0], axis, last=1, exclusive=int(exclusive), reverse=int(reverse))
+def _cum_sum(ctx: LayerContext) -> str:
+    exclusive, reverse = ctx.flag("exclusive", False), ctx.flag("reverse", False)
+    axis = ctx.constant(ctx.axis_of(ctx.integer(1, "axis"), 0)) if ctx.array(1) is not None else ctx.int64(1)
+    return ctx.typed("CumSum", ctx.dtype(0), ctx[0], axis, last=1, exclusive=int(exclusive), reverse=int(reverse))
 
 
 # Normalizations
 
 
-def _normalized(call: Call, axes: str, *, variance: bool, eps: float, inside: bool) -> str:
+def _normalized(ctx: LayerContext, axes: str, *, variance: bool, eps: float, inside: bool) -> str:
     """(x - mean) / deviation over the axes."""
-    dtype = call.dtype(0)
-    centred = call.node("Sub", call[0], call.reduce("ReduceMean", call[0], axes, dtype))
+    dtype = ctx.dtype(0)
+    centred = ctx.node("Sub", ctx[0], ctx.reduce("ReduceMean", ctx[0], axes, dtype))
     if not variance:
         return centred
-    spread = call.reduce("ReduceMean", call.node("Mul", centred, centred), axes, dtype)
-    epsilon = call.constant(eps, dtype)
+    spread = ctx.reduce("ReduceMean", ctx.node("Mul", centred, centred), axes, dtype)
+    epsilon = ctx.constant(eps, dtype)
     if inside:
-        return call.node("Div", centred, call.node("Sqrt", call.node("Add", spread, epsilon)))
-    return call.node("Div", centred, call.node("Add", call.node("Sqrt", spread), epsilon))
+        return ctx.node("Div", centred, ctx.node("Sqrt", ctx.node("Add", spread, epsilon)))
+    return ctx.node("Div", centred, ctx.node("Add", ctx.node("Sqrt", spread), epsilon))
 
 
 @translates("MVN", since=6)
-def _mvn_6(call: Call) -> str:
-    inside = call.choice("eps_mode", {"inside_sqrt": True, "outside_sqrt": False})
-    eps, variance = call.number("eps"), call.flag("normalize_variance", True)
-    return _normalized(call, call.list_of_int64(1), variance=variance, eps=eps, inside=inside)
+def _mvn_6(ctx: LayerContext) -> str:
+    inside = ctx.choice("eps_mode", {"inside_sqrt": True, "outside_sqrt": False})
+    eps, variance = ctx.number("eps"), ctx.flag("normalize_variance", True)
+    return _normalized(ctx, ctx.list_of_int64(1), variance=variance, eps=eps, inside=inside)
 
 
 @translates("MVN", since=2)
-def _mvn_1(call: Call) -> str:
+def _mvn_1(ctx: LayerContext) -> str:
     """Over the axes from 2 on, and over the channels if asked for; or over reduction_axes."""
-    first = 1 if call.flag("across_channels", False) else 2
-    axes = call.wholes("reduction_axes", []) or list(range(first, call.rank(0)))
-    call.axes(axes, call.rank(0), "reduction_axes")
-    variance, eps = call.flag("normalize_variance", True), call.number("eps", 1e-9)
-    return _normalized(call, call.constant(axes), variance=variance, eps=eps, inside=True)
+    first = 1 if ctx.flag("across_channels", False) else 2
+    axes = ctx.wholes("reduction_axes", []) or list(range(first, ctx.rank(0)))
+    ctx.axes(axes, ctx.rank(0), "reduction_axes")
+    variance, eps = ctx.flag("normalize_variance", True), ctx.number("eps", 1e-9)
+    return _normalized(ctx, ctx.constant(axes), variance=variance, eps=eps, inside=True)
 
 
 @translates("NormalizeL2")
-def _normalize_l2(call: Call) -> str:
-    how = call.choice("eps_mode", {"add": "Add", "max": "Max"})
-    dtype, eps = call.dtype(0), call.number("eps")
-    square = call.reduce("ReduceSum", call.node("Mul", call[0], call[0]), call.list_of_int64(1), dtype)
-    return call.node("Div", call[0], call.node("Sqrt", call.node(how, square, call.constant(eps, dtype))))
+def _normalize_l2(ctx: LayerContext) -> str:
+    how = ctx.choice("eps_mode", {"add": "Add", "max": "Max"})
+    dtype, eps = ctx.dtype(0), ctx.number("eps")
+    square = ctx.reduce("ReduceSum", ctx.node("Mul", ctx[0], ctx[0]), ctx.list_of_int64(1), dtype)
+    return ctx.node("Div", ctx[0], ctx.node("Sqrt", ctx.node(how, square, ctx.constant(eps, dtype))))
 
 
 @translates("GRN")
-def _grn(call: Call) -> str:
-    dtype = call.dtype(0)
-    square = call.reduce("ReduceSum", call.node("Mul", call[0], call[0]), call.constant([1]), dtype)
-    return call.node(
-        "Div", call[0], call.node("Sqrt", call.node("Add", square, call.constant(call.number("bias"), dtype)))
-    )
+def _grn(ctx: LayerContext) -> str:
+    dtype = ctx.dtype(0)
+    square = ctx.reduce("ReduceSum", ctx.node("Mul", ctx[0], ctx[0]), ctx.constant([1]), dtype)
+    return ctx.node("Div", ctx[0], ctx.node("Sqrt", ctx.node("Add", square, ctx.constant(ctx.number("bias"), dtype))))
 
 
 @translates("LRN")
-def _lrn(call: Call) -> str:
-    axes = call.integers(1, "axes")
+def _lrn(ctx: LayerContext) -> str:
+    axes = ctx.integers(1, "axes")
     if axes != [1]:
-        call.refuse("axes", axes, "[1], the channels")
-    size, dtype, rank = call.whole("size", low=1), call.dtype(0), call.rank(0, low=2)
+        ctx.refuse("axes", axes, "[1], the channels")
+    size, dtype, rank = ctx.whole("size", low=1), ctx.dtype(0), ctx.rank(0, low=2)
     if size > _LRN_CHANNELS:
-        call.refuse("size", size, f"at most {_LRN_CHANNELS}")
-    alpha, beta, bias = (call.number(name) for name in ("alpha", "beta", "bias"))
+        ctx.refuse("size", size, f"at most {_LRN_CHANNELS}")
+    alpha, beta, bias = (ctx.number(name) for name in ("alpha", "beta", "bias"))
     before, behind = (size - 1) // 2, size // 2
     pads = [0, before, *[0] * (rank - 2), 0, behind, *[0] * (rank - 2)]
-    square = call.node("Pad", call.node("Mul", call[0], call[0]), call.constant(pads))
+    square = ctx.node("Pad", ctx.node("Mul", ctx[0], ctx[0]), ctx.constant(pads))
     # the sum over a window of channels, written out: onnx's evaluator has LRN wrong
-    shifted = [call.slice(square, k, k + 1 - size or END, 1) for k in range(size)]
-    total = call.node("Sum", *shifted)
-    scaled = call.node("Add", call.node("Mul", total, call.constant(alpha / size, dtype)), call.constant(bias, dtype))
-    return call.node("Div", call[0], call.node("Pow", scaled, call.constant(beta, dtype)))
+    shifted = [ctx.slice(square, k, k + 1 - size or END, 1) for k in range(size)]
+    total = ctx.node("Sum", *shifted)
+    scaled = ctx.node("Add", ctx.node("Mul", total, ctx.constant(alpha / size, dtype)), ctx.constant(bias, dtype))
+    return ctx.node("Div", ctx[0], ctx.node("Pow", scaled, ctx.constant(beta, dtype)))
 
 
 @translates("BatchNormInference")
-def _batch_norm_1(call: Call) -> str:
-    gamma, beta, data, mean, variance = call.exactly(5)
-    return call.node("BatchNormalization", data, gamma, beta, mean, variance, epsilon=call.number("epsilon"))
+def _batch_norm_1(ctx: LayerContext) -> str:
+    gamma, beta, data, mean, variance = ctx.exactly(5)
+    return ctx.node("BatchNormalization", data, gamma, beta, mean, variance, epsilon=ctx.number("epsilon"))
 
 
 @translates("BatchNormInference", since=5)
-def _batch_norm_5(call: Call) -> str:
-    return call.node("BatchNormalization", *call.exactly(5), epsilon=call.number("epsilon"))
+def _batch_norm_5(ctx: LayerContext) -> str:
+    return ctx.node("BatchNormalization", *ctx.exactly(5), epsilon=ctx.number("epsilon"))
 
 
 @translates("GroupNormalization", since=12)
-def _group_norm(call: Call) -> str:
-    groups, epsilon = call.whole("num_groups", low=1), call.number("epsilon")
-    return call.node("GroupNormalization", *call.exactly(3), num_groups=groups, epsilon=epsilon)
+def _group_norm(ctx: LayerContext) -> str:
+    groups, epsilon = ctx.whole("num_groups", low=1), ctx.number("epsilon")
+    return ctx.node("GroupNormalization", *ctx.exactly(3), num_groups=groups, epsilon=epsilon)
 
 
 @translates("RMS")
-def _rms(call: Call) -> str:
+def _rms(ctx: LayerContext) -> str:
     """x / sqrt(mean(x^2) + epsilon) over the last axis, times a scale."""
-    dtype, output = call.dtype(0), call.output_dtype()
-    mean = call.reduce("ReduceMean", call.node("Mul", call[0], call[0]), call.constant([-1]), dtype)
-    root = call.node("Sqrt", call.node("Add", mean, call.constant(call.number("epsilon"), dtype)))
-    normal = call.node("Div", call[0], root)
-    if call.has(1) and call.flag("elementwise_affine", True):
-        normal = call.node("Mul", normal, call[1])
-    return normal if output == dtype else call.cast(normal, output)
+    dtype, output = ctx.dtype(0), ctx.output_dtype()
+    mean = ctx.reduce("ReduceMean", ctx.node("Mul", ctx[0], ctx[0]), ctx.constant([-1]), dtype)
+    root = ctx.node("Sqrt", ctx.node("Add", mean, ctx.constant(ctx.number("epsilon"), dtype)))
+    normal = ctx.node("Div", ctx[0], root)
+    if ctx.has(1) and ctx.flag("elementwise_affine", True):
+        normal = ctx.node("Mul", normal, ctx[1])
+    return normal if output == dtype else ctx.cast(normal, output)

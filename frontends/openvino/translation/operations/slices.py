@@ -10,7 +10,7 @@ from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..call import BEGIN, END, Call
+from ..context import BEGIN, END, LayerContext
 from ..graph import WIDENED
 from ..registry import translates
 
@@ -18,14 +18,14 @@ _LISTS = {1: "start", 2: "stop", 3: "step"}
 
 
 @translates("Slice", since=8)
-def _slice(call: Call) -> str:
+def _slice(ctx: LayerContext) -> str:
     """start, stop, step, axes; in ONNX the axes come before the steps."""
-    start, stop, step = (call.list_of_int64(k) for k in (1, 2, 3))
-    if call.has(4):
-        return call.node("Slice", call[0], start, stop, call.list_of_int64(4), step)
-    lengths = [length for k in (1, 2, 3) if (length := call.length(k, _LISTS[k])) is not None]
-    count = lengths[0] if lengths else call.rank(0)
-    return call.node("Slice", call[0], start, stop, call.constant(list(range(count))), step)
+    start, stop, step = (ctx.list_of_int64(k) for k in (1, 2, 3))
+    if ctx.has(4):
+        return ctx.node("Slice", ctx[0], start, stop, ctx.list_of_int64(4), step)
+    lengths = [length for k in (1, 2, 3) if (length := ctx.length(k, _LISTS[k])) is not None]
+    count = lengths[0] if lengths else ctx.rank(0)
+    return ctx.node("Slice", ctx[0], start, stop, ctx.constant(list(range(count))), step)
 
 
 @dataclass
@@ -39,39 +39,39 @@ class _Masks:
     ellipsis: list[bool]
 
 
-def _masks(call: Call, count: int) -> _Masks:
+def _masks(ctx: LayerContext, count: int) -> _Masks:
     masks = []
     for name in ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask"):
-        given = [bool(one) for one in call.wholes(name, [], low=0, high=1)]
+        given = [bool(one) for one in ctx.wholes(name, [], low=0, high=1)]
         if any(given[count:]):
-            raise FormatError(f"{call.label}: {name} has {len(given)} values; expected {count}, as begin has")
+            raise FormatError(f"{ctx.label}: {name} has {len(given)} values; expected {count}, as begin has")
         masks.append((given + [False] * count)[:count])
     return _Masks(*masks)
 
 
 @translates("StridedSlice")
-def _strided_slice(call: Call) -> str:
-    count = call.length(1, "begin")
+def _strided_slice(ctx: LayerContext) -> str:
+    count = ctx.length(1, "begin")
     if count is None:
-        call.refuse("size of begin", "dynamic", "a known one")
+        ctx.refuse("size of begin", "dynamic", "a known one")
     for k, what in ((1, "begin"), (2, "end")):
-        if call.array(k) is not None:
-            call.integers(k, what, count=count)
-    masks = _masks(call, count)
-    steps = np.asarray(call.integers(3, "strides", count=count) if call.has(3) else [1] * count, np.int64)
+        if ctx.array(k) is not None:
+            ctx.integers(k, what, count=count)
+    masks = _masks(ctx, count)
+    steps = np.asarray(ctx.integers(3, "strides", count=count) if ctx.has(3) else [1] * count, np.int64)
     if 0 in steps:
-        raise FormatError(f"{call.label}: strides (input 3) is {steps.tolist()}; expected none of them 0")
-    axes, inserted, dropped = _axes(call, masks, count)
+        raise FormatError(f"{ctx.label}: strides (input 3) is {steps.tolist()}; expected none of them 0")
+    axes, inserted, dropped = _axes(ctx, masks, count)
     places = [k for k in range(count) if axes[k] is not None]
-    name = call[0]
+    name = ctx[0]
     if places:
-        starts, ends, steps = _bounds(call, masks, places, steps)
+        starts, ends, steps = _bounds(ctx, masks, places, steps)
         taken = [axes[k] for k in places]
-        name = call.node("Slice", name, starts, ends, call.constant(taken), call.constant(steps))
-    return call.unsqueeze(call.squeeze(name, dropped), inserted)
+        name = ctx.node("Slice", name, starts, ends, ctx.constant(taken), ctx.constant(steps))
+    return ctx.unsqueeze(ctx.squeeze(name, dropped), inserted)
 
 
-def _axes(call: Call, masks: _Masks, count: int) -> tuple[list[int | None], list[int], list[int]]:
+def _axes(ctx: LayerContext, masks: _Masks, count: int) -> tuple[list[int | None], list[int], list[int]]:
     """Per place the axis of the input that it slices, or None; the new axes of the result; the axes to drop."""
     axes: list[int | None] = [None] * count
     inserted: list[int] = []
@@ -82,15 +82,15 @@ def _axes(call: Call, masks: _Masks, count: int) -> tuple[list[int | None], list
         if masks.ellipsis[k] and not seen:
             seen = True
             after = sum(not masks.new_axis[j] for j in range(k + 1, count))
-            skipped = call.rank(0) - axis - after
+            skipped = ctx.rank(0) - axis - after
             if skipped < 0:
-                raise FormatError(f"{call.label}: begin has {axis + after} axes beside the ellipsis; input 0 has less")
+                raise FormatError(f"{ctx.label}: begin has {axis + after} axes beside the ellipsis; input 0 has less")
             axis, target = axis + skipped, target + skipped
         elif masks.new_axis[k]:
             inserted.append(target)
             target += 1
         else:
-            axes[k] = call.axis_of(axis, 0, "the number of an axis in begin")
+            axes[k] = ctx.axis_of(axis, 0, "the number of an axis in begin")
             if masks.shrink_axis[k]:
                 dropped.append(axis)
             else:
@@ -102,7 +102,7 @@ def _axes(call: Call, masks: _Masks, count: int) -> tuple[list[int | None], list
 Value = AnyArray | str  # numbers that are known, or the name of a value that is computed at run time
 
 
-def _bounds(call: Call, masks: _Masks, places: list[int], steps: AnyArray) -> tuple[str, str, AnyArray]:
+def _bounds(ctx: LayerContext, masks: _Masks, places: list[int], steps: AnyArray) -> tuple[str, str, AnyArray]:
     """starts, ends and steps of the Slice that takes the place of these places of begin, end and strides.
 
     ================  =======  =================================  =======
@@ -121,91 +121,91 @@ def _bounds(call: Call, masks: _Masks, places: list[int], steps: AnyArray) -> tu
     open_end = np.array([masks.end[k] for k in places]) & ~shrunk
     steps = np.where(shrunk, 1, steps[places])
     first, last = np.where(steps > 0, 0, END), np.where(steps > 0, END, BEGIN)
-    begin = _taken(call, 1, places)
-    starts = _where(call, open_start, first, begin)
+    begin = _taken(ctx, 1, places)
+    starts = _where(ctx, open_start, first, begin)
     # What stands at the places of an open end is replaced, so that an end that nothing else needs is not taken.
-    following = _following(call, begin) if shrunk.any() else begin
-    ends = following if (shrunk | open_end).all() else _where(call, shrunk, following, _taken(call, 2, places))
-    ends = _where(call, open_end, last, ends)
-    return _name(call, starts), _name(call, ends), steps
+    following = _following(ctx, begin) if shrunk.any() else begin
+    ends = following if (shrunk | open_end).all() else _where(ctx, shrunk, following, _taken(ctx, 2, places))
+    ends = _where(ctx, open_end, last, ends)
+    return _name(ctx, starts), _name(ctx, ends), steps
 
 
-def _taken(call: Call, k: int, places: list[int]) -> Value:
-    array = call.array(k)
+def _taken(ctx: LayerContext, k: int, places: list[int]) -> Value:
+    array = ctx.array(k)
     if array is None:
-        return call.node("Gather", call.list_of_int64(k), call.constant(places), axis=0)
+        return ctx.node("Gather", ctx.list_of_int64(k), ctx.constant(places), axis=0)
     return array.reshape(-1).astype(np.int64)[places]
 
 
-def _where(call: Call, mask: AnyArray, yes: Value, no: Value) -> Value:
+def _where(ctx: LayerContext, mask: AnyArray, yes: Value, no: Value) -> Value:
     if mask.all() or not mask.any():
         return yes if mask.all() else no
     if isinstance(yes, str) or isinstance(no, str):
-        return call.node("Where", call.constant(mask, "bool"), _name(call, yes), _name(call, no))
+        return ctx.node("Where", ctx.constant(mask, "bool"), _name(ctx, yes), _name(ctx, no))
     return np.where(mask, yes, no)
 
 
-def _following(call: Call, places: Value) -> Value:
+def _following(ctx: LayerContext, places: Value) -> Value:
     """One further; after the last place, -1, comes the end, and not 0."""
     if not isinstance(places, str):
         return np.where(places == -1, END, places + 1)
-    is_last = call.node("Equal", places, call.constant(-1))
-    return call.node("Where", is_last, call.constant(END), call.node("Add", places, call.constant(1)))
+    is_last = ctx.node("Equal", places, ctx.constant(-1))
+    return ctx.node("Where", is_last, ctx.constant(END), ctx.node("Add", places, ctx.constant(1)))
 
 
-def _name(call: Call, value: Value) -> str:
-    return value if isinstance(value, str) else call.constant(value)
+def _name(ctx: LayerContext, value: Value) -> str:
+    return value if isinstance(value, str) else ctx.constant(value)
 
 
 @translates("Pad")
-def _pad(call: Call) -> str:
+def _pad(ctx: LayerContext) -> str:
     modes = {"constant": "constant", "edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}
-    mode = call.choice("pad_mode", modes)
-    begin, end = (_pads(call, k, what) for k, what in ((1, "pads_begin"), (2, "pads_end")))
+    mode = ctx.choice("pad_mode", modes)
+    begin, end = (_pads(ctx, k, what) for k, what in ((1, "pads_begin"), (2, "pads_end")))
     if mode != "constant" and begin is not None and end is not None and ((begin < 0).any() or (end < 0).any()):
-        call.refuse("pads", [*begin.tolist(), *end.tolist()], f"0 or more in mode {mode}")
+        ctx.refuse("pads", [*begin.tolist(), *end.tolist()], f"0 or more in mode {mode}")
     if mode == "symmetric":
-        return _symmetric(call)
+        return _symmetric(ctx)
     if begin is not None and end is not None:
-        pads = call.constant(np.maximum(np.concatenate([begin, end]), 0))
+        pads = ctx.constant(np.maximum(np.concatenate([begin, end]), 0))
     else:
-        pads = call.concat([call.list_of_int64(1), call.list_of_int64(2)])
-    fill = [call[3]] if mode == "constant" and call.has(3) else []
-    if fill and call.shape(3) != ():
-        fill = [call.reshape(fill[0], [])]
-    result = _padded(call, pads, fill, mode)
+        pads = ctx.concat([ctx.list_of_int64(1), ctx.list_of_int64(2)])
+    fill = [ctx[3]] if mode == "constant" and ctx.has(3) else []
+    if fill and ctx.shape(3) != ():
+        fill = [ctx.reshape(fill[0], [])]
+    result = _padded(ctx, pads, fill, mode)
     if begin is None or end is None or not ((begin < 0).any() or (end < 0).any()):
         return result
     first, last = np.maximum(-begin, 0), np.where(end < 0, end, END)  # ONNX takes those too, its evaluator does not
-    return call.node("Slice", result, call.constant(first), call.constant(last))
+    return ctx.node("Slice", result, ctx.constant(first), ctx.constant(last))
 
 
-def _pads(call: Call, k: int, what: str) -> AnyArray | None:
+def _pads(ctx: LayerContext, k: int, what: str) -> AnyArray | None:
     """One for each axis; None where they are computed at run time."""
-    if call.array(k) is None:
+    if ctx.array(k) is None:
         return None
-    shape = call.shape(0)
-    return np.array(call.integers(k, what, count=None if shape is None else len(shape), low=-LARGEST), np.int64)
+    shape = ctx.shape(0)
+    return np.array(ctx.integers(k, what, count=None if shape is None else len(shape), low=-LARGEST), np.int64)
 
 
-def _padded(call: Call, pads: str, fill: list[str], mode: str) -> str:
-    dtype = call.dtype(0)
+def _padded(ctx: LayerContext, pads: str, fill: list[str], mode: str) -> str:
+    dtype = ctx.dtype(0)
     wide = WIDENED["Pad"].get(dtype)
     if wide is None:
-        return call.node("Pad", call[0], pads, *fill, mode=mode)
-    widened = call.node("Pad", call.cast(call[0], wide), pads, *(call.cast(one, wide) for one in fill), mode=mode)
-    return call.cast(widened, dtype)
+        return ctx.node("Pad", ctx[0], pads, *fill, mode=mode)
+    widened = ctx.node("Pad", ctx.cast(ctx[0], wide), pads, *(ctx.cast(one, wide) for one in fill), mode=mode)
+    return ctx.cast(widened, dtype)
 
 
-def _symmetric(call: Call) -> str:
+def _symmetric(ctx: LayerContext) -> str:
     """As reflect, with the outermost element repeated: the first and last elements in reverse around the value."""
-    begin, end = (call.integers(k, what, count=call.rank(0)) for k, what in ((1, "pads_begin"), (2, "pads_end")))
-    name = call[0]
+    begin, end = (ctx.integers(k, what, count=ctx.rank(0)) for k, what in ((1, "pads_begin"), (2, "pads_end")))
+    name = ctx[0]
     for axis, (before, after) in enumerate(zip(begin, end, strict=True)):
         parts = [name]
         if before:
-            parts.insert(0, call.slice(name, before - 1, BEGIN, axis, -1))
+            parts.insert(0, ctx.slice(name, before - 1, BEGIN, axis, -1))
         if after:
-            parts.append(call.slice(name, END, -after - 1, axis, -1))
-        name = call.concat(parts, axis)
+            parts.append(ctx.slice(name, END, -after - 1, axis, -1))
+        name = ctx.concat(parts, axis)
     return name

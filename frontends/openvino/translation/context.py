@@ -21,7 +21,7 @@ Dims = tuple[int | None, ...]
 END, BEGIN = 2**63 - 1, -(2**63)  # ends of a slice that reaches to the end, or backwards to the beginning, of its axis
 
 
-class Values:
+class ValueNames:
     """The ONNX values that stand for the outputs of layers; those of constants are made when they are asked for."""
 
     def __init__(self, graph: Graph, constant: Callable[[Output], AnyArray | None]) -> None:
@@ -39,13 +39,13 @@ class Values:
         return self.names[output]
 
 
-class Call(Attributes):
+class LayerContext(Attributes):
     """A layer that is being translated.
 
     Parameters
     ----------
     layer : NetLayer
-    values : Values
+    values : ValueNames
     used : callable
         Whether anything takes the k-th output.
     recurrent : IRLayer, optional
@@ -53,7 +53,7 @@ class Call(Attributes):
     """
 
     def __init__(
-        self, layer: NetLayer, values: Values, used: Callable[[int], bool], recurrent: IRLayer | None = None
+        self, layer: NetLayer, values: ValueNames, used: Callable[[int], bool], recurrent: IRLayer | None = None
     ) -> None:
         self.graph, self.used = values.graph, used
         self.recurrent = recurrent
