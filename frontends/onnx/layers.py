@@ -88,7 +88,7 @@ def node_layer(
     PyrnnxError
         Weights that do not fit the node or each other.
     """
-    make = partial(cls, name=node.name, constants=constants, node_inputs=node.states, weight_dtype=weight_dtype)
+    make = partial(cls, name=node.name, constants=constants, node_inputs=node.call_inputs, weight_dtype=weight_dtype)
     return build_layer(node.definition, node.label, weights, node.attributes, make)
 
 

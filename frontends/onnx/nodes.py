@@ -8,12 +8,13 @@ from typing import Any
 
 from pyrnnx.conventions import ONNX_LAYOUTS, Convention
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.layer import CONSTANTS
 from pyrnnx.op import RecurrentOp
 
 from .attributes import build_op, find_attribute, read_attributes
 from .graph.walk import DEFAULT_DOMAINS
 from .onnx_package import import_onnx
-from .schemas import OPERATORS, QUANTIZED_LSTM, STATES, Schema, schema
+from .schemas import OPERATORS, QUANTIZED_LSTM, Schema, schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +47,9 @@ class RecurrentNode:
         return self.proto.name or None
 
     @property
-    def states(self) -> tuple[str, ...]:
+    def call_inputs(self) -> tuple[str, ...]:
         """Those of sequence_lens, initial_h and initial_c that it has as inputs."""
-        return tuple(name for name in STATES if name in self.inputs)
+        return tuple(name for name in CONSTANTS if name in self.inputs)
 
     @property
     def convention(self) -> Convention:
@@ -87,10 +88,9 @@ class RecurrentNode:
         return found
 
     def constants(self, initializers: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of `states` that are among the initializers."""
-        return {
-            name: initializers[self.inputs[name]] for name in sorted(self.states) if self.inputs[name] in initializers
-        }
+        """Those of `call_inputs` that are among the initializers."""
+        sources = {name: self.inputs[name] for name in sorted(self.call_inputs)}
+        return {name: initializers[source] for name, source in sources.items() if source in initializers}
 
 
 def is_recurrent(node: Any) -> bool:

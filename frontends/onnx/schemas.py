@@ -89,7 +89,6 @@ class Schema:
 
 
 WEIGHTS = ("W", "R", "B", "P")
-STATES = ("sequence_lens", "initial_h", "initial_c")  # the inputs that may be constants, and may change with every call
 _SCALES = ("W_scale", "W_zero_point", "R_scale", "R_zero_point")
 
 

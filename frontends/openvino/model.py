@@ -15,7 +15,7 @@ from pyrnnx import model as base
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown, warn
 from pyrnnx.layer import Layer
 
-from .ir.constants import Weights
+from .ir.bin_file import BinFile
 from .ir.layer import NetLayer, Output
 from .ir.names import input_infos, layer_keys, output_infos, value_names
 from .ir.xml import named_errors, parse, source_path
@@ -27,7 +27,7 @@ from .schemas import WEIGHTS
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from .translation import Constants, Names, Program
+    from .translation import ConstantValues, Names, Program
 
 
 class Model(base.Model):
@@ -45,7 +45,7 @@ class Model(base.Model):
     label : str
         The path of the XML, or the net's name.
     net : Net
-    weights : Weights
+    weights : BinFile
     inputs, outputs : tuple of TensorInfo
         In the order of the Parameter and Result layers.
     layers : mapping
@@ -56,7 +56,7 @@ class Model(base.Model):
     files; what has been prepared for calls is prepared again there.
     """
 
-    def __init__(self, net: Net, weights: Weights, label: str = "") -> None:
+    def __init__(self, net: Net, weights: BinFile, label: str = "") -> None:
         self.net, self.weights = net, weights
         self.label = label or (f"IR {shown(net.name)}" if net.name else "IR")
         self.inputs = input_infos(net)
@@ -92,10 +92,10 @@ class Model(base.Model):
         return self._constants.value(output)
 
     @cached_property
-    def _constants(self) -> Constants:
-        from .translation import Constants
+    def _constants(self) -> ConstantValues:
+        from .translation import ConstantValues
 
-        return Constants(self.net, self.weights)
+        return ConstantValues(self.net, self.weights)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         """Values by name, in one run of one program.
@@ -222,7 +222,7 @@ def read_model(xml: Any, weights: Any = None) -> Model:
     weights : path or bytes-like, optional
         The .bin file, or its contents. Default: the file beside the .xml, with the suffix .bin; it may be absent if no
         constant needs it. Nothing is read of it before a constant is asked for, so it must not be changed while the
-        model is in use: see `Weights`.
+        model is in use: see `BinFile`.
 
     Returns
     -------
@@ -280,9 +280,9 @@ def read_file(path: Path) -> Model | IRLayer:
 def _model(root: etree._Element, weights: Any, path: Path | None) -> Model:
     net = net_of(root, "read_model")
     if weights is None and path is not None:
-        opened = Weights(path.with_suffix(".bin"), may_be_absent=True)
+        opened = BinFile(path.with_suffix(".bin"), may_be_absent=True)
     else:
-        opened = Weights(weights)
+        opened = BinFile(weights)
     for layer in net.layers:
         if layer.type == "Const":
             opened.check(layer)

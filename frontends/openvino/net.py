@@ -10,8 +10,8 @@ from lxml import etree
 
 from pyrnnx.errors import warn
 
-from .ir import net as base
 from .ir.layer import NetLayer
+from .ir.net_graph import NetGraph, net_graph
 from .ir.xml import named_errors, parse, source_path
 from .layer_reader import recurrent_layer
 from .layers import IRLayer
@@ -19,7 +19,7 @@ from .schemas import find_operation
 
 
 @dataclass(frozen=True, eq=False)
-class Net(base.Net):
+class Net(NetGraph):
     """What `read_net` returns.
 
     Attributes
@@ -80,15 +80,15 @@ def read_net(xml: Any) -> Net:
 
 def net_of(root: etree._Element, what: str) -> Net:
     """As `read_net`, of an element, with what it would warn of in the net."""
-    net = base.net_of(root, what)
+    graph = net_graph(root, what)
     recurrent: dict[NetLayer, IRLayer] = {}
     messages: list[str] = []
-    for layer in net.layers:
+    for layer in graph.layers:
         operation = find_operation(layer.type, layer.opset)
         if operation is not None:
             recurrent[layer], unknown = recurrent_layer(operation, layer)
             messages += unknown
-    return Net(net.name, net.version, net.layers, net.order, net.element, recurrent, tuple(messages))
+    return Net(graph.name, graph.version, graph.layers, graph.order, graph.element, recurrent, tuple(messages))
 
 
 def _restored(xml: bytes) -> Net:

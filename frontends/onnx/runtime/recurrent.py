@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from pyrnnx.conventions import Convention
-from pyrnnx.layer import Layer
+from pyrnnx.layer import CONSTANTS, Layer
 from pyrnnx.op import RecurrentOp
 
 from ..makers import MAKERS, Maker
 from ..onnx_package import import_onnx
-from ..schemas import OPERATORS, STATES
+from ..schemas import OPERATORS
 from .memory import ask
 
 
@@ -70,7 +70,7 @@ def _operator_classes() -> tuple[type[Any], ...]:
             layer = self._layer or self._prepared(given, attributes)
             X = given.get("X")
             ask(self.onnx_node, result_bytes(layer.op, layer.convention, X))
-            outputs = layer.run(X, *map(given.get, STATES))
+            outputs = layer.run(X, *map(given.get, CONSTANTS))
             return outputs[: len(self.onnx_node.output)]
 
         def _prepared(self, given: Mapping[str, Any], attributes: Mapping[str, Any]) -> Layer:

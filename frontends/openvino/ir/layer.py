@@ -10,8 +10,8 @@ from lxml import etree
 
 from pyrnnx.errors import FormatError, shortened, shown
 
+from .const_data import ConstData, read_const_data
 from .numbers import integer
-from .place import Place, read_place
 from .ports import NetPort, read_ports
 from .shapes import Shape, parse_shape, port_shape
 
@@ -74,7 +74,7 @@ class NetLayer:
         return (opset_number(self.version) or 0) if self.version else NEWEST
 
     @cached_property
-    def place(self) -> Place:
+    def const_data(self) -> ConstData:
         """Where a Const lies in the .bin.
 
         Raises
@@ -82,7 +82,7 @@ class NetLayer:
         FormatError
             `<data>` does not say, or contradicts itself.
         """
-        return read_place(self.label, self.data, self.shape)
+        return read_const_data(self.label, self.data, self.shape)
 
 
 def layer_label(kind: str, name: str, identifier: str) -> str:

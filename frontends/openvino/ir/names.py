@@ -12,7 +12,7 @@ from pyrnnx.tensor_info import TensorInfo
 
 from .element_types import by_name, by_precision
 from .layer import NetLayer, Output
-from .net import Net
+from .net_graph import NetGraph
 from .ports import split_names
 
 _SINK = re.compile(r"/sink_port_\d+$")  # what converters append to the name of an output for its Result
@@ -39,7 +39,7 @@ class _Choice(NamedTuple):
     id: str
 
 
-def input_infos(net: Net) -> tuple[TensorInfo, ...]:
+def input_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
     """One for each Parameter; see `Model` for the rule of names."""
     choices = [_of_parameter(layer) for layer in net.parameters]
     names = _names(choices)
@@ -51,7 +51,7 @@ def input_infos(net: Net) -> tuple[TensorInfo, ...]:
     return tuple(infos)
 
 
-def output_infos(net: Net) -> tuple[TensorInfo, ...]:
+def output_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
     """One for each Result."""
     choices = [_of_result(layer) for layer in net.results]
     names = _names(choices)
@@ -140,7 +140,7 @@ def layer_keys(layers: Iterable[NetLayer]) -> dict[NetLayer, str]:
     return keys
 
 
-def value_names(net: Net) -> dict[str, Output]:
+def value_names(net: NetGraph) -> dict[str, Output]:
     """Every name of a value: tensors' names, and those of layers, with the place of the output where there are several.
 
     A name of a tensor goes before a layer's; a name that several values have is none.

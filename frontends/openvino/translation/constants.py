@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, shortened
 
-from ..ir.constants import Weights
+from ..ir.bin_file import BinFile
 from ..ir.layer import NetLayer, Output
 from ..layers import IRLayer
 from ..net import Net
@@ -18,18 +18,18 @@ from .operations import translator
 from .registry import Translator
 
 
-class Constants:
+class ConstantValues:
     """A net with its weights, and the values in it that depend on nothing else; small ones are kept.
 
     Attributes
     ----------
     net : Net
-    weights : Weights
+    weights : BinFile
     layers : frozenset of NetLayer
         Those whose outputs do not depend on the model's inputs, and that can be translated.
     """
 
-    def __init__(self, net: Net, weights: Weights) -> None:
+    def __init__(self, net: Net, weights: BinFile) -> None:
         self.net, self.weights, self.layers = net, weights, _constant_layers(net)
         self._kept: dict[Output, AnyArray] = {}
 

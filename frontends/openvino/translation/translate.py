@@ -12,7 +12,7 @@ from pyrnnx.op import CELLS
 from ..ir.layer import NetLayer, Output
 from ..layers import BoundLayer, IRLayer
 from ..schemas import explain
-from .constants import Constants, translate_layer
+from .constants import ConstantValues, translate_layer
 from .context import ValueNames
 from .dimensions import input_info, output_info, with_output_dimensions
 from .graph import LARGEST_MODEL, SMALL, Graph, guarded, merge_equal_initializers
@@ -34,7 +34,7 @@ class Names(NamedTuple):
     outputs: Sequence[str]
 
 
-def export(constants: Constants, names: Names, label: str) -> ModelProto:
+def export(constants: ConstantValues, names: Names, label: str) -> ModelProto:
     """What `pyrnnx.frontends.openvino.to_onnx` returns of a net with its weights; `label`: how errors name it."""
     net = constants.net
     with guarded(f"IR {shown(net.name)}", _EXPECTED):
@@ -62,7 +62,7 @@ class Program(NamedTuple):
 
 
 def program(
-    constants: Constants,
+    constants: ConstantValues,
     names: Names,
     label: str,
     prepared: Prepared,
@@ -73,7 +73,7 @@ def program(
 
     Parameters
     ----------
-    constants : Constants
+    constants : ConstantValues
         Of the net.
     names : Names
     label : str
@@ -105,7 +105,7 @@ class _Translation:
         By the name of its node, what runs a recurrent layer.
     """
 
-    def __init__(self, constants: Constants, names: Names, prepared: Prepared | None) -> None:
+    def __init__(self, constants: ConstantValues, names: Names, prepared: Prepared | None) -> None:
         self.net, self.constants, self.names, self.prepared = constants.net, constants, names, prepared
         self.graph = Graph(self.net.name or "model", {*names.inputs, *names.outputs})
         self.values = ValueNames(self.graph, constants.value)

@@ -17,7 +17,7 @@ from openvino_nets import Bin, edges, layer, net, result
 
 from pyrnnx import FormatError
 from pyrnnx.frontends.openvino import BoundLayer, Model, read_model, read_net
-from pyrnnx.frontends.openvino.ir.constants import Weights
+from pyrnnx.frontends.openvino.ir.bin_file import BinFile
 
 XML, BIN = nets.lstm_net()
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -119,7 +119,7 @@ def test_nets(make: Callable[[Any], Any]) -> None:
 def test_weights(make: Callable[[Any], Any], source: str, tmp_path: Path) -> None:
     (tmp_path / "some.bin").write_bytes(BIN)
     given = {"bytes": BIN, "a file": tmp_path / "some.bin", "none": None}[source]
-    one = Weights(given)
+    one = BinFile(given)
     again = make(one)
     (tmp_path / "some.bin").unlink()
     assert (again.origin, again.size) == (one.origin, one.size)

@@ -20,7 +20,7 @@ from pyrnnx import UnsupportedError
 from pyrnnx.conventions import OPENVINO_SEQUENCE_1
 from pyrnnx.frontends.openvino import Model, read_model, to_onnx
 from pyrnnx.frontends.openvino.ir.layer import Output
-from pyrnnx.frontends.openvino.translation import Constants
+from pyrnnx.frontends.openvino.translation import ConstantValues
 
 openvino = pytest.importorskip("openvino")
 
@@ -122,7 +122,7 @@ def layer_named(model: Model, name: str) -> Output:
 
 def test_value_of_a_chain(tmp_path: Path) -> None:
     model, expected = int8_weights(tmp_path)
-    value = Constants(model.net, model.weights).value(layer_named(model, "scaled"))
+    value = ConstantValues(model.net, model.weights).value(layer_named(model, "scaled"))
     np.testing.assert_array_equal(value, expected)
     assert value is not None
     assert value.dtype == np.float32
@@ -131,8 +131,8 @@ def test_value_of_a_chain(tmp_path: Path) -> None:
 
 def test_value_that_depends_on_an_input() -> None:
     model = read_model(*nets.lstm_net())
-    assert Constants(model.net, model.weights).value(layer_named(model, "relu")) is None
-    assert Constants(model.net, model.weights).value(layer_named(model, "X")) is None
+    assert ConstantValues(model.net, model.weights).value(layer_named(model, "relu")) is None
+    assert ConstantValues(model.net, model.weights).value(layer_named(model, "X")) is None
 
 
 def test_value_behind_what_is_not_translated() -> None:
@@ -140,7 +140,7 @@ def test_value_behind_what_is_not_translated() -> None:
     const_ = store.constant(0, "c", np.ones(2, np.float32), "f32", "FP32")
     odd = layer(1, "odd", "Frobnicate", None, [("FP32", (2,))], [("FP32", (2,))])
     model = read_model(net([const_, odd, result(2, "y", (2,))], edges("0.0 1.0", "1.1 2.0")), store.data)
-    assert Constants(model.net, model.weights).value(layer_named(model, "odd")) is None
+    assert ConstantValues(model.net, model.weights).value(layer_named(model, "odd")) is None
 
 
 def test_long_chains() -> None:

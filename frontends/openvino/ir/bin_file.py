@@ -13,12 +13,12 @@ from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shown
 from pyrnnx.files import open_regular
 
+from .const_data import ConstData
 from .layer import NetLayer
-from .place import Place
 from .storage import File, Memory, Range, check_memory, merged
 
 
-class Weights:
+class BinFile:
     """The constants of an IR.
 
     A file is opened, and each constant read when it is asked for: opening takes no time, and a constant no memory when
@@ -65,8 +65,8 @@ class Weights:
             raise ArgumentError(
                 f"read_model: weights is {type(source).__name__}; expected the path of a .bin file, or bytes"
             )
-        # By place, while it is in use: a constant that several layers take is read once.
-        self._kept: WeakValueDictionary[Place, AnyArray] = WeakValueDictionary()
+        # By its `<data>`, while it is in use: a constant that several layers take is read once.
+        self._kept: WeakValueDictionary[ConstData, AnyArray] = WeakValueDictionary()
 
     def _open(self, path: str | os.PathLike[str], may_be_absent: bool) -> None:
         self.origin = shown(os.fspath(path))
@@ -79,18 +79,18 @@ class Weights:
     def size(self) -> int | None:
         return None if self._storage is None else self._storage.size
 
-    def only(self, layers: Iterable[NetLayer]) -> Weights:
-        """Weights in memory, of which only the bytes of these constants can be asked for.
+    def only(self, layers: Iterable[NetLayer]) -> BinFile:
+        """A .bin in memory, of which only the bytes of these constants can be asked for.
 
         Raises
         ------
         PyrnnxError
             As of `constant`.
         """
-        places = [self._place(layer) for layer in layers]
+        used = [self._located(layer) for layer in layers]
         if self._storage is None:
             return self
-        ranges = merged((one.offset, one.end) for one in places if one.elements)
+        ranges = merged((one.offset, one.end) for one in used if one.elements)
         return _restored(self.origin, _copied(self._storage, ranges))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -108,7 +108,7 @@ class Weights:
         FormatError
             Attributes that are missing or no numbers, a size that is not that of shape and type, bytes outside.
         """
-        self._place(layer)
+        self._located(layer)
 
     def constant(self, layer: NetLayer) -> AnyArray:
         """The value of a Const, read-only: the given bytes themselves where their alignment allows it, else a copy.
@@ -121,39 +121,39 @@ class Weights:
             What `check` rejects; an element type whose values are not read; a file that has become too short or cannot
             be read; a constant of more bytes than `pyrnnx.get_memory_limit` allows.
         """
-        place = self._place(layer)
-        array = self._kept.get(place)
+        data = self._located(layer)
+        array = self._kept.get(data)
         if array is None:
-            array = self._kept[place] = self._read(layer.label, place)
+            array = self._kept[data] = self._read(layer.label, data)
             array.flags.writeable = False
         return array
 
-    def _read(self, label: str, place: Place) -> AnyArray:
-        dtype = place.element_type.numpy_dtype(label)
-        if not place.elements or self._storage is None:
-            return np.zeros(place.shape, dtype)
-        check_memory(label, place.elements * dtype.itemsize)
-        raw = self._storage.read(label, place.offset, place.end)
+    def _read(self, label: str, data: ConstData) -> AnyArray:
+        dtype = data.element_type.numpy_dtype(label)
+        if not data.elements or self._storage is None:
+            return np.zeros(data.shape, dtype)
+        check_memory(label, data.elements * dtype.itemsize)
+        raw = self._storage.read(label, data.offset, data.end)
         try:
-            return _values(raw, place, dtype).reshape(place.shape)
+            return _values(raw, data, dtype).reshape(data.shape)
         except MemoryError as error:
-            raise PyrnnxError(f"{label}: its {place.elements} elements of {dtype} exceed memory ({error})") from error
+            raise PyrnnxError(f"{label}: its {data.elements} elements of {dtype} exceed memory ({error})") from error
 
-    def _place(self, layer: NetLayer) -> Place:
-        place = layer.place
-        if not place.elements:
-            return place
+    def _located(self, layer: NetLayer) -> ConstData:
+        data = layer.const_data
+        if not data.elements:
+            return data
         if self.size is None:
             given = self.origin if self.origin.startswith("no") else f"the weights are in {self.origin}"
             raise FormatError(
-                f"{layer.label}: its {place.size} bytes are needed, and {given}; pass weights=..., a path or bytes"
+                f"{layer.label}: its {data.size} bytes are needed, and {given}; pass weights=..., a path or bytes"
             )
-        if place.end > self.size:
+        if data.end > self.size:
             raise FormatError(
-                f"{layer.label}: offset {place.offset} and size {place.size} lead beyond the end of {self.origin}, "
+                f"{layer.label}: offset {data.offset} and size {data.size} lead beyond the end of {self.origin}, "
                 f"which has {self.size} bytes"
             )
-        return place
+        return data
 
 
 def _copied(storage: Memory | File, ranges: Sequence[Range]) -> Memory:
@@ -161,16 +161,16 @@ def _copied(storage: Memory | File, ranges: Sequence[Range]) -> Memory:
     return Memory(storage.size, [(first, storage.read("read_model", first, last)) for first, last in ranges])
 
 
-def _restored(origin: str, storage: Memory | None) -> Weights:
-    weights = Weights(None)
-    weights.origin, weights._storage = origin, storage
-    return weights
+def _restored(origin: str, storage: Memory | None) -> BinFile:
+    restored = BinFile(None)
+    restored.origin, restored._storage = origin, storage
+    return restored
 
 
-def _values(raw: AnyArray, place: Place, dtype: np.dtype[Any]) -> AnyArray:
+def _values(raw: AnyArray, data: ConstData, dtype: np.dtype[Any]) -> AnyArray:
     """Bytes to elements, one-dimensional."""
-    if place.element_type.packed:
-        return _unpacked(raw, place)
+    if data.element_type.packed:
+        return _unpacked(raw, data)
     if dtype == np.bool_:
         return np.not_equal(raw, 0)
     if raw.ctypes.data % dtype.alignment:
@@ -178,11 +178,11 @@ def _values(raw: AnyArray, place: Place, dtype: np.dtype[Any]) -> AnyArray:
     return raw.view(dtype)
 
 
-def _unpacked(raw: AnyArray, place: Place) -> AnyArray:
+def _unpacked(raw: AnyArray, data: ConstData) -> AnyArray:
     """u1 begins with the highest bit of a byte; u4 and i4 with its lower half."""
-    if place.element_type.bits == 1:
-        return np.unpackbits(raw, count=place.elements)
-    halves: AnyArray = np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)[: place.elements]
-    if place.element_type.dtype == "int8":
+    if data.element_type.bits == 1:
+        return np.unpackbits(raw, count=data.elements)
+    halves: AnyArray = np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)[: data.elements]
+    if data.element_type.dtype == "int8":
         return np.subtract((halves ^ 8).astype(np.int8), np.int8(8))
     return halves

@@ -17,7 +17,7 @@ MAX_ITEM = 8  # bytes of the largest element type
 
 
 @dataclass(frozen=True)
-class Place:
+class ConstData:
     """What `<data>` of a Const says.
 
     Attributes
@@ -42,8 +42,8 @@ class Place:
         return self.offset + self.size
 
 
-def read_place(label: str, data: Mapping[str, str], shape: Shape | None) -> Place:
-    """The place of a Const, whose `shape` has been read.
+def read_const_data(label: str, data: Mapping[str, str], shape: Shape | None) -> ConstData:
+    """`<data>` of a Const, whose `shape` has been read.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def read_place(label: str, data: Mapping[str, str], shape: Shape | None) -> Plac
         nbytes = -(-elements * element_type.bits // 8)
         if size != nbytes:
             raise FormatError(f"{label}: size is {size}; expected {nbytes}, for shape {sizes} of {element_type.name}")
-    return Place(element_type, sizes, elements, offset, size)
+    return ConstData(element_type, sizes, elements, offset, size)
 
 
 def _number(label: str, name: str, text: str) -> int:

@@ -13,7 +13,7 @@ from openvino_nets import Bin, edges, layer, net, result
 
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.openvino import NetLayer, read_model, read_net
-from pyrnnx.frontends.openvino.ir.constants import Weights
+from pyrnnx.frontends.openvino.ir.bin_file import BinFile
 from pyrnnx.frontends.openvino.ir.element_types import ELEMENT_TYPES
 
 Element = dict[str, Any]
@@ -54,7 +54,7 @@ def test_values_where_they_lie(kind: str, shift: int) -> None:
     data = bytes(shift) + wanted.tobytes() + b"\xff" * 5
     source = np.frombuffer(data, np.uint8)
     given = {"element_type": kind, "shape": len(wanted), "offset": shift, "size": wanted.nbytes}
-    array = Weights(data).constant(read_const(given, wanted.shape))
+    array = BinFile(data).constant(read_const(given, wanted.shape))
     np.testing.assert_array_equal(array, wanted, strict=True)
     assert not array.flags.writeable
     aligned = (source.ctypes.data + shift) % wanted.dtype.alignment == 0
@@ -65,7 +65,7 @@ def test_bfloat16() -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
     wanted = np.array([1.5, -2.25, 3e38], ml_dtypes.bfloat16)
     given = {"element_type": "bf16", "shape": "3", "offset": 0, "size": 6}
-    array = Weights(wanted.tobytes()).constant(read_const(given, (3,)))
+    array = BinFile(wanted.tobytes()).constant(read_const(given, (3,)))
     assert array.dtype == wanted.dtype
     assert array.tobytes() == wanted.tobytes()
 
@@ -81,7 +81,7 @@ PACKED = {  # bytes, values
 def test_packed_types(kind: str) -> None:
     data, values = PACKED[kind]
     given = {"element_type": kind, "shape": len(values), "offset": 2, "size": len(data)}
-    array = Weights(b"\xff\xff" + data + b"\xff").constant(read_const(given, (len(values),)))
+    array = BinFile(b"\xff\xff" + data + b"\xff").constant(read_const(given, (len(values),)))
     np.testing.assert_array_equal(array, np.array(values, ELEMENT_TYPES[kind].dtype), strict=True)
     assert not array.flags.writeable
 
@@ -101,7 +101,7 @@ def test_values_as_openvino_writes_them(kind: str, tmp_path: Path) -> None:
 
 def test_booleans_are_what_is_not_zero() -> None:
     given = {"element_type": "boolean", "shape": "2, 2", "offset": 0, "size": 4}
-    array = Weights(b"\x00\x01\x02\xff").constant(read_const(given, (2, 2)))
+    array = BinFile(b"\x00\x01\x02\xff").constant(read_const(given, (2, 2)))
     np.testing.assert_array_equal(array, [[False, True], [True, True]], strict=True)
 
 
@@ -112,14 +112,14 @@ def test_constants_without_elements(shape: str, size: int) -> None:
     given = {"element_type": "f32", "shape": shape, "offset": 0, "size": size}
     wanted = tuple(int(one) for one in shape.split(","))
     for source in (None, b"", b"\x01\x02\x03\x04"):
-        array = Weights(source).constant(read_const(given, wanted))
+        array = BinFile(source).constant(read_const(given, wanted))
         assert array.shape == wanted
         assert array.dtype == np.float32
 
 
 def test_scalars() -> None:
     given = {"element_type": "i64", "shape": "", "offset": 1, "size": 8}
-    array = Weights(b"\xff" + (-5).to_bytes(8, "little", signed=True)).constant(read_const(given))
+    array = BinFile(b"\xff" + (-5).to_bytes(8, "little", signed=True)).constant(read_const(given))
     assert array.shape == ()
     assert array.dtype == np.int64
     assert array == -5
@@ -127,8 +127,8 @@ def test_scalars() -> None:
 
 def test_constants_may_share_bytes_as_other_types() -> None:
     data = np.array([1.0, 2.0], np.float32).tobytes()
-    as_bytes = Weights(data).constant(read_const({"element_type": "u8", "shape": "8", "offset": 0, "size": 8}, (8,)))
-    as_float = Weights(data).constant(read_const({"element_type": "f32", "shape": "1", "offset": 4, "size": 4}, (1,)))
+    as_bytes = BinFile(data).constant(read_const({"element_type": "u8", "shape": "8", "offset": 0, "size": 8}, (8,)))
+    as_float = BinFile(data).constant(read_const({"element_type": "f32", "shape": "1", "offset": 4, "size": 4}, (1,)))
     assert as_bytes.tobytes() == data
     assert as_float.tolist() == [2.0]
 
@@ -154,7 +154,7 @@ SOURCES: dict[str, Callable[[bytes, Path], Any]] = {
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_sources(source: Callable[[bytes, Path], Any], tmp_path: Path) -> None:
     data = np.array([1.0, 2.0], np.float32).tobytes()
-    opened = Weights(source(data, tmp_path))
+    opened = BinFile(source(data, tmp_path))
     array = opened.constant(read_const({"element_type": "f32", "shape": "2", "offset": 0, "size": 8}, (2,)))
     assert array.tolist() == [1.0, 2.0]
     assert not array.flags.writeable
@@ -172,7 +172,7 @@ def test_a_file_is_read_only_where_asked(tmp_path: Path) -> None:
             pytest.skip(f"no sparse file of that size here ({error})")
         file.seek(size - 8)
         file.write(np.array([1.5, 2.5], np.float32).tobytes())
-    opened = Weights(path)
+    opened = BinFile(path)
     last = {"element_type": "f32", "shape": "2", "offset": size - 8, "size": 8}
     assert opened.constant(read_const(last, (2,))).tolist() == [1.5, 2.5]
     whole = {"element_type": "f32", "shape": size // 4, "offset": 0, "size": size}
@@ -183,12 +183,12 @@ def test_a_file_is_read_only_where_asked(tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", [3, 1.5, [b""], {}, object(), np.zeros(4)], ids=lambda one: type(one).__name__)
 def test_sources_that_are_none(source: Any) -> None:
     with pytest.raises(PyrnnxError, match=f"weights is {type(source).__name__}; expected the path of a .bin file"):
-        Weights(source)
+        BinFile(source)
 
 
 def test_bytes_with_gaps() -> None:
     with pytest.raises(PyrnnxError, match="weights cannot be taken as bytes"):
-        Weights(memoryview(bytes(8))[::2])
+        BinFile(memoryview(bytes(8))[::2])
 
 
 def test_paths_that_cannot_be_read(tmp_path: Path) -> None:

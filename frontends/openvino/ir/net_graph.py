@@ -19,7 +19,7 @@ SHOWN = 8  # so many ports of a layer are named
 
 
 @dataclass(frozen=True, eq=False)
-class Net:
+class NetGraph:
     """An IR: what a `<net>` says.
 
     Attributes
@@ -69,7 +69,7 @@ class Net:
         return sorted(layers, key=self._places.__getitem__)
 
 
-def net_of(root: etree._Element, what: str) -> Net:
+def net_graph(root: etree._Element, what: str) -> NetGraph:
     """The IR in a `<net>` element; `what` is how errors name it.
 
     Raises
@@ -95,7 +95,7 @@ def net_of(root: etree._Element, what: str) -> Net:
     for place in order:
         sources = tuple([Output(made[source], index) for source, index in ends[place]])
         made[place] = replace(layers[place], sources=sources) if sources else layers[place]
-    return Net(name, version, tuple([made[place] for place in range(len(layers))]), tuple(made.values()), root)
+    return NetGraph(name, version, tuple([made[place] for place in range(len(layers))]), tuple(made.values()), root)
 
 
 def _version(what: str, root: etree._Element) -> int:
