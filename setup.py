@@ -34,6 +34,7 @@ MODULES = {
     "blas.gru": [],
     "blas.lstm": [],
     "blas.engine": [],
+    "coding": [],
     "timeloop": [],
     "plan": ["threads/threads.c"],
     "packed_layer": [],

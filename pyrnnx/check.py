@@ -17,6 +17,7 @@ from pyrnnx.conventions import AXIS_NAMES, Convention, arguments_by_name, axis_s
 from pyrnnx.dtypes import FLOAT_TYPES, AnyArray, dtype_name
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.op import RecurrentOp
+from pyrnnx.reduced import Quantized
 from pyrnnx.tensor_info import fits
 
 BLAS_MAX = 2**31 - 1  # sizes of a BLAS call are C ints
@@ -97,7 +98,7 @@ def shape(label: str, name: str, given: tuple[int | None, ...], axes: Sequence[s
 
 def weights(
     label: str, op: RecurrentOp, convention: Convention, given: Mapping[str, Any]
-) -> tuple[dict[str, AnyArray], int]:
+) -> tuple[dict[str, AnyArray | Quantized], int]:
     """W, R, B and P of an operator, those that are given, and input_size.
 
     Raises
@@ -109,7 +110,7 @@ def weights(
     """
     axes = weight_axes(op, convention)
     sizes = {"H": op.hidden_size, "D": op.num_directions}
-    arrays: dict[str, AnyArray] = {}
+    arrays: dict[str, AnyArray | Quantized] = {}
     for argument, value in given.items():
         name = convention.name_of(argument)
         if value is None:
@@ -118,7 +119,11 @@ def weights(
             continue
         if argument not in axes:
             raise UnsupportedError(f"{label}: {name} was given; expected only {', '.join(axes)}")
-        array = _of_dtype(label, name, value, arrays["W"].dtype, "W") if arrays else floating_array(label, name, value)
+        if isinstance(value, Quantized):
+            array: AnyArray | Quantized = value
+        else:
+            dtype = arrays["W"].dtype if arrays else None
+            array = _of_dtype(label, name, value, dtype, "W") if dtype else floating_array(label, name, value)
         shape(label, name, array.shape, axes[argument], sizes)
         if argument == "W":
             sizes["I"] = array.shape[-1]
@@ -340,7 +345,7 @@ def hidden_size(label: str, cell: str, convention: Convention, R: Any) -> int:
     """What the last axis of R tells; all else of R is for `weights` to check."""
     if R is None:
         raise _missing(label, "R")
-    array = as_array(label, "R", R)
+    array = R if isinstance(R, Quantized) else as_array(label, "R", R)
     if array.ndim == 2 + convention.has_directions and array.shape[-1]:
         return int(array.shape[-1])
     expected = _describe(recurrence_axes(cell, convention), {})

@@ -17,7 +17,7 @@ from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.immutable import frozen
 from pyrnnx.op import RecurrentOp
 from pyrnnx.prepare import prepare
-from pyrnnx.reduced import WEIGHT_DTYPES
+from pyrnnx.reduced import WEIGHT_DTYPES, Quantized, dequantized
 from pyrnnx.stream import Stream
 
 CONSTANTS = CALL_ARGUMENTS[1:]  # the arguments of a call that a layer may hold
@@ -112,8 +112,10 @@ class Layer:
         # Whether a call without lengths may go straight to the kernels: nothing has to be looked for, or done, before.
         self._direct = not convention.required
         try:
-            self.weights: Mapping[str, AnyArray] = MappingProxyType({key: frozen(a) for key, a in given.items()})
-            self._packed = prepare(op, self.weights, convention, self.weight_dtype)
+            kept = {key: a if isinstance(a, Quantized) else frozen(a) for key, a in given.items()}
+            self._kept: Mapping[str, AnyArray | Quantized] = MappingProxyType(kept)
+            self.weights: Mapping[str, AnyArray] = dequantized(self._kept)
+            self._packed = prepare(op, self._kept, convention, self.weight_dtype)
         except (MemoryError, OverflowError, ValueError) as error:
             shapes = ", ".join(f"{key} {array.shape}" for key, array in given.items())
             raise ArgumentError(f"{self.label}: the weights cannot be prepared: {shapes} ({error})") from error
@@ -188,7 +190,7 @@ class Layer:
                 return results
         given = {"X": X, "initial_h": initial_h, "initial_c": initial_c, "sequence_lens": sequence_lens}
         arrays, lengths = self._checked(given)
-        return self._run_checked(arrays["X"], lengths, arrays.get("initial_h"), arrays.get("initial_c"))
+        return self._results(arrays["X"], lengths, arrays.get("initial_h"), arrays.get("initial_c"))
 
     __call__ = run  # front-ends call with their own arguments, and run with these
 
@@ -239,12 +241,6 @@ class Layer:
         assert results is not None
         return results
 
-    def _run_checked(
-        self, X: AnyArray, lengths: AnyArray | None, initial_h: AnyArray | None, initial_c: AnyArray | None
-    ) -> tuple[AnyArray, ...]:
-        """What `run` does with the arguments once they are resolved and checked; for subclasses to do otherwise."""
-        return self._results(X, lengths, initial_h, initial_c)
-
     @property
     def output_names(self) -> tuple[str, ...]:
         """Canonical names of what a call returns."""
@@ -259,7 +255,7 @@ class Layer:
             weight_dtype=self.weight_dtype,
             constants=dict(self.constants),
         )
-        return make, (self.op, *(self.weights.get(name) for name in ("W", "R", "B", "P")))
+        return make, (self.op, *(self._kept.get(name) for name in ("W", "R", "B", "P")))
 
     def __repr__(self) -> str:
         return (

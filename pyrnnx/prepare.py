@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,25 +13,61 @@ from pyrnnx._kernels.packed_layer import PackedLayer
 from pyrnnx.conventions import CANONICAL, KERNELS, Convention, bias_blocks, canonical_for, convert_bias, convert_weights
 from pyrnnx.dtypes import FLOAT_TYPES, AnyArray, widened
 from pyrnnx.op import CELLS, KERNEL_NUMBERS, Activation, RecurrentOp
-from pyrnnx.reduced import WEIGHT_DTYPES, rounded
+from pyrnnx.reduced import WEIGHT_DTYPES, Quantized, dequantized, rounded
 
 
 def prepare(
-    op: RecurrentOp, weights: Mapping[str, AnyArray], convention: Convention, weight_dtype: str | None
+    op: RecurrentOp, weights: Mapping[str, AnyArray | Quantized], convention: Convention, weight_dtype: str | None
 ) -> PackedLayer:
-    """The weights as the kernels take them: gates in ONNX order, widened, biases summed after widening."""
-    converted = convert_weights(op, weights, convention, canonical_for(convention))
+    """The weights as the kernels take them: gates in ONNX order, widened, biases summed after widening.
+
+    With W and R `Quantized`, whose gates are in ONNX order, the layer rounds X and h to 8 bits.
+    """
+    W, R = weights["W"], weights["R"]
+    if isinstance(W, Quantized) and isinstance(R, Quantized):
+        others = {name: weights[name] for name in ("B", "P") if name in weights}
+        return _prepare_quantized(op, W, R, dequantized(others), convention)
+    floats = dequantized(weights)
+    converted = convert_weights(op, floats, convention, canonical_for(convention))
     canonical = {name: widened(a) for name, a in converted.items()}
-    dtype = canonical["W"].dtype
     packed_in = WEIGHT_DTYPES[weight_dtype]
-    if not engines.packs(config.ISA, dtype.itemsize, packed_in):  # it computes with the same numbers, kept as they are
+    if not _packs(canonical["W"].dtype, packed_in):  # it computes with the same numbers, kept as they are
         canonical |= {name: rounded(canonical[name], weight_dtype) for name in ("W", "R")}
         packed_in = WEIGHT_DTYPES[None]
+    return _packed(op, canonical, convention, floats["W"].dtype, packed_in)
+
+
+def _prepare_quantized(
+    op: RecurrentOp, W: Quantized, R: Quantized, others: Mapping[str, AnyArray], convention: Convention
+) -> PackedLayer:
+    """Codes that the kernels multiply as such; dequantized, where the engine or the sums do not allow it."""
+    if _packs(W.dtype, engines.CODES) and max(W.shape[-1], R.shape[-1]) <= engines.MAX_CODES:
+        (W_codes, *W_factors), (R_codes, *R_factors) = W.signed(), R.signed()
+        codes = {**others, "W": W_codes, "R": R_codes}
+        return _packed(op, codes, convention, W.dtype, engines.CODES, coded=True, factors=(*W_factors, *R_factors))
+    floats = {**others, "W": W.dequantized(), "R": R.dequantized()}
+    return _packed(op, floats, convention, W.dtype, WEIGHT_DTYPES[None], coded=True)
+
+
+def _packs(dtype: np.dtype[Any], weight_dtype: int) -> bool:
+    return engines.packs(config.ISA, dtype.itemsize, weight_dtype)
+
+
+def _packed(
+    op: RecurrentOp,
+    canonical: Mapping[str, AnyArray],
+    convention: Convention,
+    dtype: np.dtype[Any],
+    weight_dtype: int,
+    **codes: Any,
+) -> PackedLayer:
+    """Canonical weights packed, for a caller's arrays of a dtype."""
     GH = len(op.gates) * op.hidden_size
     if "B" in canonical:
         bias = convert_bias(canonical["B"], op, CANONICAL, KERNELS)
     else:
-        bias = np.zeros((op.num_directions, len(bias_blocks(op, KERNELS)) * op.hidden_size), dtype)
+        kernel_dtype = FLOAT_TYPES[dtype.name].kernel
+        bias = np.zeros((op.num_directions, len(bias_blocks(op, KERNELS)) * op.hidden_size), kernel_dtype)
     return PackedLayer(
         isa=config.ISA,
         cell=CELLS[op.cell].kernel_number,
@@ -44,12 +81,13 @@ def prepare(
         bias=np.ascontiguousarray(bias[:, :GH]),
         recurrent_bias=np.ascontiguousarray(bias[:, GH:]) if op.linear_before_reset else None,
         peepholes=canonical.get("P"),
-        weight_dtype=packed_in,
-        dtype=weights["W"].dtype,
-        storage=FLOAT_TYPES[weights["W"].dtype.name].storage,
+        weight_dtype=weight_dtype,
+        dtype=dtype,
+        storage=FLOAT_TYPES[dtype.name].storage,
         X_axes=convention.axes_of("X"),
         Y_axes=convention.axes_of("Y"),
         state_axes=convention.axes_of("initial_h"),
+        **codes,
     )
 
 

@@ -11,6 +11,19 @@
 
 #include "parameters.h"
 
+/* How rows of float become coded rows: rounded to 8 bits, with one scale and zero point for the range of them all.
+   Of weights packed as PYRNNX_WEIGHTS_CODES, project and step take such rows for x (ldx in bytes) and for h_prev. */
+typedef struct {
+    int (*has_byte_dot)(void); /* what byte_dot of the parameters may be; they are packed with it already set */
+    size_t (*row_size)(const pyrnnx_parameters *, ptrdiff_t depth); /* bytes of a coded row, and all that project and
+                                                                       step leave from one to the next */
+
+    /* range[0] := min(range[0], every finite x), range[1] := max(...); rows of x are ldx elements apart. */
+    void (*widen_range)(ptrdiff_t rows, ptrdiff_t depth, const float *x, ptrdiff_t ldx, float *range);
+    void (*encode)(const pyrnnx_parameters *, ptrdiff_t rows, ptrdiff_t depth, const float *x, ptrdiff_t ldx,
+                   const float *range, void *coded, size_t row_size);
+} pyrnnx_coding;
+
 /* One table per engine, instruction set and element. */
 typedef struct {
     const char *isa;
@@ -28,6 +41,8 @@ typedef struct {
     void (*pack_weights)(const pyrnnx_parameters *, int recurrent, const void *source, void *packed);
     void (*pack_bias)(const pyrnnx_parameters *, const void *source, void *packed);
     void (*pack_units)(const pyrnnx_parameters *, ptrdiff_t count, const void *source, void *packed);
+
+    const pyrnnx_coding *coding; /* of an engine that has PYRNNX_WEIGHTS_CODES */
 
     /* projected[rows][G*Hp] = bias + x[rows][I] . W^T for unit blocks [u0, u1); rows of x are ldx elements apart. */
     void (*project)(const pyrnnx_parameters *, ptrdiff_t rows, const void *x, ptrdiff_t ldx, void *projected,

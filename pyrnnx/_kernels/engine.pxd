@@ -3,6 +3,13 @@
 from pyrnnx._kernels.parameters cimport Parameters
 
 cdef extern from "engine.h" nogil:
+    ctypedef struct Coding "pyrnnx_coding":
+        int (*has_byte_dot)() noexcept nogil
+        size_t (*row_size)(const Parameters *, Py_ssize_t depth) noexcept nogil
+        void (*widen_range)(Py_ssize_t rows, Py_ssize_t depth, const float *x, Py_ssize_t ldx, float *range) noexcept nogil
+        void (*encode)(const Parameters *, Py_ssize_t rows, Py_ssize_t depth, const float *x, Py_ssize_t ldx,
+                       const float *range, void *coded, size_t row_size) noexcept nogil
+
     ctypedef struct Kernels "pyrnnx_kernels":
         const char *isa
         int itemsize
@@ -14,6 +21,7 @@ cdef extern from "engine.h" nogil:
         void (*pack_weights)(const Parameters *, int recurrent, const void *source, void *packed) noexcept nogil
         void (*pack_bias)(const Parameters *, const void *source, void *packed) noexcept nogil
         void (*pack_units)(const Parameters *, Py_ssize_t count, const void *source, void *packed) noexcept nogil
+        const Coding *coding
         void (*project)(const Parameters *, Py_ssize_t rows, const void *x, Py_ssize_t ldx, void *projected,
                         Py_ssize_t u0, Py_ssize_t u1) noexcept nogil
         void (*step)(const Parameters *, int phase, Py_ssize_t rows, void *projected, const void *h_prev, void *c,

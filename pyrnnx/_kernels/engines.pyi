@@ -4,6 +4,8 @@ import numpy.typing as npt
 
 SIMD: tuple[str, ...]
 WEIGHT_DTYPES: dict[str | None, int]
+CODES: int
+MAX_CODES: int
 ASSERTIONS: bool
 
 def supported() -> tuple[str, ...]: ...

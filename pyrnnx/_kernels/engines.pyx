@@ -5,7 +5,9 @@ from libc.string cimport memset
 
 from pyrnnx._kernels.engine cimport Kernels
 from pyrnnx._kernels.parameters cimport (
+    PYRNNX_MAX_CODES,
     PYRNNX_WEIGHTS_BFLOAT16,
+    PYRNNX_WEIGHTS_CODES,
     PYRNNX_WEIGHTS_COUNT,
     PYRNNX_WEIGHTS_FULL,
     PYRNNX_WEIGHTS_INT8,
@@ -34,6 +36,9 @@ ASSERTIONS = bool(PYRNNX_ASSERTIONS)
 SIMD = ("avx512", "avx2", "baseline")
 # The dtypes that W and R may be packed in, and their numbers in the kernels; None: their own.
 WEIGHT_DTYPES = {None: PYRNNX_WEIGHTS_FULL, "bfloat16": PYRNNX_WEIGHTS_BFLOAT16, "int8": PYRNNX_WEIGHTS_INT8}
+# The number of codes with a scale and a zero point, and the most terms of their products, which are summed in 32 bits.
+CODES = PYRNNX_WEIGHTS_CODES
+MAX_CODES = PYRNNX_MAX_CODES
 
 cdef:
     const Kernels *BLAS_FLOAT = NULL

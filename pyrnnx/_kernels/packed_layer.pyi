@@ -17,8 +17,8 @@ class PackedLayer:
         clip: float,
         linear_before_reset: bool,
         coupled_gate: str | None,
-        W: _Weights,
-        R: _Weights,
+        W: _Weights | npt.NDArray[np.int8],
+        R: _Weights | npt.NDArray[np.int8],
         bias: _Weights,
         recurrent_bias: _Weights | None,
         peepholes: _Weights | None,
@@ -28,6 +28,9 @@ class PackedLayer:
         X_axes: str,
         Y_axes: str,
         state_axes: str,
+        coded: bool = False,
+        factors: tuple[npt.NDArray[Any], ...] | None = None,
+        byte_dot: bool = True,
     ) -> PackedLayer: ...
     def run(
         self,

@@ -7,9 +7,16 @@ from libc.limits cimport INT_MAX
 import numpy as np
 
 from pyrnnx._kernels.arrays cimport MAX_RANK, Axes, Taken, arranged, places, take, written
+from pyrnnx._kernels.coding cimport ROUNDING
 from pyrnnx._kernels.engine cimport Kernels
 from pyrnnx._kernels.engines cimport find_kernels, packs_as
-from pyrnnx._kernels.parameters cimport Activation, Parameters
+from pyrnnx._kernels.parameters cimport (
+    PYRNNX_MAX_CODES,
+    PYRNNX_WEIGHTS_CODES,
+    Activation,
+    Parameters,
+    QuantizedWeights,
+)
 from pyrnnx._kernels.plan cimport ALIGNMENT, round_up, run_call
 from pyrnnx._kernels.storage cimport BFLOAT16, FLOAT16, NATIVE
 from pyrnnx._kernels.tables cimport (
@@ -19,6 +26,7 @@ from pyrnnx._kernels.tables cimport (
     PYRNNX_COUPLED_FORGET,
     PYRNNX_COUPLED_INPUT,
     PYRNNX_LINEAR_BEFORE_RESET,
+    PYRNNX_LSTM,
     PYRNNX_PLAIN,
 )
 from pyrnnx._kernels.timeloop cimport Array, Call
@@ -69,6 +77,11 @@ cdef class PackedLayer:
     None; the `weight_dtype` that W and R are packed in (its number); `dtype` of the caller's arrays and its `storage`
     (0 the weights' own, 1 float16, 2 bfloat16); and the axis letters of X, Y and the states.
 
+    With `coded`, for an LSTM in float32, X and h are rounded to 8 bits before they are multiplied (simd/codes.h). Then W
+    and R may be codes themselves, int8 and of weight_dtype PYRNNX_WEIGHTS_CODES, with their `factors`: W_scale,
+    W_zero_point, R_scale, R_zero_point, each [D, G*H], of float32 and int32. `byte_dot`: whether to take the processor's
+    dot product of bytes, where it has one; the results are the same bits.
+
     ValueError: any of them does not fit the others. What it says is for developers: a layer checks before.
     """
 
@@ -85,7 +98,8 @@ cdef class PackedLayer:
     def __cinit__(self, *, str isa not None, int cell, tuple reverse not None, tuple activations not None, double clip,
                   bint linear_before_reset, str coupled_gate, cnp.ndarray W not None, cnp.ndarray R not None,
                   cnp.ndarray bias not None, cnp.ndarray recurrent_bias, cnp.ndarray peepholes, int weight_dtype,
-                  cnp.dtype dtype not None, int storage, str X_axes, str Y_axes, str state_axes):
+                  cnp.dtype dtype not None, int storage, str X_axes, str Y_axes, str state_axes, bint coded=False,
+                  tuple factors=None, bint byte_dot=True):
         cdef:
             int variant = variant_of(cell, linear_before_reset, coupled_gate), d, k
             Py_ssize_t G = CELL_ROWS[cell].gate_count, H, I
@@ -93,7 +107,7 @@ cdef class PackedLayer:
         self.packed = []
         self.directions = len(reverse)
         # A dtype is known by its object here, so of equal ones (an array that was pickled has another) it is NumPy's own.
-        self.dtype, self.kernel_dtype, self.storage = native_dtype(dtype), native_dtype(W.dtype), storage
+        self.dtype, self.kernel_dtype, self.storage = native_dtype(dtype), native_dtype(bias.dtype), storage
         self.itemsize = self.kernel_dtype.itemsize
         self.check_dtypes_and_functions(cell, activations)
         if W.ndim != 3 or R.ndim != 3 or R.shape[2] < 1:
@@ -112,24 +126,41 @@ cdef class PackedLayer:
         self.kernels = find_kernels(isa, self.itemsize)
         if not packs_as(self.kernels, weight_dtype):
             raise ValueError(f"weight_dtype {weight_dtype} is not one of {isa}")
+        self.check_coding(cell, coded, weight_dtype, factors, max(H, I))
         for d in range(self.directions):
             self.reverse[d] = reverse[d]
             p = &self.parameters[d]
             p.cell, p.variant, p.itemsize, p.weight_dtype, p.clip = cell, variant, self.itemsize, weight_dtype, clip
             p.input_size, p.hidden_size = I, H
+            if factors is not None:
+                p.byte_dot = byte_dot and self.kernels.coding.has_byte_dot()
             if self.kernels.gate_count(p) < 1:
                 raise ValueError(f"{isa} does not have variant {variant} of cell {cell}")
             for k, function in enumerate(activations[d]):
                 p.functions[k] = activation(function)
-            p.W = self.pack_weights(p, 0, self.checked("W", W, (G * H, I), d))
-            p.R = self.pack_weights(p, 1, self.checked("R", R, (G * H, H), d))
+            if factors is not None:
+                p.W = self.pack_codes(p, 0, "W", W, (G * H, I), d, factors[0], factors[1])
+                p.R = self.pack_codes(p, 1, "R", R, (G * H, H), d, factors[2], factors[3])
+            else:
+                p.W = self.pack_weights(p, 0, self.checked("W", W, (G * H, I), d))
+                p.R = self.pack_weights(p, 1, self.checked("R", R, (G * H, H), d))
             p.bias = self.pack_bias(p, self.checked("bias", bias, (G * H,), d))
             p.recurrent_bias = p.peepholes = NULL
             if recurrent_bias is not None:
                 p.recurrent_bias = self.pack_units(p, 1, self.checked("recurrent_bias", recurrent_bias, (H,), d))
             if peepholes is not None:
                 p.peepholes = self.pack_units(p, 3, self.checked("peepholes", peepholes, (3 * H,), d))
-        self.prepare_call()
+        self.prepare_call(coded)
+
+    cdef int check_coding(self, int cell, bint coded, int weight_dtype, tuple factors, Py_ssize_t depth) except -1:
+        cdef bint codes = weight_dtype == PYRNNX_WEIGHTS_CODES, has_factors = factors is not None
+        if codes != has_factors:
+            raise ValueError("weights that are codes and factors go together")
+        if codes and (not coded or len(factors) != 4 or depth > PYRNNX_MAX_CODES):
+            raise ValueError(f"codes go with coded rows, with 4 factors, and in sums of at most {PYRNNX_MAX_CODES}")
+        if coded and (cell != PYRNNX_LSTM or self.kernel_dtype.name != "float32"):
+            raise ValueError("coded rows go with an LSTM in float32")
+        return 0
 
     cdef int check_dtypes_and_functions(self, int cell, tuple activations) except -1:
         cdef int count = CELL_ROWS[cell].function_count
@@ -141,15 +172,16 @@ cdef class PackedLayer:
             raise ValueError(f"weights of {self.kernel_dtype} do not go with arrays of {self.dtype}")
         return 0
 
-    cdef const void *checked(self, str name, a, tuple shape, int direction) except NULL:
+    cdef const void *checked(self, str name, a, tuple shape, int direction, dtype=None) except NULL:
         """Where the numbers of a direction lie in weights that are as they should be: the one door to their memory."""
-        if not (cnp.PyArray_CheckExact(a) and a.dtype == self.kernel_dtype and a.flags.c_contiguous
+        dtype = self.kernel_dtype if dtype is None else dtype
+        if not (cnp.PyArray_CheckExact(a) and a.dtype == dtype and a.flags.c_contiguous
                 and a.flags.aligned and a.shape == (self.directions, *shape)):
-            expected = f"C-contiguous, aligned array of {self.kernel_dtype} and shape {(self.directions, *shape)}"
+            expected = f"C-contiguous, aligned array of {dtype} and shape {(self.directions, *shape)}"
             raise ValueError(f"{name} is not a {expected}")
         return cnp.PyArray_BYTES(a) + direction * cnp.PyArray_STRIDE(a, 0)
 
-    cdef void prepare_call(self):
+    cdef void prepare_call(self, bint coded):
         cdef:
             Call *call = &self.call
             const Parameters *p = &self.parameters[0]
@@ -161,6 +193,14 @@ cdef class PackedLayer:
         call.state_storage, call.state_itemsize = self.storage, self.dtype.itemsize
         call.projected_size = self.kernels.gate_count(p) * call.padded_size
         call.phases = self.kernels.phases(p)
+        call.x_size, call.ldx = p.input_size * self.itemsize, p.input_size
+        if not coded:
+            return
+        call.coding, call.coded_size = &ROUNDING, call.padded_size * self.itemsize
+        if p.weight_dtype == PYRNNX_WEIGHTS_CODES:
+            call.coding = self.kernels.coding
+            call.x_size = call.ldx = call.coding.row_size(p, p.input_size)
+            call.coded_size = call.coding.row_size(p, p.hidden_size)
 
     cdef void *room(self, Py_ssize_t size):
         """Memory for packed weights that lives as long as this object."""
@@ -175,6 +215,15 @@ cdef class PackedLayer:
         cdef void *packed = self.room(self.kernels.packed_size(p, recurrent))
         self.kernels.pack_weights(p, recurrent, source, packed)
         return packed
+
+    cdef const void *pack_codes(self, const Parameters *p, int recurrent, str name, codes, tuple shape, int direction,
+                                scale, zero_point) except NULL:
+        cdef QuantizedWeights source
+        source.codes = <const signed char *> self.checked(name, codes, shape, direction, np.dtype(np.int8))
+        source.scale = <const float *> self.checked(f"{name}_scale", scale, shape[:1], direction)
+        source.zero_point = <const int *> self.checked(
+            f"{name}_zero_point", zero_point, shape[:1], direction, np.dtype(np.int32))
+        return self.pack_weights(p, recurrent, &source)
 
     cdef const void *pack_bias(self, const Parameters *p, const void *source):
         cdef void *packed = self.room(self.kernels.gate_count(p) * self.padded(p) * self.itemsize)

@@ -9,8 +9,25 @@
 
 #include "tables.h"
 
-/* How W and R are packed: as the element, or (float only) as bfloat16, or as int8 with one scale per gate row. */
-enum pyrnnx_weights { PYRNNX_WEIGHTS_FULL, PYRNNX_WEIGHTS_BFLOAT16, PYRNNX_WEIGHTS_INT8, PYRNNX_WEIGHTS_COUNT };
+/* How W and R are packed: as the element, or (float only) as bfloat16, or as int8 with one scale per gate row, or as
+   the codes of quantized weights, which are multiplied with coded rows. */
+enum pyrnnx_weights {
+    PYRNNX_WEIGHTS_FULL,
+    PYRNNX_WEIGHTS_BFLOAT16,
+    PYRNNX_WEIGHTS_INT8,
+    PYRNNX_WEIGHTS_CODES,
+    PYRNNX_WEIGHTS_COUNT
+};
+
+/* Most terms of a sum of products of codes, each below 255 * 255 in magnitude, that is exact in 32 bits. */
+enum { PYRNNX_MAX_CODES = 33025 };
+
+/* What is packed as PYRNNX_WEIGHTS_CODES: w = scale (code - zero_point), of uint8 both minus 128. */
+typedef struct {
+    const signed char *codes; /* [G*H, K] */
+    const float *scale;       /* [G*H] */
+    const int *zero_point;    /* [G*H], -128 to 127 */
+} pyrnnx_quantized_weights;
 
 typedef struct {
     int number; /* of its row in tables.h */
@@ -21,6 +38,7 @@ typedef struct {
     int cell, variant;
     int itemsize;     /* of an element: 4 (float) or 8 (double) */
     int weight_dtype; /* PYRNNX_WEIGHTS_* of both W and R */
+    int byte_dot;     /* codes: whether rows are coded for, and multiplied by, the processor's dot product of bytes */
     double clip;      /* every gate pre-activation stays in [-clip, clip]; INFINITY: no clipping; NaN stays NaN */
     /* RNN f; GRU f for z and r, g for h; LSTM f for i, o, f, g for c, h for the output */
     pyrnnx_activation functions[PYRNNX_MAX_FUNCTIONS];

@@ -5,7 +5,14 @@ cdef extern from "parameters.h" nogil:
         PYRNNX_WEIGHTS_FULL
         PYRNNX_WEIGHTS_BFLOAT16
         PYRNNX_WEIGHTS_INT8
+        PYRNNX_WEIGHTS_CODES
         PYRNNX_WEIGHTS_COUNT
+        PYRNNX_MAX_CODES
+
+    ctypedef struct QuantizedWeights "pyrnnx_quantized_weights":
+        const signed char *codes
+        const float *scale
+        const int *zero_point
 
     ctypedef struct Activation "pyrnnx_activation":
         int number
@@ -17,6 +24,7 @@ cdef extern from "parameters.h" nogil:
         int variant
         int itemsize
         int weight_dtype
+        int byte_dot
         double clip
         Activation *functions
         Py_ssize_t input_size

@@ -22,7 +22,7 @@ cdef struct Plan:
     Py_ssize_t steps                        # of all rows together
     Py_ssize_t directions, row_parts, teams, team_size
     Py_ssize_t rows, chunk_rows             # of a row block; of a chunk of it
-    Py_ssize_t state_bytes, x_bytes, team_bytes
+    Py_ssize_t state_bytes, x_bytes, projected_bytes, coded_bytes, team_bytes
     char *scratch
     Barrier barriers[MAX_TEAMS]
 
@@ -38,14 +38,17 @@ cdef Py_ssize_t total_steps(const Call *call) noexcept nogil:
 
 
 cdef void share(Plan *plan, int threads) noexcept nogil:
-    """Directions first, for they need no barrier; then the units of a step where it is long enough; then rows."""
+    """Directions first, for they need no barrier; then the units of a step where it is long enough; then rows.
+
+    Directions alone where a product is not to be cut, and where all h of a step have one range.
+    """
     cdef:
         const Call *call = plan.call
         Py_ssize_t per_row = call.projected_size * call.hidden_size
         Py_ssize_t per_direction = threads // plan.directions
     plan.row_parts = plan.team_size = 1
     plan.teams = plan.directions if per_direction >= 1 else 1
-    if per_direction <= 1 or call.kernels.whole:
+    if per_direction <= 1 or call.kernels.whole or call.coding != NULL:
         return
     plan.team_size = min(per_direction, call.unit_blocks, call.batch_size * per_row // STEP_MACS)
     if plan.team_size < 2:
@@ -59,13 +62,17 @@ cdef void size_blocks(Plan *plan) noexcept nogil:
     cdef:
         const Call *call = plan.call
         Py_ssize_t state = 4 * call.padded_size * call.itemsize
-        Py_ssize_t step = (call.input_size + call.projected_size) * call.itemsize
+        Py_ssize_t step = call.x_size + call.projected_size * call.itemsize, row_bytes = 0
     plan.rows = min(max(STATE_BYTES // (state + step), 1), call.batch_size)
+    if call.coding != NULL:
+        plan.rows, row_bytes = call.batch_size, call.input_size * call.itemsize
     plan.chunk_rows = min(max(CHUNK_BYTES // step, plan.rows), plan.rows * max(call.seq_length, 1))
     plan.state_bytes = round_up(plan.rows * call.padded_size * call.itemsize, ALIGNMENT)
-    plan.x_bytes = round_up(plan.chunk_rows * call.input_size * call.itemsize, ALIGNMENT)
-    plan.team_bytes = round_up(4 * plan.state_bytes + plan.x_bytes + plan.chunk_rows * call.projected_size * call.itemsize,
-                               ALIGNMENT)
+    plan.x_bytes = round_up(plan.chunk_rows * call.x_size, ALIGNMENT)
+    plan.projected_bytes = round_up(plan.chunk_rows * call.projected_size * call.itemsize, ALIGNMENT)
+    plan.coded_bytes = round_up(plan.rows * call.coded_size, ALIGNMENT)
+    plan.team_bytes = (4 * plan.state_bytes + plan.x_bytes + plan.projected_bytes + plan.coded_bytes
+                       + round_up(row_bytes, ALIGNMENT))
 
 
 cdef Py_ssize_t first_row(const Plan *plan, Py_ssize_t part) noexcept nogil:
@@ -85,7 +92,7 @@ cdef Py_ssize_t first_row(const Plan *plan, Py_ssize_t part) noexcept nogil:
 cdef void run_rows(const Plan *plan, Block *b, Py_ssize_t team, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The rows [begin, end) of one direction, row block by row block, in the team's memory:
 
-        | h | h_next | c | work | x | projected |         the first four of state_bytes each
+        | h | h_next | c | work | x | projected | coded | row |      the first four of state_bytes each
     """
     cdef:
         char *memory = plan.scratch + team * plan.team_bytes
@@ -94,6 +101,8 @@ cdef void run_rows(const Plan *plan, Block *b, Py_ssize_t team, Py_ssize_t begin
     b.c, b.work = memory + 2 * plan.state_bytes, memory + 3 * plan.state_bytes
     b.x = memory + 4 * plan.state_bytes
     b.projected = b.x + plan.x_bytes
+    b.coded = b.projected + plan.projected_bytes
+    b.row = b.coded + plan.coded_bytes
     while first < end:
         b.h, b.h_next = memory, memory + plan.state_bytes  # which a block of an odd number of steps leaves exchanged
         b.first, b.rows = first, min(plan.rows, end - first)
@@ -138,6 +147,8 @@ cdef int run_call(const Call *call, const Parameters *parameters, bint *reverse,
         Py_ssize_t steps = total_steps(call), team
         double macs = <double> steps * directions * call.projected_size * (call.hidden_size + call.input_size)
         char *memory
+    if call.coding != NULL:
+        threads = min(threads, directions)
     threads = team_take(min(threads, MAX_TEAMS, <int> min(macs / TASK_MACS, <double> MAX_TEAMS)))
     plan.call, plan.steps, plan.parameters, plan.reverse, plan.directions = call, steps, parameters, reverse, directions
     share(&plan, threads)

@@ -1,6 +1,6 @@
 """The time loop: a row block of one direction, from its first time step to its last."""
 
-from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.engine cimport Coding, Kernels
 from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport Barrier
 
@@ -22,6 +22,9 @@ cdef struct Call:
     Py_ssize_t unit_blocks
     Py_ssize_t projected_size   # elements in a row of the buffer `projected`: gate_count * padded_size
     int phases                  # of one time step
+    const Coding *coding        # how X and h are rounded to 8 bits; NULL: they are not
+    Py_ssize_t x_size, ldx      # a row of the buffer x: its bytes; the distance that project takes
+    Py_ssize_t coded_size       # bytes of a row of h as step takes it, where it is coded
     Array X, initial_h, initial_c, Y, Y_h, Y_c
     Py_ssize_t *order           # row of the caller's arrays at each place; NULL: as they come
     Py_ssize_t *lengths         # length of the row at each place, falling; NULL: seq_length
@@ -43,6 +46,10 @@ cdef struct Block:
     char *h_next
     char *c
     char *work
+    char *coded                 # Ht-1 as step takes it, where the call has a coding
+    char *row                   # one row of X, widened, for the coding to read
+    float x_range[2]            # of all X of the block, with a coding
+    Py_ssize_t ran              # rows that ran in the last time step: they have a part in the range of h
     int rank, team_size
     Barrier *barrier
     Py_ssize_t u0, u1           # this thread's unit blocks: [u0, u1)

@@ -5,6 +5,10 @@ gathers a chunk of time steps of X (in any layout, reversed within each row's le
 projects it by one product, and steps through it; h and c stay in scratch, h is written to Y after each step. Scratch
 memory does not grow with the number of time steps.
 
+Where the call has a coding, X and h are rounded to 8 bits on their way into the products: X with one scale for the call,
+h with one scale for each time step. The range of h is that of all rows, so that a direction is one row block then, and
+the work of one thread.
+
 A team of threads shares the hidden units of every step: all of them read the whole of x and of the last h, and write
 their own units of everything else, with a barrier where one reads what another wrote.
 """
@@ -40,6 +44,11 @@ cdef inline bint holds_rows(const Block *b) noexcept nogil:
             return False
         longest = length_at(b, place)
     return 0 <= b.u0 <= b.u1 <= call.unit_blocks and b.u1 * call.kernels.lanes <= call.padded_size
+
+
+cdef inline bint is_alone(const Block *b) noexcept nogil:
+    """Whether the block is all rows of the call and all units, as a range of all of them needs it."""
+    return b.rows == b.call.batch_size and b.team_size == 1
 
 
 cdef inline Py_ssize_t first_unit(const Block *b) noexcept nogil:
@@ -141,6 +150,8 @@ cdef bint lies_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
         const Call *call = b.call
         const Array *X = &call.X
         Py_ssize_t distance = X.t if call.batch_size == 1 else X.n
+    if call.coding != NULL:
+        return False
     if call.kernels.max_ldx and distance // call.itemsize > call.kernels.max_ldx:
         return False
     return (call.storage == NATIVE and not b.reverse and call.lengths == NULL and b.rows == call.batch_size
@@ -149,8 +160,46 @@ cdef bint lies_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
             and <size_t> X.data % <size_t> call.itemsize == 0)
 
 
+cdef void read_X(const Block *b, Py_ssize_t place, Py_ssize_t time, void *row) noexcept nogil:
+    cdef const Call *call = b.call
+    read_row(call.storage, call.itemsize, call.X.data + time * call.X.t + row_at(b, place) * call.X.n, row,
+             call.input_size)
+
+
+cdef void widen_x_range(Block *b) noexcept nogil:
+    """The range of all X within its rows' lengths."""
+    cdef:
+        const Call *call = b.call
+        const Array *X = &call.X
+        Py_ssize_t active = b.rows, time, place
+        bint aligned = (<size_t> X.data | <size_t> X.t | <size_t> X.n) % <size_t> call.itemsize == 0
+    b.x_range[0] = b.x_range[1] = 0
+    for time in range(call.seq_length):
+        active = running(b, time, active)
+        if aligned and call.storage == NATIVE and call.lengths == NULL:
+            call.coding.widen_range(active, call.input_size, <const float *> (X.data + time * X.t),
+                                    X.n // call.itemsize, b.x_range)
+            continue
+        for place in range(active):
+            read_X(b, place, time, b.row)
+            call.coding.widen_range(1, call.input_size, <const float *> b.row, 0, b.x_range)
+
+
+cdef void encode_states(Block *b) noexcept nogil:
+    """Ht-1 of the running rows to the buffer `coded`."""
+    cdef:
+        const Call *call = b.call
+        float bounds[2]
+    bounds[0] = bounds[1] = 0
+    call.coding.widen_range(b.ran, call.hidden_size, <const float *> b.h, call.padded_size, bounds)
+    call.coding.encode(b.parameters, b.active, call.hidden_size, <const float *> b.h, call.padded_size, bounds, b.coded,
+                       call.coded_size)
+    b.ran = b.active
+
+
 cdef void copy_rows(const Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The rows [begin, end) of a chunk from X to the buffer x, widened. Rows that have ended have none:
+    """The rows [begin, end) of a chunk from X to the buffer x, widened and, with a coding, coded. Rows that have ended
+    have none:
 
         place in the row block        0    1    2
         time step `step`              x0   x1   x2       lengths fall from place to place
@@ -159,18 +208,23 @@ cdef void copy_rows(const Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_
     """
     cdef:
         const Call *call = b.call
-        const Array *X = &call.X
-        Py_ssize_t size = call.input_size * call.itemsize, active = b.active, before = 0, s, place
+        Py_ssize_t active = b.active, before = 0, s, place
+        char *row
     for s in range(step, step + steps):
         active = running(b, s, active)
         for place in range(max(begin - before, 0), min(end - before, active)):
-            read_row(call.storage, call.itemsize, X.data + time_at(b, place, s) * X.t + row_at(b, place) * X.n,
-                     b.x + (before + place) * size, call.input_size)
+            row = b.x + (before + place) * call.x_size
+            if call.coding == NULL:
+                read_X(b, place, time_at(b, place, s), row)
+            else:
+                read_X(b, place, time_at(b, place, s), b.row)
+                call.coding.encode(b.parameters, 1, call.input_size, <const float *> b.row, 0, b.x_range, row,
+                                   call.x_size)
         before += active
 
 
 cdef const char *gather(Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t total, Py_ssize_t *ldx) noexcept nogil:
-    """The `total` rows of X for a chunk, `ldx` elements apart: in place, or each thread of the team copies its share.
+    """The `total` rows of X for a chunk, `ldx` apart: in place, or each thread of the team copies its share.
 
     NULL: this thread is to leave.
     """
@@ -180,7 +234,7 @@ cdef const char *gather(Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t 
     if lies_in_place(b, steps):
         ldx[0] = (X.t if call.batch_size == 1 else X.n) // call.itemsize
         return X.data + step * X.t
-    ldx[0] = call.input_size
+    ldx[0] = call.ldx
     copy_rows(b, step, steps, total * b.rank // b.team_size, total * (b.rank + 1) // b.team_size)
     return NULL if leave(b) else b.x
 
@@ -208,9 +262,13 @@ cdef bint advance(Block *b, char *projected) noexcept nogil:
     """One time step of the running rows: Ht and Ct from Ht-1, Ct-1 and the projected Xt; False: leave."""
     cdef:
         const Call *call = b.call
+        const char *h_prev = b.h
         int phase
+    if call.coding != NULL:
+        encode_states(b)
+        h_prev = b.coded
     for phase in range(call.phases):
-        call.kernels.step(b.parameters, phase, b.active, projected, b.h, b.c, b.h_next, b.work, b.u0, b.u1)
+        call.kernels.step(b.parameters, phase, b.active, projected, h_prev, b.c, b.h_next, b.work, b.u0, b.u1)
         if leave(b):
             return False
     b.h, b.h_next = b.h_next, b.h
@@ -225,6 +283,10 @@ cdef void run_block(Block *b) noexcept nogil:
         const char *x
         char *projected
     debug_assert(holds_rows(b))
+    if call.coding != NULL:
+        debug_assert(is_alone(b))
+        b.ran = b.rows
+        widen_x_range(b)
     load_state(b, &call.initial_h, b.h)
     load_state(b, &call.initial_c, b.c)
     if leave(b):

@@ -96,6 +96,7 @@ cdef Kernels kernels(int itemsize):
     table.gate_count, table.phases = gate_count, phases
     table.packed_size, table.pack_weights = packed_size, pack_weights
     table.pack_bias, table.pack_units = pack_bias, pack_units
+    table.coding = NULL
     table.project, table.step, table.activate = project, step, activate_all
     table.whole = 1  # BLAS sums in an order that depends on the shape of a product
     table.max_ldx = INT_MAX  # BLAS takes distances as C ints

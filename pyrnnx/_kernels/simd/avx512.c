@@ -25,6 +25,10 @@
 #define ISA_LOAD_BFLOAT16(p) \
     _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(p))), 16))
 #define ISA_LOAD_INT8(p) _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(p))))
+#define HAVE_CODES 1
+#define ISA_MADD(a, b) _mm512_madd_epi16((__m512i)(a), (__m512i)(b))
+#define ISA_DOT(sum, x, w) _mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(x), (__m512i)(w))
+#define ISA_DOT_TARGET "avx512vnni"
 #include "template.h"
 
 #define REAL double
@@ -37,6 +41,7 @@
 #define ISA_AT_MOST(bound, x) _mm512_min_pd(bound, x)
 #define ISA_SELECT_LESS(x, y, a, b) _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, y, _CMP_LT_OQ), b, a)
 #define ISA_SELECT_NEGATIVE(x, a, b) _mm512_mask_blend_pd(_mm512_movepi64_mask(_mm512_castpd_si512(x)), b, a)
+#define HAVE_CODES 0
 #include "template.h"
 
 #ifdef __clang__

@@ -3,6 +3,8 @@
 #ifdef __GNUC__ /* and what understands its vectors */
 #ifdef __aarch64__
 #include <arm_neon.h>
+#elif defined __SSE2__
+#include <emmintrin.h>
 #endif
 
 #define ISA baseline
@@ -19,6 +21,10 @@
 #ifdef __aarch64__
 #define ISA_FMA(a, b, c) vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b))
 #endif
+#define HAVE_CODES 1
+#ifdef __SSE2__
+#define ISA_MADD(a, b) _mm_madd_epi16((__m128i)(a), (__m128i)(b))
+#endif
 #include "template.h"
 
 #define REAL double
@@ -28,5 +34,6 @@
 #ifdef __aarch64__
 #define ISA_FMA(a, b, c) vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b))
 #endif
+#define HAVE_CODES 0
 #include "template.h"
 #endif

@@ -13,6 +13,9 @@ INLINE ptrdiff_t NAME(depth)(const pyrnnx_parameters *p, int recurrent) {
 
 /* Bytes of one unit block's panel of so many gates of W or R; int8 panels open with their scales. */
 INLINE ptrdiff_t NAME(panel_size)(const pyrnnx_parameters *p, int recurrent, int gates) {
+#if HAVE_CODES
+    if (p->weight_dtype == PYRNNX_WEIGHTS_CODES) return NAME(code_panel_size)(NAME(depth)(p, recurrent), gates);
+#endif
     const ptrdiff_t scale = p->weight_dtype == PYRNNX_WEIGHTS_INT8 ? (ptrdiff_t)sizeof(float) : 0;
     return gates * LANES * (NAME(depth)(p, recurrent) * NAME(weight_size)(p->weight_dtype) + scale);
 }
@@ -60,6 +63,12 @@ static void NAME(pack_weights)(const pyrnnx_parameters *p, int recurrent, const 
     const NAME(variant) *variant = NAME(variant_of)(p);
     char *panel = packed;
     for (ptrdiff_t unit = 0; unit < p->hidden_size; unit += LANES) {
+#if HAVE_CODES
+        if (p->weight_dtype == PYRNNX_WEIGHTS_CODES) {
+            panel = NAME(pack_code_panel)(p, NAME(depth)(p, recurrent), source, unit, panel);
+            continue;
+        }
+#endif
         if (!recurrent) panel = NAME(pack_panel)(p, 0, source, unit, 0, variant->gate_count, panel);
         for (int phase = 0, first = 0; recurrent && phase < variant->phases; first += variant->phase[phase++].gates)
             panel = NAME(pack_panel)(p, 1, source, unit, first, variant->phase[phase].gates, panel);

@@ -1,9 +1,10 @@
 /* The kernels of one element type for one instruction set.
  *
  * The includer defines REAL, INTEGER (of its size), LANES, ISA (a name), TILE_SUMS (vectors of sums a tile holds),
- * HAVE_REDUCED_WEIGHTS (whether W and R are packed as bfloat16 and int8, too), and ISA_x for what it has better than
- * GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE; with HAVE_REDUCED_WEIGHTS also
- * ISA_LOAD_BFLOAT16 and ISA_LOAD_INT8.
+ * HAVE_REDUCED_WEIGHTS (whether W and R are packed as bfloat16 and int8, too), HAVE_CODES (whether they are packed as
+ * codes, too: float only), and ISA_x for what it has better than GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST,
+ * SELECT_LESS, SELECT_NEGATIVE; with HAVE_REDUCED_WEIGHTS also ISA_LOAD_BFLOAT16 and ISA_LOAD_INT8; with HAVE_CODES
+ * also ISA_MADD, and ISA_DOT with ISA_DOT_TARGET, where there are such instructions.
  *
  * Each header below uses only those above it:
  *
@@ -14,7 +15,12 @@
  *   cell.h        what a cell is: phases, on groups of unit blocks and rows
  *   rnn.h gru.h lstm.h   a cell each
  *   cells.h       the cells by their numbers
+ *   codes.h       HAVE_CODES: rows rounded to codes of 8 bits
+ *   code_panels.h     panels of quantized weights
+ *   code_dots.h       dot products of four codes in each lane
+ *   code_products.h   products of coded rows with unit blocks; code_tiles.h has the tiles, for one of the dot products
  *   pack.h        panels, as the phases of a cell want them
+ *   operands.h    what is multiplied: elements, or codes
  */
 #include <assert.h> /* of a debug build alone: NDEBUG is defined in any other */
 #include <math.h>   /* INFINITY */
@@ -31,7 +37,14 @@
 #include "gru.h"
 #include "lstm.h"
 #include "cells.h"
+#if HAVE_CODES
+#include "codes.h"
+#include "code_panels.h"
+#include "code_dots.h"
+#include "code_products.h"
+#endif
 #include "pack.h"
+#include "operands.h"
 
 #ifndef PYRNNX_TEMPLATE
 #define PYRNNX_TEMPLATE
@@ -48,18 +61,18 @@ static void NAME(project)(const pyrnnx_parameters *p, ptrdiff_t rows, const void
         const ptrdiff_t some = rows - r < MAX_PROJECTED_ROWS ? rows - r : MAX_PROJECTED_ROWS;
         for (ptrdiff_t u = u0, nb; u < u1; u += nb) {
             nb = tile_blocks(G, some, u1 - u);
-            NAME(product)(p->weight_dtype, G, (int)nb, some,
-                          (NAME(tile_args)){.depth = p->input_size,
-                                            .x = (const REAL *)x + r * ldx,
-                                            .ldx = ldx,
-                                            .w = (const char *)p->W + u * panel,
-                                            .w_block = panel,
-                                            .init = (const REAL *)p->bias + u * G * LANES,
-                                            .ld_init = 0,
-                                            .init_block = G * LANES,
-                                            .out = (REAL *)projected + r * ld + u * G * LANES,
-                                            .ld_out = ld,
-                                            .out_block = G * LANES});
+            NAME(any_product)(p, G, (int)nb, some,
+                              (NAME(tile_args)){.depth = p->input_size,
+                                                .x = NAME(row_of)(p, x, r, ldx),
+                                                .ldx = ldx,
+                                                .w = (const char *)p->W + u * panel,
+                                                .w_block = panel,
+                                                .init = (const REAL *)p->bias + u * G * LANES,
+                                                .ld_init = 0,
+                                                .init_block = G * LANES,
+                                                .out = (REAL *)projected + r * ld + u * G * LANES,
+                                                .ld_out = ld,
+                                                .out_block = G * LANES});
         }
     }
 }
@@ -71,7 +84,7 @@ static void NAME(step_group)(const NAME(group) *g, const NAME(variant) *variant,
     const ptrdiff_t w_block = NAME(panel_size)(p, 1, variant->gate_count);
     NAME(tile_args) t = {.depth = p->hidden_size,
                          .x = states,
-                         .ldx = g->Hp,
+                         .ldx = NAME(state_stride)(p, g->Hp),
                          .w = (const char *)p->R + g->unit / LANES * w_block + NAME(panel_size)(p, 1, first),
                          .w_block = w_block,
                          .init = g->projected + first * LANES,
@@ -86,7 +99,7 @@ static void NAME(step_group)(const NAME(group) *g, const NAME(variant) *variant,
     }
     for (ptrdiff_t b = 0, nb; b < g->blocks; b += nb) {
         nb = tile_blocks(g->nv, g->rows, g->blocks - b);
-        NAME(product)(p->weight_dtype, g->nv, (int)nb, g->rows, t);
+        NAME(any_product)(p, g->nv, (int)nb, g->rows, t);
         t.w += nb * t.w_block;
         t.init += nb * t.init_block;
         t.out += nb * t.out_block;
@@ -132,7 +145,7 @@ static void NAME(step)(const pyrnnx_parameters *p, int phase, ptrdiff_t rows, vo
                                    .c = c ? (REAL *)c + at : NULL,
                                    .h_next = (REAL *)h_next + at,
                                    .work = work ? (REAL *)work + at : NULL};
-            NAME(step_group)(&g, variant, phase, states + r * Hp);
+            NAME(step_group)(&g, variant, phase, NAME(row_of)(p, states, r, NAME(state_stride)(p, Hp)));
         }
     }
 }
@@ -148,19 +161,30 @@ static void NAME(activate_all)(const pyrnnx_parameters *p, const void *x, void *
     }
 }
 
+#if HAVE_CODES
+static const pyrnnx_coding NAME(coding) = {.has_byte_dot = NAME(has_byte_dot),
+                                           .row_size = coded_size,
+                                           .widen_range = NAME(widen_range),
+                                           .encode = NAME(encode)};
+#endif
+
 #define PX_STRING_(x) #x
 #define PX_STRING(x) PX_STRING_(x)
 const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
     .isa = PX_STRING(ISA),
     .itemsize = sizeof(REAL),
     .lanes = LANES,
-    .weight_dtypes = HAVE_REDUCED_WEIGHTS ? (1 << PYRNNX_WEIGHTS_COUNT) - 1 : 1 << PYRNNX_WEIGHTS_FULL,
+    .weight_dtypes = (HAVE_REDUCED_WEIGHTS ? (1 << PYRNNX_WEIGHTS_CODES) - 1 : 1 << PYRNNX_WEIGHTS_FULL) |
+                     HAVE_CODES << PYRNNX_WEIGHTS_CODES,
     .gate_count = NAME(gate_count),
     .phases = NAME(phases),
     .packed_size = NAME(packed_size),
     .pack_weights = NAME(pack_weights),
     .pack_bias = NAME(pack_bias),
     .pack_units = NAME(pack_units),
+#if HAVE_CODES
+    .coding = &NAME(coding),
+#endif
     .project = NAME(project),
     .step = NAME(step),
     .activate = NAME(activate_all)};
@@ -174,6 +198,16 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef INTEGER
 #undef LANES
 #undef HAVE_REDUCED_WEIGHTS
+#undef HAVE_CODES
+#undef CODED
+#undef LOAD_I
+#undef DOTTED
+#undef CODE_TILE
+#undef DEFINE_CODE_TILE
+#undef LIST_CODE_TILE
+#undef ISA_DOT
+#undef ISA_DOT_TARGET
+#undef ISA_MADD
 #undef SET1
 #undef FMA
 #undef AT_LEAST

@@ -17,7 +17,7 @@ from onnx_models import simple_model
 
 from pyrnnx import ArgumentError, PyrnnxError, UnsupportedError
 from pyrnnx.frontends.onnx import UnboundNode, read_model
-from pyrnnx.frontends.onnx.quantized import QuantizedLayer, fake_quantized
+from pyrnnx.frontends.onnx.quantized import QuantizedLayer
 from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
 
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -171,6 +171,20 @@ def test_empty(sizes: tuple[int, int]) -> None:
     Y, Y_h, Y_c = layer(np.ones((*sizes, 5), np.float32))
     assert (Y.shape, Y_h.shape, Y_c.shape) == ((sizes[0], 1, sizes[1], 9), (1, sizes[1], 9), (1, sizes[1], 9))
     assert not any(one.any() for one in (Y, Y_h, Y_c))
+
+
+def fake_quantized(values: Array) -> Array:
+    """What X of one feature is rounded to: the result of a step whose gates are 1 and whose functions do nothing."""
+    attributes = {"activations": ["Affine"] * 3, "activation_alpha": [0.0, 1, 1], "activation_beta": [1.0, 0, 0]}
+    weights: dict[str, Array] = {
+        "W": np.array([[[0, 0, 0, 1]]], np.uint8),
+        "R": np.zeros((1, 1, 4), np.uint8),
+        **{f"{name}_scale": np.ones(1, np.float32) for name in "WR"},
+        **{f"{name}_zero_point": np.zeros(1, np.uint8) for name in "WR"},
+    }
+    model, _ = make_case(Case("values", attributes, (), N=len(values), I=1, H=1), **weights)
+    Y: Array = read_model(model)(values.reshape(1, -1, 1))["Y"]
+    return Y.ravel()
 
 
 def test_fake_quantized() -> None:

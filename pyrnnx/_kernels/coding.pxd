@@ -1,0 +1,3 @@
+from pyrnnx._kernels.engine cimport Coding
+
+cdef Coding ROUNDING

@@ -1,0 +1,61 @@
+/* sum += x0 w0 + x1 w1 + x2 w2 + x3 w3 in each 32-bit lane: x a quad of a coded row (codes.h), the same in all lanes,
+ * w signed bytes; exact.
+ *
+ *   bytes   an instruction of VNNI, where the processor has it
+ *   pairs   16-bit products, added in pairs (vpmaddwd), of the even and of the odd w; vpmaddubsw, which takes bytes,
+ *           saturates. With neither, four products of 32 bits.
+ *
+ * Each has a type form_x of its operands, and
+ *   load_x(p, k) quad k of the row of codes p        load_w(p, rows) one vector of a panel        dot(sum, x, w)
+ */
+typedef INTEGER NAME(unaligned_integers) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(4), may_alias));
+typedef unsigned NAME(wrapping) __attribute__((vector_size(LANES * sizeof(REAL))));
+typedef int NAME(any_int) __attribute__((aligned(4), may_alias));
+typedef short NAME(shorts) __attribute__((vector_size(LANES * 4)));
+typedef struct {
+    I even, odd;
+} NAME(pairs);
+
+#define LOAD_I(p) ((I)(*(const NAME(unaligned_integers) *)(p)))
+#define SET1_I(p) (*(const NAME(any_int) *)(p) - (I){0})
+
+typedef NAME(pairs) PX_CAT(form_pairs, REAL, ISA);
+
+INLINE NAME(pairs) NAME(load_x_pairs)(const char *p, ptrdiff_t k) {
+    return (NAME(pairs)){SET1_I(p + 8 * k), SET1_I(p + 8 * k + 4)};
+}
+
+INLINE NAME(pairs) NAME(load_w_pairs)(const char *p, const int rows) {
+    (void)rows;
+    const NAME(shorts) w = (NAME(shorts))LOAD_I(p);
+    return (NAME(pairs)){(I)((w << 8) >> 8), (I)(w >> 8)};
+}
+
+INLINE I NAME(dot_pairs)(I sum, NAME(pairs) x, NAME(pairs) w) {
+#ifdef ISA_MADD
+    return sum + ((I)ISA_MADD(x.even, w.even) + (I)ISA_MADD(x.odd, w.odd));
+#else
+    sum += (x.even & 0xffff) * (w.even << 16 >> 16) + (x.even >> 16) * (w.even >> 16);
+    return sum + (x.odd & 0xffff) * (w.odd << 16 >> 16) + (x.odd >> 16) * (w.odd >> 16);
+#endif
+}
+
+static int NAME(has_byte_dot)(void) {
+#ifdef ISA_DOT
+    return __builtin_cpu_supports(ISA_DOT_TARGET) != 0;
+#else
+    return 0;
+#endif
+}
+
+#ifdef ISA_DOT
+#define BYTE_DOT __attribute__((target(ISA_DOT_TARGET))) INLINE
+typedef I PX_CAT(form_bytes, REAL, ISA);
+INLINE I NAME(load_x_bytes)(const char *p, ptrdiff_t k) { return SET1_I(p + 4 * k); }
+INLINE I NAME(load_w_bytes)(const char *p, const int rows) {
+    I w = LOAD_I(p);
+    if (rows > 1) KEEP_IN_REGISTER(w);
+    return w;
+}
+BYTE_DOT I NAME(dot_bytes)(I sum, I x, I w) { return (I)ISA_DOT(sum, x, w); }
+#endif

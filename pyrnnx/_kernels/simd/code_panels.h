@@ -1,0 +1,41 @@
+/* Quantized weights: w = scale (code - zero_point), with a scale and a zero point for each gate row. From row-major
+ * [G*H, K] to panels, one for each unit block, as those of pack.h but with four k of a unit side by side:
+ *
+ *   [gate][L] of int32    total: the sum over k of code - zero_point
+ *   [gate][L] of int32    zero_point
+ *   [gate][L] of float    scale
+ *   [K/4][gate][L][4]     codes; zeros after the last k
+ */
+#ifndef PYRNNX_CODE_PANELS
+#define PYRNNX_CODE_PANELS
+enum { CODE_PANEL_HEADER = 12 }; /* bytes of a panel for each gate row, before the codes */
+#endif
+
+INLINE ptrdiff_t NAME(code_panel_size)(ptrdiff_t depth, int gates) {
+    return gates * LANES * (CODE_PANEL_HEADER + 4 * code_quads(depth));
+}
+
+/* All packed gates for the units from `unit`; returns the end of their panel. */
+static char *NAME(pack_code_panel)(const pyrnnx_parameters *p, ptrdiff_t depth, const pyrnnx_quantized_weights *source,
+                                   ptrdiff_t unit, char *panel) {
+    const NAME(variant) *variant = NAME(variant_of)(p);
+    const int gates = variant->gate_count;
+    const ptrdiff_t H = p->hidden_size, units = H - unit < LANES ? H - unit : LANES;
+    int *total = (int *)panel, *zero_point = total + gates * LANES;
+    float *scale = (float *)(zero_point + gates * LANES);
+    signed char *codes = (signed char *)(scale + gates * LANES);
+    assert(variant->phases == 1 && depth <= PYRNNX_MAX_CODES);
+    memset(panel, 0, (size_t)NAME(code_panel_size)(depth, gates));
+    for (int v = 0; v < gates; v++)
+        for (ptrdiff_t j = 0; j < units; j++) {
+            const ptrdiff_t row = variant->source[v] * H + unit + j, lane = v * LANES + j;
+            zero_point[lane] = source->zero_point[row];
+            scale[lane] = source->scale[row];
+            for (ptrdiff_t k = 0; k < depth; k++) {
+                const signed char code = source->codes[row * depth + k];
+                codes[(k / 4 * gates * LANES + lane) * 4 + k % 4] = code;
+                total[lane] += code - zero_point[lane];
+            }
+        }
+    return panel + NAME(code_panel_size)(depth, gates);
+}

@@ -1,0 +1,108 @@
+/* Coded rows: rows of float rounded to codes of 8 bits, with one scale s and zero point z for all of them.
+ *
+ *   low  = min(0, every x)     s = (high - low) / 255, or 1 where that is 0     code = clip(rint(x / s), -z, 255 - z) +
+ * z high = max(0, every x)     z = rint(clip(-low / s, 0, 255))                 x ~ s (code - z)
+ *
+ * rint takes halves to even. What is not finite has no part in low and high. A NaN in a row makes s of that row a NaN,
+ * and so every product of the row; an infinity becomes the code at its end.
+ *
+ * A coded row is a header and its codes, four and four, zeros after the last:
+ *
+ *   for a dot product of bytes    header  x0 x1 x2 x3 ...                 uint8
+ *   for one of pairs              header  x0 x2 x1 x3 ...                 int16, as code_dots.h multiplies them
+ */
+#ifndef PYRNNX_CODES
+#define PYRNNX_CODES
+typedef struct {
+    float scale;
+    int zero_point, sum; /* of the codes */
+    int unused;
+} code_header;
+
+enum { CODED_ALIGNMENT = 64 };
+
+static ptrdiff_t code_quads(ptrdiff_t depth) { return (depth + 3) / 4; }
+
+static size_t coded_size(const pyrnnx_parameters *p, ptrdiff_t depth) {
+    const size_t bytes = sizeof(code_header) + (size_t)code_quads(depth) * (p->byte_dot ? 4 : 8);
+    return (bytes + CODED_ALIGNMENT - 1) / CODED_ALIGNMENT * CODED_ALIGNMENT;
+}
+
+static code_header code_range(const float range[2]) {
+    const float width = range[1] - range[0]; /* beyond the largest float where both are near it */
+    const float step = width < INFINITY ? width / 255 : range[1] / 255 - range[0] / 255;
+    const float scale = step > 0 ? step : 1, zero = -range[0] / scale;
+    return (code_header){.scale = scale, .zero_point = (int)rintf(zero < 255 ? zero : 255)};
+}
+
+/* Bytes, which end where their row ends, to pairs, in place. */
+static void split_quads(ptrdiff_t quads, char *codes) {
+    for (ptrdiff_t q = 0; q < quads; q++) {
+        unsigned quad, halves[2];
+        memcpy(&quad, codes + 4 * (quads + q), 4);
+        halves[0] = quad & 0x00ff00ff;
+        halves[1] = quad >> 8 & 0x00ff00ff;
+        memcpy(codes + 8 * q, halves, 8);
+    }
+}
+#endif
+
+typedef unsigned char NAME(bytes) __attribute__((vector_size(LANES)));
+
+INLINE V NAME(load_some)(const float *x, ptrdiff_t count) { /* zeros after them */
+    float some[LANES] = {0};
+    memcpy(some, x, (size_t)count * sizeof(float));
+    return LOAD(some);
+}
+
+static void NAME(widen_range)(ptrdiff_t rows, ptrdiff_t depth, const float *x, ptrdiff_t ldx, float *range) {
+    V low = SET1(range[0]), high = SET1(range[1]);
+    for (ptrdiff_t r = 0; r < rows; r++)
+        for (ptrdiff_t k = 0; k < depth; k += LANES) {
+            const float *at = x + r * ldx + k;
+            V v = depth - k >= LANES ? LOAD(at) : NAME(load_some)(at, depth - k);
+            v = (V)((I)v & (I)(v - v == SET1(0))); /* zero, which is in every range, for what is not finite */
+            low = AT_MOST(v, low);
+            high = AT_LEAST(v, high);
+        }
+    for (int j = 0; j < LANES; j++) {
+        range[0] = low[j] < range[0] ? low[j] : range[0];
+        range[1] = high[j] > range[1] ? high[j] : range[1];
+    }
+}
+
+/* The codes of one vector; any for NaN. */
+INLINE I NAME(codes)(const code_header *h, V x) {
+    const V magic = SET1(0x1.8p23f), z = SET1((float)h->zero_point); /* where floats are integers */
+    const V bounded = AT_MOST(SET1(255) - z, AT_LEAST(-z, x / SET1(h->scale)));
+    return (I)(bounded + magic) - (I)magic + (h->zero_point - (I){0}); /* z added last: a tie is one of x / s */
+}
+
+static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t depth, const float *x, ptrdiff_t ldx,
+                         const float *range, void *coded, size_t row_size) {
+    V lanes;
+    for (int j = 0; j < LANES; j++) lanes[j] = (float)j;
+    const code_header header = code_range(range);
+    const ptrdiff_t quads = code_quads(depth);
+    assert(row_size == coded_size(p, depth));
+    for (ptrdiff_t r = 0; r < rows; r++) {
+        char *out = (char *)coded + r * (ptrdiff_t)row_size,
+             *codes = out + sizeof header + (p->byte_dot ? 0 : 4 * quads);
+        code_header h = header;
+        I sum = {0}, nan = {0};
+        for (ptrdiff_t k = 0; k < depth; k += LANES) {
+            const ptrdiff_t count = depth - k < LANES ? depth - k : LANES;
+            const float *at = x + r * ldx + k;
+            const V v = count == LANES ? LOAD(at) : NAME(load_some)(at, count);
+            I some = NAME(codes)(&header, v);
+            if (count < LANES) some &= (I)(lanes < SET1((float)count));
+            const NAME(bytes) bytes = __builtin_convertvector(some, NAME(bytes));
+            memcpy(codes + k, &bytes, count == LANES ? sizeof bytes : (size_t)(4 * quads - k));
+            sum += some;
+            nan |= (I)(v != v);
+        }
+        for (int j = 0; j < LANES; j++) h.sum += sum[j], h.scale = nan[j] ? NAN : h.scale;
+        if (!p->byte_dot) split_quads(quads, out + sizeof h);
+        memcpy(out, &h, sizeof h);
+    }
+}

@@ -1,0 +1,29 @@
+/* What project and step multiply: rows of elements with panels of weights, or coded rows with panels of codes. */
+#if HAVE_CODES
+#define CODED(p) ((p)->weight_dtype == PYRNNX_WEIGHTS_CODES)
+#else
+#define CODED(p) 0
+#endif
+
+/* Row r of x or of states: of elements, ldx of them apart, or coded, ldx bytes apart. */
+INLINE const REAL *NAME(row_of)(const pyrnnx_parameters *p, const void *x, ptrdiff_t r, ptrdiff_t ldx) {
+    return (const REAL *)(const void *)((const char *)x + r * ldx * (CODED(p) ? 1 : (ptrdiff_t)sizeof(REAL)));
+}
+
+INLINE ptrdiff_t NAME(state_stride)(const pyrnnx_parameters *p, ptrdiff_t Hp) {
+#if HAVE_CODES
+    if (CODED(p)) return (ptrdiff_t)coded_size(p, p->hidden_size);
+#endif
+    (void)p;
+    return Hp;
+}
+
+INLINE void NAME(any_product)(const pyrnnx_parameters *p, int nv, int nb, ptrdiff_t rows, NAME(tile_args) t) {
+#if HAVE_CODES
+    if (CODED(p)) {
+        NAME(code_product)(p->byte_dot, nv, nb, rows, t);
+        return;
+    }
+#endif
+    NAME(product)(p->weight_dtype, nv, nb, rows, t);
+}
