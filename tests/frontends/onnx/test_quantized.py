@@ -4,101 +4,25 @@ from __future__ import annotations
 
 import copy
 import pickle
-import zlib
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import onnx
 import pytest
 from cases import Array
 from onnx import helper
-from onnx_models import simple_model
+from quantized_models import CASES, OUTPUTS, Case, layer_of, make_case
 
 from pyrnnx import ArgumentError, PyrnnxError, UnsupportedError
 from pyrnnx.frontends.onnx import UnboundNode, read_model
 from pyrnnx.frontends.onnx.quantized import QuantizedLayer
-from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
-OUTPUTS = ("Y", "Y_h", "Y_c")
-DOMAINS = {"com.microsoft": 1}
 # Both add the same products of integers, one of them in float32 and dequantized: some 2^-24 of sums below 10.
 # Rounding h to 8 bits could turn such a difference into 1/255 of a weight, where h is that near to a tie: the seeds
 # are ones without such a tie, and a wrong scale or zero point would be 1e-4 and above.
 TOLERANCE = 2e-6
-
-
-@dataclass(frozen=True)
-class Case:
-    name: str
-    attributes: dict[str, Any] = field(default_factory=dict)
-    inputs: tuple[str, ...] = ("B",)  # of the optional ones
-    dtype: str = "uint8"
-    per_channel: bool = False
-    T: int = 7
-    N: int = 3
-    I: int = 5
-    H: int = 9
-
-
-STATES = ("initial_h", "initial_c")
-CASES = [
-    Case("plain", inputs=()),
-    Case("bias"),
-    Case("states", inputs=("B", *STATES)),
-    Case("peepholes", inputs=("B", "P")),
-    Case("lengths", inputs=("B", "sequence_lens", *STATES), N=5),
-    Case("reverse", {"direction": "reverse"}, ("B", "sequence_lens", *STATES), N=5),
-    Case("both", {"direction": "bidirectional"}, ("B", "sequence_lens", "P", *STATES), N=5),
-    Case("both, one row", {"direction": "bidirectional"}, N=1, T=13, I=31, H=33),
-    Case("per channel", {"direction": "bidirectional"}, ("B", *STATES), per_channel=True),
-    Case("int8", {"direction": "bidirectional"}, ("B", *STATES), "int8"),
-    Case("int8 per channel", {}, ("B", "sequence_lens", *STATES), "int8", True),
-    Case("clip", {"clip": 0.5, "input_forget": 1}, ("B", "P", *STATES)),
-    Case("activations", {"activations": ["HardSigmoid", "Softsign", "Tanh"]}, ("B", *STATES)),
-    Case("wide", {"direction": "bidirectional"}, ("B", *STATES), N=2, T=5, I=65, H=130),
-]
-
-
-def make_case(case: Case, **changes: Array) -> tuple[onnx.ModelProto, dict[str, Array]]:
-    """A model of one node, and what it is called with."""
-    rng = np.random.default_rng(zlib.crc32(case.name.encode()))
-    D = 2 if case.attributes.get("direction") == "bidirectional" else 1
-    T, N, I, H = case.T, case.N, case.I, case.H
-    # On a processor without VNNI, ONNX Runtime adds products of uint8 and int8 in pairs that saturate at 16 bits; codes
-    # of 7 bits cannot reach that.
-    low, high = (-63, 64) if case.dtype == "int8" else (0, 256)
-    factors = (D, 4 * H) if case.per_channel else (D,)
-    arrays = {
-        "X": rng.normal(0.2, 1, (T, N, I)).astype(np.float32),
-        "W": rng.integers(low, high, (D, I, 4 * H)).astype(case.dtype),
-        "R": rng.integers(low, high, (D, H, 4 * H)).astype(case.dtype),
-        "B": rng.normal(0, 0.3, (D, 8 * H)).astype(np.float32),
-        "sequence_lens": np.array([T, *rng.integers(1, T + 1, N - 1)], np.int32),
-        "initial_h": rng.uniform(-1, 1, (D, N, H)).astype(np.float32),
-        "initial_c": rng.normal(0, 1, (D, N, H)).astype(np.float32),
-        "P": rng.normal(0, 0.3, (D, 3 * H)).astype(np.float32),
-    }
-    for name in ("W", "R"):
-        arrays[f"{name}_scale"] = (rng.uniform(0.5, 1, factors) * 0.004).astype(np.float32)
-        zero = 0 if case.dtype == "int8" else int(rng.integers(100, 150))
-        arrays[f"{name}_zero_point"] = np.full(factors, zero, case.dtype)
-    required = ("X", "W", "R", *QUANTIZED_LSTM.inputs[8:])
-    arrays = {n: a for n, a in arrays.items() if n in required or n in case.inputs} | changes
-    given = {n: arrays[n] for n in ("X", "sequence_lens", *STATES) if n in arrays}
-    for row, length in enumerate(arrays.get("sequence_lens", ())):
-        arrays["X"][length:, row] = 0  # has a part in ONNX Runtime's range of X; zero is in every range
-    names = [name if name in arrays else "" for name in QUANTIZED_LSTM.inputs]
-    node = helper.make_node(
-        "DynamicQuantizeLSTM", names, OUTPUTS, "it", domain="com.microsoft", hidden_size=H, **case.attributes
-    )
-    constants = {n: a for n, a in arrays.items() if n not in given}
-    model = simple_model([node], given, OUTPUTS, constants, domains=DOMAINS)
-    for output in model.graph.output:
-        output.CopyFrom(helper.make_tensor_value_info(output.name, onnx.TensorProto.FLOAT, None))
-    return model, given
 
 
 def runtime(model: onnx.ModelProto, given: dict[str, Array]) -> list[Array]:
@@ -117,13 +41,6 @@ def test_equals_onnxruntime(case: Case) -> None:
         assert (results[name].shape, results[name].dtype) == (wanted.shape, np.float32)
         np.testing.assert_allclose(results[name], wanted, rtol=0, atol=TOLERANCE)
     assert np.abs(expected[0]).max() > 0.2
-
-
-def layer_of(case: Case) -> tuple[QuantizedLayer, dict[str, Array]]:
-    model, given = make_case(case)
-    (layer,) = read_model(model).layers.values()
-    assert isinstance(layer, QuantizedLayer)
-    return layer, given
 
 
 BOTH = CASES[6]
@@ -146,6 +63,28 @@ def test_layer_by_names() -> None:
         np.testing.assert_array_equal(one, other)
     with pytest.raises(ArgumentError, match="'Z'"):
         layer.run(given["X"], Z=given["X"])
+
+
+def test_weights_are_held_as_codes() -> None:
+    """What is asked for is dequantized, and nobody can write to it; what is pickled is codes."""
+    case = replace(CASES[-1], dtype="int8", per_channel=True, all_codes=True)
+    model, _ = make_case(case)
+    layer, _ = layer_of(case)
+    arrays = {one.name: onnx.numpy_helper.to_array(one) for one in model.graph.initializer}
+    for name in ("W", "R"):
+        codes, zero_point = (arrays[key].astype(np.float32) for key in (name, f"{name}_zero_point"))
+        expected = (codes - zero_point[:, np.newaxis]) * arrays[f"{name}_scale"][:, np.newaxis]
+        np.testing.assert_array_equal(layer.weights[name], expected.transpose(0, 2, 1))
+        assert not layer.weights[name].flags.writeable
+    assert list(layer.weights) == ["W", "R", "B"]
+    np.testing.assert_array_equal(layer.weights["B"], arrays["B"])
+    assert len(pickle.dumps(layer)) < layer.weights["W"].nbytes
+
+
+def test_floats_are_no_codes() -> None:
+    layer, _ = layer_of(CASES[1])
+    with pytest.raises(ArgumentError, match="expected W and R in codes"):
+        QuantizedLayer(layer.op, *layer.weights.values())
 
 
 def test_padding_and_other_rows() -> None:

@@ -1,0 +1,129 @@
+"""Products of codes: every dot product of the processor gives the same bits, exact up to the longest sum."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pyrnnx._kernels import engines
+from pyrnnx._kernels.packed_layer import PackedLayer
+
+Array = NDArray[Any]
+F32 = np.float32
+TANH, SIGMOID, ONE, SAME = (1, 0.0, 0.0), (2, 0.0, 0.0), (3, 0.0, 1.0), (3, 1.0, 0.0)
+CODES = 3  # PYRNNX_WEIGHTS_CODES
+ISAS = engines.supported()
+
+
+def arguments(I: int, H: int, **changes: Any) -> dict[str, Any]:
+    """Of an LSTM of one direction, with codes of the whole range."""
+    rng = np.random.default_rng((I, H))
+    scale = (rng.uniform(0.5, 1, (2, 1, 4 * H)) / 128 / max(I, H) ** 0.5).astype(F32)
+    zero_point = rng.integers(-128, 128, (2, 1, 4 * H)).astype(np.int32)
+    return {
+        "isa": ISAS[0] if ISAS else "blas",
+        "cell": 2,
+        "reverse": (False,),
+        "activations": ((SIGMOID, TANH, TANH),),
+        "clip": np.inf,
+        "linear_before_reset": False,
+        "coupled_gate": None,
+        "W": rng.integers(-128, 128, (1, 4 * H, I)).astype(np.int8),
+        "R": rng.integers(-128, 128, (1, 4 * H, H)).astype(np.int8),
+        "bias": rng.normal(0, 0.3, (1, 4 * H)).astype(F32),
+        "recurrent_bias": None,
+        "peepholes": None,
+        "weight_dtype": CODES,
+        "dtype": np.dtype(F32),
+        "storage": 0,
+        "X_axes": "TNI",
+        "Y_axes": "TDNH",
+        "state_axes": "DNH",
+        "coded": True,
+        "factors": (scale[0], zero_point[0], scale[1], zero_point[1]),
+    } | changes
+
+
+def run(layer: PackedLayer, X: Array) -> tuple[Array, ...]:
+    results = layer.run(1, X, None, None, None)
+    assert results is not None
+    return results
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("N", [1, 2, 7, 33])
+def test_dot_products_of_bytes_and_of_pairs_give_the_same_bits(isa: str, N: int) -> None:
+    for I, H in itertools.product((1, 6, 67), (5, 50)):
+        X = np.random.default_rng(N).normal(0.2, 1, (4, N, I)).astype(F32)
+        bytes_, pairs = (run(PackedLayer(**arguments(I, H, isa=isa, byte_dot=dot)), X) for dot in (True, False))
+        for a, b in zip(bytes_, pairs, strict=True):
+            assert a.tobytes() == b.tobytes()
+        assert np.abs(bytes_[0]).max() > 0.1
+
+
+@pytest.mark.parametrize("byte_dot", [True, False])
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("code", [-128, 127])
+@pytest.mark.parametrize("value", [0, 255, -255])
+def test_the_longest_sum(isa: str, byte_dot: bool, code: int, value: int) -> None:
+    """Extreme codes against the zero point at the other end: 33025 * 255 * 255 is just below 2^31."""
+    I, H = engines.MAX_CODES, 3
+    zero_point = -1 - code
+    given = arguments(I, H, isa=isa, byte_dot=byte_dot, activations=((ONE, SAME, SAME),))
+    given["W"][...], given["bias"][...] = code, 0
+    given["factors"] = (np.ones((1, 4 * H), F32), np.full((1, 4 * H), zero_point, np.int32), *given["factors"][2:])
+    X = np.full((1, 2, I), value, F32)
+    X[0, 1, 5] = 0
+    exact = np.array([I, I - 1]) * value * (code - zero_point)
+    for results in run(PackedLayer(**given), X):
+        np.testing.assert_array_equal(results.reshape(2, H), exact.astype(F32)[:, np.newaxis].repeat(H, 1))
+
+
+FLOATS: dict[str, Any] = {"W": np.ones((1, 12, 5), F32), "R": np.ones((1, 12, 3), F32), "weight_dtype": 0}
+FACTORS = arguments(5, 3)["factors"]
+BAD: dict[str, dict[str, Any]] = {
+    "codes without factors": {"factors": None},
+    "codes without coded rows": {"coded": False},
+    "three factors": {"factors": FACTORS[:3]},
+    "factors of floats": FLOATS | {"coded": True},
+    "floats as codes": FLOATS | {"weight_dtype": CODES},
+    "codes of another dtype": {"W": np.ones((1, 12, 5), np.uint8)},
+    "codes of another shape": {"R": np.ones((1, 12, 5), np.int8)},
+    "scale of another shape": {"factors": (FACTORS[0][:, :3].copy(), *FACTORS[1:])},
+    "scale in float64": {"factors": (FACTORS[0].astype(np.float64), *FACTORS[1:])},
+    "zero point in int64": {"factors": (FACTORS[0], FACTORS[1].astype(np.int64), *FACTORS[2:])},
+    "sums that are too long": {"W": np.ones((1, 12, engines.MAX_CODES + 1), np.int8)},
+    "codes on BLAS": {"isa": "blas"},
+    "coded rows of an RNN": {
+        "cell": 0,
+        "activations": ((TANH,),),
+        "W": np.ones((1, 3, 5), F32),
+        "R": np.ones((1, 3, 3), F32),
+        "bias": np.ones((1, 3), F32),
+        "weight_dtype": 0,
+        "factors": None,
+    },
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_constructions(name: str) -> None:
+    if ISAS:
+        PackedLayer(**arguments(5, 3))
+    with pytest.raises((ValueError, TypeError)):
+        PackedLayer(**arguments(5, 3, **BAD[name]))
+
+
+def test_floats_with_coded_rows_run_on_every_engine() -> None:
+    floats = {name: value for name, value in arguments(5, 3, **FLOATS, factors=None).items() if name != "isa"}
+    X = np.random.default_rng(1).normal(0, 1, (4, 2, 5)).astype(F32)
+    first, *others = (run(PackedLayer(isa=isa, **floats), X) for isa in (*ISAS, "blas"))
+    plain = run(PackedLayer(isa="blas", **(floats | {"coded": False})), X)
+    assert np.abs(plain[0] - first[0]).max() > 1e-4
+    for results in others:
+        for a, b in zip(first, results, strict=True):
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
