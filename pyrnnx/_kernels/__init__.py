@@ -8,8 +8,9 @@ The spine, from the caller down: each part uses only those below it, and the eng
 packed_layer   one operator, its weights packed: takes the caller's arrays as `arrays` finds them, makes the results
 plan           how a call is cut into row blocks, chunks and threads, and the memory that these take
 timeloop       one row block of one direction, chunk by chunk and step by step; `storage` widens and rounds rows
+coding         X and h rounded to 8 bits, of a quantized LSTM, for products of floats
 engines        which engines there are
-engine.h       what an engine offers: packing, the projection of a chunk, one time step
+engine.h       what an engine offers: packing, the projection of a chunk, one time step; rows rounded to codes of 8 bits
 parameters.h   what an engine reads of a layer
 tables.h       the rows of the activation functions and of the cells; `tables` shows them to Python
 

@@ -46,20 +46,20 @@ def steps(layer: QuantizedLayer, attributes: dict[str, Any], given: dict[str, Ar
     lengths = given.get("sequence_lens", np.full(N, T))
     X = rounded(given["X"], np.arange(T)[:, np.newaxis] < lengths)
     results = tuple(np.zeros(shape) for shape in ((T, D, N, H), (D, N, H), (D, N, H)))
-    weights = {name: np.float64(array) for name, array in layer.weights.items()}
+    weights: dict[str, Any] = {name: array.astype(np.float64) for name, array in layer.weights.items()}
     options = {key: value for key, value in attributes.items() if key != "direction"}
     if "activations" in options:
         options["activations"] = options["activations"][:3]
     for d in range(D):
         h = np.array(given[STATES[0]][d] if STATES[0] in given else np.zeros((N, H), F32))
-        c = np.float64(given[STATES[1]][d] if STATES[1] in given else np.zeros((N, H)))
+        c = np.array(given[STATES[1]][d] if STATES[1] in given else np.zeros((N, H)), np.float64)
         ran = np.full(N, True)
         for step in range(max(lengths, default=0)):
             seen, ran = rounded(h, ran), lengths > step
             times = (lengths - 1 - step if layer.op.direction.reversed[d] else np.full(N, step))[ran]
-            one = {name: array[d : d + 1] for name, array in weights.items()}
-            states = {"initial_h": seen[np.newaxis, ran], "initial_c": c[np.newaxis, ran]}
-            _, new, new_c = reference.lstm(X[times, ran][np.newaxis], **one, **states, **options)
+            one: dict[str, Any] = {name: array[d : d + 1] for name, array in weights.items()}
+            one |= {"initial_h": seen[np.newaxis, ran], "initial_c": c[np.newaxis, ran]}
+            _, new, new_c = reference.lstm(X[times, ran][np.newaxis], **one, **options)
             h[ran], c[ran] = Y[times, d, ran], new_c[0]
             results[0][times, d, ran] = results[1][d, ran] = new[0]
             results[2][d, ran] = c[ran]
