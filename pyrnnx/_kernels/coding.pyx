@@ -46,5 +46,5 @@ cdef void round_rows(const Parameters *p, Py_ssize_t rows, Py_ssize_t depth, con
             row[k] = value * scale
 
 
-ROUNDING.has_byte_dot, ROUNDING.row_size = NULL, NULL
+ROUNDING.best_dot, ROUNDING.row_size = NULL, NULL
 ROUNDING.widen_range, ROUNDING.encode = widen_range, round_rows

@@ -14,7 +14,7 @@
 /* How rows of float become coded rows: rounded to 8 bits, with one scale and zero point for the range of them all.
    Of weights packed as PYRNNX_WEIGHTS_CODES, project and step take such rows for x (ldx in bytes) and for h_prev. */
 typedef struct {
-    int (*has_byte_dot)(void); /* what byte_dot of the parameters may be; they are packed with it already set */
+    int (*best_dot)(void); /* the last PYRNNX_DOT_* that the parameters may have; it stands in them before all else */
     size_t (*row_size)(const pyrnnx_parameters *, ptrdiff_t depth); /* bytes of a coded row, and all that project and
                                                                        step leave from one to the next */
 

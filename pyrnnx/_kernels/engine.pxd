@@ -4,7 +4,7 @@ from pyrnnx._kernels.parameters cimport Parameters
 
 cdef extern from "engine.h" nogil:
     ctypedef struct Coding "pyrnnx_coding":
-        int (*has_byte_dot)() noexcept nogil
+        int (*best_dot)() noexcept nogil
         size_t (*row_size)(const Parameters *, Py_ssize_t depth) noexcept nogil
         void (*widen_range)(Py_ssize_t rows, Py_ssize_t depth, const float *x, Py_ssize_t ldx, float *range) noexcept nogil
         void (*encode)(const Parameters *, Py_ssize_t rows, Py_ssize_t depth, const float *x, Py_ssize_t ldx,

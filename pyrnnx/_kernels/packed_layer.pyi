@@ -30,7 +30,7 @@ class PackedLayer:
         state_axes: str,
         coded: bool = False,
         factors: tuple[npt.NDArray[Any], ...] | None = None,
-        byte_dot: bool = True,
+        dot: int = ...,
     ) -> PackedLayer: ...
     def run(
         self,

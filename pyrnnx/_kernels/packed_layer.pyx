@@ -11,6 +11,7 @@ from pyrnnx._kernels.coding cimport ROUNDING
 from pyrnnx._kernels.engine cimport Kernels
 from pyrnnx._kernels.engines cimport find_kernels, packs_as
 from pyrnnx._kernels.parameters cimport (
+    PYRNNX_DOT_COUNT,
     PYRNNX_MAX_CODES,
     PYRNNX_WEIGHTS_CODES,
     Activation,
@@ -79,8 +80,8 @@ cdef class PackedLayer:
 
     With `coded`, for an LSTM in float32, X and h are rounded to 8 bits before they are multiplied (simd/codes.h). Then W
     and R may be codes themselves, int8 and of weight_dtype PYRNNX_WEIGHTS_CODES, with their `factors`: W_scale,
-    W_zero_point, R_scale, R_zero_point, each [D, G*H], of float32 and int32. `byte_dot`: whether to take the processor's
-    dot product of bytes, where it has one; the results are the same bits.
+    W_zero_point, R_scale, R_zero_point, each [D, G*H], of float32 and int32. `dot`: the last of PYRNNX_DOT_* to use, where
+    the processor has it; the results are the same bits.
 
     ValueError: any of them does not fit the others. What it says is for developers: a layer checks before.
     """
@@ -99,7 +100,7 @@ cdef class PackedLayer:
                   bint linear_before_reset, str coupled_gate, cnp.ndarray W not None, cnp.ndarray R not None,
                   cnp.ndarray bias not None, cnp.ndarray recurrent_bias, cnp.ndarray peepholes, int weight_dtype,
                   cnp.dtype dtype not None, int storage, str X_axes, str Y_axes, str state_axes, bint coded=False,
-                  tuple factors=None, bint byte_dot=True):
+                  tuple factors=None, int dot=PYRNNX_DOT_COUNT - 1):
         cdef:
             int variant = variant_of(cell, linear_before_reset, coupled_gate), d, k
             Py_ssize_t G = CELL_ROWS[cell].gate_count, H, I
@@ -133,7 +134,7 @@ cdef class PackedLayer:
             p.cell, p.variant, p.itemsize, p.weight_dtype, p.clip = cell, variant, self.itemsize, weight_dtype, clip
             p.input_size, p.hidden_size = I, H
             if factors is not None:
-                p.byte_dot = byte_dot and self.kernels.coding.has_byte_dot()
+                p.dot = max(0, min(dot, self.kernels.coding.best_dot()))
             if self.kernels.gate_count(p) < 1:
                 raise ValueError(f"{isa} does not have variant {variant} of cell {cell}")
             for k, function in enumerate(activations[d]):

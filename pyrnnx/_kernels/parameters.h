@@ -22,6 +22,9 @@ enum pyrnnx_weights {
 /* Most terms of a sum of products of codes, each below 255 * 255 in magnitude, that is exact in 32 bits. */
 enum { PYRNNX_MAX_CODES = 33025 };
 
+/* The processor's ways to multiply codes; one that has a way has those before it. All give the same bits. */
+enum pyrnnx_dot { PYRNNX_DOT_PAIRS, PYRNNX_DOT_BYTES, PYRNNX_DOT_MATRICES, PYRNNX_DOT_COUNT };
+
 /* What is packed as PYRNNX_WEIGHTS_CODES: w = scale (code - zero_point), of uint8 both minus 128. */
 typedef struct {
     const signed char *codes; /* [G*H, K] */
@@ -38,7 +41,7 @@ typedef struct {
     int cell, variant;
     int itemsize;     /* of an element: 4 (float) or 8 (double) */
     int weight_dtype; /* PYRNNX_WEIGHTS_* of both W and R */
-    int byte_dot;     /* codes: whether rows are coded for, and multiplied by, the processor's dot product of bytes */
+    int dot;          /* PYRNNX_DOT_*: what multiplies codes, and so how rows are coded */
     double clip;      /* every gate pre-activation stays in [-clip, clip]; INFINITY: no clipping; NaN stays NaN */
     /* RNN f; GRU f for z and r, g for h; LSTM f for i, o, f, g for c, h for the output */
     pyrnnx_activation functions[PYRNNX_MAX_FUNCTIONS];

@@ -8,6 +8,7 @@ cdef extern from "parameters.h" nogil:
         PYRNNX_WEIGHTS_CODES
         PYRNNX_WEIGHTS_COUNT
         PYRNNX_MAX_CODES
+        PYRNNX_DOT_COUNT
 
     ctypedef struct QuantizedWeights "pyrnnx_quantized_weights":
         const signed char *codes
@@ -24,7 +25,7 @@ cdef extern from "parameters.h" nogil:
         int variant
         int itemsize
         int weight_dtype
-        int byte_dot
+        int dot
         double clip
         Activation *functions
         Py_ssize_t input_size

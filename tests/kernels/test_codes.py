@@ -16,6 +16,7 @@ Array = NDArray[Any]
 F32 = np.float32
 TANH, SIGMOID, ONE, SAME = (1, 0.0, 0.0), (2, 0.0, 0.0), (3, 0.0, 1.0), (3, 1.0, 0.0)
 CODES = 3  # PYRNNX_WEIGHTS_CODES
+DOTS = range(3)  # PYRNNX_DOT_*: what the processor lacks is taken for the one before
 ISAS = engines.supported()
 
 
@@ -55,32 +56,32 @@ def run(layer: PackedLayer, X: Array) -> tuple[Array, ...]:
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("N", [1, 2, 7, 33])
-def test_dot_products_of_bytes_and_of_pairs_give_the_same_bits(isa: str, N: int) -> None:
-    for I, H in itertools.product((1, 6, 67), (5, 50)):
+@pytest.mark.parametrize("N", [1, 2, 7, 12, 15, 16, 17, 31, 32, 33, 47, 64, 65, 100])
+def test_all_ways_to_multiply_codes_give_the_same_bits(isa: str, N: int) -> None:
+    for I, H in itertools.product((1, 6, 67, 130), (5, 50)):
         X = np.random.default_rng(N).normal(0.2, 1, (4, N, I)).astype(F32)
-        bytes_, pairs = (run(PackedLayer(**arguments(I, H, isa=isa, byte_dot=dot)), X) for dot in (True, False))
-        for a, b in zip(bytes_, pairs, strict=True):
-            assert a.tobytes() == b.tobytes()
-        assert np.abs(bytes_[0]).max() > 0.1
+        pairs, *others = (run(PackedLayer(**arguments(I, H, isa=isa, dot=dot)), X) for dot in DOTS)
+        for other in others:
+            assert [one.tobytes() for one in other] == [one.tobytes() for one in pairs]
+        assert np.abs(pairs[0]).max() > 0.1
 
 
-@pytest.mark.parametrize("byte_dot", [True, False])
+@pytest.mark.parametrize("dot", DOTS)
 @pytest.mark.parametrize("isa", ISAS)
 @pytest.mark.parametrize("code", [-128, 127])
 @pytest.mark.parametrize("value", [0, 255, -255])
-def test_the_longest_sum(isa: str, byte_dot: bool, code: int, value: int) -> None:
+def test_the_longest_sum(isa: str, dot: int, code: int, value: int) -> None:
     """Extreme codes against the zero point at the other end: 33025 * 255 * 255 is just below 2^31."""
     I, H = engines.MAX_CODES, 3
     zero_point = -1 - code
-    given = arguments(I, H, isa=isa, byte_dot=byte_dot, activations=((ONE, SAME, SAME),))
+    given = arguments(I, H, isa=isa, dot=dot, activations=((ONE, SAME, SAME),))
     given["W"][...], given["bias"][...] = code, 0
     given["factors"] = (np.ones((1, 4 * H), F32), np.full((1, 4 * H), zero_point, np.int32), *given["factors"][2:])
-    X = np.full((1, 2, I), value, F32)
+    X = np.full((1, 20, I), value, F32)
     X[0, 1, 5] = 0
-    exact = np.array([I, I - 1]) * value * (code - zero_point)
+    exact = np.array([I, I - 1, *[I] * 18]) * value * (code - zero_point)
     for results in run(PackedLayer(**given), X):
-        np.testing.assert_array_equal(results.reshape(2, H), exact.astype(F32)[:, np.newaxis].repeat(H, 1))
+        np.testing.assert_array_equal(results.reshape(20, H), exact.astype(F32)[:, np.newaxis].repeat(H, 1))
 
 
 FLOATS: dict[str, Any] = {"W": np.ones((1, 12, 5), F32), "R": np.ones((1, 12, 3), F32), "weight_dtype": 0}

@@ -2,6 +2,10 @@
 #include "simd.h"
 #if PYRNNX_HAVE_X86
 #include <immintrin.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h> /* syscall */
+#endif
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma"))), apply_to = function)
 #else
@@ -29,6 +33,9 @@
 #define ISA_MADD(a, b) _mm512_madd_epi16((__m512i)(a), (__m512i)(b))
 #define ISA_DOT(sum, x, w) _mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(x), (__m512i)(w))
 #define ISA_DOT_TARGET "avx512vnni"
+#if defined(__linux__) && (defined(__clang__) ? __clang_major__ : __GNUC__ + 1) >= 12 /* gcc 11, clang 12 */
+#define ISA_MATRICES "amx-tile,amx-int8"
+#endif
 #include "template.h"
 
 #define REAL double

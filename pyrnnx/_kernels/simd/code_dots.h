@@ -8,15 +8,12 @@
  * Each has a type form_x of its operands, and
  *   load_x(p, k) quad k of the row of codes p        load_w(p, rows) one vector of a panel        dot(sum, x, w)
  */
-typedef INTEGER NAME(unaligned_integers) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(4), may_alias));
-typedef unsigned NAME(wrapping) __attribute__((vector_size(LANES * sizeof(REAL))));
 typedef int NAME(any_int) __attribute__((aligned(4), may_alias));
 typedef short NAME(shorts) __attribute__((vector_size(LANES * 4)));
 typedef struct {
     I even, odd;
 } NAME(pairs);
 
-#define LOAD_I(p) ((I)(*(const NAME(unaligned_integers) *)(p)))
 #define SET1_I(p) (*(const NAME(any_int) *)(p) - (I){0})
 
 typedef NAME(pairs) PX_CAT(form_pairs, REAL, ISA);
@@ -37,14 +34,6 @@ INLINE I NAME(dot_pairs)(I sum, NAME(pairs) x, NAME(pairs) w) {
 #else
     sum += (x.even & 0xffff) * (w.even << 16 >> 16) + (x.even >> 16) * (w.even >> 16);
     return sum + (x.odd & 0xffff) * (w.odd << 16 >> 16) + (x.odd >> 16) * (w.odd >> 16);
-#endif
-}
-
-static int NAME(has_byte_dot)(void) {
-#ifdef ISA_DOT
-    return __builtin_cpu_supports(ISA_DOT_TARGET) != 0;
-#else
-    return 0;
 #endif
 }
 

@@ -9,6 +9,7 @@
 #ifndef PYRNNX_CODE_PANELS
 #define PYRNNX_CODE_PANELS
 enum { CODE_PANEL_HEADER = 12 }; /* bytes of a panel for each gate row, before the codes */
+enum { CODE_SLACK = 15 };        /* quads of memory after the last panel, which matrices read and do not use */
 #endif
 
 INLINE ptrdiff_t NAME(code_panel_size)(ptrdiff_t depth, int gates) {
@@ -38,4 +39,28 @@ static char *NAME(pack_code_panel)(const pyrnnx_parameters *p, ptrdiff_t depth, 
             }
         }
     return panel + NAME(code_panel_size)(depth, gates);
+}
+
+typedef INTEGER NAME(unaligned_integers) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(4), may_alias));
+typedef unsigned NAME(wrapping) __attribute__((vector_size(LANES * sizeof(REAL))));
+#define LOAD_I(p) ((I)(*(const NAME(unaligned_integers) *)(p)))
+
+/* What stands before the codes of one gate of a panel. */
+typedef struct {
+    NAME(wrapping) total, zero_point;
+    V scale;
+} NAME(gate_factors);
+
+INLINE NAME(gate_factors) NAME(load_factors)(const char *panel, int gates, int v) {
+    const char *at = panel + v * LANES * 4;
+    return (NAME(gate_factors)){.total = (NAME(wrapping))LOAD_I(at),
+                                .zero_point = (NAME(wrapping))LOAD_I(at + gates * LANES * 4),
+                                .scale = LOAD((const float *)(const void *)(at + gates * LANES * 8))};
+}
+
+/* init + sx sw (S - zx total - zw X) from S = sum_k code_x code_w and X, the sum of the row's codes. Integers wrap, so
+ * that the difference is exact where it fits itself, depth <= PYRNNX_MAX_CODES. */
+INLINE V NAME(scaled_sum)(V init, I sum, const code_header *x, NAME(gate_factors) w) {
+    const I exact = (I)((NAME(wrapping))sum - w.total * (unsigned)x->zero_point - w.zero_point * (unsigned)x->sum);
+    return FMA(__builtin_convertvector(exact, V), SET1(x->scale) * w.scale, init);
 }

@@ -1,5 +1,5 @@
-/* The tiles of code_tiles.h for every dot product of this instruction set, and the product of any number of coded rows
- * with nb unit blocks, cut into tiles by rows. A panel is a quarter of one of floats: it has one k block. */
+/* The product of any number of coded rows with nb unit blocks: many rows by matrices, where the processor has them,
+ * else cut by rows into the tiles of code_tiles.h. A panel is a quarter of one of floats: it has one k block. */
 #ifndef PYRNNX_CODE_PRODUCTS
 #define PYRNNX_CODE_PRODUCTS
 // clang-format off
@@ -9,6 +9,7 @@
 // clang-format on
 #define PX_CAT_2_(a, b) a##_##b
 #define PX_CAT_2(a, b) PX_CAT_2_(a, b)
+enum { LEAST_MATRIX_ROWS = 12 }; /* below which tiles are faster */
 #endif
 
 #define DOT_NAME pairs
@@ -21,13 +22,32 @@
 #include "code_tiles.h"
 #endif
 
-static void NAME(code_product)(int byte_dot, int nv, int nb, ptrdiff_t rows, NAME(tile_args) t) {
+/* The last PYRNNX_DOT_* that this processor has. */
+static int NAME(best_dot)(void) {
+#ifdef ISA_DOT
+    if (!__builtin_cpu_supports(ISA_DOT_TARGET)) return PYRNNX_DOT_PAIRS;
+#ifdef ISA_MATRICES
+    if (matrices_allowed()) return PYRNNX_DOT_MATRICES;
+#endif
+    return PYRNNX_DOT_BYTES;
+#else
+    return PYRNNX_DOT_PAIRS;
+#endif
+}
+
+static void NAME(code_product)(int dot, int nv, int nb, ptrdiff_t rows, NAME(tile_args) t) {
     NAME(tile_function) *const *tiles = NAME(code_tiles_pairs)[nv][nb];
     const NAME(tile_args) first = t;
 #ifdef ISA_DOT
-    if (byte_dot) tiles = NAME(code_tiles_bytes)[nv][nb];
+    if (dot >= PYRNNX_DOT_BYTES) tiles = NAME(code_tiles_bytes)[nv][nb];
 #endif
-    (void)byte_dot;
+#ifdef ISA_MATRICES
+    if (dot == PYRNNX_DOT_MATRICES && rows >= LEAST_MATRIX_ROWS) {
+        NAME(matrix_product)(nv, nb, rows, &t);
+        return;
+    }
+#endif
+    (void)dot;
     assert(rows > 0 && TILE_FITS(nv, nb, 1) && tiles[1] != NULL);
     const ptrdiff_t most_rows = TILE_SUMS / (nv * nb) < MAX_TILE_ROWS ? TILE_SUMS / (nv * nb) : MAX_TILE_ROWS;
     const ptrdiff_t row_tiles = (rows + most_rows - 1) / most_rows;

@@ -4,9 +4,8 @@
  *       = sum_k (code_x - zx) (code_w - zw)
  *   out = init + sx sw sum                 float
  *
- * Integers wrap, so the sum is exact where it fits itself: K <= PYRNNX_MAX_CODES. The includer defines DOT_NAME, one of
- * code_dots.h, and DOT_TARGET, the attribute of functions with its instruction. A tile's arguments are those of a float
- * tile, but x is coded rows, ldx bytes apart.
+ * The includer defines DOT_NAME, one of code_dots.h, and DOT_TARGET, the attribute of functions with its instruction. A
+ * tile's arguments are those of a float tile, but x is coded rows, ldx bytes apart.
  */
 #define DOTTED(x) PX_CAT(PX_CAT_2(x, DOT_NAME), REAL, ISA)
 #define FORM DOTTED(form)
@@ -38,18 +37,12 @@ DOT_TARGET INLINE void DOTTED(code_tile)(const int mr, const int nv, const int n
     }
 #pragma GCC unroll 16
     for (int v = 0; v < nv * nb; v++) {
-        const char *header = t->w + v / nv * t->w_block + v % nv * LANES * 4;
-        const NAME(wrapping) total = (NAME(wrapping))LOAD_I(header);
-        const NAME(wrapping) zero = (NAME(wrapping))LOAD_I(header + nv * LANES * 4);
-        const V scale = LOAD((const REAL *)(header + nv * LANES * 8));
+        const NAME(gate_factors) factors = NAME(load_factors)(t->w + v / nv * t->w_block, nv, v % nv);
 #pragma GCC unroll 16
-        for (int r = 0; r < mr; r++) {
-            const code_header *h = (const code_header *)(x[r] - sizeof *h);
-            const I exact = (I)((NAME(wrapping))sum[r][v] - total * (unsigned)h->zero_point - zero * (unsigned)h->sum);
-            const V init = LOAD(t->init + r * t->ld_init + v / nv * t->init_block + v % nv * LANES);
-            STORE(t->out + r * t->ld_out + v / nv * t->out_block + v % nv * LANES,
-                  FMA(__builtin_convertvector(exact, V), SET1(h->scale) * scale, init));
-        }
+        for (int r = 0; r < mr; r++)
+            STORE(TILE_VECTOR(t, out, r, v),
+                  NAME(scaled_sum)(LOAD(TILE_VECTOR(t, init, r, v)), sum[r][v],
+                                   (const code_header *)(const void *)(x[r] - sizeof(code_header)), factors));
     }
 }
 

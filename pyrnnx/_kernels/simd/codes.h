@@ -6,7 +6,7 @@
  * rint takes halves to even. What is not finite has no part in low and high. A NaN in a row makes s of that row a NaN,
  * and so every product of the row; an infinity becomes the code at its end.
  *
- * A coded row is a header and its codes, four and four, zeros after the last:
+ * A coded row is a header and its codes, four and four, zeros after the last up to the end of its 64 bytes:
  *
  *   for a dot product of bytes    header  x0 x1 x2 x3 ...                 uint8
  *   for one of pairs              header  x0 x2 x1 x3 ...                 int16, as code_dots.h multiplies them
@@ -16,15 +16,15 @@
 typedef struct {
     float scale;
     int zero_point, sum; /* of the codes */
-    int unused;
+    int unused[13];
 } code_header;
 
-enum { CODED_ALIGNMENT = 64 };
+enum { CODED_ALIGNMENT = 64 }; /* and the size of a header, so that codes are aligned */
 
 static ptrdiff_t code_quads(ptrdiff_t depth) { return (depth + 3) / 4; }
 
 static size_t coded_size(const pyrnnx_parameters *p, ptrdiff_t depth) {
-    const size_t bytes = sizeof(code_header) + (size_t)code_quads(depth) * (p->byte_dot ? 4 : 8);
+    const size_t bytes = sizeof(code_header) + (size_t)code_quads(depth) * (p->dot ? 4 : 8);
     return (bytes + CODED_ALIGNMENT - 1) / CODED_ALIGNMENT * CODED_ALIGNMENT;
 }
 
@@ -86,10 +86,10 @@ static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t d
     const ptrdiff_t quads = code_quads(depth);
     assert(row_size == coded_size(p, depth));
     for (ptrdiff_t r = 0; r < rows; r++) {
-        char *out = (char *)coded + r * (ptrdiff_t)row_size,
-             *codes = out + sizeof header + (p->byte_dot ? 0 : 4 * quads);
+        char *out = (char *)coded + r * (ptrdiff_t)row_size, *codes = out + sizeof header + (p->dot ? 0 : 4 * quads);
         code_header h = header;
         I sum = {0}, nan = {0};
+        memset(out + row_size - CODED_ALIGNMENT, 0, CODED_ALIGNMENT);
         for (ptrdiff_t k = 0; k < depth; k += LANES) {
             const ptrdiff_t count = depth - k < LANES ? depth - k : LANES;
             const float *at = x + r * ldx + k;
@@ -102,7 +102,7 @@ static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t d
             nan |= (I)(v != v);
         }
         for (int j = 0; j < LANES; j++) h.sum += sum[j], h.scale = nan[j] ? NAN : h.scale;
-        if (!p->byte_dot) split_quads(quads, out + sizeof h);
+        if (!p->dot) split_quads(quads, out + sizeof h);
         memcpy(out, &h, sizeof h);
     }
 }

@@ -21,7 +21,11 @@ INLINE ptrdiff_t NAME(panel_size)(const pyrnnx_parameters *p, int recurrent, int
 }
 
 static size_t NAME(packed_size)(const pyrnnx_parameters *p, int recurrent) {
-    return (size_t)(NAME(padded)(p) / LANES * NAME(panel_size)(p, recurrent, NAME(gate_count)(p)));
+    size_t slack = 0;
+#if HAVE_CODES
+    if (p->weight_dtype == PYRNNX_WEIGHTS_CODES) slack = (size_t)(CODE_SLACK * NAME(gate_count)(p) * LANES * 4);
+#endif
+    return (size_t)(NAME(padded)(p) / LANES * NAME(panel_size)(p, recurrent, NAME(gate_count)(p))) + slack;
 }
 
 /* max |w| / 127 of a gate row; NaN if one is not finite */

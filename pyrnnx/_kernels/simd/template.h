@@ -4,7 +4,7 @@
  * HAVE_REDUCED_WEIGHTS (whether W and R are packed as bfloat16 and int8, too), HAVE_CODES (whether they are packed as
  * codes, too: float only), and ISA_x for what it has better than GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST,
  * SELECT_LESS, SELECT_NEGATIVE; with HAVE_REDUCED_WEIGHTS also ISA_LOAD_BFLOAT16 and ISA_LOAD_INT8; with HAVE_CODES
- * also ISA_MADD, and ISA_DOT with ISA_DOT_TARGET, where there are such instructions.
+ * also ISA_MADD, ISA_DOT with ISA_DOT_TARGET, and ISA_MATRICES, where there are such instructions.
  *
  * Each header below uses only those above it:
  *
@@ -18,6 +18,7 @@
  *   codes.h       HAVE_CODES: rows rounded to codes of 8 bits
  *   code_panels.h     panels of quantized weights
  *   code_dots.h       dot products of four codes in each lane
+ *   code_matrices.h   products of many coded rows by the processor's matrices
  *   code_products.h   products of coded rows with unit blocks; code_tiles.h has the tiles, for one of the dot products
  *   pack.h        panels, as the phases of a cell want them
  *   operands.h    what is multiplied: elements, or codes
@@ -41,6 +42,7 @@
 #include "codes.h"
 #include "code_panels.h"
 #include "code_dots.h"
+#include "code_matrices.h"
 #include "code_products.h"
 #endif
 #include "pack.h"
@@ -162,10 +164,8 @@ static void NAME(activate_all)(const pyrnnx_parameters *p, const void *x, void *
 }
 
 #if HAVE_CODES
-static const pyrnnx_coding NAME(coding) = {.has_byte_dot = NAME(has_byte_dot),
-                                           .row_size = coded_size,
-                                           .widen_range = NAME(widen_range),
-                                           .encode = NAME(encode)};
+static const pyrnnx_coding NAME(coding) = {
+    .best_dot = NAME(best_dot), .row_size = coded_size, .widen_range = NAME(widen_range), .encode = NAME(encode)};
 #endif
 
 #define PX_STRING_(x) #x
@@ -208,6 +208,9 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef ISA_DOT
 #undef ISA_DOT_TARGET
 #undef ISA_MADD
+#undef ISA_MATRICES
+#undef MATRICES
+#undef SEES_MEMORY
 #undef SET1
 #undef FMA
 #undef AT_LEAST

@@ -1,0 +1,97 @@
+/* Products of many coded rows, as those of code_tiles.h, by the processor's matrices (AMX): eight of 16 rows of 64
+ * bytes.
+ *
+ *   0 1   sums of rows r to r + 15, gates v and v + 1        4   codes of those rows: [row][64 codes]
+ *   2 3   sums of rows r + 16 to r + 31                      5
+ *   6 7   weights of gates v and v + 1, as they lie in a panel: [quad][L][4]
+ *
+ * The last matrices of codes end in zeros, and so it does not matter what the weights there are: of the next panel, or
+ * of the CODE_SLACK after the last.
+ */
+#ifdef ISA_MATRICES
+#define MATRICES __attribute__((target(ISA_MATRICES)))
+/* gcc is not told what these instructions read and write. */
+#define SEES_MEMORY __asm__ volatile("" ::: "memory")
+enum { MATRIX_ROWS = 16, MATRIX_BYTES = 64 };
+
+/* The operand of ldtilecfg; the unused are not there. */
+typedef struct {
+    unsigned char palette, start_row, unused[14];
+    unsigned short row_bytes[16];
+    unsigned char rows[16];
+} matrix_shapes;
+
+/* Linux gives a process the room for matrices when it asks for it. */
+static int matrices_allowed(void) {
+    enum { REQUEST_PERMISSION = 0x1023, MATRIX_DATA = 18 };
+    return __builtin_cpu_supports("amx-int8") && syscall(SYS_arch_prctl, REQUEST_PERMISSION, MATRIX_DATA) == 0;
+}
+
+static matrix_shapes shapes_of(ptrdiff_t rows) { /* at most 32 */
+    const unsigned char upper = (unsigned char)(rows < MATRIX_ROWS ? rows : MATRIX_ROWS);
+    const unsigned char all[] = {upper, upper, 0, 0, upper, 0, MATRIX_ROWS, MATRIX_ROWS};
+    matrix_shapes shapes = {.palette = 1};
+    memcpy(shapes.rows, all, sizeof all);
+    shapes.rows[2] = shapes.rows[3] = shapes.rows[5] = (unsigned char)(rows - upper);
+    for (int k = 0; k < 8; k++) shapes.row_bytes[k] = shapes.rows[k] ? MATRIX_BYTES : 0;
+    return shapes;
+}
+
+/* sums[row][gate][L] of at most 32 rows and two gates, whose weights lie side by side */
+MATRICES static void matrix_sums(const matrix_shapes *shapes, ptrdiff_t depth, int two, const char *x, ptrdiff_t ldx,
+                                 const char *w, ptrdiff_t w_row, int (*sums)[2][16]) {
+    const int lower = shapes->rows[5] > 0;
+    _tile_zero(0);
+    _tile_zero(1);
+    if (lower) {
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+    for (ptrdiff_t k = 0; k < depth; k += MATRIX_BYTES, x += MATRIX_BYTES, w += MATRIX_ROWS * w_row) {
+        _tile_loadd(4, x, ldx);
+        _tile_loadd(6, w, w_row);
+        _tile_dpbusd(0, 4, 6);
+        if (two) {
+            _tile_loadd(7, w + MATRIX_BYTES, w_row);
+            _tile_dpbusd(1, 4, 7);
+        }
+        if (lower) {
+            _tile_loadd(5, x + MATRIX_ROWS * ldx, ldx);
+            _tile_dpbusd(2, 5, 6);
+            if (two) _tile_dpbusd(3, 5, 7);
+        }
+    }
+    SEES_MEMORY;
+    _tile_stored(0, sums[0][0], sizeof *sums);
+    _tile_stored(1, sums[0][1], sizeof *sums);
+    if (lower) {
+        _tile_stored(2, sums[MATRIX_ROWS][0], sizeof *sums);
+        _tile_stored(3, sums[MATRIX_ROWS][1], sizeof *sums);
+    }
+    SEES_MEMORY;
+}
+
+MATRICES static void NAME(matrix_product)(int nv, int nb, ptrdiff_t rows, const NAME(tile_args) *t) {
+    int sums[2 * MATRIX_ROWS][2][16] __attribute__((aligned(64)));
+    for (ptrdiff_t r = 0, some; r < rows; r += some) {
+        some = rows - r < 2 * MATRIX_ROWS ? rows - r : 2 * MATRIX_ROWS;
+        const matrix_shapes shapes = shapes_of(some);
+        const char *x = (const char *)t->x + r * t->ldx;
+        SEES_MEMORY;
+        _tile_loadconfig(&shapes);
+        for (int v = 0; v < nv * nb; v++) {
+            const int gate = v % nv, second = gate % 2;
+            const char *panel = t->w + v / nv * t->w_block, *w = panel + nv * LANES * CODE_PANEL_HEADER;
+            if (!second)
+                matrix_sums(&shapes, t->depth, gate + 1 < nv, x + sizeof(code_header), t->ldx, w + gate * LANES * 4,
+                            nv * LANES * 4, sums);
+            const NAME(gate_factors) factors = NAME(load_factors)(panel, nv, gate);
+            for (ptrdiff_t k = 0; k < some; k++)
+                STORE(TILE_VECTOR(t, out, r + k, v),
+                      NAME(scaled_sum)(LOAD(TILE_VECTOR(t, init, r + k, v)), LOAD_I(sums[k][second]),
+                                       (const code_header *)(const void *)(x + k * t->ldx), factors));
+        }
+    }
+    _tile_release();
+}
+#endif
