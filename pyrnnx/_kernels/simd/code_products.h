@@ -9,7 +9,7 @@
 // clang-format on
 #define PX_CAT_2_(a, b) a##_##b
 #define PX_CAT_2(a, b) PX_CAT_2_(a, b)
-enum { LEAST_MATRIX_ROWS = 12 }; /* below which tiles are faster */
+enum { LEAST_MATRIX_ROWS = 8 }; /* below which tiles are faster */
 #endif
 
 #define DOT_NAME pairs
