@@ -8,7 +8,7 @@ from pyrnnx.comparison.models import ModelComparison
 from pyrnnx.comparison.numbers import Deviation
 from pyrnnx.config import get_memory_limit, get_num_threads, set_memory_limit, set_num_threads, show_config
 from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
-from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, UnsupportedError
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, SlowRuntimeWarning, UnsupportedError
 from pyrnnx.layer import Layer
 from pyrnnx.load import load
 from pyrnnx.model import Model
@@ -46,6 +46,7 @@ __all__ = [
     "FormatError",
     "PyrnnxError",
     "PyrnnxWarning",
+    "SlowRuntimeWarning",
     "UnsupportedError",
     # how it runs
     "get_memory_limit",

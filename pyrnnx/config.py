@@ -8,10 +8,11 @@ from pathlib import Path
 
 from pyrnnx._kernels import engines
 from pyrnnx._version import __version__
-from pyrnnx.errors import ArgumentError
+from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scalars import integer
 
 ENGINES = ("simd", "blas")
+RUNTIMES = ("auto", "onnxruntime", "reference")
 MOST_THREADS = 2**31 - 1  # a C int
 
 
@@ -62,6 +63,7 @@ def _physical_cores() -> int:
 ISA = _choose_isa()
 _num_threads = _physical_cores()
 _memory_limit = 4 * 2**30
+_settings = 0
 
 
 def get_num_threads() -> int:
@@ -79,10 +81,11 @@ def set_num_threads(n: int) -> None:
     ArgumentError
         Not an integer in that range.
     """
-    global _num_threads  # noqa: PLW0603  # a setting of the process
+    global _num_threads, _settings  # noqa: PLW0603  # settings of the process
     _num_threads = integer(
         "set_num_threads", "n", n, 1, MOST_THREADS, expected=f"a positive integer, at most {MOST_THREADS}"
     )
+    _settings += 1
 
 
 def get_memory_limit() -> int:
@@ -103,8 +106,29 @@ def set_memory_limit(n: int) -> None:
     ArgumentError
         Not an integer of 0 or above.
     """
-    global _memory_limit  # noqa: PLW0603  # a setting of the process
+    global _memory_limit, _settings  # noqa: PLW0603  # as the threads
     _memory_limit = integer("set_memory_limit", "n", n, 0)
+    _settings += 1
+
+
+def settings() -> int:
+    """A number that changes whenever the threads or the memory limit are set."""
+    return _settings
+
+
+def choose_runtime(label: str, runtime: str | None) -> str:
+    """The runtime for a model, as its caller or else the environment says.
+
+    Raises
+    ------
+    ArgumentError
+        None of `RUNTIMES`.
+    """
+    if runtime is None:
+        return _choice("PYRNNX_RUNTIME", RUNTIMES) or RUNTIMES[0]
+    if not isinstance(runtime, str) or runtime not in RUNTIMES:
+        raise ArgumentError(f"{label}: runtime is {shown(runtime)}; expected one of {', '.join(RUNTIMES)}")
+    return runtime
 
 
 def show_config() -> None:

@@ -66,6 +66,10 @@ class PyrnnxWarning(UserWarning):
     """Something that was given has no effect."""
 
 
+class SlowRuntimeWarning(PyrnnxWarning):
+    """A part of a model runs many times slower than ONNX Runtime would run it, and why."""
+
+
 def warn(message: str, category: type[Warning] = PyrnnxWarning) -> None:
     """Warn at the line that led here: the innermost that lies outside of pyrnnx, and of onnx, which may call pyrnnx."""
     level, frame = 1, sys._getframe()

@@ -9,8 +9,17 @@ from typing import Any
 from pyrnnx.errors import ArgumentError, FormatError, shown
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(source: str | os.PathLike[str] | bytes | Any, *, runtime: str | None = None) -> Any:
     """The model in an .onnx file, or in an OpenVINO .xml file and the .bin beside it.
+
+    Parameters
+    ----------
+    source : path, bytes or onnx.ModelProto
+        Bytes are the contents of an .onnx file, or of an .xml file that needs no .bin.
+    runtime : str, optional
+        What runs the operators around recurrent layers: "onnxruntime"; "reference", onnx's reference evaluator, many
+        times slower; or "auto", ONNX Runtime, and the reference evaluator for what it does not run, with a
+        `SlowRuntimeWarning`. Default: the environment variable PYRNNX_RUNTIME, else "auto".
 
     Returns
     -------
@@ -23,16 +32,31 @@ def load(path: str | os.PathLike[str]) -> Any:
         Another suffix; a file that cannot be read, is no regular one or too large; what the front-end's `read_model`
         rejects.
     """
-    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
-        raise ArgumentError(f"load: {type(path).__name__} was given; expected a path")
-    # A front-end is imported only for a file of its format: the core does not need them.
-    suffix = Path(path).suffix.lower()
-    if suffix == ".onnx":
+    kind, source = _kind(source)
+    # A front-end is imported only for a source of its format: the core does not need them.
+    if kind == "onnx":
         from pyrnnx.frontends.onnx import read_model as read_onnx
 
-        return read_onnx(Path(path))
-    if suffix == ".xml":
-        from pyrnnx.frontends.openvino.model import read_file
+        return read_onnx(source, runtime=runtime)
+    if isinstance(source, bytes):
+        from pyrnnx.frontends.openvino import read_model as read_ir
 
-        return read_file(Path(path))
-    raise FormatError(f"{shown(os.fspath(path))}: the file name ends in {shown(suffix)}; expected .onnx or .xml")
+        return read_ir(source, runtime=runtime)
+    from pyrnnx.frontends.openvino.model import read_file
+
+    return read_file(source, runtime=runtime)
+
+
+def _kind(source: Any) -> tuple[str, Any]:
+    """ "onnx" or "xml", by the name or the first byte, and a path as a Path."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        contents = bytes(source)
+        return ("xml" if contents.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else "onnx"), contents
+    if hasattr(source, "graph") and hasattr(source, "opset_import"):  # so that onnx need not be imported
+        return "onnx", source
+    if not isinstance(source, (str, os.PathLike)) or not isinstance(os.fspath(source), str):
+        raise ArgumentError(f"load: {type(source).__name__} was given; expected a path, bytes or an onnx.ModelProto")
+    suffix = Path(source).suffix.lower()
+    if suffix not in (".onnx", ".xml"):
+        raise FormatError(f"{shown(os.fspath(source))}: the file name ends in {shown(suffix)}; expected .onnx or .xml")
+    return suffix[1:], Path(source)

@@ -1,16 +1,17 @@
 """Whole ONNX models.
 
 file (bytes to a message) -> graph.check, graph.inline (a sound graph without functions) -> graph.fold (its constants
-known) -> recurrent_graph (its recurrent nodes as layers) -> runtime (onnx's ReferenceEvaluator, with these layers)
+known) -> recurrent_graph (its recurrent nodes as layers) -> runtime.plan (these layers, and segments between them)
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from pyrnnx import config
 from pyrnnx import model as core
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.layer import Layer
@@ -19,17 +20,22 @@ from .file import load_proto, serialized, source_label
 from .graph.check import check_model
 from .graph.fold import fold
 from .graph.inline import inlined
-from .graph.rebuild import with_graph
 from .layers import UnboundNode
 from .onnx_package import import_onnx
 from .recurrent_graph import RecurrentGraph, recurrent_graph
-from .runtime.evaluator import Evaluator, evaluate_node
+from .runtime.choice import Settings
+from .runtime.evaluator import evaluate_node
+from .runtime.plan import Plan, plan
+from .runtime.recurrent import Call
 from .value_info import tensor_info
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
     from .file import Source
+
+
+_MAIN: tuple[bool, frozenset[str]] = (True, frozenset())  # of the plans, that for the model's outputs alone
 
 
 class Model(core.Model):
@@ -41,8 +47,10 @@ class Model(core.Model):
         As `load_proto` gives it; not to be changed afterwards.
     label : str
         How errors name the model.
-    operators : sequence of type
-        Operators of other domains, as onnx's ReferenceEvaluator takes them.
+    runtime : str, optional
+        As of `read_model`.
+    calls : mapping, optional
+        What runs nodes of domains that no runtime knows, by the names of the nodes.
 
     Attributes
     ----------
@@ -57,23 +65,33 @@ class Model(core.Model):
         Names or opsets that do not fit together; functions that cannot be inlined.
     """
 
-    def __init__(self, proto: ModelProto, label: str = "ONNX model", operators: Sequence[type[Any]] = ()) -> None:
+    def __init__(
+        self,
+        proto: ModelProto,
+        label: str = "ONNX model",
+        *,
+        runtime: str | None = None,
+        calls: Mapping[str, Call] = MappingProxyType({}),
+    ) -> None:
         if not isinstance(proto, import_onnx().ModelProto):
             raise ArgumentError(f"{label}: proto is {type(proto).__name__}; expected an onnx.ModelProto")
-        self.proto, self.label, self._operators = proto, label, operators
+        self.proto, self.label, self._calls = proto, label, calls
+        self.runtime = config.choose_runtime(label, runtime)
         self._source, self._opsets = inlined(proto, check_model(proto, label), label)
         graph = self._source.graph
         self._defaults = frozenset(one.name for one in graph.initializer) & {one.name for one in graph.input}
         self.inputs = tuple(tensor_info(label, one, optional=one.name in self._defaults) for one in graph.input)
         self.outputs = tuple(tensor_info(label, one) for one in graph.output)
+        self._input_names = [info.name for info in self.inputs]
+        self._output_names = frozenset(info.name for info in self.outputs)
         self._lock = threading.RLock()
         self._graphs: dict[bool, RecurrentGraph] = {}
         self._layers: Mapping[str, Layer | UnboundNode] | None = None
-        self._evaluators: dict[tuple[bool, frozenset[str]], Evaluator] = {}
+        self._plans: dict[tuple[bool, frozenset[str]], Plan] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By its source: what is prepared is made anew, where and when it is needed."""
-        return _restored, (serialized(self.proto, self.label), self.label)
+        return _restored, (serialized(self.proto, self.label), self.label, self.runtime)
 
     @property
     def layers(self) -> Mapping[str, Layer | UnboundNode]:
@@ -103,26 +121,39 @@ class Model(core.Model):
             self._graphs[defaults] = recurrent_graph(folded)
         return self._graphs[defaults]
 
-    def _evaluator(self, defaults: bool, more: frozenset[str] = frozenset()) -> Evaluator:
-        """What runs the model, and gives the values of more names than those it has anyway."""
-        found = self._evaluators.get((defaults, more))
+    @property
+    def plan(self) -> Plan:
+        """Who runs what, and why: printed as a table.
+
+        Raises
+        ------
+        PyrnnxError
+            An operator that is not known.
+        """
+        return self._plan(defaults=True)
+
+    def _plan(self, defaults: bool, more: frozenset[str] = frozenset()) -> Plan:
+        """What runs the model, and gives the values of more names than its outputs'."""
+        found = self._plans.get((defaults, more))
         if found is not None:
             return found
         with self._lock:
-            if (defaults, more) not in self._evaluators:
-                self._evaluators[defaults, more] = self._new_evaluator(defaults, more)
-            return self._evaluators[defaults, more]
+            if (defaults, more) not in self._plans:
+                self._plans[defaults, more] = self._new_plan(defaults, more)
+            return self._plans[defaults, more]
 
-    def _new_evaluator(self, defaults: bool, more: frozenset[str]) -> Evaluator:
+    def _new_plan(self, defaults: bool, more: frozenset[str]) -> Plan:
         graph = self._source.graph
-        known = {name for node in graph.node for name in node.output} | {one.name for one in graph.initializer}
+        known = {name for node in graph.node for name in node.output}
+        known |= {one.name for one in (*graph.initializer, *graph.input)}
         for name in sorted(more - known):
             raise ArgumentError(f"{self.label}: outputs has {shown(name)}, which is no value at the model's top level")
         # A default that a caller replaces may be a weight: without the defaults, layers are made in the call.
         layers = self.layers if defaults else {}
         graph, large = self._recurrent_graph(defaults=defaults).rebuilt(more, layers)
-        model = with_graph(self._source, graph)
-        return Evaluator(model, self._opsets, self.label, layers, large, self._operators)
+        settings = Settings(self.label, self._opsets, layers, self.runtime, self._calls)
+        wanted = dict.fromkeys([info.name for info in self.outputs] + sorted(more))
+        return plan(settings, self._source, graph, list(wanted), large, replaceable=not defaults)
 
     def prepare(self) -> None:
         """Fold constants, prepare the weights and look up all operators now; else the first call does.
@@ -132,27 +163,47 @@ class Model(core.Model):
         PyrnnxError
             An operator that is not known.
         """
-        self._evaluator(defaults=True)
+        self._plan(defaults=True)
 
-    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+    def run_again(self, arrays: tuple[Any, ...]) -> dict[str, Any] | None:
+        """The outputs, if arrays of the same dtypes and shapes have been checked and run before; else None.
+
+        Parameters
+        ----------
+        arrays : tuple
+            The positional arguments of a call: arrays in order, or one dict.
+        """
+        found = self._plans.get(_MAIN)
+        if found is None:
+            return None
+        if len(arrays) == 1 and type(arrays[0]) is dict:
+            return found.call_again(arrays[0])
+        return found.call_again(dict(zip(self._input_names, arrays, strict=False)))
+
+    def run_checked(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        """Values by name; the inputs are as a call checks them."""
         defaults = self._defaults.isdisjoint(inputs)
-        evaluator = self._evaluator(defaults)
-        if not evaluator.names.issuperset(outputs):
-            evaluator = self._evaluator(defaults, frozenset(outputs) - evaluator.names)
-        return evaluator.run(inputs, outputs)
+        values = self._plan(defaults, frozenset(outputs) - self._output_names).call(inputs)
+        return {name: values[name] for name in outputs}
+
+    _again, _run = run_again, run_checked
 
 
-def _restored(contents: bytes, label: str) -> Model:
-    return Model(load_proto(contents), label)
+def _restored(contents: bytes, label: str, runtime: str) -> Model:
+    return Model(load_proto(contents), label, runtime=runtime)
 
 
-def read_model(source: Source) -> Model:
+def read_model(source: Source, *, runtime: str | None = None) -> Model:
     """A whole ONNX model.
 
     Parameters
     ----------
     source : path, bytes or onnx.ModelProto
         A str is a path. External data is looked for beside a path; a ModelProto is copied.
+    runtime : str, optional
+        What runs the nodes around recurrent ones: "onnxruntime"; "reference", onnx's reference evaluator, many times
+        slower; or "auto", ONNX Runtime, and the reference evaluator for what it does not run, with a warning. Default:
+        the environment variable PYRNNX_RUNTIME, else "auto".
 
     Returns
     -------
@@ -165,4 +216,4 @@ def read_model(source: Source) -> Model:
         A file that cannot be read, is no ONNX model or is not sound. An operator that is not known is an error only
         when the model is called.
     """
-    return Model(load_proto(source), source_label(source))
+    return Model(load_proto(source), source_label(source), runtime=runtime)

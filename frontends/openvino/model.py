@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lxml import etree
 
+from pyrnnx import config
 from pyrnnx import model as base
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown, warn
 from pyrnnx.layer import Layer
@@ -56,9 +57,10 @@ class Model(base.Model):
     files; what has been prepared for calls is prepared again there.
     """
 
-    def __init__(self, net: Net, weights: BinFile, label: str = "") -> None:
+    def __init__(self, net: Net, weights: BinFile, label: str = "", *, runtime: str | None = None) -> None:
         self.net, self.weights = net, weights
         self.label = label or (f"IR {shown(net.name)}" if net.name else "IR")
+        self.runtime = config.choose_runtime(self.label, runtime)
         self.inputs = input_infos(net)
         self.outputs = output_infos(net)
         self._keys = layer_keys(net.recurrent)
@@ -73,7 +75,7 @@ class Model(base.Model):
 
     def __reduce__(self) -> tuple[Any, ...]:
         constants = (layer for layer in self.net.layers if layer.type == "Const")
-        return Model, (self.net, self.weights.only(constants), self.label)
+        return partial(Model, runtime=self.runtime), (self.net, self.weights.only(constants), self.label)
 
     def _bind(self, layer: NetLayer) -> BoundLayer | IRLayer:
         ir_layer = self.net.recurrent[layer]
@@ -97,6 +99,10 @@ class Model(base.Model):
 
         return ConstantValues(self.net, self.weights)
 
+    def _again(self, arrays: tuple[Any, ...]) -> dict[str, Any] | None:
+        program = self._programs.get(False)
+        return None if program is None else program.model.run_again(arrays)
+
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         """Values by name, in one run of one program.
 
@@ -118,7 +124,7 @@ class Model(base.Model):
         program = self._program(others)
         own = {name: program.values[value] for name, value in others.items()}
         own |= {name: self._output_names[name] for name in outputs if name in self._output_names}
-        results = program.run(inputs, tuple(dict.fromkeys(own.values()))) if own else {}
+        results = program.model.run_checked(inputs, tuple(dict.fromkeys(own.values()))) if own else {}
         return {name: results[own[name]] if name in own else constants[name] for name in outputs}
 
     @cached_property
@@ -168,7 +174,12 @@ class Model(base.Model):
                 from .translation import program
 
                 self._programs[everything] = program(
-                    self._constants, self._names, self.label, self._prepared, everything=everything
+                    self._constants,
+                    self._names,
+                    self.label,
+                    self._prepared,
+                    everything=everything,
+                    runtime=self.runtime,
                 )
             return self._programs[everything]
 
@@ -212,7 +223,7 @@ class _Layers(Mapping[str, "BoundLayer | IRLayer"]):
         return f"<layers {', '.join(map(repr, self._layers))}>"
 
 
-def read_model(xml: Any, weights: Any = None) -> Model:
+def read_model(xml: Any, weights: Any = None, *, runtime: str | None = None) -> Model:
     """A whole IR.
 
     Parameters
@@ -223,6 +234,8 @@ def read_model(xml: Any, weights: Any = None) -> Model:
         The .bin file, or its contents. Default: the file beside the .xml, with the suffix .bin; it may be absent if no
         constant needs it. Nothing is read of it before a constant is asked for, so it must not be changed while the
         model is in use: see `BinFile`.
+    runtime : str, optional
+        What runs the operations around recurrent layers: see `pyrnnx.load`.
 
     Returns
     -------
@@ -244,13 +257,13 @@ def read_model(xml: Any, weights: Any = None) -> Model:
     """
     path = source_path(xml)
     with named_errors(path):
-        model = _model(parse(xml, "read_model", "net"), weights, path)
+        model = _model(parse(xml, "read_model", "net"), weights, path, runtime)
     for message in model.net.warnings:
         warn(message)
     return model
 
 
-def read_file(path: Path) -> Model | IRLayer:
+def read_file(path: Path, *, runtime: str | None = None) -> Model | IRLayer:
     """An .xml file: what `read_model` gives of a net, and `read_layer` of a single layer.
 
     Raises
@@ -270,14 +283,14 @@ def read_file(path: Path) -> Model | IRLayer:
         if element.tag == "layer":
             found, messages = layer_of(element)
         else:
-            found = _model(element, None, path)
+            found = _model(element, None, path, runtime)
             messages = found.net.warnings
     for message in messages:
         warn(message)
     return found
 
 
-def _model(root: etree._Element, weights: Any, path: Path | None) -> Model:
+def _model(root: etree._Element, weights: Any, path: Path | None, runtime: str | None) -> Model:
     net = net_of(root, "read_model")
     if weights is None and path is not None:
         opened = BinFile(path.with_suffix(".bin"), may_be_absent=True)
@@ -286,7 +299,7 @@ def _model(root: etree._Element, weights: Any, path: Path | None) -> Model:
     for layer in net.layers:
         if layer.type == "Const":
             opened.check(layer)
-    return Model(net, opened, os.fspath(path) if path is not None else "")
+    return Model(net, opened, os.fspath(path) if path is not None else "", runtime=runtime)
 
 
 def to_onnx(model: Any) -> ModelProto:

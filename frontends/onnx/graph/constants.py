@@ -68,17 +68,28 @@ class Constants:
     def _array(self, name: str) -> AnyArray:
         value = self._values[name]
         if not isinstance(value, np.ndarray):
-            try:
-                value = import_onnx().numpy_helper.to_array(value)
-            except Exception as error:  # of several types, by what is wrong
-                raise FormatError(
-                    f"{self._label}: the tensor {shown(name)} cannot be read ({shortened(str(error))})"
-                ) from error
-            value.flags.writeable = False
-            self._values[name] = value
+            value = self._values[name] = array_of(value, self._label)
         array: AnyArray = value
         return array
 
     def computed(self) -> Iterator[tuple[str, Any]]:
         """What was added, by name."""
         return ((name, value) for name, value in self._values.items() if name not in self._given)
+
+
+def array_of(tensor: Any, label: str) -> AnyArray:
+    """The array of an onnx.TensorProto, which nobody can write to; `label` is how errors name the model.
+
+    Raises
+    ------
+    FormatError
+        A tensor that cannot be read.
+    """
+    try:
+        value: AnyArray = import_onnx().numpy_helper.to_array(tensor)
+    except Exception as error:  # of several types, by what is wrong
+        raise FormatError(
+            f"{label}: the tensor {shown(tensor.name)} cannot be read ({shortened(str(error))})"
+        ) from error
+    value.flags.writeable = False
+    return value

@@ -12,7 +12,7 @@ from pyrnnx.errors import PyrnnxError, UnsupportedError, shortened
 
 from ..graph.walk import node_label
 from ..onnx_package import import_onnx
-from .memory import guard, metered
+from .memory import guard
 from .operators import mended_ops
 from .recurrent import reference_ops
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Evaluator:
-    """A model ready to run.
+    """A segment of a model, or all of it, ready to run.
 
     Parameters
     ----------
@@ -33,15 +33,8 @@ class Evaluator:
         How errors name the model.
     layers : mapping, optional
         As of `reference_ops`.
-    known : sequence of (onnx.NodeProto, int)
-        Nodes of which every run will make results of so many bytes, whatever its inputs.
     operators : sequence of type
         Further operators of the model, as ReferenceEvaluator takes them.
-
-    Attributes
-    ----------
-    names : set of str
-        Of the values that a run has.
     """
 
     def __init__(
@@ -50,15 +43,12 @@ class Evaluator:
         opsets: Mapping[str, int],
         label: str,
         layers: Mapping[str, Any] | None,
-        known: Sequence[tuple[NodeProto, int]] = (),
         operators: Sequence[type[Any]] = (),
     ) -> None:
         import_onnx()
         from onnx.reference import ReferenceEvaluator
 
-        graph, self._label, self._known = model.graph, label, known
-        self.names = {one.name for one in graph.input} | {one.name for one in graph.initializer}
-        self.names |= {name for node in graph.node for name in node.output} - {""}
+        self._label = label
         known_operators = [*operators, *reference_ops(layers), *mended_ops(opsets.get("", 0))]
         try:
             self._evaluator = ReferenceEvaluator(model, new_ops=known_operators)
@@ -68,8 +58,8 @@ class Evaluator:
             raise _failure(label, error, "cannot be run") from error
         guard(self._evaluator)
 
-    def run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        """Values by name.
+    def run(self, inputs: dict[str, Any], outputs: Sequence[str]) -> Sequence[Any]:
+        """Values of these names.
 
         Raises
         ------
@@ -79,14 +69,13 @@ class Evaluator:
             Whatever else an operator raises; it names the operator.
         """
         try:
-            # Infinities and NaNs are results like others.
-            with metered(self._label, self._known), np.errstate(all="ignore"):
-                results = self._evaluator.run(list(outputs), inputs)
+            with np.errstate(all="ignore"):  # infinities and NaNs are results like others
+                results: Any = self._evaluator.run(list(outputs), inputs)
         except PyrnnxError:
             raise
         except Exception as error:  # raised outside of the operators
             raise _failure(self._label, error, "failed") from error
-        return dict(zip(outputs, results, strict=True))
+        return list(results)
 
 
 def _failure(label: str, error: BaseException, what: str) -> PyrnnxError:

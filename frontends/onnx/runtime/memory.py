@@ -27,7 +27,7 @@ class Meter:
         self.label, self.limit, self.used = label, config.get_memory_limit(), 0
 
     def ask(self, node: Any, expected: int) -> None:
-        """Reject results that would not fit.
+        """Reject results that would not fit, of a node or of what has that name.
 
         Raises
         ------
@@ -35,8 +35,9 @@ class Meter:
         """
         if self.used + expected > self.limit:
             taken = f" beside {self.used} taken already" if self.used else ""
+            what = node if isinstance(node, str) else node_label(node)
             raise ArgumentError(
-                f"{self.label}: {node_label(node)} would take {expected} bytes{taken}; a call may take {self.limit} "
+                f"{self.label}: {what} would take {expected} bytes{taken}; a call may take {self.limit} "
                 "(pyrnnx.set_memory_limit allows more)"
             )
 
@@ -62,10 +63,29 @@ def metered(label: str, known: Sequence[tuple[Any, int]]) -> Iterator[None]:
         _current.meter = before
 
 
+def is_metered() -> bool:
+    """Whether this thread is in a call whose memory is counted."""
+    return _current.meter is not None
+
+
 def ask(node: Any, expected: int) -> None:
     """As `Meter.ask` of the call that this thread is in; nothing outside of calls of models."""
     if _current.meter is not None:
         _current.meter.ask(node, expected)
+
+
+def grown(node: Any, result: Any) -> None:
+    """Count a result that is kept beside others: of a segment, or of an iteration.
+
+    Raises
+    ------
+    ArgumentError
+        More than the call may take.
+    """
+    if (meter := _current.meter) is not None:
+        new = _new_bytes(result, ())
+        meter.ask(node, new)
+        meter.used += new
 
 
 def guard(evaluator: Any) -> None:
@@ -96,7 +116,7 @@ def _operator_run(run: Callable[..., Any], node: Any) -> Callable[..., Any]:
         except PyrnnxError:
             raise
         except Exception as error:
-            raise _failure(meter.label, node, arrays, error) from error
+            raise failure(meter.label, node, arrays, error) from error
         meter.used = before
         new = 0
         for one in results:
@@ -145,14 +165,16 @@ def _new_bytes(result: Any, arrays: Sequence[Any]) -> int:
     return result.nbytes
 
 
-def _failure(label: str, node: Any, arrays: Sequence[Any], error: Exception) -> PyrnnxError:
-    """What an operator of the evaluator raised, with the node and what it was given."""
+def failure(
+    label: str, node: Any, arrays: Sequence[Any], error: Exception, runner: str = "in onnx's ReferenceEvaluator"
+) -> PyrnnxError:
+    """What running an operator raised, with the node and what it was given."""
     where, cause = f"{label}: {node_label(node)}", error
     while isinstance(cause.__cause__, Exception):
         cause = cause.__cause__
     why = f"({type(cause).__name__}: {shortened(str(cause))})"
     if not isinstance(cause, _OF_INPUTS):
-        return UnsupportedError(f"{where} failed in onnx's ReferenceEvaluator {why}")
+        return UnsupportedError(f"{where} failed {runner} {why}")
     named = zip(node.input, arrays, strict=False)
     given = [f"{shown(name)} {_described(value)}" for name, value in named if value is not None][:_SHOWN_INPUTS]
     return ArgumentError(f"{where} failed: it does not take its inputs, {'; '.join(given) or 'none'} {why}")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-import numpy as np
-
-from pyrnnx.errors import FormatError, UnsupportedError
+from pyrnnx.errors import UnsupportedError
 
 from ..graph.walk import node_label
 from ..onnx_package import import_onnx
+from .control import check_count, run_loop
 
 _GRID_SAMPLE, _SCAN, _SPLIT = 16, 8, 18  # the first opset of GridSample and Scan, and of num_outputs of Split
 # Missing below an opset: its first opset, and which operator of which opset does the same.
@@ -80,22 +79,10 @@ def _split(opset: int) -> type[Any]:
     return type("Split", (base,), {"op_domain": "", "__init__": init})
 
 
-def check_count(node: Any, name: str, most: int, what: str) -> None:
-    """Reject an attribute that counts something of its node, and says more than there is.
-
-    Raises
-    ------
-    FormatError
-    """
-    for one in node.attribute:
-        if one.name == name and not one.ref_attr_name and not 1 <= one.i <= most:
-            raise FormatError(f"{node_label(node)}: {name} is {one.i}; the node has {most} {what}")
-
-
 @cache
 def _loop() -> type[Any]:
     """onnx's own never runs where the condition is left out, and stacks results along an axis that they have."""
-    onnx = import_onnx()
+    import_onnx()
     from onnx.reference.op_run import OpRun
 
     class Loop(OpRun):
@@ -106,27 +93,14 @@ def _loop() -> type[Any]:
             return True
 
         def _run(self, limit: Any, condition: Any, *carried: Any, context: Any = None, **keywords: Any) -> Any:
-            body = self.body
-            values, count = list(carried), len(body.input_names) - 2
-            stacks: list[list[Any]] = [[] for _ in body.output_names[1 + count :]]
-            running, step = condition is None or bool(condition), 0
-            while running and (limit is None or step < limit):
-                inputs = dict(context or {})
-                inputs |= dict(zip(body.input_names, (np.array(step), np.array(True), *values), strict=True))
-                proceed, *results = body.run(None, inputs, attributes=keywords.get("attributes"))
-                values = results[:count]
-                for stack, result in zip(stacks, results[count:], strict=True):
-                    stack.append(result)
-                running, step = bool(proceed), step + 1
-            types = body.output_types[1 + count :]
-            stacked = [np.stack(s) if s else _empty(onnx, t) for s, t in zip(stacks, types, strict=True)]
-            return (*values, *stacked)
+            body, attributes = self.body, keywords.get("attributes")
+            return run_loop(
+                self.onnx_node,
+                body.input_names,
+                body.output_types,
+                lambda given: body.run(None, dict(given), attributes=attributes),
+                (limit, condition, *carried),
+                context or {},
+            )
 
     return Loop
-
-
-def _empty(onnx: Any, declared: Any) -> Any:
-    """No results of a loop: [0, ...] of the declared type."""
-    tensor = declared.tensor_type
-    dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type) if tensor.elem_type else np.float32
-    return np.zeros((0, *(one.dim_value for one in tensor.shape.dim)), dtype)

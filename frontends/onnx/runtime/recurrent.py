@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,9 @@ from ..makers import MAKERS, Maker
 from ..onnx_package import import_onnx
 from ..schemas import OPERATORS
 from .memory import ask
+
+# What runs a node of another domain: the node and the values of its inputs, to those of its outputs.
+Call = Callable[[Any, Sequence[Any]], Sequence[Any]]
 
 
 def reference_ops(layers: Mapping[str, Any] | None = None) -> list[type[Any]]:
@@ -113,6 +116,18 @@ def _operator_classes() -> tuple[type[Any], ...]:
         return {"op_domain": row.domain, "inputs": row.inputs, "weights": row.weights, "maker": MAKERS[name]}
 
     return tuple(type(name, (Recurrent,), members(name)) for name in OPERATORS)
+
+
+def called_ops(calls: Mapping[str, Call], nodes: Iterable[Any]) -> list[type[Any]]:
+    """Operators for ReferenceEvaluator's new_ops, of those nodes that functions run, by the nodes' names."""
+    import_onnx()
+    from onnx.reference.op_run import OpRun
+
+    def run(self: Any, *arrays: Any) -> tuple[Any, ...]:
+        return tuple(calls[self.onnx_node.name](self.onnx_node, arrays))
+
+    kinds = {(node.domain, node.op_type) for node in nodes if node.name in calls}
+    return [type(name, (OpRun,), {"op_domain": domain, "_run": run}) for domain, name in sorted(kinds)]
 
 
 def result_bytes(op: RecurrentOp, convention: Convention, X: Any) -> int:

@@ -6,28 +6,26 @@ constant computed: reading IRs and running their layers needs no onnx, which is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...onnx.constants import constant_values, fold_constants
 from ...onnx.model import Model
 from ...onnx.onnx_package import import_onnx
 from ...onnx.runtime.memory import ask
-from ...onnx.runtime.recurrent import result_bytes
+from ...onnx.runtime.recurrent import Call, result_bytes
 from ..layers import BoundLayer, IRLayer
-from ..schemas import TYPES
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["DOMAIN", "Run", "constant_values", "fold_constants", "import_onnx", "runnable"]
+__all__ = ["DOMAIN", "Model", "constant_values", "fold_constants", "import_onnx", "runnable"]
 
-Run = Callable[[dict[str, Any], tuple[str, ...]], dict[str, Any]]
 DOMAIN = "org.openvinotoolkit"  # of operators that are OpenVINO's own
 
 
-def runnable(model: ModelProto, label: str, layers: Mapping[str, BoundLayer | IRLayer]) -> Run:
-    """What runs a model: checked inputs by their names, and names of values, to these values.
+def runnable(model: ModelProto, label: str, layers: Mapping[str, BoundLayer | IRLayer], runtime: str | None) -> Model:
+    """A model ready to run.
 
     Parameters
     ----------
@@ -37,19 +35,16 @@ def runnable(model: ModelProto, label: str, layers: Mapping[str, BoundLayer | IR
         How errors name the model.
     layers : mapping
         What runs such nodes, by their names: see `operations.recurrent.as_it_is`.
+    runtime : str, optional
+        As of `read_model`.
     """
-    return Model(model, label, operators=_recurrent_operators(layers))._run
+    return Model(model, label, runtime=runtime, calls={name: _call(layer) for name, layer in layers.items()})
 
 
-def _recurrent_operators(layers: Mapping[str, BoundLayer | IRLayer]) -> list[type[Any]]:
-    import_onnx()
-    from onnx.reference.op_run import OpRun
-
-    def run(self: Any, *arrays: Any) -> tuple[Any, ...]:
-        node = self.onnx_node
-        layer = layers[node.name]
-        ask(node, result_bytes(layer.op, layer.convention, arrays[0]))
+def _call(layer: BoundLayer | IRLayer) -> Call:
+    def run(node: Any, arrays: Sequence[Any]) -> Sequence[Any]:
+        ask(layer.label, result_bytes(layer.op, layer.convention, arrays[0]))
         results = layer.run(*arrays) if isinstance(layer, BoundLayer) else layer(*arrays)
         return results[-len(node.output) :]  # of a cell, `run` gives Y too
 
-    return [type(name, (OpRun,), {"op_domain": DOMAIN, "_run": run}) for name in TYPES]
+    return run

@@ -16,7 +16,7 @@ from .constants import ConstantValues, translate_layer
 from .context import ValueNames
 from .dimensions import input_info, output_info, with_output_dimensions
 from .graph import LARGEST_MODEL, SMALL, Graph, guarded, merge_equal_initializers
-from .onnx_frontend import Run, fold_constants, runnable
+from .onnx_frontend import Model, fold_constants, runnable
 from .operations import TRANSLATORS, translator
 from .operations.recurrent import as_it_is, weight_inputs
 
@@ -51,13 +51,12 @@ class Program(NamedTuple):
 
     Attributes
     ----------
-    run : callable
-        From checked inputs by their names, and names of values, to these values.
+    model : pyrnnx.frontends.onnx.Model
     values : mapping of Output to str
         What the values of layers are called here.
     """
 
-    run: Run
+    model: Model
     values: Mapping[Output, str]
 
 
@@ -68,6 +67,7 @@ def program(
     prepared: Prepared,
     *,
     everything: bool = False,
+    runtime: str | None = None,
 ) -> Program:
     """A net, ready to be run.
 
@@ -82,6 +82,8 @@ def program(
         From a recurrent layer to what runs it.
     everything : bool
         Also the layers that no output depends on, as far as they can be translated.
+    runtime : str, optional
+        As of `read_model`.
 
     Raises
     ------
@@ -91,7 +93,7 @@ def program(
     with guarded(f"IR {shown(constants.net.name)}", _EXPECTED):
         translation = _Translation(constants, names, prepared)
         model = translation.run(everything)
-    return Program(runnable(model, label, translation.run_by), translation.values.names)
+    return Program(runnable(model, label, translation.run_by, runtime), translation.values.names)
 
 
 class _Translation:

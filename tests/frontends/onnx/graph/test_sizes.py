@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import tracemalloc
 from itertools import pairwise
@@ -137,16 +138,18 @@ def test_large_constants(name: str) -> None:
     assert tracemalloc.get_traced_memory()[1] < 100 * MEGABYTE
     assert folded.ByteSize() < 40 * MEGABYTE
     with pytest.raises(ArgumentError, match=r"would take \d+ bytes.*; a call may take 67108864 \(pyrnnx.set_memory"):
-        read_model(model)(integers(0))
+        read_model(model, runtime="reference")(integers(0))
     assert tracemalloc.get_traced_memory()[1] < 200 * MEGABYTE
     tracemalloc.stop()
+    with contextlib.suppress(ArgumentError):  # ONNX Runtime's operators take what they need within the same limit
+        read_model(model)(integers(0))
     assert time.process_time() - start < 10  # not a measurement: without a budget these take minutes, or the machine
 
 
 @pytest.mark.parametrize("name", ["Tile", "Concat"])
 def test_chains_of_constants_are_refused_before_any_is_computed(name: str) -> None:
     """With a limit that would take long to reach."""
-    model = read_model(large(name))
+    model = read_model(large(name), runtime="reference")
     pyrnnx.set_memory_limit(2**34)
     tracemalloc.start()
     with pytest.raises(ArgumentError, match=rf"{name} .*would take \d+ bytes"):

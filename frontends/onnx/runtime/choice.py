@@ -1,0 +1,175 @@
+"""Who runs a node: ONNX Runtime, unless there is a reason against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyrnnx import config
+from pyrnnx.errors import UnsupportedError
+
+from ..graph.walk import needed_names, node_label
+from ..nodes import is_recurrent
+from ..onnx_package import import_onnx
+from . import session
+from .recurrent import Call
+from .segments import Runner, holds_recurrent
+from .session import NotRunnable, segment_model, session_of
+from .steps import CONTROL
+from .types import Types, element_types, without_shape
+
+# Operators for some of whose inputs ONNX Runtime 1.31 ends the process.
+_UNSAFE = {"Attention", "DFT", "Unique"}
+_FIRST_SCAN = 9  # Scan-8 has an axis of rows
+# Types that NumPy has by ml_dtypes alone, whose arrays ONNX Runtime does not take; and strings, which it keeps in
+# memory that nothing bounds.
+_FOREIGN = ("STRING", "BFLOAT16", "FLOAT8", "FLOAT4", "FLOAT6", "UINT4", "INT4", "UINT2", "INT2")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the plan of a model and those of its bodies share.
+
+    Attributes
+    ----------
+    label : str
+        How errors name the model.
+    opsets : mapping
+        Version by domain.
+    layers : mapping or None
+        Prepared layers by the names of nodes.
+    runtime : str
+        One of `RUNTIMES`.
+    calls : mapping
+        What runs nodes of domains that no runtime knows, by the names of the nodes.
+    """
+
+    label: str
+    opsets: Mapping[str, int]
+    layers: Mapping[str, Any]
+    runtime: str
+    calls: Mapping[str, Call] = field(default_factory=dict)
+
+    def is_ours(self, node: Any) -> bool:
+        """Whether a node is run by a layer."""
+        return is_recurrent(node) or (bool(node.domain) and node.name in self.calls)
+
+    def element_type(self, node: Any) -> int:
+        """That of the results of a node that is run by a layer; 0 where it is not known."""
+        layer = self.layers.get(node.name) if is_recurrent(node) else None
+        dtype = getattr(layer, "dtype", None)
+        return 0 if dtype is None else int(import_onnx().helper.np_dtype_to_tensor_dtype(dtype))
+
+    @property
+    def fallback(self) -> str:
+        """Why onnx's reference evaluator runs all that is not recurrent; empty where it does not.
+
+        Raises
+        ------
+        UnsupportedError
+            ONNX Runtime was asked for, and cannot run the model.
+        """
+        if self.runtime == "reference":
+            return "asked for"
+        why = ""
+        if not session.is_installed():
+            why = "ONNX Runtime is not installed"
+        elif self.opsets.get("", session.FIRST_OPSET) < session.FIRST_OPSET:
+            why = f"ONNX Runtime begins with opset {session.FIRST_OPSET}"
+        if why and self.runtime == "onnxruntime":
+            raise UnsupportedError(f'{self.label}: runtime is "onnxruntime"; {why}')
+        return why
+
+
+class Choice:
+    """The runners of the nodes of a graph, and why the reference evaluator has some of them.
+
+    Parameters
+    ----------
+    settings : Settings
+    types : mapping
+        Of the values that the nodes see.
+    tensors : mapping
+        The constants that they see.
+    """
+
+    def __init__(self, settings: Settings, types: Types, tensors: Mapping[str, Any]) -> None:
+        self._settings, self._types, self._tensors = settings, types, tensors
+        self._fallback = settings.fallback
+        self._why: dict[int, str] = {}
+        self._element_names = {number: name for name, number in import_onnx().TensorProto.DataType.items()}
+
+    def runner(self, node: Any) -> Runner:
+        """Who runs a node.
+
+        Raises
+        ------
+        UnsupportedError
+            ONNX Runtime was asked for, and does not run it.
+        """
+        if self._fallback:
+            return Runner.REFERENCE
+        if holds_recurrent(node, self._settings.is_ours):
+            is_step = self._settings.is_ours(node) or (node.op_type in CONTROL and not node.domain)
+            if is_step and not (node.op_type == "Scan" and self._settings.opsets.get("", 0) < _FIRST_SCAN):
+                return Runner.PYRNNX
+            self._leave(node, "it holds recurrent operators")
+        elif node.op_type in _UNSAFE and not node.domain:
+            self._leave(node, "ONNX Runtime ends the process for some inputs of this operator")
+        else:
+            for name in (*node.input, *node.output):
+                for element in element_types(self._types[name]) if name in self._types else ():
+                    found = self._element_names.get(element, f"type {element}")
+                    if element not in self._element_names or found.startswith(_FOREIGN):
+                        self._leave(node, f"its values are {found.lower()}")
+        return Runner.REFERENCE if id(node) in self._why else Runner.ONNXRUNTIME
+
+    def _leave(self, node: Any, why: str) -> None:
+        """Let the reference evaluator run a node."""
+        self._why.setdefault(id(node), why)
+        if self._settings.runtime == "onnxruntime":
+            raise UnsupportedError(
+                f'{self._settings.label}: runtime is "onnxruntime"; {node_label(node)} cannot be run by it: {why}'
+            )
+
+    def exclude(self, nodes: Sequence[Any], why: str) -> None:
+        """Leave to the reference evaluator what ONNX Runtime does not run of a segment: all if no node is found."""
+        tried: dict[bytes, str] = {}
+        for node in nodes:
+            signature = _signature(node, self._types)
+            if signature not in tried:
+                tried[signature] = self._tried(node)
+            if tried[signature]:
+                self._leave(node, tried[signature])
+        if not any(tried.values()):
+            for node in nodes:
+                self._leave(node, why)
+
+    def _tried(self, node: Any) -> str:
+        """Why ONNX Runtime does not run a node; empty where it does."""
+        names = [name for name in needed_names(node) if name in self._types]
+        constants = [self._tensors[name] for name in names if name in self._tensors]
+        types = {name: without_shape(self._types[name]) for name in names if name not in self._tensors}
+        outputs = [name for name in node.output if name]
+        try:
+            model = segment_model([node], types, outputs, constants, self._settings.opsets)
+            session_of(model, 1, config.get_memory_limit())
+        except NotRunnable as error:
+            return str(error)
+        return ""
+
+    def why(self, nodes: Iterable[Any]) -> str:
+        """Why the reference evaluator runs these nodes; empty where it does not."""
+        found = dict.fromkeys(self._why[id(node)] for node in nodes if id(node) in self._why)
+        return "; ".join(found)
+
+
+def _signature(node: Any, types: Types) -> bytes:
+    """Equal for nodes that a session runs alike: operator, attributes, element types."""
+    copy = type(node)()
+    copy.CopyFrom(node)
+    for cleared in ("name", "doc_string", "input", "output"):
+        copy.ClearField(cleared)
+    elements = [sorted(element_types(types[name])) for name in node.input if name in types]
+    return bytes(copy.SerializeToString()) + repr((elements, len(node.input), len(node.output))).encode()
