@@ -3,10 +3,13 @@
 Steps of ours are recurrent operators, and control flow around them.
 
 Nodes are taken as early as their inputs allow. So every node is in the first segment that it can be in, and there are
-as many segments as recurrent steps lie behind each other, and one more:
+as many segments as recurrent steps lie behind each other, and one more where nodes lie before the first:
 
-    Conv -> Relu -> LSTM -> Add -> LSTM -> Softmax        segment [Conv, Relu], LSTM, segment [Add, Gather], LSTM,
+    Conv -> Relu -> LSTM -> Add -> LSTM -> Softmax        segment [Conv, Relu, Gather], LSTM, segment [Add], LSTM,
             Gather -----------^                           segment [Softmax]        (Gather as early as it can run)
+
+            LSTM -> Add                                   LSTM, segment [Gather, Add]
+          Gather ----^
 """
 
 from __future__ import annotations
@@ -14,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import permutations
 from typing import Any
 
-from ..graph.walk import local_names, needed_names, subgraphs
+from ..graph.walk import needed_names, subgraphs
 
 
 class Runner(Enum):
@@ -73,7 +77,12 @@ def cut(
     """
     needs = [needed_names(node) for node in nodes]
     runners = [runner_of(node) for node in nodes]
-    groups = _grouped(nodes, needs, runners)
+    orders = permutations([runner for runner in Runner if runner in runners])
+    groups = min(
+        (_grouped(nodes, needs, runners, order) for order in orders),
+        key=lambda groups: sum(runners[group[0]] is not Runner.PYRNNX for group in groups),
+        default=[],
+    )
     constants, wanted = set(constants), set(wanted)
     users: dict[str, set[int]] = {}
     for number, group in enumerate(groups):
@@ -90,8 +99,10 @@ def cut(
     return pieces
 
 
-def _grouped(nodes: Sequence[Any], needs: Sequence[set[str]], runners: Sequence[Runner]) -> list[list[int]]:
-    """Indices of nodes by piece: all that one runner can run now, then all that the next can."""
+def _grouped(
+    nodes: Sequence[Any], needs: Sequence[set[str]], runners: Sequence[Runner], order: Sequence[Runner]
+) -> list[list[int]]:
+    """Indices of nodes by piece: all that one runner can run now, then all that the next in the order can."""
     producers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
     missing = [{producers[name] for name in names if name in producers} for names in needs]
     users: list[list[int]] = [[] for _ in nodes]
@@ -104,8 +115,7 @@ def _grouped(nodes: Sequence[Any], needs: Sequence[set[str]], runners: Sequence[
             ready[runners[index]].append(index)
     groups: list[list[int]] = []
     while any(ready.values()):
-        for runner in Runner:
-            # A piece of ours is one node; what it makes ready is looked at in the next round.
+        for runner in order:
             queue, ready[runner] = ready[runner], []
             group: list[int] = []
             while queue:
@@ -114,16 +124,7 @@ def _grouped(nodes: Sequence[Any], needs: Sequence[set[str]], runners: Sequence[
                 for user in users[index]:
                     missing[user].discard(index)
                     if not missing[user]:
-                        own = queue if runners[user] is runner is not Runner.PYRNNX else ready[runners[user]]
-                        own.append(user)
+                        (queue if runners[user] is runner else ready[runners[user]]).append(user)
             group.sort()
             groups += [[index] for index in group] if runner is Runner.PYRNNX else [group] if group else []
     return groups
-
-
-def captured_names(graph: Any) -> set[str]:
-    """What a body takes from the graphs around it."""
-    names = {one.name for one in graph.output}
-    for node in graph.node:
-        names |= needed_names(node)
-    return names - local_names(graph)
