@@ -127,6 +127,7 @@ class Plan:
                 dead[number].append(name)
         own_values = {name for piece in self.pieces for name in piece.outputs} | self.constants.keys()
         needs = [one.name for one in graph.input] + [name for piece in self.pieces for name in piece.inputs]
+        own_values |= self._tensors.keys()  # inputs with defaults among them
         self._needs = [name for name in dict.fromkeys(needs + list(self.wanted)) if name not in own_values]
         # Only sessions gain from buffers. Defaults may be given or not.
         has_session = any(piece.runner is Runner.ONNXRUNTIME for piece in self.pieces)
