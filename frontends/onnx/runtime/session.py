@@ -45,6 +45,21 @@ def is_installed() -> bool:
     return _onnxruntime() is not None
 
 
+@cache
+def last_opset() -> int:
+    """The newest of the default domain that ONNX Runtime takes: tried, for nothing tells it."""
+    onnx = import_onnx()
+    x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None)
+    node = onnx.helper.make_node("Identity", ["x"], ["y"])
+    for version in range(onnx.defs.onnx_opset_version(), FIRST_OPSET, -1):
+        try:
+            _session(segment_model([node], {"x": x.type}, ["y"], [], {"": version}), _onnxruntime().SessionOptions())
+        except NotRunnable:
+            continue
+        return version
+    return FIRST_OPSET
+
+
 class _Memory:
     """The memory of all sessions: an arena as large as the limit was when they were made, and a little larger.
 
@@ -99,6 +114,8 @@ def segment_model(
 def session_of(model: Any, threads: int, memory_limit: int) -> Any:
     """The onnxruntime.InferenceSession of a segment.
 
+    Its operators have to be those of `last_opset`, or older.
+
     Raises
     ------
     NotRunnable
@@ -107,11 +124,18 @@ def session_of(model: Any, threads: int, memory_limit: int) -> Any:
     _memory.bound(ort, memory_limit)
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.log_severity_level = 4  # what matters is raised; its warnings are about shapes that files declare wrongly
     for key, value in _CONFIGURATION.items():
         options.add_session_config_entry(key, value)
+    for one in model.opset_import:
+        if not one.domain:
+            one.version = min(one.version, last_opset())
+    return _session(model, options)
+
+
+def _session(model: Any, options: Any) -> Any:
+    options.log_severity_level = 4  # what matters is raised; its warnings are about shapes that files declare wrongly
     try:
-        return ort.InferenceSession(
+        return _onnxruntime().InferenceSession(
             model.SerializeToString(),
             options,
             providers=["CPUExecutionProvider"],
