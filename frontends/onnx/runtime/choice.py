@@ -13,21 +13,13 @@ from ..graph.walk import all_nodes, needed_names, node_label
 from ..nodes import is_recurrent
 from ..onnx_package import import_onnx
 from . import session
+from .excluded import reason_against
 from .recurrent import Call
 from .segments import Runner, holds_recurrent
 from .session import NotRunnable, segment_model, session_of
 from .steps import CONTROL
 from .types import Types, element_types, without_shape
 
-_ENDS = "ONNX Runtime ends the process for some inputs of this operator"
-# Operators that are kept from ONNX Runtime 1.31, all or (`_is_excluded`) some of their nodes, and why.
-_EXCLUDED = {
-    "Attention": _ENDS,
-    "DFT": _ENDS,
-    "Unique": _ENDS,
-    "MaxUnpool": "with an output_shape, ONNX Runtime puts values elsewhere than the operator's text",
-    "Resize": "with align_corners and scales that are no integers, ONNX Runtime takes other positions than the text",
-}
 _FIRST_SCAN = 9  # Scan-8 has an axis of rows
 # Types that NumPy has by ml_dtypes alone, whose arrays ONNX Runtime does not take; and strings, which it keeps in
 # memory that nothing bounds.
@@ -122,8 +114,8 @@ class Choice:
             if is_step and not (node.op_type == "Scan" and self._settings.opsets.get("", 0) < _FIRST_SCAN):
                 return Runner.PYRNNX
             self._leave(node, "it holds recurrent operators")
-        elif (found := next(filter(self._is_excluded, all_nodes([node])), None)) is not None:
-            self._leave(node, _EXCLUDED[found.op_type])
+        elif why := next(filter(None, (reason_against(one, self._tensors) for one in all_nodes([node]))), ""):
+            self._leave(node, why)
         elif self._is_newer(node):
             self._leave(node, f"ONNX Runtime has the operators up to opset {session.last_opset()}")
         else:
@@ -133,24 +125,6 @@ class Choice:
                     if element not in self._element_names or kind.startswith(_FOREIGN):
                         self._leave(node, f"its values are {kind.lower()}")
         return Runner.REFERENCE if id(node) in self._why else Runner.ONNXRUNTIME
-
-    def _is_excluded(self, node: Any) -> bool:
-        if node.domain or node.op_type not in _EXCLUDED:
-            return False
-        if node.op_type == "MaxUnpool":
-            return len(node.input) > 2
-        if node.op_type == "Resize":
-            modes = [one.s for one in node.attribute if one.name == "coordinate_transformation_mode"]
-            return modes == [b"align_corners"] and self._are_fractions(node.input[2:3])
-        return True
-
-    def _are_fractions(self, names: Sequence[str]) -> bool:
-        """Whether a constant of that name, if one is given, has other numbers than integers."""
-        for name in names:
-            if name and name in self._tensors:
-                values = import_onnx().numpy_helper.to_array(self._tensors[name])
-                return bool((values != values.round()).any())
-        return any(names)
 
     def _is_newer(self, node: Any) -> bool:
         """Whether the operator, or one in a body of the node, changed after the last opset that ONNX Runtime has."""

@@ -226,42 +226,15 @@ def test_intermediate_values_have_plans_of_their_own() -> None:
 
 def test_a_segment_that_fails_is_run_again_and_told() -> None:
     """A zero point for each channel of the weights, which ONNX Runtime's ConvInteger refuses when it runs."""
-    arrays = {"x": np.full((1, 1, 2, 2), 3, np.uint8), "w": np.ones((2, 1, 2, 2), np.uint8)}
-    arrays |= {"xz": np.array(2, np.uint8), "wz": np.array([0, 2], np.uint8)}
-    proto = simple_model([node("ConvInteger", [*arrays], ["y"])], arrays, ["y"], opset=10)
+    x = np.full((1, 1, 2, 2), 3, np.uint8)
+    constants = {"w": np.ones((2, 1, 2, 2), np.uint8), "xz": np.array(2, np.uint8), "wz": np.array([0, 2], np.uint8)}
+    convolution = node("ConvInteger", ["x", "w", "xz", "wz"], ["y"])
+    proto = simple_model([convolution], {"x": x}, ["y"], constants, opset=10)
     results: list[Array] = []
-    said = slow_warnings(lambda: results.append(read_model(proto, runtime="auto")(arrays)["y"]))
+    said = slow_warnings(lambda: results.append(read_model(proto, runtime="auto")(x)["y"]))
     assert len(said) == 1
     assert "ONNX Runtime failed in a segment of 1 nodes" in said[0]
     np.testing.assert_array_equal(results[0].ravel(), [4, -4])
-
-
-# What ONNX Runtime runs, but otherwise than its text. Nodes, inputs, constants, what comes of it.
-ALIGNED = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
-IMAGE = np.array([[[[1, 2, 3, 4]]]], np.float32)
-
-
-@pytest.mark.parametrize(
-    ("scale", "runner", "expected"),
-    [(0.6, SLOW, [1, 22 / 7]), (2.0, ORT, np.linspace(1, 4, 8)), (0.75, SLOW, [1, 2.5, 4])],
-)
-def test_resize_to_aligned_corners(scale: float, runner: str, expected: Any) -> None:
-    """Positions are those of the scale given: 4 * 0.6 = 2.4 columns, of which 2 are made."""
-    scales = np.array([1, 1, 1, scale], np.float32)
-    proto = simple_model([node("Resize", ["x", "", "s"], ["y"], **ALIGNED)], {"x": IMAGE}, ["y"], {"s": scales})
-    model = read_model(proto)
-    np.testing.assert_allclose(model(IMAGE)["y"].ravel(), expected, rtol=1e-6)
-    assert [one for one, _, _ in model.plan.rows()] == [runner]
-
-
-def test_what_is_excluded_is_excluded_in_bodies_too() -> None:
-    scales = np.array([1, 1, 1, 0.6], np.float32)
-    then = make_graph([node("Resize", ["x", "", "s"], ["p"], **ALIGNED)], {}, ["p"])
-    other = make_graph([node("Identity", ["x"], ["p"])], {}, ["p"])
-    choice = node("If", ["c"], ["y"], then_branch=then, else_branch=other)
-    model = read_model(simple_model([choice], {"x": IMAGE, "c": np.array(True)}, ["y"], {"s": scales}))
-    np.testing.assert_allclose(model(IMAGE, np.array(True))["y"].ravel(), [1, 22 / 7], rtol=1e-6)
-    assert "align_corners" in model.plan.rows()[0][2]
 
 
 def test_operators_newer_than_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:

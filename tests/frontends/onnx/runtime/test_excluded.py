@@ -1,0 +1,119 @@
+"""Nodes that are kept from ONNX Runtime, and those of the same operators that are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import Array
+from onnx import helper
+from onnx_models import make_graph, simple_model
+
+from pyrnnx import UnsupportedError
+from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx.runtime.excluded import EXCLUDED
+
+pytest.importorskip("onnxruntime")
+node = helper.make_node
+ORT, SLOW = "ONNX Runtime", "reference evaluator"
+
+ALIGNED = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+IMAGE = np.array([[[[1, 2, 3, 4]]]], np.float32)
+BYTES = np.array([[[[3, 1, 2, 5]]]], np.uint8)
+KERNEL = np.array([[[[1, 2]]]], np.uint8)
+PLACES = np.array([[[[1, 2, 5, 7]]]])
+FIVE = np.arange(5, dtype=np.float32)
+
+
+def scales(last: float) -> Array:
+    return np.array([1, 1, 1, last], np.float32)
+
+
+# Operator; inputs, and how many of them are no constants; attributes; who runs it; the result, where it is one alone.
+CASES: dict[str, tuple[str, list[Any], int, dict[str, Any], str, Any]] = {
+    "Attention": ("Attention", [np.ones((1, 2, 3, 4), np.float32)] * 3, 3, {}, SLOW, np.ones(24)),
+    "DFT": ("DFT", [np.ones((1, 2, 1), np.float32), None, np.array(1)], 1, {}, SLOW, [2, 0, 0, 0]),
+    "Unique": ("Unique", [FIVE], 1, {}, SLOW, FIVE),
+    "ReverseSequence": (
+        "ReverseSequence",
+        [FIVE.reshape(5, 1), np.array([4])],
+        2,
+        {"time_axis": 0, "batch_axis": 1},
+        SLOW,
+        [3, 2, 1, 0, 4],
+    ),
+    "GatherND from an axis that is counted from the last": (
+        "GatherND",
+        [FIVE.reshape(5, 1), np.zeros((5, 1), np.int64)],
+        1,
+        {"batch_dims": -1},
+        SLOW,
+        None,
+    ),
+    "GatherND": ("GatherND", [FIVE.reshape(5, 1), np.zeros((5, 1), np.int64)], 1, {"batch_dims": 1}, ORT, FIVE),
+    "ConvInteger of given weights": ("ConvInteger", [BYTES, KERNEL], 2, {}, SLOW, [5, 5, 12]),
+    "ConvInteger": ("ConvInteger", [BYTES, KERNEL], 1, {}, ORT, [5, 5, 12]),
+    "MaxUnpool to a shape": (
+        "MaxUnpool",
+        [IMAGE, PLACES, np.array([1, 1, 2, 5])],
+        2,
+        {"kernel_shape": [1, 2], "strides": [1, 2]},
+        SLOW,
+        None,
+    ),
+    "MaxUnpool": (
+        "MaxUnpool",
+        [IMAGE, PLACES],
+        2,
+        {"kernel_shape": [1, 2], "strides": [1, 2]},
+        ORT,
+        [0, 1, 2, 0, 0, 3, 0, 4],
+    ),
+    # Positions are those of the scale given: 4 * 0.6 = 2.4 columns, of which 2 are made.
+    "Resize by 0.6": ("Resize", [IMAGE, None, scales(0.6)], 1, ALIGNED, SLOW, [1, 22 / 7]),
+    "Resize by 0.75": ("Resize", [IMAGE, None, scales(0.75)], 1, ALIGNED, SLOW, [1, 2.5, 4]),
+    "Resize by scales of the call": ("Resize", [IMAGE, None, scales(0.6)], 2, ALIGNED, SLOW, [1, 22 / 7]),
+    "Resize by 2": ("Resize", [IMAGE, None, scales(2)], 1, ALIGNED, ORT, np.linspace(1, 4, 8)),
+    "Resize to a size": ("Resize", [IMAGE, None, None, np.array([1, 1, 1, 2])], 1, ALIGNED, ORT, [1, 4]),
+    "Resize by 0.6, not aligned": ("Resize", [IMAGE, None, scales(0.5)], 1, {"mode": "linear"}, ORT, [1.5, 3.5]),
+}
+
+
+def test_all_have_a_case() -> None:
+    kept = {case[0] for case in CASES.values() if case[4] == SLOW}
+    assert kept | {"Multinomial"} == EXCLUDED.keys()
+
+
+def test_multinomial_is_run_by_nobody() -> None:
+    """onnx's evaluator does not have it."""
+    odds = np.array([[9.0, -99.0]], np.float32)
+    model = read_model(simple_model([node("Multinomial", ["x"], ["y"], sample_size=2)], {"x": odds}, ["y"]))
+    with pytest.raises(
+        UnsupportedError, match=r"Multinomial \(output 'y'\) cannot be run in onnx's ReferenceEvaluator"
+    ):
+        model(odds)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_who_runs_it(name: str) -> None:
+    operator, arrays, count, attributes, runner, expected = CASES[name]
+    named = {f"x{k}": array for k, array in enumerate(arrays) if array is not None}
+    names = [f"x{k}" if array is not None else "" for k, array in enumerate(arrays)]
+    given = dict(list(named.items())[:count])
+    constants = {key: array for key, array in named.items() if key not in given}
+    opset = 23 if operator == "Attention" else 20 if operator == "DFT" else 17
+    model = read_model(simple_model([node(operator, names, ["y"], **attributes)], given, ["y"], constants, opset))
+    ((who, _, why),) = model.plan.rows()
+    assert (who, why) == (runner, EXCLUDED[operator][1] if runner == SLOW else "")
+    if expected is not None:
+        np.testing.assert_allclose(np.ravel(model(given)["y"]), np.ravel(expected), rtol=1e-6)
+
+
+def test_in_bodies_too() -> None:
+    then = make_graph([node("Resize", ["x", "", "s"], ["p"], **ALIGNED)], {}, ["p"])
+    other = make_graph([node("Identity", ["x"], ["p"])], {}, ["p"])
+    choice = node("If", ["c"], ["y"], then_branch=then, else_branch=other)
+    model = read_model(simple_model([choice], {"x": IMAGE, "c": np.array(True)}, ["y"], {"s": scales(0.6)}))
+    np.testing.assert_allclose(model(IMAGE, np.array(True))["y"].ravel(), [1, 22 / 7], rtol=1e-6)
+    assert "align_corners" in model.plan.rows()[0][2]
