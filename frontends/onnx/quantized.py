@@ -95,7 +95,7 @@ def _quantized(label: str, name: str, arrays: Mapping[str, AnyArray]) -> Quantiz
 class UnboundQuantizedNode(UnboundNode):
     """A DynamicQuantizeLSTM node whose weights are computed at run time; it runs in its model only."""
 
-    def bind(self, W: Any, R: Any, B: Any = None, P: Any = None) -> NoReturn:
+    def bind(self, W: Any, R: Any, B: Any = None, P: Any = None, *, weight_dtype: str | None = None) -> NoReturn:
         """Not offered: the scales of W and R belong to them.
 
         Raises

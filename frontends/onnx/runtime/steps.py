@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from pyrnnx import config
+from pyrnnx.conventions import CALL_ARGUMENTS
 from pyrnnx.errors import FormatError, PyrnnxError, SlowRuntimeWarning, shortened
 from pyrnnx.layer import Layer
 
 from ..graph.walk import node_label
 from ..makers import MAKERS
-from ..schemas import OPERATORS, STATES
+from ..schemas import OPERATORS
 from . import control
 from .evaluator import Evaluator
 from .memory import ask, failure, grown, is_metered
@@ -140,7 +141,7 @@ class RecurrentStep:
         self._opset = opsets.get(self._node.domain, 1)
         self._layer = layer if isinstance(layer, Layer) else None
         self._sources = {name: one for name, one in zip(self._row.inputs, self._node.input, strict=False) if one}
-        self._arguments = [self._sources.get(name, "") for name in ("X", *STATES)]
+        self._arguments = [self._sources.get(name, "") for name in CALL_ARGUMENTS]
         self._places = [place for place, name in enumerate(self._node.output) if name in piece.outputs]
 
     def __call__(self, values: Values) -> Sequence[Any]:

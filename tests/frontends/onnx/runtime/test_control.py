@@ -20,7 +20,7 @@ node = helper.make_node
 CASE = Case("lstm in a body", "LSTM", {}, ("B", "initial_h", "initial_c"), T=4, N=3, I=5, H=5)
 ARRAYS = make_arrays(CASE)
 X, H0, C0 = ARRAYS["X"], ARRAYS["initial_h"], ARRAYS["initial_c"]
-WEIGHTS = {name: ARRAYS[name] for name in ("W", "R", "B")}
+WEIGHTS: dict[str, Any] = {name: ARRAYS[name] for name in ("W", "R", "B")}
 T, N, H = CASE.T, CASE.N, CASE.H
 TRUE, FALSE = np.array(True), np.array(False)
 TOLERANCE = TOLERANCES[np.dtype(np.float32)]
