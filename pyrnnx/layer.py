@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
@@ -13,7 +12,7 @@ import numpy as np
 from pyrnnx import check, config
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, Convention
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.errors import ArgumentError, shortened, shown, warn
 from pyrnnx.immutable import frozen
 from pyrnnx.op import RecurrentOp
 from pyrnnx.prepare import prepare
@@ -91,7 +90,7 @@ class Layer:
                     f"Layer: weight_dtype is {shown(weight_dtype)} and weights, its older name, {shown(weights)}; "
                     "expected weight_dtype alone"
                 )
-            warnings.warn("Layer: weights=... is now weight_dtype=...", DeprecationWarning, stacklevel=2)
+            warn("Layer: weights=... is now weight_dtype=...", DeprecationWarning)
         if not isinstance(op, RecurrentOp):
             raise ArgumentError(f"Layer: op is {shown(op)}; expected a RecurrentOp")
         if not isinstance(convention, Convention):

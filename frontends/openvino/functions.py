@@ -35,6 +35,8 @@ def rnn_sequence(
 ) -> tuple[AnyArray, AnyArray]:
     """OpenVINO RNNSequence-5: Ht = f(Xt*W^T + Ht-1*R^T + B).
 
+    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
+
     Parameters
     ----------
     X : array_like
@@ -108,6 +110,8 @@ def gru_sequence(
     hidden_size], B [num_directions, 3*hidden_size], or with linear_before_reset [num_directions, 4*hidden_size]: z and
     r summed, then Wb_h, Rb_h.
 
+    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
+
     Raises
     ------
     PyrnnxError
@@ -155,6 +159,8 @@ def lstm_sequence(
     input_forget, by default False (i = 1 - f, where ONNX has f = 1 - i: the weights, bias and peephole of i are
     unused).
 
+    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
+
     Raises
     ------
     PyrnnxError
@@ -194,6 +200,8 @@ def rnn_cell(
     X [batch_size, input_size], H and the result [batch_size, hidden_size], W [hidden_size, input_size],
     R [hidden_size, hidden_size], B [hidden_size].
 
+    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
+
     Raises
     ------
     PyrnnxError
@@ -230,6 +238,8 @@ def gru_cell(
 
     X [batch_size, input_size], H and the result [batch_size, hidden_size], W [3*hidden_size, input_size],
     R [3*hidden_size, hidden_size], B [3*hidden_size], or [4*hidden_size] with linear_before_reset.
+
+    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
 
     Raises
     ------
@@ -272,6 +282,8 @@ def lstm_cell(
     X [batch_size, input_size], H, C and the results [batch_size, hidden_size], W [4*hidden_size, input_size],
     R [4*hidden_size, hidden_size], B [4*hidden_size]. With an opset below 4 it is LSTMCell-1, where B is optional, and
     which also has peepholes P [3*hidden_size] of f, i, o, and the attribute input_forget, by default False (i = 1 - f).
+
+    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
 
     Raises
     ------

@@ -58,6 +58,11 @@ def test_case_agrees_with_the_oracle(case: Case, dtype: np.dtype[Any]) -> None:
     assert_close(outputs, expected(case, arrays), TOLERANCES[dtype], case.name)
 
 
+def test_help_says_what_a_call_costs() -> None:
+    for function in (rnn_sequence, gru_sequence, lstm_sequence, rnn_cell, gru_cell, lstm_cell):
+        assert "prepared anew in every call" in (function.__doc__ or "")
+
+
 def test_table_reaches_every_operation() -> None:
     kinds = [(f"{case.cell}{'Cell' if case.step else 'Sequence'}", case.attributes.get("opset")) for case in CASES]
     rows = [find_operation(*kind) for kind in kinds]

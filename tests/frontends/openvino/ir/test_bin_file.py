@@ -77,6 +77,11 @@ PACKED = {  # bytes, values
 }
 
 
+def test_every_type_that_is_read_is_tested() -> None:
+    read = {row.name for row in ELEMENT_TYPES.values() if row.dtype is not None}
+    assert read == {*VALUES, *PACKED, "bf16", "boolean"}
+
+
 @pytest.mark.parametrize("kind", PACKED)
 def test_packed_types(kind: str) -> None:
     data, values = PACKED[kind]
