@@ -31,7 +31,8 @@ def prepare(
     converted = convert_weights(op, floats, convention, canonical_for(convention))
     canonical = {name: widened(a) for name, a in converted.items()}
     packed_in = WEIGHT_DTYPES[weight_dtype]
-    if not _packs(canonical["W"].dtype, packed_in):  # it computes with the same numbers, kept as they are
+    if not engines.packs(config.ISA, canonical["W"].dtype.itemsize, packed_in):
+        # The engine computes with the same numbers, kept as they are.
         canonical |= {name: rounded(canonical[name], weight_dtype) for name in ("W", "R")}
         packed_in = WEIGHT_DTYPES[None]
     return _packed(op, canonical, convention, floats["W"].dtype, packed_in)
@@ -41,16 +42,12 @@ def _prepare_quantized(
     op: RecurrentOp, W: Quantized, R: Quantized, others: Mapping[str, AnyArray], convention: Convention
 ) -> PackedLayer:
     """Codes that the kernels multiply as such; dequantized, where the engine or the sums do not allow it."""
-    if _packs(W.dtype, engines.CODES) and max(W.shape[-1], R.shape[-1]) <= engines.MAX_CODES:
+    if engines.multiplies_codes(config.ISA) and max(W.shape[-1], R.shape[-1]) <= engines.MAX_CODES:
         (W_codes, *W_factors), (R_codes, *R_factors) = W.signed(), R.signed()
         codes = {**others, "W": W_codes, "R": R_codes}
         return _packed(op, codes, convention, W.dtype, engines.CODES, coded=True, factors=(*W_factors, *R_factors))
     floats = {**others, "W": W.dequantized(), "R": R.dequantized()}
     return _packed(op, floats, convention, W.dtype, WEIGHT_DTYPES[None], coded=True)
-
-
-def _packs(dtype: np.dtype[Any], weight_dtype: int) -> bool:
-    return engines.packs(config.ISA, dtype.itemsize, weight_dtype)
 
 
 def _packed(

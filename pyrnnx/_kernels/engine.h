@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     const char *isa;
     int itemsize, lanes;
-    int weight_dtypes; /* bit PYRNNX_WEIGHTS_x is set where weights can be packed so */
+    int weight_dtypes; /* bit PYRNNX_WEIGHTS_x is set where weights, given as elements, can be packed so */
 
     int (*gate_count)(const pyrnnx_parameters *); /* G of the buffer `projected`: without a gate that is computed from
                                                      another one */
@@ -42,7 +42,7 @@ typedef struct {
     void (*pack_bias)(const pyrnnx_parameters *, const void *source, void *packed);
     void (*pack_units)(const pyrnnx_parameters *, ptrdiff_t count, const void *source, void *packed);
 
-    const pyrnnx_coding *coding; /* of an engine that has PYRNNX_WEIGHTS_CODES */
+    const pyrnnx_coding *coding; /* of an engine that has PYRNNX_WEIGHTS_CODES; else NULL */
 
     /* projected[rows][G*Hp] = bias + x[rows][I] . W^T for unit blocks [u0, u1); rows of x are ldx elements apart. */
     void (*project)(const pyrnnx_parameters *, ptrdiff_t rows, const void *x, ptrdiff_t ldx, void *projected,

@@ -55,6 +55,11 @@ def packs(str isa not None, int itemsize, int weight_dtype) -> bool:
     return packs_as(find_kernels(isa, itemsize), weight_dtype)
 
 
+def multiplies_codes(str isa not None) -> bool:
+    """Whether an engine has weights as `CODES`, of float32."""
+    return find_kernels(isa, sizeof(float)).coding != NULL
+
+
 cdef bint packs_as(const Kernels *kernels, int weight_dtype) noexcept:
     return 0 <= weight_dtype < PYRNNX_WEIGHTS_COUNT and (kernels.weight_dtypes >> weight_dtype) & 1
 

@@ -125,7 +125,8 @@ cdef class PackedLayer:
         if self.directions > 1 and (self.Y.d < 0 or self.state.d < 0):
             raise ValueError("axes of Y and of the states lack D, and there are two directions")
         self.kernels = find_kernels(isa, self.itemsize)
-        if not packs_as(self.kernels, weight_dtype):
+        if not (packs_as(self.kernels, weight_dtype)
+                or weight_dtype == PYRNNX_WEIGHTS_CODES and self.kernels.coding != NULL):
             raise ValueError(f"weight_dtype {weight_dtype} is not one of {isa}")
         self.check_coding(cell, coded, weight_dtype, factors, max(H, I))
         for d in range(self.directions):

@@ -174,8 +174,7 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
     .isa = PX_STRING(ISA),
     .itemsize = sizeof(REAL),
     .lanes = LANES,
-    .weight_dtypes = (HAVE_REDUCED_WEIGHTS ? (1 << PYRNNX_WEIGHTS_CODES) - 1 : 1 << PYRNNX_WEIGHTS_FULL) |
-                     HAVE_CODES << PYRNNX_WEIGHTS_CODES,
+    .weight_dtypes = HAVE_REDUCED_WEIGHTS ? (1 << PYRNNX_WEIGHTS_CODES) - 1 : 1 << PYRNNX_WEIGHTS_FULL,
     .gate_count = NAME(gate_count),
     .phases = NAME(phases),
     .packed_size = NAME(packed_size),
