@@ -40,7 +40,7 @@ def _missing(label: str, name: str) -> ArgumentError:
     return ArgumentError(f"{label}: {name} is missing; it is required")
 
 
-def _own(label: str, name: str, array: AnyArray) -> AnyArray:
+def native(label: str, name: str, array: AnyArray) -> AnyArray:
     """The array in native byte order: a view, so that no other thread can give it another shape, dtype or strides."""
     if array.dtype.isnative:
         return array.view()
@@ -61,7 +61,7 @@ def floating_array(label: str, name: str, value: Any, allowed: Sequence[str] = t
     """An array of one of the allowed floating-point types, in native byte order; None is a missing one."""
     if value is None:
         raise _missing(label, name)
-    array = _own(label, name, as_array(label, name, value))
+    array = native(label, name, as_array(label, name, value))
     if dtype_name(array.dtype) not in allowed:
         expected, hint = " or ".join(allowed), conversion(name, value, array.dtype, allowed[0])
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {expected}{hint}")
@@ -225,7 +225,7 @@ def same_shape(
     name = convention.name_of(argument)
     if value is None:
         raise _missing(label, name)
-    array = _own(label, name, as_array(label, name, value))
+    array = native(label, name, as_array(label, name, value))
     dtype = dtypes[0] if array.dtype != dtypes[-1] else dtypes[-1]
     _reject_dtype(label, name, value, array, dtype, "the weights")
     shape(label, name, array.shape, convention.axes_of(argument), sizes)
@@ -330,7 +330,7 @@ def same_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: s
 
 
 def _of_dtype(label: str, name: str, value: Any, dtype: np.dtype[Any], whose: str) -> AnyArray:
-    array = _own(label, name, as_array(label, name, value))
+    array = native(label, name, as_array(label, name, value))
     _reject_dtype(label, name, value, array, dtype, whose)
     return array
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.check import as_array, as_declared_integers, conversion
+from pyrnnx.check import as_array, as_declared_integers, conversion, native
 from pyrnnx.dtypes import INTEGERS
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.tensor_info import TensorInfo, fits
@@ -65,11 +65,13 @@ def _named_inputs(
 
 
 def _model_input(label: str, info: TensorInfo, value: Any) -> Any:
+    name = f"input {shown(info.name)}"
+    if type(value) is np.ndarray and not value.dtype.isnative:
+        value = native(label, name, value)
     if info.dtype is None:
         return value
     if type(value) is np.ndarray and value.dtype.name == info.dtype and fits(info.shape, value.shape):
         return value
-    name = f"input {shown(info.name)}"
     if value is None:
         raise ArgumentError(f"{label}: {name} is missing; expected an array of {info.dtype}")
     array = as_array(label, name, value)
@@ -81,7 +83,7 @@ def _model_input(label: str, info: TensorInfo, value: Any) -> Any:
     if not fits(info.shape, array.shape):
         declared = ", ".join("?" if size is None else str(size) for size in info.shape or ())
         raise ArgumentError(f"{label}: {name} has shape {array.shape}; expected [{declared}]")
-    return array
+    return native(label, name, array)
 
 
 def output_names(label: str, value: Any) -> tuple[str, ...]:

@@ -178,6 +178,8 @@ class Model(core.Model):
             return None
         if len(arrays) == 1 and type(arrays[0]) is dict:
             return found.call_again(arrays[0])
+        if len(arrays) > len(self._input_names):
+            return None
         return found.call_again(dict(zip(self._input_names, arrays, strict=False)))
 
     def run_checked(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
