@@ -47,6 +47,7 @@ EXCLUDED: dict[str, tuple[Condition, str]] = {
     "Attention": (_always, _ENDS),
     "DFT": (_always, _ENDS),
     "Unique": (_always, _ENDS),
+    "TfIdfVectorizer": (_always, _ENDS),
     "Multinomial": (_always, "ONNX Runtime ends the process where its input has one axis"),
     "ReverseSequence": (_always, "ONNX Runtime ends the process where its input has one axis"),
     "GatherND": (_takes_rows_before_the_first, "ONNX Runtime ends the process where batch_dims is negative"),

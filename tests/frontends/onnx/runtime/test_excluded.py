@@ -35,6 +35,22 @@ CASES: dict[str, tuple[str, list[Any], int, dict[str, Any], str, Any]] = {
     "Attention": ("Attention", [np.ones((1, 2, 3, 4), np.float32)] * 3, 3, {}, SLOW, np.ones(24)),
     "DFT": ("DFT", [np.ones((1, 2, 1), np.float32), None, np.array(1)], 1, {}, SLOW, [2, 0, 0, 0]),
     "Unique": ("Unique", [FIVE], 1, {}, SLOW, FIVE),
+    "TfIdfVectorizer": (
+        "TfIdfVectorizer",
+        [np.array([2, 3, 2], np.int32)],
+        1,
+        {
+            "mode": "TF",
+            "min_gram_length": 1,
+            "max_gram_length": 1,
+            "max_skip_count": 0,
+            "ngram_counts": [0],
+            "ngram_indexes": [0, 1],
+            "pool_int64s": [2, 3],
+        },
+        SLOW,
+        [2, 1],
+    ),
     "ReverseSequence": (
         "ReverseSequence",
         [FIVE.reshape(5, 1), np.array([4])],
