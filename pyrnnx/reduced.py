@@ -58,7 +58,7 @@ class Quantized:
 
 def dequantized(weights: Mapping[str, AnyArray | Quantized]) -> Mapping[str, AnyArray]:
     """The same in floats: `weights` itself where they are that, else a view that dequantizes what is asked for."""
-    if any(isinstance(weight, Quantized) for weight in weights.values()):
+    if isinstance(weights.get("W"), Quantized):
         return _Dequantized(weights)
     return cast(Mapping[str, AnyArray], weights)
 

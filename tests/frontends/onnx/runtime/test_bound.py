@@ -24,7 +24,7 @@ pytest.importorskip("onnxruntime")
 node = helper.make_node
 CASE = Case("lstm of frames", "LSTM", {}, ("B", "initial_h", "initial_c"), T=1, N=1, I=4, H=6)
 ARRAYS = make_arrays(CASE)
-WEIGHTS = {name: ARRAYS[name] for name in ("W", "R", "B")}
+WEIGHTS: dict[str, Any] = {name: ARRAYS[name] for name in ("W", "R", "B")}
 SCALE = np.array([0.5, -1, 2, 0.25], np.float32)
 TOLERANCE = 1e-5  # float32, some steps
 
@@ -78,7 +78,8 @@ def test_many_calls(model: Model) -> None:
         given = drawn(seed)
         check(model(given), given)
         check(model(*given.values()), given)
-        check(model(**given), given)
+        named: dict[str, Any] = dict(given)
+        check(model(**named), given)
         check(model(dict(reversed(given.items()))), given)
 
 

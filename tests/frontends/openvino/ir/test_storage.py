@@ -108,7 +108,13 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
         assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("path", [b"model.xml", 3, None], ids=lambda one: type(one).__name__)
+def test_bytes_are_contents() -> None:
+    with pytest.raises(FormatError, match="not an ONNX model"):
+        load(b"model.xml")
+    assert load(GOOD.encode()).layers
+
+
+@pytest.mark.parametrize("path", [3, None], ids=lambda one: type(one).__name__)
 def test_paths_that_are_none(path: Any) -> None:
     with pytest.raises(ArgumentError, match=r"load: .* was given; expected a path"):
         load(path)
