@@ -7,13 +7,12 @@ If, Loop and Scan that hold no recurrent operator are nodes of a segment; around
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrnnx import config
-from pyrnnx.errors import FormatError, SlowRuntimeWarning, shortened, shown
+from pyrnnx.errors import FormatError, SlowRuntimeWarning, shortened, shown, warn
 
 from ..graph.constants import array_of
 from ..graph.walk import all_nodes, needed_names, node_label, subgraphs
@@ -58,11 +57,10 @@ def plan(
     rows = [(what, why) for runner, what, why in made.rows() if runner.strip() == Runner.REFERENCE.value]
     if rows and settings.runtime == "auto":
         slow = shortened("; ".join(dict.fromkeys(f"{what}: {why}" for what, why in rows)))
-        warnings.warn(
+        warn(
             f"{settings.label}: onnx's reference evaluator, many times slower than ONNX Runtime, runs a part of the "
             f'model ({slow}); see model.plan, and runtime="reference" for it without this warning',
             SlowRuntimeWarning,
-            stacklevel=2,
         )
     return made
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from pyrnnx import config
 from pyrnnx.conventions import CALL_ARGUMENTS
-from pyrnnx.errors import FormatError, PyrnnxError, SlowRuntimeWarning, shortened
+from pyrnnx.errors import FormatError, PyrnnxError, SlowRuntimeWarning, shortened, warn
 from pyrnnx.layer import Layer
 
 from ..graph.walk import node_label
@@ -116,11 +115,10 @@ class RuntimeSegment:
 
     def _failed(self, error: Exception, values: Values) -> Sequence[Any]:
         results = self._reference()(values)
-        warnings.warn(
+        warn(
             f"{self._label}: ONNX Runtime failed in a segment of {len(self._piece.nodes)} nodes, which onnx's "
             f"reference evaluator ran, many times slower: {shortened(str(error))}",
             SlowRuntimeWarning,
-            stacklevel=2,
         )
         return results
 

@@ -113,7 +113,9 @@ def slow_warnings(use: Callable[[], Any]) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         use()
-    return [str(one.message) for one in caught if issubclass(one.category, SlowRuntimeWarning)]
+    slow = [one for one in caught if issubclass(one.category, SlowRuntimeWarning)]
+    assert {one.filename for one in slow} <= {__file__}  # the caller's line, not one of pyrnnx
+    return [str(one.message) for one in slow]
 
 
 @pytest.mark.parametrize("name", PLANS)
