@@ -12,6 +12,7 @@ from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning
 from pyrnnx.layer import Layer
 from pyrnnx.load import load
 from pyrnnx.model import Model
+from pyrnnx.model_stream import ModelStream
 from pyrnnx.op import ACTIVATIONS, Activation, Direction, RecurrentOp
 from pyrnnx.stream import Stream
 from pyrnnx.tensor_info import Interval, TensorInfo
@@ -27,6 +28,7 @@ __all__ = [
     # models of any format
     "Interval",
     "Model",
+    "ModelStream",
     "TensorInfo",
     "load",
     # two layers or models side by side

@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.model_inputs import output_names, read_inputs
+from pyrnnx.model_stream import Carrier, ModelStream
 from pyrnnx.tensor_info import TensorInfo
 
 
@@ -41,6 +43,16 @@ class Model(ABC):
         """The outputs, where a call with arrays of the same dtypes and shapes has been checked before; else None."""
         return None
 
+    def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
+        """What a stream runs: `fed` are the inputs that it feeds back, `layers` those that it carries the states of.
+
+        Raises
+        ------
+        UnsupportedError
+            A layer whose states cannot be carried.
+        """
+        return Carrier(self)
+
     def __call__(self, /, *arrays: Any, outputs: Sequence[str] | None = None, **named: Any) -> dict[str, Any]:
         """Run the whole model: ``model(*arrays)`` in the order of `inputs`, or by their names.
 
@@ -73,6 +85,64 @@ class Model(ABC):
         if outputs is None:
             return self._run(given, tuple([info.name for info in self.outputs]))
         return self._run(given, output_names(self.label, outputs))
+
+    def stream(
+        self,
+        states: Mapping[str, str] | None = None,
+        *,
+        initial: Mapping[str, Any] | None = None,
+        layers: bool | Sequence[str] = True,
+    ) -> ModelStream:
+        """Calls one after the other, with states that are kept between them.
+
+        What is kept is outputs that are inputs of the next call (`states`), and h and c of the recurrent layers that
+        begin inside the model, from zero or from constants (`layers`). A model whose other operators look at each time
+        step alone then gives in pushes of any lengths what one call gives for the whole, but for the order of sums and,
+        with float16 and bfloat16, for states that are rounded once a push. Whatever else looks at several time steps
+        (convolution, attention, normalization) sees those of one push, and DynamicQuantizeLSTM has a range of X for
+        each push.
+
+        Parameters
+        ----------
+        states : mapping, optional
+            Names of outputs to those of the inputs that they are in the next call: {"stateN": "state"}. Default: pairs
+            of the same dtype, with shapes that agree, by names such as stateN and state, hn and h0, h_out and h_in,
+            new_h and h; these must allow one way only. {}: none.
+        initial : mapping, optional
+            What states begin with, by the names of `ModelStream.state`. Default: the input's own default, else zeros of
+            its declared shape, in which a symbol has the size that it has in the other inputs of the first push.
+        layers : bool or sequence of str, optional
+            Whether all layers, or which by their names in `layers`, keep their states. Default: all. A layer that
+            begins with what `states` feed back needs nothing more, and is left alone.
+
+        Returns
+        -------
+        ModelStream
+            With ``push(*arrays)``, ``state`` and ``reset()``.
+
+        Raises
+        ------
+        ArgumentError
+            Pairs that do not fit, or are not found; no states at all; values of `initial` that do not fit.
+        UnsupportedError
+            A layer, named, that begins inside the model and cannot go on from push to push: one that runs in reverse or
+            in both directions, is in the body of If, Loop or Scan, has sequence_lens or initial states that are
+            computed from the inputs, or weights that are no constants. Leave it out of `layers` if it is to begin anew
+            in every push.
+
+        Source: OpenVINO's LowLatency2 does the same for layers.
+        """
+        return ModelStream(self, states, initial, self._chosen(layers), self._carrier)
+
+    def _chosen(self, layers: Any) -> bool | frozenset[str]:
+        if isinstance(layers, bool):
+            return layers
+        names = check.names(f"{self.label}: stream", "layers", layers)
+        for name in names:
+            if name not in self.layers:
+                allowed = shortened(", ".join(self.layers)) or "none"
+                raise ArgumentError(f"{self.label}: stream: layers has {shown(name)}; expected of {allowed}")
+        return frozenset(names)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(info.name for info in infos) for infos in (self.inputs, self.outputs))

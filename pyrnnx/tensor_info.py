@@ -41,6 +41,22 @@ def fits(declared: Sequence[Dimension] | None, shape: Sequence[int | None]) -> b
     return True
 
 
+def may_agree(one: Sequence[Dimension] | None, other: Sequence[Dimension] | None) -> bool:
+    """Whether there are shapes that fit both of two declarations."""
+    if one is None or other is None:
+        return True
+    return len(one) == len(other) and all(map(_overlap, one, other))
+
+
+def _overlap(one: Dimension, other: Dimension) -> bool:
+    if one is None or other is None or isinstance(one, str) or isinstance(other, str):
+        return True
+    (low, high), (other_low, other_high) = (
+        size if isinstance(size, Interval) else (size, size) for size in (one, other)
+    )
+    return (other_high is None or low <= other_high) and (high is None or other_low <= high)
+
+
 @dataclass(frozen=True)
 class TensorInfo:
     """An input or output of a model.

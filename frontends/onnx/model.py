@@ -7,7 +7,7 @@ known) -> recurrent_graph (its recurrent nodes as layers) -> runtime.plan (these
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,13 @@ from pyrnnx import config
 from pyrnnx import model as core
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.layer import Layer
+from pyrnnx.model_stream import Carrier
+from pyrnnx.tensor_info import TensorInfo
 
+from .carried import Carried, carried
 from .file import load_proto, serialized, source_label
 from .graph.check import check_model
+from .graph.constants import array_of
 from .graph.fold import fold
 from .graph.inline import inlined
 from .layers import UnboundNode
@@ -26,8 +30,8 @@ from .recurrent_graph import RecurrentGraph, recurrent_graph
 from .runtime.choice import Settings
 from .runtime.evaluator import evaluate_node
 from .runtime.plan import Plan, plan
-from .runtime.recurrent import Call
-from .value_info import tensor_info
+from .runtime.recurrent import LayerCall
+from .value_info import tensor_info, value_info
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -71,7 +75,7 @@ class Model(core.Model):
         label: str = "ONNX model",
         *,
         runtime: str | None = None,
-        calls: Mapping[str, Call] = MappingProxyType({}),
+        calls: Mapping[str, LayerCall] = MappingProxyType({}),
     ) -> None:
         if not isinstance(proto, import_onnx().ModelProto):
             raise ArgumentError(f"{label}: proto is {type(proto).__name__}; expected an onnx.ModelProto")
@@ -88,6 +92,8 @@ class Model(core.Model):
         self._graphs: dict[bool, RecurrentGraph] = {}
         self._layers: Mapping[str, Layer | UnboundNode] | None = None
         self._plans: dict[tuple[bool, frozenset[str]], Plan] = {}
+        self._carriers: dict[tuple[frozenset[str], bool | frozenset[str]], Carrier] = {}
+        self._carried: Mapping[str, Carried] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By its source: what is prepared is made anew, where and when it is needed."""
@@ -150,8 +156,14 @@ class Model(core.Model):
             raise ArgumentError(f"{self.label}: outputs has {shown(name)}, which is no value at the model's top level")
         # A default that a caller replaces may be a weight: without the defaults, layers are made in the call.
         layers = self.layers if defaults else {}
-        graph, large = self._recurrent_graph(defaults=defaults).rebuilt(more, layers)
-        settings = Settings(self.label, self._opsets, layers, self.runtime, self._calls)
+        found, calls = self._recurrent_graph(defaults=defaults), self._calls
+        if self._carried:
+            found.check_weights(self.label, self._carried)
+            layers = {**layers, **{name: one.layer for name, one in self._carried.items()}}
+            calls = {**calls, **{name: LayerCall(one.layer) for name, one in self._carried.items() if name in calls}}
+        graph, large = found.rebuilt(more, layers, {name: one.edit for name, one in self._carried.items()})
+        graph.input.extend(value_info(info) for one in self._carried.values() for info in one.infos)
+        settings = Settings(self.label, self._opsets, layers, self.runtime, calls)
         wanted = dict.fromkeys([info.name for info in self.outputs] + sorted(more))
         return plan(settings, self._source, graph, list(wanted), large, replaceable=not defaults)
 
@@ -174,7 +186,7 @@ class Model(core.Model):
             The positional arguments of a call: arrays in order, or one dict.
         """
         found = self._plans.get(_MAIN)
-        if found is None:
+        if found is None or len(arrays) > len(self._input_names):
             return None
         if len(arrays) == 1 and type(arrays[0]) is dict:
             return found.call_again(arrays[0])
@@ -189,6 +201,44 @@ class Model(core.Model):
         return {name: values[name] for name in outputs}
 
     _again, _run = run_again, run_checked
+
+    def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
+        with self._lock:
+            if (fed, layers) not in self._carriers:
+                self._carriers[fed, layers] = self._new_carrier(fed, layers)
+            return self._carriers[fed, layers]
+
+    def _new_carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
+        starts = {one.name: array_of(one, self.label) for one in self._source.graph.initializer if one.name in fed}
+        starts = {name: value for name, value in starts.items() if name in self._defaults}
+        if starts:
+            model = Model(self._without(starts), self.label, runtime=self.runtime, calls=self._calls)
+            return model._new_carrier(fed, layers)._replace(starts=starts)
+        found = carried(self._recurrent_graph(defaults=True), self.layers, self._calls, fed, layers)
+        states = {output: name for one in found.values() for output, name in one.states.items()}
+        return Carrier(_Carrying(self, found), states) if found else Carrier(self)
+
+    def _without(self, initializers: Collection[str]) -> ModelProto:
+        """The model, inlined, without the defaults of inputs that every push will give."""
+        proto = type(self._source)()
+        proto.CopyFrom(self._source)
+        for index in reversed(range(len(proto.graph.initializer))):
+            if proto.graph.initializer[index].name in initializers:
+                del proto.graph.initializer[index]
+        return proto
+
+
+class _Carrying(Model):
+    """A model with inputs and outputs for the states of layers; it shares all but its plans with that model."""
+
+    def __init__(self, model: Model, found: Mapping[str, Carried]) -> None:
+        vars(self).update(vars(model))
+        self._carried, self._plans = found, {}
+        self.inputs += tuple(info for one in found.values() for info in one.infos)
+        names = [name for one in found.values() for name in one.states if name not in model._output_names]
+        self.outputs += tuple(TensorInfo(name) for name in names)
+        self._input_names = [info.name for info in self.inputs]
+        self._output_names = frozenset(info.name for info in self.outputs)
 
 
 def _restored(contents: bytes, label: str, runtime: str) -> Model:

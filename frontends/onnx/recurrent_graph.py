@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from pyrnnx.errors import UnsupportedError, shown
 from pyrnnx.layer import Layer
 
 from .graph.fold import FoldedGraph
@@ -18,6 +20,8 @@ from .schemas import OPERATORS
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
+
+NO_EDITS: Mapping[str, Edit] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +49,51 @@ class RecurrentGraph:
         return {name: _layer(*place, name, opsets) for name, place in self.places.items()}
 
     def rebuilt(
-        self, keep: Iterable[str], layers: Mapping[str, Layer | UnboundNode]
+        self, keep: Iterable[str], layers: Mapping[str, Layer | UnboundNode], edits: Mapping[str, Edit] = NO_EDITS
     ) -> tuple[GraphProto, list[tuple[NodeProto, int]]]:
         """The graph to run, with the names of `layers`, and the bytes that some of its nodes always make.
 
         Weights that a prepared layer has are no inputs of its node any more, so that nothing else holds them.
+
+        Parameters
+        ----------
+        keep : iterable of str
+            Names of values that it has beside its outputs.
+        layers : mapping
+            As `layers` gives them.
+        edits : mapping
+            Of nodes, not of those in bodies: inputs and outputs that they have instead, by their names.
         """
-        graph = rebuild(self.folded, keep, {place: _edit(*place, name, layers) for name, place in self.places.items()})
+        places = {place: _edit(*place, name, layers) for name, place in self.places.items()}
+        if edits:
+            names = {place: name for name, place in self.places.items()}
+            for index, node in enumerate(self.folded.nodes):
+                place = self.folded, index
+                edit = edits.get(names.get(place, node.name))
+                if edit is not None:
+                    dropped = places[place].dropped if place in places else ()
+                    places[place] = replace(edit, dropped=dropped)
+        graph = rebuild(self.folded, keep, places)
         return graph, large_results(self.folded, graph)
+
+    def check_weights(self, label: str, names: Iterable[str]) -> None:
+        """Reject nodes of these names whose weights are inputs, so that their layers are no prepared ones.
+
+        Raises
+        ------
+        UnsupportedError
+        """
+        for name in names:
+            if name in self.places:
+                graph, index = self.places[name]
+                node = graph.nodes[index]
+                row = OPERATORS[node.op_type]
+                for argument, source in zip(row.inputs, node.input, strict=False):
+                    if source and argument in row.weights and graph.constants.owner(source) is None:
+                        raise UnsupportedError(
+                            f"{label}: stream: {argument} of {shown(name)} is an input with a default, and such inputs "
+                            "were given; expected none of them, or the layer left out of `layers`"
+                        )
 
 
 def recurrent_graph(folded: FoldedGraph) -> RecurrentGraph:

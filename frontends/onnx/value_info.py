@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyrnnx.dtypes import named_dtype
 from pyrnnx.errors import FormatError, shown
 from pyrnnx.tensor_info import TensorInfo
 
@@ -33,6 +34,14 @@ def tensor_info(label: str, info: ValueInfoProto, *, optional: bool = False) -> 
             raise FormatError(f"{label}: {shown(info.name)} has the unknown element type {tensor.elem_type}") from None
     shape = tuple(_dimension(one) for one in tensor.shape.dim) if tensor.HasField("shape") else None
     return TensorInfo(info.name, dtype, shape, optional=optional)
+
+
+def value_info(info: TensorInfo) -> ValueInfoProto:
+    """That of a tensor, without its shape."""
+    onnx = import_onnx()
+    element = onnx.helper.np_dtype_to_tensor_dtype(named_dtype(str(info.dtype)))
+    found: ValueInfoProto = onnx.helper.make_tensor_value_info(info.name, element, None)
+    return found
 
 
 def _dimension(dimension: Any) -> int | str | None:

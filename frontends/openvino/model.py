@@ -15,6 +15,7 @@ from pyrnnx import config
 from pyrnnx import model as base
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown, warn
 from pyrnnx.layer import Layer
+from pyrnnx.model_stream import Carrier
 
 from .ir.bin_file import BinFile
 from .ir.layer import NetLayer, Output
@@ -126,6 +127,13 @@ class Model(base.Model):
         own |= {name: self._output_names[name] for name in outputs if name in self._output_names}
         results = program.model.run_checked(inputs, tuple(dict.fromkeys(own.values()))) if own else {}
         return {name: results[own[name]] if name in own else constants[name] for name in outputs}
+
+    def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
+        program = self._translated(everything=False)
+        if not isinstance(layers, bool):
+            chosen = [self._layers[name] for name in layers]
+            layers = frozenset(name for name, layer in program.layers.items() if any(layer is one for one in chosen))
+        return program.model._carrier(fed, layers)
 
     @cached_property
     def _output_names(self) -> Mapping[str, str]:

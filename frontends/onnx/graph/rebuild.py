@@ -8,7 +8,7 @@ From the last node to the first, a node is kept if anything needs one of its out
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -26,10 +26,30 @@ Place = tuple[FoldedGraph, int]  # of a node: its graph, and where in its `nodes
 
 @dataclass(frozen=True)
 class Edit:
-    """What is different in the new graph about a node: its name, and inputs (by position) that it has no more."""
+    """What is different in the new graph about a node.
+
+    Attributes
+    ----------
+    name : str
+    dropped : tuple of int
+        Inputs, by position, that it has no more.
+    inputs, outputs : mapping
+        Names of those that it has instead, or more, by position.
+    """
 
     name: str
     dropped: tuple[int, ...] = ()
+    inputs: Mapping[int, str] = field(default_factory=dict)
+    outputs: Mapping[int, str] = field(default_factory=dict)
+
+    def apply(self, node: NodeProto) -> None:
+        node.name = self.name
+        for position in self.dropped:
+            node.input[position] = ""
+        for names, changes in ((node.input, self.inputs), (node.output, self.outputs)):
+            names.extend("" for _ in range(len(names), max(changes, default=-1) + 1))
+            for position, name in changes.items():
+                names[position] = name
 
 
 def rebuild(
@@ -49,13 +69,13 @@ def large_results(folded: FoldedGraph, graph: GraphProto) -> list[tuple[NodeProt
 def with_graph(model: ModelProto, graph: GraphProto) -> ModelProto:
     """The model with another graph, and without functions."""
     result = type(model)()
-    for field, value in model.ListFields():
-        if field.name in ("graph", "functions"):
+    for one, value in model.ListFields():
+        if one.name in ("graph", "functions"):
             continue
         if isinstance(value, (int, str)):
-            setattr(result, field.name, value)
+            setattr(result, one.name, value)
         else:
-            getattr(result, field.name).extend(value)
+            getattr(result, one.name).extend(value)
     result.graph.CopyFrom(graph)
     return result
 
@@ -72,9 +92,7 @@ def _rebuilt(folded: FoldedGraph, keep: Iterable[str], edits: Mapping[Place, Edi
         copy.CopyFrom(node)
         edit = edits.get((folded, index))
         if edit is not None:
-            copy.name = edit.name
-            for position in edit.dropped:
-                copy.input[position] = ""
+            edit.apply(copy)
         for (_, target), body in zip(subgraphs(copy), folded.bodies.get(index, ()), strict=True):
             graph, outside = _rebuilt(body, (), edits)
             target.CopyFrom(graph)

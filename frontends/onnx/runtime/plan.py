@@ -164,7 +164,7 @@ class Plan:
 
     def _bind(self, given: Mapping[str, Any]) -> None:
         """Make buffers where the same dtypes and shapes come a second time."""
-        if not self._is_bindable:
+        if not self._is_bindable or any(name not in given for name in self._needs):  # states, in a first call
             return
         shapes = tuple(
             (getattr(given[name], "shape", None), getattr(given[name], "dtype", None)) for name in self._needs

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import Convention
+from pyrnnx.conventions import CALL_ARGUMENTS, Convention
 from pyrnnx.layer import CONSTANTS, Layer
 from pyrnnx.op import RecurrentOp
 
@@ -19,6 +19,26 @@ from .memory import ask
 
 # What runs a node of another domain: the node and the values of its inputs, to those of its outputs.
 Call = Callable[[Any, Sequence[Any]], Sequence[Any]]
+
+
+class LayerCall:
+    """What runs a node of another domain that is a recurrent layer.
+
+    Attributes
+    ----------
+    layer : Layer
+        Or, in a derived class, what is called instead.
+    arguments : sequence of str
+        What the inputs of the node are: here, the arguments of `Layer.run`.
+    """
+
+    def __init__(self, layer: Any, arguments: Sequence[str] = CALL_ARGUMENTS) -> None:
+        self.layer, self.arguments = layer, arguments
+
+    def __call__(self, node: Any, arrays: Sequence[Any]) -> Sequence[Any]:
+        ask(self.layer.label, result_bytes(self.layer.op, self.layer.convention, arrays[0]))
+        results: Sequence[Any] = self.layer.run(*arrays)
+        return results[-len(node.output) :]  # a cell has no Y among its outputs
 
 
 def reference_ops(layers: Mapping[str, Any] | None = None) -> list[type[Any]]:

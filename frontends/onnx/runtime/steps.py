@@ -47,7 +47,8 @@ class ReferenceSegment:
         self._evaluator, self._inputs, self._outputs = evaluator, piece.inputs, piece.outputs
 
     def __call__(self, values: Values) -> Sequence[Any]:
-        return self._evaluator.run({name: values[name] for name in self._inputs}, self._outputs)
+        # A state that a first call lacks is None, as an input that a node does not have.
+        return self._evaluator.run({name: values.get(name) for name in self._inputs}, self._outputs)
 
 
 class RuntimeSegment:

@@ -13,7 +13,7 @@ from ...onnx.constants import constant_values, fold_constants
 from ...onnx.model import Model
 from ...onnx.onnx_package import import_onnx
 from ...onnx.runtime.memory import ask
-from ...onnx.runtime.recurrent import Call, result_bytes
+from ...onnx.runtime.recurrent import LayerCall, result_bytes
 from ..layers import BoundLayer, IRLayer
 
 if TYPE_CHECKING:
@@ -41,10 +41,14 @@ def runnable(model: ModelProto, label: str, layers: Mapping[str, BoundLayer | IR
     return Model(model, label, runtime=runtime, calls={name: _call(layer) for name, layer in layers.items()})
 
 
-def _call(layer: BoundLayer | IRLayer) -> Call:
-    def run(node: Any, arrays: Sequence[Any]) -> Sequence[Any]:
-        ask(layer.label, result_bytes(layer.op, layer.convention, arrays[0]))
-        results = layer.run(*arrays) if isinstance(layer, BoundLayer) else layer(*arrays)
-        return results[-len(node.output) :]  # of a cell, `run` gives Y too
+class _UnboundCall(LayerCall):
+    """One whose weights are computed at run time: its inputs are those of the layer in port order."""
 
-    return run
+    def __call__(self, node: Any, arrays: Sequence[Any]) -> Sequence[Any]:
+        ask(self.layer.label, result_bytes(self.layer.op, self.layer.convention, arrays[0]))
+        results: Sequence[Any] = self.layer(*arrays)
+        return results
+
+
+def _call(layer: BoundLayer | IRLayer) -> LayerCall:
+    return LayerCall(layer) if isinstance(layer, BoundLayer) else _UnboundCall(layer, layer.arguments)

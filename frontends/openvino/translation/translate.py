@@ -54,10 +54,13 @@ class Program(NamedTuple):
     model : pyrnnx.frontends.onnx.Model
     values : mapping of Output to str
         What the values of layers are called here.
+    layers : mapping
+        What runs recurrent layers, by the names of their nodes.
     """
 
     model: Model
     values: Mapping[Output, str]
+    layers: Mapping[str, BoundLayer | IRLayer]
 
 
 def program(
@@ -93,7 +96,8 @@ def program(
     with guarded(f"IR {shown(constants.net.name)}", _EXPECTED):
         translation = _Translation(constants, names, prepared)
         model = translation.run(everything)
-    return Program(runnable(model, label, translation.run_by, runtime), translation.values.names)
+    run_by = translation.run_by
+    return Program(runnable(model, label, run_by, runtime), translation.values.names, run_by)
 
 
 class _Translation:

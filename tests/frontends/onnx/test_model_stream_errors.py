@@ -1,0 +1,94 @@
+"""Layers of ONNX models that a stream cannot carry, and what it says of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from cases import Case, make_arrays
+from onnx import helper, numpy_helper
+from onnx_models import branches, simple_model
+from onnx_streams import SHAPE, H, I, N, gru, stack
+
+from pyrnnx import ArgumentError, UnsupportedError
+from pyrnnx.frontends.onnx import read_model
+
+
+def in_a_body() -> onnx.ModelProto:
+    return branches()[0]
+
+
+def computed_state() -> onnx.ModelProto:
+    made = helper.make_node("ReduceMean", ["X"], ["mean"], axes=[0, 2], keepdims=1)
+    return gru("h", ([made, *SHAPE, helper.make_node("Expand", ["mean", "wanted"], ["h"])], {}))
+
+
+def computed_lengths() -> onnx.ModelProto:
+    nodes = [
+        helper.make_node("ReduceMax", ["X"], ["most"], axes=[0, 2], keepdims=0),
+        helper.make_node("Cast", ["most"], ["lens"], to=onnx.TensorProto.INT32),
+    ]
+    return gru("", (nodes, {}), "lens")
+
+
+def computed_weights() -> onnx.ModelProto:
+    model = gru("", ([], {}))
+    model.graph.input.append(helper.make_tensor_value_info("scale", onnx.TensorProto.FLOAT, [1]))
+    model.graph.node.insert(0, helper.make_node("Mul", ["W", "scale"], ["scaled"]))
+    model.graph.node[1].input[1] = "scaled"
+    return model
+
+
+def in_both_directions() -> onnx.ModelProto:
+    case = Case("both", "GRU", {"direction": "bidirectional"}, ("B",), I=I, H=H)
+    weights = {name: a for name, a in make_arrays(case).items() if name in "WRB"}
+    node = helper.make_node("GRU", ["X", "W", "R", "B"], ["Y"], name="gru", hidden_size=H, direction="bidirectional")
+    return simple_model([node], {"X": np.zeros((1, N, I), np.float32)}, ["Y"], weights, 17)
+
+
+ERRORS: dict[str, tuple[Any, str]] = {
+    "reverse": (
+        lambda: gru("", ([], {}), direction="reverse"),
+        "GRU 'gru': stream: direction is reverse; expected for",
+    ),
+    "both directions": (in_both_directions, "GRU 'gru': stream: direction is bidirectional; expected forward"),
+    "body": (in_a_body, "LSTM .*: stream: it begins inside a body of If 'choice'; expected a layer at the top level"),
+    "state": (computed_state, "GRU 'gru': stream: initial_h .'h'. is computed in every call; expected zeros"),
+    "lengths": (
+        computed_lengths,
+        "GRU 'gru': stream: sequence_lens is computed from the model's inputs; expected none",
+    ),
+    "weights": (computed_weights, "GRU 'gru': stream: its weights are computed in every call; expected constants"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_layers_that_cannot_go_on(name: str) -> None:
+    make, message = ERRORS[name]
+    model = read_model(make())
+    with pytest.raises(UnsupportedError, match=f"{message}.*`layers`"):
+        model.stream()
+    with pytest.raises(ArgumentError, match="nothing is kept"):  # and not that of the layer
+        model.stream(layers=False)
+
+
+def test_weights_that_are_inputs_with_a_default() -> None:
+    proto = stack(("GRU",))
+    graph = proto.graph
+    graph.input.extend(
+        helper.make_tensor_value_info(one.name, one.data_type, one.dims)
+        for one in graph.initializer
+        if one.name == "W0"
+    )
+    graph.input.append(helper.make_tensor_value_info("shift", onnx.TensorProto.FLOAT, [1]))
+    graph.initializer.append(numpy_helper.from_array(np.zeros(1, np.float32), "shift"))
+    graph.node.append(helper.make_node("Add", ["x1", "shift"], ["shifted"]))
+    graph.output[0].name = "shifted"
+    model, X = read_model(proto), np.ones((2, N, I), np.float32)
+    stream = model.stream()
+    expected = np.concatenate([stream.push(x)["shifted"] for x in (X, X)])
+    np.testing.assert_allclose(expected, model(np.ones((4, N, I), np.float32))["shifted"], rtol=0, atol=1e-6)
+    with pytest.raises(UnsupportedError, match="stream: W of 'layer0' is an input with a default"):
+        stream.push(X, shift=np.ones(1, np.float32))

@@ -1,0 +1,218 @@
+"""Streams of models of any format: what is fed back, how they begin, and what a caller can do to a state."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyrnnx import ArgumentError, Model, TensorInfo
+
+
+class Sums(Model):
+    """total + x as the next total, and the number of the call."""
+
+    label = "sums"
+
+    def __init__(self, total: TensorInfo, output: str = "totalN") -> None:
+        self.inputs = (TensorInfo("x", "float32", ("N", 2)), total, TensorInfo("count", "int64", (), optional=True))
+        self.outputs = (TensorInfo("y", "float32"), TensorInfo(output, "float32"), TensorInfo("countN", "int64", ()))
+
+    @property
+    def layers(self) -> Mapping[str, Any]:
+        return {}
+
+    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        new = inputs["total"] + inputs["x"]
+        results = {"y": 2 * new, self.outputs[1].name: new, "countN": np.asarray(inputs["count"] + 1)}
+        return {name: results[name] for name in outputs}
+
+
+def sums(shape: Any = (3, 2), **others: Any) -> Sums:
+    return Sums(TensorInfo("total", "float32", shape, **others))
+
+
+X = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+def test_pushes() -> None:
+    stream = sums().stream()
+    assert dict(stream.states) == {"totalN": "total", "countN": "count"}
+    for push in (lambda: stream.push(X), lambda: stream.push({"x": X}), lambda: stream.push(x=X)):
+        results = push()
+        assert list(results) == ["y", "totalN", "countN"]  # as of a call
+    np.testing.assert_array_equal(results["y"], 6 * X)
+    np.testing.assert_array_equal(results["totalN"], 3 * X)
+    assert results["countN"] == 3
+
+
+def test_results_and_states_are_not_the_stream_s() -> None:
+    stream = sums().stream()
+    stream.push(X)["totalN"][:] = np.nan
+    for value in stream.state.values():
+        value[...] = 99
+    np.testing.assert_array_equal(stream.push(X)["y"], 4 * X)
+
+
+def test_state_reset_and_other_streams() -> None:
+    model = sums()
+    stream, other = model.stream(), model.stream({"totalN": "total", "countN": "count"})
+    saved = stream.state
+    assert {name: (value.shape, value.dtype.name) for name, value in saved.items()} == {
+        "total": ((3, 2), "float32"),
+        "count": ((), "int64"),
+    }
+    stream.push(X)
+    middle = stream.state
+    stream.push(X)
+    stream.state = middle
+    np.testing.assert_array_equal(stream.push(X)["y"], 4 * X)
+    stream.state = {"total": 10 * np.ones((3, 2), np.float32)}  # count: from its beginning
+    results = stream.push(X)
+    np.testing.assert_array_equal(results["y"], 20 + 2 * X)
+    assert results["countN"] == 1
+    stream.reset()
+    np.testing.assert_array_equal(stream.push(X)["y"], 2 * X)
+    np.testing.assert_array_equal(other.push(X)["y"], 2 * X)
+
+
+def test_chosen_states() -> None:
+    stream = sums().stream({"totalN": "total"})
+    stream.push(X, np.array(7))
+    assert stream.push(X, count=np.array(41))["countN"] == 42
+
+
+def test_initial() -> None:
+    ones = np.ones((3, 2), np.float32)
+    stream = sums((None, 2)).stream(initial={"total": ones})
+    ones[:] = np.nan
+    np.testing.assert_array_equal(stream.push(X)["y"], 2 * X + 2)
+    stream.reset()
+    np.testing.assert_array_equal(stream.push(X)["y"], 2 * X + 2)
+
+
+def test_sizes_from_the_first_push() -> None:
+    stream = sums(("N", 2)).stream()
+    assert list(stream.state) == ["count"]
+    beginning = stream.state
+    np.testing.assert_array_equal(stream.push(X)["y"], 2 * X)
+    assert stream.state["total"].shape == (3, 2)
+    stream.state = beginning
+    np.testing.assert_array_equal(stream.push(X[:1])["y"], 2 * X[:1])  # another batch
+    stream.reset()
+    np.testing.assert_array_equal(stream.push(X)["y"], 2 * X)
+
+
+@pytest.mark.parametrize("shape", [(None, 2), ("M", 2), None], ids=repr)
+def test_sizes_that_nothing_tells(shape: Any) -> None:
+    stream = sums(shape).stream()
+    with pytest.raises(ArgumentError, match=r"sums: stream: the state 'total' \(float32.* no beginning.*initial="):
+        stream.push(X)
+    stream.state = {"total": np.zeros((3, 2), np.float32)}
+    np.testing.assert_array_equal(stream.push(X)["y"], 2 * X)
+
+
+def test_zeros_beyond_memory() -> None:
+    with pytest.raises(ArgumentError, match="sums: stream: zeros for the state 'total'"):
+        Sums(TensorInfo("total", "float32", (2**60, 2))).stream({"totalN": "total"})
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])
+def test_copies_go_on_by_themselves(copied: Any) -> None:
+    stream = sums(("N", 2)).stream({"totalN": "total"}, initial={})
+    stream.push(X, np.array(1))
+    branch = copied(stream)
+    np.testing.assert_array_equal(branch.push(X, np.array(1))["y"], 4 * X)
+    np.testing.assert_array_equal(stream.push(X, np.array(1))["y"], 4 * X)
+
+
+def test_pickle() -> None:
+    stream = sums().stream(initial={"total": X})
+    stream.push(X)
+    there = pickle.loads(pickle.dumps(stream))
+    np.testing.assert_array_equal(there.push(X)["y"], 6 * X)
+    there.reset()
+    np.testing.assert_array_equal(there.push(X)["y"], 4 * X)
+
+
+BAD_PUSHES: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
+    "fed back by name": ((X,), {"total": X}, "input 'total' is fed back; expected x"),
+    "fed back in a mapping": (({"x": X, "total": X},), {}, "input 'total' is fed back; expected x"),
+    "too many": ((X, X), {}, "2 arrays were given; expected at most 1: x"),
+    "missing": ((), {}, "input 'x' is missing"),
+    "unknown": ((X,), {"z": X}, "input 'z' is unknown; expected x"),
+    "dtype": ((X.astype(float),), {}, "input 'x' has dtype float64"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PUSHES)
+def test_push_that_does_not_fit_changes_nothing(name: str) -> None:
+    arrays, named, message = BAD_PUSHES[name]
+    stream = sums().stream()
+    stream.push(X)
+    before = stream.state
+    with pytest.raises(ArgumentError) as caught:
+        stream.push(*arrays, **named)
+    assert str(caught.value).startswith(f"sums: stream: {message}")
+    assert stream.state.keys() == before.keys()
+    for key, value in stream.state.items():
+        np.testing.assert_array_equal(value, before[key])
+
+
+BAD_STATES: dict[str, tuple[Any, str]] = {
+    "no mapping": ((X,), "state is (?s:.*); expected a mapping of arrays: total, count"),
+    "unknown": ({"totalN": X}, "state: input 'totalN' is unknown; expected total, count"),
+    "an input that is pushed": ({"x": X}, "state: input 'x' is unknown"),
+    "dtype": ({"total": X.astype(float)}, "state: input 'total' has dtype float64; expected float32"),
+    "shape": ({"total": X[:2]}, r"state: input 'total' has shape \(2, 2\); expected \[3, 2\]"),
+    "None": ({"total": None}, "state: input 'total' is missing"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_STATES)
+def test_state_that_does_not_fit(name: str) -> None:
+    state, message = BAD_STATES[name]
+    stream = sums().stream()
+    with pytest.raises(ArgumentError, match=f"sums: stream: {message}"):
+        stream.state = state
+    with pytest.raises(ArgumentError, match=f"sums: stream: {message.replace('state', 'initial', 1)}"):
+        sums().stream(initial=state)
+
+
+def test_call_that_fails_changes_nothing() -> None:
+    stream = sums(("N", 2)).stream()
+    stream.push(X)
+    with pytest.raises(ValueError, match="broadcast"):  # of NumPy, which this model is made of
+        stream.push(np.ones((2, 2), np.float32))
+    np.testing.assert_array_equal(stream.push(X)["y"], 4 * X)
+
+
+def test_nothing_to_keep() -> None:
+    model = Sums(TensorInfo("total", "float32", (3, 2)), "next")
+    model.inputs = model.inputs[:2]
+    with pytest.raises(ArgumentError, match=r"sums: stream: nothing is kept .* 'y' .* -> 'x' .*'next' .* -> 'total'"):
+        model.stream()
+    with pytest.raises(ArgumentError, match="sums: stream: nothing is kept"):
+        model.stream({})
+
+
+LAYERS: dict[str, tuple[Any, str]] = {
+    "unknown": (["lstm"], "layers has 'lstm'; expected of none"),
+    "a name": ("lstm", "layers is 'lstm'; expected a sequence of names"),
+    "a number": (1, "layers is 1; expected a sequence of names"),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_that_are_none(name: str) -> None:
+    layers, message = LAYERS[name]
+    with pytest.raises(ArgumentError, match=f"sums: stream: {message}"):
+        sums().stream(layers=layers)
+
+
+def test_repr() -> None:
+    assert repr(sums().stream()) == "<ModelStream of sums: (x), states total, count>"
