@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrnnx.errors import ArgumentError, shortened, shown
-from pyrnnx.model_inputs import output_names, read_inputs
+from pyrnnx.model_inputs import given_names, read_inputs
 from pyrnnx.model_stream import Carrier, ModelStream
 from pyrnnx.tensor_info import TensorInfo
 
@@ -84,7 +84,7 @@ class Model(ABC):
         given = read_inputs(self.label, self.inputs, arrays, named)
         if outputs is None:
             return self._run(given, tuple([info.name for info in self.outputs]))
-        return self._run(given, output_names(self.label, outputs))
+        return self._run(given, given_names(self.label, outputs))
 
     def stream(
         self,
@@ -137,7 +137,7 @@ class Model(ABC):
     def _chosen(self, layers: Any) -> bool | frozenset[str]:
         if isinstance(layers, bool):
             return layers
-        names = check.names(f"{self.label}: stream", "layers", layers)
+        names = given_names(f"{self.label}: stream", layers, "layers")
         for name in names:
             if name not in self.layers:
                 allowed = shortened(", ".join(self.layers)) or "none"

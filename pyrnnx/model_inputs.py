@@ -86,12 +86,12 @@ def _model_input(label: str, info: TensorInfo, value: Any) -> Any:
     return native(label, name, array)
 
 
-def output_names(label: str, value: Any) -> tuple[str, ...]:
+def given_names(label: str, value: Any, argument: str = "outputs") -> tuple[str, ...]:
     """What a model is asked for: a sequence of strings."""
     if isinstance(value, str) or not hasattr(value, "__iter__"):
-        raise ArgumentError(f"{label}: outputs is {shown(value)}; expected a sequence of names")
+        raise ArgumentError(f"{label}: {argument} is {shown(value)}; expected a sequence of names")
     result = tuple(value)
     for name in result:
         if not isinstance(name, str):
-            raise ArgumentError(f"{label}: outputs holds {shown(name)}; expected names")
+            raise ArgumentError(f"{label}: {argument} holds {shown(name)}; expected names")
     return result

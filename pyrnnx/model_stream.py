@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pyrnnx import check, feedback
-from pyrnnx.conventions import AnyArray
-from pyrnnx.dtypes import named_dtype
+from pyrnnx import feedback
+from pyrnnx.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.model_inputs import read_inputs
 from pyrnnx.tensor_info import Dimension, Interval, TensorInfo
 
 
@@ -148,15 +148,15 @@ class ModelStream:
                     f"{self._label}: input {shown(name)} is fed back; expected {_listed(self._pushed)}, and states in "
                     "stream.state = {...}"
                 )
-        given = check.model_inputs(self._label, self._pushed, arrays, named)
+        given = read_inputs(self._label, self._pushed, arrays, named)
         states = self._values
         if len(states) < len(self._held):
-            states = dict(states)
-            for info in self._fed:
-                if info.name not in states:
-                    states[info.name] = self._zeros(info, _symbols(self._pushed, given))
-        states = check.model_inputs(self._label, self._held, (states,))
-        results: dict[str, Any] = self._carrier.model._run({**given, **states}, self._wanted)
+            symbols = _symbols(self._pushed, given)
+            states = {info.name: self._zeros(info, symbols) for info in self._fed if info.name not in states} | states
+            checked = read_inputs(self._label, self._held, (states,))
+        else:
+            checked = read_inputs(self._label, self._held, tuple([states[info.name] for info in self._held]))
+        results: dict[str, Any] = self._carrier.model._run({**given, **checked}, self._wanted)
         return results
 
     def reset(self) -> None:
@@ -183,7 +183,7 @@ class ModelStream:
             raise ArgumentError(
                 f"{self._label}: {what} is {shown(values)}; expected a mapping of arrays: {_listed(self._held)}"
             )
-        checked = check.model_inputs(f"{self._label}: {what}", self._held, (values,))
+        checked = read_inputs(f"{self._label}: {what}", self._held, (values,))
         return {name: np.array(value) for name, value in checked.items()}
 
     def _beginning(self) -> dict[str, AnyArray]:

@@ -65,7 +65,7 @@ def test_samples_run_in_the_root_of_the_repository() -> None:
     if (ROOT / "pyrnnx").exists() and Path(pyrnnx.__file__).parents[1] != ROOT:
         pytest.skip("the sources hide the pyrnnx that is installed; CI runs the samples beside an installed one too")
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx.conventions import AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layer import Layer
 from pyrnnx.tensor_info import TensorInfo
@@ -70,7 +70,8 @@ class CarriedLayer(Layer):
         for name, start in self.starts.items():
             if states[name] is None:
                 states[name] = self._zeros(X) if start is None else start
-        steps = None if self._step_axis is None else np.shape(X)[self._step_axis : self._step_axis + 1]
+        axis = self._step_axis
+        steps = () if axis is None else getattr(X, "shape", ())[axis : axis + 1]
         if sequence_lens is not None and steps and (np.asarray(sequence_lens) != steps[0]).any():
             name = self.convention.name_of("sequence_lens")
             raise ArgumentError(

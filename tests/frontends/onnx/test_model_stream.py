@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
 from onnx_streams import SHAPE, H, I, N, gru, stack, stepwise
+from quantized_models import CASES, make_case
 from real_models import MODELS, frames
 
 from pyrnnx import ArgumentError
@@ -197,6 +198,31 @@ def test_one_state_fed_back_and_one_inside() -> None:
     parts = [stream.push(x[np.newaxis])["y"] for x in X]
     assert list(stream.state) == ["h", "lstm.initial_c"]
     np.testing.assert_allclose(np.concatenate(parts), whole(X, zero, zero)["y"], rtol=0, atol=1e-6)
+
+
+def test_quantized_layers_go_on_push_by_push() -> None:
+    """With a range of X for each push; their last states are outputs of the model, too."""
+    proto, inputs = make_case(CASES[1])
+    model = read_model(proto)
+    stream, states = model.stream(), []
+    for x in inputs["X"]:
+        pushed = stream.push(x[np.newaxis])
+        Y, *states = model.layers["it"](x[np.newaxis], None, *states)
+        for name, expected in zip(pushed, (Y, *states), strict=True):
+            np.testing.assert_array_equal(pushed[name], expected)
+            pushed[name][:] = np.nan
+    assert list(stream.state) == ["it.initial_h", "it.initial_c"]
+
+
+@pytest.mark.parametrize("runtime", ["auto", "reference"])
+def test_halves_are_rounded_once_a_push(runtime: str) -> None:
+    model = read_model(stack(("LSTM",), dtype=np.float16), runtime=runtime)
+    X = rng.uniform(-1, 1, (4, 2, N, I)).astype(np.float16)
+    stream, states = model.stream(), []
+    for chunk in X:
+        Y, *states = model.layers["layer0"](chunk, None, *states)
+        np.testing.assert_array_equal(stream.push(chunk)["x1"], Y[:, 0])
+    assert {value.dtype.name for value in stream.state.values()} == {"float16"}
 
 
 def test_names_that_the_graph_has_already() -> None:

@@ -66,7 +66,7 @@ def stepwise(optional: bool = False) -> onnx.ModelProto:
     weights = {name: a for name, a in make_arrays(case).items() if name in "WRB"}
     node = helper.make_node("LSTM", ["x", "W", "R", "B", "", "h", "c"], ["y", "hn", "cn"], name="lstm", hidden_size=H)
     element = onnx.TensorProto.FLOAT
-    state = [1, "N", H]
+    state: list[int | str | None] = [1, "N", H]
     graph = helper.make_graph(
         [node],
         "stepwise",
