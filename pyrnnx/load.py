@@ -38,10 +38,6 @@ def load(source: str | os.PathLike[str] | bytes | Any, *, runtime: str | None = 
         from pyrnnx.frontends.onnx import read_model as read_onnx
 
         return read_onnx(source, runtime=runtime)
-    if isinstance(source, bytes):
-        from pyrnnx.frontends.openvino import read_model as read_ir
-
-        return read_ir(source, runtime=runtime)
     from pyrnnx.frontends.openvino.model import read_file
 
     return read_file(source, runtime=runtime)

@@ -271,8 +271,8 @@ def read_model(xml: Any, weights: Any = None, *, runtime: str | None = None) -> 
     return model
 
 
-def read_file(path: Path, *, runtime: str | None = None) -> Model | IRLayer:
-    """An .xml file: what `read_model` gives of a net, and `read_layer` of a single layer.
+def read_file(source: Path | bytes, *, runtime: str | None = None) -> Model | IRLayer:
+    """An .xml file, or its contents: what `read_model` gives of a net, and `read_layer` of a single layer.
 
     Raises
     ------
@@ -286,8 +286,9 @@ def read_file(path: Path, *, runtime: str | None = None) -> Model | IRLayer:
     """
     found: Model | IRLayer
     messages: Sequence[str]
+    path = source if isinstance(source, Path) else None
     with named_errors(path):
-        element = parse(path, "load", "net", "layer")
+        element = parse(source, "load", "net", "layer")
         if element.tag == "layer":
             found, messages = layer_of(element)
         else:
