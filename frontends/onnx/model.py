@@ -186,7 +186,7 @@ class Model(core.Model):
             The positional arguments of a call: arrays in order, or one dict.
         """
         found = self._plans.get(_MAIN)
-        if found is None or len(arrays) > len(self._input_names):
+        if found is None:
             return None
         if len(arrays) == 1 and type(arrays[0]) is dict:
             return found.call_again(arrays[0])
