@@ -31,6 +31,11 @@ EXCLUDED: Mapping[str, str] = {
     r"test_scan_sum": "Scan-8, which has a batch axis",
     r"test_gradient_of_.*": "Gradient, which it does not have",
 }
+# What ONNX Runtime does not pass beside those, in 1.31; what else it would not is left to onnx's evaluator.
+EXCLUDED_OF_ONNXRUNTIME: Mapping[str, str] = {
+    r"test_training_dropout(_default|_mask|_default_mask)?": "random numbers, which no two runtimes share",
+    r"test_stft(_with_window)?": "6e-6 where zero is expected, in sums of 16 terms up to 5: rounding",
+}
 if find_spec("PIL") is None:
     EXCLUDED = {**EXCLUDED, r"test_image_decoder_.*": "Pillow, which it decodes images with, is not installed"}
 
@@ -67,8 +72,11 @@ def test_recurrent_nodes() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of the operators that are not ours
-def test_everything() -> None:
-    excluded, cases = re.compile("|".join(f"{pattern}_cpu$" for pattern in EXCLUDED)), suites()
+@pytest.mark.parametrize("runtime", ["auto", "reference"])
+def test_everything(monkeypatch: pytest.MonkeyPatch, runtime: str) -> None:
+    monkeypatch.setenv("PYRNNX_RUNTIME", runtime)
+    patterns = {**EXCLUDED, **(EXCLUDED_OF_ONNXRUNTIME if runtime == "auto" else {})}
+    excluded, cases = re.compile("|".join(f"{pattern}_cpu$" for pattern in patterns)), suites()
     names = {(category, name) for category, case in cases.items() for name in names_of(case)}
     found = {key: what for key in sorted(names) if (what := failure(cases[key[0]], key[1]))}
     assert {key: what for key, what in found.items() if not excluded.match(key[1])} == {}
