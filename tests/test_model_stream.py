@@ -42,8 +42,8 @@ X = np.arange(6, dtype=np.float32).reshape(3, 2)
 def test_pushes() -> None:
     stream = sums().stream()
     assert dict(stream.states) == {"totalN": "total", "countN": "count"}
-    for push in (lambda: stream.push(X), lambda: stream.push({"x": X}), lambda: stream.push(x=X)):
-        results = push()
+    for arrays, named in (((X,), {}), (({"x": X},), {}), ((), {"x": X})):
+        results = stream.push(*arrays, **named)
         assert list(results) == ["y", "totalN", "countN"]  # as of a call
     np.testing.assert_array_equal(results["y"], 6 * X)
     np.testing.assert_array_equal(results["totalN"], 3 * X)

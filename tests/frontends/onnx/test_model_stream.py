@@ -88,7 +88,8 @@ def test_initial_states_of_layers() -> None:
     X = rng.uniform(-1, 1, (4, N, I)).astype(np.float32)
     h, c = rng.uniform(-1, 1, (2, 1, N, H)).astype(np.float32)
     stream = model.stream(initial={"layer0.initial_h": h, "layer0.initial_c": c})
-    expected = model.layers["layer0"](X, initial_h=h, initial_c=c)[0][:, 0]
+    layer: Any = model.layers["layer0"]
+    expected = layer(X, initial_h=h, initial_c=c)[0][:, 0]
     np.testing.assert_array_equal(stream.push(X)["x1"], expected)
 
 
@@ -204,10 +205,11 @@ def test_quantized_layers_go_on_push_by_push() -> None:
     """With a range of X for each push; their last states are outputs of the model, too."""
     proto, inputs = make_case(CASES[1])
     model = read_model(proto)
-    stream, states = model.stream(), []
+    layer: Any = model.layers["it"]
+    stream, states = model.stream(), list[Any]()
     for x in inputs["X"]:
         pushed = stream.push(x[np.newaxis])
-        Y, *states = model.layers["it"](x[np.newaxis], None, *states)
+        Y, *states = layer(x[np.newaxis], None, *states)
         for name, expected in zip(pushed, (Y, *states), strict=True):
             np.testing.assert_array_equal(pushed[name], expected)
             pushed[name][:] = np.nan
@@ -218,9 +220,10 @@ def test_quantized_layers_go_on_push_by_push() -> None:
 def test_halves_are_rounded_once_a_push(runtime: str) -> None:
     model = read_model(stack(("LSTM",), dtype=np.float16), runtime=runtime)
     X = rng.uniform(-1, 1, (4, 2, N, I)).astype(np.float16)
-    stream, states = model.stream(), []
+    layer: Any = model.layers["layer0"]
+    stream, states = model.stream(), list[Any]()
     for chunk in X:
-        Y, *states = model.layers["layer0"](chunk, None, *states)
+        Y, *states = layer(chunk, None, *states)
         np.testing.assert_array_equal(stream.push(chunk)["x1"], Y[:, 0])
     assert {value.dtype.name for value in stream.state.values()} == {"float16"}
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 from openvino_nets import edges, layer, net, parameter, result
 
-from pyrnnx import CANONICAL, OPENVINO_CELL, ArgumentError, RecurrentOp, UnsupportedError
+from pyrnnx import CANONICAL, OPENVINO_CELL, ArgumentError, Direction, RecurrentOp, UnsupportedError
 from pyrnnx.frontends.openvino import Model, read_model
 
 Array = NDArray[Any]
@@ -28,10 +28,12 @@ def source(cells: Sequence[str], direction: str = "forward") -> onnx.ModelProto:
     """An ONNX model of layers without initial states: [T, N, I] -> [T, N, H]."""
     nodes, tensors = [], [numpy_helper.from_array(np.array([1]), "axis")]
     for k, cell in enumerate(cells):
-        weights = random_weights(RecurrentOp(cell, H, direction), I if k == 0 else H, convention=CANONICAL, seed=k)
+        weights = random_weights(
+            RecurrentOp(cell, H, Direction(direction)), I if k == 0 else H, convention=CANONICAL, seed=k
+        )
         tensors += [numpy_helper.from_array(a, f"{name}{k}") for name, a in weights.items()]
         names = [f"{name}{k}" for name in weights]
-        attributes = {"hidden_size": H, "direction": direction}
+        attributes: dict[str, Any] = {"hidden_size": H, "direction": direction}
         nodes.append(helper.make_node(cell, [f"x{k}", *names], [f"Y{k}"], name=f"layer{k}", **attributes))
         nodes.append(helper.make_node("Squeeze", [f"Y{k}", "axis"], [f"x{k + 1}"]))
     element, last = onnx.TensorProto.FLOAT, f"x{len(cells)}"
