@@ -108,7 +108,7 @@ class Choice:
             ONNX Runtime was asked for, and does not run it.
         """
         if self._fallback:
-            return Runner.REFERENCE
+            return Runner.PYRNNX if self._settings.is_ours(node) else Runner.REFERENCE
         if holds_recurrent(node, self._settings.is_ours):
             is_step = self._settings.is_ours(node) or (node.op_type in CONTROL and not node.domain)
             if is_step and not (node.op_type == "Scan" and self._settings.opsets.get("", 0) < _FIRST_SCAN):
