@@ -22,9 +22,12 @@ def _takes_rows_before_the_first(node: Any, tensors: Tensors) -> bool:
     return any(one.name == "batch_dims" and one.i < 0 for one in node.attribute)
 
 
-def _has_unknown_weights(node: Any, tensors: Tensors) -> bool:
-    found = tensors.get(node.input[1]) if len(node.input) > 1 else None
-    return found is None or len(found.dims) < 3
+def _has_unknown_weights(place: int) -> Condition:
+    def is_unknown(node: Any, tensors: Tensors) -> bool:
+        found = [tensors[name] for name in node.input[place : place + 1] if name in tensors]
+        return not found or len(found[0].dims) < 3
+
+    return is_unknown
 
 
 def _has_output_shape(node: Any, tensors: Tensors) -> bool:
@@ -42,6 +45,7 @@ def _aligns_fractions(node: Any, tensors: Tensors) -> bool:
 
 
 _ENDS = "ONNX Runtime ends the process for some inputs of this operator"
+_WEIGHTS = "ONNX Runtime ends the process where weights have no axes; these are not known"
 # By operator: which of its nodes, and why.
 EXCLUDED: dict[str, tuple[Condition, str]] = {
     "Attention": (_always, _ENDS),
@@ -51,10 +55,8 @@ EXCLUDED: dict[str, tuple[Condition, str]] = {
     "Multinomial": (_always, "ONNX Runtime ends the process where its input has one axis"),
     "ReverseSequence": (_always, "ONNX Runtime ends the process where its input has one axis"),
     "GatherND": (_takes_rows_before_the_first, "ONNX Runtime ends the process where batch_dims is negative"),
-    "ConvInteger": (
-        _has_unknown_weights,
-        "ONNX Runtime ends the process where weights have no axes; these are not known",
-    ),
+    "ConvInteger": (_has_unknown_weights(1), _WEIGHTS),
+    "QLinearConv": (_has_unknown_weights(3), _WEIGHTS),
     "MaxUnpool": (_has_output_shape, "with an output_shape, ONNX Runtime puts values elsewhere than the text"),
     "Resize": (
         _aligns_fractions,
@@ -65,7 +67,23 @@ EXCLUDED: dict[str, tuple[Condition, str]] = {
 
 def reason_against(node: Any, tensors: Tensors) -> str:
     """Why ONNX Runtime shall not run a node; empty where it may."""
-    if node.domain or node.op_type not in EXCLUDED:
+    if node.domain:
+        return ""
+    if "" in node.input and _lacks_an_input(node):
+        return "an input is left out that is not optional"  # then, of some operators, ONNX Runtime ends the process
+    if node.op_type not in EXCLUDED:
         return ""
     is_excluded, why = EXCLUDED[node.op_type]
     return why if is_excluded(node, tensors) else ""
+
+
+def _lacks_an_input(node: Any) -> bool:
+    defs = import_onnx().defs
+    if not defs.has(node.op_type):
+        return False  # whoever runs it says so
+    formal = defs.get_schema(node.op_type).inputs
+    return any(
+        not name and formal[min(place, len(formal) - 1)].option != defs.OpSchema.FormalParameterOption.Optional
+        for place, name in enumerate(node.input)
+        if formal
+    )

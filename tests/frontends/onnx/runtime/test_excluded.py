@@ -22,6 +22,8 @@ ALIGNED = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
 IMAGE = np.array([[[[1, 2, 3, 4]]]], np.float32)
 BYTES = np.array([[[[3, 1, 2, 5]]]], np.uint8)
 KERNEL = np.array([[[[1, 2]]]], np.uint8)
+ONE, ZERO = np.array(1, np.float32), np.array(0, np.uint8)
+QUANTIZED = [BYTES, ONE, ZERO, KERNEL, ONE, ZERO, ONE, ZERO]
 PLACES = np.array([[[[1, 2, 5, 7]]]])
 FIVE = np.arange(5, dtype=np.float32)
 
@@ -70,6 +72,8 @@ CASES: dict[str, tuple[str, list[Any], int, dict[str, Any], str, Any]] = {
     "GatherND": ("GatherND", [FIVE.reshape(5, 1), np.zeros((5, 1), np.int64)], 1, {"batch_dims": 1}, ORT, FIVE),
     "ConvInteger of given weights": ("ConvInteger", [BYTES, KERNEL], 2, {}, SLOW, [5, 5, 12]),
     "ConvInteger": ("ConvInteger", [BYTES, KERNEL], 1, {}, ORT, [5, 5, 12]),
+    "QLinearConv of given weights": ("QLinearConv", QUANTIZED, 8, {}, SLOW, [5, 5, 12]),
+    "QLinearConv": ("QLinearConv", QUANTIZED, 1, {}, ORT, [5, 5, 12]),
     "MaxUnpool to a shape": (
         "MaxUnpool",
         [IMAGE, PLACES, np.array([1, 1, 2, 5])],
@@ -133,3 +137,11 @@ def test_in_bodies_too() -> None:
     model = read_model(simple_model([choice], {"x": IMAGE, "c": np.array(True)}, ["y"], {"s": scales(0.6)}))
     np.testing.assert_allclose(model(IMAGE, np.array(True))["y"].ravel(), [1, 22 / 7], rtol=1e-6)
     assert "align_corners" in model.plan.rows()[0][2]
+
+
+@pytest.mark.parametrize(("operator", "runner"), [("Sum", SLOW), ("Clip", ORT)])
+def test_inputs_left_out(operator: str, runner: str) -> None:
+    """Of one that takes any number of them ONNX Runtime reads what is not there."""
+    model = read_model(simple_model([node(operator, ["x", "", "x"], ["y"])], {"x": FIVE[3]}, ["y"]))
+    ((who, _, why),) = model.plan.rows()
+    assert (who, why) == (runner, "an input is left out that is not optional" if runner == SLOW else "")
