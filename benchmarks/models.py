@@ -78,7 +78,8 @@ class Builder:
         return names[0] if outputs == 1 else names
 
     def linear(self, x: str, size: int, result: int) -> str:
-        return self.add("Add", self.add("MatMul", x, self.weights(size, result)), self.weights(result))
+        product = self.add("MatMul", x, self.weights(size, result))
+        return str(self.add("Add", product, self.weights(result)))
 
     def conv(self, x: str, channels: int, result: int, kernel: Sequence[int], **attributes: Any) -> str:
         pads = [k // 2 for k in kernel] * 2
