@@ -107,12 +107,12 @@ class Choice:
         UnsupportedError
             ONNX Runtime was asked for, and does not run it.
         """
+        holds = holds_recurrent(node, self._settings.is_ours)
+        if holds and self._is_step(node):
+            return Runner.PYRNNX
         if self._fallback:
-            return Runner.PYRNNX if self._settings.is_ours(node) else Runner.REFERENCE
-        if holds_recurrent(node, self._settings.is_ours):
-            is_step = self._settings.is_ours(node) or (node.op_type in CONTROL and not node.domain)
-            if is_step and not (node.op_type == "Scan" and self._settings.opsets.get("", 0) < _FIRST_SCAN):
-                return Runner.PYRNNX
+            return Runner.REFERENCE
+        if holds:
             self._leave(node, "it holds recurrent operators")
         elif why := next(filter(None, (reason_against(one, self._tensors) for one in all_nodes([node]))), ""):
             self._leave(node, why)
@@ -137,6 +137,13 @@ class Choice:
             return any(schema(operator, version).since_version > last for operator in operators)
         except Exception:  # no such operator: whoever runs it says so
             return True
+
+    def _is_step(self, node: Any) -> bool:
+        """Whether a node that is, or holds, a recurrent one is a step of ours."""
+        if self._settings.is_ours(node):
+            return True
+        old = node.op_type == "Scan" and self._settings.opsets.get("", 0) < _FIRST_SCAN
+        return node.op_type in CONTROL and not node.domain and not old
 
     def _leave(self, node: Any, why: str) -> None:
         """Let the reference evaluator run a node."""

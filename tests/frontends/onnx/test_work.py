@@ -65,7 +65,8 @@ def test_first_call_and_those_after_it(counted: Callable[[Callable[[], Any]], Co
     assert first["check.opsets_of"] == 0
     ready(X)  # makes the buffers that the next call uses
     second = counted(lambda: ready(X))
-    assert {name: second[name] for name in once} == dict.fromkeys(once, 0)
+    if any(runner == "ONNX Runtime" for runner, _, _ in ready.plan.rows()):  # others gain nothing from buffers
+        assert {name: second[name] for name in once} == dict.fromkeys(once, 0)
     assert second["layer.run"] == 1
 
 
