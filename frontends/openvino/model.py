@@ -74,6 +74,17 @@ class Model(base.Model):
         """Recurrent layers by name."""
         return self._layers
 
+    @property
+    def plan(self) -> Any:
+        """Who runs what, and why: printed as a table, in the names of the translated net.
+
+        Raises
+        ------
+        PyrnnxError
+            As of `to_onnx`.
+        """
+        return self._translated(everything=False).model.plan
+
     def __reduce__(self) -> tuple[Any, ...]:
         constants = (layer for layer in self.net.layers if layer.type == "Const")
         return partial(Model, runtime=self.runtime), (self.net, self.weights.only(constants), self.label)

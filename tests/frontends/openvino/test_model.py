@@ -231,6 +231,15 @@ def test_call() -> None:
     np.testing.assert_array_equal(model(again)["Y"], expected(again)[0])
 
 
+def test_plan() -> None:
+    """With "reference", the evaluator runs it all."""
+    rows = read_model(XML, BIN, runtime="reference").plan.rows()
+    assert [runner for runner, _, _ in rows] == ["reference evaluator"]
+    assert "LSTMSequence" in rows[0][1]
+    text = str(read_model(XML, BIN, runtime="auto").plan)
+    assert "LSTMSequence 'lstm'" in text
+
+
 def test_values_by_name() -> None:
     pytest.importorskip("onnx")
     model = read_model(XML, BIN)
