@@ -16,6 +16,7 @@ from onnx_models import make_graph, simple_model
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx import read_model
 
+pytest.importorskip("onnxruntime")
 node = helper.make_node
 CASE = Case("lstm in a body", "LSTM", {}, ("B", "initial_h", "initial_c"), T=4, N=3, I=5, H=5)
 ARRAYS = make_arrays(CASE)
