@@ -23,11 +23,12 @@ COVERAGE = os.environ.get("PYRNNX_BUILD_COVERAGE", "0") not in ("", "0")
 NO_ASSERTIONS = [("NDEBUG", None), ("CYTHON_WITHOUT_ASSERTIONS", None)]
 SANITIZERS = "-fsanitize=address,undefined"
 KERNELS = "pyrnnx/_kernels"
+QUIET = ["-Wno-psabi"]  # of vectors wider than registers: no function with one is called from another file
 HEADERS = [str(path) for path in sorted(Path(KERNELS).rglob("*.h"))]
 # Each module, and the C that is linked into it.
 MODULES = {
     "tables": [],
-    "engines": ["simd/dispatch.c", "simd/avx512.c", "simd/avx2.c", "simd/baseline.c"],
+    "engines": ["simd/dispatch.c", "simd/avx512.c", "simd/avx2.c", "simd/baseline.c", "simd/amx_model.c"],
     "blas.gemm": [],
     "blas.activations": [],
     "blas.rnn": [],
@@ -37,6 +38,7 @@ MODULES = {
     "coding": [],
     "timeloop": [],
     "plan": ["threads/threads.c"],
+    "matrices": [],
     "packed_layer": [],
 }
 
@@ -48,10 +50,10 @@ def compile_args() -> list[str]:
         # Checks of memory in line, and the kinds left out, would take gcc minutes for each instruction set.
         calls = ["--param", "asan-instrumentation-with-call-threshold=0"]
         less = ["-fno-sanitize=null,object-size,pointer-overflow", "-fno-sanitize-recover=undefined"]
-        return ["-O1", "-g1", "-fno-omit-frame-pointer", SANITIZERS, *less, *calls]
+        return ["-O1", "-g1", *QUIET, "-fno-omit-frame-pointer", SANITIZERS, *less, *calls]
     if COVERAGE:
-        return ["-O1", "-g0", "--coverage", "-fprofile-update=atomic"]  # threads count, too
-    return ["-O3", "-g0"]
+        return ["-O1", "-g0", *QUIET, "--coverage", "-fprofile-update=atomic"]  # threads count, too
+    return ["-O3", "-g0", *QUIET]
 
 
 extensions = [

@@ -3,15 +3,33 @@
 from pyrnnx import _source_tree  # noqa: F401  # first: where it raises, nothing else can be imported
 from pyrnnx._version import __version__
 from pyrnnx.comparison import compare
-from pyrnnx.comparison.layers import Comparison, Difference
+from pyrnnx.comparison.aspects import Difference
+from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.models import ModelComparison
 from pyrnnx.comparison.numbers import Deviation
-from pyrnnx.config import get_memory_limit, get_num_threads, set_memory_limit, set_num_threads, show_config
+from pyrnnx.config import (
+    get_batch_invariant,
+    get_memory_limit,
+    get_num_threads,
+    set_batch_invariant,
+    set_memory_limit,
+    set_num_threads,
+    show_config,
+)
 from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
-from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, PyrnnxWarning, SlowRuntimeWarning, UnsupportedError
+from pyrnnx.errors import (
+    ArgumentError,
+    FormatError,
+    MissingLayerError,
+    PyrnnxError,
+    PyrnnxWarning,
+    SlowRuntimeWarning,
+    UnsupportedError,
+)
 from pyrnnx.layer import Layer
 from pyrnnx.load import load
 from pyrnnx.model import Model
+from pyrnnx.model_layers import Layers
 from pyrnnx.model_stream import ModelStream
 from pyrnnx.op import ACTIVATIONS, Activation, Direction, RecurrentOp
 from pyrnnx.stream import Stream
@@ -27,6 +45,7 @@ __all__ = [
     "Stream",
     # models of any format
     "Interval",
+    "Layers",
     "Model",
     "ModelStream",
     "TensorInfo",
@@ -46,13 +65,16 @@ __all__ = [
     # errors
     "ArgumentError",
     "FormatError",
+    "MissingLayerError",
     "PyrnnxError",
     "PyrnnxWarning",
     "SlowRuntimeWarning",
     "UnsupportedError",
     # how it runs
+    "get_batch_invariant",
     "get_memory_limit",
     "get_num_threads",
+    "set_batch_invariant",
     "set_memory_limit",
     "set_num_threads",
     "show_config",

@@ -6,12 +6,15 @@ import math
 import os
 from pathlib import Path
 
-from pyrnnx._kernels import engines
+import numpy as np
+
+from pyrnnx._kernels import engines, packed_layer
 from pyrnnx._version import __version__
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scalars import integer
 
 ENGINES = ("simd", "blas")
+SWITCHES = ("0", "1")
 RUNTIMES = ("auto", "onnxruntime", "reference")
 MOST_THREADS = 2**31 - 1  # a C int
 
@@ -26,12 +29,12 @@ def _choice(variable: str, allowed: tuple[str, ...]) -> str | None:
 def _choose_isa() -> str:
     """The kernels that new layers use: "blas", or an instruction set of the SIMD engine."""
     supported = engines.supported()
-    engine, isa = _choice("PYRNNX_ENGINE", ENGINES), _choice("PYRNNX_ISA", engines.SIMD)
+    engine, isa = _choice("PYRNNX_ENGINE", ENGINES), _choice("PYRNNX_ISA", engines.SIMD + engines.MODELS)
     if engine == "simd" and not supported:
         raise ArgumentError("environment variable PYRNNX_ENGINE is 'simd'; this build has only 'blas'")
     if engine == "blas" or not supported:
         return "blas"
-    if isa is not None and isa not in supported:
+    if isa is not None and isa not in supported + engines.MODELS:
         raise ArgumentError(
             f"environment variable PYRNNX_ISA is {isa!r}; this processor and build support {', '.join(supported)}"
         )
@@ -62,6 +65,8 @@ def _physical_cores() -> int:
 
 ISA = _choose_isa()
 _num_threads = _physical_cores()
+_batch_invariant = _choice("PYRNNX_BATCH_INVARIANT", SWITCHES) == "1"
+packed_layer.set_batch_invariant(_batch_invariant)
 _memory_limit = 4 * 2**30
 _settings = 0
 
@@ -85,6 +90,36 @@ def set_num_threads(n: int) -> None:
     _num_threads = integer(
         "set_num_threads", "n", n, 1, MOST_THREADS, expected=f"a positive integer, at most {MOST_THREADS}"
     )
+    _settings += 1
+
+
+def get_batch_invariant() -> bool:
+    """Whether a row's results are the same bits in every batch; at first as PYRNNX_BATCH_INVARIANT says, else not."""
+    return _batch_invariant
+
+
+def set_batch_invariant(value: bool | np.bool_) -> None:
+    """Let every row's results be the same bits in every batch, that of the row alone included, or not.
+
+    They are without that, too, below 16 rows, in float64, and on every instruction set but "amx". There 16 rows or more
+    of float32, float16 and bfloat16 are multiplied by the processor's matrices, where that pays: by the sizes of the
+    layer and, in functions, which prepare weights for each call, from 1024 rows of all time steps on. Their sums are as
+    exact, but rounded in another order, and lose bits only where all terms lie below about 1e-30; True does without
+    them. The setting is the process's, for all calls that begin after it. (The BLAS
+    engine sums in an order that depends on the shape of a product, whatever is set.)
+
+    For the matrices a layer keeps its weights once more, in 6 bytes each, from its first call of 16 rows on.
+
+    Raises
+    ------
+    ArgumentError
+        Not a bool.
+    """
+    global _batch_invariant, _settings  # noqa: PLW0603  # as the threads
+    if not isinstance(value, bool | np.bool_):
+        raise ArgumentError(f"set_batch_invariant: value is {shown(value)}; expected True or False")
+    _batch_invariant = bool(value)
+    packed_layer.set_batch_invariant(_batch_invariant)
     _settings += 1
 
 
@@ -112,8 +147,17 @@ def set_memory_limit(n: int) -> None:
 
 
 def settings() -> int:
-    """A number that changes whenever the threads or the memory limit are set."""
+    """A number that changes whenever threads, batch invariance or the memory limit are set, and in a forked process."""
     return _settings
+
+
+def _forked() -> None:
+    global _settings  # noqa: PLW0603  # as the threads
+    _settings += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def choose_runtime(label: str, runtime: str | None) -> str:
@@ -142,6 +186,7 @@ def show_config() -> None:
         "instruction set": "that of SciPy's BLAS" if ISA == "blas" else ISA,
         "supported": ", ".join((*supported, "blas")),
         "threads": str(_num_threads),
+        "batch invariant": "yes" if _batch_invariant else "no",
         "memory limit": f"{_memory_limit} bytes a call of a model",
         "machine": f"{platform.machine()}, {os.cpu_count()} logical processors",
     }

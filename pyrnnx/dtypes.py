@@ -47,18 +47,18 @@ def float_type(dtype: np.dtype[np.generic]) -> FloatType | None:
 
 
 def named_dtype(name: str) -> np.dtype[np.generic]:
-    """The dtype of a NumPy name, "bfloat16" included.
+    """The dtype of a NumPy name, or of one of ml_dtypes: "bfloat16", "float8_e5m2".
 
     Raises
     ------
     ImportError
-        bfloat16, and ml_dtypes is not installed.
+        One of ml_dtypes, which is not installed.
     """
-    if name == "bfloat16":
+    if name.startswith(("bfloat", "float8_", "float4_")):
         import ml_dtypes
 
-        bfloat16: np.dtype[np.generic] = np.dtype(ml_dtypes.bfloat16)
-        return bfloat16
+        found: np.dtype[np.generic] = np.dtype(getattr(ml_dtypes, name))
+        return found
     return np.dtype(name)
 
 

@@ -58,6 +58,13 @@ class UnsupportedError(PyrnnxError):
     """The input is well-formed, but the opset, format or convention has no such thing."""
 
 
+class MissingLayerError(ArgumentError, KeyError):
+    """A model has no layer of that name, or at that place."""
+
+    def __str__(self) -> str:  # a KeyError puts quotes around its message
+        return Exception.__str__(self)
+
+
 class FormatError(PyrnnxError):
     """A file, an XML text or a model is broken or contradicts itself."""
 

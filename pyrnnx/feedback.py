@@ -52,6 +52,18 @@ def candidates(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> s
     return _listed((output, own) for output in outputs for own in inputs if _agree(output, own))
 
 
+def candidates_of(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> str:
+    """Of each input, the outputs that dtypes and shapes allow, or of these the ones that names tell; for a message."""
+    found = []
+    for own in inputs:
+        stems = _stems(own.name, _BEFORE)
+        agreeing = [output for output in outputs if _agree(output, own)]
+        named = [output for output in agreeing if not stems.isdisjoint(_stems(output.name, _AFTER))]
+        names = ", ".join(shown(output.name) for output in named or agreeing) or "none"
+        found.append(f"{names} -> {described(own)}")
+    return shortened("; ".join(found))
+
+
 def _given(
     label: str, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo], states: Mapping[str, str]
 ) -> list[Pair]:
@@ -81,8 +93,9 @@ def _given(
 
 
 def _named(label: str, kind: str, infos: Sequence[TensorInfo], name: Any) -> TensorInfo:
-    exact = [info for info in infos if info.name == name]
-    for info in exact or infos:
+    known = infos if isinstance(name, str) else ()  # an array is equal to a name in none of its elements, or in some
+    exact = [info for info in known if info.name == name]
+    for info in exact or known:
         if info.name == name or name in info.aliases:
             return info
     allowed = ", ".join(info.name for info in infos)

@@ -18,10 +18,13 @@ def frozen(array: AnyArray) -> AnyArray:
     return copy
 
 
-def is_immutable(array: Any) -> bool:
-    """Whether an array is a view of bytes, as one that was read from a file may be."""
+def is_immutable(array: Any, *, or_owned: bool = False) -> bool:
+    """Whether an array is a view of bytes, as one that was read from a file may be.
+
+    With `or_owned`, also of the memory of a read-only array, which who holds that one could make writable.
+    """
     while isinstance(array, np.ndarray):
         if array.flags.writeable:
             return False
         array = array.base
-    return isinstance(array, bytes)
+    return isinstance(array, bytes) or (or_owned and array is None)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from pyrnnx import check, config
+from pyrnnx import check, config, results
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, Convention
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shortened, shown, warn
@@ -19,6 +19,7 @@ from pyrnnx.prepare import prepare
 from pyrnnx.reduced import WEIGHT_DTYPES, Quantized, dequantized
 from pyrnnx.stream import Stream
 
+LayerType = TypeVar("LayerType", bound="Layer")
 CONSTANTS = CALL_ARGUMENTS[1:]  # the arguments of a call that a layer may hold
 
 
@@ -47,7 +48,9 @@ class Layer:
     weight_dtype : str, optional
         "bfloat16" or "int8": keep W and R in fewer bits, for small batches, where a call is bound by reading them.
         Everything else stays float32. bfloat16 rounds each weight to 8 significant bits; int8 to the nearest multiple
-        of the largest magnitude in its row / 127. On the LSTM of Silero VAD, over 93 frames, Y (up to 1) moved by at
+        of the largest magnitude in its row / 127. With AMX, batches of 16 rows or more round X and h to bfloat16, too,
+        for "bfloat16", which takes one product of the processor's matrices where float32 takes six; "int8" does without
+        them. On the LSTM of Silero VAD, over 93 frames, Y (up to 1) moved by at
         most 0.009 with bfloat16 and 0.043 with int8, the cell state (up to 6.4) by 0.013 and 0.24. Default: that of W.
     constants : mapping, optional
         sequence_lens, initial_h, initial_c: what a call takes where it does not give them. They have a batch_size, and
@@ -108,8 +111,11 @@ class Layer:
             self._check_weight_dtype("weights", weights)
             self.weight_dtype = weights
         self.constants: Mapping[str, AnyArray] = MappingProxyType({} if constants is None else self._held(constants))
-        # Whether a call without lengths may go straight to the kernels: nothing has to be looked for, or done, before.
-        self._direct = not convention.required
+        # What a call must have to go straight to the kernels: nothing has to be looked for, or done, before.
+        self._needs_lengths = "sequence_lens" in convention.required
+        self._needs_states = "initial_h" in convention.required
+        self._length_dtypes = tuple(map(np.dtype, convention.length_dtypes))
+        self._time, self._rows = map(convention.axes_of("X").find, "TN")
         try:
             kept = {key: a if isinstance(a, Quantized) else frozen(a) for key, a in given.items()}
             self._kept: Mapping[str, AnyArray | Quantized] = MappingProxyType(kept)
@@ -147,6 +153,7 @@ class Layer:
         initial_h: Any = None,
         initial_c: Any = None,
         *more: Any,
+        out: Any = None,
         **named: Any,
     ) -> tuple[AnyArray, ...]:
         """Run over a batch of sequences.
@@ -160,6 +167,9 @@ class Layer:
         initial_h, initial_c : array_like, optional
             Initial states [num_directions, batch_size, hidden_size]; initial_c for an LSTM only. Default: the layer's
             constants, else zero.
+        out : tuple, optional
+            For each result an array of its shape and dtype to write it to, or None. They may overlap the inputs, and
+            initial_h and initial_c may be given for Y_h and Y_c. Default: new arrays.
         **named : array_like
             The same by the names of OpenVINO (sequence_lengths, H, C) or of the layer's convention.
 
@@ -180,18 +190,27 @@ class Layer:
         """
         if more or named:
             by_place = (X, sequence_lens, initial_h, initial_c, *more)
-            return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, by_place, named))
+            return self.run(**check.arguments(self.label, self.convention, CALL_ARGUMENTS, by_place, named), out=out)
         if self.constants:
             sequence_lens, initial_h, initial_c = self._or_constants(sequence_lens, initial_h, initial_c)
-        if sequence_lens is None and self._direct:
-            results = self._compute(X, None, initial_h, initial_c)
-            if results is not None:
-                return results
+        if out is not None:
+            self._check_out(out)
+        is_whole = not self._needs_lengths if sequence_lens is None else self._is_whole(X, sequence_lens)
+        if is_whole and (not self._needs_states or self._has_states(initial_h, initial_c)):
+            computed = self._compute(X, None, initial_h, initial_c, False, out)
+            if computed is not None:
+                return computed
         given = {"X": X, "initial_h": initial_h, "initial_c": initial_c, "sequence_lens": sequence_lens}
         arrays, lengths = self._checked(given)
-        return self._results(arrays["X"], lengths, arrays.get("initial_h"), arrays.get("initial_c"))
+        computed = self._results(arrays["X"], lengths, arrays.get("initial_h"), arrays.get("initial_c"))
+        return computed if out is None else results.written(self.label, self._out_names, computed, out)
 
     __call__ = run  # front-ends call with their own arguments, and run with these
+
+    def _for_one_call(self: LayerType) -> LayerType:
+        """This layer, for a caller who makes one for each call: matrices take W and R only where one call pays it."""
+        self._packed.one_call = True
+        return self
 
     def stream(self, batch_size: int) -> Stream:
         """A batch of sequences that arrive piece by piece, with states that are held between pushes.
@@ -211,11 +230,35 @@ class Layer:
         """
         return Stream(self, batch_size)
 
+    @property
+    def _out_names(self) -> tuple[str, ...]:
+        return tuple([f"out: {name}" for name in self.output_names])
+
+    def _check_out(self, out: Any) -> None:
+        if type(out) is not tuple or len(out) != (3 if self.op.has_cell_state else 2):
+            names = ", ".join(self.output_names)
+            raise ArgumentError(
+                f"{self.label}: out is {results.given(out)}; expected a tuple of arrays, or None: {names}"
+            )
+
     def _or_constants(self, *given: Any) -> tuple[Any, ...]:
         """sequence_lens, initial_h and initial_c as given, else as the layer holds them."""
         return tuple(
             self.constants.get(name) if value is None else value for name, value in zip(CONSTANTS, given, strict=True)
         )
+
+    def _is_whole(self, X: Any, lengths: Any) -> bool:
+        """Whether an array of lengths is as it has to be, and says seq_length for every row."""
+        if type(X) is not np.ndarray or type(lengths) is not np.ndarray or lengths.dtype not in self._length_dtypes:
+            return False
+        if self._time < 0 or X.ndim != 3 or lengths.shape != (X.shape[self._rows],):
+            return False
+        steps = X.shape[self._time]
+        # Of one row, which is the case that has no time to lose, by what is quicker.
+        return bool(lengths.item() == steps if lengths.size == 1 else (lengths == steps).all())
+
+    def _has_states(self, initial_h: Any, initial_c: Any) -> bool:
+        return initial_h is not None and (initial_c is not None or not self.op.has_cell_state)
 
     def _checked(self, given: Mapping[str, Any]) -> tuple[dict[str, AnyArray], AnyArray | None]:
         """X and the states of a call as the kernels can read them, and the lengths, if not all are seq_length."""
@@ -226,19 +269,25 @@ class Layer:
         return {name: _inner_contiguous(self.label, name, array) for name, array in arrays.items()}, lengths
 
     def _compute(
-        self, X: Any, lengths: AnyArray | None, initial_h: Any, initial_c: Any, wide_states: bool = False
+        self,
+        X: Any,
+        lengths: AnyArray | None,
+        initial_h: Any,
+        initial_c: Any,
+        wide_states: bool = False,
+        out: Any = None,
     ) -> tuple[AnyArray, ...] | None:
-        """Run on arrays as they are; None where one of them is not what the kernels can read."""
+        """Run on arrays as they are; None where one of them is not what the kernels can read or write."""
         try:
-            return self._packed.run(config.get_num_threads(), X, lengths, initial_h, initial_c, wide_states)
+            return self._packed.run(config.get_num_threads(), X, lengths, initial_h, initial_c, wide_states, out)
         except MemoryError as error:
             raise ArgumentError(f"{self.label}: X has shape {X.shape}; {error}") from error
 
     def _results(self, *arguments: Any) -> tuple[AnyArray, ...]:
         """As `_compute`, with arrays that have been checked."""
-        results = self._compute(*arguments)
-        assert results is not None
-        return results
+        computed = self._compute(*arguments)
+        assert computed is not None
+        return computed
 
     @property
     def output_names(self) -> tuple[str, ...]:
@@ -257,9 +306,10 @@ class Layer:
         return make, (self.op, *(self._kept.get(name) for name in ("W", "R", "B", "P")))
 
     def __repr__(self) -> str:
+        reduced = "" if self.weight_dtype is None else f" with weights in {self.weight_dtype}"
         return (
             f"<{type(self).__name__} {self.label}: {self.op.direction.value}, input_size={self.input_size}, "
-            f"hidden_size={self.op.hidden_size}, {self.dtype}, {self.convention.name}>"
+            f"hidden_size={self.op.hidden_size}, {self.dtype}{reduced}, {self.convention.name}>"
         )
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import ArgumentError, FormatError, shown
+from pyrnnx.model import Model
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
-def load(source: str | os.PathLike[str] | bytes | Any, *, runtime: str | None = None) -> Any:
+def load(source: str | os.PathLike[str] | bytes | ModelProto, *, runtime: str | None = None) -> Model | Any:
     """The model in an .onnx file, or in an OpenVINO .xml file and the .bin beside it.
 
     Parameters
@@ -24,7 +28,7 @@ def load(source: str | os.PathLike[str] | bytes | Any, *, runtime: str | None = 
     Returns
     -------
     Model
-        Or, of an .xml file that holds nothing but one ``<layer>``, the layer.
+        Or, of an .xml file that holds nothing but one ``<layer>``, the layer: an `IRLayer`, for type checkers Any.
 
     Raises
     ------
@@ -32,15 +36,25 @@ def load(source: str | os.PathLike[str] | bytes | Any, *, runtime: str | None = 
         Another suffix; a file that cannot be read, is no regular one or too large; what the front-end's `read_model`
         rejects.
     """
-    kind, source = _kind(source)
+    kind, given = _kind(source)
     # A front-end is imported only for a source of its format: the core does not need them.
     if kind == "onnx":
         from pyrnnx.frontends.onnx import read_model as read_onnx
 
-        return read_onnx(source, runtime=runtime)
+        return read_onnx(given, runtime=runtime)
     from pyrnnx.frontends.openvino.model import read_file
 
-    return read_file(source, runtime=runtime)
+    return read_file(given, runtime=runtime)
+
+
+def is_source(source: Any) -> bool:
+    """Whether something is a path or an onnx.ModelProto, which `load` takes."""
+    return isinstance(source, (str, os.PathLike)) or _is_proto(source)
+
+
+def _is_proto(source: Any) -> bool:
+    """By its fields, so that onnx need not be imported."""
+    return hasattr(source, "graph") and hasattr(source, "opset_import")
 
 
 def _kind(source: Any) -> tuple[str, Any]:
@@ -48,7 +62,7 @@ def _kind(source: Any) -> tuple[str, Any]:
     if isinstance(source, (bytes, bytearray, memoryview)):
         contents = bytes(source)
         return ("xml" if contents.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else "onnx"), contents
-    if hasattr(source, "graph") and hasattr(source, "opset_import"):  # so that onnx need not be imported
+    if _is_proto(source):
         return "onnx", source
     if not isinstance(source, (str, os.PathLike)) or not isinstance(os.fspath(source), str):
         raise ArgumentError(f"load: {type(source).__name__} was given; expected a path, bytes or an onnx.ModelProto")

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.model_inputs import given_names, read_inputs
+from pyrnnx.model_layers import Layers
 from pyrnnx.model_stream import Carrier, ModelStream
 from pyrnnx.tensor_info import TensorInfo
+
+
+class LayerValue(NamedTuple):
+    """An array that a recurrent layer takes or gives, in its model: its axes by their letters, and all its names."""
+
+    axes: str
+    names: tuple[str, ...]
 
 
 class Model(ABC):
@@ -21,9 +29,9 @@ class Model(ABC):
         How errors name the model.
     inputs, outputs : tuple of TensorInfo
         In the model's order.
-    layers : mapping
-        Recurrent layers by their names: bound to their constant weights, or, where weights are computed at run time,
-        as they are declared.
+    layers : Layers
+        Recurrent layers by their names, or their places (``layers[0]``): bound to their constant weights, or, where
+        weights are computed at run time, as they are declared.
     """
 
     label: str
@@ -32,8 +40,13 @@ class Model(ABC):
 
     @property
     @abstractmethod
-    def layers(self) -> Mapping[str, Any]:
-        """Recurrent layers by their names."""
+    def layers(self) -> Layers:
+        """Recurrent layers by their names, or their places."""
+
+    @property
+    def plan(self) -> Any:
+        """Who runs what, and why: printed as a table."""
+        raise NotImplementedError
 
     @abstractmethod
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
@@ -52,6 +65,22 @@ class Model(ABC):
             A layer whose states cannot be carried.
         """
         return Carrier(self)
+
+    def _computed_values(self) -> tuple[Mapping[str, Hashable], frozenset[str]]:
+        """Names that `outputs` of a call takes, in the order in which the values are computed, and which value each is.
+
+        And those of them that models of other formats do not share: names of what computes a value, not of the value.
+        Those in bodies, constants and inputs are not among them.
+        """
+        return {info.name: info.name for info in self.outputs}, frozenset()
+
+    def _layer_values(self) -> Mapping[str, Mapping[str, LayerValue]]:
+        """For layers, not those in bodies, by their names: X, initial_h, Y, ... as far as they have names."""
+        return {}
+
+    def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        """As `_run`, but nothing that is prepared for these outputs is kept."""
+        return self._run(inputs, outputs)
 
     def __call__(self, /, *arrays: Any, outputs: Sequence[str] | None = None, **named: Any) -> dict[str, Any]:
         """Run the whole model: ``model(*arrays)`` in the order of `inputs`, or by their names.
@@ -77,8 +106,8 @@ class Model(ABC):
         PyrnnxError
             Inputs that are missing, unknown or do not fit; an unknown output; an operation that cannot be run.
         """
-        if outputs is None and not named:
-            results = self._again(arrays)
+        if outputs is None and not (arrays and named):
+            results = self._again((named,) if named else arrays)
             if results is not None:
                 return results
         given = read_inputs(self.label, self.inputs, arrays, named)
@@ -101,6 +130,11 @@ class Model(ABC):
         with float16 and bfloat16, for states that are rounded once a push. Whatever else looks at several time steps
         (convolution, attention, normalization) sees those of one push, and DynamicQuantizeLSTM has a range of X for
         each push.
+
+        No time steps leave h and c as they are: where a call gives zeros as the last states of an empty sequence (X
+        without steps, or a row whose sequence_lens is 0), a layer of constant weights gives in a push what it begins
+        with, if `states` feed that back or the stream carries it. All other outputs that are fed back are what the
+        model makes of an empty push.
 
         Parameters
         ----------

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pyrnnx import feedback
+from pyrnnx import config, feedback
 from pyrnnx.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.model_inputs import read_inputs
@@ -40,11 +42,14 @@ class Carrier(NamedTuple):
         Those inputs, by those outputs.
     starts : mapping
         Of inputs that are fed back, the defaults.
+    absent : frozenset of str
+        Inputs that may have no value between calls, for the model then computes one.
     """
 
     model: Any
     states: Mapping[str, str] = {}
     starts: Mapping[str, AnyArray] = {}
+    absent: frozenset[str] = frozenset()
 
 
 class ModelStream:
@@ -82,9 +87,9 @@ class ModelStream:
         outputs = [info.name for info in model.outputs]
         self._wanted = (*outputs, *(name for name in self._carrier.states if name not in outputs))
         # What is returned, too, is copied: a caller may write to it.
-        every = {**self.states, **self._carrier.states}
-        self._copied = [(output, name) for output, name in every.items() if output in outputs]
-        self._taken = [(output, name) for output, name in every.items() if output not in outputs]
+        pairs = [*self.states.items(), *self._carrier.states.items()]  # an output can be in both
+        self._copied = [(output, name) for output, name in pairs if output in outputs]
+        self._taken = [(output, name) for output, name in pairs if output not in outputs]
         self._pushed = [info for info in model.inputs if info.name not in fed]
         self._names = [info.name for info in self._pushed]
         own = set(self._carrier.states.values())
@@ -117,25 +122,41 @@ class ModelStream:
             What a call rejects; an input that is fed back; states whose sizes neither their declarations nor the other
             inputs tell; a layer whose sequence_lens are not seq_length. The states are then as before.
         """
-        results = None if named else self._run_again(arrays)
-        if results is None:
-            results = self._run(arrays, named)
+        results = self.again(arrays, named)
+        return self._kept(self._run(arrays, named)) if results is None else results
+
+    def again(self, arrays: tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any] | None:
+        """As `push`, of what has the dtypes and shapes of a push before; else None."""
+        results = self._run_again(arrays, named)
+        return None if results is None else self._kept(results)
+
+    def run_checked(self, given: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        """As `push`, of inputs that are as a call checks them: the values of these names."""
+        wanted = dict.fromkeys((*outputs, *self._wanted))
+        results = self._kept(self._called(given, tuple(wanted)))
+        return {name: results[name] for name in outputs}
+
+    def _kept(self, results: dict[str, Any]) -> dict[str, Any]:
+        """The results without the states, which are those of the next push; one that they lack begins anew there."""
         values = {name: results[output].copy() for output, name in self._copied}
         for output, name in self._taken:
-            values[name] = results.pop(output)
+            if output in results:
+                values[name] = results.pop(output)
         self._values = values
         return results
 
-    def _run_again(self, arrays: tuple[Any, ...]) -> dict[str, Any] | None:
-        """As `_run`, of what has the dtypes and shapes of a push before; else None."""
+    def _run_again(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any] | None:
+        """As `_run`; None of what has not the dtypes and shapes of a push before."""
+        if len(self._values) < len(self._held):  # with all of them, a name that is a state's is there twice
+            return None
         if len(arrays) == 1 and type(arrays[0]) is dict:
             given = arrays[0]
         elif len(arrays) <= len(self._names):
             given = dict(zip(self._names, arrays, strict=False))
         else:
             return None
-        inputs = {**given, **self._values}
-        if len(inputs) != len(given) + len(self._values):
+        inputs = {**given, **named, **self._values}
+        if len(inputs) != len(given) + len(named) + len(self._values):  # a name that was given twice
             return None
         results: dict[str, Any] | None = self._carrier.model._again((inputs,))
         return results
@@ -148,15 +169,17 @@ class ModelStream:
                     f"{self._label}: input {shown(name)} is fed back; expected {_listed(self._pushed)}, and states in "
                     "stream.state = {...}"
                 )
-        given = read_inputs(self._label, self._pushed, arrays, named)
+        return self._called(read_inputs(self._label, self._pushed, arrays, named), self._wanted)
+
+    def _called(self, given: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         states = self._values
         if len(states) < len(self._held):
             symbols = _symbols(self._pushed, given)
-            states = {info.name: self._zeros(info, symbols) for info in self._fed if info.name not in states} | states
+            states = self._zeros([info for info in self._fed if info.name not in states], symbols) | states
             checked = read_inputs(self._label, self._held, (states,))
         else:
             checked = read_inputs(self._label, self._held, tuple([states[info.name] for info in self._held]))
-        results: dict[str, Any] = self._carrier.model._run({**given, **checked}, self._wanted)
+        results: dict[str, Any] = self._carrier.model._run({**given, **checked}, outputs)
         return results
 
     def reset(self) -> None:
@@ -168,14 +191,32 @@ class ModelStream:
         """What the next push begins with, by the names of inputs; of a layer that begins inside the model, by its name
         and that of its initial state ("lstm.initial_h", of an IR "lstm.H"). Copies.
 
-        Before the first push, it has no states whose sizes that push will tell. Assign a mapping to go on from there:
-        what it lacks begins as after `reset`.
+        Before the first push, it has no states whose sizes that push will tell. Assign a mapping to go on from there,
+        with all states, or with those of the beginning; what has a default in the model may be missing, and begins as
+        after `reset`.
         """
         return {info.name: np.array(self._values[info.name]) for info in self._held if info.name in self._values}
 
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:
+        checked = self._checked("state", state)
+        self._check_names(checked)
+        self._values = {**self._first, **checked}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """As assigning `state`, but what it lacks begins as after `reset`."""
         self._values = {**self._first, **self._checked("state", state)}
+
+    def _check_names(self, state: Mapping[str, AnyArray]) -> None:
+        """Reject a state that lacks some, unless these have defaults in the model, or it is that of the beginning."""
+        if state.keys() == self._first.keys() and (state or not self._values):
+            return
+        given = {*state, *(info.name for info in self._fed if info.optional), *self._carrier.absent}
+        missing = [info for info in self._held if info.name not in given]
+        if missing:
+            raise ArgumentError(
+                f"{self._label}: state lacks {_listed(missing)}; expected {_listed(self._held)} (reset() begins anew)"
+            )
 
     def _checked(self, what: str, values: Mapping[str, Any]) -> dict[str, AnyArray]:
         """States as copies, checked as a call checks inputs."""
@@ -188,19 +229,33 @@ class ModelStream:
 
     def _beginning(self) -> dict[str, AnyArray]:
         """The states that are known before the first push."""
-        found: dict[str, AnyArray] = {**self._carrier.starts, **self._initial}
-        for info in self._fed:
-            if info.name not in found and _sizes(info, {}) is not None:
-                found[info.name] = self._zeros(info, {})
-        return found
+        found = {**self._carrier.starts, **self._initial}
+        known = [info for info in self._fed if info.name not in found and _sizes(info, {}) is not None]
+        return {**found, **self._zeros(known, {})}
 
-    def _zeros(self, info: TensorInfo, symbols: Mapping[str, int]) -> AnyArray:
-        shape = _sizes(info, symbols)
-        if shape is None or info.dtype == "str":
-            raise ArgumentError(
-                f"{self._label}: the state {feedback.described(info)} has no beginning: the inputs of the push do not "
-                "tell its open sizes; expected it in stream(initial={...}), or in stream.state = {...}"
-            )
+    def _zeros(self, infos: Sequence[TensorInfo], symbols: Mapping[str, int]) -> dict[str, AnyArray]:
+        """Zeros for states, if all of them are within what a call may take."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        taken, limit = 0, config.get_memory_limit()
+        for info in infos:
+            shape = _sizes(info, symbols)
+            if shape is None or info.dtype == "str":
+                raise ArgumentError(
+                    f"{self._label}: the state {feedback.described(info)} has no beginning: the inputs of the push do "
+                    f"not tell its open sizes; expected it in stream(initial={{{shown(info.name)}: array}}), or in "
+                    "stream.state = {...}"
+                )
+            size = math.prod(shape) * _itemsize(str(info.dtype))
+            if taken + size > limit:
+                beside = f" beside {taken} of other states" if taken else ""
+                raise ArgumentError(
+                    f"{self._label}: zeros for the state {feedback.described(info)} would take {size} bytes{beside}; a "
+                    f"call may take {limit} (pyrnnx.set_memory_limit allows more)"
+                )
+            shapes[info.name], taken = shape, taken + size
+        return {info.name: self._zero(info, shapes[info.name]) for info in infos}
+
+    def _zero(self, info: TensorInfo, shape: tuple[int, ...]) -> AnyArray:
         try:
             return np.zeros(shape, named_dtype(str(info.dtype)))
         except (MemoryError, ValueError, TypeError) as error:  # TypeError: a dtype of ml_dtypes
@@ -216,9 +271,16 @@ class ModelStream:
         return f"<{type(self).__name__} of {self.model.label}: ({_listed(self._pushed)}), states {names}>"
 
 
+def _itemsize(dtype: str) -> int:
+    try:
+        return named_dtype(dtype).itemsize
+    except TypeError:
+        return 1  # of ml_dtypes: zeros of it are refused
+
+
 def _restored(model: Any, states: Any, initial: Any, layers: Any, values: Any) -> ModelStream:
     stream: ModelStream = model.stream(states, initial=initial, layers=layers)
-    stream.state = values
+    stream.restore(values)
     return stream
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pyrnnx import check
+from pyrnnx import check, results
 from pyrnnx.conventions import CANONICAL, Convention, rearrange
 from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.op import RecurrentOp
 from pyrnnx.scalars import integer
+
+if TYPE_CHECKING:
+    from pyrnnx._kernels.packed_layer import PackedLayer
 
 
 class StreamedLayer(Protocol):
@@ -23,18 +26,21 @@ class StreamedLayer(Protocol):
     label: str
     dtype: np.dtype[Any]
     constants: Mapping[str, AnyArray]
+    _packed: PackedLayer
 
     def _checked(self, given: Mapping[str, Any]) -> tuple[dict[str, AnyArray], AnyArray | None]: ...
-    def _compute(self, X: Any, lengths: Any, h: Any, c: Any, wide_states: bool) -> tuple[AnyArray, ...] | None: ...
+    def _compute(
+        self, X: Any, lengths: Any, h: Any, c: Any, wide_states: bool, out: tuple[Any, ...] | None
+    ) -> tuple[AnyArray, ...] | None: ...
     def _results(self, *arguments: Any) -> tuple[AnyArray, ...]: ...
 
 
 class Stream:
     """A batch of sequences on their way through a layer; made by `Layer.stream`.
 
-    Pushing a sequence in chunks of any sizes gives what one call gives for the whole, bit for bit on the SIMD engine:
-    the states of float16 and bfloat16 layers are held in float32, as they are within a call. Not for several threads at
-    once: a stream has a state; several streams of one layer are independent.
+    Pushing a sequence in chunks of any sizes gives what one call of this batch gives for the whole, bit for bit on the
+    SIMD engine: the states of float16 and bfloat16 layers are held in float32, as they are within a call. Not for
+    several threads at once: a stream has a state; several streams of one layer are independent.
 
     Attributes
     ----------
@@ -54,6 +60,7 @@ class Stream:
             )
         self.layer, self.batch_size = layer, integer(f"{layer.label}: stream", "batch_size", batch_size, 0)
         self._dtype = np.dtype(FLOAT_TYPES[layer.dtype.name].kernel)
+        self._push = layer._packed.push
         self._sizes = {"N": self.batch_size, "D": 1, "H": layer.op.hidden_size}
         self.reset()
 
@@ -74,7 +81,11 @@ class Stream:
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.layer, self.batch_size, self.state)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.layer!r}, batch_size={self.batch_size}>"
+
     def _hold(self, states: Sequence[AnyArray]) -> None:
+        """Go on from these: arrays of the stream's own, which the kernels overwrite."""
         self._h, self._c = states[0], states[1] if len(states) > 1 else None
 
     @property
@@ -94,12 +105,16 @@ class Stream:
         dtypes = (self.layer.dtype, self._dtype)
         self._hold(
             [
-                np.array(check.same_shape(label, self.layer.convention, name, value, dtypes, self._sizes), self._dtype)
+                np.array(
+                    check.same_shape(label, self.layer.convention, name, value, dtypes, self._sizes),
+                    self._dtype,
+                    order="C",
+                )
                 for name, value in zip(names, state, strict=True)
             ]
         )
 
-    def push(self, X: Any, sequence_lens: Any = None) -> AnyArray:
+    def push(self, X: Any, sequence_lens: Any = None, *, out: Any = None) -> AnyArray:
         """The next time steps of every row.
 
         Parameters
@@ -108,32 +123,44 @@ class Stream:
             As of a call of the layer: [seq_length, batch_size, input_size] where its convention is canonical.
         sequence_lens : array_like of int, optional
             How many steps of X each row has; a row of length 0 keeps its state. Default: all.
+        out : ndarray, optional
+            Where to write Y: an array of its shape and dtype. It may overlap X. Default: a new array.
 
         Returns
         -------
         ndarray
-            Y of these steps, zero beyond a row's length.
+            Y of these steps, zero beyond a row's length; `out`, if given.
 
         Raises
         ------
         PyrnnxError
-            An array that does not fit the layer or the stream's batch_size.
+            An array that does not fit the layer or the stream's batch_size; then the states are as before.
         """
-        lengths = results = None
         if sequence_lens is None:
-            results = self.layer._compute(X, None, self._h, self._c, True)
-        if results is None:
+            Y = self._push(X, self._h, self._c, out)
+            if Y is not None:
+                return Y
+        return self._push_any(X, sequence_lens, out)
+
+    def _push_any(self, X: Any, sequence_lens: Any, out: Any) -> AnyArray:
+        """A push that needs a closer look, at its arrays or at how many threads shall work."""
+        layer, computed, lengths = self.layer, None, None
+        if sequence_lens is None:
+            outs = None if out is None else (out, *[None] * len(_state_names(layer)))
+            computed = layer._compute(X, None, self._h, self._c, True, outs)
+        if computed is None:
             array, lengths = self._checked(X, sequence_lens)
-            results = self.layer._results(array, lengths, self._h, self._c, True)
-        Y = results[0]
+            computed = layer._results(array, lengths, self._h, self._c, True)
+            computed = (*results.written(f"{layer.label}: stream", ("out",), computed[:1], (out,)), *computed[1:])
+        Y = computed[0]
         if Y.size == 0:  # no steps, or no rows
             return Y
         if lengths is not None:
             resting = lengths == 0
-            for new, old in zip(results[1:], (self._h, self._c), strict=False):
+            for new, old in zip(computed[1:], (self._h, self._c), strict=False):
                 if old is not None:
                     self._rows(new)[:, resting] = self._rows(old)[:, resting]
-        self._hold(results[1:])
+        self._hold(computed[1:])
         return Y
 
     def _checked(self, X: Any, sequence_lens: Any) -> tuple[AnyArray, AnyArray | None]:

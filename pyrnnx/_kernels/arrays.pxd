@@ -58,8 +58,37 @@ cdef inline Array arranged(const Taken *taken, const Axes *axes) noexcept:
     return result
 
 
+cdef inline bint apart(cnp.ndarray a, cnp.ndarray b) noexcept:
+    """Whether no byte can be of both arrays; the first is contiguous."""
+    cdef:
+        char *low = cnp.PyArray_BYTES(b)
+        char *high = low + cnp.PyArray_ITEMSIZE(b)
+        cnp.npy_intp reach
+        int k
+    for k in range(cnp.PyArray_NDIM(b)):
+        reach = (cnp.PyArray_DIM(b, k) - 1) * cnp.PyArray_STRIDE(b, k)
+        if reach < 0:
+            low += reach
+        else:
+            high += reach
+    return high <= cnp.PyArray_BYTES(a) or cnp.PyArray_BYTES(a) + cnp.PyArray_NBYTES(a) <= low
+
+
+cdef inline bint can_be_written(a, int rank, const cnp.npy_intp *shape, cnp.dtype dtype) noexcept:
+    """Whether an object is an array of that shape and dtype that can be written as it is: contiguous, and no view that
+    sees elements twice."""
+    cdef int k
+    if not (cnp.PyArray_CheckExact(a) and cnp.PyArray_NDIM(a) == rank
+            and <void *> cnp.PyArray_DESCR(a) == <void *> dtype and cnp.PyArray_ISCARRAY(a)):
+        return False
+    for k in range(rank):
+        if cnp.PyArray_DIM(a, k) != shape[k]:
+            return False
+    return True
+
+
 cdef inline Array written(cnp.ndarray a, const Axes *axes) noexcept:
-    """A new array, known to nobody else, as the loop sees it."""
+    """An array for results, new or given for them, as the loop sees it."""
     cdef:
         Taken taken
         int k
@@ -67,3 +96,40 @@ cdef inline Array written(cnp.ndarray a, const Axes *axes) noexcept:
     for k in range(axes.rank):
         taken.strides[k] = cnp.PyArray_STRIDE(a, k)
     return arranged(&taken, axes)
+
+
+cdef inline bint meet(tuple outs, tuple inputs):
+    """Whether writing one of the arrays may change another, or an input other than the state that it takes over from."""
+    cdef Py_ssize_t k, j
+    for k in range(len(outs)):
+        if outs[k] is None:
+            continue
+        if not (cnp.PyArray_CheckExact(outs[k]) and cnp.PyArray_ISCARRAY(outs[k])):
+            return True
+        for j in range(k):
+            if outs[j] is not None and not apart(outs[k], outs[j]):
+                return True
+        for j in range(len(inputs)):
+            if inputs[j] is not None and not (j == k > 0 and outs[k] is inputs[j]) and not apart(outs[k], inputs[j]):
+                return True
+    return False
+
+
+ctypedef fused Real:
+    float
+    double
+
+
+cdef inline bint below_large(const Real *numbers, Py_ssize_t count) noexcept nogil:
+    cdef:
+        Real large = 2.0 ** 127
+        Py_ssize_t k
+        int below = True
+    for k in range(count):
+        below &= (numbers[k] < large) & (numbers[k] > -large)  # without a branch: the compiler makes vectors of it
+    return below
+
+
+cdef inline bint all_below_large(const char *numbers, Py_ssize_t count, int itemsize) noexcept nogil:
+    """Whether all are finite, and still would be in bfloat16."""
+    return below_large(<const float *> numbers, count) if itemsize == 4 else below_large(<const double *> numbers, count)

@@ -3,6 +3,7 @@ from typing import Any
 import numpy.typing as npt
 
 SIMD: tuple[str, ...]
+MODELS: tuple[str, ...]
 WEIGHT_DTYPES: dict[str | None, int]
 CODES: int
 MAX_CODES: int

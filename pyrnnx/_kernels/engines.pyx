@@ -3,7 +3,7 @@
 from cython cimport floating
 from libc.string cimport memset
 
-from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.engine cimport Kernels, Matrices
 from pyrnnx._kernels.parameters cimport (
     PYRNNX_MAX_CODES,
     PYRNNX_WEIGHTS_BFLOAT16,
@@ -33,7 +33,10 @@ cdef extern from *:
 # Whether this build checks, beside all else, what its kernels ask of their callers (PYRNNX_BUILD_DEBUG, see setup.py).
 ASSERTIONS = bool(PYRNNX_ASSERTIONS)
 # Fastest first.
-SIMD = ("avx512", "avx2", "baseline")
+SIMD = ("amx", "avx512", "avx2", "baseline")
+# Never chosen by itself: the same kernels as "amx", for any machine, with what its matrices compute in C.
+MODELS = ("amx_model",)
+BY_MATRICES = ("amx", *MODELS)
 # The dtypes that W and R may be packed in, and their numbers in the kernels; None: their own.
 WEIGHT_DTYPES = {None: PYRNNX_WEIGHTS_FULL, "bfloat16": PYRNNX_WEIGHTS_BFLOAT16, "int8": PYRNNX_WEIGHTS_INT8}
 # The number of codes with a scale and a zero point, and the most terms of their products, which are summed in 32 bits.
@@ -60,6 +63,11 @@ def multiplies_codes(str isa not None) -> bool:
     return find_kernels(isa, sizeof(float)).coding != NULL
 
 
+cdef const Matrices *find_matrices(str isa, int itemsize) except? NULL:
+    """What multiplies many rows with that instruction set; NULL: its kernels alone."""
+    return find_kernels(isa, itemsize).matrices if isa in BY_MATRICES else NULL
+
+
 cdef bint packs_as(const Kernels *kernels, int weight_dtype) noexcept:
     return 0 <= weight_dtype < PYRNNX_WEIGHTS_COUNT and (kernels.weight_dtypes >> weight_dtype) & 1
 
@@ -84,7 +92,7 @@ cdef const Kernels *find_kernels(str isa, int itemsize) except NULL:
         import pyrnnx._kernels.blas.engine  # registers itself; late, for it imports scipy.linalg
 
         kernels = BLAS_FLOAT if itemsize == 4 else BLAS_DOUBLE if itemsize == 8 else NULL
-    elif isa in SIMD and simd_supported(isa.encode()):
+    elif isa in SIMD + MODELS and simd_supported(isa.encode()):
         kernels = simd_kernels(isa.encode(), itemsize)
     if kernels == NULL:
         raise ValueError(f"no kernels for {isa} and elements of {itemsize} bytes")

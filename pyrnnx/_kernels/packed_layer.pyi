@@ -6,7 +6,11 @@ import numpy.typing as npt
 _Array = npt.NDArray[Any]
 _Weights = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 
+def set_batch_invariant(value: bool) -> None: ...
+
 class PackedLayer:
+    one_call: bool
+
     def __new__(
         cls,
         *,
@@ -40,4 +44,6 @@ class PackedLayer:
         initial_h: Any,
         initial_c: Any,
         wide_states: bool = False,
+        out: tuple[_Array | None, ...] | None = None,
     ) -> tuple[_Array, ...] | None: ...
+    def push(self, X: Any, h: _Array, c: _Array | None, out: Any = None) -> _Array | None: ...

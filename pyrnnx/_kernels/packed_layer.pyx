@@ -6,10 +6,23 @@ from libc.limits cimport INT_MAX
 
 import numpy as np
 
-from pyrnnx._kernels.arrays cimport MAX_RANK, Axes, Taken, arranged, places, take, written
+from pyrnnx._kernels.arrays cimport (
+    MAX_RANK,
+    Axes,
+    Taken,
+    all_below_large,
+    apart,
+    arranged,
+    can_be_written,
+    meet,
+    places,
+    take,
+    written,
+)
 from pyrnnx._kernels.coding cimport ROUNDING
-from pyrnnx._kernels.engine cimport Kernels
-from pyrnnx._kernels.engines cimport find_kernels, packs_as
+from pyrnnx._kernels.engine cimport PYRNNX_MATRIX_ROWS, Kernels, Matrices
+from pyrnnx._kernels.engines cimport find_kernels, find_matrices, packs_as
+from pyrnnx._kernels.matrices cimport SplitWeights, split_weights
 from pyrnnx._kernels.parameters cimport (
     PYRNNX_DOT_COUNT,
     PYRNNX_MAX_CODES,
@@ -18,7 +31,7 @@ from pyrnnx._kernels.parameters cimport (
     Parameters,
     QuantizedWeights,
 )
-from pyrnnx._kernels.plan cimport ALIGNMENT, round_up, run_call
+from pyrnnx._kernels.plan cimport ALIGNMENT, round_up, run_call, takes_one_thread
 from pyrnnx._kernels.storage cimport BFLOAT16, FLOAT16, NATIVE
 from pyrnnx._kernels.tables cimport (
     CELL_ROWS,
@@ -39,6 +52,16 @@ cnp.import_array()
 
 cdef dict STORED = {NATIVE: ("float32", "float64"), FLOAT16: ("float16",), BFLOAT16: ("bfloat16",)}
 cdef dict COUPLED = {"f": PYRNNX_COUPLED_FORGET, "i": PYRNNX_COUPLED_INPUT}
+cdef bint batch_invariant = False
+
+cdef enum:
+    ONE_CALL_ROWS = 1024    # of all time steps, below which splitting W and R takes longer than it saves
+
+
+def set_batch_invariant(bint value) -> None:
+    """Whether every row's bits are to be those of a batch of that row alone, in all calls that begin from now on."""
+    global batch_invariant
+    batch_invariant = value
 
 
 cdef Activation activation(function) except *:
@@ -95,6 +118,9 @@ cdef class PackedLayer:
         const Kernels *kernels
         cnp.dtype dtype, kernel_dtype
         list packed
+        SplitWeights split          # for matrices; None: they do not pay
+
+    cdef public bint one_call       # whether no call will follow the first, for whose sake alone W and R are split
 
     def __cinit__(self, *, str isa not None, int cell, tuple reverse not None, tuple activations not None, double clip,
                   bint linear_before_reset, str coupled_gate, cnp.ndarray W not None, cnp.ndarray R not None,
@@ -105,6 +131,7 @@ cdef class PackedLayer:
             int variant = variant_of(cell, linear_before_reset, coupled_gate), d, k
             Py_ssize_t G = CELL_ROWS[cell].gate_count, H, I
             Parameters *p
+            const Matrices *matrices
         self.packed = []
         self.directions = len(reverse)
         # A dtype is known by its object here, so of equal ones (an array that was pickled has another) it is NumPy's own.
@@ -146,6 +173,7 @@ cdef class PackedLayer:
             else:
                 p.W = self.pack_weights(p, 0, self.checked("W", W, (G * H, I), d))
                 p.R = self.pack_weights(p, 1, self.checked("R", R, (G * H, H), d))
+            p.finite_R = factors is None and all_below_large(cnp.PyArray_BYTES(R[d]), G * H * H, self.itemsize)
             p.bias = self.pack_bias(p, self.checked("bias", bias, (G * H,), d))
             p.recurrent_bias = p.peepholes = NULL
             if recurrent_bias is not None:
@@ -153,6 +181,9 @@ cdef class PackedLayer:
             if peepholes is not None:
                 p.peepholes = self.pack_units(p, 3, self.checked("peepholes", peepholes, (3 * H,), d))
         self.prepare_call(coded)
+        matrices = find_matrices(isa, self.itemsize)
+        if matrices != NULL and not coded and matrices.pays(&self.parameters[0]):
+            self.split = split_weights(matrices, self.parameters, self.directions)
 
     cdef int check_coding(self, int cell, bint coded, int weight_dtype, tuple factors, Py_ssize_t depth) except -1:
         cdef bint codes = weight_dtype == PYRNNX_WEIGHTS_CODES, has_factors = factors is not None
@@ -237,7 +268,20 @@ cdef class PackedLayer:
         self.kernels.pack_units(p, count, source, packed)
         return packed
 
-    cdef cnp.ndarray empty(self, const Axes *axes, const Call *call, cnp.dtype dtype):
+    cdef int choose_matrices(self, Call *call) except -1:
+        """Whether matrices multiply, and in which time steps: by the rows of the whole call, however it is cut."""
+        call.matrices = NULL
+        if batch_invariant or self.split is None or call.batch_size < PYRNNX_MATRIX_ROWS:
+            return 0
+        if self.one_call and call.seq_length < (ONE_CALL_ROWS + call.batch_size - 1) // call.batch_size:
+            return 0
+        if self.split.ready():
+            call.matrices = self.split.matrices
+            call.matrix_steps = call.seq_length if call.lengths == NULL else call.lengths[PYRNNX_MATRIX_ROWS - 1]
+        return 0
+
+    cdef cnp.ndarray result(self, given, const Axes *axes, const Call *call, cnp.dtype dtype):
+        """A new array for a result, or the one given for it; None if that cannot be written as it is."""
         cdef cnp.npy_intp shape[MAX_RANK]
         shape[axes.last] = call.hidden_size
         shape[axes.n] = call.batch_size
@@ -245,6 +289,8 @@ cdef class PackedLayer:
             shape[axes.t] = call.seq_length
         if axes.d >= 0:
             shape[axes.d] = self.directions
+        if given is not None:
+            return given if can_be_written(given, axes.rank, shape, dtype) else None
         Py_INCREF(dtype)  # PyArray_Empty takes a reference
         return PyArray_Empty(axes.rank, shape, dtype, 0)
 
@@ -262,51 +308,87 @@ cdef class PackedLayer:
         state[0] = arranged(&taken, axes)
         return taken.shape[axes.n] == call.batch_size and (axes.d < 0 or taken.shape[axes.d] == self.directions)
 
-    def run(self, int threads, X, lengths, initial_h, initial_c, bint wide_states=False):
+    cdef bint take_inputs(self, Call *call, X, initial_h, initial_c, cnp.dtype state_dtype):
+        """Whether X and the initial states, or None, can be read as they are: then they and their sizes are the call's."""
+        cdef Taken x
+        if not take(X, &self.X, self.dtype, &x) or x.shape[self.X.last] != call.input_size:
+            return False
+        call.X = arranged(&x, &self.X)
+        call.seq_length = 1 if self.X.t < 0 else x.shape[self.X.t]
+        call.batch_size = x.shape[self.X.n]
+        call.order = call.lengths = NULL
+        return (self.take_state(initial_h, call, state_dtype, &call.initial_h)
+                and self.take_state(initial_c, call, state_dtype, &call.initial_c)
+                and (initial_c is None or CELL_ROWS[self.parameters[0].cell].has_cell_state))
+
+    def run(self, int threads, X, lengths, initial_h, initial_c, bint wide_states=False, tuple out=None):
         """Y, Y_h and, of an LSTM, Y_c from X and the initial states (or None), all in the caller's arrangement.
 
-        None where X or a state is not an array that can be read as it is: they need a closer look. `lengths`: of the
-        rows, None for all T. With `wide_states` the states, given and returned, are in the kernels' dtype. At most
-        `threads` threads work; the results do not depend on it.
+        None where X, a state or an array of `out` is not an array that can be read or written as it is: they need a
+        closer look. `lengths`: of the rows, None for all T. With `wide_states` the states, given and returned, are in
+        the kernels' dtype. `out`: for each result the array to write it to, or None; an array for a last state may be
+        the initial state. At most `threads` threads work; the results do not depend on it.
 
         MemoryError: what exceeds memory, as a sentence. ValueError: lengths that are none of X.
         """
         cdef:
             Call call = self.call
-            Taken x
             bint has_cell_state = CELL_ROWS[self.parameters[0].cell].has_cell_state
-            cnp.dtype state_dtype = self.dtype
-            cnp.ndarray order = None, falling = None
+            cnp.dtype state_dtype = self.kernel_dtype if wide_states else self.dtype
+            cnp.ndarray order = None, falling = None, Y, Y_h, Y_c = None
         if wide_states:
-            state_dtype = self.kernel_dtype
             call.state_storage, call.state_itemsize = NATIVE, self.itemsize
-        if not take(X, &self.X, self.dtype, &x) or x.shape[self.X.last] != call.input_size:
+        if not self.take_inputs(&call, X, initial_h, initial_c, state_dtype):
             return None
-        call.X = arranged(&x, &self.X)
-        call.seq_length = 1 if self.X.t < 0 else x.shape[self.X.t]
-        call.batch_size = x.shape[self.X.n]
-        if not self.take_state(initial_h, &call, state_dtype, &call.initial_h):
+        if out is not None and (len(out) != 2 + has_cell_state or meet(out, (X, initial_h, initial_c))):
             return None
-        if not self.take_state(initial_c, &call, state_dtype, &call.initial_c) or (
-                initial_c is not None and not has_cell_state):
-            return None
-        call.order = call.lengths = NULL
         if lengths is not None:
             order, falling = falling_lengths(lengths, call.batch_size, call.seq_length)
             call.order = <Py_ssize_t *> cnp.PyArray_DATA(order)
             call.lengths = <Py_ssize_t *> cnp.PyArray_DATA(falling)
         try:
-            Y, Y_h = self.empty(&self.Y, &call, self.dtype), self.empty(&self.state, &call, state_dtype)
-            Y_c = self.empty(&self.state, &call, state_dtype) if has_cell_state else None
+            Y = self.result(None if out is None else out[0], &self.Y, &call, self.dtype)
+            Y_h = self.result(None if out is None else out[1], &self.state, &call, state_dtype)
+            if has_cell_state:
+                Y_c = self.result(None if out is None else out[2], &self.state, &call, state_dtype)
         except (ValueError, MemoryError) as error:  # NumPy's: more than it can count, or than there is
             raise MemoryError(f"the outputs exceed memory ({error})") from error
+        if Y is None or Y_h is None or (Y_c is None and has_cell_state):
+            return None
         call.Y, call.Y_h = written(Y, &self.Y), written(Y_h, &self.state)
         call.Y_c.data = NULL
         if has_cell_state:
             call.Y_c = written(Y_c, &self.state)
+        self.choose_matrices(&call)
         if call.batch_size:
             run_call(&call, self.parameters, self.reverse, self.directions, threads)
         return (Y, Y_h, Y_c) if has_cell_state else (Y, Y_h)
+
+    def push(self, X, cnp.ndarray h not None, cnp.ndarray c, out=None):
+        """Y of the next time steps of every row; h and c (None but of an LSTM), in the kernels' dtype, move on.
+
+        They are the caller's own, contiguous and known to nobody else. None, with nothing done, for what `run` has to
+        look at: arrays that cannot be read or written as they are, nothing to compute, enough for several threads, or
+        too much for the memory that there is.
+        """
+        cdef:
+            Call call = self.call
+            cnp.ndarray Y
+        if (not self.take_inputs(&call, X, h, c, self.kernel_dtype) or call.seq_length == 0 or call.batch_size == 0
+                or not takes_one_thread(&call, self.directions)
+                or not cnp.PyArray_ISCARRAY(h) or (c is not None and not cnp.PyArray_ISCARRAY(c))):
+            return None
+        call.state_storage, call.state_itemsize = NATIVE, self.itemsize
+        try:
+            Y = self.result(out, &self.Y, &call, self.dtype)
+            if Y is None or (out is not None and not apart(Y, X)):
+                return None
+            call.Y, call.Y_h, call.Y_c = written(Y, &self.Y), call.initial_h, call.initial_c
+            self.choose_matrices(&call)
+            run_call(&call, self.parameters, self.reverse, self.directions, 1)
+        except MemoryError:  # `run` says of what
+            return None
+        return Y
 
 
 cdef tuple falling_lengths(lengths, Py_ssize_t batch_size, Py_ssize_t seq_length):

@@ -48,9 +48,12 @@ typedef struct {
     ptrdiff_t input_size, hidden_size;
     /* All packed by the engine. */
     const void *W, *R;
+    int finite_R;               /* whether R, as it is packed, is known to hold neither infinities nor NaNs */
     const void *bias;           /* what the projection starts from: Wb + Rb */
     const void *recurrent_bias; /* GRU with linear_before_reset: Rb of gate h, which r multiplies; else NULL */
     const void *peepholes;      /* LSTM: P of gates i, o, f; or NULL */
+    const void *split_W;        /* W and R once more, for pyrnnx_matrices; NULL where no call has wanted them */
+    const void *split_R;
 } pyrnnx_parameters;
 
 #endif

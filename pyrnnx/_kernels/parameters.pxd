@@ -32,6 +32,9 @@ cdef extern from "parameters.h" nogil:
         Py_ssize_t hidden_size
         const void *W
         const void *R
+        bint finite_R
         const void *bias
         const void *recurrent_bias
         const void *peepholes
+        const void *split_W
+        const void *split_R

@@ -11,3 +11,4 @@ cdef inline Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t multiple) noexcept nogi
 
 
 cdef int run_call(const Call *call, const Parameters *parameters, bint *reverse, int directions, int threads) except -1
+cdef bint takes_one_thread(const Call *call, int directions) noexcept nogil

@@ -9,9 +9,15 @@ from pyrnnx._kernels.timeloop cimport Block, Call, run_block
 cdef enum:
     MAX_TEAMS = 128
     STATE_BYTES = 1 << 21       # of a row block: states, and X and projected of one step
-    CHUNK_BYTES = 1 << 18       # of a chunk of time steps: X and projected; stays in the second level of cache
-    TASK_MACS = 1 << 20         # multiply-adds below which another thread does not pay: some 30 us
+    CHUNK_BYTES = 1 << 16       # of a chunk of time steps, X and projected: more would be mapped anew for each call
+    MAX_CHUNK_BYTES = 1 << 22   # the same where W, which each chunk reads anew, is larger than that level
+    SPLIT_BYTES = 1 << 20       # of rows split for matrices, which stay in the second level of cache beside the weights
+    SPLIT_X_BYTES = 1 << 21     # the same of the rows of X of one time step, of which each is read fewer times
+    MATRIX_BLOCK = 32           # rows that matrices take at once
+    TASK_MACS = 3 << 18         # multiply-adds below which another thread does not pay: some 30 us
     STEP_MACS = 1 << 14         # the same for sharing one time step: a barrier costs some 0.2 us
+    HELD_MACS = 1 << 16         # multiply-adds below which it does not pay to let go of the GIL: some 2 us
+    STACK_BYTES = 1 << 14       # so much memory to work in lies on the stack; more is allocated
 
 
 cdef struct Plan:
@@ -22,7 +28,7 @@ cdef struct Plan:
     Py_ssize_t steps                        # of all rows together
     Py_ssize_t directions, row_parts, teams, team_size
     Py_ssize_t rows, chunk_rows             # of a row block; of a chunk of it
-    Py_ssize_t state_bytes, x_bytes, projected_bytes, coded_bytes, team_bytes
+    Py_ssize_t state_bytes, x_bytes, projected_bytes, coded_bytes, split_x_bytes, split_states_bytes, team_bytes
     char *scratch
     Barrier barriers[MAX_TEAMS]
 
@@ -57,22 +63,50 @@ cdef void share(Plan *plan, int threads) noexcept nogil:
         plan.teams *= plan.row_parts
 
 
+cdef Py_ssize_t split_rows(const Plan *plan, Py_ssize_t depth, Py_ssize_t most) noexcept nogil:
+    """How many rows are split into so many bytes; at least those of a block, which are less than the weights."""
+    cdef Py_ssize_t size = plan.call.matrices.split_size(plan.parameters, MATRIX_BLOCK, depth) // MATRIX_BLOCK
+    return max(most // size, MATRIX_BLOCK)
+
+
+cdef void size_matrix_blocks(Plan *plan, Py_ssize_t step, Py_ssize_t weights) noexcept nogil:
+    """The same where matrices multiply: they are so fast that weights are to be read less often, for more rows."""
+    cdef:
+        const Call *call = plan.call
+        Py_ssize_t most = min(split_rows(plan, call.hidden_size, SPLIT_BYTES),
+                              split_rows(plan, call.input_size, SPLIT_X_BYTES))
+        Py_ssize_t blocks = (call.batch_size + most - 1) // most
+    plan.rows = min(round_up((call.batch_size + blocks - 1) // blocks, MATRIX_BLOCK), call.batch_size)
+    plan.chunk_rows = min(max(weights, CHUNK_BYTES) // step, split_rows(plan, call.input_size, SPLIT_BYTES))
+
+
 cdef void size_blocks(Plan *plan) noexcept nogil:
     """Rows and time steps that a team takes at once, cut so that its buffers stay small whatever the call."""
     cdef:
         const Call *call = plan.call
         Py_ssize_t state = 4 * call.padded_size * call.itemsize
         Py_ssize_t step = call.x_size + call.projected_size * call.itemsize, row_bytes = 0
-    plan.rows = min(max(STATE_BYTES // (state + step), 1), call.batch_size)
+        Py_ssize_t weights = call.projected_size * call.input_size * call.itemsize  # bytes of W
+    if call.matrices != NULL:
+        size_matrix_blocks(plan, step, weights)
+    else:
+        plan.rows = min(max(STATE_BYTES // (state + step), 1), call.batch_size)
+        plan.chunk_rows = max(CHUNK_BYTES, min(weights // 4, MAX_CHUNK_BYTES)) // step
     if call.coding != NULL:
         plan.rows, row_bytes = call.batch_size, call.input_size * call.itemsize
-    plan.chunk_rows = min(max(CHUNK_BYTES // step, plan.rows), plan.rows * max(call.seq_length, 1))
+    plan.chunk_rows = min(max(plan.chunk_rows, plan.rows), plan.rows * max(call.seq_length, 1))
     plan.state_bytes = round_up(plan.rows * call.padded_size * call.itemsize, ALIGNMENT)
     plan.x_bytes = round_up(plan.chunk_rows * call.x_size, ALIGNMENT)
     plan.projected_bytes = round_up(plan.chunk_rows * call.projected_size * call.itemsize, ALIGNMENT)
     plan.coded_bytes = round_up(plan.rows * call.coded_size, ALIGNMENT)
+    plan.split_x_bytes = plan.split_states_bytes = 0
+    if call.matrices != NULL:
+        plan.split_x_bytes = round_up(
+            call.matrices.split_size(plan.parameters, plan.chunk_rows, call.input_size), ALIGNMENT)
+        plan.split_states_bytes = round_up(
+            call.matrices.split_size(plan.parameters, plan.rows, call.hidden_size), ALIGNMENT)
     plan.team_bytes = (4 * plan.state_bytes + plan.x_bytes + plan.projected_bytes + plan.coded_bytes
-                       + round_up(row_bytes, ALIGNMENT))
+                       + plan.split_x_bytes + plan.split_states_bytes + round_up(row_bytes, ALIGNMENT))
 
 
 cdef Py_ssize_t first_row(const Plan *plan, Py_ssize_t part) noexcept nogil:
@@ -92,7 +126,7 @@ cdef Py_ssize_t first_row(const Plan *plan, Py_ssize_t part) noexcept nogil:
 cdef void run_rows(const Plan *plan, Block *b, Py_ssize_t team, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The rows [begin, end) of one direction, row block by row block, in the team's memory:
 
-        | h | h_next | c | work | x | projected | coded | row |      the first four of state_bytes each
+        | h | h_next | c | work | x | projected | coded | split_x | split_states | row |     the first four of state_bytes
     """
     cdef:
         char *memory = plan.scratch + team * plan.team_bytes
@@ -102,7 +136,9 @@ cdef void run_rows(const Plan *plan, Block *b, Py_ssize_t team, Py_ssize_t begin
     b.x = memory + 4 * plan.state_bytes
     b.projected = b.x + plan.x_bytes
     b.coded = b.projected + plan.projected_bytes
-    b.row = b.coded + plan.coded_bytes
+    b.split_x = b.coded + plan.coded_bytes
+    b.split_states = b.split_x + plan.split_x_bytes
+    b.row = b.split_states + plan.split_states_bytes
     while first < end:
         b.h, b.h_next = memory, memory + plan.state_bytes  # which a block of an odd number of steps leaves exchanged
         b.first, b.rows = first, min(plan.rows, end - first)
@@ -140,30 +176,53 @@ cdef bint disbanded(const Plan *plan) noexcept nogil:
     return False
 
 
+cdef double count_macs(const Call *call, int directions) noexcept nogil:
+    """Multiply-adds of a call."""
+    cdef double per_step = call.projected_size * (call.hidden_size + call.input_size)
+    return per_step * total_steps(call) * directions
+
+
+cdef bint takes_one_thread(const Call *call, int directions) noexcept nogil:
+    return count_macs(call, directions) < 2 * TASK_MACS
+
+
+cdef void run_plan(Plan *plan, char *memory, bint shared) noexcept nogil:
+    cdef Py_ssize_t team
+    plan.scratch = <char *> round_up(<Py_ssize_t> memory, ALIGNMENT)
+    for team in range(plan.teams):
+        barrier_init(&plan.barriers[team], <int> plan.team_size)
+    team_run(<int> (plan.teams * plan.team_size), run_member, plan)
+    if shared:
+        team_release(disbanded(plan))
+
+
 cdef int run_call(const Call *call, const Parameters *parameters, bint *reverse, int directions, int threads) except -1:
     """Take a team of threads, plan, and run."""
     cdef:
         Plan plan
-        Py_ssize_t steps = total_steps(call), team
-        double macs = <double> steps * directions * call.projected_size * (call.hidden_size + call.input_size)
+        double macs = count_macs(call, directions)
         char *memory
+        char stack[STACK_BYTES + ALIGNMENT]
     if call.coding != NULL:
         threads = min(threads, directions)
     threads = team_take(min(threads, MAX_TEAMS, <int> min(macs / TASK_MACS, <double> MAX_TEAMS)))
-    plan.call, plan.steps, plan.parameters, plan.reverse, plan.directions = call, steps, parameters, reverse, directions
+    plan.call, plan.steps, plan.directions = call, total_steps(call), directions
+    plan.parameters, plan.reverse = parameters, reverse
     share(&plan, threads)
     size_blocks(&plan)
-    memory = <char *> malloc(plan.teams * plan.team_bytes + ALIGNMENT)
+    if plan.teams * plan.team_bytes <= STACK_BYTES:
+        memory = stack
+    else:
+        memory = <char *> malloc(plan.teams * plan.team_bytes + ALIGNMENT)
     if memory == NULL:
         if threads > 1:
             team_release(False)
         raise MemoryError("what it is computed in exceeds memory")
-    with nogil:
-        plan.scratch = <char *> round_up(<Py_ssize_t> memory, ALIGNMENT)
-        for team in range(plan.teams):
-            barrier_init(&plan.barriers[team], <int> plan.team_size)
-        team_run(<int> (plan.teams * plan.team_size), run_member, &plan)
-        if threads > 1:
-            team_release(disbanded(&plan))
+    if macs < HELD_MACS:
+        run_plan(&plan, memory, threads > 1)
+    else:
+        with nogil:
+            run_plan(&plan, memory, threads > 1)
+    if memory != stack:
         free(memory)
     return 0

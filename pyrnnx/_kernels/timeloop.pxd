@@ -1,6 +1,6 @@
 """The time loop: a row block of one direction, from its first time step to its last."""
 
-from pyrnnx._kernels.engine cimport Coding, Kernels
+from pyrnnx._kernels.engine cimport Coding, Kernels, Matrices
 from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport Barrier
 
@@ -23,6 +23,8 @@ cdef struct Call:
     Py_ssize_t projected_size   # elements in a row of the buffer `projected`: gate_count * padded_size
     int phases                  # of one time step
     const Coding *coding        # how X and h are rounded to 8 bits; NULL: they are not
+    const Matrices *matrices    # what multiplies many rows; NULL: the kernels alone
+    Py_ssize_t matrix_steps     # the first time steps, in which enough rows run for that
     Py_ssize_t x_size, ldx      # a row of the buffer x: its bytes; the distance that project takes
     Py_ssize_t coded_size       # bytes of a row of h as step takes it, where it is coded
     Array X, initial_h, initial_c, Y, Y_h, Y_c
@@ -47,6 +49,8 @@ cdef struct Block:
     char *c
     char *work
     char *coded                 # Ht-1 as step takes it, where the call has a coding
+    char *split_x               # with matrices: the chunk's rows of X, and the states of a phase, split
+    char *split_states
     char *row                   # one row of X, widened, for the coding to read
     float x_range[2]            # of all X of the block, with a coding
     Py_ssize_t ran              # rows that ran in the last time step: they have a part in the range of h

@@ -9,6 +9,9 @@ Where the call has a coding, X and h are rounded to 8 bits on their way into the
 h with one scale for each time step. The range of h is that of all rows, so that a direction is one row block then, and
 the work of one thread.
 
+Where the call has matrices, they project all of X, and multiply the states as long as enough rows run. That is said of
+the rows of the call, not of a row block, so that results do not depend on how it is cut.
+
 A team of threads shares the hidden units of every step: all of them read the whole of x and of the last h, and write
 their own units of everything else, with a barrier where one reads what another wrote.
 """
@@ -16,7 +19,8 @@ their own units of everything else, with a barrier where one reads what another 
 from libc.string cimport memset
 
 from pyrnnx._kernels.assertions cimport debug_assert
-from pyrnnx._kernels.storage cimport NATIVE, read_row, write_row
+from pyrnnx._kernels.engine cimport Step
+from pyrnnx._kernels.storage cimport NATIVE
 from pyrnnx._kernels.threads cimport barrier_wait
 
 
@@ -94,8 +98,8 @@ cdef void load_state(const Block *b, const Array *initial, char *state) noexcept
         if initial.data == NULL:
             memset(own_state(b, state, place), 0, size)
         else:
-            read_row(call.state_storage, call.itemsize, own_row(b, initial, call.state_itemsize, place),
-                     own_state(b, state, place), own_units(b))
+            call.kernels.widen(call.state_storage, call.itemsize, own_row(b, initial, call.state_itemsize, place),
+                               own_state(b, state, place), own_units(b))
 
 
 cdef void store_state(const Block *b, const Array *last, char *state, Py_ssize_t place) noexcept nogil:
@@ -109,7 +113,7 @@ cdef void store_state(const Block *b, const Array *last, char *state, Py_ssize_t
     if length_at(b, place) == 0:
         memset(row, 0, own_units(b) * call.state_itemsize)
     else:
-        write_row(call.state_storage, call.itemsize, own_state(b, state, place), row, own_units(b))
+        call.kernels.narrow(call.state_storage, call.itemsize, own_state(b, state, place), row, own_units(b))
 
 
 cdef Py_ssize_t running(const Block *b, Py_ssize_t step, Py_ssize_t rows) noexcept nogil:
@@ -162,8 +166,8 @@ cdef bint lies_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
 
 cdef void read_X(const Block *b, Py_ssize_t place, Py_ssize_t time, void *row) noexcept nogil:
     cdef const Call *call = b.call
-    read_row(call.storage, call.itemsize, call.X.data + time * call.X.t + row_at(b, place) * call.X.n, row,
-             call.input_size)
+    call.kernels.widen(call.storage, call.itemsize, call.X.data + time * call.X.t + row_at(b, place) * call.X.n, row,
+                       call.input_size)
 
 
 cdef void widen_x_range(Block *b) noexcept nogil:
@@ -243,9 +247,10 @@ cdef void write_outputs(const Block *b, Py_ssize_t step) noexcept nogil:
     cdef:
         const Call *call = b.call
         Py_ssize_t place
+        char *row
     for place in range(b.active):
-        write_row(call.storage, call.itemsize, own_state(b, b.h, place),
-                  own_row(b, &call.Y, call.outer_itemsize, place) + time_at(b, place, step) * call.Y.t, own_units(b))
+        row = own_row(b, &call.Y, call.outer_itemsize, place) + time_at(b, place, step) * call.Y.t
+        call.kernels.narrow(call.storage, call.itemsize, own_state(b, b.h, place), row, own_units(b))
 
 
 cdef void zero_padding(const Block *b) noexcept nogil:
@@ -258,21 +263,70 @@ cdef void zero_padding(const Block *b) noexcept nogil:
             memset(own_row(b, &call.Y, call.outer_itemsize, place) + t * call.Y.t, 0, size)
 
 
-cdef bint advance(Block *b, char *projected) noexcept nogil:
+cdef inline bint takes_matrices(const Call *call, Py_ssize_t step) noexcept nogil:
+    return call.matrices != NULL and step < call.matrix_steps
+
+
+cdef bint split(Block *b, Py_ssize_t rows, Py_ssize_t depth, const char *x, Py_ssize_t ldx, char *target) noexcept nogil:
+    """Rows for matrices, each thread of the team its share of them; False: leave."""
+    b.call.matrices.split(b.parameters, rows, rows * b.rank // b.team_size, rows * (b.rank + 1) // b.team_size, depth,
+                          <const float *> x, ldx, target)
+    return not leave(b)
+
+
+cdef bint project(Block *b, Py_ssize_t total, const char *x, Py_ssize_t ldx) noexcept nogil:
+    """A chunk's rows of X to the buffer `projected`; False: leave."""
+    cdef const Call *call = b.call
+    if call.matrices == NULL:
+        call.kernels.project(b.parameters, total, x, ldx, b.projected, b.u0, b.u1)
+        return True
+    if not split(b, total, call.input_size, x, ldx, b.split_x):
+        return False
+    call.matrices.project(b.parameters, total, x, ldx, b.split_x, b.projected, b.u0, b.u1)
+    return True
+
+
+cdef bint advance(Block *b, Py_ssize_t number, char *projected) noexcept nogil:
     """One time step of the running rows: Ht and Ct from Ht-1, Ct-1 and the projected Xt; False: leave."""
     cdef:
         const Call *call = b.call
-        const char *h_prev = b.h
+        bint by_matrices = takes_matrices(call, number)
         int phase
+        Step step
+    step.number, step.rows, step.projected, step.h_prev = number, b.active, projected, b.h
+    step.c, step.h_next, step.work = b.c, b.h_next, b.work
+    step.h_is_zero = number == 0 and call.initial_h.data == NULL and b.parameters.finite_R
     if call.coding != NULL:
         encode_states(b)
-        h_prev = b.coded
+        step.h_prev, step.h_is_zero = b.coded, False
     for phase in range(call.phases):
-        call.kernels.step(b.parameters, phase, b.active, projected, h_prev, b.c, b.h_next, b.work, b.u0, b.u1)
+        if by_matrices and not split(b, b.active, call.hidden_size, b.work if phase else b.h, call.padded_size,
+                                     b.split_states):
+            return False
+        step.u0, step.u1 = b.u0, b.u1
+        if by_matrices:
+            call.matrices.step(b.parameters, phase, &step, b.split_states)
+        else:
+            call.kernels.step(b.parameters, phase, &step)
         if leave(b):
             return False
     b.h, b.h_next = b.h_next, b.h
     return True
+
+
+cdef bint run_row(const Block *b, char *projected, Py_ssize_t step, Py_ssize_t steps) noexcept nogil:
+    """Whether the engine took these time steps of the one row that is still running in one call.
+
+    Not the first step without an initial state, whose product `advance` leaves out.
+    """
+    cdef:
+        const Call *call = b.call
+        char *y = own_row(b, &call.Y, call.outer_itemsize, 0) + time_at(b, 0, step) * call.Y.t
+    if (call.kernels.steps == NULL or takes_matrices(call, step) or call.coding != NULL or call.storage != NATIVE
+            or b.team_size > 1 or step == 0 and call.initial_h.data == NULL
+            or (<size_t> y | <size_t> call.Y.t) % <size_t> call.itemsize):
+        return False
+    return call.kernels.steps(b.parameters, steps, projected, b.h, b.c, y, -call.Y.t if b.reverse else call.Y.t)
 
 
 cdef void run_block(Block *b) noexcept nogil:
@@ -297,11 +351,14 @@ cdef void run_block(Block *b) noexcept nogil:
         x = gather(b, step, steps, total, &ldx)
         if x == NULL:
             return
-        call.kernels.project(b.parameters, total, x, ldx, b.projected, b.u0, b.u1)
+        if not project(b, total, x, ldx):
+            return
         projected = b.projected
         for s in range(step, step + steps):
             retire(b, s)
-            if not advance(b, projected):
+            if b.active == 1 and run_row(b, projected, s, step + steps - s):  # so it is to the end of the chunk
+                break
+            if not advance(b, s, projected):
                 return
             write_outputs(b, s)
             projected += b.active * call.projected_size * call.itemsize

@@ -9,22 +9,23 @@ from pyrnnx._kernels.blas.gemm cimport gemm
 from pyrnnx._kernels.blas.gru cimport gru_step
 from pyrnnx._kernels.blas.lstm cimport lstm_step
 from pyrnnx._kernels.blas.rnn cimport rnn_step
-from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.engine cimport Kernels, Step
 from pyrnnx._kernels.engines cimport register_blas
 from pyrnnx._kernels.parameters cimport PYRNNX_WEIGHTS_FULL, Parameters
+from pyrnnx._kernels.storage cimport narrow, widen
 from pyrnnx._kernels.tables cimport CELL_ROWS, PYRNNX_CELL_COUNT, PYRNNX_GRU, PYRNNX_LSTM, PYRNNX_RNN
 
 
-cdef struct Step:
+cdef struct CellStep:
     # A cell's step, for each element.
     void (*of_float)(const Parameters *, Py_ssize_t, float *, const float *, float *, float *, float *) noexcept nogil
     void (*of_double)(const Parameters *, Py_ssize_t, double *, const double *, double *, double *, double *) noexcept nogil
 
 
-cdef Step STEPS[PYRNNX_CELL_COUNT]
-STEPS[PYRNNX_RNN] = Step(rnn_step[float], rnn_step[double])
-STEPS[PYRNNX_GRU] = Step(gru_step[float], gru_step[double])
-STEPS[PYRNNX_LSTM] = Step(lstm_step[float], lstm_step[double])
+cdef CellStep STEPS[PYRNNX_CELL_COUNT]
+STEPS[PYRNNX_RNN] = CellStep(rnn_step[float], rnn_step[double])
+STEPS[PYRNNX_GRU] = CellStep(gru_step[float], gru_step[double])
+STEPS[PYRNNX_LSTM] = CellStep(lstm_step[float], lstm_step[double])
 for _number in range(PYRNNX_CELL_COUNT):
     if STEPS[_number].of_float == NULL or STEPS[_number].of_double == NULL:
         raise ImportError(f"the BLAS engine has no step for {CELL_ROWS[_number].name.decode()}")
@@ -72,14 +73,13 @@ cdef void project(const Parameters *p, Py_ssize_t rows, const void *x, Py_ssize_
         multiply(p, rows, <const double *> x, ldx, <double *> projected)
 
 
-cdef void step(const Parameters *p, int phase, Py_ssize_t rows, void *projected, const void *h_prev, void *c,
-               void *h_next, void *work, Py_ssize_t u0, Py_ssize_t u1) noexcept nogil:
+cdef void step(const Parameters *p, int phase, const Step *s) noexcept nogil:
     if p.itemsize == sizeof(float):
-        STEPS[p.cell].of_float(p, rows, <float *> projected, <const float *> h_prev, <float *> c, <float *> h_next,
-                               <float *> work)
+        STEPS[p.cell].of_float(p, s.rows, <float *> s.projected, <const float *> s.h_prev, <float *> s.c,
+                               <float *> s.h_next, <float *> s.work)
     else:
-        STEPS[p.cell].of_double(p, rows, <double *> projected, <const double *> h_prev, <double *> c,
-                                <double *> h_next, <double *> work)
+        STEPS[p.cell].of_double(p, s.rows, <double *> s.projected, <const double *> s.h_prev, <double *> s.c,
+                                <double *> s.h_next, <double *> s.work)
 
 
 cdef void activate_all(const Parameters *p, const void *x, void *y, Py_ssize_t count) noexcept nogil:
@@ -91,13 +91,15 @@ cdef void activate_all(const Parameters *p, const void *x, void *y, Py_ssize_t c
 
 cdef Kernels kernels(int itemsize):
     cdef Kernels table
-    table.isa, table.itemsize, table.lanes = "blas", itemsize, 1
+    table.itemsize, table.lanes = itemsize, 1
     table.weight_dtypes = 1 << PYRNNX_WEIGHTS_FULL
     table.gate_count, table.phases = gate_count, phases
     table.packed_size, table.pack_weights = packed_size, pack_weights
     table.pack_bias, table.pack_units = pack_bias, pack_units
-    table.coding = NULL
+    table.coding, table.matrices = NULL, NULL
     table.project, table.step, table.activate = project, step, activate_all
+    table.widen, table.narrow = widen, narrow
+    table.steps = NULL
     table.whole = 1  # BLAS sums in an order that depends on the shape of a product
     table.max_ldx = INT_MAX  # BLAS takes distances as C ints
     return table

@@ -26,6 +26,7 @@
     _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)(p))), 16))
 #define ISA_LOAD_INT8(p) _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p))))
 #define HAVE_CODES 1
+#define HAVE_SPLIT 0
 #define ISA_MADD(a, b) _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
 #if (defined(__clang__) ? __clang_major__ : __GNUC__ + 1) >= 12 /* gcc 11, clang 12: the first that know it */
 #define ISA_DOT(sum, x, w) _mm256_dpbusd_avx_epi32((__m256i)(sum), (__m256i)(x), (__m256i)(w))
@@ -44,6 +45,7 @@
 #define ISA_SELECT_LESS(x, y, a, b) _mm256_blendv_pd(b, a, _mm256_cmp_pd(x, y, _CMP_LT_OQ))
 #define ISA_SELECT_NEGATIVE(x, a, b) _mm256_blendv_pd(b, a, x)
 #define HAVE_CODES 0
+#define HAVE_SPLIT 0
 #include "template.h"
 
 #ifdef __clang__

@@ -2,10 +2,6 @@
 #include "simd.h"
 #if PYRNNX_HAVE_X86
 #include <immintrin.h>
-#ifdef __linux__
-#include <sys/syscall.h>
-#include <unistd.h> /* syscall */
-#endif
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma"))), apply_to = function)
 #else
@@ -33,8 +29,12 @@
 #define ISA_MADD(a, b) _mm512_madd_epi16((__m512i)(a), (__m512i)(b))
 #define ISA_DOT(sum, x, w) _mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(x), (__m512i)(w))
 #define ISA_DOT_TARGET "avx512vnni"
-#if defined(__linux__) && (defined(__clang__) ? __clang_major__ : __GNUC__ + 1) >= 12 /* gcc 11, clang 12 */
-#define ISA_MATRICES "amx-tile,amx-int8"
+#ifdef PYRNNX_HAVE_AMX
+#define ISA_MATRICES "amx-tile,amx-int8,amx-bf16"
+#define HAVE_SPLIT 1
+#define ISA_BFLOAT16 "avx512bf16"
+#else
+#define HAVE_SPLIT 0
 #endif
 #include "template.h"
 
@@ -49,6 +49,7 @@
 #define ISA_SELECT_LESS(x, y, a, b) _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, y, _CMP_LT_OQ), b, a)
 #define ISA_SELECT_NEGATIVE(x, a, b) _mm512_mask_blend_pd(_mm512_movepi64_mask(_mm512_castpd_si512(x)), b, a)
 #define HAVE_CODES 0
+#define HAVE_SPLIT 0
 #include "template.h"
 
 #ifdef __clang__

@@ -22,6 +22,7 @@
 #define ISA_FMA(a, b, c) vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b))
 #endif
 #define HAVE_CODES 1
+#define HAVE_SPLIT 0
 #ifdef __SSE2__
 #define ISA_MADD(a, b) _mm_madd_epi16((__m128i)(a), (__m128i)(b))
 #endif
@@ -35,5 +36,6 @@
 #define ISA_FMA(a, b, c) vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b))
 #endif
 #define HAVE_CODES 0
+#define HAVE_SPLIT 0
 #include "template.h"
 #endif

@@ -16,6 +16,8 @@ enum { MAX_ROWS = 64 }; /* rows times unit blocks of a group */
 typedef struct {
     const pyrnnx_parameters *parameters;
     ptrdiff_t rows, blocks; /* of the group */
+    int backwards;          /* whether its products begin with the last unit block */
+    ptrdiff_t depth;        /* of its products: H, or 0 where the states are zero */
     ptrdiff_t unit, Hp;     /* its first unit; the units of a row with padding */
     int nv;                 /* sums of each unit: the gates of the phase */
     REAL *sums;             /* [unit block][row][nv][L], contiguous, in L1 */

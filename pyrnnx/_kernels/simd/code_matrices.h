@@ -10,33 +10,6 @@
  */
 #ifdef ISA_MATRICES
 #define MATRICES __attribute__((target(ISA_MATRICES)))
-/* gcc is not told what these instructions read and write. */
-#define SEES_MEMORY __asm__ volatile("" ::: "memory")
-enum { MATRIX_ROWS = 16, MATRIX_BYTES = 64 };
-
-/* The operand of ldtilecfg; the unused are not there. */
-typedef struct {
-    unsigned char palette, start_row, unused[14];
-    unsigned short row_bytes[16];
-    unsigned char rows[16];
-} matrix_shapes;
-
-/* Linux gives a process the room for matrices when it asks for it. */
-static int matrices_allowed(void) {
-    enum { REQUEST_PERMISSION = 0x1023, MATRIX_DATA = 18 };
-    return __builtin_cpu_supports("amx-int8") && syscall(SYS_arch_prctl, REQUEST_PERMISSION, MATRIX_DATA) == 0;
-}
-
-static matrix_shapes shapes_of(ptrdiff_t rows) { /* at most 32 */
-    const unsigned char upper = (unsigned char)(rows < MATRIX_ROWS ? rows : MATRIX_ROWS);
-    const unsigned char all[] = {upper, upper, 0, 0, upper, 0, MATRIX_ROWS, MATRIX_ROWS};
-    matrix_shapes shapes = {.palette = 1};
-    memcpy(shapes.rows, all, sizeof all);
-    shapes.rows[2] = shapes.rows[3] = shapes.rows[5] = (unsigned char)(rows - upper);
-    for (int k = 0; k < 8; k++) shapes.row_bytes[k] = shapes.rows[k] ? MATRIX_BYTES : 0;
-    return shapes;
-}
-
 /* sums[row][gate][L] of at most 32 rows and two gates, whose weights lie side by side */
 MATRICES static void matrix_sums(const matrix_shapes *shapes, ptrdiff_t depth, int two, const char *x, ptrdiff_t ldx,
                                  const char *w, ptrdiff_t w_row, int (*sums)[2][16]) {

@@ -27,7 +27,7 @@ static int NAME(best_dot)(void) {
 #ifdef ISA_DOT
     if (!__builtin_cpu_supports(ISA_DOT_TARGET)) return PYRNNX_DOT_PAIRS;
 #ifdef ISA_MATRICES
-    if (matrices_allowed()) return PYRNNX_DOT_MATRICES;
+    if (__builtin_cpu_supports("amx-int8") && matrices_allowed()) return PYRNNX_DOT_MATRICES;
 #endif
     return PYRNNX_DOT_BYTES;
 #else

@@ -4,17 +4,30 @@
 #include <string.h>
 
 #if defined(__GNUC__)
+#include "matrices.h"
 
-static const pyrnnx_kernels *const TABLES[] = {
+typedef struct {
+    const char *isa;
+    const pyrnnx_kernels *kernels[2]; /* of float and of double */
+} row;
+
+static const row TABLE[] = {
 #if PYRNNX_HAVE_X86
-    &pyrnnx_avx512_float,   &pyrnnx_avx512_double,   &pyrnnx_avx2_float, &pyrnnx_avx2_double,
+#ifdef PYRNNX_HAVE_AMX
+    {"amx", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}}, /* whose matrices the others do not use */
 #endif
-    &pyrnnx_baseline_float, &pyrnnx_baseline_double,
+    {"avx512", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}},
+    {"avx2", {&pyrnnx_avx2_float, &pyrnnx_avx2_double}},
+#endif
+    {"baseline", {&pyrnnx_baseline_float, &pyrnnx_baseline_double}},
+    {"amx_model", {&pyrnnx_amx_model_float, &pyrnnx_baseline_double}},
 };
 
 const pyrnnx_kernels *pyrnnx_simd_kernels(const char *isa, int itemsize) {
-    for (size_t k = 0; k < sizeof TABLES / sizeof *TABLES; k++)
-        if (TABLES[k]->itemsize == itemsize && strcmp(TABLES[k]->isa, isa) == 0) return TABLES[k];
+    for (size_t k = 0; k < sizeof TABLE / sizeof *TABLE; k++)
+        if (strcmp(TABLE[k].isa, isa) == 0)
+            for (int j = 0; j < 2; j++)
+                if (TABLE[k].kernels[j]->itemsize == itemsize) return TABLE[k].kernels[j];
     return NULL;
 }
 
@@ -22,6 +35,11 @@ int pyrnnx_simd_supported(const char *isa) {
     if (pyrnnx_simd_kernels(isa, 4) == NULL) return 0;
 #if PYRNNX_HAVE_X86
     __builtin_cpu_init();
+#ifdef PYRNNX_HAVE_AMX
+    if (strcmp(isa, "amx") == 0)
+        return pyrnnx_simd_supported("avx512") && __builtin_cpu_supports("amx-tile") &&
+               __builtin_cpu_supports("amx-bf16") && __builtin_cpu_supports("avx512bf16") && matrices_allowed();
+#endif
     if (strcmp(isa, "avx512") == 0)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

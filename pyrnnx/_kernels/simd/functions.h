@@ -63,19 +63,19 @@ INLINE V NAME(polynomial)(const REAL *c, const int count, V x) {
     return sum;
 }
 
-/* x as n ln2 + r: returns q = expm1(r), and in scale the number whose bits are those of magic + n, shifted to the
- * exponent. */
-INLINE V NAME(reduced_expm1)(const REAL magic, V x, V *scale) {
+/* factor x as n ln2 + r, factor a power of 2: returns q = expm1(r), and in scale the number whose bits are those of
+ * magic + n, shifted to the exponent. */
+INLINE V NAME(reduced_expm1)(const REAL magic, const REAL factor, V x, V *scale) {
     static const REAL c[] = COEFFICIENTS(EXP);
-    V shifted = FMA(x, SET1(1.4426950408889634), SET1(magic)), n = shifted - SET1(magic);
-    V r = FMA(n, SET1(-CONSTANT(LN2_LOW)), FMA(n, SET1(-CONSTANT(LN2_HIGH)), x));
+    V shifted = FMA(x, SET1(factor * (REAL)1.4426950408889634), SET1(magic)), n = shifted - SET1(magic);
+    V r = FMA(n, SET1(-CONSTANT(LN2_LOW)), FMA(n, SET1(-CONSTANT(LN2_HIGH)), SET1(factor) * x));
     *scale = (V)((I)shifted << CONSTANT(MANTISSA));
     return FMA(r * r, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), r), r);
 }
 
 INLINE V NAME(exp)(V x, V *low) /* x <= 0; low: what the sum 1 + q lost */
 {
-    V scale, q = NAME(reduced_expm1)(CONSTANT(DENORMAL_MAGIC), AT_LEAST(SET1(CONSTANT(UNDERFLOW_AT)), x), &scale);
+    V scale, q = NAME(reduced_expm1)(CONSTANT(DENORMAL_MAGIC), 1, AT_LEAST(SET1(CONSTANT(UNDERFLOW_AT)), x), &scale);
     V high = FMA(q, scale, scale);
     *low = FMA(q, scale, scale - high) * SET1(CONSTANT(UNSCALE));
     return high * SET1(CONSTANT(UNSCALE));
@@ -83,13 +83,13 @@ INLINE V NAME(exp)(V x, V *low) /* x <= 0; low: what the sum 1 + q lost */
 
 INLINE V NAME(normal_exp)(V x) /* x <= 0; never below the smallest normal numbers, which is enough for a gate */
 {
-    V scale, q = NAME(reduced_expm1)(CONSTANT(MAGIC), AT_LEAST(SET1(CONSTANT(DENORMAL_AT)), x), &scale);
+    V scale, q = NAME(reduced_expm1)(CONSTANT(MAGIC), 1, AT_LEAST(SET1(CONSTANT(DENORMAL_AT)), x), &scale);
     return FMA(q, scale, scale);
 }
 
 INLINE V NAME(expm1)(V x) /* x <= 0 */
 {
-    V scale, q = NAME(reduced_expm1)(CONSTANT(MAGIC), AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), x), &scale);
+    V scale, q = NAME(reduced_expm1)(CONSTANT(MAGIC), 1, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), x), &scale);
     return FMA(q, scale, scale - SET1(1));
 }
 
@@ -97,11 +97,14 @@ INLINE V NAME(abs)(V x) { return SELECT_NEGATIVE(x, -x, x); }
 INLINE V NAME(minus_abs)(V x) { return (V)((I)x | (I)SET1(-0.0)); }
 INLINE V NAME(copy_sign)(V x, V sign) { return (V)(((I)x & ~(I)SET1(-0.0)) | ((I)sign & (I)SET1(-0.0))); }
 
-/* Fractions, to share divisions. tanh: both parts at most 2 scale, scale a power of 2, the denominator at least scale;
- * sigmoid and its complement 1 - sigmoid: over the same denominator in [1, 2]. */
-INLINE V NAME(tanh_fraction)(const REAL scale, V x, V *denominator) {
-    V e = SET1(scale) * NAME(expm1)(SET1(2) * NAME(minus_abs)(x));
-    *denominator = SET1(2 * scale) + e;
+/* Fractions, to share divisions. tanh: both parts at most 2^(1 - halvings), the denominator at least 2^-halvings;
+ * sigmoid and its complement 1 - sigmoid: over the same denominator in [1, 2]. What waits for x is kept short, for a
+ * step of a small layer takes as long as its chain of operations: powers of 2 go into constants. */
+INLINE V NAME(tanh_fraction)(const int halvings, V x, V *denominator) {
+    const REAL one = (REAL)1 / (1 << halvings);
+    V scale, size = AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), NAME(minus_abs)(x));
+    V q = NAME(reduced_expm1)(CONSTANT(MAGIC) - halvings, 2, size, &scale), e = FMA(q, scale, scale - SET1(one));
+    *denominator = SET1(2 * one) + e;
     return NAME(copy_sign)(e, x);
 }
 
@@ -116,7 +119,7 @@ INLINE V NAME(tanh)(V x) {
     static const REAL c[] = COEFFICIENTS(TANH);
     V size = NAME(abs)(x), w = size * size, scale;
     V small = FMA(size * w, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), w), size);
-    V q = NAME(reduced_expm1)(CONSTANT(MAGIC), AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), SET1(-2) * size), &scale),
+    V q = NAME(reduced_expm1)(CONSTANT(MAGIC), 2, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), -size), &scale),
       t = FMA(q, scale, scale);
     V large = SET1(1) - (t + t) / (SET1(1) + t);
     return NAME(copy_sign)(SELECT_LESS(size, SET1(0.55), small, large), x);

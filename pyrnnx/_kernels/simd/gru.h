@@ -8,18 +8,31 @@
  */
 #define PROJECTED(g, gate) ((g)->projected + r * (g)->ld_projected + (b * 3 + (gate)) * LANES)
 
-INLINE int NAME(gru_is_usual)(const NAME(group) *g) {
-    const pyrnnx_activation *f = g->parameters->functions;
+INLINE int NAME(gru_is_usual)(const pyrnnx_parameters *p) {
+    const pyrnnx_activation *f = p->functions;
     return f[0].number == PYRNNX_Sigmoid && f[1].number == PYRNNX_Tanh;
 }
 
-/* Plain, phase 0, sums [z, r]: work = r H'. What phase 1 needs of z waits in projected: the clipped a_z, of which
- * gru_usual makes a fraction, or z itself. */
+/* Plain, phase 0, sums [z, r]: work = r H'. What phase 1 needs of z waits in projected: a_z, of which gru_usual makes a
+ * fraction, or z itself. */
+INLINE void NAME(gru_usual_reset)(const NAME(group) *g, const int clips) {
+    const V clip = SET1((REAL)g->parameters->clip);
+    FOR_EACH_VECTOR(g) {
+        STORE(PROJECTED(g, 0), LOAD(SUM(g, 0)));
+        const V reset = NAME(sigmoid)(NAME(clipped)(clips, clip, LOAD(SUM(g, 1))));
+        STORE(STATE(g, work), reset * LOAD(STATE(g, h_prev)));
+    }
+}
+
 static void NAME(gru_reset)(const NAME(group) *g) {
     const pyrnnx_activation *f = &g->parameters->functions[0];
+    if (NAME(gru_is_usual)(g->parameters)) {
+        NAME(gru_usual_reset)(g, 1);
+        return;
+    }
     NAME(clip_gate)(g, 0);
     NAME(clip_gate)(g, 1);
-    if (!NAME(gru_is_usual)(g)) NAME(activate_gate)(g, f, 0);
+    NAME(activate_gate)(g, f, 0);
     NAME(activate_gate)(g, f, 1);
     FOR_EACH_VECTOR(g) {
         STORE(PROJECTED(g, 0), LOAD(SUM(g, 0)));
@@ -28,7 +41,7 @@ static void NAME(gru_reset)(const NAME(group) *g) {
 }
 
 /* linear_before_reset: sums [z, r, H' R_h^T + Rb_h], the last one apart from its projection. */
-static void NAME(gru_start)(const NAME(group) *g) {
+INLINE void NAME(gru_start)(const NAME(group) *g) {
     FOR_EACH_VECTOR(g) {
         STORE(SUM(g, 0), LOAD(PROJECTED(g, 0)));
         STORE(SUM(g, 1), LOAD(PROJECTED(g, 1)));
@@ -37,19 +50,19 @@ static void NAME(gru_start)(const NAME(group) *g) {
 }
 
 /* The next state where f is sigmoid and g is tanh: phase 1 of the plain one, sums [h]; or the phase of a linear one. */
-INLINE void NAME(gru_usual)(const NAME(group) *g, const int linear) {
+INLINE void NAME(gru_usual)(const NAME(group) *g, const int linear, const int clips) {
     const V clip = SET1((REAL)g->parameters->clip);
     const int h = linear ? 2 : 0;
     V Dz, Dr, Dh, not_z, unused;
     if (linear)
         FOR_EACH_VECTOR(g) {
-            V Nr = NAME(sigmoid_fraction)(NAME(clipped)(1, clip, LOAD(SUM(g, 1))), &unused, &Dr);
+            V Nr = NAME(sigmoid_fraction)(NAME(clipped)(clips, clip, LOAD(SUM(g, 1))), &unused, &Dr);
             STORE(SUM(g, 2), LOAD(PROJECTED(g, 2)) + Nr * LOAD(SUM(g, 2)) / Dr);
         }
     FOR_EACH_VECTOR(g) {
-        V az = NAME(clipped)(1, clip, linear ? LOAD(SUM(g, 0)) : LOAD(PROJECTED(g, 0)));
+        V az = NAME(clipped)(clips, clip, linear ? LOAD(SUM(g, 0)) : LOAD(PROJECTED(g, 0)));
         V Nz = NAME(sigmoid_fraction)(az, &not_z, &Dz);
-        V Nh = NAME(tanh_fraction)((REAL)0.5, NAME(clipped)(1, clip, LOAD(SUM(g, h))), &Dh);
+        V Nh = NAME(tanh_fraction)(1, NAME(clipped)(clips, clip, LOAD(SUM(g, h))), &Dh);
         STORE(STATE(g, h_next), FMA(Nz * LOAD(STATE(g, h_prev)), Dh, not_z * Nh) / (Dz * Dh));
     }
 }
@@ -75,11 +88,11 @@ static void NAME(gru_general)(const NAME(group) *g, const int linear) {
 }
 
 static void NAME(gru_update)(const NAME(group) *g) {
-    NAME(gru_is_usual)(g) ? NAME(gru_usual)(g, 0) : NAME(gru_general)(g, 0);
+    NAME(gru_is_usual)(g->parameters) ? NAME(gru_usual)(g, 0, 1) : NAME(gru_general)(g, 0);
 }
 
 static void NAME(gru_linear)(const NAME(group) *g) {
-    NAME(gru_is_usual)(g) ? NAME(gru_usual)(g, 1) : NAME(gru_general)(g, 1);
+    NAME(gru_is_usual)(g->parameters) ? NAME(gru_usual)(g, 1, 1) : NAME(gru_general)(g, 1);
 }
 
 static const NAME(variant) NAME(GRU_variants)[PYRNNX_VARIANT_COUNT] = {

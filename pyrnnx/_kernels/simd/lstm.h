@@ -20,7 +20,7 @@ INLINE void NAME(lstm_usual)(const NAME(group) *g, const int peeps, const int cl
         V c = LOAD(STATE(g, c)), Di, Df = one, Dg, complement, unused;
         V N = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 0), from_f ? 2 : 0, c), &complement, &Di);
         V Ni = from_f ? complement : N, Nf = from_f ? N : complement;
-        V Ng = NAME(tanh_fraction)((REAL)0.25, NAME(clipped)(clips, clip, LOAD(SUM(g, candidate))), &Dg);
+        V Ng = NAME(tanh_fraction)(2, NAME(clipped)(clips, clip, LOAD(SUM(g, candidate))), &Dg);
         V Dig = Di * Dg, kept = Dg;
         if (plain) {
             Nf = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 2), 2, c), &unused, &Df);
@@ -31,7 +31,7 @@ INLINE void NAME(lstm_usual)(const NAME(group) *g, const int peeps, const int cl
     FOR_EACH_VECTOR(g) {
         V c = LOAD(STATE(g, c)), Do, Dc, unused;
         V No = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 1), 1, c), &unused, &Do);
-        V Nc = NAME(tanh_fraction)((REAL)0.25, c, &Dc);
+        V Nc = NAME(tanh_fraction)(2, c, &Dc);
         STORE(STATE(g, h_next), No * Nc / (Do * Dc));
     }
 }
@@ -64,11 +64,15 @@ static void NAME(lstm_general)(const NAME(group) *g, const int variant) {
     FOR_EACH_VECTOR(g) STORE(STATE(g, h_next), LOAD(SUM(g, 1)) * LOAD(SUM(g, candidate)));
 }
 
+INLINE int NAME(lstm_is_usual)(const pyrnnx_parameters *p) {
+    const pyrnnx_activation *f = p->functions;
+    return f[0].number == PYRNNX_Sigmoid && f[1].number == PYRNNX_Tanh && f[2].number == PYRNNX_Tanh;
+}
+
 INLINE void NAME(lstm)(const NAME(group) *g, const int variant) {
     const pyrnnx_parameters *p = g->parameters;
-    const pyrnnx_activation *f = p->functions;
     const int peeps = p->peepholes != NULL, clips = p->clip < INFINITY;
-    if (f[0].number != PYRNNX_Sigmoid || f[1].number != PYRNNX_Tanh || f[2].number != PYRNNX_Tanh)
+    if (!NAME(lstm_is_usual)(p))
         NAME(lstm_general)(g, variant);
     else if (peeps)
         clips ? NAME(lstm_usual)(g, 1, 1, variant) : NAME(lstm_usual)(g, 1, 0, variant);

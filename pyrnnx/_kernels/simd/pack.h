@@ -3,7 +3,8 @@
  *   W   [K][gate][L]                                    one panel of all packed gates
  *   R   [K][gates of phase 0][L] [K][gates of phase 1][L]...   one panel for each phase of the cell
  *
- * Padded units are zero. Bias is [unit block][gate][L], and all else of a layer [Hp].
+ * Padded units are zero. Bias is [unit block][gate][L], and all else of a layer [Hp]; their -0 becomes 0, so that a sum
+ * that begins with it is the same whether or not products with zeros are added.
  */
 INLINE ptrdiff_t NAME(padded)(const pyrnnx_parameters *p) { return (p->hidden_size + LANES - 1) / LANES * LANES; }
 
@@ -86,12 +87,13 @@ static void NAME(pack_bias)(const pyrnnx_parameters *p, const void *source, void
     for (ptrdiff_t unit = 0; unit < H; unit++)
         for (ptrdiff_t gate = 0; gate < G; gate++)
             ((REAL *)packed)[(unit / LANES * G + gate) * LANES + unit % LANES] =
-                ((const REAL *)source)[variant->source[gate] * H + unit];
+                ((const REAL *)source)[variant->source[gate] * H + unit] + 0;
 }
 
 static void NAME(pack_units)(const pyrnnx_parameters *p, ptrdiff_t count, const void *source, void *packed) {
     const ptrdiff_t H = p->hidden_size, Hp = NAME(padded)(p);
     memset(packed, 0, (size_t)(count * Hp) * sizeof(REAL));
-    for (ptrdiff_t j = 0; j < count && H > 0; j++)
-        memcpy((REAL *)packed + j * Hp, (const REAL *)source + j * H, (size_t)H * sizeof(REAL));
+    for (ptrdiff_t j = 0; j < count; j++)
+        for (ptrdiff_t unit = 0; unit < H; unit++)
+            ((REAL *)packed)[j * Hp + unit] = ((const REAL *)source)[j * H + unit] + 0;
 }

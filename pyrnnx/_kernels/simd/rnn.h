@@ -5,6 +5,11 @@ static void NAME(rnn)(const NAME(group) *g) {
     FOR_EACH_VECTOR(g) STORE(STATE(g, h_next), LOAD(SUM(g, 0)));
 }
 
+/* The same for Tanh, without clip. */
+INLINE void NAME(rnn_usual)(const NAME(group) *g) {
+    FOR_EACH_VECTOR(g) STORE(STATE(g, h_next), NAME(tanh)(LOAD(SUM(g, 0))));
+}
+
 static const NAME(variant) NAME(RNN_variants)[PYRNNX_VARIANT_COUNT] = {
     [PYRNNX_PLAIN] = {1, {0}, 1, {{1, NULL, NAME(rnn)}}},
 };

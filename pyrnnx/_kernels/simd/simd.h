@@ -9,11 +9,14 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PYRNNX_HAVE_X86 1
+#if defined(__linux__) && (defined(__clang__) ? __clang_major__ : __GNUC__ + 1) >= 12 /* gcc 11, clang 12 */
+#define PYRNNX_HAVE_AMX 1
+#endif
 extern const pyrnnx_kernels pyrnnx_avx512_float, pyrnnx_avx512_double, pyrnnx_avx2_float, pyrnnx_avx2_double;
 #else
 #define PYRNNX_HAVE_X86 0
 #endif
-extern const pyrnnx_kernels pyrnnx_baseline_float, pyrnnx_baseline_double;
+extern const pyrnnx_kernels pyrnnx_baseline_float, pyrnnx_baseline_double, pyrnnx_amx_model_float;
 
 /* The kernels for an instruction set and element; NULL where this build has none. */
 const pyrnnx_kernels *pyrnnx_simd_kernels(const char *isa, int itemsize);

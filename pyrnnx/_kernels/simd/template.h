@@ -2,9 +2,11 @@
  *
  * The includer defines REAL, INTEGER (of its size), LANES, ISA (a name), TILE_SUMS (vectors of sums a tile holds),
  * HAVE_REDUCED_WEIGHTS (whether W and R are packed as bfloat16 and int8, too), HAVE_CODES (whether they are packed as
- * codes, too: float only), and ISA_x for what it has better than GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST,
- * SELECT_LESS, SELECT_NEGATIVE; with HAVE_REDUCED_WEIGHTS also ISA_LOAD_BFLOAT16 and ISA_LOAD_INT8; with HAVE_CODES
- * also ISA_MADD, ISA_DOT with ISA_DOT_TARGET, and ISA_MATRICES, where there are such instructions.
+ * codes, too: float only), HAVE_SPLIT (whether the processor's matrices may multiply: float, 16 LANES and HAVE_CODES
+ * only; with ISA_MATRICES and ISA_BFLOAT16, or with MATRIX_MODEL, a model of them), and ISA_x for what it has better
+ * than GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE; with HAVE_REDUCED_WEIGHTS
+ * also ISA_LOAD_BFLOAT16 and ISA_LOAD_INT8; with HAVE_CODES also ISA_MADD, ISA_DOT with ISA_DOT_TARGET, and
+ * ISA_MATRICES, where there are such instructions.
  *
  * Each header below uses only those above it:
  *
@@ -18,15 +20,22 @@
  *   codes.h       HAVE_CODES: rows rounded to codes of 8 bits
  *   code_panels.h     panels of quantized weights
  *   code_dots.h       dot products of four codes in each lane
+ *   matrices.h        the processor's matrices
  *   code_matrices.h   products of many coded rows by the processor's matrices
  *   code_products.h   products of coded rows with unit blocks; code_tiles.h has the tiles, for one of the dot products
  *   pack.h        panels, as the phases of a cell want them
  *   operands.h    what is multiplied: elements, or codes
+ *   steps.h       many time steps of one row
+ *   matrix_model.h    MATRIX_MODEL: what they compute, in C
+ *   split.h           HAVE_SPLIT: rows and weights of float as parts of bfloat16
+ *   split_matrices.h  their products by the processor's matrices
+ *   split_steps.h     project and step with those
  */
 #include <assert.h> /* of a debug build alone: NDEBUG is defined in any other */
 #include <math.h>   /* INFINITY */
 #include <string.h> /* memset */
 
+#include "../storage.h"
 #include "simd.h"
 
 #include "vector.h"
@@ -38,6 +47,7 @@
 #include "gru.h"
 #include "lstm.h"
 #include "cells.h"
+#include "matrices.h"
 #if HAVE_CODES
 #include "codes.h"
 #include "code_panels.h"
@@ -47,6 +57,14 @@
 #endif
 #include "pack.h"
 #include "operands.h"
+#include "steps.h"
+#if HAVE_SPLIT
+#ifdef MATRIX_MODEL
+#include "matrix_model.h"
+#endif
+#include "split.h"
+#include "split_matrices.h"
+#endif
 
 #ifndef PYRNNX_TEMPLATE
 #define PYRNNX_TEMPLATE
@@ -84,7 +102,7 @@ static void NAME(step_group)(const NAME(group) *g, const NAME(variant) *variant,
     const pyrnnx_parameters *p = g->parameters;
     const int first = phase ? variant->phase[0].gates : 0; /* the gates of the phase before come first */
     const ptrdiff_t w_block = NAME(panel_size)(p, 1, variant->gate_count);
-    NAME(tile_args) t = {.depth = p->hidden_size,
+    NAME(tile_args) t = {.depth = g->depth,
                          .x = states,
                          .ldx = NAME(state_stride)(p, g->Hp),
                          .w = (const char *)p->R + g->unit / LANES * w_block + NAME(panel_size)(p, 1, first),
@@ -99,14 +117,25 @@ static void NAME(step_group)(const NAME(group) *g, const NAME(variant) *variant,
         variant->phase[phase].start(g);
         t.init = t.out, t.ld_init = t.ld_out, t.init_block = t.out_block;
     }
-    for (ptrdiff_t b = 0, nb; b < g->blocks; b += nb) {
-        nb = tile_blocks(g->nv, g->rows, g->blocks - b);
-        NAME(any_product)(p, g->nv, (int)nb, g->rows, t);
-        t.w += nb * t.w_block;
-        t.init += nb * t.init_block;
-        t.out += nb * t.out_block;
+    for (ptrdiff_t done = 0, nb; done < g->blocks; done += nb) {
+        nb = tile_blocks(g->nv, g->rows, g->blocks - done);
+        const ptrdiff_t b = g->backwards ? g->blocks - done - nb : done;
+        NAME(tile_args) at = t;
+        at.w += b * t.w_block;
+        at.init += b * t.init_block;
+        at.out += b * t.out_block;
+        NAME(any_product)(p, g->nv, (int)nb, g->rows, at);
     }
     variant->phase[phase].finish(g);
+}
+
+/* Whether all states that a product reads are zero: of the second phase they are r H', where a NaN of r makes one. */
+static int NAME(states_are_zero)(const pyrnnx_parameters *p, int phase, const pyrnnx_step *s) {
+    const REAL *work = (const REAL *)s->work;
+    if (!s->h_is_zero || phase == 0) return s->h_is_zero;
+    for (ptrdiff_t j = 0, count = s->rows * NAME(padded)(p); j < count; j++)
+        if (work[j] != 0) return 0;
+    return 1;
 }
 
 /* One phase of one time step. The rows and the unit blocks [u0, u1) are cut into groups whose sums fit L1, so that the
@@ -116,37 +145,45 @@ static void NAME(step_group)(const NAME(group) *g, const NAME(variant) *variant,
  *              +------+------+--+
  *   rows       |  1   |  2   |3 |    one row: all of up to MAX_ROWS unit blocks at once; MAX_ROWS rows: one unit block
  *              +------+------+--+
- *              |  4   |  5   |6 |
+ *              |  6   |  5   |4 |
  *              +------+------+--+
+ *
+ * Each sweep over the unit blocks begins where the last one ended, also that of the step before: the panels of R that
+ * were read last are still in the cache when not all of them fit into it.
  */
-static void NAME(step)(const pyrnnx_parameters *p, int phase, ptrdiff_t rows, void *projected, const void *h_prev,
-                       void *c, void *h_next, void *work, ptrdiff_t u0, ptrdiff_t u1) {
+static void NAME(step)(const pyrnnx_parameters *p, int phase, const pyrnnx_step *s) {
     REAL sums[MAX_ROWS * PYRNNX_MAX_GATES * LANES] __attribute__((aligned(64)));
     const NAME(variant) *variant = NAME(variant_of)(p);
-    const ptrdiff_t Hp = NAME(padded)(p), ld = variant->gate_count * Hp, row_groups = (rows + MAX_ROWS - 1) / MAX_ROWS;
-    const REAL *states = phase ? (const REAL *)work : (const REAL *)h_prev;
-    assert(0 <= u0 && u0 <= u1 && u1 * LANES <= Hp && rows >= 0);
-    assert(0 <= phase && phase < variant->phases && h_next != h_prev);
-    assert(work || variant->phases == 1);
-    assert(c || !PYRNNX_CELL_ROWS[p->cell].has_cell_state);
+    const ptrdiff_t Hp = NAME(padded)(p), ld = variant->gate_count * Hp,
+                    row_groups = (s->rows + MAX_ROWS - 1) / MAX_ROWS;
+    const ptrdiff_t blocks = s->u1 - s->u0;
+    const REAL *states = (const REAL *)(phase ? s->work : s->h_prev);
+    const int zero = NAME(states_are_zero)(p, phase, s);
+    assert(0 <= s->u0 && s->u0 <= s->u1 && s->u1 * LANES <= Hp && s->rows >= 0);
+    assert(0 <= phase && phase < variant->phases && s->h_next != s->h_prev);
+    assert(s->work || variant->phases == 1);
+    assert(s->c || !PYRNNX_CELL_ROWS[p->cell].has_cell_state);
     for (ptrdiff_t group = 0, r = 0, some; group < row_groups; group++, r += some) {
-        some = (rows - r) / (row_groups - group);
-        for (ptrdiff_t u = u0, nb; u < u1; u += nb) {
-            nb = u1 - u < MAX_ROWS / some ? u1 - u : MAX_ROWS / some;
-            const ptrdiff_t unit = u * LANES, at = r * Hp + unit;
+        const int backwards = (s->number * row_groups + group) % 2;
+        some = (s->rows - r) / (row_groups - group);
+        for (ptrdiff_t done = 0, nb; done < blocks; done += nb) {
+            nb = blocks - done < MAX_ROWS / some ? blocks - done : MAX_ROWS / some;
+            const ptrdiff_t unit = (backwards ? s->u1 - done - nb : s->u0 + done) * LANES, at = r * Hp + unit;
             const NAME(group) g = {.parameters = p,
                                    .rows = some,
                                    .blocks = nb,
+                                   .backwards = backwards,
+                                   .depth = zero ? 0 : p->hidden_size,
                                    .unit = unit,
                                    .Hp = Hp,
                                    .nv = variant->phase[phase].gates,
                                    .sums = sums,
-                                   .projected = (REAL *)projected + r * ld + unit * variant->gate_count,
+                                   .projected = (REAL *)s->projected + r * ld + unit * variant->gate_count,
                                    .ld_projected = ld,
-                                   .h_prev = (const REAL *)h_prev + at,
-                                   .c = c ? (REAL *)c + at : NULL,
-                                   .h_next = (REAL *)h_next + at,
-                                   .work = work ? (REAL *)work + at : NULL};
+                                   .h_prev = (const REAL *)s->h_prev + at,
+                                   .c = s->c ? (REAL *)s->c + at : NULL,
+                                   .h_next = (REAL *)s->h_next + at,
+                                   .work = s->work ? (REAL *)s->work + at : NULL};
             NAME(step_group)(&g, variant, phase, NAME(row_of)(p, states, r, NAME(state_stride)(p, Hp)));
         }
     }
@@ -168,10 +205,11 @@ static const pyrnnx_coding NAME(coding) = {
     .best_dot = NAME(best_dot), .row_size = coded_size, .widen_range = NAME(widen_range), .encode = NAME(encode)};
 #endif
 
-#define PX_STRING_(x) #x
-#define PX_STRING(x) PX_STRING_(x)
+#if HAVE_SPLIT
+#include "split_steps.h"
+#endif
+
 const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
-    .isa = PX_STRING(ISA),
     .itemsize = sizeof(REAL),
     .lanes = LANES,
     .weight_dtypes = HAVE_REDUCED_WEIGHTS ? (1 << PYRNNX_WEIGHTS_CODES) - 1 : 1 << PYRNNX_WEIGHTS_FULL,
@@ -184,8 +222,14 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #if HAVE_CODES
     .coding = &NAME(coding),
 #endif
+#if HAVE_SPLIT
+    .matrices = &NAME(matrices),
+#endif
     .project = NAME(project),
     .step = NAME(step),
+    .widen = pyrnnx_widen,
+    .narrow = pyrnnx_narrow,
+    .steps = NAME(steps),
     .activate = NAME(activate_all)};
 
 #undef NAME
@@ -198,6 +242,11 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef LANES
 #undef HAVE_REDUCED_WEIGHTS
 #undef HAVE_CODES
+#undef HAVE_SPLIT
+#undef MATRIX_MODEL
+#undef ISA_BFLOAT16
+#undef SPLITS_ROWS
+#undef COLUMN
 #undef CODED
 #undef LOAD_I
 #undef DOTTED
@@ -209,7 +258,6 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef ISA_MADD
 #undef ISA_MATRICES
 #undef MATRICES
-#undef SEES_MEMORY
 #undef SET1
 #undef FMA
 #undef AT_LEAST

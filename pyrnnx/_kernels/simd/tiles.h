@@ -29,7 +29,7 @@
 // clang-format on
 /* gcc folds a load that two FMAs share into both of them, so that it is loaded twice: too often for a tile of two rows.
  */
-#if PYRNNX_HAVE_X86
+#if PYRNNX_HAVE_X86 && !defined MATRIX_MODEL
 #define KEEP_IN_REGISTER(x) __asm__("" : "+v"(x))
 #else
 #define KEEP_IN_REGISTER(x) (void)(x)

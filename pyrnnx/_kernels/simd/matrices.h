@@ -1,0 +1,38 @@
+/* The processor's matrices (AMX): eight of 16 rows of 64 bytes, used as 0 to 3 of sums, 4 and 5 of rows, 6 and 7 of
+ * weights. */
+#ifndef PYRNNX_MATRICES
+#define PYRNNX_MATRICES
+#include <string.h> /* memcpy */
+#ifdef PYRNNX_HAVE_AMX
+#include <sys/syscall.h>
+#include <unistd.h> /* syscall */
+/* gcc is not told what these instructions read and write. */
+#define SEES_MEMORY __asm__ volatile("" ::: "memory")
+#endif
+enum { MATRIX_ROWS = 16, MATRIX_BYTES = 64 };
+
+/* The operand of ldtilecfg; the unused are not there. */
+typedef struct {
+    unsigned char palette, start_row, unused[14];
+    unsigned short row_bytes[16];
+    unsigned char rows[16];
+} matrix_shapes;
+
+static inline matrix_shapes shapes_of(ptrdiff_t rows) { /* at most 32 */
+    const unsigned char upper = (unsigned char)(rows < MATRIX_ROWS ? rows : MATRIX_ROWS);
+    const unsigned char all[] = {upper, upper, 0, 0, upper, 0, MATRIX_ROWS, MATRIX_ROWS};
+    matrix_shapes shapes = {.palette = 1};
+    memcpy(shapes.rows, all, sizeof all);
+    shapes.rows[2] = shapes.rows[3] = shapes.rows[5] = (unsigned char)(rows - upper);
+    for (int k = 0; k < 8; k++) shapes.row_bytes[k] = shapes.rows[k] ? MATRIX_BYTES : 0;
+    return shapes;
+}
+
+#ifdef PYRNNX_HAVE_AMX
+/* Linux gives a process the room for matrices when it asks for it. */
+static inline int matrices_allowed(void) {
+    enum { REQUEST_PERMISSION = 0x1023, MATRIX_DATA = 18 };
+    return syscall(SYS_arch_prctl, REQUEST_PERMISSION, MATRIX_DATA) == 0;
+}
+#endif
+#endif

@@ -1,0 +1,163 @@
+/* Many time steps of one row in one call, for a layer of few unit blocks. What a step takes there is not its products
+ * but the chain of operations from one state to the next; so sums, states and gates stay in registers from step to
+ * step, and each small number of unit blocks has a loop of its own.
+ *
+ * For the cells with their usual activations, without clip and peepholes, and for whole weights. Each number comes of
+ * the same operations as in step, and so of the same bits.
+ */
+#ifndef PYRNNX_STEPS
+#define PYRNNX_STEPS
+enum {
+    MAX_FIXED_BLOCKS = 4, /* numbers of unit blocks with a loop of their own; 0 is the loop for all others */
+    MAX_STEPS_BLOCKS = 16,
+    MAX_STEPS_BYTES = 1 << 18 /* of R: above, its way from the caches is what a step takes */
+};
+enum pyrnnx_usual { NOT_USUAL, USUAL_RNN, USUAL_GRU, USUAL_LINEAR_GRU, USUAL_LSTM };
+#endif
+
+typedef struct {
+    const pyrnnx_parameters *parameters;
+    ptrdiff_t count;
+    REAL *projected, *h, *c;
+    char *y;
+    ptrdiff_t y_time;
+} NAME(steps_args);
+
+/* sums[b][v] = init[b][v] + sum_k x[k] R[b][k][v] of nb unit blocks; `first` is the vector at x, which need not come
+ * from memory: it was stored last. */
+INLINE void NAME(row_product)(const int nv, const int nb, ptrdiff_t depth, V first, const REAL *x, const REAL *R,
+                              ptrdiff_t R_block, const REAL *init, ptrdiff_t init_block, REAL *sums) {
+    V sum[TILE_SUMS];
+#pragma GCC unroll 16
+    for (int j = 0; j < nb * nv; j++)
+        sum[j] = FMA(SET1(first[0]), LOAD(R + j / nv * R_block + j % nv * LANES),
+                     LOAD(init + j / nv * init_block + j % nv * LANES));
+#pragma GCC unroll 4
+    for (ptrdiff_t k = 1; k < depth; k++) {
+        const V a = SET1(x[k]);
+#pragma GCC unroll 16
+        for (int j = 0; j < nb * nv; j++)
+            sum[j] = FMA(a, LOAD(R + j / nv * R_block + (k * nv + j % nv) * LANES), sum[j]);
+    }
+#pragma GCC unroll 16
+    for (int j = 0; j < nb * nv; j++) STORE(sums + j * LANES, sum[j]);
+}
+
+/* The same of all unit blocks, in parts whose sums fit the registers. */
+INLINE void NAME(steps_product)(const NAME(group) *g, const int fixed, int first_gate, V first, const REAL *x,
+                                const REAL *init, ptrdiff_t init_block) {
+    const int nv = g->nv,
+              most = nv == 1               ? 8
+                     : nv * 4 <= TILE_SUMS ? 4
+                                           : 2,
+              part = fixed && fixed * nv <= TILE_SUMS ? fixed : most;
+    const ptrdiff_t H = g->parameters->hidden_size, R_block = NAME(variant_of)(g->parameters)->gate_count * H * LANES;
+    const REAL *R = (const REAL *)g->parameters->R + first_gate * H * LANES;
+#define PART(nb) \
+    NAME(row_product)(nv, nb, H, first, x, R + b * R_block, R_block, init + b * init_block, init_block, \
+                      g->sums + b * nv * LANES)
+    ptrdiff_t b = 0;
+    for (; b + part <= g->blocks; b += part) PART(part);
+    if (fixed && fixed % part == 0) return;
+    for (; b + 2 <= g->blocks; b += 2) PART(2);
+    if (b < g->blocks) PART(1);
+#undef PART
+}
+
+/* One time step: from the states in g, whose first vector is `first`, to h_next and c. */
+INLINE void NAME(usual_step)(const enum pyrnnx_usual usual, const int fixed, NAME(group) *g, V first) {
+    const REAL *init = g->projected;
+    if (usual == USUAL_GRU) {
+        g->nv = 2;
+        NAME(steps_product)(g, fixed, 0, first, g->h_prev, init, 3 * LANES);
+        NAME(gru_usual_reset)(g, 0);
+        g->nv = 1;
+        NAME(steps_product)(g, fixed, 2, LOAD(g->work), g->work, init + 2 * LANES, 3 * LANES);
+        NAME(gru_usual)(g, 0, 0);
+        return;
+    }
+    if (usual == USUAL_LINEAR_GRU) {
+        NAME(gru_start)(g);
+        init = g->sums;
+    }
+    NAME(steps_product)(g, fixed, 0, first, g->h_prev, init, g->nv * LANES);
+    if (usual == USUAL_LINEAR_GRU) NAME(gru_usual)(g, 1, 0);
+    if (usual == USUAL_LSTM) NAME(lstm_usual)(g, 0, 0, PYRNNX_PLAIN);
+    if (usual == USUAL_RNN) NAME(rnn_usual)(g);
+}
+
+/* states: of the step that is done, in y, too; there without padding. */
+INLINE void NAME(take_over)(const NAME(group) *g, REAL *states, char *y) {
+    const ptrdiff_t rest = g->parameters->hidden_size - (g->blocks - 1) * LANES; /* units of the last block */
+    for (ptrdiff_t b = 0; b < g->blocks; b++) {
+        const V h = LOAD(g->h_next + b * LANES);
+        STORE(states + b * LANES, h);
+        if (b < g->blocks - 1 || rest == LANES)
+            STORE((REAL *)(void *)y + b * LANES, h);
+        else
+            memcpy((REAL *)(void *)y + b * LANES, g->h_next + b * LANES, (size_t)rest * sizeof(REAL));
+    }
+}
+
+INLINE void NAME(usual_steps)(const enum pyrnnx_usual usual, const int fixed, const NAME(steps_args) *a) {
+    const int G = usual == USUAL_LSTM ? 4 : usual == USUAL_RNN ? 1 : 3;
+    const ptrdiff_t nb = fixed ? fixed : (a->parameters->hidden_size + LANES - 1) / LANES;
+    const size_t size = (size_t)nb * LANES * sizeof(REAL);
+    enum { MOST = MAX_STEPS_BLOCKS * LANES };
+    /* here, not the caller's: what has no other name can stay in registers */
+    REAL sums[PYRNNX_MAX_GATES * MOST] __attribute__((aligned(64)));
+    REAL h[MOST] __attribute__((aligned(64))), h_next[MOST] __attribute__((aligned(64)));
+    REAL c[MOST] __attribute__((aligned(64))), work[MOST] __attribute__((aligned(64)));
+    memcpy(h, a->h, size);
+    if (usual == USUAL_LSTM) memcpy(c, a->c, size);
+    V first = LOAD(h);
+    for (ptrdiff_t s = 0; s < a->count; s++) {
+        NAME(group)
+        g = {.parameters = a->parameters,
+             .rows = 1,
+             .blocks = nb,
+             .Hp = nb * LANES,
+             .nv = G,
+             .sums = sums,
+             .projected = a->projected + s * nb * G * LANES,
+             .h_prev = h,
+             .c = c,
+             .h_next = h_next,
+             .work = work};
+        NAME(usual_step)(usual, fixed, &g, first);
+        first = LOAD(h_next);
+        NAME(take_over)(&g, h, a->y + s * a->y_time);
+    }
+    memcpy(a->h, h, size);
+    if (usual == USUAL_LSTM) memcpy(a->c, c, size);
+}
+
+/* steps_table[usual][fixed] */
+#define STEPS_NAME(usual, fixed) PX_CAT(steps_##usual##_##fixed, REAL, ISA)
+#define DEFINE_STEPS(usual, fixed) \
+    static void STEPS_NAME(usual, fixed)(const NAME(steps_args) *a) { NAME(usual_steps)(usual, fixed, a); }
+#define LIST_STEPS(usual, fixed) [usual][fixed] = STEPS_NAME(usual, fixed),
+#define STEPS_BLOCKS(X, usual) X(usual, 0) X(usual, 1) X(usual, 2) X(usual, 3) X(usual, 4)
+#define STEPS_SHAPES(X) \
+    STEPS_BLOCKS(X, USUAL_RNN) STEPS_BLOCKS(X, USUAL_GRU) STEPS_BLOCKS(X, USUAL_LINEAR_GRU) STEPS_BLOCKS(X, USUAL_LSTM)
+STEPS_SHAPES(DEFINE_STEPS)
+static void (*const NAME(steps_table)[][MAX_FIXED_BLOCKS + 1])(const NAME(steps_args) *) = {STEPS_SHAPES(LIST_STEPS)};
+
+static enum pyrnnx_usual NAME(usual)(const pyrnnx_parameters *p) {
+    if (p->clip < INFINITY || p->peepholes != NULL || p->weight_dtype != PYRNNX_WEIGHTS_FULL) return NOT_USUAL;
+    if (p->cell == PYRNNX_RNN && p->functions[0].number == PYRNNX_Tanh) return USUAL_RNN;
+    if (p->cell == PYRNNX_GRU && NAME(gru_is_usual)(p))
+        return p->variant == PYRNNX_PLAIN ? USUAL_GRU : USUAL_LINEAR_GRU;
+    if (p->cell == PYRNNX_LSTM && NAME(lstm_is_usual)(p) && p->variant == PYRNNX_PLAIN) return USUAL_LSTM;
+    return NOT_USUAL;
+}
+
+static int NAME(steps)(const pyrnnx_parameters *p, ptrdiff_t count, void *projected, void *h, void *c, void *y,
+                       ptrdiff_t y_time) {
+    const enum pyrnnx_usual usual = NAME(usual)(p);
+    const ptrdiff_t nb = NAME(padded)(p) / LANES;
+    if (usual == NOT_USUAL || nb > MAX_STEPS_BLOCKS || NAME(packed_size)(p, 1) > MAX_STEPS_BYTES) return 0;
+    NAME(steps_table)[usual][nb <= MAX_FIXED_BLOCKS ? nb : 0](
+        &(NAME(steps_args)){p, count, projected, h, c, y, y_time});
+    return 1;
+}
