@@ -7,7 +7,7 @@ Where a state is not given, which is so in the first push, the layer begins as i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,14 +47,17 @@ class CarriedLayer(Layer):
     ----------
     layer : Layer
     starts : mapping
-        What the states that are carried begin with: an array, or None for zeros.
+        What the states that are carried begin with: an array, or None for zeros. Empty: it begins with what the stream
+        feeds back.
     """
 
     def __init__(self, layer: Layer, starts: Mapping[str, AnyArray | None]) -> None:
         vars(self).update(vars(layer))
-        self.layer, self.starts = layer, starts
+        self.layer, self.starts, self._run = layer, starts, layer.run
         axes = self.convention.axes_of("X")
         self._step_axis = axes.index("T") if "T" in axes else None
+        states = self.convention.axes_of("initial_h")
+        self._row_shape = tuple(-1 if axis == "N" else 1 for axis in states)
 
     def run(
         self,
@@ -65,7 +68,12 @@ class CarriedLayer(Layer):
         *more: Any,
         **named: Any,
     ) -> tuple[AnyArray, ...]:
-        """As `Layer.run`; lengths must be seq_length, and no steps leave the states as they are."""
+        """As `Layer.run`; no steps leave the states as they are, and lengths must be seq_length for carried states."""
+        if not self.starts:
+            results = self._run(X, sequence_lens, initial_h, initial_c, *more, **named)
+            if sequence_lens is None and results[0].size:
+                return results
+            return self._idle_kept(results, [initial_h, initial_c], sequence_lens)
         states = {"initial_h": initial_h, "initial_c": initial_c}
         for name, start in self.starts.items():
             if states[name] is None:
@@ -78,12 +86,22 @@ class CarriedLayer(Layer):
                 f"{self.label}: {name} is {np.asarray(sequence_lens).tolist()}; expected seq_length={steps[0]} for "
                 "every row in a stream"
             )
-        results = self.layer.run(X, sequence_lens, *states.values(), *more, **named)
-        if steps == (0,):
-            return (results[0], *(states[name] for name in list(states)[: len(results) - 1]))
-        return results
+        results = self._run(X, sequence_lens, *states.values(), *more, **named)
+        return self._idle_kept(results, [*states.values()], None) if steps == (0,) else results
 
     __call__ = run
+
+    def _idle_kept(self, results: tuple[AnyArray, ...], states: list[Any], sequence_lens: Any) -> tuple[AnyArray, ...]:
+        """The results, with the states as they were of rows that have no steps."""
+        idle = np.asarray(0 if sequence_lens is None else sequence_lens) == 0
+        if not idle.any():
+            return results
+        rows = idle.reshape(self._row_shape)
+        new = [
+            result if state is None else np.where(rows, np.asarray(state, result.dtype), result)
+            for result, state in zip(results[1:], states, strict=False)
+        ]
+        return results[0], *new
 
     def _zeros(self, X: Any) -> AnyArray | None:
         """None where X is none that the layer takes."""
@@ -96,7 +114,7 @@ class CarriedLayer(Layer):
 
 @dataclass(frozen=True)
 class Carried:
-    """A node whose states a stream carries.
+    """A node whose states a stream carries, or, without any, one that begins with what the stream feeds back.
 
     Attributes
     ----------
@@ -127,8 +145,9 @@ def carried(
     calls: Mapping[str, LayerCall],
     fed: frozenset[str],
     chosen: bool | frozenset[str],
+    candidates: Callable[[set[str]], str],
 ) -> dict[str, Carried]:
-    """The nodes whose states a stream carries, by their names.
+    """The nodes whose states a stream carries, and those that begin with what it feeds back, by their names.
 
     Parameters
     ----------
@@ -139,13 +158,15 @@ def carried(
         Inputs that the stream feeds back.
     chosen : bool or frozenset of str
         Whether all of the layers are carried, or which.
+    candidates : callable
+        What a message says of the outputs that inputs of these names could be.
 
     Raises
     ------
     UnsupportedError
         A layer that begins inside the graph, and cannot go on from push to push.
     """
-    if not chosen:
+    if not chosen and not fed:
         return {}
     names = {place: name for name, place in graph.places.items()}
     taken = local_names(graph.folded.graph)
@@ -153,13 +174,16 @@ def carried(
     found = {}
     for one in _found(graph.folded, set(fed), given, calls):
         name = names.get((one.graph, one.index), one.node.name)
-        if chosen is True or name in chosen:
-            if is_recurrent(one.node):
-                new = one.carried(name, layers[name], OPERATORS[one.node.op_type].inputs, taken)
-            else:
-                new = one.carried(name, calls[name].layer, calls[name].arguments, taken)
-            if new is not None:
-                found[name] = new
+        arguments: Sequence[str]
+        if is_recurrent(one.node):
+            layer, arguments = layers[name], OPERATORS[one.node.op_type].inputs
+        else:
+            layer, arguments = calls[name].layer, calls[name].arguments
+        is_chosen = chosen if isinstance(chosen, bool) else name in chosen
+        new = one.carried(name, layer, arguments, taken, candidates) if is_chosen else None
+        new = new or one.resumed(name, layer, arguments)
+        if new is not None:
+            found[name] = new
     return found
 
 
@@ -187,7 +211,9 @@ class _Found:
     def node(self) -> NodeProto:
         return self.graph.nodes[self.index]
 
-    def carried(self, name: str, layer: Any, arguments: Sequence[str], taken: set[str]) -> Carried | None:
+    def carried(
+        self, name: str, layer: Any, arguments: Sequence[str], taken: set[str], candidates: Callable[[set[str]], str]
+    ) -> Carried | None:
         """None where it begins with what is fed back alone; `arguments` says what its inputs are."""
         node = self.node
         sources = {argument: one for argument, one in zip(arguments, node.input, strict=False) if one}
@@ -198,6 +224,13 @@ class _Found:
         if not states:
             return None
         self._check(label, layer, sources)
+        given = {f"{one} ({shown(sources[one])})": self._given(sources, one) for one in states if one in sources}
+        if behind := set().union(*given.values()):
+            begun = ", ".join(one for one, names in given.items() if names)
+            raise UnsupportedError(
+                f"{label}: inputs of the model, which are not fed back, give {begun}; expected them in "
+                f"states={{output: input}}, where these agree: {candidates(behind)}; or leave the layer out of `layers`"
+            )
         starts = {one: self._start(label, one, sources.get(one)) for one in states}
         inputs, outputs = {}, {}
         for one in states:
@@ -208,6 +241,13 @@ class _Found:
             own = node.output[place] if place < len(node.output) else ""
             outputs[place] = own or _new_name(f"{name}.{layer.convention.name_of(_STATES[one])}", taken)
         return Carried(CarriedLayer(layer, starts), Edit(name, inputs=inputs, outputs=outputs))
+
+    def resumed(self, name: str, layer: Any, arguments: Sequence[str]) -> Carried | None:
+        """Of a layer of constant weights that begins with what is fed back."""
+        sources = dict(zip(arguments, self.node.input, strict=False))
+        if not isinstance(layer, Layer) or self.fed.isdisjoint(sources.get(one, "") for one in _STATES):
+            return None
+        return Carried(CarriedLayer(layer, {}), Edit(name))
 
     def _check(self, label: str, layer: Any, sources: Mapping[str, str]) -> None:
         instead = "or leave it out of `layers`"
@@ -240,6 +280,12 @@ class _Found:
                 "`states` feed back, or leave the layer out of `layers`"
             )
         return value
+
+    def _given(self, sources: Mapping[str, str], argument: str) -> set[str]:
+        """Inputs of the graph on whose values a state depends, and X does not."""
+        inputs = (one.name for one in self.graph.graph.input)
+        reached = ((one, _reached(self.graph, {one})) for one in inputs)
+        return {one for one, names in reached if sources[argument] in names and sources.get("X") not in names}
 
 
 def _found(
@@ -284,15 +330,19 @@ def _needed(graph: FoldedGraph) -> list[int]:
 
 def _is_zero(graph: FoldedGraph, name: str) -> bool:
     """Whether a value is zero in every call, of whatever shape."""
-    left = [name]
+    producers = {output: node for node in graph.nodes for output in node.output}
+    left, seen = [name], set[str]()
     while left:
         one = left.pop()
+        if one in seen:
+            continue
+        seen.add(one)
         value = graph.constants.value(one)
         if value is not None:
             if value.any():
                 return False
             continue
-        node = next((node for node in graph.nodes if one in node.output), None)
+        node = producers.get(one)
         if node is None or node.domain:
             return False
         if node.op_type in _FIRST:

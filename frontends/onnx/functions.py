@@ -333,4 +333,4 @@ def _run(
 ) -> tuple[AnyArray, ...]:
     definition = schema(operator, opset)
     read = read_attributes(definition, operator, attributes)
-    return build_layer(definition, operator, weights, read, Layer).run(X, *rest)
+    return build_layer(definition, operator, weights, read, Layer)._for_one_call().run(X, *rest)

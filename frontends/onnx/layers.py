@@ -147,6 +147,11 @@ class UnboundNode:
         return None
 
     @property
+    def arguments(self) -> tuple[str, ...]:
+        """What the operator calls the inputs that the node has."""
+        return tuple(self.parts.inputs)
+
+    @property
     def sizes(self) -> dict[str, int]:
         """Empty: a node declares no size of X."""
         return {}

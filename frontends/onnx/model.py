@@ -1,7 +1,8 @@
 """Whole ONNX models.
 
-file (bytes to a message) -> graph.check, graph.inline (a sound graph without functions) -> graph.fold (its constants
-known) -> recurrent_graph (its recurrent nodes as layers) -> runtime.plan (these layers, and segments between them)
+file (bytes to a message) -> graph.check, graph.inline, graph.dense (a sound graph without functions and sparse tensors)
+-> graph.fold (its constants known) -> recurrent_graph (its recurrent nodes as layers) -> runtime.plan (these layers,
+and segments between them)
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx import config
 from pyrnnx import model as core
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.layer import Layer
+from pyrnnx.feedback import candidates_of
+from pyrnnx.model_layers import Layers
 from pyrnnx.model_stream import Carrier
 from pyrnnx.tensor_info import TensorInfo
 
@@ -22,21 +24,24 @@ from .carried import Carried, carried
 from .file import load_proto, serialized, source_label
 from .graph.check import check_model
 from .graph.constants import array_of
+from .graph.dense import densified
 from .graph.fold import fold
 from .graph.inline import inlined
-from .layers import UnboundNode
+from .graph.rebuild import with_graph
 from .onnx_package import import_onnx
 from .recurrent_graph import RecurrentGraph, recurrent_graph
 from .runtime.choice import Settings
 from .runtime.evaluator import evaluate_node
 from .runtime.plan import Plan, plan
 from .runtime.recurrent import LayerCall
+from .runtime.session import is_installed
 from .value_info import tensor_info, value_info
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
     from .file import Source
+    from .graph.constants import Tensor
 
 
 _MAIN: tuple[bool, frozenset[str]] = (True, frozenset())  # of the plans, that for the model's outputs alone
@@ -66,7 +71,8 @@ class Model(core.Model):
     Raises
     ------
     PyrnnxError
-        Names or opsets that do not fit together; functions that cannot be inlined.
+        Names or opsets that do not fit together; functions that cannot be inlined; sparse tensors that are broken, or
+        beyond the memory limit, for they are made dense.
     """
 
     def __init__(
@@ -81,7 +87,8 @@ class Model(core.Model):
             raise ArgumentError(f"{label}: proto is {type(proto).__name__}; expected an onnx.ModelProto")
         self.proto, self.label, self._calls = proto, label, calls
         self.runtime = config.choose_runtime(label, runtime)
-        self._source, self._opsets = inlined(proto, check_model(proto, label), label)
+        source, self._opsets = inlined(proto, check_model(proto, label), label)
+        self._source = densified(source, label)
         graph = self._source.graph
         self._defaults = frozenset(one.name for one in graph.initializer) & {one.name for one in graph.input}
         self.inputs = tuple(tensor_info(label, one, optional=one.name in self._defaults) for one in graph.input)
@@ -90,7 +97,7 @@ class Model(core.Model):
         self._output_names = frozenset(info.name for info in self.outputs)
         self._lock = threading.RLock()
         self._graphs: dict[bool, RecurrentGraph] = {}
-        self._layers: Mapping[str, Layer | UnboundNode] | None = None
+        self._layers: Layers | None = None
         self._plans: dict[tuple[bool, frozenset[str]], Plan] = {}
         self._carriers: dict[tuple[frozenset[str], bool | frozenset[str]], Carrier] = {}
         self._carried: Mapping[str, Carried] = {}
@@ -100,14 +107,14 @@ class Model(core.Model):
         return _restored, (serialized(self.proto, self.label), self.label, self.runtime)
 
     @property
-    def layers(self) -> Mapping[str, Layer | UnboundNode]:
+    def layers(self) -> Layers:
         """Recurrent nodes in the model's order, those in the bodies of If, Loop and Scan and in functions included.
 
         A `NodeLayer` where W, R, B and P are constants; an `UnboundNode` where one of them is computed at run time, or
         is an input without a default. The key is the node's name if no other node of the model has it, else the first
         output of the node after, for each node that it is in the body of, that one's first output and the attribute
         that is the body: "h", "y/then_branch/h"; and "#2" and so on where that is the name of another node. Functions
-        are inlined, so that each of their calls has layers of its own.
+        are inlined, so that each of their calls has layers of its own. ``layers[0]`` is the first.
 
         Raises
         ------
@@ -116,16 +123,33 @@ class Model(core.Model):
         """
         with self._lock:
             if self._layers is None:
-                layers = self._recurrent_graph(defaults=True).layers(self._opsets)
-                self._layers = MappingProxyType(layers)
+                graph = self._recurrent_graph(defaults=True)
+                layers = graph.layers(self._opsets)
+                self._layers = Layers(self.label, layers, lambda layer: layer, graph.why_no_layers)
             return self._layers
 
     def _recurrent_graph(self, *, defaults: bool) -> RecurrentGraph:
         """The graph folded; with the defaults of inputs as constants, or as inputs."""
         if defaults not in self._graphs:
-            folded = fold(self._source.graph, self._opsets, evaluate_node, self.label, defaults=defaults)
+            codes = self.runtime != "reference" and is_installed()
+            folded = fold(self._source.graph, self._opsets, evaluate_node, self.label, defaults=defaults, codes=codes)
             self._graphs[defaults] = recurrent_graph(folded)
         return self._graphs[defaults]
+
+    def folded(self) -> tuple[ModelProto, Mapping[str, Tensor]]:
+        """The model without functions, its constants folded, defaults of inputs too; and its initializers by name.
+
+        In the model these have only names and types. Its recurrent nodes have the names of `layers`, and none of the
+        weights that a prepared layer has.
+
+        Raises
+        ------
+        PyrnnxError
+            As of `layers`.
+        """
+        found = recurrent_graph(fold(self._source.graph, self._opsets, evaluate_node, self.label, defaults=True))
+        graph, _ = found.rebuilt((), self.layers)
+        return with_graph(self._source, graph), found.tensors(graph)
 
     @property
     def plan(self) -> Plan:
@@ -157,15 +181,19 @@ class Model(core.Model):
         # A default that a caller replaces may be a weight: without the defaults, layers are made in the call.
         layers = self.layers if defaults else {}
         found, calls = self._recurrent_graph(defaults=defaults), self._calls
-        if self._carried:
-            found.check_weights(self.label, self._carried)
-            layers = {**layers, **{name: one.layer for name, one in self._carried.items()}}
-            calls = {**calls, **{name: LayerCall(one.layer) for name, one in self._carried.items() if name in calls}}
-        graph, large = found.rebuilt(more, layers, {name: one.edit for name, one in self._carried.items()})
-        graph.input.extend(value_info(info) for one in self._carried.values() for info in one.infos)
+        carried = {name: one for name, one in self._carried.items() if defaults or one.states}
+        if carried:
+            found.check_weights(self.label, [name for name, one in carried.items() if one.states])
+            layers = {**layers, **{name: one.layer for name, one in carried.items()}}
+            calls = {**calls, **{name: LayerCall(one.layer) for name, one in carried.items() if name in calls}}
+        graph, large = found.rebuilt(more, layers, {name: one.edit for name, one in carried.items()})
+        graph.input.extend(value_info(info) for one in carried.values() for info in one.infos)
         settings = Settings(self.label, self._opsets, layers, self.runtime, calls)
         wanted = dict.fromkeys([info.name for info in self.outputs] + sorted(more))
-        return plan(settings, self._source, graph, list(wanted), large, replaceable=not defaults)
+        tensors = found.tensors(graph)
+        made = plan(settings, self._source, graph, tensors, list(wanted), large, replaceable=not defaults)
+        self._graphs.pop(defaults, None)  # it holds arrays of weights that layers and sessions have now
+        return made
 
     def prepare(self) -> None:
         """Fold constants, prepare the weights and look up all operators now; else the first call does.
@@ -202,6 +230,24 @@ class Model(core.Model):
 
     _again, _run = run_again, run_checked
 
+    def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        defaults = self._defaults.isdisjoint(inputs)
+        with self._lock:
+            made = self._new_plan(defaults, frozenset(outputs) - self._output_names)
+        values = made.call(inputs)
+        return {name: values[name] for name in outputs}
+
+    def _computed_values(self) -> tuple[Mapping[str, str], frozenset[str]]:
+        return {name: name for node in self._source.graph.node for name in node.output if name}, frozenset()
+
+    def _layer_values(self) -> Mapping[str, Mapping[str, core.LayerValue]]:
+        layers = self.layers
+        with self._lock:
+            found = self._recurrent_graph(defaults=True).values(layers)
+            if _MAIN in self._plans:  # as `_new_plan` leaves it
+                self._graphs.pop(True)
+        return found
+
     def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
         with self._lock:
             if (fed, layers) not in self._carriers:
@@ -214,7 +260,10 @@ class Model(core.Model):
         if starts:
             model = Model(self._without(starts), self.label, runtime=self.runtime, calls=self._calls)
             return model._new_carrier(fed, layers)._replace(starts=starts)
-        found = carried(self._recurrent_graph(defaults=True), self.layers, self._calls, fed, layers)
+        found = carried(
+            *(self._recurrent_graph(defaults=True), self.layers, self._calls, fed, layers),
+            lambda names: candidates_of([info for info in self.inputs if info.name in names], self.outputs),
+        )
         states = {output: name for one in found.values() for output, name in one.states.items()}
         return Carrier(_Carrying(self, found), states) if found else Carrier(self)
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import UnsupportedError, shown
 from pyrnnx.layer import Layer
+from pyrnnx.model import LayerValue
+from pyrnnx.model_layers import why_none
 
 from .graph.fold import FoldedGraph
 from .graph.names import named_nodes
-from .graph.rebuild import Edit, Place, large_results, rebuild
+from .graph.rebuild import Edit, Place, large_results, rebuild, tensors_of
 from .layers import UnboundNode
 from .makers import MAKERS
 from .nodes import is_recurrent
@@ -20,6 +22,8 @@ from .schemas import OPERATORS
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
+
+    from .graph.constants import Tensor
 
 NO_EDITS: Mapping[str, Edit] = MappingProxyType({})
 
@@ -48,10 +52,19 @@ class RecurrentGraph:
         """
         return {name: _layer(*place, name, opsets) for name, place in self.places.items()}
 
+    def why_no_layers(self) -> str:
+        """Of a graph without recurrent nodes: why, as far as one can tell."""
+        constants = self.folded.constants
+        factors = (node.input[1] for node in self.folded.nodes if node.op_type in ("MatMul", "Gemm"))
+        loops = (node.op_type for node in self.folded.nodes if node.op_type in ("Loop", "Scan"))
+        return why_none((name for name in factors if constants.owner(name) is not None), loops)
+
     def rebuilt(
         self, keep: Iterable[str], layers: Mapping[str, Layer | UnboundNode], edits: Mapping[str, Edit] = NO_EDITS
     ) -> tuple[GraphProto, list[tuple[NodeProto, int]]]:
         """The graph to run, with the names of `layers`, and the bytes that some of its nodes always make.
+
+        Its initializers, not those of bodies, have only names and types: `tensors` has their values.
 
         Weights that a prepared layer has are no inputs of its node any more, so that nothing else holds them.
 
@@ -73,8 +86,28 @@ class RecurrentGraph:
                 if edit is not None:
                     dropped = places[place].dropped if place in places else ()
                     places[place] = replace(edit, dropped=dropped)
-        graph = rebuild(self.folded, keep, places)
+        graph = rebuild(self.folded, keep, places, values=False)
         return graph, large_results(self.folded, graph)
+
+    def tensors(self, graph: GraphProto) -> dict[str, Tensor]:
+        """The initializers of a rebuilt graph by name."""
+        return tensors_of(self.folded, graph)
+
+    def values(self, layers: Mapping[str, Layer | UnboundNode]) -> dict[str, dict[str, LayerValue]]:
+        """Of each layer that is in no body, the names and axes of its arrays, weights apart."""
+        found: dict[str, dict[str, LayerValue]] = {}
+        for name, (graph, index) in self.places.items():
+            if graph is not self.folded:
+                continue
+            node, convention = graph.nodes[index], layers[name].convention
+            row = OPERATORS[node.op_type]
+            named = [*zip(row.inputs, node.input, strict=False), *zip(row.outputs, node.output, strict=False)]
+            found[name] = {
+                argument: LayerValue(convention.axes_of(argument), (value,))
+                for argument, value in named
+                if value and argument not in row.weights
+            }
+        return found
 
     def check_weights(self, label: str, names: Iterable[str]) -> None:
         """Reject nodes of these names whose weights are inputs, so that their layers are no prepared ones.

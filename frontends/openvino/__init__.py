@@ -1,5 +1,6 @@
 """The OpenVINO recurrent operations by their conventions: functions, layers, and whole models (IR)."""
 
+from .export import to_onnx
 from .functions import (
     gru_cell,
     gru_sequence,
@@ -11,9 +12,10 @@ from .functions import (
 from .ir.layer import NetLayer
 from .ir.ports import NetPort
 from .layer_reader import read_layer
-from .layer_writer import write_layer, write_model
+from .layer_writer import write_layer
 from .layers import BoundLayer, IRLayer, Port
-from .model import Model, read_model, to_onnx
+from .model import Model, read_model
+from .model_writer import write_model
 from .net import Net, read_net
 from .schemas import OPERATIONS, Operation
 

@@ -329,4 +329,4 @@ def _run(
         hidden_size = check.hidden_size(operation_type, operation.cell, operation.convention, given["R"])
     op = build_op(operation, operation_type, hidden_size, attributes)
     weights = {name: given.pop(name) for name in WEIGHTS if name in given}
-    return BoundLayer(operation, op, **weights)(*given.values())
+    return BoundLayer(operation, op, **weights)._for_one_call()(*given.values())

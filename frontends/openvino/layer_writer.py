@@ -1,10 +1,8 @@
-"""Recurrent layers written as IR: one `<layer>` element, or a model around one, as OpenVINO saves them (version 11)."""
+"""Recurrent layers written as IR: one `<layer>` element, or as a part of a net, as OpenVINO saves them (version 11)."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layer import Layer
 from pyrnnx.op import Direction, RecurrentOp
 
-from .ir.element_types import BY_DTYPE
+from .ir.element_types import BY_DTYPE, by_precision
 from .ir.writer import (
     Element,
     NetWriter,
@@ -24,7 +22,6 @@ from .ir.writer import (
     layer_element,
     port_element,
     to_text,
-    write_files,
 )
 from .layers import IRLayer, Port
 from .schemas import OPERATIONS, Operation, find_operation
@@ -64,76 +61,25 @@ def write_layer(layer: Layer | IRLayer, *, id: int | None = None) -> str:
 
     Source: OpenVINO IR version 11, as `openvino.save_model` spells it.
     """
-    layer = _checked("write_layer", layer)
+    layer = check_layer("write_layer", layer)
     expected = "an integer, 0 or above, of at most 64 bits"
     number = None if id is None else scalars.integer(layer.label, "id", id, 0, 2**63 - 1, expected=expected)
     declared = _declared(layer)
     return to_text(_element(layer.label, declared, declared.id if number is None else str(number), declared.name))
 
 
-def model_bytes(layer: Layer) -> tuple[bytes, bytes]:
-    """The .xml and the .bin that `write_model` writes of a layer.
-
-    Raises
-    ------
-    PyrnnxError
-        As of `write_model`.
-    """
-    net = _model(layer)
-    return net.xml(), b"".join(net.weights())
-
-
-def write_model(layer: Layer, path: str | os.PathLike[str]) -> Path:
-    """A model of one layer: the .xml at `path`, and its weights in the .bin beside it.
-
-    Parameters
-    ----------
-    layer : Layer
-        With its weights: of ONNX (`from_node`), of OpenVINO (`IRLayer.bind`, or of a model), or of the core. Weights
-        are written in their dtype, as they were given; B is summed in it, and zero where there is none. Of an ONNX
-        layer with input_forget (f = 1 - i), the weights of i are written negated as those of f, and zeros as those of
-        i: LSTMSequence-1 has i = 1 - f.
-    path : str or os.PathLike
-        Of the .xml. Existing files are replaced, each at once: an error leaves neither half-written.
-
-    Returns
-    -------
-    pathlib.Path
-        Of the .xml.
-
-    Raises
-    ------
-    PyrnnxError
-        As of `write_layer`; a layer without weights; constant inputs of a node that do not fit the layer; a path that
-        does not end in .xml or cannot be written.
-
-    Notes
-    -----
-    Inputs are X, H, C (LSTM) and sequence_lengths, results Y (not of a cell), Ho and Co (LSTM), of these names and in
-    this order; batch_size and seq_length are dynamic. A layer of an ONNX node asks only for what the node has an input
-    for: constants of the node become constants, and lengths or states that it lacks are computed, full and zero.
-
-    IR is batch-major: with an ONNX layer of layout 0, X = X.transpose(1, 0, 2) and H = initial_h.transpose(1, 0, 2);
-    Y.transpose(2, 1, 0, 3) and Ho.transpose(1, 0, 2) are its outputs. With layout 1 only Y differs:
-    Y.transpose(0, 2, 1, 3).
-
-    OpenVINO's CPU plugin ignores sequence_lengths while a dimension of X is dynamic: fix the shapes
-    (``model.reshape``) where rows are of different lengths. It ignores P and input_forget of LSTMCell-1, and does not
-    read LSTMSequence-1.
-    """
-    layer = _checked("write_model", layer)
-    if isinstance(layer, IRLayer):
-        raise ArgumentError(f"{layer.label}: the layer has no weights; expected one with them, as layer.bind gives")
-    target = _target(layer.label, path)
-    net = _model(layer)
-    write_files(layer.label, {target.with_suffix(".bin"): net.weights(), target: [net.xml()]})
-    return target
-
-
 # A layer as an operation of OpenVINO
 
 
-def _checked(what: str, layer: Any) -> Any:
+def check_layer(what: str, layer: Any) -> Any:
+    """Reject what is no layer of an RNN, GRU or LSTM; `what` is how errors name what it was given to.
+
+    Raises
+    ------
+    ArgumentError
+    UnsupportedError
+        One that computes something else.
+    """
     if not isinstance(layer, (Layer, IRLayer)):
         raise ArgumentError(
             f"{what}: {type(layer).__name__} was given; expected a recurrent layer, as read_layer, from_node and the "
@@ -236,15 +182,11 @@ def _parameters(values: Sequence[float | None]) -> str:
     return ", ".join(repr(value or 0.0) for value in values[: taken[-1] + 1]) if taken else ""
 
 
-def _element(label: str, layer: IRLayer, identifier: str, name: str, tensors: Sequence[str] | None = None) -> Element:
-    """`tensors`: names of what comes out."""
+def _element(label: str, layer: IRLayer, identifier: str, name: str) -> Element:
     version = f"opset{layer.operation.first_opset}"
     attributes = {"id": identifier, "name": name, "type": layer.type, "version": version}
     inputs = [port_element(port.id, port.precision, port.shape) for port in layer.inputs]
-    outputs = [
-        port_element(port.id, port.precision, port.shape, tensor)
-        for port, tensor in zip(layer.outputs, tensors or [""] * len(layer.outputs), strict=True)
-    ]
+    outputs = [port_element(port.id, port.precision, port.shape) for port in layer.outputs]
     try:
         return layer_element(attributes, _data(layer.op, layer.operation), inputs, outputs)
     except ValueError as error:
@@ -254,30 +196,108 @@ def _element(label: str, layer: IRLayer, identifier: str, name: str, tensors: Se
 # A model around it
 
 
-def _model(layer: Layer) -> NetWriter:
+def layer_net(layer: Layer) -> NetWriter:
+    """A net of one layer, as `write_model` describes it.
+
+    Raises
+    ------
+    PyrnnxError
+        As of `write_model`.
+    """
     operation = _declared(layer).operation
     constants, sizes = _constants(layer, operation)
     # A layer of an ONNX node says which of the operation's inputs the node has.
     asked = {"X", *getattr(layer, "node_inputs", operation.inputs)} - constants.keys()
     declared = _declared(layer, sizes, "int32" if "sequence_lens" in asked | constants.keys() else "int64")
+    net = NetWriter(layer.name or operation.type)
+    ports = zip(declared.arguments, declared.inputs, strict=True)
+    values = {key: net.parameter(port.name, _precision(port), port.shape) for key, port in ports if key in asked}
+    outputs = _add(net, layer, declared, constants, values, layer.name or operation.type, "")
+    for port, value in zip(declared.outputs, outputs.values(), strict=True):
+        net.name_tensor(value, port.name)
+        net.result(port.name, value)
+    return net
+
+
+def add_layer(net: NetWriter, layer: Layer, name: str, inputs: Mapping[str, Value]) -> dict[str, Value]:
+    """Write a layer into a net; what it has neither as an input nor as a constant is computed there.
+
+    Parameters
+    ----------
+    net : NetWriter
+        In which `name` is reserved.
+    layer : Layer
+        As of `write_model`.
+    name : str
+        Of the layer in the net.
+    inputs : mapping
+        By canonical names, arranged as the operation takes them: X, and any of initial_h, initial_c, sequence_lens.
+
+    Returns
+    -------
+    dict
+        The outputs of the operation by canonical names.
+
+    Raises
+    ------
+    PyrnnxError
+        As of `write_model`; inputs that do not fit the layer.
+    """
+    layer = check_layer("write_model", layer)
+    operation = _declared(layer).operation
+    constants, sizes = _constants(layer, operation)
+    for key, value in inputs.items():
+        axes = operation.convention.axes_of(key)
+        if len(value.shape) == len(axes):
+            known = {axis: size for axis, size in zip(axes, value.shape, strict=True) if size is not None}
+            sizes = known | sizes  # where they differ, that port does not fit
+    given = inputs.get("sequence_lens")
+    lengths = "int32" if "sequence_lens" in constants else "int64"
+    if given is not None:
+        lengths = by_precision(layer.label, given.precision).dtype or lengths
+    declared = _declared(layer, {axis: sizes[axis] for axis in "TN" if axis in sizes}, lengths)
+    for key, port in zip(declared.arguments, declared.inputs, strict=True):
+        if key in inputs:
+            _check_port(layer, key, port, inputs[key])
+    return _add(net, layer, declared, constants, inputs, name, f"{name}/")
+
+
+def _check_port(layer: Layer, key: str, port: Port, value: Value) -> None:
+    fits = len(value.shape) == len(port.shape) and all(
+        None in pair or pair[0] == pair[1] for pair in zip(value.shape, port.shape, strict=True)
+    )
+    if fits and value.precision == port.precision:
+        return
+    given, expected = (
+        f"{precision} [{', '.join('?' if size is None else str(size) for size in shape)}]"
+        for precision, shape in ((value.precision, value.shape), (port.precision, port.shape))
+    )
+    name = layer.convention.name_of(key)
+    raise ArgumentError(f"{layer.label}: {name} is {given} in OpenVINO's arrangement; expected {expected}")
+
+
+def _add(
+    net: NetWriter,
+    layer: Layer,
+    declared: IRLayer,
+    constants: Mapping[str, AnyArray],
+    inputs: Mapping[str, Value],
+    name: str,
+    prefix: str,
+) -> dict[str, Value]:
+    """`prefix`: of the names of the layers that make its other inputs."""
     ports = dict(zip(declared.arguments, declared.inputs, strict=True))
-    name = layer.name or operation.type
-    net = NetWriter(name)
-    values = {
-        key: net.parameter(port.name, _precision(port), port.shape) for key, port in ports.items() if key in asked
-    }
-    values |= {key: net.constant(ports[key].name, array) for key, array in constants.items()}
+    values = {**inputs, **{key: net.constant(prefix + ports[key].name, array) for key, array in constants.items()}}
     left = {key: port for key, port in ports.items() if key not in values}
     if left:
-        values |= _computed(net, left, values["X"], layer.dtype)
+        values |= _computed(net, left, values["X"], layer.dtype, prefix)
     number = net.add(
-        lambda identifier: _element(layer.label, declared, identifier, name, [port.name for port in declared.outputs]),
+        lambda identifier: _element(layer.label, declared, identifier, name),
         [values[key] for key in ports],
         [port.id for port in declared.inputs],
     )
-    for port in declared.outputs:
-        net.result(port.name, Value(number, port.id, _precision(port), port.shape))
-    return net
+    outputs = zip(declared.operation.outputs, declared.outputs, strict=True)
+    return {key: Value(number, port.id, _precision(port), port.shape) for key, port in outputs}
 
 
 def _precision(port: Port) -> str:
@@ -318,26 +338,20 @@ def _weights(layer: Layer, operation: Operation) -> dict[str, AnyArray]:
     return weights
 
 
-def _computed(net: NetWriter, ports: Mapping[str, Port], X: Value, dtype: np.dtype[Any]) -> dict[str, Value]:
+def _computed(
+    net: NetWriter, ports: Mapping[str, Port], X: Value, dtype: np.dtype[Any], prefix: str
+) -> dict[str, Value]:
     """Values for inputs that the ONNX node does not have: full lengths, zero states."""
-    shape = net.shape_of("shape", X)
-    batch_size = net.size("batch_size", shape, 0)
+    shape = net.shape_of(f"{prefix}shape", X)
+    batch_size = net.size(f"{prefix}batch_size", shape, 0)
     values = {}
     for argument, port in ports.items():
+        name = prefix + port.name
         if argument == "sequence_lens":
-            value, sizes = net.size("seq_length", shape, 1), batch_size
+            value, sizes = net.size(f"{prefix}seq_length", shape, 1), batch_size
         else:
-            rest = net.constant(f"{port.name}/sizes", np.array(port.shape[1:], np.int64))
-            value = net.constant(f"{port.name}/zero", np.zeros((), dtype))
-            sizes = net.concat(f"{port.name}/shape", [batch_size, rest])
-        values[argument] = net.broadcast(port.name, value, sizes, port.shape)
+            rest = net.constant(f"{name}/sizes", np.array(port.shape[1:], np.int64))
+            value = net.constant(f"{name}/zero", np.zeros((), dtype))
+            sizes = net.concat(f"{name}/shape", [batch_size, rest])
+        values[argument] = net.broadcast(name, value, sizes, port.shape)
     return values
-
-
-def _target(label: str, path: Any) -> Path:
-    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
-        raise ArgumentError(f"{label}: path is {shown(path)}; expected the path of an .xml")
-    target = Path(path)
-    if target.suffix != ".xml":
-        raise ArgumentError(f"{label}: path is {shown(os.fspath(path))}; expected a name that ends in .xml")
-    return target

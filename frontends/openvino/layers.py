@@ -254,7 +254,7 @@ class IRLayer:
         if len(given) != len(self.arguments):
             raise _missing(self.label, self.convention, self.arguments, given)
         bound = self.bind(**{name: given.pop(name) for name in WEIGHTS if name in given})
-        return bound(**given)
+        return bound._for_one_call()(**given)
 
 
 def _missing(label: str, convention: Convention, arguments: Sequence[str], given: Mapping[str, Any]) -> ArgumentError:

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from lxml import etree
 
 from pyrnnx import config
 from pyrnnx import model as base
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown, warn
-from pyrnnx.layer import Layer
-from pyrnnx.model_stream import Carrier
+from pyrnnx.model_layers import Layers
+from pyrnnx.model_stream import Carrier, ModelStream
+from pyrnnx.tensor_info import TensorInfo
 
 from .ir.bin_file import BinFile
 from .ir.layer import NetLayer, Output
-from .ir.names import input_infos, layer_keys, output_infos, value_names
+from .ir.names import input_infos, layer_keys, output_infos, state_names, value_names
+from .ir.variables import variables
 from .ir.xml import named_errors, parse, source_path
 from .layer_reader import layer_of
+from .layer_values import computed_values, layer_values
 from .layers import BoundLayer, IRLayer
 from .net import Net, net_of
 from .schemas import WEIGHTS
+from .states import Session, State, WithVariables, first_value
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -51,11 +56,17 @@ class Model(base.Model):
     inputs, outputs : tuple of TensorInfo
         In the order of the Parameter and Result layers.
     layers : mapping
-        Recurrent layers by name, "name (id 7)" if others have the same name. One whose W, R, B (and P) are constant is
-        a `BoundLayer`, whose weights are read when it is first asked for; any other is an `IRLayer`.
+        Recurrent layers by name, "name (id 7)" if others have the same name; those in the bodies of loops and choices
+        are among them, then "loop/body/name". A TensorIterator whose body is one cell over a slice is the sequence that
+        it is. One whose W, R, B (and P) are constant is a `BoundLayer`, whose weights are read when it is first asked
+        for; any other is an `IRLayer`.
+    variables : tuple of TensorInfo
+        What ReadValue and Assign keep from call to call, by its variable_id, under which `state` has its value. Calls
+        from several threads are made one after the other; each `stream` is a session with a state of its own, and
+        streams run beside each other.
 
-    It can be pickled and copied: as its XML and the bytes of its constants, each of them once, so that a copy needs no
-    files; what has been prepared for calls is prepared again there.
+    It can be pickled and copied, with the values of its variables: as its XML and the bytes of its constants, each of
+    them once, so that a copy needs no files; what has been prepared for calls is prepared again there.
     """
 
     def __init__(self, net: Net, weights: BinFile, label: str = "", *, runtime: str | None = None) -> None:
@@ -64,14 +75,21 @@ class Model(base.Model):
         self.runtime = config.choose_runtime(self.label, runtime)
         self.inputs = input_infos(net)
         self.outputs = output_infos(net)
-        self._keys = layer_keys(net.recurrent)
-        self._layers = _Layers({key: layer for layer, key in self._keys.items()}, self._bind)
+        self._keys = layer_keys(net.recurrent_paths())
+        sources = {key: layer for layer, key in self._keys.items()}
+        self._layers = Layers(self.label, sources, self._bind, net.why_no_layers)
         self._lock = threading.Lock()
-        self._programs: dict[bool, Program] = {}
+        self._programs: dict[tuple[bool, frozenset[str]], Program] = {}
+        self._variables = {one.id: one for one in variables(net)}
+        taken = [info.name for info in (*self.inputs, *self.outputs)]
+        self._states = state_names(self._variables, taken)
+        self.variables = tuple(TensorInfo(one.id, one.dtype, one.shape) for one in self._variables.values())
+        own = {one: before for one, (before, *_) in self._states.items()}
+        self._session = Session(lambda: ModelStream(self, {}, None, False, self._carrier), own, self.label)
 
     @property
-    def layers(self) -> Mapping[str, BoundLayer | IRLayer]:
-        """Recurrent layers by name."""
+    def layers(self) -> Layers:
+        """Recurrent layers by name, or by place; each is prepared when it is first asked for."""
         return self._layers
 
     @property
@@ -83,15 +101,40 @@ class Model(base.Model):
         PyrnnxError
             As of `to_onnx`.
         """
-        return self._translated(everything=False).model.plan
+        return self._translated().model.plan
 
     def __reduce__(self) -> tuple[Any, ...]:
-        constants = (layer for layer in self.net.layers if layer.type == "Const")
-        return partial(Model, runtime=self.runtime), (self.net, self.weights.only(constants), self.label)
+        constants = (layer for layer in self.net.everything if layer.type == "Const")
+        source = self.net, self.weights.only(constants), self.label
+        return partial(Model, runtime=self.runtime), source, dict(self.state) or None
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.state = state
+
+    @property
+    def state(self) -> State:
+        """What the next call begins with: variables by their ids, to be read and to be written to, one or all.
+
+        Assign a mapping to go on from there: what it lacks begins anew. A value that does not fit the variable is an
+        ArgumentError.
+        """
+        return State(self._session)
+
+    @state.setter
+    def state(self, values: Mapping[str, Any]) -> None:
+        self._session.change(lambda _: values)
+
+    def reset_state(self) -> None:
+        """Let all variables begin anew: with what the model computes for them, else with zeros."""
+        self._session.reset()
 
     def _bind(self, layer: NetLayer) -> BoundLayer | IRLayer:
-        ir_layer = self.net.recurrent[layer]
-        weights = {}
+        looped = self.net.looped.get(layer)
+        if looped is not None:
+            return looped.bound(self.constant)
+        ir_layer = self.net.declared(layer)
+        assert ir_layer is not None  # as `layers` has only such as are recurrent
+        weights: dict[str, Any] = {}
         for argument, source in zip(ir_layer.arguments, layer.sources, strict=True):
             if argument in WEIGHTS:
                 weights[argument] = self.constant(source)
@@ -112,11 +155,31 @@ class Model(base.Model):
         return ConstantValues(self.net, self.weights)
 
     def _again(self, arrays: tuple[Any, ...]) -> dict[str, Any] | None:
-        program = self._programs.get(False)
-        return None if program is None else program.model.run_again(arrays)
+        return self._session.again(arrays) if self._variables else self._evaluate_again(arrays, frozenset())
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        """Values by name, in one run of one program.
+        if self._variables:
+            return self._session.run(inputs, outputs)
+        return self._evaluate(inputs, outputs, frozenset())
+
+    def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        return (
+            self._run(inputs, outputs) if self._variables else self._evaluate(inputs, outputs, frozenset(), once=True)
+        )
+
+    def _doubtful(self, missing: frozenset[str]) -> dict[str, str]:
+        """Outputs that are variables, by those that tell whether they have a value, where that is not certain."""
+        doubtful = self._translated(missing=missing).doubtful if missing else ()
+        return {known: after for _, after, known in self._states.values() if known in doubtful}
+
+    def _evaluate_again(self, arrays: tuple[Any, ...], missing: frozenset[str]) -> dict[str, Any] | None:
+        program = self._programs.get((False, missing))
+        return None if program is None else program.model.run_again(arrays)
+
+    def _evaluate(
+        self, inputs: dict[str, Any], outputs: tuple[str, ...], missing: frozenset[str], *, once: bool = False
+    ) -> dict[str, Any]:
+        """Values by name, in one run of one program; `missing` variables begin in it.
 
         What a name is     Its value
         =================  =================================================
@@ -133,14 +196,37 @@ class Model(base.Model):
                 constants[name] = self.constant(value)
                 if constants[name] is None:
                     others[name] = value
-        program = self._program(others)
+        program = self._program(others, missing)
         own = {name: program.values[value] for name, value in others.items()}
         own |= {name: self._output_names[name] for name in outputs if name in self._output_names}
-        results = program.model.run_checked(inputs, tuple(dict.fromkeys(own.values()))) if own else {}
-        return {name: results[own[name]] if name in own else constants[name] for name in outputs}
+        run = program.model._run_once if once else program.model.run_checked
+        results = run(inputs, tuple(dict.fromkeys(own.values()))) if own else {}
+        values: dict[str, Any] = {}
+        given: set[str | None] = {None}
+        for name in outputs:  # constants are the model's, and one value may have several names
+            source = own.get(name)
+            value = constants[name] if source is None else results[source]
+            values[name] = np.array(value) if source in given else value
+            given.add(source)
+        return values
 
     def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
-        program = self._translated(everything=False)
+        if not self._variables:
+            return self._carrier_of(fed, layers, frozenset())
+        computed = frozenset(one.id for one in self._variables.values() if one.has_initial_value)
+        infos = {
+            one.id: TensorInfo(self._states[one.id][0], one.dtype, one.shape, optional=True)
+            for one in self._variables.values()
+        }
+        runnable = WithVariables(self, infos, computed, fed, layers)
+        starts = {info.name: first_value(info) for one, info in infos.items() if one not in computed}
+        states = {after: before for before, after, _ in self._states.values()} | dict(runnable.states)
+        known = {name: value for name, value in starts.items() if value is not None}
+        return Carrier(runnable, states, known, frozenset(infos[one].name for one in computed))
+
+    def _carrier_of(self, fed: frozenset[str], layers: bool | frozenset[str], missing: frozenset[str]) -> Carrier:
+        program = self._translated(missing=missing)
+        fed |= program.begun | {before for before, *_ in self._states.values()}
         if not isinstance(layers, bool):
             chosen = [self._layers[name] for name in layers]
             layers = frozenset(name for name, layer in program.layers.items() if any(layer is one for one in chosen))
@@ -150,7 +236,8 @@ class Model(base.Model):
     def _output_names(self) -> Mapping[str, str]:
         """The name of each output, by that and by its aliases."""
         names = {alias: info.name for info in self.outputs for alias in info.aliases}
-        return names | {info.name: info.name for info in self.outputs}
+        names |= {info.name: info.name for info in self.outputs}
+        return names | {name: name for own in self._states.values() for name in own}
 
     def _value(self, name: str) -> Output:
         """The value with the name of a tensor or layer."""
@@ -167,7 +254,13 @@ class Model(base.Model):
     def _values(self) -> Mapping[str, Output]:
         return value_names(self.net)
 
-    def _program(self, values: Mapping[str, Output]) -> Program:
+    def _computed_values(self) -> tuple[Mapping[str, Output], frozenset[str]]:
+        return computed_values(self.net, self._values)
+
+    def _layer_values(self) -> Mapping[str, Mapping[str, base.LayerValue]]:
+        return layer_values(self.net, self._keys, self._values, self.inputs, self.outputs)
+
+    def _program(self, values: Mapping[str, Output], missing: frozenset[str]) -> Program:
         """What runs the net: the layers that its outputs depend on, or all layers, where these values need others.
 
         Raises
@@ -175,10 +268,10 @@ class Model(base.Model):
         PyrnnxError
             As of `to_onnx`; a value behind a layer that is not translated.
         """
-        program = self._translated(everything=False)
+        program = self._translated(missing=missing)
         if program.values.keys() >= set(values.values()):
             return program
-        program = self._translated(everything=True)
+        program = self._translated(everything=True, missing=missing)
         for name, value in values.items():
             if value not in program.values:
                 raise UnsupportedError(
@@ -186,24 +279,26 @@ class Model(base.Model):
                 )
         return program
 
-    def _translated(self, *, everything: bool) -> Program:
+    def _translated(self, *, everything: bool = False, missing: frozenset[str] = frozenset()) -> Program:
         """The program, made when a call first needs it; one with everything leaves out what is not translated."""
         with self._lock:
-            if everything not in self._programs:
+            if (everything, missing) not in self._programs:
                 from .translation import program
 
-                self._programs[everything] = program(
+                self._programs[everything, missing] = program(
                     self._constants,
                     self._names,
                     self.label,
                     self._prepared,
                     everything=everything,
+                    missing=missing,
                     runtime=self.runtime,
                 )
-            return self._programs[everything]
+            return self._programs[everything, missing]
 
     def _prepared(self, layer: NetLayer) -> BoundLayer | IRLayer:
-        return self._layers[self._keys[layer]]
+        prepared: BoundLayer | IRLayer = self._layers[self._keys[layer]]
+        return prepared
 
     def _export(self) -> ModelProto:
         from .translation import export
@@ -212,34 +307,10 @@ class Model(base.Model):
 
     @property
     def _names(self) -> Names:
-        from .translation import Names
+        from .translation import Names, StateNames
 
-        return Names([info.name for info in self.inputs], [info.name for info in self.outputs])
-
-
-class _Layers(Mapping[str, "BoundLayer | IRLayer"]):
-    """Layers, each prepared when it is first asked for."""
-
-    def __init__(self, layers: Mapping[str, NetLayer], bind: Callable[[NetLayer], BoundLayer | IRLayer]) -> None:
-        self._layers, self._bind = layers, bind
-        self._bound: dict[str, BoundLayer | IRLayer] = {}
-
-    def __getitem__(self, key: str) -> BoundLayer | IRLayer:
-        if key not in self._bound:
-            self._bound.setdefault(key, self._bind(self._layers[key]))
-        return self._bound[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._layers
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._layers)
-
-    def __len__(self) -> int:
-        return len(self._layers)
-
-    def __repr__(self) -> str:
-        return f"<layers {', '.join(map(repr, self._layers))}>"
+        states = {one: StateNames(*pair) for one, pair in self._states.items()}
+        return Names([info.name for info in self.inputs], [info.name for info in self.outputs], states)
 
 
 def read_model(xml: Any, weights: Any = None, *, runtime: str | None = None) -> Model:
@@ -270,7 +341,7 @@ def read_model(xml: Any, weights: Any = None, *, runtime: str | None = None) -> 
     Warns
     -----
     PyrnnxWarning
-        An attribute that a recurrent operation does not have.
+        An attribute that a recurrent operation does not have; a version above 11.
 
     Source: OpenVINO IR versions 10 and 11.
     """
@@ -316,50 +387,7 @@ def _model(root: etree._Element, weights: Any, path: Path | None, runtime: str |
         opened = BinFile(path.with_suffix(".bin"), may_be_absent=True)
     else:
         opened = BinFile(weights)
-    for layer in net.layers:
+    for layer in net.everything:
         if layer.type == "Const":
             opened.check(layer)
     return Model(net, opened, os.fspath(path) if path is not None else "", runtime=runtime)
-
-
-def to_onnx(model: Any) -> ModelProto:
-    """The ONNX model (opset 22) of the same computation.
-
-    Parameters
-    ----------
-    model : pyrnnx.frontends.openvino.Model, path or Layer
-        What `read_model` gives or takes as a path, or a layer with its weights: of that the model that `write_model`
-        writes.
-
-    Returns
-    -------
-    onnx.ModelProto
-        Inputs and outputs with the model's names, values and nodes with those of tensors and layers. Dynamic dimensions
-        have names: of the k-th axis of input X "X_dim_k". Constants that are equal are one initializer; compressed
-        weights stay as they are, with the nodes that expand them, but those of recurrent layers are expanded.
-
-    Raises
-    ------
-    PyrnnxError
-        Something else, or a layer without weights; what `read_model` rejects in a file; an operation, or an option of
-        one, that is not translated: named with the layer; constants of more than 2 GB; the onnx package is missing.
-    """
-    if isinstance(model, IRLayer):
-        raise ArgumentError(
-            f"to_onnx: {model.label} has no weights; expected a Model, a path, or a layer with weights, as layer.bind "
-            "gives"
-        )
-    if isinstance(model, Layer):
-        from .layer_writer import model_bytes
-
-        model = read_model(*model_bytes(model))
-    elif source_path(model) is not None:
-        model = read_model(model)
-    if isinstance(model, base.Model) and not isinstance(model, Model):
-        raise ArgumentError(f"to_onnx: {shortened(model.label)} is an ONNX model already; its ModelProto is `proto`")
-    if not isinstance(model, Model):
-        raise ArgumentError(
-            f"to_onnx: {type(model).__name__} was given; expected a Model, as read_model gives, the path of an .xml, "
-            "or a layer with its weights"
-        )
-    return model._export()

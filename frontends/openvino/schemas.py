@@ -122,12 +122,14 @@ _NOT_RUN = {
     "OpenVINO, or write it as a GRU cell in a loop",
     "AUGRUCell": "one step of a GRU whose update gate is scaled by an attention input; ONNX has no such operator. Run "
     "it with OpenVINO, or write it out in elementwise operations",
-    "TensorIterator": "a loop over a body of its own. Convert the model again with a recurrent layer in place of the "
-    "loop (OpenVINO's ConvertTensorIteratorToSequence makes an RNNSequence, GRUSequence or LSTMSequence of it), or "
-    "unroll it (UnrollTensorIterator); or run it with OpenVINO",
-    "Loop": "a loop over a body of its own. Convert the model again with a number of iterations that is constant and "
-    "unrolled, or with a recurrent layer in place of the loop; or run it with OpenVINO",
-    "If": "a choice between two bodies. Convert the model again for one of them; or run it with OpenVINO",
+    "TensorIterator": "a loop over a body of its own, which it needs to be run, as a layer of a whole IR: read_model. "
+    "Alone, let OpenVINO make a recurrent layer of it (ConvertTensorIteratorToSequence), or unroll it "
+    "(UnrollTensorIterator)",
+    "Loop": "a loop over a body of its own, which it needs to be run, as a layer of a whole IR: read_model. Alone, "
+    "convert the model again with a recurrent layer in place of the loop, or with the loop unrolled",
+    "CTCLoss": "a loss, which is for training; ONNX has no such operator. What a trained model says of a sequence is "
+    "decoded by CTCGreedyDecoder and CTCGreedyDecoderSeqLen, which are translated",
+    "If": "a choice between two bodies, which it needs to be run, as a layer of a whole IR: read_model",
 }
 _NOT_RUN_BY_LOWER_NAME = {name.lower(): text for name, text in _NOT_RUN.items()}
 

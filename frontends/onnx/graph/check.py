@@ -11,7 +11,8 @@ from ..messages import walk_messages
 from ..onnx_package import import_onnx
 from ..schemas import SCHEMAS
 from .local_functions import check_functions
-from .walk import DEFAULT_DOMAINS, all_nodes, node_label, sorted_nodes, subgraphs
+from .signatures import signature_of
+from .walk import DEFAULT_DOMAINS, Needs, all_nodes, node_label, sorted_nodes, subgraphs
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -81,6 +82,9 @@ def _check_inputs(model: ModelProto, opsets: Mapping[str, int], label: str) -> N
     required: dict[tuple[str, str], list[str]] = {}
     for node in all_nodes(model.graph.node):
         domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
+        signature = signature_of(node, opsets.get(domain, 1))
+        if signature is not None and all(node.input[: signature.required]) and len(node.input) >= signature.required:
+            continue
         key = domain, node.op_type
         if key not in required:
             required[key] = _required_inputs(node.op_type, opsets.get(domain, 1), domain)
@@ -103,7 +107,7 @@ def _required_inputs(operator: str, version: int, domain: str) -> list[str]:
 
 def _check_message(message: Any, texts: list[Any], label: str) -> None:
     """Texts that are not UTF-8 can be written nowhere; a negative dimension would be taken for one that is open."""
-    kind = message.DESCRIPTOR.name
+    kind = type(message).__name__
     for text in texts:
         if not isinstance(text, str):
             raise FormatError(f"{label}: the text {shown(text)} in a {kind} is not UTF-8")
@@ -111,21 +115,24 @@ def _check_message(message: Any, texts: list[Any], label: str) -> None:
         raise FormatError(f"{label}: tensor {shown(message.name)} has dims {shown(list(message.dims))}, below 0")
 
 
-def check_graph(graph: Any, label: str, visible: set[str] | None = None) -> None:
-    """Reject a graph whose names do not fit together; `visible` are the names of the graphs around it.
+def check_graph(graph: Any, label: str) -> None:
+    """Reject a graph whose names do not fit together.
 
     Raises
     ------
     FormatError
         A name that is defined twice or never, nodes in a circle, or bodies too deep.
     """
-    if visible is None:
-        for _ in all_nodes(graph.node):  # rejects what is nested too deep for the recursion here
-            pass
-    visible = set() if visible is None else visible
+    for _ in all_nodes(graph.node):  # rejects what is nested too deep for the recursion here
+        pass
+    _check_names(graph, label, set(), Needs())
+
+
+def _check_names(graph: Any, label: str, visible: set[str], needs: Needs) -> None:
+    """`visible` are the names of the graphs around it."""
     given, own = _definitions(graph, label, visible)
     visible |= given
-    for node in sorted_nodes(graph, label):
+    for node in sorted_nodes(graph, label, needs):
         for name in node.input:
             if name and name not in visible:
                 raise FormatError(
@@ -133,7 +140,7 @@ def check_graph(graph: Any, label: str, visible: set[str] | None = None) -> None
                     "nor an output of a node"
                 )
         for _, body in subgraphs(node):
-            check_graph(body, f"{label}: {node_label(node)}", visible)
+            _check_names(body, f"{label}: {node_label(node)}", visible, needs)
         visible.update(node.output)
     for one in graph.output:
         if one.name not in visible:
@@ -161,6 +168,8 @@ def _definitions(graph: Any, label: str, visible: set[str]) -> tuple[set[str], s
     given = set(own)
     for node in graph.node:
         for name in node.output:
-            if name:
+            if name and (name in own or name in visible):  # the label of a node is for an error alone
                 define(name, f"{node_label(node)}: the output")
+            elif name:
+                own.add(name)
     return given, own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,9 @@ from ..onnx_package import import_onnx
 from .walk import local_names
 
 if TYPE_CHECKING:
-    from onnx import GraphProto
+    from onnx import GraphProto, TensorProto
+
+    Tensor: TypeAlias = TensorProto | AnyArray
 
 
 class Constants:
@@ -45,6 +47,9 @@ class Constants:
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Results of a node, as arrays or tensors."""
+        for value in values.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False  # the model's own from now on, as `array_of` gives it
         self._values |= values
 
     def owner(self, name: str) -> Constants | None:
@@ -66,25 +71,60 @@ class Constants:
         return None if owner is None else owner._array(name)
 
     def _array(self, name: str) -> AnyArray:
-        value = self._values[name]
-        if not isinstance(value, np.ndarray):
-            value = self._values[name] = array_of(value, self._label)
-        array: AnyArray = value
+        array = self._values[name] = array_of(self._values[name], self._label)
         return array
 
-    def computed(self) -> Iterator[tuple[str, Any]]:
+    def own(self) -> Iterator[tuple[str, Tensor]]:
+        """Those of the graph itself, by name."""
+        return iter(self._values.items())
+
+    def computed(self) -> Iterator[tuple[str, Tensor]]:
         """What was added, by name."""
         return ((name, value) for name, value in self._values.items() if name not in self._given)
 
 
+def named(tensor: Tensor, name: str) -> TensorProto:
+    """An onnx.TensorProto of that name; it may be a copy."""
+    if isinstance(tensor, np.ndarray):
+        made: TensorProto = import_onnx().numpy_helper.from_array(tensor, name)
+        return made
+    if tensor.name == name:
+        return tensor
+    copy = type(tensor)()
+    copy.CopyFrom(tensor)
+    copy.name = name
+    return copy
+
+
+def without_values(tensor: Tensor, name: str) -> TensorProto:
+    """An onnx.TensorProto of that name, element type and shape alone."""
+    onnx = import_onnx()
+    made: TensorProto
+    if isinstance(tensor, np.ndarray):
+        element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(object) if tensor.dtype.kind == "U" else tensor.dtype)
+        made = onnx.TensorProto(name=name, data_type=element, dims=tensor.shape)
+    else:
+        made = onnx.TensorProto(name=name, data_type=tensor.data_type, dims=tensor.dims)
+    return made
+
+
+def shape_of(tensor: Tensor) -> tuple[int, ...]:
+    """The sizes that an onnx.TensorProto declares, or an array has."""
+    return tensor.shape if isinstance(tensor, np.ndarray) else tuple(tensor.dims)
+
+
 def array_of(tensor: Any, label: str) -> AnyArray:
-    """The array of an onnx.TensorProto, which nobody can write to; `label` is how errors name the model.
+    """The array of an onnx.TensorProto, which nobody can write to, or of what is one already.
+
+    `label` is how errors name the model.
 
     Raises
     ------
     FormatError
         A tensor that cannot be read.
     """
+    if isinstance(tensor, np.ndarray):
+        return tensor
     try:
         value: AnyArray = import_onnx().numpy_helper.to_array(tensor)
     except Exception as error:  # of several types, by what is wrong

@@ -3,24 +3,26 @@
     W8 -> Cast -> W,  (x, W) -> MatMul -> y      becomes      (x, W) -> MatMul -> y   with W an initializer
 
 In the order in which they can run, each node whose inputs are all constants is computed (by an evaluator that the
-caller gives), and its results are constants for those after it. Three kinds of nodes stay all the same: those without
+caller gives), and its results are constants for those after it. Four kinds of nodes stay all the same: those without
 a rule that tells the size of their results, or with results beyond the budget; those with results beyond `largest`,
-though what depends on them is folded; and nodes with bodies (If, Loop, Scan), inside which the same is done.
+though what depends on them is folded; DequantizeLinear, if asked for, where a runtime computes with codes; nodes with
+bodies (If, Loop, Scan), inside which the same is done.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.dtypes import AnyArray
 
 from ..schemas import SCHEMAS
+from .codes import DTYPES, products_of_codes
 from .constants import Constants
 from .sizes import expected_bytes, is_foldable
 from .stand_ins import stand_ins
-from .walk import sorted_nodes, subgraphs
+from .walk import Needs, sorted_nodes, subgraphs
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
@@ -71,6 +73,7 @@ def fold(
     defaults: bool = False,
     wanted: set[str] | None = None,
     largest: int | None = None,
+    codes: bool = False,
 ) -> FoldedGraph:
     """What of a graph depends on constants only.
 
@@ -90,16 +93,23 @@ def fold(
         Nodes without any of these outputs are passed over. Default: none is.
     largest : int, optional
         A node stays if its result has more elements than that and takes more bytes than what it is computed from.
+    codes : bool
+        Whether DequantizeLinear of constants stays where a runtime can compute with the codes (codes.py).
     """
-    return _Folder(opsets, evaluate, label, largest).fold(graph, None, defaults, wanted)
+    return _Folder(opsets, evaluate, label, largest, codes).fold(graph, None, defaults, wanted)
 
 
 class _Folder:
     """One pass over a graph and its bodies, which share a budget."""
 
-    def __init__(self, opsets: Mapping[str, int], evaluate: Evaluate, label: str, largest: int | None) -> None:
+    def __init__(
+        self, opsets: Mapping[str, int], evaluate: Evaluate, label: str, largest: int | None, codes: bool
+    ) -> None:
         self._opsets, self._evaluate, self._label, self._largest = opsets, evaluate, label, largest
+        self._codes, self._needs = codes, Needs()
         self._bytes_left = _FREE_BYTES
+        # Tensors whose bytes protobuf tells by writing them: so only if they are asked for.
+        self._uncounted: list[Any] = []
         # Of constants whose nodes stay: the bytes of what they are computed from.
         self._costs: dict[tuple[Constants, str], int] = {}
 
@@ -107,8 +117,9 @@ class _Folder:
         self, graph: GraphProto, outer: Constants | None, defaults: bool = False, wanted: set[str] | None = None
     ) -> FoldedGraph:
         constants = Constants(graph, outer, self._label, defaults)
-        self._allow_more(graph.initializer)
-        nodes = tuple(sorted_nodes(graph, self._label))
+        self._uncounted += graph.initializer
+        nodes = tuple(sorted_nodes(graph, self._label, self._needs))
+        stay = self._products_of_codes(graph, nodes, constants) if self._codes else set()
         folded: set[int] = set()
         bodies: dict[int, tuple[FoldedGraph, ...]] = {}
         large: dict[int, int] = {}
@@ -122,8 +133,10 @@ class _Folder:
                 bodies[index] = inside
             elif (tensor := _constant_tensor(node)) is not None:
                 constants.add({node.output[0]: tensor})  # as it is: its array may never be needed
-                self._allow_more([tensor])
+                self._uncounted.append(tensor)
                 folded.add(index)
+            elif index in stay and _has_codes(node, constants):
+                continue
             elif _can_be_folded(node, constants, unknown):
                 inputs = [unknown[name] if name in unknown else constants.value(name) for name in node.input]
                 if not unknown.keys().isdisjoint(node.input) or not self._fits(node, inputs):
@@ -133,14 +146,19 @@ class _Folder:
                     folded.add(index)
         return FoldedGraph(graph, nodes, constants, frozenset(folded), bodies, large)
 
-    def _allow_more(self, tensors: Iterable[Any]) -> None:
-        """The constants of a model allow results of so many times as much."""
-        self._bytes_left += _TIMES * sum(one.ByteSize() for one in tensors)
+    def _products_of_codes(self, graph: GraphProto, nodes: Sequence[NodeProto], constants: Constants) -> set[int]:
+        outside = {name for node in nodes for name in node.input if constants.owner(name) is not None}
+        return products_of_codes(nodes, {one.name for one in graph.output}, outside)
 
     def _fits(self, node: NodeProto, inputs: Sequence[AnyArray | None]) -> bool:
         """Whether the results of a node are within the budget: known from its inputs, before they are computed."""
         expected = expected_bytes(node, inputs)
-        return expected is not None and expected <= self._bytes_left
+        if expected is None:
+            return False
+        if expected > self._bytes_left:  # the constants of a model allow results of so many times as much
+            self._bytes_left += _TIMES * sum(one.ByteSize() for one in self._uncounted)
+            self._uncounted.clear()
+        return expected <= self._bytes_left
 
     def _compute(self, node: NodeProto, constants: Constants) -> bool:
         """Make the results of a node constants, if it has any; whether it need not run any more."""
@@ -171,6 +189,11 @@ def _constant_tensor(node: NodeProto) -> Any:
     if node.op_type != "Constant" or node.domain or not node.attribute or node.attribute[0].name != "value":
         return None
     return node.attribute[0].t
+
+
+def _has_codes(node: NodeProto, constants: Constants) -> bool:
+    value = constants.value(node.input[0])
+    return value is not None and value.dtype.name in DTYPES
 
 
 def _can_be_folded(node: NodeProto, constants: Constants, unknown: Mapping[str, AnyArray]) -> bool:

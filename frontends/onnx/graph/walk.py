@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import Any
@@ -68,18 +68,32 @@ def local_names(graph: Any) -> set[str]:
     return names - {""}
 
 
-def needed_names(node: Any) -> set[str]:
+class Needs:
+    """What the nodes of a graph and of its bodies need: for passes that ask for each body and for what is around it."""
+
+    def __init__(self) -> None:
+        # The nodes are held: only then their identity is theirs.
+        self._found: dict[int, tuple[Any, set[str]]] = {}
+
+    def __call__(self, node: Any) -> set[str]:
+        if id(node) not in self._found:
+            self._found[id(node)] = node, needed_names(node, self)
+        return self._found[id(node)][1]
+
+
+def needed_names(node: Any, needs: Callable[[Any], set[str]] | None = None) -> set[str]:
     """The names that must be known before a node can run: its inputs, and what its bodies take from outside."""
     names = set(node.input)
     for _, graph in subgraphs(node):
         inside = {one.name for one in graph.output}
         for inner in graph.node:
-            inside |= needed_names(inner)
+            inside |= (needs or needed_names)(inner)
         names |= inside - local_names(graph)
-    return names - {""}
+    names.discard("")
+    return names
 
 
-def sorted_nodes(graph: Any, label: str) -> list[Any]:
+def sorted_nodes(graph: Any, label: str, needs: Callable[[Any], set[str]] = needed_names) -> list[Any]:
     """The nodes so that each comes after those that it needs: the graph's own order wherever that is sound.
 
     Raises
@@ -89,11 +103,11 @@ def sorted_nodes(graph: Any, label: str) -> list[Any]:
     """
     nodes = list(graph.node)
     producers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
-    needs = [{producers[name] for name in needed_names(node) if name in producers} for node in nodes]
-    if all(max(before, default=-1) < index for index, before in enumerate(needs)):
+    before = [{producers[name] for name in needs(node) if name in producers} for node in nodes]
+    if all(max(one, default=-1) < index for index, one in enumerate(before)):
         return nodes
     try:
-        return [nodes[index] for index in TopologicalSorter(dict(enumerate(needs))).static_order()]
+        return [nodes[index] for index in TopologicalSorter(dict(enumerate(before))).static_order()]
     except CycleError as error:
         stuck = nodes[min(error.args[1])]
         raise FormatError(f"{label}: {node_label(stuck)} is in, or behind, a cycle: it needs its own results") from None

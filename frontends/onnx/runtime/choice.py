@@ -13,12 +13,12 @@ from ..graph.walk import all_nodes, needed_names, node_label
 from ..nodes import is_recurrent
 from ..onnx_package import import_onnx
 from . import session
-from .excluded import reason_against
+from .excluded import SCANS, reason_against, scans_inner_axes
 from .recurrent import Call
 from .segments import Runner, holds_recurrent
 from .session import NotRunnable, segment_model, session_of
 from .steps import CONTROL
-from .types import Types, element_types, without_shape
+from .types import Tensors, Types, element_types, without_shape
 
 _FIRST_SCAN = 9  # Scan-8 has an axis of rows
 # Types that NumPy has by ml_dtypes alone, whose arrays ONNX Runtime does not take; and strings, which it keeps in
@@ -36,10 +36,10 @@ class Settings:
         How errors name the model.
     opsets : mapping
         Version by domain.
-    layers : mapping or None
+    layers : mapping
         Prepared layers by the names of nodes.
     runtime : str
-        One of `RUNTIMES`.
+        One of `config.RUNTIMES`.
     calls : mapping
         What runs nodes of domains that no runtime knows, by the names of the nodes.
     """
@@ -49,6 +49,9 @@ class Settings:
     layers: Mapping[str, Any]
     runtime: str
     calls: Mapping[str, Call] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Settings, (self.label, dict(self.opsets), dict(self.layers), self.runtime, dict(self.calls))
 
     def is_ours(self, node: Any) -> bool:
         """Whether a node is run by a layer."""
@@ -73,7 +76,7 @@ class Settings:
             return "asked for"
         why = ""
         if not session.is_installed():
-            why = "ONNX Runtime is not installed"
+            why = "ONNX Runtime is not installed (pip install onnxruntime)"
         elif self.opsets.get("", session.FIRST_OPSET) < session.FIRST_OPSET:
             why = f"ONNX Runtime begins with opset {session.FIRST_OPSET}"
         if why and self.runtime == "onnxruntime":
@@ -93,7 +96,7 @@ class Choice:
         The constants that they see.
     """
 
-    def __init__(self, settings: Settings, types: Types, tensors: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Settings, types: Types, tensors: Tensors) -> None:
         self._settings, self._types, self._tensors = settings, types, tensors
         self._fallback = settings.fallback
         self._why: dict[int, str] = {}
@@ -107,8 +110,10 @@ class Choice:
         UnsupportedError
             ONNX Runtime was asked for, and does not run it.
         """
-        holds = holds_recurrent(node, self._settings.is_ours)
+        holds = holds_recurrent(node, self._is_ours)
         if holds and self._is_step(node):
+            if scans_inner_axes(node):
+                self._why.setdefault(id(node), SCANS)
             return Runner.PYRNNX
         if self._fallback:
             return Runner.REFERENCE
@@ -126,10 +131,15 @@ class Choice:
                         self._leave(node, f"its values are {kind.lower()}")
         return Runner.REFERENCE if id(node) in self._why else Runner.ONNXRUNTIME
 
+    def _is_ours(self, node: Any) -> bool:
+        """Whether a node is a step of ours, and control flow around it is too."""
+        return self._settings.is_ours(node) or (not self._fallback and scans_inner_axes(node))
+
     def _is_newer(self, node: Any) -> bool:
         """Whether the operator, or one in a body of the node, changed after the last opset that ONNX Runtime has."""
-        version, last = self._settings.opsets.get("", 0), session.last_opset()
-        if version <= last:
+        version = self._settings.opsets.get("", 0)
+        last = session.runnable_opset(version)
+        if version == last:
             return False
         schema = import_onnx().defs.get_schema
         operators = {one.op_type for one in all_nodes([node]) if not one.domain}
@@ -155,6 +165,9 @@ class Choice:
 
     def exclude(self, nodes: Sequence[Any], why: str) -> None:
         """Leave to the reference evaluator what ONNX Runtime does not run of a segment: all if no node is found."""
+        if len(nodes) == 1:
+            self._leave(nodes[0], why)
+            return
         tried: dict[bytes, str] = {}
         for node in nodes:
             signature = _signature(node, self._types)
@@ -167,14 +180,16 @@ class Choice:
                 self._leave(node, why)
 
     def _tried(self, node: Any) -> str:
-        """Why ONNX Runtime does not run a node; empty where it does."""
-        names = [name for name in needed_names(node) if name in self._types]
-        constants = [self._tensors[name] for name in names if name in self._tensors]
+        """Why ONNX Runtime does not run a node; empty where it does, or where the types of inputs are not known."""
+        names = needed_names(node)
+        if any(name not in self._types for name in names):
+            return ""
+        constants = {name: self._tensors[name] for name in names if name in self._tensors}
         types = {name: without_shape(self._types[name]) for name in names if name not in self._tensors}
         outputs = [name for name in node.output if name]
         try:
-            model = segment_model([node], types, outputs, constants, self._settings.opsets)
-            session_of(model, 1, config.get_memory_limit())
+            model = segment_model([node], types, types, outputs, {}, self._settings.opsets)
+            session_of(self._settings.label, model, constants, 1, config.get_memory_limit())
         except NotRunnable as error:
             return str(error)
         return ""

@@ -106,7 +106,7 @@ def run_scan(
     moved = [value[::-1] if reverse else value for value, reverse in zip(moved, directions, strict=True)]
     stacks: list[list[Any]] = [[] for _ in range(made)]
     for step in range(steps.pop()):
-        given = dict(zip(names, (*states, *(value[step] for value in moved)), strict=True))
+        given = dict(zip(names, (*states, *(value[step, ...] for value in moved)), strict=True))
         results = run({**outer, **given})
         states = list(results[: len(states)])
         for stack, result in zip(stacks, results[len(states) :], strict=True):
@@ -114,7 +114,7 @@ def run_scan(
             grown(result)
     axes, directions = listed("scan_output_axes", made), listed("scan_output_directions", made)
     stacked = [
-        np.moveaxis(np.stack(stack[::-1] if reverse else stack), 0, axis) if stack else _empty(declared)
+        np.moveaxis(np.stack(stack[::-1] if reverse else stack) if stack else _empty(declared), 0, axis)
         for stack, reverse, axis, declared in zip(stacks, directions, axes, types[len(states) :], strict=True)
     ]
     return (*states, *stacked)

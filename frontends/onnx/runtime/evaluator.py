@@ -12,6 +12,7 @@ from pyrnnx.errors import PyrnnxError, UnsupportedError, shortened
 
 from ..graph.walk import node_label
 from ..onnx_package import import_onnx
+from . import numpy_operators
 from .memory import guard
 from .operators import mended_ops
 from .recurrent import reference_ops
@@ -102,6 +103,9 @@ def _failure(label: str, error: BaseException, what: str) -> PyrnnxError:
 
 def evaluate_node(node: NodeProto, inputs: Mapping[str, Any], opsets: Mapping[str, int]) -> dict[str, AnyArray] | None:
     """Outputs of one node by name; None where the evaluator does not have them as arrays."""
+    found = numpy_operators.compute(node, [inputs[name] if name else None for name in node.input], opsets.get("", 0))
+    if found is not None:
+        return {node.output[0]: found}
     onnx = import_onnx()
     from onnx.reference import ReferenceEvaluator
 

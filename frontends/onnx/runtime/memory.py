@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -89,16 +89,27 @@ def grown(node: Any, result: Any) -> None:
 
 
 def guard(evaluator: Any) -> None:
-    """Let the operators of a ReferenceEvaluator, and of those in its bodies, run under the meter of the call."""
+    """Let the operators of a ReferenceEvaluator, and of those in its bodies, run under the meter of the call.
+
+    Nobody can write to its constants then: results can be views of them.
+    """
+    _protect(evaluator.rt_inits_.values())
     for operator in evaluator.rt_nodes_:
         if "run" in vars(operator):  # guarded already: operators that onnx defines as functions share their bodies
             continue
+        _protect(vars(operator).values())
         names = [one.name for one in operator.onnx_node.attribute] + ["impl_"]
         for body in [getattr(operator, name, None) for name in names]:
             if isinstance(body, type(evaluator)):
                 guard(body)
                 body.run = _body_run(body.run, operator.onnx_node, body)
         operator.run = _operator_run(operator.run, operator.onnx_node)
+
+
+def _protect(values: Iterable[Any]) -> None:
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
 
 
 def _operator_run(run: Callable[..., Any], node: Any) -> Callable[..., Any]:

@@ -9,7 +9,7 @@ from pyrnnx.errors import UnsupportedError
 
 from ..graph.walk import node_label
 from ..onnx_package import import_onnx
-from .control import check_count, run_loop
+from .control import check_count, run_loop, run_scan
 
 _GRID_SAMPLE, _SCAN, _SPLIT = 16, 8, 18  # the first opset of GridSample and Scan, and of num_outputs of Split
 # Missing below an opset: its first opset, and which operator of which opset does the same.
@@ -23,9 +23,10 @@ def mended_ops(opset: int) -> tuple[type[Any], ...]:
     import onnx.defs
     from onnx.reference.ops import load_op
 
-    found = [_loop()]
+    loop, scan = _control()
+    found = [loop]
+    found += [scan] if opset > _SCAN else [_scan_8()] if opset == _SCAN else []
     found += [_grid_sample(opset)] if opset >= _GRID_SAMPLE else []
-    found += [_scan(opset)] if opset >= _SCAN else []
     found += [_split(opset)] if opset >= _SPLIT else []
     for operator, (first, equal, version) in _OLDER.items():
         if first <= opset < version:
@@ -52,11 +53,11 @@ def _grid_sample(opset: int) -> type[Any]:
     return type("GridSample", (base,), {"op_domain": "", "_run": run})
 
 
-def _scan(opset: int) -> type[Any]:
+def _scan_8() -> type[Any]:
     """onnx's own makes lists of num_scan_inputs elements, whatever that is."""
     from onnx.reference.ops import load_op
 
-    base: Any = load_op("", "Scan", opset)
+    base: Any = load_op("", "Scan", _SCAN)
 
     def init(self: Any, node: Any, run_params: Any) -> None:
         most = len([name for name in node.input if name])
@@ -80,27 +81,35 @@ def _split(opset: int) -> type[Any]:
 
 
 @cache
-def _loop() -> type[Any]:
-    """onnx's own never runs where the condition is left out, and stacks results along an axis that they have."""
+def _control() -> tuple[type[Any], type[Any]]:
+    """Loop, and Scan from opset 9 on.
+
+    onnx's own Loop never runs where the condition is left out, and stacks results along an axis that they have. Its
+    Scan takes some axes for others, and has no directions.
+    """
     import_onnx()
     from onnx.reference.op_run import OpRun
 
-    class Loop(OpRun):
+    class Control(OpRun):
         op_domain = ""
         body: Any
+        repeat: Any
 
         def need_context(self) -> bool:
             return True
 
-        def _run(self, limit: Any, condition: Any, *carried: Any, context: Any = None, **keywords: Any) -> Any:
+        def _run(self, *inputs: Any, context: Any = None, **keywords: Any) -> Any:
             body, attributes = self.body, keywords.get("attributes")
-            return run_loop(
+            return self.repeat(
                 self.onnx_node,
                 body.input_names,
                 body.output_types,
                 lambda given: body.run(None, dict(given), attributes=attributes),
-                (limit, condition, *carried),
+                inputs,
                 context or {},
             )
 
-    return Loop
+    return (
+        type("Loop", (Control,), {"repeat": staticmethod(run_loop)}),
+        type("Scan", (Control,), {"repeat": staticmethod(run_scan)}),
+    )

@@ -17,16 +17,17 @@ from pyrnnx.errors import FormatError, SlowRuntimeWarning, shortened, shown, war
 from ..graph.constants import array_of
 from ..graph.walk import all_nodes, needed_names, node_label, subgraphs
 from ..nodes import is_recurrent
-from ..onnx_package import import_onnx
 from .bound import Bound
 from .choice import Choice, Settings
 from .evaluator import Evaluator
+from .failures import Telling
 from .memory import metered
 from .recurrent import called_ops
+from .results import own_results
 from .segments import Piece, Runner, cut
 from .session import NotRunnable, segment_model
 from .steps import CallStep, ControlStep, RecurrentStep, ReferenceSegment, RuntimeSegment, Step
-from .types import Types, inferred, types_of
+from .types import Tensors, Types, inferred, types_of
 
 _MOST_BOUND = 4  # threads that call a model at once, and have buffers of their own
 
@@ -35,6 +36,7 @@ def plan(
     settings: Settings,
     model: Any,
     graph: Any,
+    tensors: Tensors,
     wanted: Sequence[str],
     known: Sequence[tuple[Any, int]],
     *,
@@ -49,11 +51,13 @@ def plan(
         Whose graph it is.
     graph, wanted, replaceable
         As of `Plan`.
+    tensors : mapping
+        The graph's initializers by name; in the graph itself they need no values.
     known : sequence of (onnx.NodeProto, int)
         Nodes of which every run will make results of so many bytes, whatever its inputs.
     """
     typed = graph if settings.fallback else inferred(model, graph, settings.element_type)
-    made = Plan(settings, graph, typed, wanted, known=known, replaceable=replaceable)
+    made = Plan(settings, graph, typed, wanted, tensors=tensors, known=known, replaceable=replaceable)
     rows = [(what, why) for runner, what, why in made.rows() if runner.strip() == Runner.REFERENCE.value]
     if rows and settings.runtime == "auto":
         slow = shortened("; ".join(dict.fromkeys(f"{what}: {why}" for what, why in rows)))
@@ -77,8 +81,8 @@ class Plan:
         The same with types, as `types.inferred` gives it.
     wanted : sequence of str
         Names of the values that are returned.
-    constants : mapping, optional
-        onnx.TensorProto by name, of the graphs around it.
+    tensors : mapping
+        Initializers of this graph, and of those around it, by name. Default: those of this graph.
     types : mapping, optional
         Of the values of the graphs around it.
     outer : set of str
@@ -96,17 +100,27 @@ class Plan:
         typed: Any,
         wanted: Sequence[str],
         *,
-        constants: Mapping[str, Any] | None = None,
+        tensors: Tensors | None = None,
         types: Types | None = None,
         outer: frozenset[str] = frozenset(),
         known: Sequence[tuple[Any, int]] = (),
         replaceable: bool = False,
     ) -> None:
+        self._made_of: tuple[Sequence[Any], Mapping[str, Any]] = (
+            (settings, graph, typed, tuple(wanted)),
+            {
+                "tensors": None if tensors is None else dict(tensors),
+                "types": dict(types or {}),
+                "outer": outer,
+                "known": list(known),
+                "replaceable": replaceable,
+            },
+        )
         self.settings, self.graph, self._typed, self.wanted = settings, graph, typed, tuple(wanted)
         self._known = known
-        own = {one.name: one for one in graph.initializer}
+        tensors = {one.name: one for one in graph.initializer} if tensors is None else tensors
         inputs = {one.name for one in graph.input} if replaceable else set()
-        self._tensors = {**(constants or {}), **{name: one for name, one in own.items() if name not in inputs}}
+        self._tensors = {name: one for name, one in tensors.items() if name not in inputs}
         self._types = types_of(typed, types or {})
         self._nodes = list(graph.node)  # held, for nodes are known by their identity
         self._choice = Choice(settings, self._types, self._tensors)
@@ -116,12 +130,13 @@ class Plan:
         read = {name for piece in self.pieces if piece.runner is Runner.PYRNNX for name in piece.nodes[0].input}
         needed = (read | set(self.wanted)) & self._tensors.keys()
         self.constants = {name: self._array(self._tensors[name]) for name in needed}
-        self.constants |= {name: self._array(own[name]) for name in inputs & own.keys()}
+        self.constants |= {name: self._array(tensors[name]) for name in inputs & tensors.keys()}
         self._check(outer | {one.name for one in graph.input})
         last = {name: number for number, piece in enumerate(self.pieces) for name in piece.inputs}
         dead: list[list[str]] = [[] for _ in self.pieces]
+        kept = set(self.wanted)
         for name, number in last.items():
-            if name not in self.wanted:
+            if name not in kept:
                 dead[number].append(name)
         own_values = {name for piece in self.pieces for name in piece.outputs} | self.constants.keys()
         needs = [one.name for one in graph.input] + [name for piece in self.pieces for name in piece.inputs]
@@ -134,6 +149,10 @@ class Plan:
         self._bounds: list[Bound] = []
         outputs = [piece.outputs for piece in self.pieces]
         self._compiled = list(zip(self.steps, outputs, dead, strict=True))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By what it was made of: sessions are made anew."""
+        return _restored, self._made_of
 
     def run(self, given: Mapping[str, Any]) -> list[Any]:
         """The wanted values; `given` are the inputs and, of a body, the values of the graphs around it."""
@@ -172,11 +191,15 @@ class Plan:
         if shapes != self._shapes:
             self._shapes = shapes
         elif len(self._bounds) < _MOST_BOUND:
-            steps = [(step, names) for step, names, _ in self._compiled]
             try:
-                self._bounds.append(Bound(steps, self.constants, given, self._needs, self.wanted))
+                self._bounds.append(Bound(self.compiled, self.constants, given, self._needs, self.wanted))
             except Exception:  # of a step, which the run before did not raise, or NotBindable
                 self._is_bindable = False
+
+    @property
+    def compiled(self) -> list[tuple[Step, Sequence[str]]]:
+        """The steps, and the names of their outputs."""
+        return [(step, names) for step, names, _ in self._compiled]
 
     def call_again(self, inputs: Mapping[str, Any]) -> dict[str, Any] | None:
         """As `call`, of inputs that nobody has checked, if they are of the dtypes and shapes of a call before."""
@@ -186,9 +209,9 @@ class Plan:
         return None if results is None else dict(zip(self.wanted, results, strict=True))
 
     def call(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The wanted values by name, in memory that is counted."""
-        with metered(self.settings.label, self._known):
-            return dict(zip(self.wanted, self.run(inputs), strict=True))
+        """The wanted values by name, the caller's own, in memory that is counted."""
+        with Telling(self.settings.label), metered(self.settings.label, self._known):
+            return own_results(dict(zip(self.wanted, self.run(inputs), strict=True)), inputs.values())
 
     def _check(self, available: frozenset[str]) -> None:
         """Reject a value that no node computes, though a node has it among its outputs."""
@@ -206,36 +229,45 @@ class Plan:
     # What runs what
 
     def _made(self) -> tuple[list[Piece], list[Step]]:
-        """Pieces and steps; nodes that ONNX Runtime has no kernel for become the reference evaluator's."""
+        """Pieces and steps; nodes that ONNX Runtime has no kernel for become the reference evaluator's.
+
+        They are looked for in all pieces before the graph is cut anew: what is run between steps of ours that lie
+        behind each other is a piece each.
+        """
         made: dict[tuple[int, ...], Step] = {}
         while True:
             pieces = cut(self._nodes, self._tensors, self.wanted, self._choice.runner)
-            try:
-                steps = []
-                for piece in pieces:
-                    key = tuple(map(id, piece.nodes))
-                    if key not in made:
-                        made[key] = self._step(piece)
-                    steps.append(made[key])
-            except NotRunnable as error:
-                self._choice.exclude(piece.nodes, str(error))
-                continue
-            return pieces, steps
+            keys = [tuple(map(id, piece.nodes)) for piece in pieces]
+            for key, piece in zip(keys, pieces, strict=True):
+                step = made.get(key) or self._runnable(piece)
+                if step is not None:
+                    made[key] = step
+            if all(key in made for key in keys):
+                return pieces, [made[key] for key in keys]
+
+    def _runnable(self, piece: Piece) -> Step | None:
+        """The step of a piece; None where ONNX Runtime does not run it, which is then said of its nodes."""
+        try:
+            return self._step(piece)
+        except NotRunnable as error:
+            self._choice.exclude(piece.nodes, str(error))
+            return None
 
     def _step(self, piece: Piece) -> Step:
+        if piece.runner is Runner.PYRNNX:
+            return self._own_step(piece)
+        settings = self.settings
         used = {name for node in piece.nodes for name in needed_names(node)}
+        constants = {name: one for name, one in self._tensors.items() if name in used}
         if piece.runner is Runner.ONNXRUNTIME:
-            constants = [one for name, one in self._tensors.items() if name in used]
-            return RuntimeSegment(self.settings.label, self.settings.opsets, piece, constants, self._types)
-        if piece.runner is Runner.REFERENCE:
-            constants = [one for name, one in self._tensors.items() if name in used]
-            types = {name: self._types[name] for name in piece.inputs if name in self._types}
-            types |= {name: import_onnx().TypeProto() for name in piece.inputs if name not in types}
-            model = segment_model(piece.nodes, types, piece.outputs, constants, self.settings.opsets)
-            operators = called_ops(self.settings.calls, all_nodes(piece.nodes))
-            settings = self.settings
-            evaluator = Evaluator(model, settings.opsets, settings.label, settings.layers, operators)
-            return ReferenceSegment(evaluator, piece)
+            strict = settings.runtime == "onnxruntime"
+            return RuntimeSegment(settings.label, settings.opsets, piece, constants, self._types, strict=strict)
+        model = segment_model(piece.nodes, piece.inputs, self._types, piece.outputs, constants, settings.opsets)
+        operators = called_ops(settings.calls, all_nodes(piece.nodes))
+        evaluator = Evaluator(model, settings.opsets, settings.label, settings.layers, operators)
+        return ReferenceSegment(evaluator, piece)
+
+    def _own_step(self, piece: Piece) -> Step:
         (node,) = piece.nodes
         if is_recurrent(node):
             return RecurrentStep(piece, self.settings.layers.get(node.name), self.settings.opsets)
@@ -249,7 +281,7 @@ class Plan:
                 body,
                 typed[name],
                 [one.name for one in body.output],
-                constants=self._tensors,
+                tensors=self._tensors | {one.name: one for one in body.initializer},
                 types=self._types,
                 outer=self._outer,
             )
@@ -269,8 +301,7 @@ class Plan:
         """Of each step, and of those in bodies: who runs it, what it is, and why where that is not plain."""
         found = []
         for piece, step in zip(self.pieces, self.steps, strict=True):
-            counts = Counter(node.op_type for node in piece.nodes)
-            what = ", ".join(name if count == 1 else f"{count} {name}" for name, count in counts.most_common())
+            what = _counted(piece.nodes)
             if piece.runner is Runner.PYRNNX:
                 what = node_label(piece.nodes[0])
             why = self.settings.fallback if piece.runner is Runner.REFERENCE else ""
@@ -281,3 +312,20 @@ class Plan:
                 found.append((f"{indent}  {name}:", "", ""))
                 found += body.rows(indent + "    ")
         return found
+
+
+def _counted(nodes: Sequence[Any]) -> str:
+    """The operators of nodes by falling number, with those in their bodies: "2 Conv, If (3 Add, Relu), Relu"."""
+    counts = Counter(node.op_type for node in nodes)
+    inside: dict[str, list[Any]] = {}
+    for node in nodes:
+        inside.setdefault(node.op_type, []).extend(one for _, body in subgraphs(node) for one in body.node)
+    found = []
+    for name, count in counts.most_common():
+        bodies = f" ({_counted(inside[name])})" if inside[name] else ""
+        found.append(f"{name if count == 1 else f'{count} {name}'}{bodies}")
+    return ", ".join(found)
+
+
+def _restored(arguments: Sequence[Any], more: Mapping[str, Any]) -> Plan:
+    return Plan(*arguments, **more)

@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 
 from pyrnnx.conventions import CALL_ARGUMENTS, Convention
+from pyrnnx.immutable import is_immutable
 from pyrnnx.layer import CONSTANTS, Layer
 from pyrnnx.op import RecurrentOp
 
 from ..makers import MAKERS, Maker
 from ..onnx_package import import_onnx
 from ..schemas import OPERATORS
-from .memory import ask
+from .memory import ask, is_metered
+
+_WEIGHT_AXES = 3
+_MOST_UNITS, _NARROWEST = 16, 4  # of a block, in the widest vectors; bytes of what kernels compute in
 
 # What runs a node of another domain: the node and the values of its inputs, to those of its outputs.
 Call = Callable[[Any, Sequence[Any]], Sequence[Any]]
@@ -34,11 +38,13 @@ class LayerCall:
 
     def __init__(self, layer: Any, arguments: Sequence[str] = CALL_ARGUMENTS) -> None:
         self.layer, self.arguments = layer, arguments
+        self._first = 0 if "T" in layer.convention.axes_of("X") else 1  # a cell has no Y among its outputs
 
     def __call__(self, node: Any, arrays: Sequence[Any]) -> Sequence[Any]:
-        ask(self.layer.label, result_bytes(self.layer.op, self.layer.convention, arrays[0]))
+        if is_metered():
+            ask(self.layer.label, result_bytes(self.layer.op, self.layer.convention, arrays[0]))
         results: Sequence[Any] = self.layer.run(*arrays)
-        return results[-len(node.output) :]  # a cell has no Y among its outputs
+        return results[self._first :]
 
 
 def reference_ops(layers: Mapping[str, Any] | None = None) -> list[type[Any]]:
@@ -103,11 +109,12 @@ def _operator_classes() -> tuple[type[Any], ...]:
                 used, values, kept = self._kept
                 if linked == values and all(a is b for a, b in zip(weights, used, strict=True)):
                     return kept
+            ask(self.onnx_node, packed_bytes(given.get("W"), given.get("R")))
             node = self._resolved(linked)
             sources = dict(zip(self.inputs, node.input, strict=False))
             constants = {sources[name]: a for name, a in zip(self.weights, weights, strict=True) if a is not None}
             layer = self.maker.layer(node, constants, self.run_params["opsets"].get(self.op_domain, 1))
-            if all(a is None or _is_constant(a) for a in weights):
+            if all(a is None or is_immutable(a, or_owned=True) for a in weights):
                 self._kept = weights, linked, layer
             return layer
 
@@ -161,10 +168,11 @@ def result_bytes(op: RecurrentOp, convention: Convention, X: Any) -> int:
     return rows * op.num_directions * op.hidden_size * int(getattr(X, "itemsize", 0))
 
 
-def _is_constant(array: Any) -> bool:
-    """Whether nobody can write to an array's memory."""
-    while isinstance(array, np.ndarray):
-        if array.flags.writeable:
-            return False
-        array = array.base
-    return array is None or isinstance(array, bytes)
+def packed_bytes(W: Any, R: Any) -> int:
+    """At most, of weights as the kernels take them: in blocks of units, widened; 0 where they are none."""
+    if not all(isinstance(one, np.ndarray) and one.ndim == _WEIGHT_AXES for one in (W, R)):
+        return 0
+    hidden_size = max(int(min(R.shape[1:])), 1)  # of DynamicQuantizeLSTM the axes are the other way round
+    blocks = -(-hidden_size // _MOST_UNITS)
+    size = int(W.size) + int(R.size)
+    return -(-size // hidden_size) * blocks * _MOST_UNITS * max(int(W.itemsize), _NARROWEST)

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..graph import signatures
 from ..graph.walk import subgraphs
 from ..onnx_package import import_onnx
 
 Types = Mapping[str, Any]  # onnx.TypeProto by name
+Tensors = Mapping[str, Any]  # constants by name: onnx.TensorProto or array
 
 
 def inferred(model: Any, graph: Any, recurrent_type: Callable[[Any], int]) -> Any:
@@ -28,9 +30,11 @@ def inferred(model: Any, graph: Any, recurrent_type: Callable[[Any], int]) -> An
         node -> element type of its results; 0 of other nodes.
     """
     onnx = import_onnx()
-    skeleton = onnx.GraphProto()
-    skeleton.CopyFrom(_without_weights(onnx, graph))
-    _strip(onnx, skeleton, recurrent_type)
+    skeleton = _without_weights(onnx, graph)
+    _strip(skeleton, recurrent_type)
+    opset = next((one.version for one in model.opset_import if not one.domain), 0)
+    if signatures.element_types(skeleton, opset, {}) is not None:
+        return skeleton
     bare = onnx.ModelProto(ir_version=model.ir_version, graph=skeleton, opset_import=model.opset_import)
     try:
         return onnx.shape_inference.infer_shapes(bare).graph
@@ -44,13 +48,16 @@ def _without_weights(onnx: Any, graph: Any) -> Any:
         name=graph.name, node=graph.node, input=graph.input, output=graph.output, value_info=graph.value_info
     )
     given = {one.name for one in graph.input}
-    result.input.extend(_typed(onnx, one) for one in graph.initializer if one.name not in given)
+    for one in graph.initializer:
+        if one.name not in given:
+            signatures.declare(result.input, one.name, one.data_type)
     return result
 
 
-def _strip(onnx: Any, graph: Any, recurrent_type: Callable[[Any], int]) -> None:
+def _strip(graph: Any, recurrent_type: Callable[[Any], int]) -> None:
     """Leave element types alone, and add those of recurrent nodes, of which onnx knows only some."""
-    graph.value_info.extend(_typed(onnx, one) for one in graph.initializer)
+    for one in graph.initializer:
+        signatures.declare(graph.value_info, one.name, one.data_type)
     graph.ClearField("initializer")
     for one in (*graph.input, *graph.output, *graph.value_info):
         if one.type.HasField("tensor_type"):
@@ -60,13 +67,9 @@ def _strip(onnx: Any, graph: Any, recurrent_type: Callable[[Any], int]) -> None:
         element = recurrent_type(node)
         for name in node.output if element else ():
             if name and name not in known:
-                graph.value_info.append(onnx.helper.make_tensor_value_info(name, element, None))
+                signatures.declare(graph.value_info, name, element)
         for _, body in subgraphs(node):
-            _strip(onnx, body, recurrent_type)
-
-
-def _typed(onnx: Any, tensor: Any) -> Any:
-    return onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, None)
+            _strip(body, recurrent_type)
 
 
 def types_of(graph: Any, outer: Types) -> dict[str, Any]:

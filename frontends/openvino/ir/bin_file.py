@@ -113,7 +113,7 @@ class BinFile:
     def constant(self, layer: NetLayer) -> AnyArray:
         """The value of a Const, read-only: the given bytes themselves where their alignment allows it, else a copy.
 
-        u4, i4 and u1 are unpacked to uint8, int8 and uint8 (0 or 1); boolean is bool.
+        u4, u2 and u1 are unpacked to uint8, i4 to int8, f4e2m1 to ml_dtypes' float4_e2m1fn; boolean is bool.
 
         Raises
         ------
@@ -170,7 +170,7 @@ def _restored(origin: str, storage: Memory | None) -> BinFile:
 def _values(raw: AnyArray, data: ConstData, dtype: np.dtype[Any]) -> AnyArray:
     """Bytes to elements, one-dimensional."""
     if data.element_type.packed:
-        return _unpacked(raw, data)
+        return _unpacked(raw, data).view(dtype)
     if dtype == np.bool_:
         return np.not_equal(raw, 0)
     if raw.ctypes.data % dtype.alignment:
@@ -179,10 +179,12 @@ def _values(raw: AnyArray, data: ConstData, dtype: np.dtype[Any]) -> AnyArray:
 
 
 def _unpacked(raw: AnyArray, data: ConstData) -> AnyArray:
-    """u1 begins with the highest bit of a byte; u4 and i4 with its lower half."""
-    if data.element_type.bits == 1:
+    """u1 begins with the highest bit of a byte; the others with its lowest."""
+    bits = data.element_type.bits or 8
+    if bits == 1:
         return np.unpackbits(raw, count=data.elements)
-    halves: AnyArray = np.stack([raw & 15, raw >> 4], axis=1).reshape(-1)[: data.elements]
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    parts: AnyArray = (raw[:, np.newaxis] >> shifts & (255 >> 8 - bits)).reshape(-1)[: data.elements]
     if data.element_type.dtype == "int8":
-        return np.subtract((halves ^ 8).astype(np.int8), np.int8(8))
-    return halves
+        return np.subtract((parts ^ 8).astype(np.int8), np.int8(8))
+    return parts

@@ -48,6 +48,16 @@ class ElementType:
         """With a sign or without; not of packed elements."""
         return self.dtype in INTEGERS and not self.packed
 
+    @property
+    def stored_only(self) -> bool:
+        """Whether constants of it are read, and nothing is computed in it."""
+        return self.dtype is not None and self.dtype not in (*FLOAT_TYPES, *INTEGERS, "bool")
+
+    @property
+    def computed(self) -> str | None:
+        """The dtype of values that are computed with; None where there are none."""
+        return None if self.stored_only else self.dtype
+
     def numpy_dtype(self, label: str) -> np.dtype[Any]:
         """The dtype itself.
 
@@ -66,6 +76,22 @@ class ElementType:
                 f"{label}: element type {self.name!r} needs the package ml_dtypes; pip install 'pyrnnx[onnx]'"
             ) from None
 
+    def computed_dtype(self, label: str) -> np.dtype[Any]:
+        """The dtype, of values that are computed with.
+
+        Raises
+        ------
+        UnsupportedError
+            As of `numpy_dtype`; a type that constants alone may have.
+        """
+        dtype = self.numpy_dtype(label)
+        if self.stored_only:
+            raise UnsupportedError(
+                f"{label}: element type {self.name!r} is read of constants alone; expected a Convert right behind "
+                "each, and another type here"
+            )
+        return dtype
+
 
 _ROWS = (
     ElementType("f32", "FP32", "float32", 32),
@@ -83,16 +109,16 @@ _ROWS = (
     ElementType("boolean", "BOOL", "bool", 8),
     ElementType("i4", "I4", "int8", 4),
     ElementType("u4", "U4", "uint8", 4),
+    ElementType("u2", "U2", "uint8", 2),
     ElementType("u1", "BIN", "uint8", 1),
+    ElementType("f8e4m3", "F8E4M3", "float8_e4m3fn", 8),
+    ElementType("f8e5m2", "F8E5M2", "float8_e5m2", 8),
+    ElementType("f8e8m0", "F8E8M0", "float8_e8m0fnu", 8),
+    ElementType("f4e2m1", "F4E2M1", "float4_e2m1fn", 4),
     # Not read, but known: a model that has some can be read, and its other layers run.
-    ElementType("u2", "U2", None, None),
     ElementType("u3", "U3", None, None),
     ElementType("u6", "U6", None, None),
     ElementType("nf4", "NF4", None, None),
-    ElementType("f4e2m1", "F4E2M1", None, None),
-    ElementType("f8e4m3", "F8E4M3", None, None),
-    ElementType("f8e5m2", "F8E5M2", None, None),
-    ElementType("f8e8m0", "F8E8M0", None, None),
     ElementType("string", "STRING", None, None),
     ElementType("dynamic", "dynamic", None, None),
     ElementType("undefined", "UNSPECIFIED", None, None),

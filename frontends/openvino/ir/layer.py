@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from lxml import etree
 
@@ -54,6 +56,8 @@ class NetLayer:
     sources : tuple of Output
         What each input is connected to, in a net.
     element : lxml element
+    bodies : mapping of NetGraph
+        Of a TensorIterator, Loop or If in a net, by their elements: "body", "then_body", "else_body".
     """
 
     id: str
@@ -67,6 +71,8 @@ class NetLayer:
     outputs: tuple[NetPort, ...]
     element: etree._Element = field(repr=False)
     sources: tuple[Output, ...] = field(default=(), repr=False)
+    # Any: a NetGraph, which is made of layers, so that its module comes after this one.
+    bodies: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     @property
     def opset(self) -> int:

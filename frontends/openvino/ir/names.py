@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pyrnnx.errors import FormatError
@@ -46,14 +46,15 @@ def input_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
     infos = []
     for layer, name, aliases in zip(net.parameters, names, _aliases(choices, names), strict=True):
         port, text = layer.outputs[0], layer.data.get("element_type")
-        dtype = _dtype(layer.label, port.precision) if text is None else by_name(layer.label, text).dtype
+        dtype = _dtype(layer.label, port.precision) if text is None else by_name(layer.label, text).computed
         infos.append(TensorInfo(name, dtype, layer.shape if "shape" in layer.data else port.shape, aliases))
     return tuple(infos)
 
 
 def output_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
-    """One for each Result."""
-    choices = [_of_result(layer) for layer in net.results]
+    """One for each Result; none has the name of an input that it is not."""
+    inputs = dict(zip(_names([_of_parameter(layer) for layer in net.parameters]), net.parameters, strict=True))
+    choices = [_apart(_of_result(layer), inputs, layer.sources[0].layer) for layer in net.results]
     names = _names(choices)
     infos = []
     for layer, name, aliases in zip(net.results, names, _aliases(choices, names), strict=True):
@@ -65,7 +66,7 @@ def output_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
 def _dtype(label: str, precision: str | None) -> str | None:
     """None for an unknown precision too: a model that has one can be read, and its other layers run."""
     try:
-        return None if precision is None else by_precision(label, precision).dtype
+        return None if precision is None else by_precision(label, precision).computed
     except FormatError:
         return None
 
@@ -86,6 +87,14 @@ def _of_result(layer: NetLayer) -> _Choice:
     by_result = own in tensor or (own != layer.name and not tensor)
     wanted = own if by_result else tensor[0] if tensor else computed
     return _Choice(wanted, (*tensor, layer.name), (*tensor, *source.port.names, computed, own, layer.name), layer.id)
+
+
+def _apart(choice: _Choice, inputs: Mapping[str, NetLayer], source: NetLayer) -> _Choice:
+    """The choice, or one that does not want the name of an input, unless `source` is that input."""
+    if inputs.get(choice.wanted, source) is source:
+        return choice
+    free = [one for one in choice.instead if one and inputs.get(one, source) is source]
+    return choice._replace(wanted=free[0] if free else _free(f"{choice.wanted}.{choice.id}", inputs.keys()))
 
 
 def _names(choices: Sequence[_Choice]) -> list[str]:
@@ -125,16 +134,38 @@ def _free(name: str, taken: Collection[str]) -> str:
     return name
 
 
-def layer_keys(layers: Iterable[NetLayer]) -> dict[NetLayer, str]:
-    """A key for each: its name, with its id where others have the same name, or its label where it has none."""
+def state_names(ids: Iterable[str], taken: Iterable[str]) -> dict[str, tuple[str, str, str]]:
+    """By the ids of variables, names for each as an input, an output, and for whether it has a value: nothing twice.
+
+    Of "h": "h", "h_out" and "h_known".
+    """
+    used, found = set(taken), dict[str, tuple[str, str, str]]()
+    for one in ids:
+        before = _free(one, used)
+        after, known = (_free(f"{before}{end}", {*used, before}) for end in ("_out", "_known"))
+        used |= {before, after, known}
+        found[one] = before, after, known
+    return found
+
+
+def layer_keys(layers: Iterable[tuple[NetLayer, str]]) -> dict[NetLayer, str]:
+    """A key for each: its name, with its id where others have the same name, or its label where it has none.
+
+    With the layers, the paths of the bodies that they are in, "" of others: where others have the same name, it is the
+    path that tells a layer in a body from those, and the id only where the path does not.
+    """
     given = list(layers)
-    counts = Counter(layer.name for layer in given)
+    counts = Counter(layer.name for layer, _ in given)
+    in_body = Counter(path + layer.name for layer, path in given if path)
     taken = {name for name, count in counts.items() if count == 1}
     keys = {}
-    for layer in given:
+    for layer, path in given:
         key = layer.name
         if not key or counts[key] > 1:
-            key = _free(f"{key} (id {layer.id})" if key else layer.label, taken)
+            key = path + (key or layer.label)
+            if layer.name and in_body[key] != 1:
+                key = f"{key} (id {layer.id})"
+            key = _free(key, taken)
             taken.add(key)
         keys[layer] = key
     return keys

@@ -8,14 +8,16 @@ from functools import cached_property
 
 from lxml import etree
 
-from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown
+from pyrnnx.errors import FormatError, shortened, shown
 
 from .layer import NetLayer, Output, element_layer, layer_label
 from .numbers import integer
 from .order import sort_layers
+from .versions import read_version
 
-VERSIONS = (10, 11)
 SHOWN = 8  # so many ports of a layer are named
+DEEPEST = 30  # bodies around a layer: protobuf, in which ONNX writes them, reads no deeper than 33
+_BODIES = {"tensoriterator": ("body",), "loop": ("body",), "if": ("then_body", "else_body")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +28,11 @@ class NetGraph:
     ----------
     name : str
     version : int
-        10 or 11.
+        10 or 11; a newer one whose elements and attributes are those of 11.
     layers, order : tuple of NetLayer
         As in the XML, and so that each comes after those that it takes inputs from.
     element : lxml element
+        The `<net>`, or the `<body>`.
     """
 
     name: str
@@ -62,10 +65,20 @@ class NetGraph:
 
     @cached_property
     def _places(self) -> dict[NetLayer, int]:
-        return {layer: place for place, layer in enumerate(self.order)}
+        return {layer: place for place, layer in enumerate(self.everything)}
+
+    @cached_property
+    def everything(self) -> tuple[NetLayer, ...]:
+        """The layers in `order`, those in bodies behind the one that has the bodies."""
+        found = []
+        for layer in self.order:
+            found.append(layer)
+            for body in layer.bodies.values():
+                found += body.everything
+        return tuple(found)
 
     def in_order(self, layers: Iterable[NetLayer]) -> list[NetLayer]:
-        """The layers, each after those that it takes inputs from."""
+        """Layers, in bodies too, each after those that it takes inputs from."""
         return sorted(layers, key=self._places.__getitem__)
 
 
@@ -75,13 +88,18 @@ def net_graph(root: etree._Element, what: str) -> NetGraph:
     Raises
     ------
     PyrnnxError
-        Another version than 10 or 11; layers without id or type, ids that stand twice; edges from or to what does not
-        exist, two edges into one port, an input without any; cycles. Layers may be of any type.
+        An older version than 10, a newer one than 11 that holds more; layers without id or type, ids that stand twice;
+        edges from or to what does not exist, two edges into one port, an input without any; cycles; the same in the
+        bodies of loops and choices, and bodies in each other deeper than `DEEPEST`. Layers may be of any type.
     """
-    name, version = root.get("name", ""), _version(what, root)
+    return _graph(root, what, read_version(what, root), 0)
+
+
+def _graph(root: etree._Element, what: str, version: int, depth: int) -> NetGraph:
+    """What a `<net>` or a body holds."""
     section = root.find("layers")
     if section is None:
-        raise FormatError(f"{what}: <net> holds no <layers>")
+        raise FormatError(f"{what}: <{root.tag}> holds no <layers>")
     layers = [_layer(what, element) for element in section.iterchildren("layer")]
     places: dict[str, int] = {}
     for place, layer in enumerate(layers):
@@ -94,24 +112,24 @@ def net_graph(root: etree._Element, what: str) -> NetGraph:
     made: dict[int, NetLayer] = {}
     for place in order:
         sources = tuple([Output(made[source], index) for source, index in ends[place]])
-        made[place] = replace(layers[place], sources=sources) if sources else layers[place]
-    return NetGraph(name, version, tuple([made[place] for place in range(len(layers))]), tuple(made.values()), root)
+        bodies = _bodies(layers[place], version, depth)
+        made[place] = replace(layers[place], sources=sources, bodies=bodies) if sources or bodies else layers[place]
+    in_xml = tuple([made[place] for place in range(len(layers))])
+    return NetGraph(root.get("name", ""), version, in_xml, tuple(made.values()), root)
 
 
-def _version(what: str, root: etree._Element) -> int:
-    text = root.get("version")
-    if text is None:
-        raise FormatError(f"{what}: <net> has no version; expected 10 or 11")
-    try:
-        version = integer(text)
-    except ValueError:
-        version = 0
-    if version not in VERSIONS:
-        hint = ""
-        if 0 < version < VERSIONS[0]:
-            hint = "; convert the model again with OpenVINO 2020.4 or later"
-        raise UnsupportedError(f"{what}: IR version is {shown(text)}; expected 10 or 11{hint}")
-    return version
+def _bodies(layer: NetLayer, version: int, depth: int) -> dict[str, NetGraph]:
+    """The bodies that a layer has, of those that its type may have."""
+    found: dict[str, NetGraph] = {}
+    for tag in _BODIES.get(layer.type.lower(), ()) if layer.opset else ():
+        elements = layer.element.findall(tag)
+        if len(elements) > 1:
+            raise FormatError(f"{layer.label}: {len(elements)} <{tag}> elements; expected one")
+        if elements:
+            if depth == DEEPEST:
+                raise FormatError(f"{layer.label}: it is in {depth} bodies and has one; expected at most {DEEPEST}")
+            found[tag] = _graph(elements[0], f"{layer.label}: <{tag}>", version, depth + 1)
+    return found
 
 
 def _layer(what: str, element: etree._Element) -> NetLayer:

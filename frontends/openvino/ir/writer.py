@@ -14,7 +14,7 @@ import numpy as np
 from lxml import etree
 
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError
+from pyrnnx.errors import ArgumentError, shown
 
 from .element_types import BY_DTYPE, by_precision
 
@@ -33,13 +33,11 @@ class Value(NamedTuple):
     shape: Shape
 
 
-def port_element(number: int, precision: str | None, shape: Shape, tensor: str = "") -> Element:
-    """A `<port>`; `tensor`: the name of what comes out."""
+def port_element(number: int, precision: str | None, shape: Shape) -> Element:
+    """A `<port>`."""
     element = etree.Element("port", id=str(number))
     if precision is not None:
         element.set("precision", precision)
-    if tensor:
-        element.set("names", tensor)
     for size in shape:
         etree.SubElement(element, "dim").text = str(-1 if size is None else size)
     return element
@@ -77,12 +75,14 @@ class NetWriter:
     Parameters
     ----------
     name : str
-        Of the net and of its one recurrent layer: no other layer gets it.
+        Of the net.
+    reserved : iterable of str, optional
+        Names that are given to layers by `add`, so that `layer` gives them to none. Default: that of the net.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, reserved: Iterable[str] | None = None) -> None:
         self._name = name
-        self._names = {name}
+        self._names = {name} if reserved is None else set(reserved)
         self._layers: list[Element] = []
         self._edges: list[dict[str, str]] = []
         self._pieces: list[memoryview] = []
@@ -98,38 +98,68 @@ class NetWriter:
             self._edges.append({end: str(k) for end, k in ends.items()})
         return number
 
-    def _add(
+    def layer(
         self,
         name: str,
         kind: str,
         opset: int,
         data: Mapping[str, str],
         inputs: Sequence[Value] = (),
-        output: tuple[str, Shape] | None = None,
+        outputs: Sequence[tuple[str, Shape]] = (),
         **attributes: str,
-    ) -> int:
-        """Add a layer of one output, of that precision and shape, or of none."""
-        tensor = name if kind == "Parameter" else ""
+    ) -> list[Value]:
+        """Add a layer with outputs of these precisions and shapes; it gets another name where one has that already.
+
+        Raises
+        ------
+        ArgumentError
+            A name with characters that XML does not allow.
+        """
+        given = name
         while name in self._names:
             name += "_"
         self._names.add(name)
+        count = len(inputs)
 
         def make(identifier: str) -> Element:
-            given = {"id": identifier, "name": name, "type": kind, "version": f"opset{opset}", **attributes}
+            head = {"id": identifier, "name": name, "type": kind, "version": f"opset{opset}", **attributes}
             ports = [port_element(k, value.precision, value.shape) for k, value in enumerate(inputs)]
-            return layer_element(given, data, ports, [port_element(len(inputs), *output, tensor)] if output else [])
+            made = [port_element(count + k, *output) for k, output in enumerate(outputs)]
+            try:
+                return layer_element(head, data, ports, made)
+            except ValueError as error:
+                raise _bad_name(kind, given, error) from None
 
-        return self.add(make, inputs, range(len(inputs)))
+        number = self.add(make, inputs, range(count))
+        return [Value(number, count + k, *output) for k, output in enumerate(outputs)]
+
+    def name_tensor(self, value: Value, name: str) -> None:
+        """Let what comes out of a layer have one more name.
+
+        Raises
+        ------
+        ArgumentError
+            A name with characters that XML does not allow.
+        """
+        element = self._layers[value.layer]
+        port = next(one for one in element.iterfind("output/port") if one.get("id") == str(value.port))
+        names = port.get("names", "")
+        try:
+            port.set("names", f"{names},{_escaped(name)}" if names else _escaped(name))
+        except ValueError as error:
+            raise _bad_name(element.get("type", ""), name, error) from None
 
     def parameter(self, name: str, precision: str, shape: Shape) -> Value:
         """An input of the model; `name` is its tensor's too."""
         dims = ",".join("?" if size is None else str(size) for size in shape)
         data = {"shape": dims, "element_type": by_precision(name, precision).name}
-        return Value(self._add(name, "Parameter", 1, data, (), (precision, shape)), 0, precision, shape)
+        (value,) = self.layer(name, "Parameter", 1, data, (), [(precision, shape)])
+        self.name_tensor(value, name)
+        return value
 
     def result(self, name: str, value: Value) -> None:
         """An output of the model; the tensor has that name already."""
-        self._add(name, "Result", 1, {}, [value], output_names=name)
+        self.layer(name, "Result", 1, {}, [value], output_names=_escaped(name))
 
     def constant(self, name: str, array: AnyArray) -> Value:
         """Equal bytes are stored once."""
@@ -141,12 +171,12 @@ class NetWriter:
             self._end += stored.nbytes
         dims = ", ".join(map(str, array.shape))
         data = {"element_type": row.name, "shape": dims, "offset": str(offset), "size": str(stored.nbytes)}
-        output = (row.precision, array.shape)
-        return Value(self._add(name, "Const", 1, data, (), output), 0, *output)
+        (value,) = self.layer(name, "Const", 1, data, (), [(row.precision, array.shape)])
+        return value
 
     def shape_of(self, name: str, value: Value) -> Value:
         output = ("I64", (len(value.shape),))
-        return Value(self._add(name, "ShapeOf", 3, {"output_type": "i64"}, [value], output), 1, *output)
+        return self.layer(name, "ShapeOf", 3, {"output_type": "i64"}, [value], [output])[0]
 
     def size(self, name: str, shape: Value, axis: int) -> Value:
         """One of the sizes in `shape`, [1]."""
@@ -156,21 +186,30 @@ class NetWriter:
             self.constant(f"{name}/0", np.array(0, np.int64)),
         ]
         output = ("I64", (1,))
-        return Value(self._add(name, "Gather", 8, {"batch_dims": "0"}, inputs, output), 3, *output)
+        return self.layer(name, "Gather", 8, {"batch_dims": "0"}, inputs, [output])[0]
 
     def concat(self, name: str, values: Sequence[Value]) -> Value:
         """Lists of numbers, one after the other."""
         output = (values[0].precision, (sum(value.shape[0] or 0 for value in values),))
-        return Value(self._add(name, "Concat", 1, {"axis": "0"}, values, output), len(values), *output)
+        return self.layer(name, "Concat", 1, {"axis": "0"}, values, [output])[0]
 
     def broadcast(self, name: str, value: Value, sizes: Value, shape: Shape) -> Value:
         """`value` repeated to `sizes`, of which `shape` is what is known."""
         output = (value.precision, shape)
-        return Value(self._add(name, "Broadcast", 3, {"mode": "numpy"}, [value, sizes], output), 2, *output)
+        return self.layer(name, "Broadcast", 3, {"mode": "numpy"}, [value, sizes], [output])[0]
 
     def xml(self) -> bytes:
-        """The whole .xml."""
-        net = etree.Element("net", name=self._name, version=str(IR_VERSION))
+        """The whole .xml.
+
+        Raises
+        ------
+        ArgumentError
+            A name of the net with characters that XML does not allow.
+        """
+        try:
+            net = etree.Element("net", name=self._name, version=str(IR_VERSION))
+        except ValueError as error:
+            raise _bad_name("net", self._name, error) from None
         etree.SubElement(net, "layers").extend(self._layers)
         edges = etree.SubElement(net, "edges")
         for ends in self._edges:
@@ -181,6 +220,15 @@ class NetWriter:
     def weights(self) -> Sequence[memoryview]:
         """The .bin, piece by piece."""
         return self._pieces
+
+
+def _escaped(name: str) -> str:
+    """As one of a list of names."""
+    return name.replace(",", "\\,")
+
+
+def _bad_name(kind: str, name: str, error: ValueError) -> ArgumentError:
+    return ArgumentError(f"{kind}: name is {shown(name)}; expected characters that XML allows ({error})")
 
 
 def write_files(label: str, contents: Mapping[Path, Iterable[bytes | memoryview]]) -> None:

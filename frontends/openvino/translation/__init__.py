@@ -1,6 +1,6 @@
 """IR to ONNX: one function per operation in the modules here, in one table by type and first opset."""
 
 from .constants import ConstantValues
-from .translate import Names, Program, export, program
+from .translate import Names, Program, StateNames, export, program
 
-__all__ = ["ConstantValues", "Names", "Program", "export", "program"]
+__all__ = ["ConstantValues", "Names", "Program", "StateNames", "export", "program"]

@@ -9,6 +9,7 @@ from pyrnnx.errors import FormatError, PyrnnxError, shortened
 
 from ..ir.bin_file import BinFile
 from ..ir.layer import NetLayer, Output
+from ..ir.port_maps import read_body
 from ..layers import IRLayer
 from ..net import Net
 from .context import LayerContext, ValueNames
@@ -26,11 +27,14 @@ class ConstantValues:
     net : Net
     weights : BinFile
     layers : frozenset of NetLayer
-        Those whose outputs do not depend on the model's inputs, and that can be translated.
+        Those, in bodies too, whose outputs do not depend on the model's inputs, and that can be translated; Parameters
+        of bodies that always have such a value among them.
     """
 
     def __init__(self, net: Net, weights: BinFile) -> None:
-        self.net, self.weights, self.layers = net, weights, _constant_layers(net)
+        self.net, self.weights = net, weights
+        self._outer = _invariant(net)
+        self.layers = _constant_layers(net, self._outer)
         self._kept: dict[Output, AnyArray] = {}
 
     def value(self, output: Output) -> AnyArray | None:
@@ -54,12 +58,16 @@ class ConstantValues:
         left = [output]
         while left:
             one = left.pop()
-            if one.layer.type != "Const" and one not in self._kept and one.layer not in found:
+            if one.layer in self._outer:
+                left.append(self._outer[one.layer])
+            elif one.layer.type != "Const" and one not in self._kept and one.layer not in found:
                 found.add(one.layer)
                 left += one.layer.sources
         return found
 
     def _known(self, output: Output, known: Mapping[Output, AnyArray]) -> AnyArray | None:
+        while output.layer in self._outer:
+            output = self._outer[output.layer]
         if output.layer.type == "Const":
             return self.weights.constant(output.layer)
         found = known.get(output)
@@ -79,12 +87,28 @@ class ConstantValues:
         return results
 
 
-def _constant_layers(net: Net) -> frozenset[NetLayer]:
+def _invariant(net: Net) -> dict[NetLayer, Output]:
+    """The values of the Parameters of bodies that are the same in every iteration; none of a body that is broken."""
+    found: dict[NetLayer, Output] = {}
+    for layer in net.everything:
+        for tag in layer.bodies:
+            try:
+                body = read_body(layer, tag)
+            except PyrnnxError:  # who translates the layer says so
+                continue
+            found |= {one.layer: layer.sources[one.place] for one in body.invariant}
+    return found
+
+
+def _constant_layers(net: Net, outer: Mapping[NetLayer, Output]) -> frozenset[NetLayer]:
     constant: set[NetLayer] = set()
-    for layer in net.order:
-        if layer.type == "Const" or (
+    for layer in net.everything:
+        if layer in outer:
+            if outer[layer].layer in constant:
+                constant.add(layer)
+        elif layer.type == "Const" or (
             layer.sources
-            and layer not in net.recurrent
+            and net.declared(layer) is None
             and all(source.layer in constant for source in layer.sources)
             and translator(layer) is not None
         ):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class ValueNames:
 
     def __init__(self, graph: Graph, constant: Callable[[Output], AnyArray | None]) -> None:
         self.graph, self.array = graph, constant
-        self.names: dict[Output, str] = {}
+        self.names: MutableMapping[Output, str] = {}
 
     def name(self, output: Output) -> str:
         if output not in self.names:
@@ -35,6 +36,8 @@ class ValueNames:
                 raise FormatError(
                     f"{output.layer.label}: output port {output.port.id} is connected, and gives no value there"
                 )
+            if output.layer.type == "Const":
+                output.layer.const_data.element_type.computed_dtype(output.layer.label)
             self.names[output] = self.graph.constant(array, output.layer.name)
         return self.names[output]
 
@@ -96,6 +99,20 @@ class LayerContext(Attributes):
         """The k-th input's value if it does not depend on the model's inputs."""
         self._need(k)
         return self._values.array(self.layer.sources[k])
+
+    def array_of(self, output: Output) -> AnyArray | None:
+        """The value of any layer's output if it does not depend on the model's inputs."""
+        return self._values.array(output)
+
+    def values_apart(self) -> ValueNames:
+        """Where outputs can be given other values than they have."""
+        values = ValueNames(self.graph, self._values.array)
+        values.names = ChainMap({}, self._values.names)
+        return values
+
+    def name_of(self, output: Output) -> str:
+        """The name of the value of an output of a layer before this one."""
+        return self._values.name(output)
 
     def constant_input(self, k: int, what: str) -> AnyArray:
         """The k-th input's value.
@@ -177,11 +194,17 @@ class LayerContext(Attributes):
     def _dtype(self, precision: str | None, what: str) -> str:
         if precision is None:
             raise FormatError(f"{self.label}: {what} has no precision; expected one, to translate the layer")
-        return by_precision(self.label, precision).numpy_dtype(self.label).name
+        return by_precision(self.label, precision).computed_dtype(self.label).name
 
     def type_attribute(self, name: str, default: Any = REQUIRED) -> str:
         """An attribute that names an element type, as a NumPy name."""
-        return by_name(self.label, self.text(name, default)).numpy_dtype(self.label).name
+        return by_name(self.label, self.text(name, default)).computed_dtype(self.label).name
+
+    def stored(self, k: int) -> AnyArray | None:
+        """The k-th input if it is a constant of an element type that nothing is computed in."""
+        self._need(k)
+        layer = self.layer.sources[k].layer
+        return self.array(k) if layer.type == "Const" and layer.const_data.element_type.stored_only else None
 
     def shape(self, k: int) -> Dims | None:
         """The k-th input's shape as far as it is known; None where its rank is not."""
@@ -288,9 +311,13 @@ class LayerContext(Attributes):
     def cast(self, name: str, dtype: str) -> str:
         array = self.graph.constant_array(name)
         if array is not None and array.size <= SMALL:
-            with np.errstate(all="ignore"):  # as Cast, which has no errors
-                return name if array.dtype.name == dtype else self.constant(array.astype(named_dtype(dtype)), dtype)
+            return name if array.dtype.name == dtype else self.converted(array, dtype)
         return self.node("Cast", name, to=self.graph.element_type(dtype))
+
+    def converted(self, array: AnyArray, dtype: str) -> str:
+        """An initializer with the content of an array, in another dtype."""
+        with np.errstate(all="ignore"):  # as Cast, which has no errors
+            return self.constant(array.astype(named_dtype(dtype)), dtype)
 
     def as_dtype(self, k: int, dtype: str) -> str:
         """The k-th input in another dtype."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx.errors import UnsupportedError
+from pyrnnx.errors import UnsupportedError, shown
 from pyrnnx.tensor_info import Interval
 
 from ..ir.element_types import by_precision
 from ..ir.layer import NetLayer, Output
+from ..ir.variables import Variable
 from .graph import SMALL, Graph
 from .onnx_frontend import import_onnx
 
@@ -46,12 +47,32 @@ def output_info(graph: Graph, output: Output, name: str) -> ValueInfoProto:
     return info
 
 
+def variable_info(graph: Graph, variable: Variable, name: str, *, is_input: bool = False) -> ValueInfoProto:
+    """Of a variable's value; open dimensions of an input have names.
+
+    Raises
+    ------
+    UnsupportedError
+        No layer declares its element type, or it is none of an array.
+    """
+    if variable.dtype is None:
+        raise UnsupportedError(
+            f"{variable.reads[0].label}: the element type of variable {shown(variable.id)} is not known"
+        )
+    dims: list[int | str | None] | None = None
+    if variable.shape is not None:
+        sizes = [size if isinstance(size, int) else None for size in variable.shape]
+        dims = [f"{name}_dim_{k}" if size is None and is_input else size for k, size in enumerate(sizes)]
+    info: ValueInfoProto = graph.onnx.helper.make_tensor_value_info(name, graph.element_type(variable.dtype), dims)
+    return info
+
+
 def _element_type(graph: Graph, layer: NetLayer, index: int) -> int:
     """ONNX's number of the element type; 0 (undefined) where the port has no precision."""
     precision = layer.outputs[index].precision
     if precision is None:
         return 0
-    return graph.element_type(by_precision(layer.label, precision).numpy_dtype(layer.label).name)
+    return graph.element_type(by_precision(layer.label, precision).computed_dtype(layer.label).name)
 
 
 def with_output_dimensions(model: ModelProto) -> ModelProto:

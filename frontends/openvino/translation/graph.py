@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +13,10 @@ import numpy as np
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
-from .onnx_frontend import import_onnx
+from .onnx_frontend import all_nodes, import_onnx
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 OPSET, IR_VERSION = 22, 10
 SMALL = 1024  # elements of a constant that is computed at once and kept: it costs next to nothing
@@ -62,7 +63,7 @@ def guarded(label: str, expected: str) -> Iterator[None]:
 def merge_equal_initializers(model: ModelProto) -> ModelProto:
     """The model, in place, with one initializer where several have the same content."""
     graph, kept, renamed = model.graph, dict[tuple[Any, ...], str](), dict[str, str]()
-    outputs = {one.name for one in graph.output}
+    outputs = {one.name for one in (*graph.output, *graph.input)}
     for tensor in graph.initializer:
         content = (tensor.data_type, tuple(tensor.dims), hashlib.blake2b(tensor.raw_data, digest_size=16).digest())
         if tensor.name not in outputs and tensor.HasField("raw_data"):
@@ -70,7 +71,7 @@ def merge_equal_initializers(model: ModelProto) -> ModelProto:
             if first != tensor.name:
                 renamed[tensor.name] = first
     if renamed:
-        for node in graph.node:
+        for node in all_nodes(graph.node):
             for k, name in enumerate(node.input):
                 if name in renamed:
                     node.input[k] = renamed[name]
@@ -98,7 +99,13 @@ class Graph:
         self._values: set[str] = {"", *reserved}
         self._node_names: set[str] = {""}
         self._next: dict[str, int] = {}
-        self._bytes = 0
+        self._bytes = [0]  # of all constants; a list, for bodies add to it
+
+    def body(self, name: str) -> Graph:
+        """A graph for the body of a node: its names are new in all of the model, its constants are this graph's."""
+        inner = copy(self)
+        inner.name, inner.nodes = name, []
+        return inner
 
     def value_name(self, wanted: str) -> str:
         """That name, or where a value has it already, that with a number."""
@@ -120,8 +127,8 @@ class Graph:
         data = array.tobytes()
         content = (array.dtype.name, array.shape, hashlib.blake2b(data, digest_size=16).digest())
         if content not in self._by_content:
-            self._bytes += len(data)
-            if self._bytes > LARGEST_MODEL:
+            self._bytes[0] += len(data)
+            if self._bytes[0] > LARGEST_MODEL:
                 raise self._too_large()
             wanted = self.value_name(name)
             tensor = self.onnx.TensorProto(name=wanted, dims=array.shape, data_type=self.element_type(array.dtype.name))
@@ -166,16 +173,21 @@ class Graph:
                     if name == old:
                         names[k] = new
 
-    def model(self, inputs: Iterable[ValueInfoProto], outputs: Iterable[ValueInfoProto]) -> ModelProto:
-        """The model; of the constants only those that some node takes, or that are outputs."""
-        helper = self.onnx.helper
-        graph = self.onnx.GraphProto(name=self.name)
+    def proto(self, inputs: Iterable[ValueInfoProto], outputs: Iterable[ValueInfoProto]) -> GraphProto:
+        """The nodes alone, with these inputs and outputs."""
+        graph: GraphProto = self.onnx.GraphProto(name=self.name)
         graph.node.extend(self.nodes)
         graph.input.extend(inputs)
         graph.output.extend(outputs)
-        used = {name for node in self.nodes for name in node.input} | {one.name for one in graph.output}
+        return graph
+
+    def model(self, inputs: Iterable[ValueInfoProto], outputs: Iterable[ValueInfoProto]) -> ModelProto:
+        """The model; of the constants only those that some node takes, or that are outputs."""
+        helper, graph = self.onnx.helper, self.proto(inputs, outputs)
+        nodes = list(all_nodes(graph.node))
+        used = {name for node in nodes for name in node.input} | {one.name for one in graph.output}
         graph.initializer.extend(tensor for name, tensor in self._tensors.items() if name in used)
-        domains = {"": OPSET, **{node.domain: 1 for node in self.nodes if node.domain}}
+        domains = {"": OPSET, **{node.domain: 1 for node in nodes if node.domain}}
         opsets = [helper.make_opsetid(domain, version) for domain, version in domains.items()]
         model: ModelProto = helper.make_model(
             graph, opset_imports=opsets, ir_version=IR_VERSION, producer_name="pyrnnx"

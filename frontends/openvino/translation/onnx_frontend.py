@@ -1,7 +1,7 @@
-"""All that this front-end takes of the one for ONNX: the onnx package, the folding of constants, the running of models.
+"""All that this front-end takes of the one for ONNX: the onnx package, the folding of constants, models read and run.
 
-Importing the package `translation` imports this. So it is imported only where a model is called or exported, or a
-constant computed: reading IRs and running their layers needs no onnx, which is optional.
+The packages `translation` and `writing` import this. So they are imported only where a model is called, exported or
+written, or a constant computed: reading IRs and running their layers needs no onnx, which is optional.
 """
 
 from __future__ import annotations
@@ -10,16 +10,35 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...onnx.constants import constant_values, fold_constants
-from ...onnx.model import Model
+from ...onnx.graph.constants import array_of
+from ...onnx.graph.walk import all_nodes, node_label
+from ...onnx.model import Model, read_model
 from ...onnx.onnx_package import import_onnx
 from ...onnx.runtime.memory import ask
 from ...onnx.runtime.recurrent import LayerCall, result_bytes
+from ...onnx.schemas import OPERATORS
+from ...onnx.value_info import tensor_info
 from ..layers import BoundLayer, IRLayer
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["DOMAIN", "Model", "constant_values", "fold_constants", "import_onnx", "runnable"]
+__all__ = [
+    # what it makes of ONNX's
+    "DOMAIN",
+    "runnable",
+    # ONNX's own
+    "OPERATORS",
+    "Model",
+    "all_nodes",
+    "array_of",
+    "constant_values",
+    "fold_constants",
+    "import_onnx",
+    "node_label",
+    "read_model",
+    "tensor_info",
+]
 
 DOMAIN = "org.openvinotoolkit"  # of operators that are OpenVINO's own
 

@@ -13,8 +13,10 @@ from pyrnnx.errors import FormatError
 from ..attributes import LARGEST
 from ..context import LayerContext
 from ..registry import translates
+from .decompression import decompressed
 
-_UNARY = (
+# Rows that hold in both directions: type, the opset that introduced it, operator of ONNX.
+UNARY = (
     ("Abs", 1, "Abs"),
     ("Acos", 1, "Acos"),
     ("Acosh", 4, "Acosh"),
@@ -45,7 +47,7 @@ _UNARY = (
     ("Tan", 1, "Tan"),
     ("Tanh", 1, "Tanh"),
 )
-_BINARY = (
+BINARY = (
     ("Add", 1, "Add"),
     ("Equal", 1, "Equal"),
     ("Greater", 1, "Greater"),
@@ -83,9 +85,9 @@ def _binary(ctx: LayerContext, op_type: str) -> str:
     return ctx.typed(op_type, ctx.dtype(0), ctx[0], ctx[1])
 
 
-for ir_type, first_opset, onnx_type in _UNARY:
+for ir_type, first_opset, onnx_type in UNARY:
     translates(ir_type, since=first_opset)(partial(_unary, op_type=onnx_type))
-for ir_type, first_opset, onnx_type in _BINARY:
+for ir_type, first_opset, onnx_type in BINARY:
     translates(ir_type, since=first_opset)(partial(_binary, op_type=onnx_type))
 
 
@@ -173,7 +175,13 @@ def _select(ctx: LayerContext) -> str:
 
 @translates("Convert")
 def _convert(ctx: LayerContext) -> str:
-    dtype = ctx.type_attribute("destination_type")
+    dtype, stored = ctx.type_attribute("destination_type"), ctx.stored(0)
+    if stored is not None:
+        return ctx.converted(stored, dtype)
+    if dtype == "float32":
+        weights = decompressed(ctx)
+        if weights is not None:
+            return weights
     return ctx[0] if ctx.dtype(0) == dtype else ctx.cast(ctx[0], dtype)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from pyrnnx.errors import FormatError, shown
 from ..attributes import LARGEST
 from ..context import Dims, LayerContext
 from ..registry import translates
+from .integers import constant_bytes, data_bytes, product, single_byte, value_bytes
 
 _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an Einsum's equation
 
@@ -20,6 +22,8 @@ _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an Einsum's equation
 @translates("MatMul")
 def _matmul(ctx: LayerContext) -> str:
     """The last two axes of an input may be exchanged; one with one axis has none to exchange."""
+    if ctx.dtype(0) == "int32" and (quantized := _quantized_matmul(ctx)):
+        return quantized
     names = []
     for k, flag in enumerate(("transpose_a", "transpose_b")):
         name = ctx[k]
@@ -27,6 +31,18 @@ def _matmul(ctx: LayerContext) -> str:
             name = ctx.node("Transpose", name, perm=[*range(rank - 2), rank - 1, rank - 2])
         names.append(name)
     return ctx.node("MatMul", *names)
+
+
+def _quantized_matmul(ctx: LayerContext) -> str:
+    """The product of 8 bits and constants of 8 bits, in their own type; "" of any other."""
+    array = ctx.array(1)
+    if array is None or array.dtype != np.int32 or ctx.flag("transpose_a", False):
+        return ""
+    data = single_byte(ctx, 0)
+    if ctx.flag("transpose_b", False) and array.ndim > 1:
+        array = array.swapaxes(-1, -2)
+    weights = constant_bytes(ctx, array)
+    return product(ctx, "MatMulInteger", [data], weights) if data and len(weights) == 1 else ""
 
 
 @translates("Einsum", since=7)
@@ -113,8 +129,6 @@ def _kernel(ctx: LayerContext, k: int, first: int, count: int) -> Dims:
 
 
 def _strides(ctx: LayerContext) -> tuple[list[int], list[int]]:
-    if ctx.dtype(0) in INTEGERS:
-        ctx.refuse("element type", ctx.dtype(0), "a floating-point one, as ONNX's Conv has")
     strides = ctx.wholes("strides", low=1, high=LARGEST)
     ones = [1] * len(strides)
     return strides, ctx.wholes("dilations", ones, count=len(strides), low=1, high=LARGEST)
@@ -125,7 +139,22 @@ def _convolution(ctx: LayerContext) -> str:
     strides, dilations = _strides(ctx)
     kernel = _kernel(ctx, 1, 2, len(strides))
     pads = auto_pads(ctx, _spatial(ctx.shape(0)), kernel, strides, dilations)
-    return ctx.node("Conv", ctx[0], ctx[1], strides=strides, dilations=dilations, **pads)
+    return _conv(ctx, strides=strides, dilations=dilations, **pads)
+
+
+def _conv(ctx: LayerContext, **attributes: Any) -> str:
+    """Conv of the inputs, whose filters have an axis of groups where there are any; or products of bytes."""
+    has_groups, dtype = "group" in attributes, ctx.dtype(0)
+    if dtype not in INTEGERS:
+        return ctx.node("Conv", ctx[0], _joined(ctx) if has_groups else ctx[1], **attributes)
+    if dtype != "int32" or ctx.dtype(1) != "int32":
+        ctx.refuse("element type", dtype, "int32, or a floating-point one")
+    array = ctx.array(1)
+    if array is None:
+        weights = value_bytes(ctx, _joined(ctx) if has_groups else ctx[1])
+    else:
+        weights = constant_bytes(ctx, array.reshape(-1, *array.shape[2:]) if has_groups else array)
+    return product(ctx, "ConvInteger", data_bytes(ctx, 0), weights, **attributes)
 
 
 def _groups(ctx: LayerContext) -> int:
@@ -150,7 +179,7 @@ def _group_convolution(ctx: LayerContext) -> str:
     strides, dilations = _strides(ctx)
     groups, kernel = _groups(ctx), _kernel(ctx, 1, 3, len(strides))
     pads = auto_pads(ctx, _spatial(ctx.shape(0)), kernel, strides, dilations)
-    return ctx.node("Conv", ctx[0], _joined(ctx), strides=strides, dilations=dilations, group=groups, **pads)
+    return _conv(ctx, strides=strides, dilations=dilations, group=groups, **pads)
 
 
 @translates("ConvolutionBackpropData")
@@ -166,6 +195,8 @@ def _group_transposed(ctx: LayerContext) -> str:
 
 def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) -> str:
     """With an output_shape the pads follow from it, else as given."""
+    if ctx.dtype(0) in INTEGERS:
+        ctx.refuse("element type", ctx.dtype(0), "a floating-point one, as ONNX's ConvTranspose has")
     strides, dilations = _strides(ctx)
     count = len(strides)
     extra = ctx.wholes("output_padding", [0] * count, count=count, low=0, high=LARGEST)

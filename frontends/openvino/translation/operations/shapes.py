@@ -50,7 +50,8 @@ def _unsqueeze(ctx: LayerContext) -> str:
 @translates("Transpose")
 def _transpose(ctx: LayerContext) -> str:
     order = ctx.integers(1, "order")
-    if order and sorted(order) != list(range(ctx.rank(0))):
+    rank = len(order) if ctx.shape(0) is None else ctx.rank(0)
+    if order and sorted(order) != list(range(rank)):
         raise FormatError(f"{ctx.label}: order (input 1) is {order}; expected each axis of input 0 once")
     return ctx.node("Transpose", ctx[0], perm=order or None)
 

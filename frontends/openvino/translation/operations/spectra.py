@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyrnnx.errors import FormatError
 
+from ..attributes import LARGEST
 from ..context import LayerContext
 from ..registry import translates
 
@@ -48,6 +49,28 @@ def _forward(ctx: LayerContext) -> str:
 @translates("IDFT", since=7)
 def _backward(ctx: LayerContext) -> str:
     return _complex(ctx, inverse=True)
+
+
+@translates("STFT", since=15)
+def _short_time(ctx: LayerContext) -> str:
+    """signal [L] or [N, L], window [w], frame_size, frame_step -> [(N), frames, frequencies, 2].
+
+    A window that is shorter than a frame stands in its middle, between zeros.
+    """
+    transposed, rank = ctx.flag("transpose_frames"), ctx.rank(0, low=1)
+    if rank > 2:
+        raise FormatError(f"{ctx.label}: signal (input 0) has shape {ctx.shape(0)}; expected one or two axes")
+    size, step = (ctx.integer(k, what, low=1, high=LARGEST) for k, what in ((2, "frame_size"), (3, "frame_step")))
+    window, dtype = ctx[1], ctx.dtype(0)
+    if ctx.shape(1) != (size,):
+        missing = ctx.node("Sub", ctx.constant(size), ctx.dimension(window, 0))
+        before = ctx.node("Div", missing, ctx.constant([2]))
+        window = ctx.node("Pad", window, ctx.concat([before, ctx.node("Sub", missing, before)]))
+    signal = ctx.unsqueeze(ctx[0], [rank] if rank == 2 else [0, 2])
+    found = ctx.typed("STFT", dtype, signal, ctx.constant(step), window, ctx.constant(size), onesided=1)
+    if rank == 1:
+        found = ctx.squeeze(found, [0])
+    return ctx.transpose(found, [*range(rank - 1), rank, rank - 1, rank + 1]) if transposed else found
 
 
 @translates("RDFT", since=9)

@@ -1,0 +1,68 @@
+"""What the values of a net are called, and how those of its recurrent layers are arranged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from pyrnnx.conventions import CALL_ARGUMENTS
+from pyrnnx.model import LayerValue
+from pyrnnx.tensor_info import TensorInfo
+
+from .ir.layer import NetLayer, Output
+from .net import Net
+
+
+def computed_values(net: Net, values: Mapping[str, Output]) -> tuple[dict[str, Output], frozenset[str]]:
+    """Names of values in the order in which they are computed; and which are names of their layers alone.
+
+    A layer may be called as what it was in another format and yet have its result in other axes: a tensor is not.
+    """
+    places = {layer: place for place, layer in enumerate(net.order)}
+    own = [item for item in values.items() if item[1].layer.type not in ("Parameter", "Const")]
+    found = dict(sorted(own, key=lambda item: (places[item[1].layer], item[1].index)))
+    return found, frozenset(name for name, value in found.items() if name not in value.port.names)
+
+
+def layer_values(
+    net: Net,
+    keys: Mapping[NetLayer, str],
+    values: Mapping[str, Output],
+    inputs: Sequence[TensorInfo],
+    outputs: Sequence[TensorInfo],
+) -> dict[str, dict[str, LayerValue]]:
+    """Of each layer that is in no body, by its key; a loop that is a sequence has its own axes.
+
+    `values` are the names of values, `inputs` and `outputs` those of the model.
+    """
+    names: dict[Output, list[str]] = {}
+    for name, value in values.items():
+        names.setdefault(value, []).append(name)
+    for info, layer in zip(inputs, net.parameters, strict=True):
+        names.setdefault(Output(layer, 0), []).append(info.name)
+    for info, layer in zip(outputs, net.results, strict=True):
+        names.setdefault(layer.sources[0], []).append(info.name)
+    return {
+        keys[layer]: {
+            argument: LayerValue(axes, tuple(dict.fromkeys(names[value])))
+            for argument, axes, value in _arrays(net, layer)
+            if value in names
+        }
+        for layer, path in net.recurrent_paths()
+        if not path
+    }
+
+
+def _arrays(net: Net, layer: NetLayer) -> Iterator[tuple[str, str, Output]]:
+    looped, declared = net.looped.get(layer), net.declared(layer)
+    if looped is not None:
+        yield "X", looped.axes, layer.sources[looped.X]
+        yield from ((argument, "NH", layer.sources[place]) for argument, place in looped.states.items())
+        yield from ((argument, axes, Output(layer, place)) for place, (argument, axes) in looped.outputs.items())
+        return
+    assert declared is not None  # as recurrent_paths has it
+    given = zip(declared.arguments, layer.sources, strict=True)
+    arrays = [(argument, value) for argument, value in given if argument in CALL_ARGUMENTS]
+    arrays += [
+        (argument, Output(layer, k)) for k, argument in enumerate(declared.operation.outputs[: len(layer.outputs)])
+    ]
+    yield from ((argument, declared.convention.axes_of(argument), value) for argument, value in arrays)

@@ -1,0 +1,6 @@
+"""A whole ONNX model as IR: one function per operator in `operations`, in one table by the operator's name."""
+
+from .source import onnx_model
+from .write import model_net
+
+__all__ = ["model_net", "onnx_model"]

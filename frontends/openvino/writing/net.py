@@ -1,0 +1,114 @@
+"""The net that a model becomes: its values by their names in the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pyrnnx.errors import UnsupportedError, shown
+
+from ..ir.element_types import BY_DTYPE
+from ..ir.writer import NetWriter, Shape, Value
+from .source import Source
+from .views import View, plain
+
+
+class Net:
+    """A net in which each value of a graph gets its layers.
+
+    Attributes
+    ----------
+    source : Source
+    ir : NetWriter
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.ir = NetWriter(source.graph.name or "model", source.layers)
+        self._views: dict[str, View] = {}
+        self._settled: dict[View, Value] = {}
+        self._absent: dict[str, str] = {}
+        self._outputs = {one.name for one in source.graph.output}
+        self._parameters: dict[str, Value] = {}
+        self._ends: set[Value] = set()  # Parameters, and what has a Result
+
+    def view(self, name: str) -> View:
+        """The value of a name, its axes in whatever order they lie.
+
+        Raises
+        ------
+        UnsupportedError
+            An output of a node that is not written, or a constant of a type that IR does not have.
+        """
+        if name not in self._views:
+            array = self.source.constant(name)
+            if array is None:
+                raise UnsupportedError(f"{self._absent.get(name, self.source.label)}: {shown(name)} is not written")
+            if array.dtype.name not in BY_DTYPE:
+                raise UnsupportedError(f"{self.source.label}: the constant {shown(name)} has type {array.dtype}")
+            self.bind(name, plain(self.ir.constant(name, array)))
+        return self._views[name]
+
+    def bind(self, name: str, view: View) -> None:
+        """Give a value its name in the graph; its tensor has that too, if its axes are in order."""
+        self._views[name] = view
+        if view.is_plain and name not in self._outputs:
+            self.ir.name_tensor(view.value, name)
+
+    def bind_outputs(self, label: str, names: Sequence[str], views: Sequence[View]) -> None:
+        """Name what a writer gave of a node's outputs; those that it did not give are an error when they are needed."""
+        for place, name in enumerate(names):
+            if name and place < len(views):
+                self.bind(name, views[place])
+            elif name:
+                self._absent[name] = label
+
+    def parameter(self, name: str) -> None:
+        """An input of the model."""
+        value = self.ir.parameter(name, *self.declared(self.source.label, name))
+        self._parameters[name] = value
+        self._ends.add(value)
+        self._views[name] = plain(value)
+
+    def result(self, name: str) -> None:
+        """An output of the model. Its tensor has no other's name: OpenVINO knows outputs, and inputs too, by those."""
+        value = self.settled(self.view(name), name)
+        if value != self._parameters.get(name):
+            if value in self._ends:
+                (value,) = self.ir.layer(name, "Identity", 16, {}, [value], [(value.precision, value.shape)])
+            self.ir.name_tensor(value, name)
+        self._ends.add(value)
+        self.ir.result(name, value)
+
+    def settled(self, view: View, name: str) -> Value:
+        """A view with its axes in order, by a Transpose if it needs one, the same for all who need that."""
+        if view.is_plain:
+            return view.value
+        if view not in self._settled:
+            name = f"{name}/transposed"
+            order = self.ir.constant(f"{name}/order", np.array(view.order, np.int64))
+            output = (view.precision, view.shape)
+            (self._settled[view],) = self.ir.layer(name, "Transpose", 1, {}, [view.value, order], [output])
+        return self._settled[view]
+
+    def declared(self, label: str, name: str, rank: int | None = None) -> tuple[str, Shape]:
+        """The precision and shape of a value, as ONNX tells them.
+
+        Raises
+        ------
+        UnsupportedError
+            Where it does not, or the type is none of IR's.
+        """
+        info = self.source.types.get(name)
+        dtype = None if info is None else info.dtype
+        if info is None or dtype is None or (info.shape is None and rank is None):
+            missing = "type" if dtype is None else "rank"
+            raise UnsupportedError(
+                f"{label}: the {missing} of {shown(name)} is not known; expected a model that declares it, or whose "
+                "shapes can be inferred"
+            )
+        if str(dtype) not in BY_DTYPE:
+            raise UnsupportedError(f"{label}: {shown(name)} has type {dtype}, which IR does not have")
+        sizes = (None,) * (rank or 0) if info.shape is None else info.shape
+        return BY_DTYPE[str(dtype)].precision, tuple(size if isinstance(size, int) else None for size in sizes)

@@ -1,0 +1,190 @@
+"""Operators on one element at a time: arithmetic, comparisons, logic, activation functions, conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from pyrnnx.errors import shown
+
+from ...ir.element_types import BY_PRECISION
+from ...ir.writer import Value
+from ...translation.operations.elementwise import BINARY, UNARY
+from ..context import NodeContext
+from ..registry import writes
+from ..views import View, broadcast, plain
+
+_COMPARISONS = ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
+
+
+def _unary(ctx: NodeContext, kind: str, opset: int) -> View:
+    view = ctx.view(0)
+    return ctx.unary(kind, opset, view, precision="BOOL" if kind == "IsNaN" else None)
+
+
+def _binary(ctx: NodeContext, kind: str, opset: int) -> View:
+    """Of Max and Min any number of arrays."""
+    precision = "BOOL" if ctx.node.op_type in _COMPARISONS else None
+    result, *others = ctx.views()
+    for other in others:
+        result = ctx.binary(kind, opset, result, other, precision)
+    return result
+
+
+# The first row of an operator goes: LogicalXor, not Xor.
+for ir_type, first_opset, onnx_type in reversed(UNARY):
+    writes(onnx_type)(partial(_unary, kind=ir_type, opset=first_opset))
+for ir_type, first_opset, onnx_type in reversed(BINARY):
+    writes(onnx_type)(partial(_binary, kind=ir_type, opset=first_opset))
+writes("Relu")(partial(_unary, kind="ReLU", opset=1))
+writes("Sum")(partial(_binary, kind="Add", opset=1))
+
+
+@writes("Pow")
+def _pow(ctx: NodeContext) -> View:
+    """The exponent may be of another type than the base, whose type the result has; of two, floating point computes."""
+    a, b = ctx.view(0), ctx.view(1)
+    computed = b.precision if _is_float(b) and not _is_float(a) else a.precision
+    power = ctx.binary("Power", 1, _converted(ctx, a, computed), _converted(ctx, b, computed))
+    return _converted(ctx, power, a.precision)
+
+
+def _is_float(view: View) -> bool:
+    return view.precision.startswith(("FP", "BF", "F"))
+
+
+@writes("Div")
+def _div(ctx: NodeContext) -> View:
+    """Integers are rounded towards zero, as in ONNX."""
+    return ctx.binary("Divide", 1, ctx.view(0), ctx.view(1), m_pythondiv=False)
+
+
+@writes("Mod")
+def _mod(ctx: NodeContext) -> View:
+    """fmod: whether the result has the sign of the dividend."""
+    return ctx.binary("Mod" if ctx.attribute("fmod", 0) else "FloorMod", 1, ctx.view(0), ctx.view(1))
+
+
+@writes("Reciprocal")
+def _reciprocal(ctx: NodeContext) -> View:
+    view = ctx.view(0)
+    return ctx.binary("Divide", 1, plain(ctx.const("one", 1, view.precision)), view, m_pythondiv=False)
+
+
+@writes("Where")
+def _where(ctx: NodeContext) -> View:
+    values = [ctx[position] for position in range(3)]
+    output = (values[1].precision, broadcast(*(value.shape for value in values)))
+    return ctx.plain("Select", 1, values, output, auto_broadcast="numpy")
+
+
+@writes("Identity")
+def _identity(ctx: NodeContext) -> View:
+    return ctx.view(0)
+
+
+@writes("Dropout")
+def _dropout(ctx: NodeContext) -> View:
+    """In inference, where it changes nothing."""
+    for name in ("ratio", "seed"):
+        ctx.attribute(name)
+    if ctx.opset < 7:
+        training = not ctx.attribute("is_test", 0)
+    else:
+        constant = ctx.constant(2)
+        training = ctx.has(2) and (constant is None or bool(constant.any()))
+    if training:
+        ctx.refuse("training mode", "inference: training_mode, a constant, is false; below opset 7, is_test is 1")
+    return ctx.view(0)
+
+
+@writes("Cast")
+def _cast(ctx: NodeContext) -> View:
+    view = ctx.view(0)
+    ctx.attribute("to")
+    for name in ("saturate", "round_mode"):  # of 8-bit floating-point types alone
+        ctx.attribute(name)
+    precision, _ = ctx.output(view.rank)
+    if "F8" in precision + view.precision:
+        ctx.refuse(f"a conversion from {view.precision} to {precision}", "other types, which have one rounding")
+    return _converted(ctx, view, precision)
+
+
+@writes("CastLike")
+def _cast_like(ctx: NodeContext) -> View:
+    for name in ("saturate", "round_mode"):
+        ctx.attribute(name)
+    precision = ctx.view(1).precision
+    if "F8" in precision + ctx.view(0).precision:
+        ctx.refuse(f"a conversion from {ctx.view(0).precision} to {precision}", "other types, which have one rounding")
+    return _converted(ctx, ctx.view(0), precision)
+
+
+def _converted(ctx: NodeContext, view: View, precision: str) -> View:
+    if precision == view.precision:
+        return view
+    return ctx.unary("Convert", 1, view, precision=precision, destination_type=BY_PRECISION[precision].name)
+
+
+@writes("Clip")
+def _clip(ctx: NodeContext) -> View:
+    """min(max(X, low), high): attributes, or inputs from opset 11 on."""
+    result = ctx.view(0)
+    for position, name, kind in ((1, "min", "Maximum"), (2, "max", "Minimum")):
+        bound = ctx.attribute(name)
+        if bound is not None:
+            result = ctx.binary(kind, 1, result, plain(ctx.const(name, bound, result.precision)))
+        elif ctx.has(position):
+            result = ctx.binary(kind, 1, result, ctx.view(position))
+    return result
+
+
+@writes("Elu")
+def _elu(ctx: NodeContext) -> View:
+    return ctx.unary("Elu", 1, ctx.view(0), alpha=float(ctx.attribute("alpha", 1.0)))
+
+
+def _parameters(ctx: NodeContext, shape: Sequence[int], **defaults: float) -> list[Value]:
+    """Attributes as constants of a shape of one element."""
+    values = {name: np.full(shape, ctx.attribute(name, default)) for name, default in defaults.items()}
+    return [ctx.const(name, value, ctx.view(0).precision) for name, value in values.items()]
+
+
+@writes("LeakyRelu")
+def _leaky_relu(ctx: NodeContext) -> View:
+    return ctx.unary("PReLU", 1, ctx.view(0), *_parameters(ctx, [1], alpha=0.01))
+
+
+@writes("Selu")
+def _selu(ctx: NodeContext) -> View:
+    parameters = _parameters(ctx, [1], alpha=1.67326319217681884765625, gamma=1.05070102214813232421875)
+    return ctx.unary("Selu", 1, ctx.view(0), *parameters)
+
+
+@writes("HardSigmoid")
+def _hard_sigmoid(ctx: NodeContext) -> View:
+    return ctx.unary("HardSigmoid", 1, ctx.view(0), *_parameters(ctx, [], alpha=0.2, beta=0.5))
+
+
+@writes("Gelu")
+def _gelu(ctx: NodeContext) -> View:
+    modes = {"none": "ERF", "tanh": "TANH"}
+    approximate = ctx.attribute("approximate", "none")
+    if approximate not in modes:
+        ctx.refuse(f"approximate {shown(approximate)}", "none or tanh")
+    return ctx.unary("Gelu", 7, ctx.view(0), approximation_mode=modes[approximate])
+
+
+def _softmax(ctx: NodeContext, kind: str, opset: int) -> View:
+    """Before opset 13 all axes from `axis` on are one."""
+    view = ctx.view(0)
+    axis = ctx.axis(ctx.attribute("axis", -1 if ctx.opset >= 13 else 1), view.rank)
+    if ctx.opset < 13 and axis != view.rank - 1:
+        ctx.refuse(f"axis {axis} of {view.rank} before opset 13, where it begins a range of axes,", "the last axis")
+    return ctx.unary(kind, opset, view, axis=view.order[axis])
+
+
+writes("Softmax")(partial(_softmax, kind="SoftMax", opset=8))
+writes("LogSoftmax")(partial(_softmax, kind="LogSoftmax", opset=5))

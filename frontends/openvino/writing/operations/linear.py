@@ -1,0 +1,146 @@
+"""Sums of products, normalizations and reductions."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...ir.writer import Shape, Value
+from ..context import NodeContext
+from ..registry import writes
+from ..views import View, broadcast, plain
+
+
+@writes("MatMul")
+def _matmul(ctx: NodeContext) -> View:
+    """Along the last axis, with a matrix, whatever the order of the others."""
+    a, b = ctx.view(0), ctx.view(1)
+    if not (a.keeps_last and a.rank > 1 and b.is_plain and b.rank == 2):
+        a = plain(ctx[0])
+    value = _product(ctx, a.value, ctx[1], False, False)
+    return View(value, a.order) if len(value.shape) == a.rank else plain(value)
+
+
+def _product(ctx: NodeContext, a: Value, b: Value, transpose_a: bool, transpose_b: bool) -> Value:
+    output = (a.precision, _product_shape(a.shape, b.shape, transpose_a, transpose_b))
+    return ctx.layer("MatMul", 1, [a, b], output, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+def _product_shape(a: Shape, b: Shape, transpose_a: bool, transpose_b: bool) -> Shape:
+    rows = () if len(a) == 1 else (a[-1 if transpose_a else -2],)
+    columns = () if len(b) == 1 else (b[-2 if transpose_b else -1],)
+    return broadcast(a[:-2], b[:-2]) + rows + columns
+
+
+@writes("Gemm")
+def _gemm(ctx: NodeContext) -> View:
+    """alpha * A' B' + beta * C; a Transpose before it is one of its own."""
+    operands, transposed = [], []
+    for position, name in ((0, "transA"), (1, "transB")):
+        view = ctx.view(position)
+        if view.rank != 2:
+            ctx.refuse(f"input {position} of {view.rank} axes", "2")
+        operands.append(view.value)
+        transposed.append(bool(ctx.attribute(name, 0)) != (not view.is_plain))
+    ctx.attribute("broadcast")  # before opset 7; C is broadcast where its shape asks for it
+    result = plain(_product(ctx, operands[0], operands[1], *transposed))
+    result = _scaled(ctx, result, "alpha")
+    beta = ctx.attribute("beta", 1.0)
+    if not ctx.has(2):
+        return result
+    return ctx.binary("Add", 1, result, ctx.view(2) if beta == 1 else _scaled(ctx, ctx.view(2), "beta"))
+
+
+def _scaled(ctx: NodeContext, view: View, name: str) -> View:
+    factor = ctx.attribute(name, 1.0)
+    return view if factor == 1 else ctx.binary("Multiply", 1, view, plain(ctx.const(name, factor, view.precision)))
+
+
+@writes("LayerNormalization")
+def _layer_normalization(ctx: NodeContext) -> View:
+    view = ctx.view(0)
+    axis = ctx.axis(ctx.attribute("axis", -1), view.rank)
+    ctx.attribute("stash_type", 1)
+    if view.precision != "FP32":
+        ctx.refuse(f"type {view.precision}", "FP32, in which both compute")
+    if not (view.keeps_last and axis == view.rank - 1):
+        view = plain(ctx[0])
+    axes = ctx.const("axes", range(axis, view.rank))
+    epsilon = float(ctx.attribute("epsilon", 1e-5))
+    modes: dict[str, Any] = {"eps": epsilon, "eps_mode": "inside_sqrt", "normalize_variance": True}
+    result = ctx.unary("MVN", 6, view, axes, **modes)
+    result = ctx.binary("Multiply", 1, result, ctx.view(1))
+    return ctx.binary("Add", 1, result, ctx.view(2)) if ctx.has(2) else result
+
+
+@writes("BatchNormalization")
+def _batch_normalization(ctx: NodeContext) -> View:
+    """In inference."""
+    for name, expected in (("training_mode", 0), ("spatial", 1)):
+        if ctx.attribute(name, expected) != expected:
+            ctx.refuse(f"{name} {1 - expected}", f"{expected}")
+    if ctx.opset < 7 and not ctx.attribute("is_test", 0):
+        ctx.refuse("training mode", "is_test 1")
+    ctx.attribute("momentum")  # of training
+    value = ctx[0]
+    inputs = [value, *(ctx[position] for position in range(1, 5))]
+    epsilon = float(ctx.attribute("epsilon", 1e-5))
+    return ctx.plain("BatchNormInference", 5, inputs, (value.precision, value.shape), epsilon=epsilon)
+
+
+def _reduce(ctx: NodeContext, kind: str, opset: int) -> View:
+    view = ctx.view(0)
+    keep = bool(ctx.attribute("keepdims", 1))
+    given = ctx.integers("axes", 1)
+    if ctx.attribute("noop_with_empty_axes", 0) and not given:
+        if kind in ("ReduceL1", "ReduceL2"):  # whose single elements runtimes take the magnitude of
+            ctx.refuse("no axes with noop_with_empty_axes 1", "axes")
+        return view
+    axes = {ctx.axis(axis, view.rank) for axis in given or range(view.rank)}
+    inner = {view.order[axis] for axis in axes}
+    sizes = [(1 if axis in inner else size) for axis, size in enumerate(view.value.shape) if keep or axis not in inner]
+    inputs = [view.value, ctx.const("axes", np.array(sorted(inner), np.int64))]
+    value = ctx.layer(kind, opset, inputs, (view.precision, tuple(sizes)), keep_dims=keep)
+    return View(value, view.order if keep else view.order_without(axes))
+
+
+for ir_type, first_opset in (("Max", 1), ("Mean", 1), ("Min", 1), ("Prod", 1), ("Sum", 1), ("L1", 4), ("L2", 4)):
+    writes(f"Reduce{ir_type}")(partial(_reduce, kind=f"Reduce{ir_type}", opset=first_opset))
+
+
+@writes("Conv")
+def _conv(ctx: NodeContext) -> View:
+    """Groups are an axis of the weights in IR."""
+    value, precision = ctx[0], ctx.view(0).precision
+    rank, groups = len(value.shape) - 2, ctx.attribute("group", 1)
+    weights = ctx[1]
+    ctx.attribute("kernel_shape")  # the weights tell it
+    pads = ctx.attribute("pads") or [0] * (2 * rank)
+    padding = ctx.attribute("auto_pad", "NOTSET")
+    data = {
+        "strides": ctx.attribute("strides") or [1] * rank,
+        "dilations": ctx.attribute("dilations") or [1] * rank,
+        "pads_begin": pads[:rank],
+        "pads_end": pads[rank:],
+        "auto_pad": "explicit" if padding == "NOTSET" else padding.lower(),
+    }
+    output, kind = ctx.output(rank + 2), "Convolution"
+    if groups != 1:
+        if None in weights.shape:
+            ctx.refuse("groups of weights of dynamic shape", "a known shape")
+        shape = [groups, (weights.shape[0] or 0) // groups, *(size or 0 for size in weights.shape[1:])]
+        weights = ctx.layer(
+            "Reshape", 1, [weights, ctx.const("shape", shape)], (precision, tuple(shape)), special_zero=False
+        )
+        kind = "GroupConvolution"
+    result = ctx.plain(kind, 1, [value, weights], output, **data)
+    if not ctx.has(2):
+        return result
+    target = [1, -1, *[1] * rank]
+    sizes = (1, weights.shape[0] if kind == "Convolution" else math.prod(size or 0 for size in weights.shape[:2]))
+    shaped = (precision, (*sizes, *[1] * rank))
+    bias = ctx.layer("Reshape", 1, [ctx[2], ctx.const("bias", target)], shaped, special_zero=False)
+    return ctx.binary("Add", 1, result, plain(bias))

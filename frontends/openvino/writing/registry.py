@@ -1,0 +1,25 @@
+"""The table of writers: functions that write the layers of one ONNX operator, each put into it where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from .context import NodeContext
+from .views import View
+
+Writer = Callable[[NodeContext], View | Sequence[View]]
+WriterType = TypeVar("WriterType", bound=Writer)
+
+# By operators of ONNX's default domain; a writer does all versions of its operators.
+WRITERS: dict[str, Writer] = {}
+
+
+def writes(*names: str) -> Callable[[WriterType], WriterType]:
+    """Put a writer of operators into the table. What it gives are the first outputs of the node."""
+
+    def register(function: WriterType) -> WriterType:
+        WRITERS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
