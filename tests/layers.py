@@ -9,14 +9,18 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
 from pyrnnx import CANONICAL, Convention, Layer, RecurrentOp
 from pyrnnx.conventions import axis_size, canonical_for, convert_weights, rearrange, weight_axes
 from pyrnnx.op import CELLS
+from pyrnnx.testing.cases import draw
+from pyrnnx.testing.numbers import Array
 
-Array = NDArray[Any]
+bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+float16, float32, float64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
+DTYPES = (float32, float64, float16, bfloat16)
 
 
 def _generator(seed: int | str, stream: int) -> np.random.Generator:
@@ -26,16 +30,6 @@ def _generator(seed: int | str, stream: int) -> np.random.Generator:
 
 def gate_count(cell: str) -> int:
     return len(CELLS[cell].gates)
-
-
-def draw(rng: np.random.Generator, name: str, shape: Sequence[int]) -> Array:
-    """An array in float64 for the argument of that name, as ONNX calls it."""
-    values: Array = rng.uniform(-1, 1, shape)
-    if name in ("initial_h", "initial_c"):
-        values = np.copysign(0.25 + 0.75 * np.abs(values), values)
-    scales = {"W": max(shape[-1], 1) ** -0.5, "R": max(shape[-1], 1) ** -0.5, "B": 0.5, "P": 0.5}
-    values *= scales.get(name, 1.0)
-    return values
 
 
 def random_weights(

@@ -9,7 +9,6 @@ from typing import Any
 import onnx
 import openvino_nets as nets
 import pytest
-from cases import Case, make_arrays, make_node
 from onnx.reference import ReferenceEvaluator
 from openvino_layers import GOOD
 
@@ -18,6 +17,8 @@ from pyrnnx.frontends.onnx import backend, from_node, lstm, read_model, referenc
 from pyrnnx.frontends.onnx.layers import unbound_node
 from pyrnnx.frontends.openvino import read_layer, read_net
 from pyrnnx.frontends.openvino import read_model as read_ir
+from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx.testing.onnx_models import make_node
 
 CASE = Case("left over", "LSTM", {"activation_alpha": [0.5]}, (), None, I=2)
 ARRAYS = make_arrays(CASE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyrnnx import ArgumentError, Interval, TensorInfo
@@ -126,6 +127,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "unknown output": ({"h": "h"}, "output 'h' is unknown; expected y, hn"),
     "unknown input": ({"hn": "H"}, "input 'H' is unknown; expected x, h, any"),
     "no name": ({"hn": 3}, "input 3 is unknown"),
+    "several names": ({"hn": np.array(["h", "x"])}, r"input array\(\['h', 'x'\].* is unknown"),
     "input twice": ({"hn": "h", "y": "h"}, "states has input 'h' twice"),
     "no tensor": ({"hn": "any"}, "input 'any' declares no dtype"),
     "another shape": ({"y": "h"}, r"output 'y' \(float32 \[1, 2\]\) cannot be input 'h' \(float32 \[1, 8\]\)"),

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import cases
 import ml_dtypes
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Activation, ArgumentError, Layer, RecurrentOp, UnsupportedError
 from pyrnnx.conventions import convert_weights
 from pyrnnx.dtypes import FLOAT_TYPES
+from pyrnnx.testing import numbers
 
 Array = NDArray[Any]
 DTYPES: dict[str, Any] = {
@@ -41,7 +41,7 @@ each_operator = pytest.mark.parametrize("name", OPERATORS)
 
 
 def test_every_type_in_the_table_is_tested() -> None:
-    assert DTYPES.keys() == FLOAT_TYPES.keys() == {dtype.name for dtype in cases.DTYPES}
+    assert DTYPES.keys() == FLOAT_TYPES.keys() == set(numbers.DTYPES)
 
 
 def operator(name: str, hidden_size: int) -> RecurrentOp:
@@ -154,6 +154,10 @@ def test_copies(name: str, dtype: str, copied: Callable[[Layer], Layer]) -> None
 
 
 def test_repr_names_what_it_is() -> None:
+    layer = random_layer(RecurrentOp("GRU", 4), 3, weight_dtype="int8")
+    reduced = "float32 with weights in int8"
+    assert repr(layer) == f"<Layer GRU: forward, input_size=3, hidden_size=4, {reduced}, ONNX, layout 0>"
+    assert repr(layer.stream(2)) == f"<Stream of {layer!r}, batch_size=2>"
     op, weights, _ = example("GRU")
     text = repr(Layer(op, **weights, name="decoder"))
     for word in ("GRU 'decoder'", "bidirectional", "input_size=3", "hidden_size=17", "float32", "ONNX, layout 0"):

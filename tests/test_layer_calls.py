@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import bfloat16
-from layers import random_layer
+from layers import bfloat16, random_layer
 
 from pyrnnx import (
     OPENVINO_CELL,
@@ -310,3 +309,35 @@ def test_biases_without_a_sum_give_nan_and_no_warning() -> None:
 def test_values_of_classes_named_as_those_of_python() -> None:
     with pytest.raises(ArgumentError, match="LSTM: clip is a str; expected"):
         RecurrentOp("LSTM", 2, clip=type("str", (), {})())
+
+
+@pytest.mark.parametrize("rows", [1, N])
+@pytest.mark.parametrize("cell", ["RNN", "GRU", "LSTM"])
+@pytest.mark.parametrize("convention", [CANONICAL, OPENVINO_SEQUENCE], ids=["ONNX", "OpenVINO"])
+def test_lengths_of_whole_rows_need_no_closer_look(
+    convention: Convention, cell: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrays as they should be go straight to the kernels; a shorter row, or what does not fit, is looked at."""
+    layer = layer_of(cell, convention)
+    x, h, c = (array[:, :rows] for array in (X, STATE, CELL_STATE))
+    if convention is not CANONICAL:
+        x, h, c = (array.swapaxes(0, 1) for array in (x, h, c))
+    states = (h, c)[: len(layer.output_names) - 1]
+    whole = np.full(rows, T, convention.length_dtypes[-1])
+    expected = layer.run(x, whole.tolist(), *states)
+    looks: list[Any] = []
+    check_arrays = Layer._checked
+
+    def checked(self: Layer, given: Any) -> Any:
+        looks.append(given)
+        return check_arrays(self, given)
+
+    monkeypatch.setattr(Layer, "_checked", checked)
+    for actual, wanted in zip(layer.run(x, whole, *states), expected, strict=True):
+        np.testing.assert_array_equal(actual, wanted)
+    assert not looks
+    layer.run(x, whole - 1, *states)
+    assert len(looks) == 1
+    for wrong in (whole + 1, whole[:, np.newaxis], np.append(whole, whole), whole.astype(np.float32), whole[:0]):
+        with pytest.raises(ArgumentError, match=convention.name_of("sequence_lens")):
+            layer.run(x, wrong, *states)

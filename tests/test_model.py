@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pyrnnx import ArgumentError, Interval, Model, TensorInfo
+from pyrnnx import ArgumentError, Interval, Layers, Model, TensorInfo
 
 
 class Echo(Model):
@@ -25,8 +24,8 @@ class Echo(Model):
     outputs: tuple[TensorInfo, ...] = (TensorInfo("lengths"), TensorInfo("X"))
 
     @property
-    def layers(self) -> Mapping[str, Any]:
-        return {}
+    def layers(self) -> Layers:
+        return Layers(self.label, {}, str)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         return {name: inputs[name] for name in outputs}

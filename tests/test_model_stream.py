@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pyrnnx import ArgumentError, Model, TensorInfo
+from pyrnnx import ArgumentError, Layers, Model, TensorInfo, config
 
 
 class Sums(Model):
@@ -23,8 +22,8 @@ class Sums(Model):
         self.outputs = (TensorInfo("y", "float32"), TensorInfo(output, "float32"), TensorInfo("countN", "int64", ()))
 
     @property
-    def layers(self) -> Mapping[str, Any]:
-        return {}
+    def layers(self) -> Layers:
+        return Layers(self.label, {}, str)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         new = inputs["total"] + inputs["x"]
@@ -80,6 +79,29 @@ def test_state_reset_and_other_streams() -> None:
     np.testing.assert_array_equal(other.push(X)["y"], 2 * X)
 
 
+def test_a_state_that_lacks_some() -> None:
+    stream = sums().stream()
+    stream.push(X)
+    before = stream.state
+    for state in ({}, {"count": np.array(7)}):
+        with pytest.raises(ArgumentError, match=r"stream: state lacks total; expected total, count \(reset\(\) begins"):
+            stream.state = state
+    assert stream.state["count"] == before["count"]
+    opened = sums((None, 2), optional=True).stream({"totalN": "total"})
+    opened.state = {}  # that of its beginning, and total has a default
+
+
+def test_the_state_of_the_beginning() -> None:
+    """Nothing, where the first push tells all sizes: to a stream that goes on, that is what `reset` is for."""
+    stream = Sums(TensorInfo("total", "float32", ("N", 2))).stream({"totalN": "total"})
+    beginning = stream.state
+    stream.state = beginning
+    stream.push(X, np.array(0))
+    assert beginning == {}
+    with pytest.raises(ArgumentError, match="state lacks total"):
+        stream.state = beginning
+
+
 def test_chosen_states() -> None:
     stream = sums().stream({"totalN": "total"})
     stream.push(X, np.array(7))
@@ -110,7 +132,9 @@ def test_sizes_from_the_first_push() -> None:
 @pytest.mark.parametrize("shape", [(None, 2), ("M", 2), None], ids=repr)
 def test_sizes_that_nothing_tells(shape: Any) -> None:
     stream = sums(shape).stream()
-    with pytest.raises(ArgumentError, match=r"sums: stream: the state 'total' \(float32.* no beginning.*initial="):
+    with pytest.raises(
+        ArgumentError, match=r"sums: stream: the state 'total' \(float32.* no beginning.*initial={'total': array}"
+    ):
         stream.push(X)
     stream.state = {"total": np.zeros((3, 2), np.float32)}
     np.testing.assert_array_equal(stream.push(X)["y"], 2 * X)
@@ -119,6 +143,25 @@ def test_sizes_that_nothing_tells(shape: Any) -> None:
 def test_zeros_beyond_memory() -> None:
     with pytest.raises(ArgumentError, match="sums: stream: zeros for the state 'total'"):
         Sums(TensorInfo("total", "float32", (2**60, 2))).stream({"totalN": "total"})
+
+
+def test_zeros_of_a_type_that_numpy_does_not_have() -> None:
+    model = Sums(TensorInfo("total", "nothing8", (3, 2)))
+    model.outputs = (TensorInfo("y", "nothing8"), *model.outputs[1:])
+    with pytest.raises(ArgumentError, match=r"zeros for the state 'total' .* cannot be made"):
+        model.stream({"y": "total"})
+
+
+@pytest.mark.parametrize("shape", [(3, 2), ("N", 2)], ids=["declared", "told by a push"])
+def test_zeros_beyond_the_memory_limit(shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """24 bytes for the total and 8 for the count, of which neither is made."""
+    monkeypatch.setattr(np, "zeros", None)
+    monkeypatch.setattr(config, "get_memory_limit", lambda: 23)
+    with pytest.raises(ArgumentError, match=r"stream: zeros for the state 'total' .* would take 24 bytes; a call may"):
+        sums(shape).stream({"totalN": "total"}).push(X, np.array(1))
+    monkeypatch.setattr(config, "get_memory_limit", lambda: 31)
+    with pytest.raises(ArgumentError, match=r"zeros for the state 'count' .* would take 8 bytes beside 24 of other"):
+        sums((3, 2)).stream()
 
 
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy], ids=["copy", "deepcopy"])

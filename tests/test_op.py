@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 
 from pyrnnx import ACTIVATIONS, Activation, ArgumentError, Direction, RecurrentOp
+from pyrnnx.testing import reference
 
 REQUIRED_PARAMETERS = {"scaledtanh": {"alpha": 1.5, "beta": 0.5}}
 DEFAULT_PARAMETERS = {name: (reference.ALPHA.get(name), reference.BETA.get(name)) for name in reference.ACTIVATIONS}

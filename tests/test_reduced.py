@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import bfloat16
-from layers import random_inputs, random_weights
+from layers import bfloat16, random_inputs, random_weights
 
 from pyrnnx import Direction, Layer, PyrnnxError, RecurrentOp
 from pyrnnx._kernels import engines

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import bfloat16
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layers import random_layer
+from layers import bfloat16, random_layer
 
 from pyrnnx import (
     ONNX_LAYOUTS,

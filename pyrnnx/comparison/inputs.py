@@ -107,10 +107,18 @@ def _real(name: str, value: Any) -> AnyArray:
     return array
 
 
+def random_lengths(rng: np.random.Generator, T: int, N: int) -> AnyArray:
+    """Lengths of N rows from 1 to T, at least one of them T: every step is run."""
+    lengths = rng.integers(min(1, T), T + 1, N, dtype=np.int32)
+    if N:
+        lengths[rng.integers(N)] = T
+    return lengths
+
+
 def _lengths(value: Any, sizes: Mapping[str, int], rng: np.random.Generator, one_step: str) -> AnyArray:
     T, N = sizes["T"], sizes["N"]
     if value is None:
-        return rng.integers(min(1, T), min(T, _LONGEST) + 1, N, dtype=np.int32)
+        return random_lengths(rng, min(T, _LONGEST), N)
     lengths = check.lengths(INPUTS, _ANY_LENGTHS, value, sizes)
     if lengths is None:
         return np.full(N, min(T, _LONGEST), np.int32)

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from pyrnnx.comparison.aspects import Difference, differing_conventions, differing_operators
+from pyrnnx.comparison.gates import Gates, Source, gates
 from pyrnnx.comparison.inputs import call_inputs, converted, random_array
-from pyrnnx.comparison.numbers import Deviation, Verdict, deviation, in_words, largest
-from pyrnnx.conventions import (
-    CALL_ARGUMENTS,
-    CANONICAL,
-    Convention,
-    bias_blocks,
-    canonical_for,
-    convert_weights,
-    coupling,
-    rearrange,
-    weight_axes,
-)
+from pyrnnx.comparison.numbers import Deviation, Verdict, deviation, largest
+from pyrnnx.comparison.steps import Place, Profile, output_profile
+from pyrnnx.comparison.views.text import layer_lines
+from pyrnnx.comparison.weights import WeightBlock, compare_weights, differing, directions
+from pyrnnx.conventions import CANONICAL, Convention, canonical_for, convert_weights, rearrange, weight_axes
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, printable, shortened
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DEFAULT_SIZES = {"T": 5, "N": 3, "I": 4}
 
@@ -54,17 +54,10 @@ AnyLayer: TypeAlias = Layer | UnboundLayer
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One aspect in which two layers are not the same."""
-
-    aspect: str
-    a: str
-    b: str
-
-
-@dataclass(frozen=True)
 class Comparison(Verdict):
     """What `compare` found in two layers; printed as a table.
+
+    It holds the two layers until its `gates` are asked for, or it is copied or pickled.
 
     Attributes
     ----------
@@ -80,6 +73,10 @@ class Comparison(Verdict):
         Of layers of two models: what makes them a pair, such as "equal weights".
     not_compared : str
         Of layers of two models: why there are no numbers, such as weights that a convention cannot express.
+    weights : tuple of WeightBlock
+        For each weight, direction and gate: how far the two are from each other, in the canonical arrangement.
+    profiles : dict
+        For each output, by canonical name: where the two part, and the largest difference of each step.
     """
 
     a: str
@@ -89,11 +86,9 @@ class Comparison(Verdict):
     deviations: Mapping[str, Deviation]
     paired_by: str = ""
     not_compared: str = ""
-
-    @property
-    def numbers(self) -> dict[str, float]:
-        """For each output, by canonical name: the largest absolute difference (see `Deviation.largest`)."""
-        return {name: one.largest for name, one in self.deviations.items()}
+    weights: tuple[WeightBlock, ...] = ()
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    _source: Source | None = field(default=None, compare=False, repr=False)
 
     @property
     def largest_difference(self) -> float:
@@ -103,71 +98,132 @@ class Comparison(Verdict):
         """
         return largest(self.numbers.values())
 
+    @property
+    def first_difference(self) -> Place | None:
+        """The first number of Y, else of Y_h, else of Y_c, that is beyond the tolerance of `equal` (see `Profile`)."""
+        return next((one.first for one in self.profiles.values() if one.first is not None), None)
+
+    @property
+    def gates(self) -> Mapping[str, Profile]:
+        """Where the gates part: by name, in the order in which a step computes them.
+
+        "i", "z", ... are the gates of the ONNX text after their activation, "i_in" what goes into that, "H" and "C" the
+        states after the step. They are computed when they are first asked for, in float64 by `pyrnnx.testing.reference`
+        from the weights of both layers and what `compare` ran them on; so they are equal where only the arithmetic of
+        the two differs, as with `weight_dtype`. Empty where the layers and their outputs are the same. It is slow: of
+        many steps only the first are taken, and `gates_note` says which.
+        """
+        return self._by_gate.profiles
+
+    @property
+    def first_gate(self) -> Place | None:
+        """Where `gates` part first: in the earliest step, and there in the first by the equations."""
+        return self._by_gate.first
+
+    @property
+    def gates_note(self) -> str:
+        """Which steps `gates` leave out, or why there are none; else empty."""
+        return self._by_gate.note
+
+    @cached_property
+    def _by_gate(self) -> Gates:
+        if self._source is None or not (self.operators or differing(self.weights) or self.largest_difference > 0):
+            return Gates()
+        return gates(self._source, 0 if self.first_difference is None else self.first_difference.row)
+
     def _complete(self) -> bool:
         return not self.not_compared
 
     def _deviations(self) -> Iterable[Deviation]:
         return self.deviations.values()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """With the gates, in place of the layers, which may be large."""
+        return {**self.__dict__, "_by_gate": self._by_gate, "_source": None}
+
     def __hash__(self) -> int:
         return hash((self.a, self.b, self.conventions, self.operators, frozenset(self.deviations.items())))
 
     def __str__(self) -> str:
-        rows = [("", self.a, self.b)]
-        rows += [(one.aspect, one.a, one.b) for one in (*self.conventions, *self.operators)]
-        lines = _table(rows)
-        if self.paired_by:
-            lines.append(f"a pair by: {self.paired_by}")
-        if self.not_compared:
-            lines.append(f"not compared: {printable(self.not_compared)}")
-        elif not self.operators:
-            lines.append("operators: the same")
-        lines += [f"largest difference of {name}: {in_words(value)}" for name, value in self.numbers.items()]
-        return "\n".join(lines)
+        return "\n".join(layer_lines(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        from pyrnnx.comparison.views.plain import layer_dict
+
+        return layer_dict(self)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """A picture of the differences over time and hidden units: an image for each direction and output.
+
+        Its colours are the logarithm of the largest absolute difference of all rows of the batch. Of more than 1024
+        steps or units, the largest of several is shown.
+
+        Parameters
+        ----------
+        path : path, optional
+            A file to write the picture to; its suffix says in which format, such as .png or .svg.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        PyrnnxError
+            matplotlib is not installed (``pip install pyrnnx[plot]``); there are no numbers; a path that cannot be
+            written.
+        """
+        from pyrnnx.comparison.views.plot import plot_layers
+
+        return plot_layers(self, path)
+
+    def _repr_html_(self) -> str:
+        from pyrnnx.comparison.views.notebook import layer_html
+
+        return layer_html(self)
 
 
 def compare_layers(a: AnyLayer, b: AnyLayer, inputs: Mapping[str, Any] | None, seed: int) -> Comparison:
     """As `compare`, of two layers."""
-    _same_kind(a, b)
-    rng = np.random.default_rng(seed)
-    bound_a, bound_b = bound = _bind(a, b, rng)
-    if bound_a.input_size != bound_b.input_size:
-        raise _mismatch("input_size", a, bound_a.input_size, b, bound_b.input_size)
-    one_step = next((label(layer) for layer in bound if "T" not in layer.convention.axes_of("X")), "")
-    sizes = _sizes(a, b) | {"I": bound_a.input_size}
-    dtypes = [layer.dtype.name for layer in bound]
-    arrays = call_inputs(inputs or {}, bound_a.op, sizes, dtypes, rng, one_step)
-    outputs = [_run(layer, arrays) for layer in bound]
-    conventions = _differences(_describe(bound_a.op, a.convention), _describe(bound_b.op, b.convention))
-    if bound_a.dtype != bound_b.dtype:
-        conventions += (Difference("dtype", str(bound_a.dtype), str(bound_b.dtype)),)
-    conventions += _differing_constants(bound_a, bound_b)
+    bound, arrays = prepared_call(a, b, inputs, seed)
+    bound_a, bound_b = bound
+    outputs = [run_layer(layer, arrays) for layer in bound]
+    deviations, profiles = {}, {}
+    for name, first in outputs[0].items():
+        second = outputs[1][name]
+        deviations[name] = deviation(first, second) or Deviation(math.inf)
+        profiles[name] = output_profile(name, first, second, directions(bound_a.op), arrays["sequence_lens"])
     return Comparison(
         with_convention(a),
         with_convention(b),
-        conventions,
-        _differences(_describe_op(bound_a.op), _describe_op(bound_b.op)),
-        {name: deviation(outputs[0][name], outputs[1][name]) or Deviation(math.inf) for name in outputs[0]},
+        differing_conventions(bound_a, bound_b, a.convention, b.convention),
+        differing_operators(bound_a.op, bound_b.op),
+        deviations,
+        weights=compare_weights(bound_a, bound_b),
+        profiles=profiles,
+        _source=Source(bound_a, bound_b, arrays),
     )
 
 
-def _differing_constants(a: Layer, b: Layer) -> tuple[Difference, ...]:
-    """What the layers take where a call leaves it out: the numbers are compared on inputs that leave nothing out."""
-    names = [name for name in CALL_ARGUMENTS if name in a.constants or name in b.constants]
-    differing = [name for name in names if not _same_constant(a, b, name)]
-    if not differing:
-        return ()
-    texts = [", ".join(name for name in differing if name in layer.constants) or "none" for layer in (a, b)]
-    return (Difference("constants", texts[0], f"{texts[1]}, other values" if texts[0] == texts[1] else texts[1]),)
+def prepared_call(
+    a: AnyLayer, b: AnyLayer, inputs: Mapping[str, Any] | None, seed: int
+) -> tuple[tuple[Layer, Layer], dict[str, AnyArray]]:
+    """The two layers with weights, and what both are called with: canonical arrays by canonical name.
 
-
-def _same_constant(a: Layer, b: Layer, name: str) -> bool:
-    if name not in a.constants or name not in b.constants:
-        return False
-    first, second = (
-        rearrange(layer.constants[name], layer.convention.axes_of(name), CANONICAL.axes_of(name)) for layer in (a, b)
-    )
-    return np.array_equal(first, second)
+    Raises
+    ------
+    PyrnnxError
+        Layers for which no input fits both; inputs that do not fit; weights that a convention cannot express.
+    """
+    _same_kind(a, b)
+    rng = np.random.default_rng(seed)
+    bound = _bind(a, b, rng)
+    if bound[0].input_size != bound[1].input_size:
+        raise _mismatch("input_size", a, bound[0].input_size, b, bound[1].input_size)
+    one_step = next((label(layer) for layer in bound if "T" not in layer.convention.axes_of("X")), "")
+    sizes = _sizes(a, b) | {"I": bound[0].input_size}
+    dtypes = [layer.dtype.name for layer in bound]
+    return bound, call_inputs(inputs or {}, bound[0].op, sizes, dtypes, rng, one_step)
 
 
 def with_convention(layer: AnyLayer) -> str:
@@ -196,13 +252,6 @@ def _same_kind(a: AnyLayer, b: AnyLayer) -> None:
 def _mismatch(aspect: str, a: AnyLayer, first: Any, b: AnyLayer, second: Any) -> ArgumentError:
     first, second = (getattr(value, "value", value) for value in (first, second))
     return ArgumentError(f"compare: {aspect} is {first} in {label(a)} and {second} in {label(b)}; expected the same")
-
-
-def _table(rows: list[tuple[str, str, str]]) -> list[str]:
-    rows = [(printable(aspect), printable(a), printable(b)) for aspect, a, b in rows]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
 
 
 def _bind(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> tuple[Layer, Layer]:
@@ -234,6 +283,8 @@ def _random_weights(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> dict[
     I = _sizes(b, a)["I"]
     D, H, G = op.num_directions, op.hidden_size, len(op.gates)
     shapes = {"W": (D, G * H, I), "R": (D, G * H, H), "B": (D, 2 * G * H)}
+    if all("P" in getattr(layer, "arguments", ()) for layer in (a, b)):
+        shapes["P"] = (D, 3 * H)
     dtype = str(a.dtype or b.dtype or "float32")
     return {name: random_array(f"{name} of {label(a)}", shape, [dtype], rng, H**-0.5) for name, shape in shapes.items()}
 
@@ -246,7 +297,7 @@ def _sizes(*layers: AnyLayer) -> dict[str, int]:
     return sizes
 
 
-def _run(layer: Layer, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+def run_layer(layer: Layer, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     """Canonical arrays through a layer of any convention, and its outputs made canonical."""
     convention = layer.convention
     given: dict[str, Any] = {
@@ -262,44 +313,4 @@ def _run(layer: Layer, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
     return {
         name: rearrange(array, convention.axes_of(name), CANONICAL.axes_of(name))
         for name, array in zip(layer.output_names, outputs, strict=True)
-    }
-
-
-def _differences(a: Mapping[str, str], b: Mapping[str, str]) -> tuple[Difference, ...]:
-    return tuple(Difference(aspect, a[aspect], b[aspect]) for aspect in a if a[aspect] != b.get(aspect, a[aspect]))
-
-
-def _describe(op: RecurrentOp, convention: Convention) -> dict[str, str]:
-    """Every aspect in which conventions can differ, in words."""
-    arguments = ["sequence_lens", "initial_h", "Y_h"] + (["initial_c", "Y_c"] if op.has_cell_state else [])
-    states = [name for name in arguments if name != "sequence_lens"]
-    axes = weight_axes(op, convention)
-    required = sorted(convention.name_of(name) for name in convention.required if name in (*arguments, "B"))
-    lengths = convention.length_dtypes if convention.axes_of("sequence_lens") else ()
-    coupled = {"coupled gates (input_forget)": coupling(convention)} if op.input_forget else {}
-    return {
-        "axes of X": _axes(convention.axes_of("X")),
-        "axes of Y": _axes(convention.axes_of("Y")),
-        f"axes of {', '.join(states)}": _axes(convention.axes_of("initial_h")),
-        "shape of W": f"[{', '.join(axes['W'])}]",
-        "gate order": ", ".join(convention.gate_order(op.cell)),
-        "B": f"{', '.join(bias_blocks(op, convention))}: [{', '.join(axes['B'])}]",
-        "P (peepholes)": ", ".join(convention.peepholes) if "P" in axes else "none",
-        **coupled,
-        "names": ", ".join(convention.name_of(name) for name in arguments),
-        "required beside X, W, R": ", ".join(required) or "nothing",
-        "dtype of lengths": "no lengths" if not lengths else lengths[0] if len(lengths) == 1 else "any integer type",
-    }
-
-
-def _axes(axes: str) -> str:
-    return f"[{', '.join(axes)}]"
-
-
-def _describe_op(op: RecurrentOp) -> dict[str, str]:
-    return {
-        "activations": "; ".join(", ".join(map(str, functions)) for functions in op.activations),
-        "clip": str(op.clip),
-        "linear_before_reset": str(op.linear_before_reset),
-        "input_forget": str(op.input_forget),
     }

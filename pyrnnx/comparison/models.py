@@ -1,30 +1,39 @@
-"""Two whole models side by side: their recurrent layers in pairs, and the numbers of their outputs."""
+"""Two whole models side by side: their recurrent layers in pairs, and the numbers of their outputs and values."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx.comparison.inputs import INPUTS, made_shape, random_array
-from pyrnnx.comparison.layers import AnyLayer, Comparison, Difference, compare_layers, label, with_convention
-from pyrnnx.comparison.numbers import Deviation, Verdict, deviation, in_words, largest
+from pyrnnx.comparison.aspects import Difference
+from pyrnnx.comparison.inputs import INPUTS
+from pyrnnx.comparison.intermediates import Values, shared_values
+from pyrnnx.comparison.layers import AnyLayer, Comparison, compare_layers, label, with_convention
+from pyrnnx.comparison.model_runs import (
+    LayerValues,
+    Matched,
+    Run,
+    axes_of_layers,
+    matched_inputs,
+    matched_outputs,
+    model_label,
+    run_at_random,
+    run_on,
+    two_conventions,
+)
+from pyrnnx.comparison.numbers import TOLERANCE, Deviation, Verdict, deviation, largest
 from pyrnnx.comparison.pairs import Pair, pair_layers
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OPENVINO_SEQUENCE
-from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS, AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
+from pyrnnx.comparison.views.text import model_lines
+from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.model import Model
-from pyrnnx.tensor_info import Interval, TensorInfo
 
-OPEN_SIZE = 3  # of an open dimension, where inputs are made
-_CANONICAL_NAMES = {
-    convention.name_of(argument): argument
-    for convention in (CANONICAL, OPENVINO_SEQUENCE)
-    for argument in (*CALL_ARGUMENTS, "Y", "Y_h", "Y_c")
-}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,14 @@ class ModelComparison(Verdict):
         For each output that both have: how far the two are from each other.
     not_compared : str
         Why there are no outputs: the models name theirs by two conventions, which arrange arrays differently.
+    values : dict
+        For each value inside that both have, in the order in which a computes them: how far the two are from each
+        other. Values are the same by their names; outputs of paired layers, whose names may differ, are compared in
+        canonical arrangement. Infinity where shapes or kinds differ. Empty where `compare` was not to look at them.
+    values_skipped : int
+        How many such values a model could not compute.
+    input_shapes : dict
+        What the models were run on, by the names of a.
     """
 
     a: str
@@ -54,11 +71,14 @@ class ModelComparison(Verdict):
     outputs: tuple[Difference, ...]
     deviations: Mapping[str, Deviation]
     not_compared: str = ""
+    values: Mapping[str, Deviation] = field(default_factory=dict)
+    values_skipped: int = 0
+    input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
-    def numbers(self) -> dict[str, float]:
-        """For each output that both have: the largest absolute difference (see `Deviation.largest`)."""
-        return {name: one.largest for name, one in self.deviations.items()}
+    def first_difference(self) -> str | None:
+        """The name of the first of `values` that is beyond the tolerance of `equal`; None: there is none."""
+        return next((name for name, one in self.values.items() if _apart(one)), None)
 
     @property
     def largest_difference(self) -> float:
@@ -86,19 +106,45 @@ class ModelComparison(Verdict):
         return hash((self.a, self.b, layers, self.unpaired, self.outputs, deviations, self.not_compared))
 
     def __str__(self) -> str:
-        lines = [f"{self.a} and {self.b}"]
-        for pair in self.layers.values():
-            lines += ["", str(pair)]
-        lines += ["", *(f"only in one of them: {name}" for name in self.unpaired)]
-        lines += [f"{one.aspect}: {one.a}; {one.b}" for one in self.outputs]
-        lines += [f"outputs: not compared: {self.not_compared}"] if self.not_compared else []
-        lines += [
-            f"largest difference of output {shown(name)}: {in_words(value)}" for name, value in self.numbers.items()
-        ]
-        return "\n".join(lines)
+        return "\n".join(model_lines(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        from pyrnnx.comparison.views.plain import model_dict
+
+        return model_dict(self)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """A picture of the largest difference of each of `values` in order, or of the outputs where there are none.
+
+        Those of two layers over time and hidden units are pictures of their own: ``comparison.layers[name].plot()``.
+
+        Parameters
+        ----------
+        path : path, optional
+            A file to write the picture to; its suffix says in which format, such as .png or .svg.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        PyrnnxError
+            As of `Comparison.plot`.
+        """
+        from pyrnnx.comparison.views.plot import plot_models
+
+        return plot_models(self, path)
+
+    def _repr_html_(self) -> str:
+        from pyrnnx.comparison.views.notebook import model_html
+
+        return model_html(self)
 
 
-def compare_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int) -> ModelComparison:
+def compare_models(
+    a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int, intermediates: bool | None = None
+) -> ModelComparison:
     """As `compare`, of two models."""
     layers_a, layers_b = dict(a.layers), dict(b.layers)
     pairs, only_a, only_b = pair_layers(layers_a, layers_b)
@@ -106,30 +152,72 @@ def compare_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: i
     for pair in pairs:
         layers[_free_key(pair, layers)] = _compare_pair(pair, layers_a[pair.a], layers_b[pair.b], seed)
     unpaired = [label(layers_a[name]) for name in only_a] + [label(layers_b[name]) for name in only_b]
-    names, matched = _matched_inputs(a, b), _matched(a.outputs, b.outputs)
-    differences: list[Difference] = []
-    deviations: dict[str, Deviation] = {}
+    names, inside = _layer_values(a, b, pairs)
+    axes = axes_of_layers(*inside, names)
+    taken, given = matched_inputs(a, b, axes), matched_outputs(a, b, axes)
     why = ""
     if any(_axes(layers_a[pair.a]) != _axes(layers_b[pair.b]) for pair in pairs):
-        why = _two_conventions([*names.items(), *matched.values()])
+        why = two_conventions(taken, given)
     if why and inputs is not None:
         raise ArgumentError(
             f"{INPUTS} cannot be given to {model_label(a)} and {model_label(b)} alike: {why}; compare their layers"
         )
-    values_a, values_b = ({}, {}) if why else _run(a, b, names, inputs, np.random.default_rng(seed))
-    for name, (first, second) in {} if why else matched.items():
-        one, other = values_a.get(first), values_b.get(second)
-        found = deviation(one, other) if first and second else None
-        if found is None:
+    found = ModelComparison(model_label(a), model_label(b), layers, tuple(unpaired), (), {}, why)
+    if why:
+        return found
+    ran = _run(a, b, taken, inputs, seed)
+    found = replace(found, **_outputs(given, ran), input_shapes={name: np.shape(one) for name, one in ran[0].items()})
+    if intermediates is None:
+        apart = any(_apart(one) for one in found.deviations.values())
+        intermediates = bool(found.outputs) or apart
+    if intermediates:
+        values = Values(a, b, ran.inputs_a, ran.inputs_b)
+        values.compare(shared_values(a, b, *inside, names))
+        found = replace(found, values=values.deviations, values_skipped=values.skipped)
+    return found
+
+
+def run_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int) -> tuple[Matched, Run]:
+    """Which outputs of two models belong together, and what they are on the inputs that `compare_models` takes.
+
+    Raises
+    ------
+    PyrnnxError
+        As of `compare`.
+    """
+    pairs, _, _ = pair_layers(dict(a.layers), dict(b.layers))
+    names, inside = _layer_values(a, b, pairs)
+    axes = axes_of_layers(*inside, names)
+    return matched_outputs(a, b, axes), _run(a, b, matched_inputs(a, b, axes), inputs, seed)
+
+
+def _layer_values(
+    a: Model, b: Model, pairs: Sequence[Pair]
+) -> tuple[list[tuple[str, str]], tuple[LayerValues, LayerValues]]:
+    """The names of paired layers, and what these take and give in their models."""
+    return [(pair.a, pair.b) for pair in pairs], (a._layer_values(), b._layer_values()) if pairs else ({}, {})
+
+
+def _run(a: Model, b: Model, taken: Matched, inputs: Mapping[str, Any] | None, seed: int) -> Run:
+    return run_at_random(a, b, taken, seed) if inputs is None else run_on(a, b, taken, inputs)
+
+
+def _outputs(matched: Matched, ran: Run) -> dict[str, Any]:
+    """The fields `outputs` and `deviations`."""
+    differences: list[Difference] = []
+    deviations: dict[str, Deviation] = {}
+    for name, (first, second) in matched.names.items():
+        one, other = ran.outputs_a.get(first), matched.in_a(first, second, ran.outputs_b.get(second))
+        apart = deviation(one, other) if first and second else None
+        if apart is None:
             differences.append(Difference(f"output {shown(name)}", _describe(one), _describe(other)))
         else:
-            deviations[name] = found
-    return ModelComparison(model_label(a), model_label(b), layers, tuple(unpaired), tuple(differences), deviations, why)
+            deviations[name] = apart
+    return {"outputs": tuple(differences), "deviations": deviations}
 
 
-def model_label(model: Model) -> str:
-    """How errors and tables name a model."""
-    return printable(shortened(model.label))
+def _apart(one: Deviation) -> bool:
+    return not one.within(TOLERANCE, TOLERANCE)
 
 
 def _free_key(pair: Pair, layers: Mapping[str, Comparison]) -> str:
@@ -158,102 +246,5 @@ def _describe(value: Any) -> str:
     return f"{value.dtype} {value.shape}"
 
 
-def _matched(a: Sequence[TensorInfo], b: Sequence[TensorInfo], *, alike: bool = False) -> dict[str, tuple[str, str]]:
-    """By the names that both have, then by those that two conventions have for one array, the rest in order.
-
-    An empty name stands for none. `alike`: of the rest, only those of equal dtype and rank.
-    """
-    free = {info.name: info for info in b}
-    by_name = {alias: info.name for info in b for alias in info.aliases} | {name: name for name in free}
-    by_convention = {_CANONICAL_NAMES[name]: name for name in free if name in _CANONICAL_NAMES}
-    pairs: dict[str, str] = {}
-    for names in (by_name.get, lambda name: by_convention.get(_CANONICAL_NAMES.get(name, ""))):
-        for info in a:
-            if info.name not in pairs and (second := names(info.name)) in free:
-                pairs[info.name] = free.pop(second).name
-    for info in a:
-        if info.name not in pairs:
-            found = next((name for name, other in free.items() if not alike or _alike(info, other)), "")
-            free.pop(found, None)
-            pairs[info.name] = found
-    return {info.name: (info.name, pairs[info.name]) for info in a} | {name: ("", name) for name in free}
-
-
-def _alike(a: TensorInfo, b: TensorInfo) -> bool:
-    """Whether dtype and rank are the same, as far as they are declared."""
-    dtypes, shapes = {a.dtype, b.dtype} - {None}, [info.shape for info in (a, b) if info.shape is not None]
-    return len(dtypes) < 2 and len({len(shape) for shape in shapes}) < 2
-
-
 def _axes(layer: AnyLayer) -> Mapping[str, str]:
     return layer.convention.axes
-
-
-def _two_conventions(matched: Iterable[tuple[str, str]]) -> str:
-    """How the names of one array show that two models are arranged by two conventions; empty where they do not."""
-    for first, second in matched:
-        canonical = _CANONICAL_NAMES.get(first)
-        if first != second and canonical is not None and canonical == _CANONICAL_NAMES.get(second):
-            return f"they name their arrays by two conventions ({first}, {second}), and so arrange them differently"
-    return ""
-
-
-def _matched_inputs(a: Model, b: Model) -> dict[str, str]:
-    """Of each input that a requires, its name in b."""
-    required = [[info for info in model.inputs if not info.optional] for model in (a, b)]
-    matched = _matched(*required, alike=True)
-    for name, (first, second) in matched.items():
-        if not (first and second):
-            raise ArgumentError(
-                f"compare: {model_label(a)} and {model_label(b)} have not the same inputs; {shown(name)} is only in one"
-            )
-    return dict(matched.values())
-
-
-def _run(
-    a: Model, b: Model, there: Mapping[str, str], given: Mapping[str, Any] | None, rng: np.random.Generator
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The outputs of both; `there` has the names in b of what a requires."""
-    made = given is None
-    if given is None:
-        infos_a, infos_b = ({info.name: info for info in model.inputs} for model in (a, b))
-        given = {name: _random(infos_a[name], infos_b[other], rng) for name, other in there.items()}
-    names = {alias: info.name for info in a.inputs for alias in (*info.aliases, info.name)}
-    for name in given:
-        if name not in names:
-            expected = ", ".join(info.name for info in a.inputs)
-            raise ArgumentError(f"{INPUTS} has {shown(name)}; expected names out of {expected}")
-    try:
-        return a(given), b({there.get(names[name], name): value for name, value in given.items()})
-    except PyrnnxError as error:
-        if not made:
-            raise type(error)(f"compare: {error} (inputs=... gives both models the arrays to run on)") from error
-        raise type(error)(
-            f"compare: {model_label(a)} and {model_label(b)} do not both run on random inputs of the sizes that they "
-            f"declare; inputs=... can give others ({error})"
-        ) from error
-
-
-def _random(info: TensorInfo, other: TensorInfo, rng: np.random.Generator) -> AnyArray:
-    """Numbers of the input's type, of the sizes that it or the other model's declares.
-
-    Integers are ones, which are legal as most lengths and indices.
-    """
-    what = f"input {shown(info.name)}"
-    dimensions = info.shape or other.shape or ()
-    if other.shape is not None and len(other.shape) == len(dimensions):
-        pairs = zip(dimensions, other.shape, strict=True)
-        dimensions = tuple(two if isinstance(two, int) and not isinstance(one, int) else one for one, two in pairs)
-    shape = made_shape(what, [_size(one) for one in dimensions])
-    if info.dtype in FLOAT_TYPES:
-        return random_array(what, shape, [str(info.dtype)], rng)
-    if info.dtype in (*INTEGERS, "bool"):
-        return np.ones(shape, info.dtype)
-    raise ArgumentError(f"compare: {what} has type {info.dtype}; inputs=... must give it")
-
-
-def _size(dimension: Any) -> int:
-    if isinstance(dimension, Interval):
-        low, high = dimension
-        return max(low, OPEN_SIZE if high is None else min(OPEN_SIZE, high))
-    return dimension if isinstance(dimension, int) else OPEN_SIZE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,16 @@ class Deviation:
     largest: float
     deciding: AnyArray = field(default_factory=lambda: np.zeros((2, 0)), repr=False)
 
+    @property
+    def largest_relative(self) -> float:
+        """The largest abs(a - b) / abs(b), 0 where the two agree: the least rtol with which ``within(0, rtol)`` holds.
+
+        Infinity where b is zero and a is not, and where `largest` is; NaN where there is nothing to compare.
+        """
+        if not math.isfinite(self.largest):
+            return self.largest
+        return float(Distances(*self.deciding).relative().max(initial=0))
+
     def within(self, atol: float, rtol: float) -> bool:
         """Whether abs(a - b) <= atol + rtol * abs(b) for all elements."""
         size, distance = self.deciding
@@ -55,12 +65,45 @@ class Deviation:
         return None if math.isnan(self.largest) else self.largest
 
 
+class Distances(NamedTuple):
+    """Of each element abs(b), and abs(a - b): 0 for NaN twice, infinity for a NaN beside a number."""
+
+    size: AnyArray
+    distance: AnyArray
+
+    def relative(self) -> AnyArray:
+        """abs(a - b) / abs(b); 0 where the two agree, infinity where b is zero or an infinity and they do not."""
+        relative = np.zeros_like(self.distance)
+        apart = self.distance > 0
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            relative[apart] = self.distance[apart] / self.size[apart]
+        relative[np.isinf(self.distance)] = math.inf
+        return relative
+
+    def beyond(self, atol: float, rtol: float) -> AnyArray:
+        """Where abs(a - b) > atol + rtol * abs(b), or one is a NaN or an infinity and the other is not that."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.isinf(self.distance) | (self.distance > atol + rtol * self.size)
+
+
 class Verdict(ABC):
     """What the results of all comparisons have in common.
 
     A comparison is neither true nor false: `bool(comparison)` is an error, for "there is one" and "they are equal"
     could both be meant.
     """
+
+    deviations: Mapping[str, Deviation]
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """For each output that was compared, by its name: the largest absolute difference (see `Deviation.largest`)."""
+        return {name: one.largest for name, one in self.deviations.items()}
+
+    @property
+    def relative_numbers(self) -> dict[str, float]:
+        """The same as `numbers` for relative differences (see `Deviation.largest_relative`)."""
+        return {name: one.largest_relative for name, one in self.deviations.items()}
 
     @property
     @abstractmethod
@@ -74,6 +117,14 @@ class Verdict(ABC):
     @abstractmethod
     def _deviations(self) -> Iterable[Deviation]:
         """All that was compared."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as dicts, lists, strings and numbers, such as ``json.dumps(..., allow_nan=False)`` takes.
+
+        NaN and the infinities are the strings "nan", "inf" and "-inf". "equal" is what `equal` says by default. Of
+        models, only the first pair of layers that part has "gates".
+        """
 
     def equal(self, atol: float = TOLERANCE, rtol: float = TOLERANCE) -> bool:
         """Whether everything was compared, and all numbers agree: abs(a - b) <= atol + rtol * abs(b) for each element.
@@ -110,9 +161,22 @@ def largest(values: Iterable[float]) -> float:
     return max((value for value in values if not math.isnan(value)), default=math.nan)
 
 
-def in_words(value: float) -> str:
+def in_words(one: Deviation) -> str:
     """A largest difference for a table."""
-    return "nothing to compare" if math.isnan(value) else f"{value:.3g}"
+    return "nothing to compare" if math.isnan(one.largest) else with_relative(one.largest, one.largest_relative)
+
+
+def with_relative(value: float, relative: float) -> str:
+    """ "0.25 (relative 0.5)"; the difference alone where the relative one tells nothing more."""
+    return f"{value:.3g}" if value == 0 or math.isinf(relative) else f"{value:.3g} (relative {relative:.3g})"
+
+
+def distances(a: AnyArray, b: AnyArray) -> Distances | None:
+    """How far arrays of one shape are from each other, element by element; None of what is no number."""
+    wide_a, wide_b = _widened(a), _widened(b)
+    if wide_a is None or wide_b is None:
+        return None
+    return Distances(np.abs(wide_b), _distances(a, b, wide_a, wide_b))
 
 
 def deviation(a: Any, b: Any) -> Deviation | None:
@@ -134,10 +198,8 @@ def _of_arrays(a: AnyArray, b: AnyArray) -> Deviation | None:
     if a.dtype.kind in _TEXT and b.dtype.kind in _TEXT:
         same = flat_a.tolist() == flat_b.tolist()
         return Deviation(math.nan if not flat_a.size else 0.0 if same else math.inf)
-    wide_a, wide_b = _widened(flat_a), _widened(flat_b)
-    if wide_a is None or wide_b is None:
-        return None
-    return _summary(np.abs(wide_b), _distances(flat_a, flat_b, wide_a, wide_b))
+    found = distances(flat_a, flat_b)
+    return None if found is None else _summary(*found)
 
 
 def _of_sequences(parts: list[Deviation | None], same_length: bool) -> Deviation | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,17 @@ from layers import random_weights
 from onnx import TensorProto, helper, numpy_helper
 
 import pyrnnx
-from pyrnnx import ArgumentError, Direction, FormatError, Model, ModelComparison, PyrnnxError, RecurrentOp, TensorInfo
+from pyrnnx import (
+    ArgumentError,
+    Direction,
+    FormatError,
+    Layers,
+    Model,
+    ModelComparison,
+    PyrnnxError,
+    RecurrentOp,
+    TensorInfo,
+)
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx import read_model as read_onnx
 from pyrnnx.frontends.openvino import to_onnx, write_model
@@ -212,9 +221,43 @@ def round_trip(path: Path, folder: Path) -> tuple[Model, Model]:
     return model, pyrnnx.load(write_model(layer, folder / "written.xml"))
 
 
-def test_models_of_two_conventions_are_compared_by_their_layers(tmp_path: Path) -> None:
+def test_models_that_arrange_arrays_as_their_layers_do(tmp_path: Path) -> None:
+    """What paired layers take and give is given to each model in its own axes, and compared in those of a."""
     onnx_model, ir = round_trip(EXAMPLES / "small_rnn.onnx", tmp_path)
-    for a, b, names in ((onnx_model, ir, "sequence_lens, sequence_lengths"), (ir, onnx_model, "H, initial_h")):
+    T, N, I = 6, 2, 4
+    X = np.random.default_rng(1).normal(size=(T, N, I)).astype(np.float32)
+    for a, b in ((onnx_model, ir), (ir, onnx_model)):
+        result = pyrnnx.compare(a, b)
+        assert isinstance(result, ModelComparison)
+        (pair,) = result.layers.values()
+        assert pair.paired_by == "equal weights"
+        assert not result.outputs
+        assert len(result.numbers) == 2
+        assert result.equal(1e-6, 0)
+        assert result.input_shapes["X"] == ((T, N, I) if a is onnx_model else (N, T, I))
+        given = {info.name: np.ones(result.input_shapes[info.name], info.dtype) for info in a.inputs}
+        given["X"] = X if a is onnx_model else X.swapaxes(0, 1)
+        assert pyrnnx.compare(a, b, given).equal(1e-6, 0)
+        with pytest.raises(ArgumentError, match=r"^compare: .*input 'X' has shape"):
+            pyrnnx.compare(a, b, {**given, "X": X[0]})
+
+
+def test_where_the_only_input_is_x(tmp_path: Path) -> None:
+    onnx_model, ir = round_trip(one_lstm(tmp_path / "lstm.onnx"), tmp_path)
+    assert [[info.name for info in model.inputs] for model in (onnx_model, ir)] == [["X"], ["X"]]
+    for a, b in ((onnx_model, ir), (ir, onnx_model)):
+        result = pyrnnx.compare(a, b)
+        assert isinstance(result, ModelComparison)
+        assert len(result.numbers) == 2
+        assert max(result.numbers.values()) < 1e-6
+        assert [one.aspect for one in result.outputs] == ["output 'Co'"]  # the IR has it, too
+
+
+def test_models_of_two_conventions_are_compared_by_their_layers(tmp_path: Path) -> None:
+    """Where what stands between a layer and the arrays of its model is unknown."""
+    _, ir = round_trip(one_lstm(tmp_path / "lstm.onnx"), tmp_path)
+    onnx_model = read_model(batch_first(tmp_path / "lstm.onnx"))
+    for a, b, names in ((onnx_model, ir, "Y_h, Ho"), (ir, onnx_model, "Ho, Y_h")):
         result = pyrnnx.compare(a, b)
         assert isinstance(result, ModelComparison)
         (pair,) = result.layers.values()
@@ -222,19 +265,19 @@ def test_models_of_two_conventions_are_compared_by_their_layers(tmp_path: Path) 
         assert result.largest_difference == pair.largest_difference < 1e-6
         assert not result.numbers
         assert not result.outputs
+        assert not result.values
         assert not result.equal(atol=1)  # of the outputs nothing is known
         assert f"outputs: not compared: they name their arrays by two conventions ({names})" in str(result)
         with pytest.raises(ArgumentError, match=r"inputs cannot be given to .* alike: .*; compare their layers"):
             pyrnnx.compare(a, b, {"X": np.ones((6, 2, 4), np.float32)})
 
 
-def test_outputs_show_two_conventions_too(tmp_path: Path) -> None:
-    """Where the only input is X, Ho is what tells."""
-    onnx_model, ir = round_trip(one_lstm(tmp_path / "lstm.onnx"), tmp_path)
-    assert [[info.name for info in model.inputs] for model in (onnx_model, ir)] == [["X"], ["X"]]
-    result = pyrnnx.compare(onnx_model, ir)
-    assert "not compared: they name their arrays by two conventions (Y_h, Ho)" in str(result)
-    assert result.largest_difference < 1e-6
+def batch_first(path: Path) -> onnx.ModelProto:
+    """The model of `one_lstm` with a Transpose before it."""
+    proto = onnx.load(path)
+    proto.graph.node[0].input[0] = "time first"
+    proto.graph.node.insert(0, helper.make_node("Transpose", ["X"], ["time first"], perm=[1, 0, 2]))
+    return proto
 
 
 def one_lstm(path: Path, **sizes: int) -> Path:
@@ -261,7 +304,7 @@ def test_sizes_that_either_model_declares(tmp_path: Path) -> None:
 class Declared(Model):
     """Inputs, and the first of them as the output."""
 
-    layers: Mapping[str, Any] = {}
+    layers = Layers("declared", {}, str)
 
     def __init__(self, *inputs: TensorInfo) -> None:
         self.label, self.inputs, self.outputs = "declared", inputs, inputs[:1]

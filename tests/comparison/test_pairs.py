@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from cases import Array
 from layers import random_weights
 from onnx import helper
 from onnx_models import simple_model
@@ -33,6 +32,7 @@ from pyrnnx.comparison.pairs import pair_layers
 from pyrnnx.conventions import convert_weights
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.openvino import read_layer, write_layer
+from pyrnnx.testing.numbers import Array
 
 I, H = 3, 5
 LSTM = RecurrentOp("LSTM", H)

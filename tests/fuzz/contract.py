@@ -19,13 +19,13 @@ import ml_dtypes  # noqa: F401  # gives NumPy the names of its dtypes
 import numpy as np
 import onnx
 import onnx.reference.ops._op_list  # what the evaluator imports when it first runs: here, for all processes
-from cases import Array
 from fuzz.seeds import WEIGHTS, Seed
 
 import pyrnnx
 from pyrnnx import PyrnnxError, PyrnnxWarning
 from pyrnnx.frontends import onnx as onnx_frontend
 from pyrnnx.frontends import openvino as openvino_frontend
+from pyrnnx.testing.numbers import Array
 
 LONGEST_MESSAGE = 4_200  # characters
 # No machine has so much: what asks for it is refused at once, wherever it runs.

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import openvino_nets as nets
-from cases import CASES, OUTPUTS, Array, Case, make_arrays, make_node
-from layers import draw
 from onnx import helper
 from onnx_models import make_graph, simple_model
 from openvino_layers import shapes_of
@@ -26,6 +24,9 @@ from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
 from pyrnnx.frontends.openvino import OPERATIONS, Operation, read_model, to_onnx
 from pyrnnx.op import CELLS
+from pyrnnx.testing.cases import CASES, OUTPUTS, Case, draw, make_arrays
+from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.onnx_models import make_node
 
 LARGEST = 9  # of any size: what a case takes time for are the steps around the numbers
 LARGEST_MODEL = 8_000  # bytes
@@ -114,8 +115,24 @@ def constructs() -> Iterator[Seed]:
     yield _onnx("defaults", defaults, [X])
     yield _onnx("quantized weights", *_dequantized(arrays))
     yield _onnx("computed weights", *_computed(arrays))
+    yield _onnx("float16 turned", *_turned())
     for way in ("forward", "reverse", "bidirectional"):
         yield _onnx(f"DynamicQuantizeLSTM {way}", *_dynamic_quantize(way))
+
+
+def _turned() -> tuple[onnx.ModelProto, list[Array]]:
+    """float16: an LSTM, batch first, and a linear layer, which ONNX Runtime would fuse with the Transpose."""
+    case = Case("turned", "LSTM", {}, ("B",), I=5)
+    arrays = {name: array.astype(np.float16) for name, array in make_arrays(case).items() if name in "XWRB"}
+    nodes = [
+        helper.make_node("LSTM", ["X", "W", "R", "B"], ["Y4"], hidden_size=case.H),
+        helper.make_node("Squeeze", ["Y4", "one"], ["Y3"]),
+        helper.make_node("Transpose", ["Y3"], ["t"], perm=[1, 0, 2]),
+        helper.make_node("MatMul", ["t", "M"], ["Y"]),
+    ]
+    X = arrays.pop("X")
+    constants = {**arrays, "one": np.array([1]), "M": np.ones((case.H, 2), np.float16)}
+    return simple_model(nodes, {"X": X}, ["Y"], constants), [X]
 
 
 _WAYS = ("forward", "reverse")
@@ -216,12 +233,13 @@ def exported() -> Iterator[Seed]:
 
 def operations() -> Iterator[Seed]:
     """Every operation that is translated, with open and with fixed dimensions, as OpenVINO writes it."""
+    from openvino_decoding import AROUND
     from openvino_elementwise import ELEMENTWISE, SHAPES
     from openvino_indexing import INDEXING, REDUCTIONS
     from openvino_linear import IMAGES, LINEAR, POOLING, SPECTRA
     from openvino_operations import build
 
-    for case in ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA:
+    for case in ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA + AROUND:
         for dynamic in (True, False) if case.dynamic else (False,):
             model, arrays = build(case, dynamic=dynamic)
             yield _saved(f"{case.name}{' dynamic' if dynamic else ''}", model, arrays)
@@ -256,6 +274,40 @@ def recurrent_layers() -> Iterator[Seed]:
     for kind, operation in OPERATIONS.items():
         for constant, data in product((True, False), _variants(operation)):
             yield _recurrent_layer(kind, operation, data, constant=constant)
+
+
+def bodies() -> Iterator[Seed]:
+    """Loops and choices, by hand and by OpenVINO, and variables."""
+    import onnx_bodies
+    import openvino_bodies as made
+    import openvino_loops
+    import openvino_states
+    from openvino_irs import from_onnx
+
+    for kind in CELLS:
+        text, weights, arrays = openvino_loops.looped(kind, reverse=kind == "GRU")
+        yield Seed(f"{kind} by hand", *_encoded(text, weights), tuple(arrays))
+    yield Seed("nested", *_encoded(openvino_loops.nested(3), b""), (np.ones(2, np.float32),))
+    yield _saved("slices", *made.iterated())
+    yield _saved("Loop", *made.counted())
+    yield _saved("Loop of slices", *made.counted(sliced=1))
+    yield _saved("Loop until a condition", *made.counted(trips=-1, most=5.5))
+    yield _saved("Loop computed", *made.counted(computed=True))
+    for flag in (True, False):
+        yield _saved(f"If {flag}", *made.chosen(made.one_step_then_loop, flag))
+    for make in (onnx_bodies.scan, onnx_bodies.loop, onnx_bodies.choice):
+        proto, arrays = make()
+        with tempfile.TemporaryDirectory() as folder:
+            model = from_onnx(proto, Path(folder))
+        yield _saved(f"{make.__name__} of ONNX", model, arrays)
+    stateful = [openvino_states.read_and_assign(initial=True), openvino_states.read_and_assign(initial=False)]
+    stateful += [openvino_states.made_stateful(), openvino_states.low_latency(lambda: made.looped("GRU"), 2)]
+    for kind in ("TensorIterator", "If", "Loop"):
+        more: list[Array] = {"TensorIterator": [], "If": [np.array(True)], "Loop": [np.array(2, np.int32)]}[kind]
+        rows = np.ones((made.T, made.N), np.float32)
+        yield _saved(f"variable of {kind}", openvino_states.in_a_body(kind, initial=0.5), [rows, *more])
+    for number, (model, calls) in enumerate(stateful):
+        yield _saved(f"variables {number}", model, calls[0])
 
 
 def _encoded(xml: str, weights: bytes) -> tuple[bytes, bytes]:
@@ -307,7 +359,7 @@ SOURCES: Mapping[str, Mapping[str, Callable[[], Iterator[Seed]]]] = {
     "onnx": {
         "recurrent": recurrent_nodes, "constructs": constructs, "exported": exported, "node_tests": node_tests
     },
-    "ir": {"recurrent": recurrent_layers, "operations": operations, "converted": converted},
+    "ir": {"recurrent": recurrent_layers, "operations": operations, "converted": converted, "bodies": bodies},
 }  # fmt: skip
 
 

@@ -33,6 +33,7 @@ class Always(random.Random):
         return 0.0
 
 
+@pytest.mark.slow
 def test_seeds_are_sound(task: Task, tmp_path: Path) -> None:
     """Unbroken, each of them gives results all the way."""
     wanted = {"read", "list", "call", "layers", "layer", "pickle"}
@@ -130,6 +131,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, lis
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_faults_are_found(planted: dict[str, dict[str, list[int]]], name: str) -> None:
     """In every case: after one that ends its process, the next ones run all the same."""

@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import reference
 
 from pyrnnx import ACTIVATIONS
 from pyrnnx._kernels import tables
 from pyrnnx.op import CELLS, KERNEL_NUMBERS
+from pyrnnx.testing import reference
 
 KERNELS = Path(__file__).parents[2] / "pyrnnx/_kernels"
 COMPILER = shutil.which("cc")

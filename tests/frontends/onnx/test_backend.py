@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-import reference
-from cases import CASES, make_arrays
 from onnx import helper
 from onnx_models import simple_model
 from onnx_node_tests import RECURRENT, only
 
 from pyrnnx import ArgumentError, PyrnnxError
 from pyrnnx.frontends.onnx import backend
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases import NAMED, make_arrays
 
 NAMES = re.compile(r"test_(gru|lstm|simple_rnn|rnn)_.*_cpu$")
 
@@ -83,7 +83,7 @@ def test_everything(monkeypatch: pytest.MonkeyPatch, runtime: str) -> None:
     assert len(names) - len(found) > 1900
 
 
-CASE = next(case for case in CASES if case.operator == "LSTM" and not case.attributes and case.lens is None)
+CASE = NAMED["LSTM-defaults"]
 LSTM = helper.make_node("LSTM", ["X", "W", "R"], ["Y", "", "Y_c"], hidden_size=CASE.H)
 
 

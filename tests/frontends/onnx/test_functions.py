@@ -8,29 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
-from cases import (
+from layers import DTYPES, bfloat16, float16, float32, float64
+
+import pyrnnx.frontends.onnx as frontend
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases import (
     CASES,
-    DTYPES,
     OPERATORS,
     OPTIONAL,
     OUTPUTS,
     RUNTIME_INPUTS,
-    TOLERANCES,
-    Array,
     Case,
-    assert_close,
-    bfloat16,
     expected_outputs,
-    float16,
-    float32,
-    float64,
     make_arrays,
-    make_node,
     opset_dtypes,
 )
-
-import pyrnnx.frontends.onnx as frontend
+from pyrnnx.testing.numbers import Array, assert_close, numpy_dtype, tolerance_of
+from pyrnnx.testing.onnx_models import make_node
 
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 each_operator = pytest.mark.parametrize("operator", OPERATORS)
@@ -60,14 +54,14 @@ def assert_same(actual: tuple[Array, ...], expected: tuple[Array, ...]) -> None:
 @pytest.mark.parametrize(
     ("case", "dtype"), [(case, dtype) for case in CASES for dtype in opset_dtypes(case.opset)], ids=ids
 )
-def test_case_agrees_with_the_oracle(case: Case, dtype: np.dtype[Any]) -> None:
+def test_case_agrees_with_the_oracle(case: Case, dtype: str) -> None:
     arrays = make_arrays(case, dtype)
     outputs = run(case, arrays)
     assert isinstance(outputs, tuple)
     shapes = case.shapes()
     assert [y.shape for y in outputs] == [shapes[name] for name in OUTPUTS[case.operator]]
-    assert {y.dtype for y in outputs} == {dtype}
-    assert_close(outputs, expected_outputs(case, arrays), TOLERANCES[dtype])
+    assert {y.dtype for y in outputs} == {numpy_dtype(dtype)}
+    assert_close(outputs, expected_outputs(case, arrays), tolerance_of(dtype))
 
 
 @each_case
@@ -95,7 +89,7 @@ def test_layer_takes_inputs_by_position_and_any_sizes(operator: str, with_lens: 
         inputs = {name: array for name, array in make_arrays(case).items() if name in RUNTIME_INPUTS}
         names = RUNTIME_INPUTS if operator == "LSTM" else RUNTIME_INPUTS[:-1]
         outputs = layer(*[inputs.get(name) for name in names])
-        assert_close(outputs, expected_outputs(case, inputs | weights), TOLERANCES[float32])
+        assert_close(outputs, expected_outputs(case, inputs | weights), tolerance_of(float32))
 
 
 @each_operator
@@ -104,10 +98,10 @@ def test_constants_of_a_node_may_be_any_inputs_and_are_replaced_by_those_given(o
     constants = make_arrays(case)
     X = constants.pop("X")
     layer = frontend.from_node(make_node(case, ["X", *constants]), dict(constants))
-    assert_close(layer(X), expected_outputs(case, {"X": X} | constants), TOLERANCES[float32])
+    assert_close(layer(X), expected_outputs(case, {"X": X} | constants), tolerance_of(float32))
     changes = {"sequence_lens": np.array([1, 2, 3], np.int32), "initial_h": -constants["initial_h"]}
-    assert_close(layer(X, **changes), expected_outputs(case, {"X": X} | constants | changes), TOLERANCES[float32])
-    assert_close(layer(X), expected_outputs(case, {"X": X} | constants), TOLERANCES[float32])
+    assert_close(layer(X, **changes), expected_outputs(case, {"X": X} | constants | changes), tolerance_of(float32))
+    assert_close(layer(X), expected_outputs(case, {"X": X} | constants), tolerance_of(float32))
 
 
 @each_operator
@@ -222,7 +216,7 @@ def test_any_memory_order_and_inputs_are_left_alone(operator: str, memory: str, 
         plain = make_arrays(case, dtype)
         arrays = {name: MEMORY[memory](array) for name, array in plain.items()}
         outputs = run(case, arrays)
-        assert_close(outputs, expected_outputs(case, plain), TOLERANCES[dtype])
+        assert_close(outputs, expected_outputs(case, plain), tolerance_of(dtype))
         for name, array in arrays.items():
             np.testing.assert_array_equal(array, plain[name], err_msg=name)
             assert not any(np.shares_memory(array, y) for y in outputs)
@@ -235,7 +229,7 @@ def test_one_value_for_a_whole_array(operator: str) -> None:
     arrays = make_arrays(case)
     for name in (name for name in arrays if name != "sequence_lens"):
         arrays[name] = np.broadcast_to(np.float32(0.125), arrays[name].shape)  # strides of 0
-    assert_close(run(case, arrays), expected_outputs(case, arrays), TOLERANCES[float32])
+    assert_close(run(case, arrays), expected_outputs(case, arrays), tolerance_of(float32))
 
 
 PADDED = [case for case in CASES if case.lens is not None and case.opset == 22 and case.N and case.T]
@@ -277,7 +271,7 @@ def test_not_a_number_stays_in_its_row(operator: str, where: str, dtype: np.dtyp
         row = 3 if where == "X" else 1
         assert_same(*(tuple(np.delete(y, row, axis=-2) for y in ys) for ys in (outputs, good)))
         if np.isnan(bad):  # with an infinity, 0 * inf depends on how an equation is written
-            assert_close(outputs, expected, TOLERANCES[dtype])
+            assert_close(outputs, expected, tolerance_of(dtype))
             assert np.isnan(outputs[1][..., row, :]).any()
 
 

@@ -9,10 +9,12 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from cases import OPERATORS, OPTIONAL, RUNTIME_INPUTS, Array, Case, expected_outputs, make_arrays, make_node
 
 import pyrnnx
 import pyrnnx.frontends.onnx as frontend
+from pyrnnx.testing.cases import OPERATORS, OPTIONAL, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.onnx_models import make_node
 
 Bad = tuple[str, dict[str, Any], tuple[str, ...]]  # operator, what to change in a good call, words of the message
 

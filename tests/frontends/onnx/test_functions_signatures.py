@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import OPERATORS
 
 import pyrnnx.frontends.onnx as frontend
 from pyrnnx import UnsupportedError
+from pyrnnx.testing.cases import OPERATORS
 
 each_operator = pytest.mark.parametrize("operator", OPERATORS)
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import OPERATORS, OPTIONAL, RUNTIME_INPUTS, Array, Case, expected_outputs, make_arrays, make_node
 
 from pyrnnx import ArgumentError, Layer, UnsupportedError
 from pyrnnx.frontends.onnx import NodeLayer, from_node
 from pyrnnx.frontends.onnx.layers import unbound_node
+from pyrnnx.testing.cases import OPERATORS, OPTIONAL, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.onnx_models import make_node
 
 STATES = ("initial_h", "initial_c")
 

@@ -9,13 +9,13 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from cases import OPERATORS, OPTIONAL, Case, make_arrays
 
 import pyrnnx
 import pyrnnx.frontends.onnx as frontend
 from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx.quantized import from_quantized_node
 from pyrnnx.frontends.onnx.schemas import NEWEST_OPSET
+from pyrnnx.testing.cases import OPERATORS, OPTIONAL, Case, make_arrays
 
 
 def good(operator: str) -> dict[str, Any]:

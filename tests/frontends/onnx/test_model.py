@@ -9,24 +9,17 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-import reference
-from cases import (
-    CASES,
-    OUTPUTS,
-    TOLERANCES,
-    Case,
-    assert_close,
-    expected_outputs,
-    make_arrays,
-)
 from onnx import helper, numpy_helper
 from onnx_models import LSTM, branches, case_model, lstm_node, make_graph, make_model, simple_model
 
 from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import Model, NodeLayer, read_model
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases import CASES, OUTPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import assert_close, tolerance_of
 
 node = helper.make_node
-TOLERANCE = TOLERANCES[LSTM.dtype]
+TOLERANCE = tolerance_of(LSTM.dtype)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -35,7 +28,7 @@ def test_cases(case: Case) -> None:
     expected = expected_outputs(case, make_arrays(case))
     results = read_model(model)(given)
     assert tuple(results) == OUTPUTS[case.operator]
-    assert_close(list(results.values()), expected, TOLERANCES[case.dtype])
+    assert_close(list(results.values()), expected, tolerance_of(case.dtype))
 
 
 def test_inputs_and_outputs() -> None:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from cases import Array
 from onnx import helper
 from onnx_models import simple_model
 
 from pyrnnx import ArgumentError, PyrnnxError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.testing.numbers import Array
 
 node = helper.make_node
 X = np.ones((2, 3), np.float32)

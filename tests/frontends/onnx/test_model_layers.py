@@ -7,23 +7,17 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-import reference
-from cases import (
-    RUNTIME_INPUTS,
-    TOLERANCES,
-    Case,
-    assert_close,
-    expected_outputs,
-    make_arrays,
-)
 from onnx import helper
 from onnx_models import GRU, LSTM, branches, case_model, lstm_node, make_graph, simple_model, value_info, weights_of
 
 from pyrnnx import Layer
 from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases import RUNTIME_INPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import assert_close, tolerance_of
 
 node = helper.make_node
-TOLERANCE = TOLERANCES[LSTM.dtype]
+TOLERANCE = tolerance_of(LSTM.dtype)
 
 
 def test_layer_of_constants() -> None:

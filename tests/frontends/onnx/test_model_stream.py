@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from cases import Array
 from conftest import FetchWheel
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +22,7 @@ from real_models import MODELS, frames
 
 from pyrnnx import ArgumentError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.testing.numbers import Array
 
 # Sums of some tens of terms, in another order where BLAS or a runtime sees another number of rows.
 TOLERANCES = {"float32": 2e-6, "float64": 1e-14}
@@ -77,6 +77,8 @@ def test_what_a_stream_holds() -> None:
     assert dict(stream.states) == {}
     with pytest.raises(ArgumentError, match=r"initial_h' has shape \(1, 3, 4\); expected \[1, \?, 5\]"):
         stream.state = {"layer0.initial_h": np.zeros((1, N, 4), np.float32)}
+    with pytest.raises(ArgumentError, match=r"stream: state lacks layer0\.initial_c, layer1\.initial_h; expected"):
+        stream.state = {"layer0.initial_h": np.zeros((1, N, H), np.float32)}
     with pytest.raises(ArgumentError, match=r"LSTM 'layer0': initial_h has shape \(1, 3, 5\); expected"):
         stream.push(np.ones((2, N + 1, I), np.float32))  # another batch
     stream.reset()

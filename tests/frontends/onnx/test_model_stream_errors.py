@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from cases import Case, make_arrays
 from onnx import helper, numpy_helper
 from onnx_models import branches, simple_model
-from onnx_streams import SHAPE, H, I, N, gru, stack
+from onnx_streams import SHAPE, H, I, N, gru, stack, stepwise
 
 from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.testing.cases import Case, make_arrays
 
 
 def in_a_body() -> onnx.ModelProto:
@@ -72,6 +72,35 @@ def test_layers_that_cannot_go_on(name: str) -> None:
         model.stream()
     with pytest.raises(ArgumentError, match="nothing is kept"):  # and not that of the layer
         model.stream(layers=False)
+
+
+def renamed(**names: str) -> onnx.ModelProto:
+    """x, h, c -> LSTM -> y, hn, cn under other names."""
+    proto = stepwise()
+    for one in (*proto.graph.input, *proto.graph.output):
+        one.name = names.get(one.name, one.name)
+    for node in proto.graph.node:
+        for each in (node.input, node.output):
+            each[:] = [names.get(name, name) for name in each]
+    return proto
+
+
+NOT_FED = {
+    "names that do not tell": (
+        {"h": "h1", "c": "c1", "hn": "o1", "cn": "o2"},
+        None,
+        r"give initial_h \('h1'\), initial_c \('c1'\); expected .*"
+        r"'o1', 'o2' -> 'h1' \(.*\); 'y', 'o1', 'o2' -> 'c1' \(float32 \[1, N, 5\]\)",
+    ),
+    "one of two": ({"hn": "h_out", "cn": "c_out"}, {"h_out": "h"}, r"give initial_c \('c'\); .*: 'c_out' -> 'c' \("),
+}
+
+
+@pytest.mark.parametrize("name", NOT_FED)
+def test_inputs_that_are_not_fed_back(name: str) -> None:
+    names, states, message = NOT_FED[name]
+    with pytest.raises(UnsupportedError, match=f"LSTM 'lstm': stream: inputs of the model.*{message}.*`layers`"):
+        read_model(renamed(**names)).stream(states)
 
 
 def test_weights_that_are_inputs_with_a_default() -> None:

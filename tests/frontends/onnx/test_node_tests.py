@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from cases import INPUTS, OPERATORS, RUNTIME_INPUTS, Array
 from onnx_node_tests import RECURRENT, only
 
 import pyrnnx.frontends.onnx as frontend
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases import INPUTS, OPERATORS, RUNTIME_INPUTS
+from pyrnnx.testing.numbers import Array
 
 # onnx 1.23 has exactly these; their names do not tell RNN's apart in one pattern.
 NAMES = [
@@ -61,6 +63,16 @@ def attributes_of(node: onnx.NodeProto) -> Mapping[str, Any]:
 def test_there_are_18(node_tests: dict[str, Any]) -> None:
     assert sorted(node_tests) == sorted(NAMES)
     assert len(NAMES) == 18
+
+
+@each_test
+def test_by_the_oracle(node_tests: dict[str, Any], name: str) -> None:
+    test = node_tests[name]
+    for inputs, expected in test.data_sets:
+        node, arrays = split(test, inputs)
+        outputs = reference.run(node.op_type, **arrays, **attributes_of(node))
+        # the results' dtype is that of the expected values, to which float64 is rounded once
+        assert_outputs(node, tuple(y.astype(expected[0].dtype) for y in outputs), expected)
 
 
 @each_test

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import onnx
 import pytest
-from cases import Array
 from onnx import helper
 from quantized_models import CASES, OUTPUTS, Case, layer_of, make_case
 
 from pyrnnx import ArgumentError, PyrnnxError, UnsupportedError
 from pyrnnx.frontends.onnx import UnboundNode, read_model
 from pyrnnx.frontends.onnx.quantized import QuantizedLayer
+from pyrnnx.testing.numbers import Array
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

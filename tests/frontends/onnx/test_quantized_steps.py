@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
-from cases import Array
 from quantized_models import STATES, Case, layer_of
 
 from pyrnnx import config, get_num_threads, set_num_threads
 from pyrnnx._kernels import engines
 from pyrnnx.frontends.onnx.quantized import QuantizedLayer
+from pyrnnx.testing import reference
+from pyrnnx.testing.numbers import Array
 
 ENGINES = (*engines.supported(), "blas")
 F32 = np.float32

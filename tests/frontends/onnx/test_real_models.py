@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from cases import Array
 from conftest import FetchWheel
 from real_models import MODELS, RATE, RealModel, frames, picture
 
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.quantized import QuantizedLayer
+from pyrnnx.testing.numbers import Array
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

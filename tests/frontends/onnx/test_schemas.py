@@ -8,7 +8,6 @@ from typing import Any
 
 import onnx
 import pytest
-from cases import OPERATORS
 
 from pyrnnx.frontends.onnx import SCHEMAS, schema
 from pyrnnx.frontends.onnx.graph.sizes.call import element_bytes
@@ -16,6 +15,7 @@ from pyrnnx.frontends.onnx.onnx_package import import_onnx
 from pyrnnx.frontends.onnx.runtime.operators import _OLDER, mended_ops
 from pyrnnx.frontends.onnx.schemas import NEWEST_OPSET, QUANTIZED_LSTM
 from pyrnnx.frontends.onnx.schemas import OPERATORS as ROWS
+from pyrnnx.testing.cases import OPERATORS
 
 DTYPES = {
     "tensor(float)": "float32",

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-import reference
-from cases import Array, assert_close
 from real_models import speech_like, windows
 
 import pyrnnx.frontends.onnx as frontend
 from pyrnnx import Layer
+from pyrnnx.testing import reference
+from pyrnnx.testing.numbers import Array, assert_close
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import Array
 
 from pyrnnx.frontends.onnx import NodeLayer, read_model
+from pyrnnx.testing.numbers import Array
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import DTYPES, PARAMETERS, TOLERANCES, assert_close, float64
+from layers import DTYPES, float64
 from openvino_functions import CASES, CELLS, DEFAULTS, Case, H, I, N, T, expected, make_arrays, run
 from openvino_layers import assert_same
 
@@ -23,6 +23,8 @@ from pyrnnx.frontends.openvino import (
     rnn_sequence,
 )
 from pyrnnx.frontends.openvino.schemas import find_operation
+from pyrnnx.testing.cases import PARAMETERS
+from pyrnnx.testing.numbers import assert_close, tolerance_of
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 EVERYTHING = [Case(f"{cell}-all", cell, {"direction": "bidirectional", "clip": 0.75}) for cell in CELLS]
@@ -55,7 +57,7 @@ def test_case_agrees_with_the_oracle(case: Case, dtype: np.dtype[Any]) -> None:
     shapes = [(N, H)] * states if case.step else [(N, D, T, H), *[(N, D, H)] * states]
     assert [y.shape for y in outputs] == shapes
     assert {y.dtype for y in outputs} == {dtype}
-    assert_close(outputs, expected(case, arrays), TOLERANCES[dtype], case.name)
+    assert_close(outputs, expected(case, arrays), tolerance_of(dtype), case.name)
 
 
 def test_help_says_what_a_call_costs() -> None:
@@ -178,7 +180,7 @@ def test_nothing_in_some_dimension(case: Case, sizes: tuple[int, int, int]) -> N
             arrays[name] = np.minimum(arrays[name][:n], t) if name == "sequence_lengths" else arrays[name][:n]
     outputs = run(case, arrays)
     assert [y.shape for y in outputs] == [(n, 2, t, H), *[(n, 2, H)] * (len(outputs) - 1)]
-    assert_close(outputs, expected(case, arrays), TOLERANCES[float64])
+    assert_close(outputs, expected(case, arrays), tolerance_of(float64))
 
 
 # Versions of the LSTMs

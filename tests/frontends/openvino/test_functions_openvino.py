@@ -1,4 +1,5 @@
-"""OpenVINO's CPU plugin as a witness: each of the six operations, compiled from its Python API, gives our numbers."""
+"""OpenVINO's CPU plugin as a witness: each of the six operations, compiled from its Python API, gives the numbers of
+the oracle and of the library."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from openvino_layers import DEFAULTS
 import pyrnnx.frontends.openvino as frontend
 from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, PyrnnxError, RecurrentOp
 from pyrnnx.dtypes import INTEGERS
+from pyrnnx.testing import reference
 
 openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")
@@ -88,6 +90,12 @@ def run_here(case: Case, arrays: list[Array], **changes: Any) -> tuple[Array, ..
     return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
+def run_oracle(case: Case, arrays: list[Array]) -> tuple[Array, ...]:
+    kind = case.function.replace("_", "")
+    newest = max((row.first_opset, name) for name, row in frontend.OPERATIONS.items() if row.type.lower() == kind)
+    return reference.run(newest[1], *arrays, **case.attributes)
+
+
 def difference(a: tuple[Array, ...], b: tuple[Array, ...]) -> float:
     assert [x.shape for x in a] == [x.shape for x in b]
     return max(float(np.abs(x.astype(np.float64) - y).max()) for x, y in zip(a, b, strict=True))
@@ -123,8 +131,9 @@ each_cell = pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_same_numbers(case: Case) -> None:
     arrays = make_arrays(case)
-    here = run_here(case, arrays)
-    assert difference(run_there(case, arrays), here) <= TOLERANCE
+    here, there = run_here(case, arrays), run_there(case, arrays)
+    assert difference(there, here) <= TOLERANCE
+    assert difference(there, run_oracle(case, arrays)) <= TOLERANCE
     if case.lens != LENGTHS["zero"]:
         assert all(np.abs(y).max() > 0.01 for y in here)  # and they are numbers
     if "clip" in case.attributes:

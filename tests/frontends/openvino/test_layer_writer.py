@@ -13,24 +13,11 @@ import numpy as np
 import onnx
 import openvino_layers
 import pytest
-from cases import (
-    OPERATORS,
-    TOLERANCES,
-    Array,
-    Case,
-    assert_close,
-    bfloat16,
-    float16,
-    float32,
-    float64,
-    make_arrays,
-    make_node,
-)
 from hypothesis import given, settings
+from layers import bfloat16, float16, float32, float64
 from lxml import etree
 from openvino_irs import run_exported
 from openvino_nodes import IR_NAMES, Drawn, draw, make_layer
-from strategies import cases
 
 from pyrnnx import Layer, RecurrentOp
 from pyrnnx.conventions import OPENVINO_CELL, OPENVINO_SEQUENCE, OPENVINO_SEQUENCE_1
@@ -46,6 +33,10 @@ from pyrnnx.frontends.openvino import (
     write_model,
 )
 from pyrnnx.op import Activation
+from pyrnnx.testing.cases import OPERATORS, Case, make_arrays
+from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
+from pyrnnx.testing.onnx_models import make_node
+from pyrnnx.testing.strategies import cases
 
 each_operator = pytest.mark.parametrize("operator", OPERATORS)
 
@@ -74,7 +65,7 @@ def test_every_operator_reads_back_or_is_refused(operator: str) -> None:
                 write_layer(layer)
             return
         read = read_layer(write_layer(layer))
-        assert (read.op, read.dtype) == (layer.op, case.dtype.name)
+        assert (read.op, read.dtype) == (layer.op, case.dtype)
         assert read.operation is OPERATIONS[f"{operator}Sequence-{version}"]
         assert read.sizes == {"I": case.I}
         assert write_layer(read) == write_layer(layer)
@@ -177,7 +168,7 @@ def test_model_reads_back(seed: int, tmp_path: Path) -> None:
     assert read.op == layer.op
     assert isinstance(read, BoundLayer)
     # the same kernels, and Wb + Rb rounded to float32 on both sides; rows may be taken in another order
-    assert_close(drawn.as_onnx(model(inputs)), layer(**drawn.given), TOLERANCES[layer.dtype], drawn)
+    assert_close(drawn.as_onnx(model(inputs)), layer(**drawn.given), tolerance_of(layer.dtype), drawn)
 
 
 @pytest.mark.parametrize("dtype", [float16, bfloat16, float64], ids=str)
@@ -216,7 +207,7 @@ def test_input_forget_there_and_back(direction: str, peepholes: bool, tmp_path: 
     in_port_order = [inputs[name] for name in ("X", "H", "C", "sequence_lengths")]
     exported = to_onnx(model)
     for outputs in (model(inputs), read(*in_port_order), run_exported(exported, in_port_order)):
-        assert_close(drawn.as_onnx(outputs), drawn.expected(), TOLERANCES[float32])
+        assert_close(drawn.as_onnx(outputs), drawn.expected(), tolerance_of(float32))
     (node,) = (node for node in exported.graph.node if node.op_type == "LSTM")
     arrays = {one.name: onnx.numpy_helper.to_array(one) for one in exported.graph.initializer}
     for name, place in (("W", 1), ("R", 2), *([("P", 7)] if peepholes else [])):
@@ -231,7 +222,7 @@ def test_constants_fix_the_batch_size(tmp_path: Path) -> None:
         drawn = drawn_case(case, *constants)
         model = read_model(write_model(drawn.layer(), tmp_path / "layer.xml"))
         assert {info.shape[0] for info in model.inputs if info.shape} == {batch_size}
-        assert_close(drawn.as_onnx(model(drawn.ir_inputs())), drawn.expected(), TOLERANCES[case.dtype])
+        assert_close(drawn.as_onnx(model(drawn.ir_inputs())), drawn.expected(), tolerance_of(case.dtype))
 
 
 def test_a_layer_of_openvino(tmp_path: Path) -> None:
@@ -257,7 +248,7 @@ def test_nothing_in_places(case: Case, tmp_path: Path) -> None:
     drawn = drawn_case(case)
     (read,) = read_model(write_model(drawn.layer(), tmp_path / "layer.xml")).layers.values()
     X, H, lengths = drawn.ir_inputs()["X"], np.zeros((3, 1, 5), np.float32), np.full(3, 4)
-    assert_close(drawn.as_onnx(read(X, H, lengths)), drawn.expected(), TOLERANCES[case.dtype])
+    assert_close(drawn.as_onnx(read(X, H, lengths)), drawn.expected(), tolerance_of(case.dtype))
 
 
 @pytest.mark.parametrize("name", ["a<b>&\"'c", "é漢字😀", "tab\t, line\n and \r", "X", "Y", "W", "a,b", "x" * 9999])

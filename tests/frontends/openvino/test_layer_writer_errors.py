@@ -8,11 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import (
-    Array,
-    Case,
-    make_arrays,
-)
 from layers import random_layer
 from openvino_nodes import Drawn, make_layer
 
@@ -26,6 +21,8 @@ from pyrnnx.frontends.openvino import (
     write_model,
 )
 from pyrnnx.op import Activation
+from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx.testing.numbers import Array
 
 
 def drawn_case(case: Case, *constants: str) -> Drawn:

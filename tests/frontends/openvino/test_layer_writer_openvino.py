@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import TOLERANCES, Array, Case, assert_close, bfloat16, float16, float32, float64, make_arrays
-from layers import random_arrays
+from layers import bfloat16, float16, float32, float64, random_arrays
 from lxml import etree
 from openvino_nodes import IR_NAMES, IR_OUTPUTS, Drawn, draw
 
 from pyrnnx import OPENVINO_CELL, Layer, RecurrentOp
 from pyrnnx.conventions import CANONICAL
 from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, write_model
+from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
 
 openvino = pytest.importorskip("openvino")
 
@@ -52,7 +53,7 @@ def check_numbers(drawn: Drawn, folder: Path) -> None:
     assert tuple(there) == IR_OUTPUTS[drawn.case.operator]
     here = layer(**drawn.given)
     assert_close(drawn.as_onnx(there), here, TOLERANCE, drawn)
-    assert_close(here, drawn.expected(), TOLERANCES[float32], drawn)
+    assert_close(here, drawn.expected(), tolerance_of(float32), drawn)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))
@@ -89,7 +90,7 @@ DTYPES = {
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("operator", IR_OUTPUTS)
 def test_dtypes(operator: str, dtype: np.dtype[Any], tmp_path: Path) -> None:
-    case = Case(f"{operator}-{dtype}", operator, {"direction": "bidirectional"}, ("B", "initial_h"), dtype=dtype)
+    case = Case(f"{operator}-{dtype}", operator, {"direction": "bidirectional"}, ("B", "initial_h"), dtype=dtype.name)
     drawn = Drawn(case, make_arrays(case), frozenset())
     there = run_there(write_model(drawn.layer(), tmp_path / "layer.xml"), drawn.ir_inputs(), fixed=False)
     if dtype == bfloat16:  # NumPy has no such type: the bits come as float16

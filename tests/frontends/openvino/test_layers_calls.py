@@ -194,8 +194,8 @@ WRONG: dict[str, Callable[[], Any]] = {
     "read_model of a model": lambda: read_model(read_model(*nets.lstm_net())),
     "read_layer": lambda: read_layer(None),
     "write_layer": lambda: write_layer("layer"),  # type: ignore[arg-type]
-    "write_model": lambda: write_model(3, "a.xml"),  # type: ignore[arg-type]
-    "write_model of a layer without weights": lambda: write_model(read_layer(GOOD), "a.xml"),  # type: ignore[arg-type]
+    "write_model": lambda: write_model(3, "a.xml"),
+    "write_model of a layer without weights": lambda: write_model(read_layer(GOOD), "a.xml"),
     "weights": lambda: read_model(nets.lstm_net()[0], 3),
 }
 

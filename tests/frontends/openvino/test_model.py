@@ -169,7 +169,7 @@ def test_layers_with_the_same_name_and_without_one() -> None:
     text = net(parameters + cells, edges(*(f"{p}.0 {10 + k}.{p}" for k in range(5) for p in range(5))))
     model = read_model(text)
     assert list(model.layers) == ["a (id 10)", "RNNCell (id 11)", "a (id 12)", "b", "RNNCell (id 14)"]
-    assert [one.id for one in model.layers.values()] == ["10", "11", "12", "13", "14"]  # type: ignore[union-attr]
+    assert [one.id for one in model.layers.values()] == ["10", "11", "12", "13", "14"]
 
 
 def test_first_version_of_lstm() -> None:

@@ -1,4 +1,4 @@
-"""What can be pickled and copied, and with how many bytes."""
+"""What can be pickled and copied, and with how many bytes; and results, which are copies where they have to be."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,18 @@ def test_layers(make: Callable[[Any], Any]) -> None:
         np.testing.assert_array_equal(one, other, strict=True)
     (declared,) = model.net.recurrent.values()
     assert make(declared) == declared
+
+
+def test_values_by_name_are_the_caller_s_own() -> None:
+    """Of a constant, of an input, and of one value under two of its names."""
+    pytest.importorskip("onnx")
+    model, arrays = read_model(XML, BIN), nets.lstm_inputs()
+    for _ in range(2):
+        outputs = model(arrays, outputs=["W", "H", "x", "relu", "Y", "Y/sink_port_0"])
+        np.testing.assert_array_equal(outputs["W"], nets.weights()["W"])
+        np.testing.assert_array_equal(outputs["relu"], np.maximum(arrays["X"], 0))
+        np.testing.assert_array_equal(outputs["Y/sink_port_0"], outputs["Y"])
+        for one, other in combinations([*outputs.values(), *arrays.values()], 2):
+            assert not np.shares_memory(one, other)
+        for array in outputs.values():
+            array[...] = 99

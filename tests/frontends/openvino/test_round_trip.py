@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from cases import TOLERANCES, Array, assert_close, float32, make_node
-from layers import random_arrays
+from layers import float32, random_arrays
 from onnx import TensorProto, helper, numpy_helper
 from openvino_nodes import IR_NAMES, IR_OUTPUTS, Drawn, draw
 
@@ -20,6 +19,8 @@ from pyrnnx.frontends import onnx as onnx_frontend
 from pyrnnx.frontends import openvino as openvino_frontend
 from pyrnnx.frontends.openvino import IRLayer, read_model, to_onnx, write_model
 from pyrnnx.op import CELLS
+from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
+from pyrnnx.testing.onnx_models import make_node
 
 openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")
@@ -65,7 +66,7 @@ def check_node(drawn: Drawn, folder: Path) -> None:
     expected = drawn.expected()
     exported = to_onnx(model)
     assert_close(drawn.as_onnx(run_onnx(exported, inputs)), expected, TOLERANCE, drawn)
-    assert_close(drawn.as_onnx(model(inputs)), expected, TOLERANCES[float32], drawn)
+    assert_close(drawn.as_onnx(model(inputs)), expected, tolerance_of(float32), drawn)
     assert_close(tuple(onnx_frontend.read_model(model_of_node(drawn))(drawn.given).values()), expected, TOLERANCE)
     if not drawn.case.layout:  # which ONNX Runtime does not run
         assert_close(run_onnx(model_of_node(drawn), drawn.given), expected, TOLERANCE, drawn)
@@ -180,7 +181,7 @@ def check_ir(drawn: Sequences, path: Path) -> None:
     model = read_model(save(drawn, path))
     expected = getattr(openvino_frontend, drawn.function)(*drawn.arrays, **drawn.attributes)
     inputs = dict(zip((info.name for info in model.inputs), drawn.given, strict=True))
-    assert_close(tuple(model(inputs).values()), expected, TOLERANCES[float32], drawn)
+    assert_close(tuple(model(inputs).values()), expected, tolerance_of(float32), drawn)
     assert_close(run_onnx(to_onnx(model), inputs), expected, TOLERANCE, drawn)
     if not drawn.dynamic:  # with a dynamic dimension the plugin ignores lengths
         compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from layers import gate_count, random_inputs, random_weights
 from numpy.typing import NDArray
-from reference import DEFAULT_ACTIVATIONS
 
 from pyrnnx import Direction, PyrnnxError, RecurrentOp
 from pyrnnx.frontends import onnx, openvino
+from pyrnnx.testing import reference
+from pyrnnx.testing.reference import DEFAULT_ACTIVATIONS
 
 Array = NDArray[Any]
 CELLS = ("RNN", "GRU", "LSTM")

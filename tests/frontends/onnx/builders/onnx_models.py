@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from cases import OUTPUTS, Array, Case, make_arrays, make_node
 from onnx import helper, numpy_helper
+
+from pyrnnx.testing.cases import OUTPUTS, Case, make_arrays
+from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.onnx_models import make_node
 
 
 def value_info(name: str, array: Array, shape: Sequence[int | str | None] | None = None) -> onnx.ValueInfoProto:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from cases import Array, Case, make_arrays
 from onnx import helper, numpy_helper
 from onnx_models import make_model, simple_model
+
+from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx.testing.numbers import Array
 
 N, I, H = 3, 4, 5
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-from cases import Array
 from onnx import helper
 from onnx_models import simple_model
 
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.quantized import QuantizedLayer
 from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
+from pyrnnx.testing.numbers import Array
 
 OUTPUTS = ("Y", "Y_h", "Y_c")
 DOMAINS = {"com.microsoft": 1}

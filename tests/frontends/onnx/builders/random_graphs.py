@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from cases import Array
-from layers import draw
 from onnx import helper, numpy_helper
-from reference import GATES
+
+from pyrnnx.testing.cases import draw
+from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.reference import GATES
 
 node = helper.make_node
 FLOATS = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE}

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import onnx
 import pytest
-from cases import Array
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx_models import make_graph, make_model, simple_model, value_info
@@ -15,6 +14,7 @@ from onnx_models import make_graph, make_model, simple_model, value_info
 from pyrnnx.frontends.onnx import constants
 from pyrnnx.frontends.onnx.constants import constant_values, fold_constants
 from pyrnnx.frontends.onnx.runtime import evaluator
+from pyrnnx.testing.numbers import Array
 
 node = helper.make_node
 X = np.array([[1.5, -2.0, 3.0]], np.float32)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from cases import Array
 from onnx import helper
 from onnx_models import make_graph, simple_model
 
@@ -15,6 +14,7 @@ from pyrnnx.frontends.onnx.graph.names import named_nodes
 from pyrnnx.frontends.onnx.graph.rebuild import Edit, rebuild
 from pyrnnx.frontends.onnx.recurrent_graph import recurrent_graph
 from pyrnnx.frontends.onnx.runtime.evaluator import evaluate_node
+from pyrnnx.testing.numbers import Array
 
 node = helper.make_node
 X = np.ones((2, 3), np.float32)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from cases import Array
 from onnx import helper
 from onnx_models import simple_model
 
@@ -20,6 +19,7 @@ from pyrnnx import ArgumentError
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.constants import fold_constants
 from pyrnnx.frontends.onnx.graph.sizes import RULES
+from pyrnnx.testing.numbers import Array
 
 pytestmark = pytest.mark.usefixtures("small_limit")
 node = helper.make_node

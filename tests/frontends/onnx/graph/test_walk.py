@@ -70,3 +70,13 @@ def test_deep_bodies_are_counted() -> None:
 
 def test_bodies_as_deep_as_a_file_can_hold_them() -> None:
     np.testing.assert_array_equal(read_model(nested(30))({"x": X, "c": np.array(True)})["y0"], -X)
+
+
+def test_outputs_that_are_left_out_have_no_name_in_common() -> None:
+    def cell(source: str, result: str) -> onnx.NodeProto:
+        return node("RNN", [source, "w", "w"], ["", result], hidden_size=1)
+
+    bodies = {key: make_graph([cell("x", key)], {}, [key]) for key in ("then_branch", "else_branch")}
+    nodes = [cell("x", "before"), node("If", ["c"], ["y"], **bodies)]
+    constants = {"w": np.ones((1, 1, 1), np.float32)}
+    check_model(simple_model(nodes, {"x": X, "c": np.array(True)}, ["y"], constants), "ONNX model")

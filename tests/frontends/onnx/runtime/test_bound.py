@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-import reference
-from cases import Array, Case, make_arrays
 from onnx import helper
 from onnx_models import make_graph, simple_model
 
@@ -19,6 +17,9 @@ import pyrnnx
 from pyrnnx import ArgumentError, PyrnnxError
 from pyrnnx.frontends.onnx import Model, read_model
 from pyrnnx.frontends.onnx.runtime.bound import LARGEST
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx.testing.numbers import Array
 
 pytest.importorskip("onnxruntime")
 node = helper.make_node
@@ -179,6 +180,31 @@ def test_states_fed_back(model: Model) -> None:
     whole = expected({**drawn(0), "x": frames})
     np.testing.assert_allclose(np.concatenate(results), whole["y"], rtol=0, atol=TOLERANCE)
     np.testing.assert_allclose(state["c"], whole["c_n"], rtol=0, atol=TOLERANCE)
+
+
+def test_pushes_by_name(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As quick as by place: once there are buffers, nothing is checked anew; what does not fit them is."""
+    frames = drawn(5, T=9)["x"]
+    stream = model.stream({"h_n": "h", "c_n": "c"}, initial={name: drawn(0)[name] for name in "hc"})
+    for frame in frames[:3]:
+        stream.push(x=frame[np.newaxis])
+    with monkeypatch.context() as patched:
+        patched.setattr(stream, "_run", None)
+        results = [stream.push(x=frame[np.newaxis])["y"] for frame in frames[3:]]
+    whole = expected({**drawn(0), "x": frames})
+    np.testing.assert_allclose(np.concatenate(results), whole["y"][3:], rtol=0, atol=TOLERANCE)
+    with pytest.raises(ArgumentError, match="input 'x' was given twice, by place and by name"):
+        stream.push(frames[:1], x=frames[:1])
+    with pytest.raises(ArgumentError, match="input 'X' is unknown"):
+        stream.push(X=frames[:1])
+
+
+def test_calls_by_name(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = drawn(0)
+    for _ in range(3):
+        model(**given)
+    monkeypatch.setattr(model, "_run", None)
+    check(model(**given), given)
 
 
 def test_threads(model: Model) -> None:

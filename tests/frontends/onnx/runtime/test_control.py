@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-import reference
-from cases import TOLERANCES, Array, Case, assert_close, make_arrays
 from onnx import helper, numpy_helper
 from onnx_models import make_graph, simple_model
 
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
 
 pytest.importorskip("onnxruntime")
 node = helper.make_node
@@ -24,7 +25,7 @@ X, H0, C0 = ARRAYS["X"], ARRAYS["initial_h"], ARRAYS["initial_c"]
 WEIGHTS: dict[str, Any] = {name: ARRAYS[name] for name in ("W", "R", "B")}
 T, N, H = CASE.T, CASE.N, CASE.H
 TRUE, FALSE = np.array(True), np.array(False)
-TOLERANCE = TOLERANCES[np.dtype(np.float32)]
+TOLERANCE = tolerance_of(np.dtype(np.float32))
 
 
 def lstm(X: Array, h: Array = H0, c: Array = C0, **others: Any) -> tuple[Array, ...]:

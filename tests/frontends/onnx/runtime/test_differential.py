@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import TOLERANCES, assert_close
 from random_graphs import OPSETS, drawn_model
 
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.testing.numbers import assert_close, tolerance_of
 
 pytest.importorskip("onnxruntime")
 QUICK, ALL = range(60), range(60, 500)
@@ -26,7 +26,7 @@ def compare(seed: int) -> Counter[Any]:
         given = drawn.arrays(number, T, N)
         expected, found = whole(given), planned(given)
         # Sums of up to 18 products, through some ten operators, each of which at most doubles what is rounded.
-        tolerance = TOLERANCES[np.dtype(drawn.dtype)]
+        tolerance = tolerance_of(np.dtype(drawn.dtype))
         assert_close(list(found.values()), list(expected.values()), tolerance, f"seed {seed}, call {number}")
         assert [one.dtype.name for one in found.values()] == [drawn.dtype] * len(expected)
     runners = Counter(runner.strip() for runner, _, _ in planned.plan.rows())

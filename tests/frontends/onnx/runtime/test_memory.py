@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from cases import Array
 from onnx import helper
 from onnx_models import make_graph, simple_model
 
 import pyrnnx
 from pyrnnx import ArgumentError, PyrnnxError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.testing.numbers import Array
 
 pytestmark = pytest.mark.usefixtures("small_limit")
 node = helper.make_node
@@ -100,3 +100,17 @@ def test_a_limit_holds_for_one_call_and_not_for_those_after_it() -> None:
     pyrnnx.set_memory_limit(X.nbytes - 1)
     with pytest.raises(PyrnnxError, match="Exp"):
         model(X)
+
+
+@pytest.mark.parametrize("runtime", ["auto", "reference"])
+def test_weights_that_a_call_computes_are_counted_as_they_are_packed(runtime: str) -> None:
+    """One unit has the space of 16."""
+    W, R = np.ones((1, 1, 2**18), np.float32), np.ones((1, 1, 1), np.float32)
+    nodes = [node("Mul", ["w", "scale"], ["W"]), node("RNN", ["x", "W", "R"], ["y"], name="rnn", hidden_size=1)]
+    given = {"x": np.ones((1, 1, 2**18), np.float32), "scale": ONE}
+    model = read_model(simple_model(nodes, given, ["y"], {"w": W, "R": R}), runtime=runtime)
+    pyrnnx.set_memory_limit(16 * MEGABYTE)
+    with pytest.raises(ArgumentError, match=r"RNN 'rnn' would take 16777280 bytes beside 1048576 taken"):
+        model(given)
+    pyrnnx.set_memory_limit(20 * MEGABYTE)
+    assert model(given)["y"].shape == (1, 1, 1, 1)

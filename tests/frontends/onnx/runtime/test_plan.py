@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 import warnings
@@ -12,14 +14,15 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from cases import Array
 from onnx import helper
 from onnx_models import LSTM, branches, make_graph, simple_model, weights_of
 
 import pyrnnx
 from pyrnnx import ArgumentError, SlowRuntimeWarning, UnsupportedError
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.runtime import session
+from pyrnnx.frontends.onnx.runtime import plan as plan_module
+from pyrnnx.frontends.onnx.runtime import segments, session
+from pyrnnx.testing.numbers import Array
 
 onnxruntime = pytest.importorskip("onnxruntime")
 node = helper.make_node
@@ -184,6 +187,29 @@ def test_an_operator_that_nobody_knows(domain: str, runtime: str) -> None:
             use()
 
 
+@pytest.mark.parametrize("name", PLANS)
+def test_pickled(name: str) -> None:
+    """By what it was made of: the copy is printed alike, and runs."""
+    make, _, _ = PLANS[name]
+    proto, given = make()
+    model = read_model(proto, runtime="auto")
+    plans: list[Any] = []
+    slow_warnings(lambda: plans.extend((model.plan, pickle.loads(pickle.dumps(model.plan)), copy.deepcopy(model.plan))))
+    (info,) = model.inputs
+    plan, *copies = plans
+    expected = plan.call({info.name: given})
+    for one in copies:
+        assert str(one) == str(plan)
+        for output, value in one.call({info.name: given}).items():
+            np.testing.assert_array_equal(value, expected[output])
+
+
+def test_a_pickled_plan_with_bodies() -> None:
+    proto, _ = branches()
+    plan = read_model(proto).plan
+    assert str(pickle.loads(pickle.dumps(plan))) == str(plan)
+
+
 def test_printed() -> None:
     proto, _ = mixed()
     lines = str(read_model(proto).plan).splitlines()
@@ -215,7 +241,7 @@ def test_bodies_without_recurrent_nodes_belong_to_a_segment() -> None:
     choice = node("If", ["c"], ["a"], then_branch=then, else_branch=other)
     nodes = [node("Relu", ["x"], ["r"]), choice, node("Add", ["a", "r"], ["y"])]
     model = read_model(simple_model(nodes, {"x": X, "c": np.array(True)}, ["y"]))
-    assert [runner for runner, _, _ in model.plan.rows()] == [ORT]
+    assert model.plan.rows() == [(ORT, "Relu, If (Abs, Neg), Add", "")]
     for condition in (True, False):
         expected = np.maximum(X, 0) + (-X if condition else np.abs(X))
         np.testing.assert_array_equal(model(X, np.array(condition))["y"], expected)
@@ -312,10 +338,32 @@ def test_without_onnxruntime(tmp_path: Any, runtime: str) -> None:
     first, rest = said.split("\n", 1)
     if runtime == "onnxruntime":
         assert "UnsupportedError" in first
-        assert "ONNX Runtime is not installed" in first
+        assert "ONNX Runtime is not installed (pip install onnxruntime)" in first
     elif runtime == "auto":
         assert first.startswith(f"{expected} ")
         assert first.endswith(" 1")
-        assert "ONNX Runtime is not installed" in rest
+        assert "ONNX Runtime is not installed (pip install onnxruntime)" in rest
     else:
         assert first == f"{expected} ['{SLOW}', '{OURS}', '{SLOW}'] 0"
+
+
+def test_a_graph_is_cut_anew_once_for_all_that_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuts: list[int] = []
+
+    def cut(*arguments: Any) -> Any:
+        cuts.append(0)
+        return segments.cut(*arguments)
+
+    monkeypatch.setattr(plan_module, "cut", cut)
+    nodes, names = [], iter(f"v{k}" for k in range(99))
+    last = "x"
+    for _ in range(6):
+        one, other = next(names), next(names)
+        nodes += [node("Selu", [last], [one]), lstm(one, other, name=other)]
+        last = other
+    weights = {name: array.astype(np.float64) for name, array in weights_of(LSTM).items()}
+    proto = simple_model(nodes, {"x": X.astype(np.float64)}, [last], weights)
+    with pytest.warns(SlowRuntimeWarning):
+        rows = read_model(proto).plan.rows()
+    assert [row[0] for row in rows] == [SLOW, OURS] * 6
+    assert len(cuts) == 2

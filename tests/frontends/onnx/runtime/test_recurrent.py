@@ -9,18 +9,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from cases import (
-    CASES,
-    OUTPUTS,
-    RUNTIME_INPUTS,
-    TOLERANCES,
-    Array,
-    Case,
-    assert_close,
-    expected_outputs,
-    make_arrays,
-    make_node,
-)
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx_models import make_graph, simple_model
@@ -29,11 +17,14 @@ from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import reference_ops
 from pyrnnx.frontends.onnx.makers import MAKERS
 from pyrnnx.frontends.onnx.runtime import recurrent as module
+from pyrnnx.testing.cases import CASES, OUTPUTS, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
+from pyrnnx.testing.onnx_models import make_node
 
 LSTM = Case("lstm of an evaluator", "LSTM", {}, ("B", "P", "initial_h", "initial_c"), (4, 1, 3), I=3, H=5)
 GRU = Case("gru of an evaluator", "GRU", {"direction": "reverse", "clip": 0.5}, ("B",), (4, 1, 3), I=3, H=5)
 LINKED = Case("linked", "GRU", {}, (), I=3, H=5)
-TOLERANCE = TOLERANCES[LSTM.dtype]
+TOLERANCE = tolerance_of(LSTM.dtype)
 
 
 def evaluator(case: Case, constant: bool = True, outputs: tuple[str, ...] = ()) -> ReferenceEvaluator:
@@ -64,7 +55,7 @@ def test_operators() -> None:
 def test_cases(case: Case, constant: bool) -> None:
     arrays = make_arrays(case)
     expected = expected_outputs(case, arrays)
-    assert_close(run(evaluator(case, constant), arrays), expected, TOLERANCES[case.dtype])
+    assert_close(run(evaluator(case, constant), arrays), expected, tolerance_of(case.dtype))
 
 
 @pytest.mark.parametrize("outputs", [("Y",), ("Y", "Y_h"), ("", "Y_h"), ("", "", "Y_c")])

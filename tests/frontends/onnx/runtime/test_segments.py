@@ -110,6 +110,28 @@ GRAPHS: dict[str, tuple[str, str, str, list[str]]] = {
         "",
         ["Relu: x -> b", "reference Selu Selu Selu: b,x -> c,d", "LSTM: d -> e", "Add: c,e -> y"],
     ),
+    "constants that are dequantized where they are needed": (
+        "v=DequantizeLinear(k,s) a=Conv(x,v) b=LSTM(a) w=DequantizeLinear(m,s) c=MatMul(b,w) y=MatMul(c,v)",
+        "y",
+        "k m s",
+        [
+            "DequantizeLinear Conv: x -> a",
+            "LSTM: a -> b",
+            "DequantizeLinear DequantizeLinear MatMul MatMul: b -> y",
+        ],
+    ),
+    "constants that are dequantized for a layer, too": (
+        "v=DequantizeLinear(k,s) a=LSTM(x,v) y=MatMul(a,v)",
+        "y",
+        "k s",
+        ["DequantizeLinear:  -> v", "LSTM: v,x -> a", "MatMul: a,v -> y"],
+    ),
+    "constants that are dequantized and wanted": (
+        "v=DequantizeLinear(k,s) a=LSTM(x) y=MatMul(a,v)",
+        "y v",
+        "k s",
+        ["LSTM: x -> a", "DequantizeLinear MatMul: a -> v,y"],
+    ),
     "optional inputs and outputs that are left out": (
         "a=Clip(x,,k) b,,c=LSTM(a,W,R) y=Add(b,c)",
         "y",

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import draw, gate_count, random_arrays
+from layers import gate_count, random_arrays
 from numpy.typing import NDArray
 
 import pyrnnx.frontends.openvino as frontend
 from pyrnnx import OPENVINO_SEQUENCE, PyrnnxError, RecurrentOp
 from pyrnnx.frontends.openvino import IRLayer
+from pyrnnx.testing.cases import draw
 
 Array = NDArray[Any]
 DEFAULTS = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid", "tanh", "tanh"]}

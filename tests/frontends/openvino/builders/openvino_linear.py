@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
-from openvino_operations import Case, Maker, boolean, const, f32, make_node, ops
+import numpy as np
+from openvino_operations import Case, Maker, boolean, const, f32, i8, i32, make_node, ops, u8
 
 
 def conv(
@@ -20,7 +22,53 @@ def attention(rows: int, columns: int) -> Callable[[Maker], Any]:
     )
 
 
+def bytes_of(p: Maker, *shape: int, dtype: Any = u8, zero: Any = None) -> Any:
+    """An input of 8 bits, less a zero point, in int32: as quantized models have it."""
+    wide = ops(1).convert(p(*shape, dtype=dtype), "i32")
+    if zero is None:
+        return wide
+    zero = ops(1).convert(p(of=zero, dtype=dtype), "i32") if isinstance(zero, list) else const(zero, i32)
+    return ops(1).subtract(wide, zero)
+
+
+def integer_conv(data: Callable[[Maker], Any], filters: Callable[[Maker], Any], *, grouped: bool = False) -> Any:
+    def make(p: Maker) -> Any:
+        kind = ops(1).group_convolution if grouped else ops(1).convolution
+        return kind(data(p), filters(p), [2], [1], [2], [1], "explicit")
+
+    return make
+
+
+def ramp(low: int, high: int, *shape: int) -> Callable[[Maker], Any]:
+    """Constant filters that take both values."""
+    values = np.linspace(low, high, math.prod(shape)).round().reshape(shape)
+    return lambda p: const(values, i32)
+
+
 LINEAR = (
+    Case("Convolution of bytes", integer_conv(lambda p: bytes_of(p, 2, 3, 11), ramp(-128, 127, 4, 3, 3))),
+    Case("Convolution zero point", integer_conv(lambda p: bytes_of(p, 2, 3, 11, zero=[7]), ramp(-9, 90, 4, 3, 3))),
+    Case("Convolution constant zero", integer_conv(lambda p: bytes_of(p, 2, 3, 11, zero=7), ramp(-9, 9, 4, 3, 3))),
+    Case("Convolution zero beyond", integer_conv(lambda p: bytes_of(p, 2, 3, 11, zero=-7), ramp(-9, 9, 4, 3, 3))),
+    Case(
+        "Convolution of signed bytes",
+        integer_conv(lambda p: bytes_of(p, 2, 3, 11, dtype=i8, zero=[-7]), ramp(-255, 255, 4, 3, 3)),
+    ),
+    Case("Convolution of int32", integer_conv(lambda p: p(2, 3, 11, dtype=i32), ramp(0, 255, 4, 3, 3))),
+    Case(
+        "Convolution of computed int32",
+        integer_conv(lambda p: p(2, 3, 11, dtype=i32), lambda p: p(4, 3, 3, dtype=i32)),
+        dynamic=False,
+    ),
+    Case(
+        "GroupConvolution of bytes",
+        integer_conv(lambda p: bytes_of(p, 2, 4, 11, zero=[[[3]]]), ramp(-99, 99, 2, 3, 2, 3), grouped=True),
+    ),
+    Case(
+        "MatMul of bytes",
+        lambda p: ops(1).matmul(bytes_of(p, 2, 3, 4, zero=[[5]]), ramp(-99, 99, 5, 4)(p), False, True),
+    ),
+    Case("MatMul of int32", lambda p: ops(1).matmul(p(2, 3, 4, dtype=i32), ramp(-999, 999, 4, 5)(p), False, False)),
     Case("MatMul", lambda p: ops(1).matmul(p(2, 3, 4), p(4, 5), False, False)),
     Case("MatMul transposed", lambda p: ops(1).matmul(p(4, 3), p.constant(5, 4), True, True)),
     Case("MatMul vectors", lambda p: ops(1).matmul(p(4), p(2, 5, 4), True, True)),

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import reference
-from cases import OPTIONAL, Array, Case, expected_outputs, float32, make_arrays, make_node
 
 from pyrnnx import CANONICAL, Layer, RecurrentOp
 from pyrnnx.frontends.onnx import from_node
 from pyrnnx.frontends.onnx.layers import NodeLayer
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases import OPTIONAL, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.onnx_models import make_node
 
 IR_NAMES = {"X": "X", "initial_h": "H", "initial_c": "C", "sequence_lens": "sequence_lengths"}
 IR_OUTPUTS = {"RNN": ("Y", "Ho"), "GRU": ("Y", "Ho"), "LSTM": ("Y", "Ho", "Co")}
@@ -59,7 +61,7 @@ class Drawn:
         return expected_outputs(self.case, self.arrays)
 
 
-def draw(seed: int, *, dtype: np.dtype[Any] = float32, functions: Sequence[str] = ("Relu", "Sigmoid", "Tanh")) -> Drawn:
+def draw(seed: int, *, dtype: str = "float32", functions: Sequence[str] = ("Relu", "Sigmoid", "Tanh")) -> Drawn:
     """Every attribute and optional input there or not; the same functions in both directions, no peepholes."""
     rng = np.random.default_rng(seed)
 

@@ -70,7 +70,27 @@ def test_bfloat16() -> None:
     assert array.tobytes() == wanted.tobytes()
 
 
+STORED = {  # bytes, values of each type that nothing is computed in
+    "f8e4m3": (b"\x38\x30\xc0\x7e", [1.0, 0.5, -2.0, 448.0]),
+    "f8e5m2": (b"\x3c\x38\xc0\x7b", [1.0, 0.5, -2.0, 57344.0]),
+    "f8e8m0": (b"\x7f\x7e\x82", [1.0, 0.5, 8.0]),
+    "f4e2m1": (b"\x12\x7a\x0f", [1.0, 0.5, -1.0, 6.0, -6.0]),
+}
+
+
+@pytest.mark.parametrize("kind", STORED)
+def test_types_that_nothing_is_computed_in(kind: str) -> None:
+    pytest.importorskip("ml_dtypes")
+    data, values = STORED[kind]
+    given = {"element_type": kind, "shape": len(values), "offset": 1, "size": len(data)}
+    array = BinFile(b"\xff" + data + b"\xff").constant(read_const(given, (len(values),)))
+    assert array.dtype.name == ELEMENT_TYPES[kind].dtype
+    np.testing.assert_array_equal(array.astype(np.float32), np.array(values, np.float32))
+    assert not array.flags.writeable
+
+
 PACKED = {  # bytes, values
+    "u2": (b"\xe4\x01", [0, 1, 2, 3, 1]),
     "u4": (b"\x10\x32\x0f", [0, 1, 2, 3, 15]),
     "i4": (b"\x10\x8f\x07", [0, 1, -1, -8, 7]),
     "u1": (b"\x68\x80", [0, 1, 1, 0, 1, 0, 0, 0, 1]),
@@ -79,7 +99,7 @@ PACKED = {  # bytes, values
 
 def test_every_type_that_is_read_is_tested() -> None:
     read = {row.name for row in ELEMENT_TYPES.values() if row.dtype is not None}
-    assert read == {*VALUES, *PACKED, "bf16", "boolean"}
+    assert read == {*VALUES, *PACKED, *STORED, "bf16", "boolean"}
 
 
 @pytest.mark.parametrize("kind", PACKED)

@@ -99,6 +99,8 @@ CASES = (
     Case("ReverseSequence beyond", "batch_axis is 5; expected -3 to 2", {"batch_axis": 5, "seq_axis": 1}, (ints(1),)),
     Case("ShuffleChannels", "group is '0'", {"axis": 1, "group": 0}),
     Case("DepthToSpace", "block_size is '-2'", {"mode": "blocks_first", "block_size": -2}, shape=(1, 4, 2, 2)),
+    Case("STFT", "frame_step (input 3) is [0]; expected integers from 1", {"transpose_frames": "false"},
+         (FILTERS[0, 0], ints(2), ints(0)), 15, shape=(2, 9)),
     Case("Roll", "shift (input 1) is [1, 2], axes (input 2) [1]", {}, (ints(1, 2), ints(1)), 7),
     Case("StridedSlice end", "end (input 2) has 1 values; expected 2", {}, (ints(1, 2), ints(1))),
     Case("StridedSlice strides", "strides (input 3) has 3 values; expected 2",

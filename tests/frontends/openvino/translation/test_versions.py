@@ -10,6 +10,7 @@ import numpy as np
 import openvino_nets as nets
 import pytest
 from numpy.typing import NDArray
+from openvino_decoding import AROUND
 from openvino_elementwise import ELEMENTWISE, SHAPES
 from openvino_indexing import INDEXING, REDUCTIONS
 from openvino_irs import run_exported
@@ -130,7 +131,7 @@ def test_every_registered_version_has_a_row() -> None:
     """By type and the first opset that a translator is for."""
     run = {(row.type.lower(), row.opset) for row in ROWS}
     run |= {(row.type.lower(), row.first_opset) for row in OPERATIONS.values()}
-    for case in ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA:
+    for case in ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA + AROUND:
         kinds = [node.get_type_info() for node in build(case)[0].get_ordered_ops()]
         # what is beside the operation that the case is of does not count
         own = [kind for kind in kinds if kind.name.lower() == case.type.lower()]

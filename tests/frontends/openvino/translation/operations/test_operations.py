@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 
 import numpy as np
 import pytest
+from openvino_decoding import AROUND
 from openvino_elementwise import ELEMENTWISE, SHAPES
 from openvino_indexing import INDEXING, REDUCTIONS
 from openvino_irs import check, run_there, save, types_in
@@ -19,7 +20,7 @@ from pyrnnx.frontends.openvino.schemas import TYPES
 from pyrnnx.frontends.openvino.translation.operations import TRANSLATORS
 
 openvino = pytest.importorskip("openvino")
-CASES = ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA
+CASES = ELEMENTWISE + SHAPES + INDEXING + REDUCTIONS + LINEAR + POOLING + IMAGES + SPECTRA + AROUND
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

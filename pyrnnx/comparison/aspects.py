@@ -1,0 +1,97 @@
+"""How the conventions and the operators of two layers differ, aspect by aspect, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, Convention, bias_blocks, coupling, rearrange, weight_axes
+from pyrnnx.layer import Layer
+from pyrnnx.op import RecurrentOp
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One aspect in which two layers are not the same."""
+
+    aspect: str
+    a: str
+    b: str
+
+
+def differing_conventions(
+    a: Layer, b: Layer, convention_a: Convention, convention_b: Convention
+) -> tuple[Difference, ...]:
+    """How the arrays are arranged, and of what type; the conventions are those that the layers were given in."""
+    found = _differences(_describe(a.op, convention_a), _describe(b.op, convention_b))
+    for name in ("dtype", "weight_dtype"):
+        first, second = (str(getattr(layer, name)) for layer in (a, b))
+        if first != second:
+            found += (Difference(name, first, second),)
+    return found + _differing_constants(a, b)
+
+
+def differing_operators(a: RecurrentOp, b: RecurrentOp) -> tuple[Difference, ...]:
+    """How what is computed differs."""
+    return _differences(_describe_op(a), _describe_op(b))
+
+
+def _differing_constants(a: Layer, b: Layer) -> tuple[Difference, ...]:
+    """What the layers take where a call leaves it out: the numbers are compared on inputs that leave nothing out."""
+    names = [name for name in CALL_ARGUMENTS if name in a.constants or name in b.constants]
+    differing = [name for name in names if not _same_constant(a, b, name)]
+    if not differing:
+        return ()
+    texts = [", ".join(name for name in differing if name in layer.constants) or "none" for layer in (a, b)]
+    return (Difference("constants", texts[0], f"{texts[1]}, other values" if texts[0] == texts[1] else texts[1]),)
+
+
+def _same_constant(a: Layer, b: Layer, name: str) -> bool:
+    if name not in a.constants or name not in b.constants:
+        return False
+    first, second = (
+        rearrange(layer.constants[name], layer.convention.axes_of(name), CANONICAL.axes_of(name)) for layer in (a, b)
+    )
+    return np.array_equal(first, second)
+
+
+def _differences(a: Mapping[str, str], b: Mapping[str, str]) -> tuple[Difference, ...]:
+    return tuple(Difference(aspect, a[aspect], b[aspect]) for aspect in a if a[aspect] != b.get(aspect, a[aspect]))
+
+
+def _describe(op: RecurrentOp, convention: Convention) -> dict[str, str]:
+    """Every aspect in which conventions can differ, in words."""
+    arguments = ["sequence_lens", "initial_h", "Y_h"] + (["initial_c", "Y_c"] if op.has_cell_state else [])
+    states = [name for name in arguments if name != "sequence_lens"]
+    axes = weight_axes(op, convention)
+    required = sorted(convention.name_of(name) for name in convention.required if name in (*arguments, "B"))
+    lengths = convention.length_dtypes if convention.axes_of("sequence_lens") else ()
+    coupled = {"coupled gates (input_forget)": coupling(convention)} if op.input_forget else {}
+    return {
+        "axes of X": _axes(convention.axes_of("X")),
+        "axes of Y": _axes(convention.axes_of("Y")),
+        f"axes of {', '.join(states)}": _axes(convention.axes_of("initial_h")),
+        "shape of W": f"[{', '.join(axes['W'])}]",
+        "gate order": ", ".join(convention.gate_order(op.cell)),
+        "B": f"{', '.join(bias_blocks(op, convention))}: [{', '.join(axes['B'])}]",
+        "P (peepholes)": ", ".join(convention.peepholes) if "P" in axes else "none",
+        **coupled,
+        "names": ", ".join(convention.name_of(name) for name in arguments),
+        "required beside X, W, R": ", ".join(required) or "nothing",
+        "dtype of lengths": "no lengths" if not lengths else lengths[0] if len(lengths) == 1 else "any integer type",
+    }
+
+
+def _axes(axes: str) -> str:
+    return f"[{', '.join(axes)}]"
+
+
+def _describe_op(op: RecurrentOp) -> dict[str, str]:
+    return {
+        "activations": "; ".join(", ".join(map(str, functions)) for functions in op.activations),
+        "clip": str(op.clip),
+        "linear_before_reset": str(op.linear_before_reset),
+        "input_forget": str(op.input_forget),
+    }

@@ -1,0 +1,1 @@
+"""Comparisons as text, as values of JSON, as HTML and as pictures."""

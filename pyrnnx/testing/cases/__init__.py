@@ -1,0 +1,58 @@
+"""Cases of the recurrent operators: named ones, each made to tell one thing apart, and random ones."""
+
+from pyrnnx.testing.cases.case import (
+    INPUTS,
+    OPERATIONS,
+    OPERATORS,
+    OPTIONAL,
+    OUTPUTS,
+    RUNTIME_INPUTS,
+    SEQUENCES,
+    STEPS,
+    VERSIONS,
+    Case,
+    draw,
+    expected_outputs,
+    make_arrays,
+    opset_dtypes,
+    version_of,
+)
+from pyrnnx.testing.cases.drawn import random_cases
+from pyrnnx.testing.cases.features import FEATURES, Feature
+from pyrnnx.testing.cases.make import PARAMETERS
+from pyrnnx.testing.cases.named import CASES, NAMED, OPENVINO_CASES
+from pyrnnx.testing.cases.space import OPSETS, Choices, choose_activations, choose_case, hangs_on_rounding
+
+__all__ = [
+    # cases, and their arrays
+    "Case",
+    "expected_outputs",
+    "make_arrays",
+    # tables
+    "CASES",
+    "FEATURES",
+    "Feature",
+    "NAMED",
+    "OPENVINO_CASES",
+    # random ones
+    "Choices",
+    "choose_activations",
+    "choose_case",
+    "hangs_on_rounding",
+    "random_cases",
+    # what the operators have
+    "INPUTS",
+    "OPERATIONS",
+    "OPERATORS",
+    "OPSETS",
+    "OPTIONAL",
+    "OUTPUTS",
+    "PARAMETERS",
+    "RUNTIME_INPUTS",
+    "SEQUENCES",
+    "STEPS",
+    "VERSIONS",
+    "draw",
+    "opset_dtypes",
+    "version_of",
+]

@@ -1,0 +1,146 @@
+"""Cases of attributes and optional inputs: each alone, then together, and what is not a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyrnnx.testing.cases.case import OPERATORS, OPTIONAL, Case
+from pyrnnx.testing.cases.make import BOTH, named, spelt
+
+FLAGS: dict[str, tuple[dict[str, Any], ...]] = {
+    "RNN": ({},),
+    "GRU": ({"linear_before_reset": 0}, {"linear_before_reset": 1}),
+    "LSTM": ({"input_forget": 0}, {"input_forget": 1}),
+}
+FLAG_FAILS = {
+    "linear_before_reset": "the reset gate is not put on the product with R and its bias, but before it",
+    "input_forget": "the forget gate is not 1 - i",
+}
+INPUT_FAILS = {
+    "B": "B is ignored, or only one of its halves, of W and of R, is added",
+    "initial_h": "initial_h is ignored and the first step starts from zeros",
+    "initial_c": "initial_c is ignored and the first step starts from zeros",
+    "P": "P is ignored, its blocks are not of i, o, f, or o looks at C of the step before",
+}
+
+
+def cases() -> Iterator[Case]:
+    for op in OPERATORS:
+        yield from _alone(op)
+        for flags in FLAGS[op]:
+            yield from _with_flags(op, flags)
+        yield from _not_a_number(op)
+    yield named(
+        "RNN-schema-default-activations",
+        "RNN",
+        "activations",
+        "the default of the schema, Tanh twice, is refused for one direction",
+        "attribute activations",
+        {"activations": ["Tanh", "Tanh"]},
+        ("B",),
+    )
+
+
+def _alone(op: str) -> Iterator[Case]:
+    """Nothing, then one thing alone."""
+    yield named(f"{op}-defaults", op, "defaults", "gates, or the terms of the equations, are exchanged", "equations")
+    yield named(
+        f"{op}-hidden_size-left-out",
+        op,
+        "hidden_size left out",
+        "hidden_size is not taken from R where the attribute is absent",
+        "attribute hidden_size",
+        {},
+        OPTIONAL[op],
+    )
+    for name in OPTIONAL[op]:
+        yield named(f"{op}-only-{name}", op, name, INPUT_FAILS[name], f"input {name}", {}, (name,))
+    lengths = "sequence_lens is ignored, Y is not zero beyond a row's length, or Y_h is not of its last valid step"
+    yield named(f"{op}-only-sequence_lens", op, "sequence_lens", lengths, "input sequence_lens", {}, (), (2, 4, 1))
+    zero = "a row of length 0 gives its initial state, or anything but zeros"
+    yield named(f"{op}-length-0", op, "length 0", zero, "input sequence_lens", {}, OPTIONAL[op], (3, 0, 4))
+    yield named(
+        f"{op}-only-clip", op, "clip", "clip is ignored, or put on the output", "attribute clip", {"clip": 0.125}
+    )
+    for direction, fails in (
+        ("reverse", "the steps are run forwards, or Y is given in the order in which they are run"),
+        ("bidirectional", "both directions have the same weights or order of steps, or one is missing"),
+    ):
+        attributes = {"direction": direction}
+        yield named(f"{op}-only-{direction}", op, direction, fails, "attribute direction", attributes)
+        yield named(
+            f"{op}-only-{direction}-sequence_lens",
+            op,
+            "sequence_lens with reverse",
+            "the padding is run, too, or the reversed row is not put back to its beginning",
+            "input sequence_lens",
+            attributes,
+            (),
+            (2, 4, 1),
+        )
+    layout = "X and Y, or the states alone, are not taken as batch first"
+    inputs = tuple(name for name in OPTIONAL[op] if name.startswith("initial"))
+    yield named(f"{op}-only-layout", op, "layout=1", layout, "attribute layout", {"layout": 1}, inputs)
+
+
+def _with_flags(op: str, flags: dict[str, Any]) -> Iterator[Case]:
+    """With each value of the operator's own flag: bias, clip, directions, layouts and lengths, alone and together."""
+    tag = op + spelt(flags)
+    flag = next((key for key, value in flags.items() if value), "")
+    own = f" or {FLAG_FAILS[flag]}" if flag else ""
+
+    def case(name: str, feature: str, place: str, fails: str, *arguments: Any) -> Case:
+        return named(f"{tag}-{name}", op, feature, fails + own, place, *arguments)
+
+    what = f"attribute {flag}" if flag else "input B"
+    bias = "the blocks of B are not added to their gates"
+    yield case("bias", flag or "B", what, bias, flags, ("B",))
+    yield case("no-bias", flag or "all together", what, "an absent B is not zero", flags, OPTIONAL[op][1:])
+    clip = "clip is ignored, put before the bias is added, or also on the state"
+    yield case("clip", "clip", "attribute clip", clip, flags | {"clip": 0.375}, OPTIONAL[op])
+    inputs = "one of the optional inputs is ignored"
+    yield case("hidden_size", flag or "all together", "inputs", inputs, flags, OPTIONAL[op])
+    for direction in ("forward", "reverse", "bidirectional"):
+        for layout in (0, 1):
+            attributes = flags | {"direction": direction, "layout": layout}
+            place = f"{direction}-layout{layout}"
+            said = f"one of {direction}, {'batch first' if layout else 'time first'} and the optional inputs is ignored"
+            source = "attribute layout" if layout else "attribute direction"
+            feature = flag or (direction if direction != "forward" else "all together")
+            yield case(place, "layout=1" if layout else feature, source, said, attributes, OPTIONAL[op])
+            lengths = f"{said}, or a row of length 0, 4 or 2 is not run for so many steps"
+            feature = "sequence_lens" if direction == "forward" else "sequence_lens with reverse"
+            feature, source = ("layout=1", source) if layout else (feature, "input sequence_lens")
+            yield case(f"{place}-lens", feature, source, lengths, attributes, OPTIONAL[op], (0, 4, 2))
+            more = f"{said}, or clip, or that rows have 3, 1 and 4 steps"
+            attributes = attributes | {"clip": 0.25}
+            yield case(f"{place}-clip-lens", "all together", "attributes", more, attributes, OPTIONAL[op], (3, 1, 4))
+
+
+def _not_a_number(op: str) -> Iterator[Case]:
+    for direction in ("forward", "reverse", "bidirectional"):
+        for layout in (0, 1):
+            attributes = {"direction": direction, "layout": layout}
+            yield named(
+                f"{op}-NaN-in-padding-{direction}-layout{layout}",
+                op,
+                "NaN in padding",
+                "X beyond a row's length is read, so that its NaN reaches a result",
+                "input sequence_lens",
+                attributes,
+                OPTIONAL[op],
+                (2, 0, 3),
+                nan="padding",
+            )
+    for inputs in ((), OPTIONAL[op]):
+        yield named(
+            f"{op}-NaN-in-a-row{'-all-inputs' if inputs else ''}",
+            op,
+            "NaN in a row",
+            "a NaN in X reaches another row, or is swallowed on its way to Y and Y_h of its own",
+            "equations",
+            BOTH,
+            inputs,
+            nan="row",
+        )

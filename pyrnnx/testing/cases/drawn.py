@@ -1,0 +1,63 @@
+"""Random cases, by a seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.scalars import integer
+from pyrnnx.testing.cases.case import INPUTS, OPERATORS, Case
+from pyrnnx.testing.cases.space import choose_case, hangs_on_rounding
+
+_T = TypeVar("_T")
+
+
+class Generator:
+    """Choices of a random generator, the same on every machine and version of Python."""
+
+    def __init__(self, seed: str) -> None:
+        self._random = random.Random(seed)
+
+    def integer(self, low: int, high: int) -> int:
+        return low + int(self._random.random() * (high - low + 1))
+
+    def pick(self, values: Sequence[_T]) -> _T:
+        return values[self.integer(0, len(values) - 1)]
+
+
+def random_cases(seed: int, count: int, *, operators: Sequence[str] = OPERATORS) -> list[Case]:
+    """Cases over everything that the texts allow, none of whose results hangs on rounding.
+
+    Parameters
+    ----------
+    seed : int
+    count : int
+        The first ones are the same for any count.
+    operators : sequence of str
+        What they are of, in turn. Default: ONNX's RNN, GRU and LSTM; `OPERATIONS` are OpenVINO's.
+
+    Returns
+    -------
+    list of Case
+        A case's `features` are all that it uses. Its name has the operator, the seed and its number.
+
+    Raises
+    ------
+    ArgumentError
+        A seed or count that is no integer of 0 or above; operators that are none.
+    """
+    seed, count = integer("random_cases", "seed", seed, 0), integer("random_cases", "count", count, 0)
+    if isinstance(operators, str) or not operators or any(one not in INPUTS for one in operators):
+        raise ArgumentError(f"random_cases: operators is {shown(operators)}; expected some of {', '.join(INPUTS)}")
+    return [_random_case(seed, number, operators[number % len(operators)]) for number in range(count)]
+
+
+def _random_case(seed: int, number: int, operator: str) -> Case:
+    generator = Generator(f"{seed} {number} {operator}")
+    while True:
+        case = replace(choose_case(generator, operator), name=f"{operator}-random-{seed}-{number}")
+        if not hangs_on_rounding(case):
+            return case

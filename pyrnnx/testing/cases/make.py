@@ -1,0 +1,65 @@
+"""What the tables of named cases are made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases.case import Case, version_of
+
+# Exact in bfloat16, so that every dtype computes with the same parameters.
+PARAMETERS: dict[str, tuple[float, ...]] = {
+    "Affine": (0.75, 0.25),
+    "LeakyRelu": (0.125,),
+    "ThresholdedRelu": (0.25,),
+    "ScaledTanh": (1.5, 0.625),
+    "HardSigmoid": (0.375, 0.4375),
+    "Elu": (0.625,),
+}
+BOTH = {"direction": "bidirectional"}
+
+
+def named(
+    name: str,
+    operator: str,
+    feature: str,
+    fails_if: str,
+    place: str,
+    attributes: Mapping[str, Any] | None = None,
+    inputs: tuple[str, ...] = (),
+    lens: tuple[int, ...] | None = None,
+    **fields: Any,
+) -> Case:
+    """A case of one feature; `place` is where the operator's text asks for it: "attribute clip".
+
+    hidden_size is always written, but in a case of leaving it out.
+    """
+    H = fields.get("H", Case.H)
+    written = {} if feature == "hidden_size left out" else {"hidden_size": H}
+    return Case(
+        name,
+        operator,
+        {**(attributes or {}), **written},
+        inputs,
+        lens,
+        feature=feature,
+        tells=f"Fails if {fails_if}.",
+        source=f"{version_of(operator, fields.get('opset', Case.opset))}, {place}",
+        **fields,
+    )
+
+
+def activation_attributes(names: Sequence[str]) -> dict[str, Any]:
+    """activations and the parameters that they consume, a little different at every place."""
+    attributes: dict[str, Any] = {"activations": list(names)}
+    for key, index, takers in (("activation_alpha", 0, reference.ALPHA), ("activation_beta", 1, reference.BETA)):
+        values = [PARAMETERS[name][index] + 0.125 * place for place, name in enumerate(names) if name in takers]
+        if values:
+            attributes[key] = values
+    return attributes
+
+
+def spelt(flags: Mapping[str, Any]) -> str:
+    """Of attributes, for names of cases: "-linear_before_reset=1"."""
+    return "".join(f"-{key}={value}" for key, value in flags.items())

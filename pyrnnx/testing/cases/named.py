@@ -1,0 +1,20 @@
+"""Named cases: how they are made, and the tables of all of them.
+
+`CASES` are of ONNX's operators, `OPENVINO_CASES` of OpenVINO's. Each attribute, optional input, function, direction,
+dtype, layout, version and boundary has at least one case that fails if that one thing is ignored.
+"""
+
+from __future__ import annotations
+
+from pyrnnx.testing.cases import activations, attributes, openvino, sizes, versions
+from pyrnnx.testing.cases.case import Case
+
+CASES: tuple[Case, ...] = (
+    *attributes.cases(),
+    *activations.cases(),
+    *sizes.cases(),
+    *versions.cases(),
+)
+OPENVINO_CASES: tuple[Case, ...] = tuple(openvino.cases())
+NAMED = {case.name: case for case in (*CASES, *OPENVINO_CASES)}
+assert len(NAMED) == len(CASES) + len(OPENVINO_CASES)

@@ -1,0 +1,97 @@
+"""Cases of sizes: of vector widths and tiles, of 1 and of nothing at all; and of dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyrnnx.testing.cases.case import OPERATORS, OPTIONAL, Case
+from pyrnnx.testing.cases.make import BOTH, named
+
+
+def cases() -> Iterator[Case]:
+    for op in OPERATORS:
+        yield from _blocks(op)
+        yield from _lengths(op)
+        yield from _nothing(op)
+        yield from _dtypes(op)
+
+
+def _blocks(op: str) -> Iterator[Case]:
+    for H in (1, 5, 8, 16, 17, 33, 64):
+        for N in (1, 3, 7):
+            I = 1 if H == 17 else 3
+            yield named(
+                f"{op}-H{H}-N{N}",
+                op,
+                "sizes of 1" if 1 in (H, N, I) else "large sizes" if H > 16 else "all together",
+                f"{H} units or {N} rows do not fill a block of those computed at once, and some are left out",
+                "shapes",
+                BOTH if N == 3 else {},
+                OPTIONAL[op],
+                T=2,
+                N=N,
+                I=I,
+                H=H,
+            )
+    wide = "some of 19 rows, 130 inputs or 40 units are left out"
+    yield named(f"{op}-wide", op, "large sizes", wide, "shapes", {}, OPTIONAL[op], T=2, N=19, I=130, H=40)
+    for size in ("N", "I", "H"):  # T: below
+        fails = f"an axis of length 1, here {size}, is dropped or taken for another"
+        changes: dict[str, Any] = {size: 1}
+        yield named(f"{op}-{size}=1", op, "sizes of 1", fails, "shapes", BOTH, OPTIONAL[op], **changes)
+    fails = "all axes of length 1 are dropped"
+    yield named(f"{op}-all-1", op, "sizes of 1", fails, "shapes", {}, OPTIONAL[op], T=1, N=1, I=1, H=1)
+
+
+def _lengths(op: str) -> Iterator[Case]:
+    def case(name: str, feature: str, fails: str, lens: tuple[int, ...] | None, **sizes: int) -> Case:
+        return named(f"{op}-{name}", op, feature, fails, "input sequence_lens", BOTH, OPTIONAL[op], lens, **sizes)
+
+    for T in (1, 2, 9):
+        feature = "sizes of 1" if T == 1 else "bidirectional"
+        yield case(f"T{T}", feature, f"the steps of a sequence of {T} are not run in order", None, T=T, H=17)
+    yield case("long", "long sequences", "steps after the hundredth are left out", (130, 67), T=130, N=2, H=17)
+    yield case("all-lens-full", "sequence_lens with reverse", "a row of length T is not run whole", (4, 4, 4))
+    yield case("all-lens-zero", "length 0", "rows of length 0 give anything but zeros", (0, 0, 0))
+    ragged = "rows are sorted by their length, and not put back"
+    yield case("ragged", "sequence_lens with reverse", ragged, (5, 0, 9, 1, 9, 2, 7), T=9, N=7, H=17)
+
+
+def _nothing(op: str) -> Iterator[Case]:
+    batch = "an empty batch is refused, ends the process, or gives results of another shape"
+    for tag, layout, lens in (("", {}, ()), ("-layout1", {"layout": 1}, None)):
+        yield named(f"{op}-N=0{tag}", op, "empty batch", batch, "shapes", BOTH | layout, OPTIONAL[op], lens, N=0)
+    steps = "no steps are refused, end the process, or give other states than zeros"
+    yield named(f"{op}-T=0", op, "T = 0", steps, "shapes", BOTH, OPTIONAL[op], T=0)
+    yield named(f"{op}-T=0-lens", op, "T = 0", steps, "shapes", {}, OPTIONAL[op], (0, 0, 0), T=0)
+    inputs = "no inputs are refused, end the process, or leave the recurrence out"
+    yield named(f"{op}-I=0", op, "input_size 0", inputs, "shapes", BOTH, OPTIONAL[op], (4, 0, 1), I=0)
+    yield named(f"{op}-I=0-no-bias", op, "input_size 0", inputs, "shapes", I=0)
+    yield named(f"{op}-N=0-T=0-I=0", op, "empty batch", batch, "shapes", {}, OPTIONAL[op], T=0, N=0, I=0)
+
+
+DTYPE_FAILS = {
+    "float64": "float64 is refused, or computed in float32",
+    "float16": "float16 is refused, or its sums are kept in float16 before they are rounded",
+    "bfloat16": "bfloat16 is refused, or its sums are kept in bfloat16 before they are rounded",
+}
+# Sums of so many terms, of such a size, are wrong beyond the tolerance of a narrow type when they are kept in it.
+LONG_SUMS: dict[str, Any] = {"T": 2, "I": 1024, "H": 17, "scale": 8.0}
+
+
+def _dtypes(op: str) -> Iterator[Case]:
+    for dtype, fails in DTYPE_FAILS.items():
+        for tag, fields in (("", {}), ("-wide", LONG_SUMS)):
+            yield named(
+                f"{op}-{dtype}{tag}",
+                op,
+                dtype,
+                fails,
+                "type constraint T",
+                BOTH,
+                OPTIONAL[op],
+                (4, 2, 3) if not tag else None,
+                dtype=dtype,
+                **fields,
+            )

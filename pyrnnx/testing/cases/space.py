@@ -1,0 +1,158 @@
+"""The space of all cases, described once: what chooses in it may be a random generator or a strategy of hypothesis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases.case import (
+    OPERATORS,
+    OPTIONAL,
+    STEPS,
+    VERSIONS,
+    Case,
+    expected_outputs,
+    make_arrays,
+    opset_dtypes,
+)
+from pyrnnx.testing.numbers import DTYPES, Array
+
+OPSETS = (1, 2, 3, 6, 7, 13, 14, 21, 22, 23)  # the first and last of every version, and one that is newer
+TEXT_ACTIVATIONS = ("relu", "sigmoid", "tanh")  # those that OpenVINO's specification names
+SIXTEENTHS = [k / 16 for k in range(-16, 20)]  # exact in every dtype, so that an attribute means the same everywhere
+SPELLINGS: tuple[Callable[[str], str], ...] = (str, str, str.lower, str.upper)  # of names, which are read in any case
+LARGEST = {"T": 6, "N": 5, "I": 9, "H": 20}
+_T = TypeVar("_T")
+
+
+class Choices(Protocol):
+    """What chooses. The first of what may be chosen is the simplest."""
+
+    def integer(self, low: int, high: int) -> int:
+        """From low to high, both included."""
+
+    def pick(self, values: Sequence[_T]) -> _T:
+        """One of `values`."""
+
+
+def choose_case(
+    choices: Choices,
+    operator: str,
+    *,
+    opsets: Sequence[int] = OPSETS,
+    dtypes: Sequence[str] | None = None,
+    smallest: int = 0,
+    layouts: Sequence[int] = (0, 1),
+    nan: bool = True,
+) -> Case:
+    """A case of an operator of ONNX or OpenVINO; the arguments are those of `pyrnnx.testing.strategies.cases`."""
+    opset = choices.pick(opsets) if operator in OPERATORS else int(operator.rpartition("-")[2])
+    H = choices.integer(1, LARGEST["H"])
+    attributes = (
+        _onnx_attributes(choices, operator, opset, H, layouts)
+        if operator in OPERATORS
+        else _openvino_attributes(choices, operator, H)
+    )
+    # an empty axis leaves nothing to compute, so only some cases may have one
+    T, N, I = (choices.integer(max(smallest, choices.pick((1, 1, 1, 0))), LARGEST[size]) for size in "TNI")
+    T = 1 if operator in STEPS else T
+    lens = None
+    if operator not in STEPS and _coin(choices):
+        lens = tuple(choices.integer(0, T) for _ in range(N))
+    kinds = ["", "", "", "", "", ""]
+    kinds += ["row"] if T and N and I else []
+    kinds += ["padding"] if lens and I and min(lens) < T else []
+    inputs = tuple(name for name in OPTIONAL[operator] if _coin(choices))
+    return Case(
+        name=f"drawn-{choices.integer(0, 2**16)}",  # names seed the arrays
+        operator=operator,
+        attributes=attributes,
+        inputs=inputs,
+        lens=lens,
+        T=T,
+        N=N,
+        I=I,
+        H=H,
+        opset=opset,
+        dtype=choices.pick(dtypes or (opset_dtypes(opset) if operator in OPERATORS else DTYPES)),
+        nan=choices.pick(kinds) if nan else "",
+    )
+
+
+def _coin(choices: Choices) -> bool:
+    return choices.pick((False, True))
+
+
+def _maybe(choices: Choices, attributes: dict[str, Any], name: str, values: Sequence[Any]) -> None:
+    if _coin(choices):
+        attributes[name] = choices.pick(values)
+
+
+def _onnx_attributes(
+    choices: Choices, operator: str, opset: int, hidden_size: int, layouts: Sequence[int]
+) -> dict[str, Any]:
+    """Each attribute of the operator at that opset is absent, or has any value that the text allows."""
+    attributes: dict[str, Any] = {}
+    _maybe(choices, attributes, "direction", ["bidirectional", "reverse", "forward"])
+    _maybe(choices, attributes, "clip", [0.0625, 0.25, 0.75, 100.0])
+    if choices.pick((True, True, True, False)):
+        attributes["hidden_size"] = hidden_size
+    if opset >= 14:
+        _maybe(choices, attributes, "layout", layouts)
+    if opset < VERSIONS["LSTM"][1]:
+        _maybe(choices, attributes, "output_sequence", [0, 1])
+    if operator == "GRU" and opset >= VERSIONS["GRU"][1]:
+        _maybe(choices, attributes, "linear_before_reset", [1, 0])
+    if operator == "LSTM":
+        _maybe(choices, attributes, "input_forget", [1, 0])
+    if _coin(choices):
+        num_directions = 2 if attributes.get("direction") == "bidirectional" else 1
+        attributes |= choose_activations(choices, operator, num_directions)
+    elif operator == "RNN" and _coin(choices):
+        attributes["activations"] = ["Tanh", "Tanh"]  # the schema's default, in any direction
+    return attributes
+
+
+def choose_activations(choices: Choices, operator: str, num_directions: int) -> dict[str, Any]:
+    """Attributes of ONNX: any functions with any parameters, or fewer, where those left out have defaults."""
+    count = num_directions * len(reference.DEFAULT_ACTIVATIONS[operator])
+    names = [choices.pick(list(reference.ACTIVATIONS)) for _ in range(count)]
+    attributes: dict[str, Any] = {}
+    for key, defaults in (("activation_alpha", reference.ALPHA), ("activation_beta", reference.BETA)):
+        takers = [name for name in names if name in defaults]
+        required = max((place + 1 for place, name in enumerate(takers) if defaults[name] is None), default=0)
+        values = [choices.pick(SIXTEENTHS) for _ in range(choices.integer(required, len(takers)))]
+        if values or _coin(choices):
+            attributes[key] = values
+    spelling = choices.pick(SPELLINGS)
+    attributes["activations"] = [spelling(name) for name in names]
+    return attributes
+
+
+def _openvino_attributes(choices: Choices, operation: str, hidden_size: int) -> dict[str, Any]:
+    """As the specification allows them; hidden_size is required."""
+    attributes: dict[str, Any] = {"hidden_size": hidden_size}
+    if operation not in STEPS:
+        _maybe(choices, attributes, "direction", ["bidirectional", "reverse", "forward"])
+    _maybe(choices, attributes, "clip", [0.0625, 0.25, 0.75, 100.0])
+    if operation.startswith("GRU"):
+        _maybe(choices, attributes, "linear_before_reset", [True, False])
+    if "P" in OPTIONAL[operation]:  # of the first version of an LSTM
+        _maybe(choices, attributes, "input_forget", [True, False])
+    if _coin(choices):
+        count = len(reference.DEFAULT_ACTIVATIONS[Case("", operation).cell])
+        attributes["activations"] = [choices.pick(TEXT_ACTIVATIONS) for _ in range(count)]
+    return attributes
+
+
+def hangs_on_rounding(case: Case, arrays: dict[str, Array] | None = None) -> bool:
+    """Whether a pre-activation lies so near the jump of a ThresholdedRelu that rounding may put it on either side."""
+    if "thresholdedrelu" not in (name.lower() for name in case.attributes.get("activations", ())):
+        return False
+    arrays = make_arrays(case) if arrays is None else arrays
+    near = 1e-9 if case.dtype == "float64" else 1e-4  # far above the error of a pre-activation
+    below, above = (expected_outputs(case, arrays, threshold_shift=shift) for shift in (-near, near))
+    return not all(np.array_equal(b, a, equal_nan=True) for b, a in zip(below, above, strict=True))

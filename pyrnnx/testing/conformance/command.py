@@ -1,0 +1,182 @@
+"""What the command `pyrnnx conformance` does with its options."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import json
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyrnnx.errors import ArgumentError, PyrnnxError, shown
+from pyrnnx.testing.conformance.faults import Fault, shrunk_faults
+from pyrnnx.testing.conformance.html import to_html
+from pyrnnx.testing.conformance.judge import FAILURES
+from pyrnnx.testing.conformance.markdown import to_markdown
+from pyrnnx.testing.conformance.report import Report, Suite, run_suites, select_cases
+from pyrnnx.testing.conformance.shrink import cost
+from pyrnnx.testing.conformance.text import to_text
+from pyrnnx.testing.conformance.write import write_faults
+from pyrnnx.testing.runtimes import RUNTIMES, CommandRuntime, FunctionRuntime, Runtime
+
+TIMEOUT = 60.0  # seconds for each case
+_PAGES: dict[str, Callable[[Report], str]] = {
+    "json": lambda report: f"{json.dumps(report.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)}\n",
+    "html": to_html,
+    "markdown": to_markdown,
+}
+
+
+def run(
+    options: argparse.Namespace, progress: Callable[[str], None] = lambda text: None, width: int = 80
+) -> tuple[str, bool, str]:
+    """Run cases in runtimes, and write what was asked for.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        As the parser of `pyrnnx.cli` makes it.
+    progress : callable
+        Is told, in a short line, what is done now.
+    width : int
+        Columns of the text.
+
+    Returns
+    -------
+    text : str
+        The report.
+    failed : bool
+        Whether a runtime gave a wrong answer, died or hung.
+    problem : str
+        Which file could not be written, though the cases have run, and why; else empty.
+
+    Raises
+    ------
+    PyrnnxError
+        An option that means nothing, before any case is run.
+    """
+    runtimes = _runtimes(options)
+    timeout = TIMEOUT if options.timeout is None else options.timeout
+    specs = list(dict.fromkeys(options.cases or ["named"]))
+    for spec in specs:
+        select_cases(spec)
+    files = {kind: Path(path) for kind in _PAGES if (path := getattr(options, kind)) is not None}
+    if len({path.absolute() for path in files.values()}) < len(files):
+        raise ArgumentError(f"conformance: {', '.join(f'--{kind}' for kind in files)}: expected a file for each")
+    for path in files.values():
+        if path.is_dir() or not path.absolute().parent.is_dir():
+            raise ArgumentError(f"conformance: {shown(str(path))}: expected a file, in a folder that is there")
+    if options.write is not None:
+        _make_folder(Path(options.write))
+    statuses = (*FAILURES, "refused") if options.refused else FAILURES
+    suites: list[Suite] = []
+    for spec in specs:
+        suites += run_suites(runtimes, spec, timeout=timeout, statuses=statuses, progress=progress)
+    report = Report(
+        {one.name: one.version() for one in runtimes},
+        tuple(suites),
+        command=_command_line(options),
+        date=datetime.date.today().isoformat() if options.date else "",
+    )
+    problem = ""
+    try:
+        for kind, path in files.items():
+            _write(path, _PAGES[kind](report))
+        if options.write is not None:
+            shrunk = _shrunk(report, runtimes, {"statuses": statuses, "timeout": timeout}, progress)
+            write_faults(shrunk, runtimes, options.write, versions=report.environment)
+    except PyrnnxError as error:
+        problem = str(error)
+    return to_text(report, width=width), report.failed, problem
+
+
+def _shrunk(
+    report: Report, runtimes: Sequence[Runtime], limits: dict[str, Any], progress: Callable[[str], None]
+) -> list[Fault]:
+    """The faults of all suites, shrunk, each once with its simplest case."""
+    found: dict[tuple[Any, ...], Fault] = {}
+    for runtime in runtimes:
+        for suite in report.suites:
+            faults = tuple(fault for fault in suite.faults if fault.runtime == runtime.name)
+            if not suite.shrunk:
+                progress(f"{runtime.name}: shrinking what fails of {suite.kind}")
+                faults = shrunk_faults(runtime, suite.verdicts[runtime.name], **limits)
+            for fault in faults:
+                key = (runtime.name, fault.kind)
+                found[key] = min(found.get(key, fault), fault, key=lambda one: cost(one.case))
+    return list(found.values())
+
+
+def _runtimes(options: argparse.Namespace) -> list[Runtime]:
+    """Those that are named, then commands and functions; all that are installed if none is given."""
+    there = ", ".join(RUNTIMES)
+    chosen: list[Runtime] = []
+    for name in dict.fromkeys(options.runtimes):
+        runtime = RUNTIMES.get(name)
+        if runtime is None:
+            raise ArgumentError(f"conformance: runtime is {shown(name)}; expected {there}")
+        if not runtime.installed():
+            raise ArgumentError(f"conformance: {name} is not installed")
+        chosen.append(runtime)
+    texts = list(dict.fromkeys(options.own_command or ()))
+    own: list[Runtime] = [CommandRuntime(text, text if len(texts) > 1 else None) for text in texts]
+    for runtime in own:
+        if not runtime.installed():
+            raise ArgumentError(f"conformance: command {shown(runtime.name)} is not there, or no program")
+    own += [FunctionRuntime(_function(text), text) for text in dict.fromkeys(options.function or ())]
+    chosen += own
+    return chosen or [runtime for runtime in RUNTIMES.values() if runtime.installed()]
+
+
+def _function(text: str) -> Any:
+    """What "package.module:name" stands for; modules of the folder where the command runs are found, too."""
+    module, _, name = text.partition(":")
+    if not module or not name:
+        raise ArgumentError(f"conformance: function is {shown(text)}; expected package.module:name")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        value: Any = importlib.import_module(module)
+        for part in name.split("."):
+            value = getattr(value, part)
+    except Exception as error:  # whatever a user's module raises
+        raise ArgumentError(
+            f"conformance: function is {shown(text)}, which cannot be had ({type(error).__name__}: {error})"
+        ) from None
+    if not callable(value):
+        raise ArgumentError(f"conformance: function is {shown(text)}, a {type(value).__name__}; expected a function")
+    return value
+
+
+def _command_line(options: argparse.Namespace) -> str:
+    """The command as it may be given again: without the date, and with all that decides the results."""
+    words = ["python", "-m", "pyrnnx", "conformance", *options.runtimes]
+    lists = {"--cases": options.cases, "--command": options.own_command, "--function": options.function}
+    for flag, values in lists.items():
+        for value in values or ():
+            words += [flag, value]
+    words += ["--timeout", f"{options.timeout:g}"] if options.timeout is not None else []
+    words += ["--refused"] if options.refused else []
+    for kind in ("json", "html", "markdown", "write"):
+        path = getattr(options, kind)
+        words += [f"--{kind}", path] if path is not None else []
+    return shlex.join(words)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"conformance: {shown(str(path))} is no folder to write to ({error})") from None
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise ArgumentError(f"conformance: {shown(str(path))} cannot be written ({error})") from None

@@ -1,0 +1,87 @@
+"""Cases as nodes and models of ONNX; needs onnx."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import onnx
+
+from pyrnnx.testing.cases import INPUTS, OUTPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import Array, numpy_dtype, tolerance_of
+
+IR_VERSION = 10  # of the files: what ONNX Runtime has read for long
+
+
+def make_node(case: Case, names: Collection[str]) -> onnx.NodeProto:
+    """The case as a node whose inputs, of those in `names`, and outputs are called as in the operator text."""
+    inputs = [name if name in names else "" for name in INPUTS[case.operator]]
+    while not inputs[-1]:
+        inputs.pop()
+    attributes = {key: value for key, value in case.attributes.items() if value != []}  # a node cannot hold them
+    return onnx.helper.make_node(case.operator, inputs, list(OUTPUTS[case.operator]), **attributes)
+
+
+def make_model(case: Case, arrays: Mapping[str, Array]) -> onnx.ModelProto:
+    """The case as a model of one node; every array is an input of the graph."""
+    node = make_node(case, list(arrays))
+    dtype, shapes = numpy_dtype(case.dtype), case.shapes()
+    types = {name: (array.dtype, array.shape) for name, array in arrays.items()}
+    types |= {name: (dtype, shapes[name]) for name in OUTPUTS[case.operator]}
+    infos = {
+        name: onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(one), shape)
+        for name, (one, shape) in types.items()
+    }
+    inputs, outputs = ([infos[name] for name in names] for names in (arrays, OUTPUTS[case.operator]))
+    graph = onnx.helper.make_graph([node], case.name, inputs, outputs)
+    return onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", case.opset)], ir_version=IR_VERSION
+    )
+
+
+def write_backend_test(
+    case: Case,
+    folder: str | Path,
+    arrays: Mapping[str, Array] | None = None,
+    outputs: Sequence[Array] | None = None,
+) -> Path:
+    """Write the case as onnx.backend.test loads it: model.onnx, its tolerances in data.json, and a set of data.
+
+    Parameters
+    ----------
+    case : Case
+        Of an operator of ONNX.
+    folder : str or path
+        Made with what is above it, if it is not there. onnx's runner takes such whose names begin with "test_".
+    arrays : mapping of str to ndarray, optional
+        The inputs; by default those of `make_arrays`.
+    outputs : sequence of ndarray, optional
+        By default the oracle's, rounded to the case's dtype; none are written of an empty sequence.
+
+    Returns
+    -------
+    Path
+        The folder of the data, test_data_set_0: input_0.pb and so on by the inputs of the graph, then output_0.pb.
+    """
+    arrays = make_arrays(case) if arrays is None else arrays
+    if outputs is None:
+        outputs = [output.astype(numpy_dtype(case.dtype)) for output in expected_outputs(case, arrays)]
+    data = Path(folder, "test_data_set_0")
+    data.mkdir(parents=True, exist_ok=True)
+    model = make_model(case, arrays)
+    Path(folder, "model.onnx").write_bytes(model.SerializeToString())
+    tolerance = tolerance_of(case.dtype)
+    Path(folder, "data.json").write_text(json.dumps({"rtol": tolerance, "atol": tolerance}) + "\n", encoding="utf-8")
+    tensors = {"input": arrays, "output": dict(zip(OUTPUTS[case.operator], outputs, strict=False))}
+    for kind, named in tensors.items():
+        for place, (name, array) in enumerate(named.items()):
+            tensor = onnx.numpy_helper.from_array(array, name)
+            (data / f"{kind}_{place}.pb").write_bytes(tensor.SerializeToString())
+    return data
+
+
+def read_tensor(path: str | Path) -> Array:
+    """The array of a file as `write_backend_test` writes them."""
+    array: Array = onnx.numpy_helper.to_array(onnx.TensorProto.FromString(Path(path).read_bytes()))
+    return array

@@ -1,0 +1,38 @@
+"""What runs cases: one interface to pyrnnx, its peers, a user's function and a command."""
+
+from pyrnnx.testing.runtimes.base import CrashedError, Outputs, PackageRuntime, RefusedError, Runtime
+from pyrnnx.testing.runtimes.command import CommandRuntime
+from pyrnnx.testing.runtimes.execution import Execution, Status, execute
+from pyrnnx.testing.runtimes.function import FunctionRuntime
+from pyrnnx.testing.runtimes.of_onnx import OnnxEvaluator
+from pyrnnx.testing.runtimes.of_onnxruntime import OnnxRuntime
+from pyrnnx.testing.runtimes.of_opencv import OpenCV
+from pyrnnx.testing.runtimes.of_openvino import OpenVINO
+from pyrnnx.testing.runtimes.of_pyrnnx import PyrnnxFunctions, PyrnnxModels
+from pyrnnx.testing.runtimes.of_torch import PyTorch
+from pyrnnx.testing.runtimes.of_tract import Tract
+
+RUNTIMES: dict[str, Runtime] = {
+    "pyrnnx": PyrnnxFunctions(),
+    "pyrnnx.load": PyrnnxModels(),
+    "onnxruntime": OnnxRuntime(),
+    "openvino": OpenVINO(),
+    "onnx": OnnxEvaluator(),
+    "torch": PyTorch(),
+    "opencv": OpenCV(),
+    "tract": Tract(),
+}
+
+__all__ = [
+    "CommandRuntime",
+    "CrashedError",
+    "Execution",
+    "FunctionRuntime",
+    "Outputs",
+    "PackageRuntime",
+    "RUNTIMES",
+    "RefusedError",
+    "Runtime",
+    "Status",
+    "execute",
+]

@@ -1,0 +1,104 @@
+"""What a runtime is to the conformance kit."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pyrnnx.testing.cases import Case
+from pyrnnx.testing.numbers import Array
+
+Outputs = tuple[Array | None, ...]
+
+
+class CrashedError(Exception):
+    """Raised by a `Runtime.run` whose computation died in a process of its own; the message says how."""
+
+
+class RefusedError(Exception):
+    """Raised by a `Runtime.run` to refuse a case in words of its own; of any other error the type is named, too."""
+
+
+class Runtime(ABC):
+    """Something that claims to compute recurrent operators.
+
+    `installed`, `version` and `supports` are asked in the caller's process and import nothing; `load` and `run` are
+    called in a worker process by `execute`.
+
+    Attributes
+    ----------
+    name : str
+        As it stands in tables and messages.
+    """
+
+    name: str
+
+    def installed(self) -> bool:
+        """Whether it is there at all, found out without importing it."""
+        return True
+
+    def version(self) -> str:
+        """Its version, or "" if it is not known."""
+        return ""
+
+    def supports(self, case: Case) -> bool:
+        """Whether it has words for the case: what it does not implement it refuses by itself, in `run`."""
+        return case.family == "ONNX"
+
+    def load(self) -> None:  # noqa: B027  nothing to load is the usual case
+        """Import what `run` needs; the time it takes is no case's."""
+
+    @abstractmethod
+    def run(self, case: Case, arrays: Mapping[str, Array]) -> Outputs:
+        """Compute the case.
+
+        Parameters
+        ----------
+        case : Case
+        arrays : mapping of str to ndarray
+            The inputs that are given, by the operator's names and in its order.
+
+        Returns
+        -------
+        tuple of ndarray or None
+            The outputs in the operator's order and arrangement, with the dtypes that the runtime gave; None stands
+            for one that it left out.
+
+        Raises
+        ------
+        CrashedError
+            The runtime has a process of its own, which died.
+        Exception
+            Whatever else is raised is the runtime's refusal.
+        """
+
+
+@functools.cache  # it takes some tenths of a second
+def _distributions() -> Mapping[str, list[str]]:
+    return importlib.metadata.packages_distributions()
+
+
+class PackageRuntime(Runtime):
+    """A runtime that is a Python package.
+
+    Attributes
+    ----------
+    package : str
+        Its top-level name in an import statement.
+    """
+
+    package: ClassVar[str]
+
+    def installed(self) -> bool:
+        spec = importlib.util.find_spec(self.package)
+        return spec is not None and spec.origin is not None  # a folder of that name is a package without an origin
+
+    def version(self) -> str:
+        if not self.installed():
+            return ""
+        distributions = _distributions().get(self.package, [])
+        return importlib.metadata.version(distributions[0]) if distributions else ""

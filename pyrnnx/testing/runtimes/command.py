@@ -1,0 +1,95 @@
+"""A command line as a runtime."""
+
+from __future__ import annotations
+
+import importlib
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.testing.cases import OUTPUTS, Case
+from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.runtimes.base import CrashedError, Outputs, RefusedError, Runtime
+from pyrnnx.testing.runtimes.process import signal_name, with_last_line
+
+TAIL = 4096  # bytes of stderr that are looked at
+# Of a shell, 128 and the number: what a program that it ran was killed by.
+FATAL = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
+
+
+class CommandRuntime(Runtime):
+    """A command that runs ONNX models.
+
+    It is given a folder as ONNX's backend tests have them: model.onnx, and test_data_set_0 with input_0.pb and so on,
+    a TensorProto for each input of the graph in order. It writes output_0.pb and so on for the outputs of the graph;
+    one that it does not write is left out. An exit status other than 0 is a refusal, with the last line of stderr as
+    its reason. Killed by a signal, itself or the program that a shell ran for it, it has crashed.
+
+    Parameters
+    ----------
+    command : str or sequence of str
+        The program and its arguments. `{folder}` in them stands for the path of the folder, which is else the last
+        argument; `{output}` for that of an empty folder for the outputs, which are else beside the inputs.
+    name : str, optional
+        By default the program's.
+
+    Raises
+    ------
+    ArgumentError
+        `command` is empty, or not of strings.
+    """
+
+    def __init__(self, command: str | Sequence[str], name: str | None = None) -> None:
+        try:
+            words = shlex.split(command) if isinstance(command, str) else [*command]
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(f"CommandRuntime: command is {shown(command)}: {error}") from None
+        if not words or not all(isinstance(word, str) for word in words):
+            raise ArgumentError(f"CommandRuntime: command is {shown(command)}; expected a program and its arguments")
+        self.command = words if any("{folder}" in word for word in words) else [*words, "{folder}"]
+        self.name = name or Path(words[0]).name
+
+    def installed(self) -> bool:
+        return shutil.which(self.command[0]) is not None
+
+    def load(self) -> None:
+        importlib.import_module("pyrnnx.testing.onnx_models")
+
+    def run(self, case: Case, arrays: Mapping[str, Array]) -> Outputs:
+        from pyrnnx.testing.onnx_models import read_tensor, write_backend_test
+
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch, "test_case")
+            output = write_backend_test(case, folder, arrays, outputs=())
+            if any("{output}" in word for word in self.command):
+                output = Path(scratch, "output")
+                output.mkdir()
+            self._call(folder, output, Path(scratch, "stderr"))
+            paths = [output / f"output_{place}.pb" for place in range(len(OUTPUTS[case.operator]))]
+            return tuple(_read(path, read_tensor) if path.exists() else None for path in paths)
+
+    def _call(self, folder: Path, output: Path, errors: Path) -> None:
+        command = [word.replace("{folder}", str(folder)).replace("{output}", str(output)) for word in self.command]
+        with errors.open("w+b") as stderr:
+            status = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr, check=False
+            ).returncode
+            stderr.seek(max(stderr.seek(0, 2) - TAIL, 0))
+            last = stderr.read()
+        killed_by = -status if status < 0 else status - 128
+        if status < 0 or killed_by in FATAL:
+            raise CrashedError(with_last_line(f"killed by {signal_name(killed_by)}", last))
+        if status:
+            raise RefusedError(with_last_line(f"exit status {status}", last))
+
+
+def _read(path: Path, read_tensor: Callable[[Path], Array]) -> Array:
+    try:
+        return read_tensor(path)
+    except Exception as error:  # onnx has no one error for what is broken
+        raise RefusedError(f"its {path.name} is no TensorProto: {error}") from error

@@ -1,0 +1,186 @@
+"""Cases run by a runtime, one after the other, in a process that may die or hang."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pyrnnx import scalars
+from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.runtimes import worker
+from pyrnnx.testing.runtimes.base import Outputs, Runtime
+from pyrnnx.testing.runtimes.process import DiedError, Forked, Spawned, Worker
+
+Status = Literal["ran", "refused", "crashed", "timed out", "not expressible"]
+LOAD_TIMEOUT = 300.0  # seconds; the first import of a large package on a busy machine takes tens
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """What became of one case.
+
+    Attributes
+    ----------
+    case : Case
+    status : str
+        "ran"; "refused": the runtime raised, or is not installed; "crashed": its process died; "timed out"; "not
+        expressible": it has no words for the case.
+    outputs : tuple of ndarray or None
+        As the runtime gave them, None for one that it left out; empty unless it ran.
+    detail : str
+        One line: what was raised, which signal; empty if there is nothing to say.
+    seconds : float
+        Of the run alone.
+    """
+
+    case: Case
+    status: Status
+    outputs: Outputs = ()
+    detail: str = ""
+    seconds: float = 0.0
+
+
+def execute(
+    runtime: Runtime,
+    cases: Iterable[Case],
+    *,
+    timeout: float = 60.0,
+    arrays: Callable[[Case], Mapping[str, Array]] = make_arrays,
+) -> Iterator[Execution]:
+    """Run cases in order, in a process that may die or hang without ending the run.
+
+    The runtime is pickled and loaded in a fresh interpreter. One that cannot be loaded there, as it is or holds a
+    lambda, a closure or what a script or notebook defines, runs in a fork of this process instead, which has all that
+    is here but other threads: a library with threads of its own is better imported in the function, not before.
+
+    A case during which the process died is tried once more, alone in a new one, for the case before may have left
+    memory damaged. What the runtime prints is dropped, but for the last line of one that died. Temporary files of a
+    runtime are removed at the end.
+
+    Parameters
+    ----------
+    runtime : Runtime
+    cases : iterable of Case
+    timeout : float
+        Seconds that a case may take; loading the runtime is not counted.
+    arrays : callable, optional
+        Gives the inputs of a case, here, in the caller's process; by default those of `make_arrays`.
+
+    Yields
+    ------
+    Execution
+        For every case, in order.
+
+    Raises
+    ------
+    ArgumentError
+        `runtime` is none, or `timeout` is not above 0.
+    """
+    if not isinstance(runtime, Runtime):
+        raise ArgumentError(f"execute: runtime is {shown(runtime)}; expected a Runtime")
+    limit = scalars.number("execute", "timeout", timeout, expected="a number of seconds above 0")
+    if not limit > 0 or math.isinf(limit):
+        raise ArgumentError(f"execute: timeout is {shown(timeout)}; expected a number of seconds above 0")
+    return _executions(runtime, cases, limit, arrays)
+
+
+def _executions(
+    runtime: Runtime, cases: Iterable[Case], timeout: float, arrays: Callable[[Case], Mapping[str, Array]]
+) -> Iterator[Execution]:
+    with tempfile.TemporaryDirectory(prefix="pyrnnx-", ignore_cleanup_errors=True) as scratch:
+        series = _Series(runtime, scratch, timeout)
+        try:
+            for case in cases:
+                if runtime.supports(case):
+                    yield series.run(case, arrays(case))
+                else:
+                    yield Execution(case, "not expressible")
+            series.stop()
+        finally:
+            series.kill()
+
+
+class _Series:
+    """The runs of one `execute`, and the worker that is alive, if any."""
+
+    def __init__(self, runtime: Runtime, scratch: str, timeout: float) -> None:
+        self._runtime, self._scratch, self._timeout = runtime, scratch, timeout
+        self._worker: Worker | None = None
+        # why no case can be run at all
+        self._failure: tuple[Status, str] | None = None
+        if not runtime.installed():
+            self._failure = ("refused", f"{runtime.name} is not installed")
+        try:
+            self._pickled: bytes | None = pickle.dumps(runtime, pickle.HIGHEST_PROTOCOL)
+        except Exception:  # whatever the pickling of a user's object raises
+            self._pickled = None
+
+    def stop(self) -> None:
+        if self._worker is not None:
+            self._worker.stop()
+
+    def kill(self) -> None:
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
+
+    def run(self, case: Case, arrays: Mapping[str, Array]) -> Execution:
+        fresh = self._worker is None
+        execution = self._attempt(case, arrays)
+        if execution.status == "crashed" and self._worker is None and not fresh:
+            again = self._attempt(case, arrays)
+            if again.status == "ran":
+                detail = f"at the second try; at the first, after other cases: {execution.detail}"
+                return Execution(case, "ran", again.outputs, detail, again.seconds)
+            return again
+        return execution
+
+    def _attempt(self, case: Case, arrays: Mapping[str, Array]) -> Execution:
+        if self._failure is None and self._worker is None:
+            self._failure = self._load()
+        if self._failure is not None:
+            return Execution(case, self._failure[0], (), self._failure[1])
+        assert self._worker is not None
+        started = time.perf_counter()
+        try:
+            word, content, seconds = self._worker.ask((case, dict(arrays)), self._timeout)
+        except DiedError as error:
+            self._worker = None
+            return Execution(case, "crashed", (), str(error), time.perf_counter() - started)
+        except TimeoutError:
+            self.kill()
+            detail = f"no result within {self._timeout:g} s"
+            return Execution(case, "timed out", (), detail, time.perf_counter() - started)
+        if word == worker.RAN:
+            return Execution(case, "ran", content, "", seconds)
+        return Execution(case, "crashed" if word == worker.CRASHED else "refused", (), content, seconds)
+
+    def _load(self) -> tuple[Status, str] | None:
+        """Start a worker that is ready for cases, or say why there will be none."""
+        try:
+            if self._pickled is not None:
+                self._worker = Spawned(self._pickled, self._scratch)
+                answer = self._worker.load(LOAD_TIMEOUT)
+                if answer[0] == worker.FOREIGN:
+                    self._pickled = None
+                    self.stop()
+            if self._pickled is None:
+                self._worker = Forked(self._runtime, self._scratch)
+                answer = self._worker.load(LOAD_TIMEOUT)
+        except DiedError as error:
+            self._worker = None
+            return "crashed", f"while it was loaded: {error}"
+        except TimeoutError:
+            self.kill()
+            return "timed out", f"not loaded within {LOAD_TIMEOUT:g} s"
+        if answer[0] == worker.FAILED:
+            self.kill()
+            return "refused", f"it cannot be loaded: {answer[1]}"
+        return None

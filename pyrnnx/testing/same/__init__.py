@@ -1,0 +1,172 @@
+"""`assert_same`: that two layers, models or functions mean the same, and if not, where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyrnnx import scalars
+from pyrnnx.comparison import only_layer
+from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
+from pyrnnx.model import Model
+from pyrnnx.testing.same.errors import named_after
+from pyrnnx.testing.same.layers import first_parting, run_both
+from pyrnnx.testing.same.models import models_differ, outputs_of
+from pyrnnx.testing.same.report import layers_differ
+from pyrnnx.testing.same.subjects import FunctionSubject, LayerSubject, Subject, read_subject
+from pyrnnx.testing.same.tolerances import Tolerances
+
+__all__ = ["assert_same"]
+
+
+def assert_same(
+    a: Any,
+    b: Any,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+    opset: int = DEFAULT_OPSET,
+    seed: int = 0,
+) -> None:
+    """Fail where two recurrent layers, models or functions give different numbers, and tell where they part.
+
+    Parameters
+    ----------
+    a, b
+        Any two of these:
+
+        - a recurrent layer of any front-end, `pyrnnx.Layer` and those of `read_layer`, `from_node` and `model.layers`
+        - an onnx.NodeProto of an RNN, GRU or LSTM
+        - nn.RNN, nn.GRU or nn.LSTM of PyTorch with one layer, or nn.RNNCell, nn.GRUCell, nn.LSTMCell: run by PyTorch
+        - a model, or the path of a model or layer, as `pyrnnx.load` takes it. Beside a layer, its only recurrent layer
+          is meant
+        - any other torch.nn.Module, called with tensors
+        - any other function, called with NumPy arrays
+
+        A layer or node without weights has those of `inputs`, else the other layer's, else random ones. A function is
+        called as the layer or model beside it would be (a's, if both are), see below.
+    inputs : mapping, optional
+        Arrays by the names of a (of b, if a is a function): those that its own call has, or ONNX's or OpenVINO's; in
+        a's own arrangement, as a would be called with them. For a node they may be the names of its inputs, and for a
+        layer without weights W, R, B and P may be among them. Those of a layer that are missing are made at random, as
+        by `pyrnnx.compare`: states are not zero, and lengths not even. Of a model, all or none are given; of two
+        functions, which have no names of their own, all.
+    outputs : sequence of str, optional
+        Names of the outputs to look at. Default: all that a has.
+    atol, rtol : float, optional
+        ``abs(a - b) <= atol + rtol * abs(b)`` for every number; NaN agrees with NaN, and an infinity with the same one.
+        Default: rtol 0, and for atol `pyrnnx.testing.numbers.TOLERANCES` of the coarser of the two dtypes, times the
+        largest magnitude in that output of b, if above 1. Dtypes may differ: the message tells, if numbers do.
+    opset : int
+        Of an onnx.NodeProto.
+    seed : int
+        Of the random arrays, 0 or above.
+
+    Raises
+    ------
+    AssertionError
+        They differ. The message tells, in this order: how conventions and operators differ, and which gates of which
+        weights; for a function, which mistake its numbers show, if it is a usual one (gates in another order, states or
+        lengths left out, linear_before_reset, ...); the first output and, in the order of computation, the first time
+        step, direction, row and unit whose numbers are apart, with the index in each array's own axes, both numbers and
+        that of the float64 oracle; which of the two is away from the oracle; and, of two layers, the first gate in
+        which they part, by the oracle.
+    PyrnnxError
+        Arguments that cannot be compared: of another kind, of other sizes, with unknown names. What a function raises
+        is let through.
+
+    Notes
+    -----
+    **How a function is called.** Where its parameters have the names of a layer's arguments, by name, and in the
+    layer's own arrangement and dtype: X, sequence_lens, initial_h, initial_c as the layer calls them, or as ONNX,
+    OpenVINO (H, C, sequence_lengths) or everyday code does (input, lengths, h0, c0); and the layer's weights W, R, B, P
+    (or weight_ih, weight_hh, bias, peepholes). Case and underscores do not matter. The first parameter is X, whatever
+    its name. A parameter that has a default of its own, other than None, keeps it; ``**arrays`` takes all that is left.
+    What a function does not take is left out on both sides: states are zero then, and rows whole. Parameters of other
+    names are an error, but for a function of as many as the layer has arguments, or ``*arrays``: it takes all of them
+    by place, in the layer's order. A function beside a model takes all inputs of the model in the same way.
+
+    **What it returns.** Arrays or tensors in the layer's arrangement: one, some in a tuple in the order of the layer's
+    outputs (tuples may hold tuples: PyTorch's ``output, (h_n, c_n)``), or a mapping by the names of the outputs. An
+    output that is not there is a difference, unless `outputs` leaves it out.
+
+    Examples
+    --------
+    An LSTM that somebody writes in NumPy, and the layer that it has to be:
+
+    >>> import numpy as np
+    >>> import pyrnnx
+    >>> from pyrnnx.testing import assert_same
+    >>> rng = np.random.default_rng(0)
+    >>> W, R, B = rng.normal(size=(1, 24, 4)), rng.normal(size=(1, 24, 6)), rng.normal(size=(1, 48))
+    >>> layer = pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", 6), W, R, B)
+
+    >>> def sigmoid(x):
+    ...     return 1 / (1 + np.exp(-x))
+    >>> def port(X, initial_h, initial_c, gates="iofc"):
+    ...     (h,), (c,), Y = initial_h, initial_c, []
+    ...     for x in X:
+    ...         sums = x @ W[0].T + h @ R[0].T + B[0, :24] + B[0, 24:]
+    ...         gate = dict(zip(gates, np.split(sums, 4, axis=1)))
+    ...         c = sigmoid(gate["f"]) * c + sigmoid(gate["i"]) * np.tanh(gate["c"])
+    ...         h = sigmoid(gate["o"]) * np.tanh(c)
+    ...         Y.append(h)
+    ...     return np.stack(Y)[:, None], h[None], c[None]
+    >>> assert_same(layer, port)
+
+    With its gates in the order of PyTorch, i, f, g, o:
+
+    >>> def wrong(X, initial_h, initial_c):
+    ...     return port(X, initial_h, initial_c, gates="ifco")
+    >>> assert_same(layer, wrong)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    AssertionError: LSTM (a) and the function wrong (b) are not the same
+    <BLANKLINE>
+    conventions of a: ONNX, layout 0; gate order: i, o, f, c; B: separate: Wb,
+        then Rb
+    By its numbers, b computes that layer as if the gates of W, R and B were in
+        the order i, f, c, o.
+    <BLANKLINE>
+    Y: 90 of 90 numbers are apart by more than atol 1e-10; the first is at
+      Y at time step 0, direction 0 (forward), row 0, unit 0
+      a      ...    Y[0, 0, 0, 0]
+      b      ...    Y[0, 0, 0, 0]
+      oracle ...
+    b is away from the oracle, a is not.
+
+    A function that takes other arguments, or returns only Y, is wrapped:
+
+    >>> assert_same(layer, lambda X: port(X, *np.zeros((2, 1, X.shape[1], 6)))[0], outputs=["Y"])
+    """
+    with named_after("assert_same"):
+        tolerances = Tolerances.read(atol, rtol)
+        seed = scalars.integer("assert_same", "seed", seed, 0)
+        if inputs is not None and not isinstance(inputs, Mapping):
+            raise ArgumentError(f"assert_same: inputs is {shown(inputs)}; expected a mapping of arrays by name")
+        first, second = read_subject("a", a, opset), read_subject("b", b, opset)
+        message = _difference(first, second, inputs, outputs, tolerances, seed)
+    if message:
+        raise AssertionError(message)
+
+
+def _difference(
+    a: Subject,
+    b: Subject,
+    inputs: Mapping[str, Any] | None,
+    outputs: Sequence[str] | None,
+    tolerances: Tolerances,
+    seed: int,
+) -> str:
+    """How the two differ; empty where they do not."""
+    if isinstance(a, LayerSubject) or isinstance(b, LayerSubject):
+        run = run_both(_layer_of(a), _layer_of(b), inputs, outputs, seed)
+        parting = first_parting(run, tolerances)
+        return layers_differ(run, parting, tolerances) if parting else ""
+    return models_differ(outputs_of(a, b, inputs, seed), outputs, tolerances)
+
+
+def _layer_of(one: Subject) -> LayerSubject | FunctionSubject:
+    return LayerSubject(only_layer(one)) if isinstance(one, Model) else one

@@ -1,0 +1,118 @@
+"""Random inputs for whatever is tested, the same for the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyrnnx import scalars
+from pyrnnx.comparison.inputs import random_array
+from pyrnnx.comparison.layers import DEFAULT_SIZES, prepared_call
+from pyrnnx.comparison.models import run_models
+from pyrnnx.conventions import CANONICAL, rearrange
+from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
+from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.layer import Layer
+from pyrnnx.model import Model
+from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx.testing.same.errors import named_after
+from pyrnnx.testing.same.subjects import LayerSubject, own_weights, read_subject
+
+_EXPECTED = "expected a layer, a model, a Case, a shape, or a mapping of shapes by name"
+
+
+def make_inputs(
+    what: Any,
+    seed: int | Sequence[int],
+    *,
+    seq_length: int | None = None,
+    batch_size: int | None = None,
+    dtype: Any = None,
+    opset: int,
+) -> Any:
+    """As the fixture `pyrnnx.testing.fixtures.seeded_inputs` has it.
+
+    Raises
+    ------
+    PyrnnxError
+        What has no inputs; sizes for what has its own; a dtype that is none.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = {
+        letter: scalars.integer("seeded_inputs", name, value, 0)
+        for letter, name, value in (("T", "seq_length", seq_length), ("N", "batch_size", batch_size))
+        if value is not None
+    }
+    shapes = isinstance(what, Mapping) or _is_shape(what)
+    if shapes or isinstance(what, (Case, Model)):
+        if sizes:
+            raise ArgumentError("seeded_inputs: seq_length or batch_size was given; only layers have those open")
+        if isinstance(what, Case):
+            return make_arrays(what, _name_of(dtype, what.dtype), int(rng.integers(2**31)))
+        _reject_dtype(dtype, shapes)
+    with named_after("seeded_inputs"):
+        if shapes:
+            return _of_shapes(what, _name_of(dtype, "float32"), rng)
+        if isinstance(what, Model):
+            return run_models(what, what, None, int(rng.integers(2**31)))[1].inputs_a
+        _reject_dtype(dtype, shapes)
+        subject = read_subject("what", what, opset)
+        if not isinstance(subject, LayerSubject):
+            raise ArgumentError(f"seeded_inputs: what is {shown(what)}; {_EXPECTED}")
+        return _of_layer(subject, sizes, rng)
+
+
+def _reject_dtype(dtype: Any, allowed: bool) -> None:
+    if dtype is not None and not allowed:
+        raise ArgumentError(f"seeded_inputs: dtype is {shown(dtype)}; only a Case and shapes have none of their own")
+
+
+def _is_shape(what: Any) -> bool:
+    return isinstance(what, (tuple, list)) and all(scalars.as_integer(size) is not None for size in what)
+
+
+def _name_of(dtype: Any, default: str) -> str:
+    """The NumPy name of a floating-point dtype."""
+    if dtype is None:
+        return default
+    try:
+        name = dtype if dtype == "bfloat16" else np.dtype(dtype).name
+    except TypeError:
+        name = ""
+    if name not in FLOAT_TYPES:
+        raise ArgumentError(f"seeded_inputs: dtype is {shown(dtype)}; expected one of {', '.join(FLOAT_TYPES)}")
+    return str(name)
+
+
+def _of_shapes(what: Any, name: str, rng: np.random.Generator) -> Any:
+    if not isinstance(what, Mapping):
+        return random_array("the array", what, [name], rng)
+    for key, shape in what.items():
+        if not _is_shape(shape):
+            raise ArgumentError(
+                f"seeded_inputs: the shape of {shown(key)} is {shown(shape)}; expected a tuple of sizes"
+            )
+    return {key: random_array(f"array {shown(key)}", shape, [name], rng) for key, shape in what.items()}
+
+
+def _of_layer(subject: LayerSubject, sizes: Mapping[str, int], rng: np.random.Generator) -> dict[str, AnyArray]:
+    """By the layer's own names, in its own arrangement and order; with weights, if it has none."""
+    layer, given = subject.layer, {}
+    if sizes:
+        known = {**DEFAULT_SIZES, **getattr(layer, "sizes", {}), **sizes}
+        I = layer.input_size if isinstance(layer, Layer) else known["I"]
+        given["X"] = random_array("X", (known["T"], known["N"], I), ["float64"], rng)
+    (bound, _), arrays = prepared_call(layer, layer, given, int(rng.integers(2**31)))
+    names, convention = subject.names, layer.convention
+    result = {}
+    for name in subject.order:
+        if axes := convention.axes_of(name):
+            array = arrays[name] if name == "sequence_lens" else arrays[name].astype(bound.dtype)
+            result[names[name][0]] = np.ascontiguousarray(rearrange(array, CANONICAL.axes_of(name), axes))
+    if not isinstance(layer, Layer):
+        weights = own_weights(bound)
+        has = getattr(layer, "arguments", tuple(weights))
+        result |= {names[name][0]: array for name, array in weights.items() if name in has}
+    return result

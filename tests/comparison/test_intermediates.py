@@ -1,0 +1,268 @@
+"""Values inside two models: those that both have, in order, the first that parts, and what running them costs."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from layers import random_weights
+from onnx import TensorProto, helper, numpy_helper
+from onnx_models import simple_model
+
+from pyrnnx import ArgumentError, Model, ModelComparison, PyrnnxError, RecurrentOp, compare, load
+from pyrnnx.comparison import intermediates
+from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.openvino import read_model as read_ir
+from pyrnnx.frontends.openvino import write_model
+
+T, N, I, H = 5, 3, 4, 6
+X = {"X": np.random.default_rng(0).normal(size=(T, N, I)).astype(np.float32)}
+
+
+def chain(planted: str = "", *, names: tuple[str, ...] = ("half", "last")) -> onnx.ModelProto:
+    """X -> scaled -> GRU -> squeezed -> half -> softened -> y, with a fault in the node that gives `planted`."""
+    weights = random_weights(RecurrentOp("GRU", H), I)
+    if planted == "both":
+        weights["R"][0, 0, 0] += 1
+    constants = {**weights, "axis": np.array([1]), "two": np.array(2, np.float32)}
+    half, last = names
+    nodes = [
+        helper.make_node("Mul", ["X", "two"], ["scaled"]),
+        helper.make_node("GRU", ["scaled", "W", "R", "B"], ["both", last], "gru", hidden_size=H),
+        helper.make_node("Squeeze", ["both", "axis"], ["squeezed"]),
+        helper.make_node("Div" if planted != "half" else "Sub", ["squeezed", "two"], [half]),
+        helper.make_node("Tanh" if planted != "softened" else "Sigmoid", [half], ["softened"]),
+        helper.make_node("Add", ["softened", "two"], ["y"]),
+    ]
+    return simple_model(nodes, {"X": X["X"]}, ["y"], constants)
+
+
+@pytest.mark.parametrize("planted", ["both", "half", "softened"])
+def test_the_first_value_that_parts(planted: str) -> None:
+    a, b = read_model(chain()), read_model(chain(planted))
+    result = compare(a, b, X)
+    order = ["scaled", "both", "last", "squeezed", "half", "softened", "y"]
+    assert list(result.values) == order
+    assert result.first_difference == planted
+    for name in order[: order.index(planted)]:
+        if (planted, name) != ("both", "last"):
+            assert result.values[name].largest == 0
+    words = f"first value apart: {planted!r}, largest difference "
+    assert words in str(result)
+    assert f"; the {order.index(planted)} before it agree, of 7 that both have" in str(result)
+    expected = a(X, outputs=[planted])[planted], b(X, outputs=[planted])[planted]
+    assert result.values[planted].largest == np.abs(expected[0].astype(float) - expected[1]).max()
+    for other in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert other == result
+        assert hash(other) == hash(result)
+        assert str(other) == str(result)
+
+
+def test_they_are_looked_at_where_outputs_part_or_when_asked_for() -> None:
+    a, b = read_model(chain()), read_model(chain())
+    assert not compare(a, b, X).values
+    assert "value" not in str(compare(a, b, X))
+    result = compare(a, b, X, intermediates=True)
+    assert set(result.values) == {"scaled", "both", "last", "squeezed", "half", "softened", "y"}
+    assert result.first_difference is None
+    assert "values that both have: 7, none of them apart" in str(result)
+    assert not compare(a, read_model(chain("half")), X, intermediates=False).values
+    for bad in (1, "yes", np.True_):
+        with pytest.raises(ArgumentError, match=r"compare: intermediates is .*; expected a bool, or None"):
+            compare(a, b, X, intermediates=bad)  # type: ignore[call-overload]
+
+
+def test_names_that_only_one_has() -> None:
+    """But those of paired layers belong together, whatever their names are."""
+    result = compare(read_model(chain()), read_model(chain("half", names=("other", "other last"))), X)
+    assert list(result.values) == ["scaled", "both", "last, other last", "squeezed", "softened", "y"]
+    assert result.first_difference == "softened"
+
+
+def saved(proto: onnx.ModelProto, folder: Path) -> Path:
+    path = folder / "model.onnx"
+    onnx.save(proto, path)
+    return path
+
+
+@pytest.mark.parametrize("planted", ["both", "half", "softened"])
+def test_an_onnx_model_and_what_openvino_makes_of_it(planted: str, tmp_path: Path) -> None:
+    """Tensors keep their names; the outputs of the layers lie in other axes, and are brought to the canonical ones."""
+    openvino: Any = pytest.importorskip("openvino")
+    converted = openvino.convert_model(saved(chain(planted), tmp_path))
+    openvino.save_model(converted, tmp_path / "ir.xml", compress_to_fp16=False)
+    onnx_model, net = read_model(chain()), load(tmp_path / "ir.xml")
+    assert isinstance(net, Model)
+    for a, b in ((onnx_model, net), (net, onnx_model)):
+        result = compare(a, b, X)
+        assert {"scaled", "squeezed", "half", "softened", "y"} <= result.values.keys()
+        if planted == "both":
+            (layer,) = net._layer_values().values()
+            assert result.first_difference is not None
+            assert set(result.first_difference.split(", ")) <= {"both", *layer["Y"].names}
+        else:
+            assert result.first_difference == planted
+        names = list(result.values)
+        before = names[: names.index(result.first_difference)]
+        assert all(result.values[name].largest < 1e-6 for name in before)
+
+
+def test_an_onnx_model_and_what_is_written_of_it(tmp_path: Path) -> None:
+    """A layer that has a node's name, and gives what that does in other axes, is not taken for it."""
+    written = load(write_model(saved(chain(), tmp_path), tmp_path / "model.xml"))
+    assert isinstance(written, Model)
+    for a, b in ((read_model(chain()), written), (written, read_model(chain()))):
+        result = compare(a, b, X, intermediates=True)
+        assert result.first_difference is None
+        assert all(one.largest < 1e-6 for one in result.values.values())
+        assert {"scaled", "y"} < result.values.keys()
+    twice = compare(written, written, X, intermediates=True)
+    assert {"scaled", "squeezed", "half", "softened", "y"} <= twice.values.keys()
+
+
+class Counted:
+    """How often, and with how many names, a model is run."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, model: Any, fail: str = "") -> None:
+        run = model._run_once
+        self.runs: list[int] = []
+
+        def counted(inputs: Any, outputs: tuple[str, ...]) -> Any:
+            self.runs.append(len(outputs))
+            if fail in outputs:
+                raise PyrnnxError("this one cannot be computed")
+            return run(inputs, outputs)
+
+        monkeypatch.setattr(model, "_run_once", counted)
+
+
+def long(count: int) -> onnx.ModelProto:
+    names = ["X", *(f"v{k}" for k in range(count))]
+    nodes = [helper.make_node("Neg", [one], [two]) for one, two in pairwise(names)]
+    return simple_model(nodes, {"X": X["X"]}, [names[-1]], {})
+
+
+def test_groups_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = read_model(long(100)), read_model(long(100))
+    counted = Counted(monkeypatch, a)
+    assert len(compare(a, b, X, intermediates=True).values) == 100
+    assert counted.runs == [1, 8, 64, 27]  # the first tells how large they are
+    monkeypatch.setattr(intermediates, "GROUP_BYTES", 2 * 10 * X["X"].nbytes + 100)
+    counted.runs.clear()
+    assert len(compare(a, b, X, intermediates=True).values) == 100
+    assert counted.runs == [1, 8, *[10] * 9, 1]
+
+
+def test_what_cannot_be_computed_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = read_model(long(100)), read_model(long(100))
+    Counted(monkeypatch, b, fail="v40")
+    result = compare(a, b, X, intermediates=True)
+    assert len(result.values) == 99
+    assert result.values_skipped == 1
+    assert "values that both have: 99, none of them apart; 1 could not be computed" in str(result)
+    broken = read_model(long(100))
+    monkeypatch.setattr(broken, "_run_once", Counted(monkeypatch, broken).runs.append)
+    monkeypatch.setattr(broken, "_run_once", lambda *given: (_ for _ in ()).throw(PyrnnxError("none")))
+    result = compare(a, broken, X, intermediates=True)
+    assert result.values_skipped == 100
+    assert not result.values
+
+
+def test_nothing_is_kept_of_it() -> None:
+    """A model that was compared holds no more plans than one that was called."""
+    a, b = read_model(chain()), read_model(chain("half"))
+    assert compare(a, b, X).values
+    assert [len(one._plans) for one in (a, b)] == [1, 1]
+    assert not a._graphs
+
+
+def test_values_in_bodies_are_none_of_the_models(tmp_path: Path) -> None:
+    proto = chain()
+    flag = numpy_helper.from_array(np.array(True), "flag")
+    branch = helper.make_graph(
+        [helper.make_node("Neg", ["softened"], ["inside"])], "b", [], [onnx.ValueInfoProto(name="inside")]
+    )
+    proto.graph.initializer.append(flag)
+    proto.graph.node[-1].output[0] = "before"
+    proto.graph.node.append(helper.make_node("If", ["flag"], ["y"], then_branch=branch, else_branch=branch))
+    del proto.graph.output[0].type.tensor_type.shape.dim[:]
+    proto.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, None))
+    result = compare(read_model(proto), read_model(proto), X, intermediates=True)
+    assert result.first_difference is None
+    assert "inside" not in result.values
+    assert {"softened", "y"} <= result.values.keys()
+
+
+def test_variables_stay_as_they_are(tmp_path: Path) -> None:
+    """Of an IR with a state, which every run changes."""
+    net = read_ir(STATEFUL)
+    other = read_ir(STATEFUL.replace('"Add"', '"Subtract"', 1))
+    before = dict(net.state)
+    result = compare(net, other, {"x": np.ones((1, 2), np.float32)}, intermediates=True)
+    assert result.numbers["sum"] == result.values["sum"].largest == 2  # 0 + 1 and 0 - 1, in each of the runs
+    assert dict(net.state).keys() == before.keys()
+    again = compare(net, other, {"x": np.ones((1, 2), np.float32)}, intermediates=True)
+    assert again == result
+
+
+STATEFUL = """<net name="sums" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,2" element_type="f32"/>
+<output><port id="0" precision="FP32" names="x"><dim>1</dim><dim>2</dim></port></output></layer>
+<layer id="1" name="read" type="ReadValue" version="opset6"><data variable_id="v"
+variable_type="f32" variable_shape="1,2"/><output>
+<port id="0" precision="FP32"><dim>1</dim><dim>2</dim></port></output></layer>
+<layer id="2" name="sum" type="Add" version="opset1"><input><port id="0"><dim>1</dim><dim>2</dim></port>
+<port id="1"><dim>1</dim><dim>2</dim></port></input>
+<output><port id="2" precision="FP32" names="sum"><dim>1</dim><dim>2</dim></port></output></layer>
+<layer id="3" name="assign" type="Assign" version="opset6"><data variable_id="v"/>
+<input><port id="0"><dim>1</dim><dim>2</dim></port></input>
+<output><port id="1" precision="FP32"><dim>1</dim><dim>2</dim></port></output></layer>
+<layer id="4" name="out" type="Result" version="opset1">
+<input><port id="0"><dim>1</dim><dim>2</dim></port></input></layer>
+</layers><edges><edge from-layer="1" from-port="0" to-layer="2" to-port="0"/>
+<edge from-layer="0" from-port="0" to-layer="2" to-port="1"/>
+<edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>
+<edge from-layer="2" from-port="2" to-layer="4" to-port="0"/></edges></net>"""
+
+
+# Sizes that both models run on
+
+
+def convolution(least: int) -> onnx.ModelProto:
+    """Of audio [batch, samples], of which it needs so many."""
+    kernel = np.ones((1, 1, least), np.float32)
+    nodes = [
+        helper.make_node("Unsqueeze", ["audio", "one"], ["channels"]),
+        helper.make_node("Conv", ["channels", "kernel"], ["y"]),
+    ]
+    proto = simple_model(
+        nodes, {"audio": np.zeros((1, 1), np.float32)}, ["y"], {"kernel": kernel, "one": np.array([1])}
+    )
+    proto.graph.input[0].CopyFrom(helper.make_tensor_value_info("audio", TensorProto.FLOAT, ["N", "samples"]))
+    return proto
+
+
+@pytest.mark.parametrize(("least", "shape"), [(3, (3, 3)), (5, (1, 64)), (300, (1, 512))])
+def test_open_sizes_with_which_both_run(least: int, shape: tuple[int, ...]) -> None:
+    model = read_model(convolution(least))
+    result = compare(model, model)
+    assert result.input_shapes == {"audio": shape}
+    assert f"run on 'audio' {shape}" in str(result)
+    assert result.equal(0, 0)
+    with pytest.raises(PyrnnxError, match="do not both run on random inputs of the sizes that they declare"):
+        compare(read_model(convolution(600)), read_model(convolution(600)))
+
+
+def test_silero(fetch_wheel: Callable[[str], Path]) -> None:
+    """Its two models for 16 kHz: one for all batches, and one that takes one row; both need so many samples."""
+    folder = fetch_wheel("silero-vad==6.2.3") / "silero_vad" / "data"
+    result = compare(folder / "silero_vad_16k_op15.onnx", folder / "silero_vad_op18_ifless.onnx")
+    assert isinstance(result, ModelComparison)
+    assert result.input_shapes["input"] == (1, 512)

@@ -1,0 +1,273 @@
+"""Where outputs and gates part: faults that are planted in one step, row, direction, unit and gate are found there."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import random_inputs, random_layer, random_weights
+
+from pyrnnx import CANONICAL, OPENVINO_SEQUENCE, Activation, Comparison, Layer, RecurrentOp, compare
+from pyrnnx.comparison import gates
+from pyrnnx.comparison.steps import MOST_PIXELS, Place, output_profile
+from pyrnnx.conventions import OPENVINO_SEQUENCE_1, convert_weights
+from pyrnnx.op import CELLS
+from pyrnnx.testing.numbers import Array
+
+T, N, I, H = 7, 3, 4, 6
+each_cell = pytest.mark.parametrize("cell", CELLS)
+BOTH = ("forward", "reverse")
+
+
+def planted(shape: tuple[int, ...], *places: tuple[int, ...]) -> tuple[Array, Array]:
+    """Two arrays, that differ by 1, 2, ... in these places."""
+    b = np.random.default_rng(0).normal(size=shape)
+    a = b.copy()
+    for number, place in enumerate(places, 1):
+        a[place] += number
+    return a, b
+
+
+# Differing elements of Y [T, D, N, H], lengths of the rows, and the first: step, direction, row, unit.
+FIRST: dict[str, tuple[list[tuple[int, ...]], list[int], tuple[int, str, int, int] | None]] = {
+    "none": ([], [T] * N, None),
+    "one": ([(4, 0, 2, 5)], [T] * N, (4, "forward", 2, 5)),
+    "the earlier step": ([(4, 0, 0, 0), (3, 0, 2, 5)], [T] * N, (3, "forward", 2, 5)),
+    "reverse: the later step": ([(4, 1, 0, 0), (3, 1, 2, 5)], [T] * N, (4, "reverse", 0, 0)),
+    "reverse: nearer to the end of its row": ([(4, 1, 0, 0), (3, 1, 2, 5)], [T, T, 4], (3, "reverse", 2, 5)),
+    "what runs first in either direction": ([(2, 0, 0, 0), (6, 1, 1, 1)], [T] * N, (6, "reverse", 1, 1)),
+    "forward before reverse": ([(0, 0, 2, 3), (6, 1, 1, 1)], [T] * N, (0, "forward", 2, 3)),
+    "rows, then units": ([(1, 0, 2, 0), (1, 0, 1, 5), (1, 0, 1, 4)], [T] * N, (1, "forward", 1, 4)),
+    "padding comes last": ([(6, 1, 2, 0), (1, 1, 2, 0)], [T, T, 4], (1, "reverse", 2, 0)),
+}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_first_place(name: str) -> None:
+    places, lengths, expected = FIRST[name]
+    a, b = planted((T, 2, N, H), *places)
+    profile = output_profile("Y", a, b, BOTH, np.array(lengths))
+    if expected is None:
+        assert profile.first is None
+        assert profile.largest == 0
+    else:
+        step, direction, row, unit = expected
+        place = step, BOTH.index(direction), row, unit
+        assert profile.first == Place("Y", step, direction, row, unit, a[place], b[place])
+        assert profile.largest == pytest.approx(len(places))
+    by_step = np.abs(a - b).max(axis=(2, 3))
+    assert max(lengths) == T  # where none ran, there is NaN
+    np.testing.assert_array_equal(profile.by_step, by_step)
+    np.testing.assert_array_equal(profile.image, np.abs(a - b).max(axis=2).transpose(1, 0, 2))
+
+
+def test_tolerance() -> None:
+    b = np.ones((T, 1, N, H))
+    a = b.copy()
+    a[2, 0, 1, 3], a[5, 0, 2, 4] = 1 + 1.9e-5, 1 + 2.1e-5  # atol and rtol are 1e-5
+    first = output_profile("Y", a, b, ("forward",), np.full(N, T)).first
+    assert first is not None
+    assert (first.step, first.row, first.unit) == (5, 2, 4)
+    again = output_profile("Y", a, b, ("forward",), np.full(N, T), atol=1e-6, rtol=0).first
+    assert again is not None
+    assert again.step == 2
+    assert output_profile("Y", a, b, ("forward",), np.full(N, T), atol=1e-3).first is None
+
+
+def test_last_states_nan_and_no_rows() -> None:
+    a, b = planted((2, N, H), (1, 2, 3))
+    profile = output_profile("Y_h", a, b, BOTH, np.full(N, T))
+    assert profile.first is not None
+    assert (profile.first.step, profile.first.direction, profile.first.row) == (None, "reverse", 2)
+    assert "step" not in str(profile.first)
+    assert profile.by_step.shape == (1, 2)
+    a[0, 1, 1] = np.nan
+    profile = output_profile("Y_h", a, b, BOTH, np.full(N, T))
+    assert profile.first is not None
+    assert math.isnan(profile.first.a)
+    assert profile.largest == math.inf
+    for other in (copy.deepcopy(profile), pickle.loads(pickle.dumps(profile))):
+        assert other == profile
+        assert hash(other) == hash(profile)
+    assert profile != output_profile("Y_h", b, b, BOTH, np.full(N, T))
+    empty = output_profile("Y", np.zeros((T, 1, 0, H)), np.zeros((T, 1, 0, H)), ("forward",), np.zeros(0, int))
+    assert empty.first is None
+    assert math.isnan(empty.largest)
+
+
+def test_images_are_bounded_and_lose_no_maximum() -> None:
+    a, b = planted((3 * MOST_PIXELS + 1, 1, 1, 2), (3 * MOST_PIXELS, 0, 0, 1), (1234, 0, 0, 0))
+    profile = output_profile("Y", a, b, ("forward",), np.array([len(a)]))
+    assert profile.image.shape == (1, MOST_PIXELS, 2)
+    assert profile.image[0, -1, 1] == profile.by_step[-1, 0] == pytest.approx(1)
+    assert profile.image[..., 0].max() == profile.by_step[1234, 0]
+    assert len(profile.by_step) == len(a)
+
+
+# Of layers
+
+
+def fault(op: RecurrentOp, name: str, row: int) -> tuple[Layer, Layer]:
+    """A layer, and one with another bias of one unit of one gate: row `row` of W."""
+    weights: dict[str, Any] = random_weights(op, I)
+    changed = {**weights, name: weights[name].copy()}
+    changed[name][-1, row] += 0.5
+    return Layer(op, **changed), Layer(op, **weights)
+
+
+@each_cell
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_gates_name_the_gate_of_a_changed_weight(cell: str, direction: Any) -> None:
+    op = RecurrentOp(cell, H, direction)
+    inputs = random_inputs(op, (T, N, I), lens=[T, 0, 5])
+    for k, gate in enumerate(op.gates):
+        result = compare(*fault(op, "W", k * H + 2), inputs)
+        assert isinstance(result, Comparison)
+        first, last = result.first_gate, "forward" if direction == "forward" else "reverse"
+        assert first is not None
+        steps = {"forward": 0, "reverse": T - 1}
+        assert (first.name, first.step, first.direction) == (f"{gate}_in", steps[last], last)
+        assert (first.row, first.unit) == (0, 2)
+        assert list(result.gates)[-1] == "H"
+        assert not result.gates_note
+        assert f"first gate apart: {gate}_in at step {steps[last]}, {last}, row 0, unit 2: " in str(result)
+        for name, profile in result.gates.items():
+            assert profile.by_step.shape == (T, op.num_directions)
+            assert np.isfinite(profile.by_step).all(), name
+
+
+@each_cell
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_gates_are_those_of_the_outputs(cell: str, direction: Any) -> None:
+    """H of the oracle is Y of the layers, step by step, so that its differences are, too; to rounding of float32."""
+    op = RecurrentOp(cell, H, direction)
+    result = compare(random_layer(op, I), random_layer(op, I, convention=OPENVINO_SEQUENCE, seed=1))
+    np.testing.assert_allclose(result.gates["H"].by_step, result.profiles["Y"].by_step, rtol=0, atol=1e-6)
+    first, place = result.gates["H"].first, result.profiles["Y"].first
+    assert first is not None
+    assert place is not None
+    assert (first.step, first.direction, first.row, first.unit) == (
+        place.step,
+        place.direction,
+        place.row,
+        place.unit,
+    )
+    assert (first.a, first.b) == pytest.approx((place.a, place.b), abs=1e-6)
+
+
+def test_an_activation_parts_after_what_goes_into_it() -> None:
+    weights: Any = random_weights(RecurrentOp("GRU", H), I)
+    elu = RecurrentOp("GRU", H, activations=((Activation("Sigmoid"), Activation("Elu", 0.5)),))
+    result = compare(Layer(elu, **weights), Layer(RecurrentOp("GRU", H), **weights))
+    assert result.first_gate is not None
+    assert (result.first_gate.name, result.first_gate.step) == ("h", 0)
+    assert result.gates["h_in"].by_step[0].max() == 0
+    assert "weights: the same" in str(result)
+
+
+def test_coupled_gates() -> None:
+    """What goes into the gate that is computed from the other has no numbers."""
+    op = RecurrentOp("LSTM", H, input_forget=True)
+    weights: Any = random_weights(op, I)
+    given: Any = convert_weights(op, random_weights(op, I, seed=1), CANONICAL, OPENVINO_SEQUENCE_1)
+    result = compare(Layer(op, **weights), Layer(op, **given, convention=OPENVINO_SEQUENCE_1))
+    np.testing.assert_allclose(result.gates["H"].by_step, result.profiles["Y"].by_step, rtol=0, atol=1e-6)
+    plain = compare(Layer(op, **weights), Layer(RecurrentOp("LSTM", H), **weights))
+    assert plain.first_gate is not None
+    assert plain.first_gate.name == "f"
+    assert "f_in" not in plain.gates
+
+
+def test_gates_that_no_equation_of_onnx_has() -> None:
+    leaky = (Activation("LeakyRelu", 0.5), Activation("Tanh"), Activation("Tanh"))
+    op = RecurrentOp("LSTM", H, activations=(leaky,), input_forget=True)
+    result = compare(random_layer(op, I), random_layer(op, I, convention=OPENVINO_SEQUENCE_1))
+    assert not result.gates
+    assert "input_forget with activation LeakyRelu" in result.gates_note
+    assert f"by gate: {result.gates_note}" in str(result)
+
+
+def test_layers_that_are_the_same_have_no_gates() -> None:
+    op = RecurrentOp("GRU", H)
+    result = compare(random_layer(op, I), random_layer(op, I))
+    assert not result.gates
+    assert result.first_gate is result.first_difference is None
+    assert "apart" not in str(result)
+    reduced = compare(random_layer(op, I), random_layer(op, I, weight_dtype="int8"))
+    assert reduced.first_difference is not None
+    assert all(one.first is None for one in reduced.gates.values())
+    assert "no gate is apart in exact arithmetic" in str(reduced)
+    nothing = compare(
+        random_layer(op, I), random_layer(op, I, seed=1), {"X": np.zeros((T, 1, I)), "sequence_lens": [0]}
+    )
+    assert nothing.gates_note == "there is no step"
+
+
+# MOST_STEPS, how many rows and steps are computed then.
+CUTS = {100: (3, T), 21: (3, T), 20: (2, T), 7: (1, T), 4: (1, 4)}
+
+
+@pytest.mark.parametrize("most", CUTS)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_the_work_is_bounded(most: int, direction: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gates, "MOST_STEPS", most)
+    monkeypatch.setattr(gates, "LEAST_STEPS", 1)
+    op = RecurrentOp("LSTM", H, direction)
+    X = random_inputs(op, (T, N, I))["X"]
+    layers = random_layer(op, I), random_layer(op, I, seed=1)
+    result = compare(*layers, {"X": X, "sequence_lens": [T] * N})
+    rows, steps = CUTS[most]
+    cut = (rows, steps) != (N, T)
+    assert result.gates_note == (f"{steps} steps of {rows} of {N} rows were computed" if cut else "")
+    ran = np.isfinite(result.gates["H"].by_step)
+    assert ran.sum(axis=0).tolist() == [steps] * op.num_directions
+    for d, name in enumerate(BOTH if direction == "bidirectional" else (direction,)):
+        assert ran[0 if name == "forward" else -1, d]
+    assert result.first_gate is not None
+    assert (result.gates_note in str(result)) is True
+
+
+def test_the_row_that_parts_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the last row's X reaches the changed weight."""
+    monkeypatch.setattr(gates, "MOST_STEPS", T)
+    op = RecurrentOp("LSTM", H)
+    weights: Any = random_weights(op, I)
+    changed: Any = {**weights, "W": weights["W"].copy()}
+    changed["W"][0, 2 * H + 1, 3] += 0.5
+    X = random_inputs(op, (T, N, I))["X"].copy()
+    X[:, :-1, 3] = 0
+    X[:2, :, 3] = 0
+    result = compare(Layer(op, **changed), Layer(op, **weights), {"X": X, "sequence_lens": [T] * N})
+    assert result.gates_note == f"{T} steps of 1 of {N} rows were computed"
+    assert result.first_gate is not None
+    assert (result.first_gate.name, result.first_gate.step, result.first_gate.row) == ("f_in", 2, N - 1)
+    assert result.first_difference is not None
+    assert (result.first_difference.step, result.first_difference.row) == (2, N - 1)
+
+
+def test_large_layers_take_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    op = RecurrentOp("LSTM", H)
+    monkeypatch.setattr(gates, "MOST_PRODUCTS", 4 * H * (I + H) * T)
+    inputs = {"X": np.ones((T, N, I)), "sequence_lens": [T] * N}
+    result = compare(random_layer(op, I), random_layer(op, I, seed=1), inputs)
+    assert result.gates_note == f"{T} steps of 1 of {N} rows were computed"
+
+
+@each_cell
+def test_a_comparison_with_gates_is_a_value(cell: str) -> None:
+    op = RecurrentOp(cell, H)
+    result = compare(*fault(op, "R", 0))
+    text = str(result)
+    for other in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert other == result
+        assert hash(other) == hash(result)
+        assert str(other) == text
+        assert other.gates == result.gates
+        assert other._source is None
+    large = RecurrentOp(cell, 100)
+    pair = compare(random_layer(large, 100), random_layer(large, 100, seed=1))
+    assert len(pickle.dumps(pair)) < 30_000 + 4 * pair.profiles["Y"].image.nbytes < large.hidden_size**2 * 8

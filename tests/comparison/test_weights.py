@@ -1,0 +1,164 @@
+"""Weights of two layers, block by block: what differs is named by weight, direction and gate, and nothing else is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import random_layer, random_weights
+
+from pyrnnx import (
+    CANONICAL,
+    ONNX_LAYOUTS,
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    Activation,
+    Convention,
+    Layer,
+    RecurrentOp,
+    compare,
+)
+from pyrnnx.comparison.weights import WeightBlock, compare_weights
+from pyrnnx.conventions import OPENVINO_SEQUENCE_1, bias_blocks, convert_weights
+from pyrnnx.op import CELLS
+from pyrnnx.testing.numbers import Array
+
+I, H = 4, 6
+CONVENTIONS = (CANONICAL, ONNX_LAYOUTS[1], OPENVINO_SEQUENCE, OPENVINO_SEQUENCE_1)
+each_cell = pytest.mark.parametrize("cell", CELLS)
+
+
+def layer(op: RecurrentOp, weights: dict[str, Array], convention: Convention = CANONICAL) -> Layer:
+    """From canonical weights."""
+    given: Any = convert_weights(op, weights, CANONICAL, convention)
+    return Layer(op, **given, convention=convention)
+
+
+def differing(a: Layer, b: Layer) -> dict[tuple[str, str, str], float]:
+    return {(one.name, one.direction, one.gate): one.largest for one in compare(a, b).weights if one.largest}
+
+
+@each_cell
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("second", CONVENTIONS, ids=lambda one: one.name)
+def test_one_changed_number_is_found_in_its_block(cell: str, direction: Any, second: Convention) -> None:
+    """Of every weight and gate, in two conventions; 0.25 is exact in what is around 1."""
+    op = RecurrentOp(cell, H, direction)
+    weights = random_weights(op, I, peepholes=second is not OPENVINO_SEQUENCE, exact_bias=True)
+    weights = {name: np.round(array * 64) / 64 for name, array in weights.items()}
+    first = layer(op, weights)
+    assert not differing(first, layer(op, weights, second))
+    names = ("forward", "reverse") if direction == "bidirectional" else (direction,)
+    for name, array in weights.items():
+        gates = {"B": bias_blocks(op, CANONICAL), "P": "iof"}.get(name, op.gates)
+        for d, k in [(d, k) for d in range(len(names)) for k in range(len(gates))]:
+            changed = array.copy()
+            changed[d, k * H + 2] += np.float32(0.25)
+            kind, gate = gates[k].split("_") if name == "B" else (name, gates[k])
+            if name == "B" and second.bias != CANONICAL.bias:
+                kind = "b"
+            found = differing(first, layer(op, {**weights, name: changed}, second))
+            assert found == {(kind, names[d], gate): 0.25}
+
+
+@pytest.mark.parametrize("reset", [True, False])
+def test_biases_that_a_convention_keeps_apart(reset: bool) -> None:
+    """Of a GRU with linear_before_reset, Wb_h and Rb_h lie apart in both; z and r are sums in one of them."""
+    op = RecurrentOp("GRU", H, linear_before_reset=reset)
+    weights = random_weights(op, I, exact_bias=True)
+    found = compare(layer(op, weights), layer(op, weights, OPENVINO_SEQUENCE)).weights
+    biases = ["b z", "b r", "Wb h", "Rb h"] if reset else ["b z", "b r", "b h"]
+    assert [f"{one.name} {one.gate}" for one in found if "b" in one.name] == biases
+    moved = {**weights, "B": weights["B"].copy()}
+    moved["B"][0, 2 * H], moved["B"][0, 5 * H] = weights["B"][0, 5 * H], weights["B"][0, 2 * H]
+    apart = differing(layer(op, weights), layer(op, moved, OPENVINO_SEQUENCE))
+    assert {name for name, _, _ in apart} == ({"Wb", "Rb"} if reset else set())  # their sum is the same
+
+
+def test_differences_absolute_and_relative() -> None:
+    op = RecurrentOp("RNN", 2)
+    W = np.array([[[1.0, 0.0], [4.0, -8.0]]])
+    R = np.zeros((1, 2, 2))
+
+    def block(changed: Array) -> WeightBlock:
+        return compare_weights(Layer(op, changed, R), Layer(op, W, R))[0]
+
+    assert block(W + np.array([[0.5, 0], [0, 2]])) == WeightBlock("W", "forward", "i", 2.0, 0.5)
+    assert block(W + np.array([[0.5, 0.25], [0, 2]])) == WeightBlock("W", "forward", "i", 2.0, math.inf)
+    assert block(np.where(W == 4, np.nan, W)) == WeightBlock("W", "forward", "i", math.inf, math.inf)
+    nan = np.where(W == 4, np.nan, W)
+    assert compare_weights(Layer(op, nan, R), Layer(op, nan, R))[0].largest == 0
+
+
+ABSENT: dict[str, tuple[str, float, list[str]]] = {
+    "zeros": ("B", 0, ["weights: the same (B is absent in a, zero in the other)"]),
+    "numbers": ("B", 1, ["weights: largest difference by gate (relative); B is absent in a", "  Wb forward: i 1 (1)"]),
+    "peepholes": ("P", 1, ["weights: largest difference by gate (relative); P is absent in a", "  P forward: o 1 (1)"]),
+}
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_absent_on_one_side(name: str) -> None:
+    which, value, lines = ABSENT[name]
+    op = RecurrentOp("LSTM", H)
+    weights = random_weights(op, I)
+    weights.pop("B")
+    array = np.zeros((1, (8 if which == "B" else 3) * H), np.float32)
+    array[0, 0 if which == "B" else H] = value
+    a, b = layer(op, weights), layer(op, {**weights, which: array})
+    for first, second, absent in ((a, b, "a"), (b, a, "b")):
+        found = [one for one in compare(first, second).weights if one.name[0] in ("W" if which == "B" else "P")]
+        assert {one.absent for one in found if one.name != "W"} == {absent}
+    text = str(compare(a, b)).splitlines()
+    assert [line for line in text if line in lines] == lines
+
+
+@each_cell
+def test_the_text_names_what_differs_alone(cell: str) -> None:
+    op = RecurrentOp(cell, H)
+    weights = random_weights(op, I)
+    changed = {**weights, "R": weights["R"].copy()}
+    changed["R"][0, -1, 0] = weights["R"][0, -1, 0] + 2
+    text = str(compare(layer(op, weights), layer(op, changed, OPENVINO_CELL))).splitlines()
+    assert "weights: the same" not in text
+    place = text.index("weights: largest difference by gate (relative)")
+    assert text[place + 1].startswith(f"  R forward: {op.gates[-1]} 2 (")
+    assert not text[place + 2].startswith("  R")
+
+
+def test_coupled_gates() -> None:
+    """What input_forget leaves unused is not compared, and gates that are coupled otherwise are translated."""
+    op = RecurrentOp("LSTM", H, input_forget=True)
+    weights = random_weights(op, I, exact_bias=True)
+    changed = {**weights, "W": weights["W"].copy()}
+    changed["W"][:, 2 * H : 3 * H] += 1  # f, which is 1 - i
+    for second in (CANONICAL, OPENVINO_SEQUENCE_1):
+        changed["W"][:, 0] = weights["W"][:, 0]
+        result = compare(layer(op, weights), layer(op, changed, second))
+        assert not any(one.largest for one in result.weights)
+        assert "f" not in {one.gate for one in result.weights}
+        changed["W"][:, 0] += 0.5  # and i
+        assert {one[2] for one in differing(layer(op, weights), layer(op, changed, second))} == {"i"}
+    leaky = (Activation("LeakyRelu", 0.5), Activation("Tanh"), Activation("Tanh"))
+    other = RecurrentOp("LSTM", H, activations=(leaky,), input_forget=True)
+    given = random_layer(other, I, convention=OPENVINO_SEQUENCE_1)
+    assert {one.gate for one in compare_weights(layer(other, weights), given)} == set("iofc")
+
+
+def test_weights_in_fewer_bits() -> None:
+    """Rounding is a difference of each block; weight_dtype, which only the kernels see, is one of convention."""
+    op = RecurrentOp("GRU", H)
+    result = compare(random_layer(op, I), random_layer(op, I, np.float16))
+    assert 0 < max(one.largest for one in result.weights) < 2e-3
+    reduced = compare(random_layer(op, I), random_layer(op, I, weight_dtype="int8"))
+    assert [(one.aspect, one.a, one.b) for one in reduced.conventions] == [("weight_dtype", "None", "int8")]
+    assert not any(one.largest for one in reduced.weights)
+
+
+def test_no_weights_of_x() -> None:
+    op = RecurrentOp("RNN", H)
+    empty = random_layer(op, 0)
+    first, *_ = compare(empty, empty).weights
+    assert (first.name, first.largest, first.largest_relative) == ("W", 0, 0)

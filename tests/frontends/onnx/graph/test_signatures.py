@@ -1,0 +1,141 @@
+"""What common operators need and give: as onnx's schemas and onnx's inference say."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx_models import make_graph, simple_model
+
+from pyrnnx.errors import FormatError
+from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx.graph import signatures
+from pyrnnx.frontends.onnx.graph.signatures import SIGNATURES, Result, element_types, signature_of
+from pyrnnx.frontends.onnx.runtime import types
+
+node = helper.make_node
+NEWEST = onnx.defs.onnx_opset_version()
+X = np.ones((2, 3), np.float32)
+ONLY = {"tensor(bool)": Result.BOOL, "tensor(int64)": Result.INT64}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_as_the_schemas_say(name: str) -> None:
+    single = onnx.defs.OpSchema.FormalParameterOption.Single
+    for opset in range(SIGNATURES[name][-1].first_opset, NEWEST + 1):
+        signature, schema = signature_of(node(name, [], []), opset), onnx.defs.get_schema(name, opset)
+        assert signature is not None
+        needed = [one.option == single for one in schema.inputs]
+        assert needed == [True] * signature.required + [False] * (len(needed) - signature.required), opset
+        result = schema.outputs[0].type_str
+        allowed = {one.type_param_str: one.allowed_type_strs for one in schema.type_constraints}.get(result, [result])
+        if signature.result in (Result.FIRST, Result.SECOND):
+            assert schema.inputs[signature.result.value].type_str == result, opset
+        elif signature.result in ONLY.values():
+            assert [ONLY[one] for one in allowed] == [signature.result], opset
+        else:
+            assert name in ("Cast", "Constant", "ConstantOfShape", "If")
+
+
+def test_not_of_other_domains_nor_before_the_first_opset() -> None:
+    assert signature_of(node("Add", [], [], domain="test"), 17) is None
+    assert signature_of(node("Add", [], []), 6) is None
+    assert signature_of(node("Nonsense", [], []), 17) is None
+
+
+HALF = numpy_helper.from_array(np.ones(1, np.float16), "value")
+CHOICE = {
+    "then_branch": make_graph([node("Cast", ["x"], ["t"], to=TensorProto.INT8)], {}, ["t"]),
+    "else_branch": make_graph([node("Cast", ["x"], ["e"], to=TensorProto.INT8)], {}, ["e"]),
+}
+GRAPHS: dict[str, list[onnx.NodeProto]] = {
+    "of the first": [
+        node("Add", ["x", "x"], ["a"]),
+        node("Relu", ["a"], ["b"]),
+        node("Concat", ["b", "a"], ["c"], axis=0),
+    ],
+    "of the second": [node("Greater", ["x", "x"], ["a"]), node("Where", ["a", "k", "k"], ["b"])],
+    "always the same": [
+        node("Equal", ["x", "x"], ["a"]),
+        node("Shape", ["x"], ["b"]),
+        node("Gather", ["b", "k"], ["c"]),
+    ],
+    "told": [
+        node("Cast", ["x"], ["a"], to=TensorProto.FLOAT16),
+        node("Constant", [], ["b"], value=HALF),
+        node("ConstantOfShape", ["k"], ["c"]),
+        node("ConstantOfShape", ["k"], ["d"], value=HALF),
+    ],
+    "of all outputs": [node("Split", ["x"], ["a", "b"], axis=0), node("Neg", ["b"], ["c"])],
+    "of a body": [node("Equal", ["k", "k"], ["a"]), node("If", ["a"], ["b"], **CHOICE), node("Abs", ["b"], ["c"])],
+    "recurrent": [node("RNN", ["x", "w", "w"], ["a", "b"]), node("Tanh", ["b"], ["c"])],
+    "of another domain": [
+        node("Any", ["x"], ["a"], domain="test"),
+        node("Neg", ["x"], ["b"]),
+        node("Neg", ["a"], ["c"]),
+    ],
+}
+
+
+def elements(graph: onnx.GraphProto) -> dict[str, int]:
+    return {one.name: one.type.tensor_type.elem_type for one in (*graph.input, *graph.value_info)}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_as_onnx_infers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    constants = {"k": np.array([1]), "w": np.ones((1, 2, 2), np.float32)}
+    model = simple_model(GRAPHS[name], {"x": X}, [], constants, domains={"test": 1})
+    inferred = types.inferred(model, model.graph, lambda _: 0)
+    monkeypatch.setattr(signatures, "element_types", lambda *_: None)
+    expected = types.inferred(model, model.graph, lambda _: 0)
+    assert elements(inferred) == elements(expected)
+    assert len(elements(inferred)) > 3
+
+
+LEFT: dict[str, Sequence[onnx.NodeProto]] = {
+    "an operator that is not there": [node("Mod", ["x", "x"], ["a"])],
+    "a second output": [node("MaxPool", ["x"], ["a", "b"], kernel_shape=[1])],
+    "a Constant of numbers": [node("Constant", [], ["a"], value_floats=[1.0])],
+    "in a body": [
+        node("Not", ["c"], ["n"]),
+        node("If", ["n"], ["a"], **{key: make_graph([node("Mod", ["x", "x"], ["m"])], {}, ["m"]) for key in CHOICE}),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_left_to_onnx(name: str) -> None:
+    model = simple_model(LEFT[name], {"x": X, "c": np.array(True)}, [])
+    assert element_types(model.graph, 17, {}) is None
+
+
+@pytest.mark.parametrize("inputs", [["x"], ["x", ""], ["", "x"], []])
+def test_a_missing_input(inputs: list[str]) -> None:
+    with pytest.raises(FormatError, match=r"MatMul.*: its input [AB] is missing"):
+        read_model(simple_model([node("MatMul", inputs, ["y"])], {"x": X}, ["y"]))
+
+
+def test_common_operators_need_no_schemas() -> None:
+    pytest.importorskip("onnxruntime")
+    model = simple_model([node("Add", ["x", "x"], ["a"]), node("Shape", ["a"], ["y"])], {"x": X}, ["y"], opset=17)
+    code = (
+        "import sys, onnx, pyrnnx\n"
+        "def fail(*_, **__): raise AssertionError\n"
+        "onnx.defs.get_schema = onnx.shape_inference.infer_shapes = fail\n"
+        f"model = pyrnnx.load({model.SerializeToString()!r})\n"
+        "model.prepare()\n"
+        "print(len(model.plan.rows()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1"]
+
+
+def test_a_cast_to_no_type_is_not_known() -> None:
+    node = onnx.helper.make_node("Cast", ["x"], ["y"], to=2**40)
+    graph = onnx.helper.make_graph([node], "g", [onnx.helper.make_tensor_value_info("x", 1, [2])], [])
+    assert signatures.element_types(graph, 22, {}) is None

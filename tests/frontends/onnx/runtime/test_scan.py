@@ -1,0 +1,128 @@
+"""Scans that hold no recurrent operator: along any axes, in any directions, with any number of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx_models import make_graph, simple_model
+
+from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx.runtime.excluded import SCANS
+from pyrnnx.testing.numbers import Array
+
+node = helper.make_node
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+ZERO = {"zero": np.array([0])}
+
+
+def scan(inputs: Sequence[str], outputs: Sequence[str], nodes: Sequence[Any], shape: Any, **attributes: Any) -> Any:
+    """Its body takes `a`, `b`, ... and gives `p`, `q`, ..., of which `shape` is declared."""
+    takes = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in "ab"[: len(inputs)]]
+    gives = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name in "pq"[: len(outputs)]]
+    body = helper.make_graph(list(nodes), "body", takes, gives)
+    return node("Scan", inputs, outputs, body=body, num_scan_inputs=len(inputs), name="scan", **attributes)
+
+
+# Of both scanned inputs and both results: axes and directions.
+ATTRIBUTES: dict[str, dict[str, list[int]]] = {
+    "as they are": {},
+    "inputs along the first and last axis": {"scan_input_axes": [0, -1]},
+    "inputs along axes counted from the last": {"scan_input_axes": [-3, -2]},
+    "results along the first and last axis": {"scan_output_axes": [0, -1]},
+    "results along others": {"scan_output_axes": [1, -2]},
+    "backwards": {"scan_input_directions": [0, 1], "scan_output_directions": [1, 0]},
+    "all": {
+        "scan_input_axes": [1, 2],
+        "scan_output_axes": [-1, 1],
+        "scan_input_directions": [1, 0],
+        "scan_output_directions": [1, 1],
+    },
+}
+
+
+def expected(X: Array, Z: Array, attributes: dict[str, list[int]]) -> list[Array]:
+    """a + b and a * b of each step."""
+    given = {name: attributes.get(name, [0, 0]) for name in ("scan_input_axes", "scan_output_axes")}
+    reverse = [attributes.get(f"scan_{kind}_directions", [0, 0]) for kind in ("input", "output")]
+    a, b = (
+        np.flip(np.moveaxis(one, axis, 0), 0) if back else np.moveaxis(one, axis, 0)
+        for one, axis, back in zip((X, Z), given["scan_input_axes"], reverse[0], strict=True)
+    )
+    found = zip((a + b, a * b), given["scan_output_axes"], reverse[1], strict=True)
+    return [np.moveaxis(np.flip(one, 0) if back else one, 0, axis) for one, axis, back in found]
+
+
+@pytest.mark.parametrize("runtime", ["auto", "reference"])
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_axes_and_directions(name: str, runtime: str) -> None:
+    attributes = ATTRIBUTES[name]
+    sources = [np.linspace(k, k + 1, 12, dtype=np.float32).reshape(3, 2, 2) for k in range(2)]
+    given = [
+        np.moveaxis(one, 0, axis) for one, axis in zip(sources, attributes.get("scan_input_axes", (0, 0)), strict=True)
+    ]
+    body = [node("Add", ["a", "b"], ["p"]), node("Mul", ["a", "b"], ["q"])]
+    proto = simple_model(
+        [scan(["x", "z"], ["s", "m"], body, [2, 2], **attributes)], {"x": given[0], "z": given[1]}, ["s", "m"]
+    )
+    results = read_model(proto, runtime=runtime)(*given).values()
+    for result, one in zip(results, expected(given[0], given[1], attributes), strict=True):
+        np.testing.assert_allclose(result, one, rtol=1e-6)
+
+
+@pytest.mark.parametrize("runtime", ["auto", "reference"])
+@pytest.mark.parametrize("recurrent", [False, True], ids=["", "around a recurrent operator"])
+def test_no_steps(recurrent: bool, runtime: str) -> None:
+    weights = {"W": np.ones((1, 5, 4), np.float32), "R": np.ones((1, 5, 5), np.float32)}
+    body = [node("Neg", ["a"], ["p"])]
+    if recurrent:
+        body = [node("RNN", ["a", "W", "R"], ["", "h"], hidden_size=5), node("Squeeze", ["h", "zero"], ["p"])]
+    shape = [3, 5] if recurrent else [2, 3, 4]
+    made = scan(["x"], ["y"], body, shape, scan_output_axes=[1])
+    model = read_model(simple_model([made], {"x": X[None]}, ["y"], weights | ZERO), runtime=runtime)
+    assert model(X[None])["y"].shape == (shape[0], 1, *shape[1:])
+    assert model(X[None][:0])["y"].shape == (shape[0], 0, *shape[1:])
+
+
+# Axes of the scanned input and of the result, of three each; rows of the input; whether we run it step by step.
+INNER: dict[str, tuple[int, int, int, bool]] = {
+    "into the axis between": (0, 1, 3, True),
+    "along the axis between": (1, 0, 3, True),
+    "along that of nothing": (1, 0, 0, True),
+    "the first": (0, 0, 3, False),
+    "the last": (-1, -1, 3, False),
+}
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["", "in a branch"])
+@pytest.mark.parametrize("name", INNER)
+def test_scans_that_end_onnx_runtime(name: str, inside: bool) -> None:
+    """Of empty values, along an axis between the first and the last; arrays without elements that it makes itself."""
+    pytest.importorskip("onnxruntime")
+    axis, axis_out, rows, ours = INNER[name]
+    nodes = [
+        node("Slice", ["x", "zero", "rows"], ["some"]),
+        scan(
+            ["some"],
+            ["y"],
+            [node("Slice", ["a", "zero", "zero"], ["p"])],
+            None,
+            scan_input_axes=[axis],
+            scan_output_axes=[axis_out],
+        ),
+    ]
+    given = {"x": np.moveaxis(X, 1, 0)}
+    if inside:
+        bodies = {f"{name}_branch": make_graph(nodes, {}, ["y"]) for name in ("then", "else")}
+        nodes = [node("If", ["go"], ["y"], **bodies)]
+        given["go"] = np.array(True)
+    model = read_model(simple_model(nodes, given, ["y"], {**ZERO, "rows": np.array([rows])}))
+    why = [row[2] for row in model.plan.rows() if row[1].startswith("Scan")]
+    assert (SCANS in why) is ours
+    if ours or not inside:
+        steps = np.moveaxis(given["x"][:rows], axis, 0)[:, :0]
+        assert model(given)["y"].shape == np.moveaxis(steps, 0, axis_out).shape

@@ -1,0 +1,198 @@
+"""Loops of hand-written IRs: what they give, and what is wrong with broken ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import openvino_loops as loops
+import pytest
+from openvino_nets import edges, layer
+
+from pyrnnx import PyrnnxError
+from pyrnnx.frontends.openvino import BoundLayer, read_model, to_onnx
+from pyrnnx.op import CELLS
+
+# float32: sums of some tens of terms in the same order
+TOLERANCE = 1e-6
+XML, BIN, ARRAYS = loops.looped("LSTM")
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reverse"])
+@pytest.mark.parametrize("kind", CELLS)
+def test_old_loops_are_sequences(kind: str, reverse: bool) -> None:
+    text, weights, arrays = loops.looped(kind, reverse=reverse)
+    model = read_model(text, weights)
+    layer = model.layers["loop"]
+    assert isinstance(layer, BoundLayer)
+    assert (layer.operation.type, layer.op.direction.value) == (f"{kind}Sequence", "reverse" if reverse else "forward")
+    wanted = loops.expected(kind, arrays, reverse=reverse)
+    for found, one in zip(model(*arrays).values(), wanted, strict=True):
+        np.testing.assert_allclose(found, one, atol=TOLERANCE, rtol=0)
+    lengths = np.full(loops.N, loops.T)
+    called = layer(arrays[0], *(a[:, np.newaxis] for a in arrays[1:]), lengths)
+    for found, one in zip(called, wanted, strict=True):
+        np.testing.assert_allclose(found[:, 0], one, atol=TOLERANCE, rtol=0)
+
+
+def as_a_body(kind: str) -> tuple[str, bytes, list[loops.Array]]:
+    """With the state negated on its way back, which makes it none of a sequence."""
+    text, weights, arrays = loops.looped(kind)
+    state = ("FP32", (loops.N, loops.H))
+    place = 4 + len(arrays) - 1
+    text = text.replace('<layer id="40"', layer(50, "negative", "Negative", None, [state], [state]) + '<layer id="40"')
+    edge = edges(f"33.{place} 40.0")
+    assert edge in text
+    return text.replace(edge, edges(f"33.{place} 50.0", "50.1 40.0")), weights, arrays
+
+
+@pytest.mark.parametrize("kind", CELLS)
+def test_other_bodies_are_run(kind: str) -> None:
+    text, weights, arrays = as_a_body(kind)
+    model = read_model(text, weights)
+    assert list(model.layers) == ["cell"]
+    states = list(arrays[1:])
+    for t in range(loops.T):
+        states = list(model.layers["cell"](arrays[0][:, t], *states))
+        states[0] = -states[0]
+    for found, one in zip(list(model(*arrays).values())[1:], states, strict=True):
+        np.testing.assert_allclose(found, one, atol=TOLERANCE)
+
+
+# What is wrong
+
+
+def changed(old: str, new: str) -> Callable[[], str]:
+    return lambda: XML.replace(old, new, 1) if old in XML else pytest.fail(old)
+
+
+FIRST = '<input external_port_id="0" internal_layer_id="0" internal_port_id="0" axis="1"/>'
+OUTPUT = '<output external_port_id="3" internal_layer_id="45" axis="1"/>'
+EDGE = '<edge from-layer="40" from-port="0" to-layer="1" to-port="0"/>'
+
+
+def first(**changes: object) -> Callable[[], str]:
+    """Another entry for X."""
+    given = {"external_port_id": 0, "internal_layer_id": 0, "axis": 1, **changes}
+    return changed(
+        FIRST, loops.connection("input", **{key: value for key, value in given.items() if value is not None})
+    )
+
+
+BROKEN: dict[str, tuple[Callable[[], str], str]] = {
+    "external port that does not exist": (first(external_port_id=9), "names input port 9; the layer has 0, 1, 2"),
+    "external port of an output": (first(external_port_id=3), "names input port 3"),
+    "no external port": (first(external_port_id=None), "external_port_id None"),
+    "external port of text": (first(external_port_id="x"), "'x'; expected an integer"),
+    "internal layer that does not exist": (first(internal_layer_id=99), "'99' does not exist"),
+    "internal layer of another type": (first(internal_layer_id=33), "is LSTMCell 'cell'"),
+    "internal port that does not exist": (first(internal_port_id=4), "has no port '4'"),
+    "negative axis": (first(axis=-1), "axis -1"),
+    "axis beyond the rank": (first(axis=3), "axis of Parameter 'x' (id 0) is 3"),
+    "huge axis": (first(axis=2**62), f"axis {2**62}"),
+    "part_size 0": (first(part_size=0), "part_size 0"),
+    "stride 0": (first(stride=0), "stride 0"),
+    "overlapping slices": (first(part_size=2), "part_size 2 and stride 1"),
+    "slices that do not fit": (first(part_size=2, stride=2), "slices of 2, of 5 elements"),
+    "huge slices": (first(part_size=2**62, stride=2**62), "slices of"),
+    "start beyond the end": (first(start=7), "from 7 to -1 of 5"),
+    "number of many digits": (first(start="9" * 40), "expected an integer"),
+    "start without an axis": (first(axis=None, start=0), "has start and no axis"),
+    "unknown attribute": (first(speed=3), "attribute 'speed'"),
+    "purpose": (first(purpose="current_iteration"), "purpose"),
+    "unknown purpose": (first(purpose="fun", external_port_id=-1), "'fun'"),
+    "no entry": (changed(FIRST, ""), "Parameter 'x' (id 0) has no entry"),
+    "two entries": (changed(FIRST, FIRST * 2), "two entries"),
+    "two entries of an output": (changed(OUTPUT, OUTPUT * 2), "two entries"),
+    "no entry of an output": (changed(OUTPUT, ""), "output 0 is used"),
+    "output of a part": (changed(OUTPUT, OUTPUT.replace("axis", 'start="1" axis')), "start 1 and end -1"),
+    "output of other parts": (changed(OUTPUT, OUTPUT.replace('axis="1"', 'axis="0"')), "expected 1 at axis 0"),
+    "back edge to a slice": (changed(EDGE, EDGE.replace('to-layer="1"', 'to-layer="0"')), "is sliced"),
+    "back edge from nowhere": (changed(EDGE, EDGE.replace('"40"', '"77"')), "'77' does not exist"),
+    "back edge to a Result": (
+        changed(EDGE, EDGE.replace('to-layer="1"', 'to-layer="41"')),
+        "expected the id of a Param",
+    ),
+    "two back edges to one": (changed(EDGE, EDGE * 2), "2 back edges lead to"),
+    "cycle in a body": (
+        lambda: XML.replace(
+            'from-layer="0" from-port="0" to-layer="32"', 'from-layer="34" from-port="2" to-layer="32"'
+        ),
+        "cycle",
+    ),
+    "no layers in the body": (
+        lambda: re.sub(r"<body><layers>.*?</layers>", "<body>", XML, flags=re.DOTALL),
+        "no <layers>",
+    ),
+    "two bodies": (lambda: XML.replace("</body>", "</body><body><layers/></body>"), "2 <body> elements"),
+    "weights of another shape": (lambda: XML.replace('hidden_size="6"', 'hidden_size="7"'), "hidden_size"),
+    "nesting beyond what protobuf has": (lambda: loops.nested(40), "bodies"),
+    "state of another shape": (lambda: XML.replace('shape="3,6"', 'shape="3,7"'), "has shape '3,7'"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_loops(name: str) -> None:
+    make, words = BROKEN[name]
+    text = make()
+    for act in (lambda: to_onnx(read_model(text, BIN)), lambda: read_model(text, BIN)(*ARRAYS)):
+        with pytest.raises(PyrnnxError, match=re.escape(words)):
+            act()
+
+
+@pytest.mark.parametrize("depth", [1, 5, 25])
+def test_nested_bodies(depth: int) -> None:
+    x = np.array([1, 2], np.float32)
+    assert next(iter(read_model(loops.nested(depth), b"")(x).values())).tolist() == [1, 2]
+
+
+def test_slices_of_a_part() -> None:
+    """Steps 1 to 3 only."""
+    text = XML.replace(FIRST, FIRST.replace("axis", 'start="1" end="3" axis'))
+    model = read_model(text, BIN)
+    assert list(model.layers) == ["cell"]
+    Y, *last = model(*ARRAYS).values()
+    wanted = read_model(XML, BIN)
+    states = ARRAYS[1:]
+    for t in range(1, 4):
+        states = list(model.layers["cell"](ARRAYS[0][:, t], *states))
+        np.testing.assert_allclose(Y[:, t - 1], states[0], atol=TOLERANCE)
+    assert Y.shape == (3, 3, 6)
+    for one, other in zip(last, states, strict=True):
+        np.testing.assert_allclose(one, other, atol=TOLERANCE)
+    assert list(wanted.layers) == ["loop"]
+
+
+def test_two_outputs_of_one_value() -> None:
+    """The last h and the last c are both c."""
+    text = XML.replace('external_port_id="4" internal_layer_id="40"', 'external_port_id="4" internal_layer_id="41"')
+    assert text != XML
+    model = read_model(text, BIN)
+    _, h, c = model(*ARRAYS).values()
+    np.testing.assert_array_equal(h, c)
+    np.testing.assert_array_equal(c, list(read_model(XML, BIN)(*ARRAYS).values())[2])
+    as_body, weights, arrays = as_a_body("LSTM")
+    text = as_body.replace('external_port_id="4" internal_layer_id="40"', 'external_port_id="4" internal_layer_id="41"')
+    model = read_model(text, weights)
+    _, h, c = model(*arrays).values()
+    np.testing.assert_array_equal(h, c)
+    onnx = pytest.importorskip("onnx")
+    onnx.checker.check_model(to_onnx(model), full_check=True)
+
+
+def of_any_length(text: str) -> str:
+    return text.replace('shape="3,5,4"', 'shape="3,?,4"').replace("<dim>5</dim>", "<dim>-1</dim>")
+
+
+def test_no_steps() -> None:
+    """A sequence of none gives zeros, as the recurrent operations do; another loop leaves its states alone."""
+    X = np.zeros((3, 0, 4), np.float32)
+    Y, *states = read_model(of_any_length(XML), BIN)(X, *ARRAYS[1:]).values()
+    assert Y.shape == (3, 0, 6)
+    assert not any(one.any() for one in states)
+    text, weights, arrays = as_a_body("LSTM")
+    Y, *states = read_model(of_any_length(text), weights)(X, *arrays[1:]).values()
+    assert Y.shape == (3, 0, 6)
+    for one, first_value in zip(states, arrays[1:], strict=True):
+        np.testing.assert_array_equal(one, first_value)

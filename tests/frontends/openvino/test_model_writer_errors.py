@@ -1,0 +1,214 @@
+"""Models that cannot be written: each an error that names the node, and no file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx_stacks import Graph, H, I, Stack
+
+from pyrnnx import PyrnnxError
+from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError
+from pyrnnx.frontends.openvino import write_model
+
+FLOAT = TensorProto.FLOAT
+X: dict[str, tuple[int, Sequence[Any] | None]] = {"x": (FLOAT, ("N", 3, 4))}
+OPEN: dict[str, tuple[int, Sequence[Any] | None]] = {"x": (FLOAT, ("A", "B", "C"))}
+
+
+def one(
+    operator: str, *constants: Any, inputs: Any = X, opset: int = 20, count: int = 1, **attributes: Any
+) -> onnx.ModelProto:
+    g = Graph(opset)
+    given = [g.constant(one) if one is not None else "" for one in constants]
+    results = g.add(operator, *inputs, *given, outputs=count, **attributes)
+    return g.model(inputs, [results] if count == 1 else results)
+
+
+def recurrent(cell: str = "LSTM", **attributes: Any) -> onnx.ModelProto:
+    proto = Stack(cell, 1).model()
+    (node,) = (node for node in proto.graph.node if node.op_type == cell)
+    node.name = "cell"
+    node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+    return proto
+
+
+def with_peepholes() -> onnx.ModelProto:
+    proto = recurrent()
+    proto.graph.initializer.append(onnx.numpy_helper.from_array(np.ones((1, 3 * H), np.float32), "P"))
+    next(node for node in proto.graph.node if node.op_type == "LSTM").input.extend(["", "", "P"])
+    return proto
+
+
+def weights_at_run_time() -> onnx.ModelProto:
+    g = Graph()
+    Y = g.add("GRU", "x", "w", g.weights(1, 3 * H, H), outputs=2, hidden_size=H)
+    return g.model({"x": (FLOAT, ("T", "N", I)), "w": (FLOAT, (1, 3 * H, I))}, Y)
+
+
+def branches() -> onnx.ModelProto:
+    out = helper.make_tensor_value_info("y", FLOAT, None)
+    bodies = [
+        helper.make_graph([helper.make_node(kind, ["x"], ["y"])], kind, [], [out]) for kind in ("Relu", "Sigmoid")
+    ]
+    g = Graph()
+    y = g.add("If", "flag", then_branch=bodies[0], else_branch=bodies[1])
+    return g.model({"x": (FLOAT, ("N", 3)), "flag": (TensorProto.BOOL, ())}, [y])
+
+
+def other_domain() -> onnx.ModelProto:
+    g = Graph()
+    g.nodes.append(helper.make_node("FusedGemm", ["x", g.weights(4, 2)], ["y"], name="fused", domain="com.microsoft"))
+    declared = [helper.make_tensor_value_info(name, FLOAT, ("N", size)) for name, size in (("x", 4), ("y", 2))]
+    graph = helper.make_graph(g.nodes, "other", declared[:1], declared[1:], g.constants)
+    imports = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+    proto: onnx.ModelProto = helper.make_model(graph, opset_imports=imports, ir_version=9)
+    return proto
+
+
+def without_shape() -> onnx.ModelProto:
+    return Graph().model({"x": (FLOAT, None)}, ["x"])
+
+
+def used_mask() -> onnx.ModelProto:
+    return one("Dropout", count=2)
+
+
+def text() -> onnx.ModelProto:
+    return Graph().model({"t": (TensorProto.STRING, (2,))}, ["t"])
+
+
+def both_activations() -> onnx.ModelProto:
+    proto = Stack("RNN", 1, both=True).model()
+    node = next(node for node in proto.graph.node if node.op_type == "RNN")
+    node.name = "cell"
+    node.attribute.append(helper.make_attribute("activations", ["Tanh", "Relu"]))
+    return proto
+
+
+def wrong_size() -> onnx.ModelProto:
+    proto = recurrent("GRU")
+    proto.graph.input[0].type.tensor_type.shape.dim[2].dim_value = I + 1
+    return proto
+
+
+def name_of_control_characters() -> onnx.ModelProto:
+    proto = Graph().model(X, ["x"])
+    proto.graph.input[0].name = proto.graph.output[0].name = "a\x01"
+    return proto
+
+
+REFUSED: dict[str, tuple[type[PyrnnxError], Callable[[], Any], str]] = {
+    "magnitudes of single elements": (
+        UnsupportedError,
+        lambda: one("ReduceL1", noop_with_empty_axes=1),
+        "ReduceL1 'node0': no axes with noop_with_empty_axes 1",
+    ),
+    "an operator": (UnsupportedError, lambda: one("Det", inputs={"x": (FLOAT, (3, 3))}), "Det 'node0': the operator"),
+    "of another domain": (UnsupportedError, other_domain, "com.microsoft.FusedGemm 'fused': the operator"),
+    "bodies": (UnsupportedError, branches, "If 'node0': the operator (opset 20) cannot be written as IR; expected RNN"),
+    "an attribute": (
+        UnsupportedError,
+        lambda: one("Add", np.float32(1), opset=6, axis=1, broadcast=1),
+        "Add 'node0': attribute '",
+    ),
+    "peepholes": (UnsupportedError, with_peepholes, "LSTM 'cell': P (peepholes) was given; LSTMSequence-5 has none"),
+    "a clip": (UnsupportedError, lambda: recurrent(clip=1e-40), "LSTM 'cell': clip is"),
+    "activations by direction": (
+        UnsupportedError,
+        both_activations,
+        "RNN 'cell': activations differ by direction, Tanh and Relu; RNNSequence-5 has one list",
+    ),
+    "weights at run time": (UnsupportedError, weights_at_run_time, "GRU 'node0': its weights are computed at run time"),
+    "X of another size": (ArgumentError, wrong_size, "GRU 'cell': X is FP32 [?, ?, 4] in OpenVINO's arrangement; exp"),
+    "no shape": (UnsupportedError, without_shape, "ONNX model: the rank of 'x' is not known"),
+    "text": (UnsupportedError, text, "ONNX model: 't' has type str, which IR does not have"),
+    "training": (
+        UnsupportedError,
+        lambda: one("Dropout", np.float32(0.5), np.array(True)),
+        "Dropout 'node0': training mode cannot be written as IR; expected inference",
+    ),
+    "the mask of a Dropout": (UnsupportedError, used_mask, "Dropout 'node0': 'v0_1' is not written"),
+    "Softmax over many axes": (UnsupportedError, lambda: one("Softmax", opset=11, axis=1), "Softmax 'node0': axis 1"),
+    "no axis": (UnsupportedError, lambda: one("Concat", axis=5), "Concat 'node0': axis 5 of 3 axes cannot be written"),
+    "Squeeze without axes": (UnsupportedError, lambda: one("Squeeze"), "Squeeze 'node0': a Squeeze without axes"),
+    "Split of an open axis": (
+        UnsupportedError,
+        lambda: one("Split", count=2, num_outputs=2),
+        "Split 'node0': a Split of a dynamic axis into equal parts cannot be written as IR; expected split",
+    ),
+    "Flatten of open axes": (UnsupportedError, lambda: one("Flatten", inputs=OPEN, axis=2), "Flatten 'node0': axis 2"),
+    "axes at run time": (
+        UnsupportedError,
+        lambda: one("ReduceSum", inputs={**X, "axes": (TensorProto.INT64, (1,))}),
+        "ReduceSum 'node0': axes, computed at run time, cannot be written as IR; expected a constant",
+    ),
+    "LayerNormalization of float16": (
+        UnsupportedError,
+        lambda: one("LayerNormalization", np.ones(4, np.float16), inputs={"x": (TensorProto.FLOAT16, (2, 4))}),
+        "LayerNormalization 'node0': type FP16 cannot be written as IR; expected FP32",
+    ),
+    "BatchNormalization in training": (
+        UnsupportedError,
+        lambda: one("BatchNormalization", *np.ones((4, 3), np.float32), count=3, training_mode=1),
+        "BatchNormalization 'node0': training_mode 1",
+    ),
+    "Gelu of another kind": (UnsupportedError, lambda: one("Gelu", approximate="half"), "Gelu 'node0': approximate"),
+    "a name": (ArgumentError, name_of_control_characters, "Parameter: name is 'a\\x01'; expected characters that XML"),
+    "no model": (FormatError, lambda: b"no model", "ONNX model: not an ONNX model"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str, tmp_path: Path) -> None:
+    kind, make, message = REFUSED[name]
+    with pytest.raises(kind) as caught:
+        write_model(make(), tmp_path / "model.xml")
+    assert message in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+UNSOUND: dict[str, Callable[[], Any]] = {
+    "no inputs": lambda: _without_inputs(one("Concat", axis=0)),
+    "too few inputs": lambda: _without_inputs(one("Pow", np.float32(2))),
+    "an attribute of another type": lambda: one("Softmax", axis="last"),
+    "an attribute that is missing": lambda: one("Cast"),
+    "no groups": lambda: one("Conv", np.ones((2, 3, 2), np.float32), group=0),
+    "a matrix of no axes": lambda: one("MatMul", np.float32(2)),
+    "starts without axes": lambda: one("Slice", np.int64(0), np.int64(1)),
+    "a value of many": lambda: one("ConstantOfShape", inputs={"x": (TensorProto.INT64, (2,))}, value=_pair()),
+    "perm of other axes": lambda: one("Transpose", perm=[0, 1]),
+}
+
+
+def _without_inputs(proto: onnx.ModelProto) -> onnx.ModelProto:
+    del proto.graph.node[0].input[:]
+    return proto
+
+
+def _pair() -> Any:
+    return onnx.numpy_helper.from_array(np.ones(2, np.float32))
+
+
+@pytest.mark.parametrize("name", UNSOUND)
+def test_nodes_that_are_not_sound(name: str, tmp_path: Path) -> None:
+    with pytest.raises(PyrnnxError, match=r"node0"):
+        write_model(UNSOUND[name](), tmp_path / "model.xml")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", ["model.onnx", "model", 3, None])
+def test_where_to(path: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"^ONNX model: path is .*; expected .*\.xml"):
+        write_model(Stack("GRU").model(), path)
+
+
+def test_files_that_are_not_there(tmp_path: Path) -> None:
+    for name in ("absent.onnx", "absent.xml"):
+        with pytest.raises(PyrnnxError, match=r"absent\.\w+"):
+            write_model(tmp_path / name, tmp_path / "model.xml")

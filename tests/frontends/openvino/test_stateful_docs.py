@@ -1,0 +1,47 @@
+"""docs/stateful_irs.md: its code runs, family by family, and says what it should."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("openvino")
+pytest.importorskip("onnxruntime")
+PAGE = (Path(__file__).parents[3] / "docs" / "stateful_irs.md").read_text()
+PARTS = re.split(r"^## (.*)$", PAGE, flags=re.MULTILINE)
+BLOCK = re.compile(r"^```python( torch)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FAMILIES = {title: BLOCK.search(text) for title, text in zip(PARTS[1::2], PARTS[2::2], strict=True)}
+PREFACE = BLOCK.search(PARTS[0])
+# What each prints, where it prints.
+PRINTED = {
+    "Scan and Loop of ONNX": r"\[\('.*', 'GRU'\)\]",
+    "LowLatency2": r"\{'.*': array\(",
+    "MakeStateful": r"\['hhn', 'ccn'\] \['X'\]",
+    "TensorIterators of old converters": r"\[\('RNNSequence', 'forward'\), \('RNNSequence', 'reverse'\)\]",
+}
+CODE = {title: found for title, found in FAMILIES.items() if found is not None}
+
+
+def test_there_are_five_families_with_code() -> None:
+    assert len(CODE) == 5
+    assert set(PRINTED) <= set(CODE)
+
+
+@pytest.mark.parametrize(
+    "title", [pytest.param(one, marks=pytest.mark.torch if found[1] else ()) for one, found in CODE.items()]
+)
+def test_code_of_the_page(title: str, tmp_path: Path) -> None:
+    """As a file, for TorchScript wants to see the source."""
+    if CODE[title][1]:
+        pytest.importorskip("torch")
+    assert PREFACE is not None
+    assert "compare(" in CODE[title][2]
+    path = tmp_path / "family.py"
+    path.write_text(PREFACE[2] + CODE[title][2])
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(PRINTED.get(title, ""), done.stdout), done.stdout

@@ -1,0 +1,60 @@
+"""Layers made for one call: W and R are split for matrices only where that call is long enough to pay it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import random_layer
+from numpy.typing import NDArray
+
+from pyrnnx import Layer, RecurrentOp, config, get_batch_invariant, set_batch_invariant
+from pyrnnx._kernels import engines
+from pyrnnx.conventions import OPENVINO_SEQUENCE, convert_weights
+from pyrnnx.frontends.onnx import lstm
+from pyrnnx.frontends.openvino import lstm_sequence
+
+Array = NDArray[Any]
+H = I = 64
+N = 32
+LEAST_T = 1024 // N
+
+pytestmark = pytest.mark.skipif(not engines.supported(), reason="this build has only BLAS")
+
+
+def onnx(layer: Layer, X: Array) -> Array:
+    Y: Array = lstm(X, *layer.weights.values())[0]
+    return Y[:, 0]
+
+
+def openvino(layer: Layer, X: Array) -> Array:
+    weights = convert_weights(layer.op, layer.weights, layer.convention, OPENVINO_SEQUENCE)
+    zeros = np.zeros((N, 1, H), np.float32)
+    lengths = np.full(N, len(X), np.int32)
+    arguments = (np.ascontiguousarray(X.swapaxes(0, 1)), zeros, zeros, lengths)
+    Y: Array = lstm_sequence(*arguments, weights["W"], weights["R"], weights["B"], hidden_size=H)[0]
+    return Y[:, 0].swapaxes(0, 1)
+
+
+@pytest.mark.parametrize("function", [onnx, openvino])
+def test_functions_take_matrices_for_long_calls(
+    function: Callable[[Layer, Array], Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(config, "ISA", engines.MODELS[0])
+    layer = random_layer(RecurrentOp("LSTM", H), I)
+    before = get_batch_invariant()
+    try:
+        set_batch_invariant(False)
+        for steps in (1, LEAST_T - 1, LEAST_T):
+            X = np.random.default_rng(0).normal(size=(steps, N, I)).astype(np.float32)
+            results = {"function": function(layer, X), "matrices": layer(X)[0][:, 0]}
+            set_batch_invariant(True)
+            results["elements"] = layer(X)[0][:, 0]
+            set_batch_invariant(False)
+            bits = {name: one.tobytes() for name, one in results.items()}
+            assert bits["matrices"] != bits["elements"]
+            assert bits["function"] == bits["elements" if steps < LEAST_T else "matrices"], steps
+    finally:
+        set_batch_invariant(before)

@@ -1,0 +1,155 @@
+"""Many time steps of one row in one call of an engine: the same bits as a step at a time, which several rows take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyrnnx._kernels import engines
+from pyrnnx._kernels.packed_layer import PackedLayer
+
+T, N, I = 23, 2, 3
+TANH, SIGMOID = (1, 0.0, 0.0), (2, 0.0, 0.0)
+# cell, gates, functions, and what else makes a variant of it
+CELLS: dict[str, tuple[int, int, tuple[Any, ...], dict[str, Any]]] = {
+    "RNN": (0, 1, (TANH,), {}),
+    "RNN with Relu": (0, 1, ((0, 0.0, 0.0),), {}),
+    "GRU": (1, 3, (SIGMOID, TANH), {}),
+    "GRU with linear_before_reset": (1, 3, (SIGMOID, TANH), {"linear_before_reset": True}),
+    "GRU with clip": (1, 3, (SIGMOID, TANH), {"clip": 0.3}),
+    "LSTM": (2, 4, (SIGMOID, TANH, TANH), {}),
+    "LSTM with peepholes": (2, 4, (SIGMOID, TANH, TANH), {"peepholes": True}),
+    "LSTM with input_forget": (2, 4, (SIGMOID, TANH, TANH), {"coupled_gate": "f"}),
+    "LSTM with clip": (2, 4, (SIGMOID, TANH, TANH), {"clip": 0.3}),
+}
+# Whole and broken unit blocks of every vector length, few and many of them, and an R that is too large for one call.
+SIZES = (1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 48, 50, 64, 65, 79, 128, 140, 270)
+
+
+def packed(isa: str, name: str, H: int, dtype: Any, reverse: bool) -> PackedLayer:
+    cell, G, functions, options = CELLS[name]
+    rng = np.random.default_rng(H)
+
+    def draw(*shape: int) -> Any:
+        return rng.uniform(-0.5, 0.5, shape).astype(dtype)
+
+    return PackedLayer(
+        isa=isa,
+        cell=cell,
+        reverse=(reverse,),
+        activations=(functions,),
+        clip=options.get("clip", np.inf),
+        linear_before_reset="linear_before_reset" in options,
+        coupled_gate=options.get("coupled_gate"),
+        W=draw(1, G * H, I),
+        R=draw(1, G * H, H),
+        bias=draw(1, G * H),
+        recurrent_bias=draw(1, H) if "linear_before_reset" in options else None,
+        peepholes=draw(1, 3 * H) if "peepholes" in options else None,
+        weight_dtype=0,
+        dtype=np.dtype(dtype),
+        storage=0,
+        X_axes="TNI",
+        Y_axes="TDNH",
+        state_axes="DNH",
+    )
+
+
+def run(layer: PackedLayer, *arguments: Any) -> list[Any]:
+    results = layer.run(1, *arguments)
+    assert results is not None
+    return list(results)
+
+
+def bits(results: list[Any]) -> list[bytes]:
+    return [result.tobytes() for result in results]
+
+
+@pytest.mark.parametrize("isa", engines.supported())
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", CELLS)
+def test_one_row_has_the_bits_of_many(isa: str, name: str, dtype: Any) -> None:
+    for H in SIZES:
+        layer = packed(isa, name, H, dtype, reverse=H % 2 == 1)
+        rng = np.random.default_rng(H + 1)
+        X = rng.normal(size=(T, N, I)).astype(dtype)
+        states = [rng.uniform(-1, 1, (1, N, H)).astype(dtype) for _ in range(2 if name.startswith("LSTM") else 1)]
+        for given in (states, [None] * len(states)):
+            many = run(layer, X, None, *given, *[None] * (2 - len(given)))
+            for row in range(N):
+                own = [None if state is None else state[:, row : row + 1].copy() for state in given]
+                one = run(layer, X[:, row : row + 1].copy(), None, *own, *[None] * (2 - len(own)))
+                assert bits(one) == bits([result[..., row : row + 1, :] for result in many]), (H, row)
+
+
+@pytest.mark.parametrize("isa", engines.supported())
+@pytest.mark.parametrize("name", CELLS)
+def test_the_row_that_is_longest(isa: str, name: str) -> None:
+    """It goes on alone, from the step after which all others have ended."""
+    for H in (8, 19, 40):
+        for reverse in (False, True):
+            layer = packed(isa, name, H, np.float32, reverse)
+            X = np.random.default_rng(H).normal(size=(T, 3, I)).astype(np.float32)
+            lengths = np.array([4, T - 2, 0])
+            ragged = run(layer, X, lengths, None, None)
+            for row in (0, 1):
+                alone = run(layer, X[: lengths[row], row : row + 1].copy(), None, None, None)
+                assert bits(alone[1:]) == bits([state[:, row : row + 1] for state in ragged[1:]])
+                assert alone[0].tobytes() == ragged[0][: lengths[row], :, row : row + 1].tobytes()
+            assert not ragged[0][T - 2 :].any()
+
+
+@pytest.mark.parametrize("isa", engines.supported())
+@pytest.mark.parametrize("name", ["RNN", "GRU", "GRU with linear_before_reset", "LSTM"])
+def test_what_is_no_number_stays_none(isa: str, name: str) -> None:
+    """A NaN of X is one in all later states, infinities saturate the gates, as with several rows."""
+    layer = packed(isa, name, 20, np.float32, reverse=False)
+    for value in (np.nan, np.inf, -np.inf, 3e38, 1e-45):
+        X = np.random.default_rng(3).normal(size=(T, N, I)).astype(np.float32)
+        X[5, :, 1] = value
+        many, one = run(layer, X, None, None, None), run(layer, X[:, :1].copy(), None, None, None)
+        for a, b in zip(one, many, strict=True):
+            np.testing.assert_array_equal(a, b[..., :1, :])
+        assert np.isnan(one[1]).all() == np.isnan(value)
+
+
+@pytest.mark.skipif(not {"avx512", "avx2"} <= set(engines.supported()), reason="needs a processor with AVX-512")
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", CELLS)
+def test_both_vector_lengths_with_fused_sums_give_the_same_bits(name: str, dtype: Any) -> None:
+    """So layers of few units may take the shorter one."""
+    for H in (1, 4, 5, 8, 16, 33):
+        for rows in (1, 3, 20):
+            X = np.random.default_rng(H).normal(size=(T, rows, I), scale=3).astype(dtype)
+            results = [run(packed(isa, name, H, dtype, False), X, None, None, None) for isa in ("avx512", "avx2")]
+            assert bits(results[0]) == bits(results[1]), (H, rows)
+
+
+def test_push_asks_for_a_closer_look() -> None:
+    layer = packed(engines.supported()[0] if engines.supported() else "blas", "LSTM", 6, np.float32, reverse=False)
+    X, h, c = np.ones((2, 1, I), np.float32), np.zeros((1, 1, 6), np.float32), np.zeros((1, 1, 6), np.float32)
+    fixed = h.copy()
+    fixed.flags.writeable = False
+    two = np.zeros((1, 2, 6), np.float32)
+    looks: list[tuple[Any, ...]] = [
+        (X[:0], h, c),
+        (X[:, :0], h, c),
+        (X.tolist(), h, c),
+        (X[..., :2], h, c),
+        (X, h.astype(np.float64), c),
+        (X, two, two),
+        (X, fixed, c),
+        (X, h, fixed),
+        (X, h, c, fixed),
+        (X, h, c, X),
+    ]
+    for arguments in looks:
+        assert layer.push(*arguments) is None
+    assert not h.any()
+    with pytest.raises(TypeError):
+        layer.push(X, None, c)  # type: ignore[arg-type]
+    Y = layer.push(X, h, c)
+    assert Y is not None
+    np.testing.assert_array_equal(Y[-1], h)

@@ -1,0 +1,172 @@
+"""Mutants of the cells' equations: gates, the reset gate, clip."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from mutant import CELLS, ONNX, OPENVINO, Mutant
+
+ONNX_ORDERS = {"GRU": "zrh", "LSTM": "iofc"}
+OPENVINO_ORDERS = {"GRU": "zrh", "LSTM": "fico"}
+
+
+def exchanged(order: str, a: str, b: str) -> str:
+    return order.translate(str.maketrans(a + b, b + a))
+
+
+GATES = (
+    *(
+        Mutant(
+            f"{cell} of ONNX: gates {a} and {b} are exchanged",
+            ONNX,
+            f'"{cell}": "{order}"',
+            f'"{cell}": "{exchanged(order, a, b)}"',
+            (f"{cell}-defaults", f"{cell}-only-B"),
+        )
+        for cell, order in ONNX_ORDERS.items()
+        for a, b in combinations(order, 2)
+    ),
+    *(
+        Mutant(
+            f"{cell} of OpenVINO: gates {a} and {b} are exchanged",
+            OPENVINO,
+            f'"{cell}": "{order}"',
+            f'"{cell}": "{exchanged(order, a, b)}"',
+            (f"{cell}Sequence-5-defaults", f"{cell}Cell-{3 if cell == 'GRU' else 4}-defaults"),
+        )
+        for cell, order in OPENVINO_ORDERS.items()
+        for a, b in combinations(order, 2)
+    ),
+    Mutant(
+        "OpenVINO's gates in ONNX's order",
+        OPENVINO,
+        '"LSTM": "fico"',
+        '"LSTM": "iofc"',
+        ("LSTMSequence-5-defaults", "LSTMSequence-1-defaults", "LSTMCell-4-defaults", "LSTMCell-1-defaults"),
+    ),
+    Mutant(
+        "GRU: z weighs the new value, not the state",
+        CELLS,
+        "(1.0 - zt) * ht + zt * Ht_1",
+        "zt * ht + (1.0 - zt) * Ht_1",
+        ("GRU-defaults", "GRUCell-3-defaults"),
+    ),
+    Mutant(
+        "LSTM: i and f change places in C",
+        CELLS,
+        "Ct = ft * Ct_1 + it * ct",
+        "Ct = it * Ct_1 + ft * ct",
+        ("LSTM-defaults", "LSTMCell-4-defaults"),
+    ),
+    Mutant(
+        "RNN: R is not transposed, as the texts of opsets 1 to 6 write it",
+        CELLS,
+        'i_in = p.clipped(Xt @ W["i"].T + Ht_1 @ R["i"].T + Wb["i"] + Rb["i"])\n    Ht',
+        'i_in = p.clipped(Xt @ W["i"].T + Ht_1 @ R["i"] + Wb["i"] + Rb["i"])\n    Ht',
+        ("RNN-opset1", "RNN-opset6"),
+    ),
+)
+
+RESET = (
+    Mutant(
+        "GRU of ONNX: linear_before_reset is ignored",
+        ONNX,
+        "linear_before_reset=bool(linear_before_reset)",
+        "linear_before_reset=False",
+        ("GRU-linear_before_reset=1-bias", "GRU-opset3-linear_before_reset"),
+    ),
+    Mutant(
+        "GRU of OpenVINO: linear_before_reset is ignored but for the form of B",
+        OPENVINO,
+        "linear_before_reset=bool(linear_before_reset)",
+        "linear_before_reset=False",
+        ("GRUSequence-5-linear_before_reset", "GRUCell-3-linear_before_reset"),
+    ),
+    Mutant(
+        "linear_before_reset: Rb_h is not behind the reset gate",
+        CELLS,
+        'rt * (Ht_1 @ R["h"].T + Rb["h"]) + Wb["h"]',
+        'rt * (Ht_1 @ R["h"].T) + Rb["h"] + Wb["h"]',
+        ("GRU-linear_before_reset=1-bias", "GRUSequence-5-linear_before_reset"),
+    ),
+    Mutant(
+        "linear_before_reset: Wb_h is behind the reset gate",
+        CELLS,
+        'rt * (Ht_1 @ R["h"].T + Rb["h"]) + Wb["h"]',
+        'rt * (Ht_1 @ R["h"].T + Rb["h"] + Wb["h"])',
+        ("GRU-linear_before_reset=1-bias", "GRUCell-3-linear_before_reset"),
+    ),
+    Mutant(
+        "without linear_before_reset Rb_h is behind the reset gate",
+        CELLS,
+        '(rt * Ht_1) @ R["h"].T + Rb["h"]',
+        '(rt * Ht_1) @ R["h"].T + rt * Rb["h"]',
+        ("GRU-only-B", "GRU-linear_before_reset=0-bias"),
+    ),
+    Mutant(
+        "OpenVINO with linear_before_reset: the last two blocks of B are exchanged",
+        OPENVINO,
+        'split(B, order + "H")',
+        'split(B, order[:-1] + "H" + order[-1])',
+        ("GRUSequence-5-linear_before_reset", "GRUCell-3-linear_before_reset"),
+    ),
+)
+
+CLIP = (
+    Mutant(
+        "clip is ignored",
+        CELLS,
+        "return np.minimum(np.maximum(x, -self.clip), self.clip)",
+        "return x",
+        ("RNN-only-clip", "GRU-only-clip", "LSTM-only-clip", "RNNSequence-5-clip", "GRUCell-3-clip", "LSTMCell-1-clip"),
+    ),
+    Mutant(
+        "clip bounds from above only",
+        CELLS,
+        "return np.minimum(np.maximum(x, -self.clip), self.clip)",
+        "return np.minimum(x, self.clip)",
+        ("RNN-only-clip", "GRU-only-clip", "LSTM-only-clip", "LSTMSequence-5-clip"),
+    ),
+    Mutant(
+        "RNN: clip before the bias",
+        CELLS,
+        'i_in = p.clipped(Xt @ W["i"].T + Ht_1 @ R["i"].T + Wb["i"] + Rb["i"])\n    Ht',
+        'i_in = p.clipped(Xt @ W["i"].T + Ht_1 @ R["i"].T) + Wb["i"] + Rb["i"]\n    Ht',
+        ("RNN-clip", "RNNCell-1-clip"),
+    ),
+    Mutant(
+        "LSTM: clip before the bias of c",
+        CELLS,
+        'c_in = p.clipped(Xt @ W["c"].T + Ht_1 @ R["c"].T + Wb["c"] + Rb["c"])',
+        'c_in = p.clipped(Xt @ W["c"].T + Ht_1 @ R["c"].T) + Wb["c"] + Rb["c"]',
+        ("LSTM-input_forget=0-clip", "LSTMCell-4-clip"),
+    ),
+    Mutant(
+        "LSTM: clip before the peephole of o",
+        CELLS,
+        'P["o"] * Ct + Wb["o"] + Rb["o"])',
+        'Wb["o"] + Rb["o"]) + P["o"] * Ct',
+        ("LSTM-input_forget=0-clip", "LSTMCell-1-clip"),
+    ),
+    Mutant(
+        "LSTM: clip also on what goes into h",
+        CELLS,
+        "Ht = ot * h(Ct)",
+        "Ht = ot * h(p.clipped(Ct))",
+        ("LSTM-input_forget=0-clip", "LSTMSequence-5-clip"),
+    ),
+    Mutant(
+        "LSTM: clip also on C",
+        CELLS,
+        "Ct = ft * Ct_1 + it * ct",
+        "Ct = p.clipped(ft * Ct_1 + it * ct)",
+        ("LSTM-input_forget=0-clip", "LSTMCell-4-clip"),
+    ),
+    Mutant(
+        "OpenVINO: clip 0 bounds by 0",
+        OPENVINO,
+        "clip=clip or np.inf",
+        "clip=np.inf if clip is None else clip",
+        ("RNNSequence-5-clip=0", "GRUCell-3-clip=0", "LSTMSequence-1-clip=0"),
+    ),
+)

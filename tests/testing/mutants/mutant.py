@@ -1,0 +1,55 @@
+"""The oracle with one mistake in it: a mutant is an edit of one place of the oracle's text."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from pyrnnx.testing import reference
+
+# The files of the oracle.
+CELLS, ACTIVATIONS, ARGUMENTS = "cells.py", "activations.py", "arguments.py"
+ONNX, OPENVINO = "onnx_operators.py", "openvino_arrays.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`does` says what is wrong when the one `old` in the file is `new`; `more` is put at the file's end."""
+
+    does: str
+    file: str
+    old: str
+    new: str
+    killed_by: tuple[str, ...]
+    more: str = ""
+
+    def load(self, folder: Path) -> ModuleType:
+        """The mutated oracle, a package of its own in a folder that is not there yet."""
+        copy_oracle(folder)
+        text = (folder / self.file).read_text()
+        assert text.count(self.old) == 1, f"{self.file} has {text.count(self.old)} times {self.old!r}"
+        (folder / self.file).write_text(text.replace(self.old, self.new) + self.more)
+        return load_package(folder)
+
+
+def copy_oracle(folder: Path) -> None:
+    shutil.copytree(Path(reference.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def load_package(folder: Path, name: str = "mutated_oracle") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    package = sys.modules[name] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(package)
+    finally:  # the next one has the same name
+        for loaded in [one for one in sys.modules if one.partition(".")[0] == name]:
+            del sys.modules[loaded]
+    return package

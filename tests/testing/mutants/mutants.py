@@ -1,0 +1,11 @@
+"""All mutants. What stands under `killed_by` are names of cases, each of which must fail the mutant alone."""
+
+from __future__ import annotations
+
+from equation_mutants import CLIP, GATES, RESET
+from function_mutants import FUNCTIONS, PARAMETERS
+from input_mutants import INPUTS
+from number_mutants import NUMBERS, SIZES
+from step_mutants import STEPS
+
+MUTANTS = (*GATES, *RESET, *CLIP, *STEPS, *INPUTS, *FUNCTIONS, *PARAMETERS, *SIZES, *NUMBERS)

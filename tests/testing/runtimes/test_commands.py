@@ -1,0 +1,152 @@
+"""A command line as a runtime."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyrnnx import ArgumentError
+from pyrnnx.testing.cases import Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import assert_close, tolerance_of
+from pyrnnx.testing.runtimes import CommandRuntime, Execution, execute
+
+pytest.importorskip("onnx")
+
+CASE = Case("lstm", "LSTM", {"direction": "bidirectional"}, ("B", "initial_h", "P"), (4, 2, 3))
+CASES = {
+    "absent inputs": CASE,
+    "float16": Case("half", "GRU", {"linear_before_reset": 1, "layout": 1}, ("B",), dtype="float16"),
+    "bfloat16": Case("brain", "RNN", {"activations": ["Relu"]}, dtype="bfloat16"),
+    "no rows": Case("none", "RNN", N=0),
+}
+# Runs any model of one recurrent node by the oracle.
+PROGRAM = """
+import sys
+from pathlib import Path
+import onnx
+from onnx import numpy_helper
+from pyrnnx.testing import reference
+folder, output = Path(sys.argv[1]), Path(sys.argv[2])
+model = onnx.load(folder / "model.onnx")
+onnx.checker.check_model(model)
+(node,) = model.graph.node
+inputs = {}
+for k, info in enumerate(model.graph.input):
+    tensor = onnx.TensorProto.FromString((folder / "test_data_set_0" / f"input_{k}.pb").read_bytes())
+    assert tensor.name == info.name
+    inputs[info.name] = numpy_helper.to_array(tensor)
+assert not (folder / "test_data_set_0" / "output_0.pb").exists()
+attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+for name, value in attributes.items():
+    if isinstance(value, bytes):
+        attributes[name] = value.decode()
+    elif name == "activations":
+        attributes[name] = [one.decode() for one in value]
+for k, array in enumerate(reference.run(node.op_type, **inputs, **attributes)):
+    tensor = numpy_helper.from_array(array.astype(inputs["X"].dtype))
+    (output / f"output_{k}.pb").write_bytes(tensor.SerializeToString())
+print("noise")
+"""
+
+
+def run_one(runtime: CommandRuntime, case: Case = CASE, timeout: float = 60.0) -> Execution:
+    (execution,) = execute(runtime, [case], timeout=timeout)
+    return execution
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "my program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.mark.parametrize("where", ["{folder}/test_data_set_0", "{output}"])
+@pytest.mark.parametrize("name", CASES)
+def test_runs_models(name: str, where: str, program: Path) -> None:
+    if name == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    case = CASES[name]
+    execution = run_one(CommandRuntime([sys.executable, str(program), "{folder}", where]), case)
+    assert (execution.status, execution.detail) == ("ran", "")
+    outputs = [output for output in execution.outputs if output is not None]
+    assert [output.dtype.name for output in outputs] == [case.dtype] * len(execution.outputs)
+    assert_close(outputs, expected_outputs(case, make_arrays(case)), tolerance_of(case.dtype))
+
+
+# What a shell does with the folder, $0; what becomes of the case, and what is said of it.
+ENDS = {
+    "writes nothing": ("true", "ran", ""),
+    "fails": ("echo first >&2; echo no such operator >&2; exit 3", "refused", "exit status 3: no such operator"),
+    "fails in silence": ("exit 3", "refused", "exit status 3"),
+    "is killed": ("kill -SEGV $$", "crashed", "killed by SIGSEGV"),
+    "runs what is killed": ("(echo oh >&2; kill -ABRT $BASHPID); exit $?", "crashed", "killed by SIGABRT: "),
+    "writes no tensor": ("echo x > $0/test_data_set_0/output_0.pb", "refused", "its output_0.pb is no TensorProto: "),
+    "hangs": ("sleep 1000", "timed out", "no result within 1 s"),
+    "writes without end": ("yes", "timed out", "no result within 1 s"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_ends(name: str) -> None:
+    script, status, detail = ENDS[name]
+    timeout = 1.0 if status == "timed out" else 60.0
+    execution = run_one(CommandRuntime(["bash", "-c", script]), timeout=timeout)
+    assert execution.status == status
+    if detail.endswith(": "):  # in words of onnx, or of the shell, which speaks of what was killed
+        assert execution.detail.startswith(detail)
+    else:
+        assert execution.detail == detail
+    assert execution.outputs == ((None, None, None) if status == "ran" else ())
+
+
+def test_one_output_of_three() -> None:
+    runtime = CommandRuntime(["bash", "-c", "cp $0/test_data_set_0/input_0.pb $0/test_data_set_0/output_1.pb"])
+    first, second, third = run_one(runtime).outputs
+    assert first is None
+    assert third is None
+    np.testing.assert_array_equal(second, make_arrays(CASE)["X"])
+
+
+@pytest.mark.parametrize("script", ["true", "sleep 1000"])
+def test_no_folder_is_left(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    run_one(CommandRuntime(["bash", "-c", script]), timeout=1.0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_command_started_ends_with_it(tmp_path: Path) -> None:
+    script = f"sleep 1000 & echo $! > {shlex.quote(str(tmp_path / 'pid'))}; wait"
+    assert run_one(CommandRuntime(["bash", "-c", script]), timeout=1.0).status == "timed out"
+    stat = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/stat")
+    for _ in range(500):
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.01)
+    pytest.fail("it is still there")
+
+
+def test_commands() -> None:
+    assert CommandRuntime("run 'my model' --all").command == ["run", "my model", "--all", "{folder}"]
+    assert CommandRuntime("run --in={folder} -v").command == ["run", "--in={folder}", "-v"]
+    assert CommandRuntime("/opt/bin/run").name == "run"
+    assert CommandRuntime(["run"], name="mine").name == "mine"
+    assert not CommandRuntime("run").supports(Case("cell", "RNNCell-1", T=1))
+
+
+def test_one_that_is_not_there() -> None:
+    runtime = CommandRuntime(["/no/such/program"])
+    assert not runtime.installed()
+    execution = run_one(runtime)
+    assert (execution.status, execution.detail) == ("refused", "program is not installed")
+
+
+@pytest.mark.parametrize("command", ["", [], ["run", 5], 5, "run 'it"])
+def test_what_is_no_command(command: object) -> None:
+    with pytest.raises(ArgumentError, match=r"^CommandRuntime: command is "):
+        CommandRuntime(command)  # type: ignore[arg-type]

@@ -1,0 +1,308 @@
+"""The tables of cases: complete by the operators' tables, and every case what it says that it is."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from pyrnnx import ArgumentError
+from pyrnnx.frontends.onnx.schemas import SCHEMAS, schema
+from pyrnnx.frontends.openvino import OPERATIONS
+from pyrnnx.testing import cases as kit
+from pyrnnx.testing import reference
+from pyrnnx.testing.cases import CASES, FEATURES, NAMED, OPENVINO_CASES, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import DTYPES, assert_close, tolerance_of
+
+OPERATORS = (*kit.OPERATORS, *kit.OPERATIONS)
+each_operator = pytest.mark.parametrize("operator", OPERATORS)
+# Attributes without which a case computes the same; that they are taken is told by cases of their own.
+WITHOUT_EFFECT = {"hidden_size", "output_sequence"}
+
+
+def of(operator: str) -> Iterator[Case]:
+    return (case for case in NAMED.values() if case.operator == operator)
+
+
+def attributes_of(operator: str) -> set[str]:
+    """By the tables of the front-ends; weights_format of OpenVINO has one value only."""
+    if operator in SCHEMAS:
+        return {name for one in SCHEMAS[operator].values() for name in one.attributes}
+    return set(OPERATIONS[operator].attributes) - {"weights_format"}
+
+
+# Against the tables of the operators
+
+
+def test_versions() -> None:
+    assert {operator: tuple(SCHEMAS[operator]) for operator in kit.OPERATORS} == kit.VERSIONS
+    assert set(kit.OPERATIONS) == set(OPERATIONS)
+
+
+@each_operator
+def test_inputs_and_outputs(operator: str) -> None:
+    if operator in SCHEMAS:
+        versions = list(SCHEMAS[operator].values())
+        found = {(one.inputs, one.outputs) for one in versions}
+        required: tuple[str, ...] = ("X", "W", "R")
+    else:
+        row = OPERATIONS[operator]
+        found = {(row.input_names, row.output_names)}
+        required = row.input_names[: len(row.input_names) - row.optional]
+    assert found == {(kit.INPUTS[operator], kit.OUTPUTS[operator])}
+    assert {*kit.INPUTS[operator]} - {*required, "sequence_lens"} == {*kit.OPTIONAL[operator]}
+
+
+@pytest.mark.parametrize("operator", kit.OPERATORS)
+def test_every_version_of_onnx_has_cases_of_its_attributes_and_dtypes(operator: str) -> None:
+    for version, one in SCHEMAS[operator].items():
+        mine = [case for case in of(operator) if schema(operator, case.opset).since_version == version]
+        assert {name for case in mine for name in case.attributes} == set(one.attributes)
+        assert {tuple(sorted(kit.opset_dtypes(case.opset))) for case in mine} == {tuple(sorted(one.dtypes))}
+        declared = onnx.defs.get_schema(operator, version, "")
+        assert {name for case in mine for name in case.attributes} == set(declared.attributes)
+        assert {name for case in mine for name in case.given} == {one.name for one in declared.inputs}
+
+
+@each_operator
+def test_every_attribute_and_dtype_has_a_case(operator: str) -> None:
+    assert {name for case in of(operator) for name in case.attributes} == attributes_of(operator)
+    assert {case.dtype for case in of(operator)} == set(DTYPES)
+    assert {name for case in of(operator) for name in case.given} == set(kit.INPUTS[operator])
+
+
+def changed(case: Case, arrays: dict[str, Any], attributes: dict[str, Any]) -> bool:
+    """Whether the results are others, beyond what the dtype excuses."""
+    outputs = reference.run(case.operator, **arrays, **attributes)
+    try:
+        assert_close(outputs, expected_outputs(case, make_arrays(case)), tolerance_of(case.dtype))
+    except AssertionError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("operator", "name"),
+    [(one, name) for one in OPERATORS for name in sorted(attributes_of(one) - WITHOUT_EFFECT)],
+)
+def test_a_case_fails_without_each_attribute(operator: str, name: str) -> None:
+    """And so does every case whose feature has the attribute's name."""
+    mine = [case for case in of(operator) if name in case.attributes]
+
+    def ignored(case: Case) -> bool:
+        attributes = {key: value for key, value in case.attributes.items() if key != name}
+        try:
+            return changed(case, make_arrays(case), attributes)
+        except reference.OracleError:  # two directions of weights, or parameters of no function
+            return True
+
+    assert any(ignored(case) for case in mine)
+    if name != "activations":  # some of whose cases name the default functions
+        assert all(ignored(case) for case in mine if case.feature == name and case.attributes[name])
+
+
+@pytest.mark.parametrize(
+    ("operator", "name"), [(one, name) for one in OPERATORS for name in kit.INPUTS[one] if name not in "XWR"]
+)
+def test_a_case_fails_without_each_input(operator: str, name: str) -> None:
+    def ignored(case: Case) -> bool:
+        arrays = make_arrays(case)
+        whole = {name: np.full_like(arrays[name], case.T)} if name in ("sequence_lens", "sequence_lengths") else {}
+        return changed(case, arrays | (whole or {name: np.zeros_like(arrays[name])}), dict(case.attributes))
+
+    assert any(ignored(case) for case in of(operator) if name in case.given)
+
+
+@each_operator
+def test_every_activation_in_every_place(operator: str) -> None:
+    names = reference.ACTIVATIONS if operator in SCHEMAS else ("relu", "sigmoid", "tanh", *reference.ALPHA)
+    for place in range(len(reference.DEFAULT_ACTIVATIONS[Case("", operator).cell])):
+        mine = [case for case in of(operator) if "activations" in case.attributes]
+        used = {case.attributes["activations"][place].lower() for case in mine}
+        assert used >= {name.lower() for name in names}
+
+
+@each_operator
+def test_every_boundary_has_a_case(operator: str) -> None:
+    mine = list(of(operator))
+    is_cell = operator in kit.STEPS
+    for size in ("T", "N", "I", "H"):
+        wanted = {1} if size == "H" or (size == "T" and is_cell) else {0, 1}
+        assert {getattr(case, size) for case in mine} >= wanted
+    if not is_cell:
+        given = [case for case in mine if case.lens and case.T > 1]
+        assert any(0 in (case.lens or ()) for case in given)
+        assert any(case.T in (case.lens or ()) and {*(case.lens or ())} != {case.T} for case in given)
+        assert {case.nan for case in mine} == {"", "row", "padding"}
+        directions = {case.attributes.get("direction", "none").lower() for case in mine}
+        assert directions >= {"none", "reverse", "bidirectional"}
+
+
+# What the cases say
+
+
+def test_names_differ() -> None:
+    assert len(NAMED) == len(CASES) + len(OPENVINO_CASES)
+    assert {case.family for case in CASES} == {"ONNX"}
+    assert {case.family for case in OPENVINO_CASES} == {"OpenVINO"}
+
+
+@each_operator
+def test_cases_say_what_they_are(operator: str) -> None:
+    for case in of(operator):
+        assert case.name.startswith(operator)
+        assert case.tells.startswith("Fails if "), case.name
+        assert case.tells.endswith("."), case.name
+        assert case.features == (case.feature,)
+        version, _, place = case.source.partition(", ")
+        assert version == (operator if operator in OPERATIONS else str(schema(operator, case.opset))), case.name
+        kind, _, name = place.partition(" ")
+        if kind == "attribute":
+            assert name in attributes_of(operator), case.name
+        elif kind == "input":
+            assert name in kit.INPUTS[operator], case.name
+        else:
+            assert place in ("equations", "shapes", "inputs", "attributes", "types", "type constraint T"), case.name
+
+
+@each_operator
+def test_cases_use_their_features(operator: str) -> None:
+    for case in of(operator):
+        used = replace(case, feature="").features
+        assert set(used) <= set(FEATURES)
+        zero = case.attributes.get(case.feature) == 0  # clip 0 of OpenVINO
+        assert case.feature in used or zero or case.feature in ("defaults", "all together"), case.name
+
+
+@each_operator
+def test_features_of_an_operator(operator: str) -> None:
+    """Those that it can have: every one."""
+    cell = Case("", operator).cell
+    without = {"layout=1", "hidden_size left out", "opset 1 to 6"} if operator in kit.OPERATIONS else set()
+    without |= set() if cell == "GRU" else {"linear_before_reset"}
+    without |= set() if cell == "LSTM" else {"initial_c"}
+    without |= set() if "P" in kit.INPUTS[operator] else {"P", "input_forget"}
+    if operator in kit.STEPS:
+        without |= {"reverse", "bidirectional", "sequence_lens", "sequence_lens with reverse", "length 0"}
+        without |= {"long sequences", "T = 0", "NaN in padding", "NaN in a row"}
+    without |= set() if operator in kit.OPERATORS or {*kit.OPTIONAL[operator]} & {"P"} else {"all together"}
+    missing = set(FEATURES) - {case.feature for case in of(operator)}
+    assert missing <= without
+
+
+@each_operator
+def test_oracle_gives_numbers_of_the_shapes(operator: str) -> None:
+    for case in of(operator):
+        arrays, shapes = make_arrays(case), case.shapes()
+        assert tuple(arrays) == case.given
+        assert all(array.shape == shapes[name] for name, array in arrays.items()), case.name
+        outputs = expected_outputs(case, arrays)
+        assert [y.shape for y in outputs] == [shapes[name] for name in kit.OUTPUTS[operator]]
+        assert all(np.isfinite(y).all() for y in outputs) == (case.nan != "row"), case.name
+
+
+# Arrays
+
+
+def test_arrays_are_a_function_of_the_case() -> None:
+    for case in NAMED.values():
+        first, second = make_arrays(case), make_arrays(pickle.loads(pickle.dumps(case)))
+        assert first.keys() == second.keys()
+        for name, array in first.items():
+            np.testing.assert_array_equal(array, second[name], strict=True)
+    case = NAMED["LSTM-only-P"]
+    other = make_arrays(replace(case, name="another"))
+    assert not np.array_equal(make_arrays(case)["X"], other["X"])
+    seeded, also = (make_arrays(one, seed=7)["X"] for one in (case, replace(case, name="another")))
+    np.testing.assert_array_equal(seeded, also)
+
+
+def test_cases_pickle() -> None:
+    for case in (*NAMED.values(), *kit.random_cases(0, 20)):
+        assert pickle.loads(pickle.dumps(case)) == case
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+def test_where_nan_lies(layout: int) -> None:
+    base = Case("a", "RNN", {"layout": layout}, lens=(2, 0, 4), nan="padding")
+    both = [make_arrays(one)["X"] for one in (base, replace(base, nan="row"))]
+    padding, row = (np.isnan(X if layout else X.swapaxes(0, 1)).any(axis=-1) for X in both)
+    np.testing.assert_array_equal(padding, np.arange(4) >= np.array([[2], [0], [4]]))
+    np.testing.assert_array_equal(np.argwhere(row), [[1, 2]])
+    assert not np.isnan(make_arrays(Case("a", "LSTMCell-4", nan="row", T=1))["X"][[0, 2]]).any()
+
+
+# Random cases
+
+
+@pytest.mark.parametrize("operators", [kit.OPERATORS, kit.OPERATIONS], ids=["ONNX", "OpenVINO"])
+def test_random_cases_are_a_function_of_the_seed(operators: tuple[str, ...]) -> None:
+    many = kit.random_cases(3, 100, operators=operators)
+    assert kit.random_cases(3, 10, operators=operators) == many[:10]
+    assert kit.random_cases(4, 10, operators=operators) != many[:10]
+    assert len({case.name for case in many}) == 100
+    assert {case.operator for case in many} == set(operators)
+    assert not any(kit.hangs_on_rounding(case) for case in many)
+
+
+def test_random_cases_stay_as_they_are() -> None:
+    """What a seed means may be written down: another version of Python or NumPy has the same cases."""
+    case = kit.random_cases(0, 2)[1]
+    assert (case.name, case.T, case.N, case.I, case.H) == ("GRU-random-0-1", 1, 2, 5, 15)
+    assert case.attributes == {
+        "direction": "bidirectional",
+        "hidden_size": 15,
+        "activation_alpha": [0.25],
+        "activation_beta": [0.25],
+        "activations": ["scaledtanh", "sigmoid", "relu", "elu"],
+    }
+
+
+@pytest.mark.parametrize("operators", [kit.OPERATORS, kit.OPERATIONS], ids=["ONNX", "OpenVINO"])
+def test_random_cases_have_every_feature(operators: tuple[str, ...]) -> None:
+    drawn = kit.random_cases(0, 1500, operators=operators)
+    table = CASES if operators is kit.OPERATORS else OPENVINO_CASES
+    never = {"defaults", "all together", "long sequences", "large values"}
+    if table is OPENVINO_CASES:  # whose specification has neither
+        never |= {"activation_alpha/beta", "default activation parameters", "names in any case"}
+    assert {feature for case in drawn for feature in case.features} >= {case.feature for case in table} - never
+    for case in drawn:
+        outputs = expected_outputs(case, make_arrays(case))
+        assert case.nan == "row" or all(np.isfinite(y).all() for y in outputs)
+
+
+def test_what_hangs_on_rounding() -> None:
+    attributes = {"activations": ["thresholdedrelu"], "activation_alpha": [0.25], "clip": 0.25}
+    assert kit.hangs_on_rounding(Case("at the threshold", "RNN", attributes))
+    assert not kit.hangs_on_rounding(Case("at the threshold", "RNN", {**attributes, "clip": 0.125}))
+    assert not kit.hangs_on_rounding(Case("no jump", "RNN", {"activations": ["Relu"], "clip": 0.25}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": 1.5, "count": 1}, "seed is 1.5; expected an integer"),
+        ({"seed": 1, "count": -1}, "count is -1; expected an integer, 0 or above"),
+        ({"seed": 1, "count": True}, "count is True"),
+        ({"seed": 1, "count": 1, "operators": ()}, r"operators is \(\); expected some of RNN, GRU"),
+        ({"seed": 1, "count": 1, "operators": "RNN"}, "operators is 'RNN'"),
+        ({"seed": 1, "count": 1, "operators": ["QRNN"]}, r"operators is \['QRNN'\]"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=f"random_cases: {message}"):
+        kit.random_cases(**arguments)
+
+
+def test_cases_can_be_keys_and_seeds_are_integers() -> None:
+    case = kit.CASES[0]
+    assert {case: 1}[pickle.loads(pickle.dumps(case))] == 1
+    seeds: list[Any] = [-1, 1.5, [[]]]
+    for seed in seeds:
+        with pytest.raises(ArgumentError, match="make_arrays: seed is"):
+            kit.make_arrays(case, seed=seed)

@@ -1,0 +1,151 @@
+"""The fixture for seeded inputs: what it makes, and that it makes the same for the same test, in any process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import random_layer
+from onnx import helper
+
+from pyrnnx import (
+    ONNX_LAYOUTS,
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    ArgumentError,
+    Convention,
+    Direction,
+    RecurrentOp,
+    load,
+)
+from pyrnnx.frontends.onnx import from_node
+from pyrnnx.frontends.openvino import read_layer, write_layer
+from pyrnnx.op import CELLS
+from pyrnnx.testing import CASES, Case, assert_same
+from pyrnnx.testing.fixtures import seeded_inputs
+from pyrnnx.testing.same.seeded import make_inputs
+
+__all__ = ["seeded_inputs"]
+Inputs = Callable[..., Any]
+I, H = 4, 6
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize("convention", [*ONNX_LAYOUTS, OPENVINO_SEQUENCE, OPENVINO_CELL], ids=lambda one: one.name)
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_layer_can_be_called_with_them(seeded_inputs: Inputs, cell: str, convention: Convention) -> None:
+    layer = random_layer(RecurrentOp(cell, H), I, np.float64, convention=convention)
+    inputs = seeded_inputs(layer)
+    sizes = {"T": 5, "N": 3, "I": I, "D": 1, "H": H}
+    assert inputs["X"].shape == tuple(sizes[axis] for axis in convention.axes_of("X"))
+    assert inputs["X"].dtype == np.float64
+    assert all(array.all() for array in inputs.values())
+    assert ("sequence_lens" in inputs) == (convention in ONNX_LAYOUTS)
+    layer.run(**inputs)
+    assert_same(layer, layer, inputs=inputs)
+
+
+def test_sizes(seeded_inputs: Inputs) -> None:
+    inputs = seeded_inputs(random_layer(RecurrentOp("LSTM", H, Direction.REVERSE), I), seq_length=9, batch_size=2)
+    assert {name: array.shape for name, array in inputs.items()} == {
+        "X": (9, 2, I),
+        "sequence_lens": (2,),
+        "initial_h": (1, 2, H),
+        "initial_c": (1, 2, H),
+    }
+
+
+def test_weights_of_what_has_none(seeded_inputs: Inputs) -> None:
+    layer = random_layer(RecurrentOp("GRU", H), I, convention=OPENVINO_SEQUENCE)
+    unbound = read_layer(write_layer(layer, id=1))
+    inputs = seeded_inputs(unbound)
+    assert list(inputs) == ["X", "H", "sequence_lengths", "W", "R", "B"]
+    unbound(**inputs)
+    node = helper.make_node("LSTM", ["x", "w", "r", "", "", "h", "", "p"], ["Y"], hidden_size=H)
+    inputs = seeded_inputs(node, opset=14)
+    assert list(inputs) == ["x", "sequence_lens", "h", "initial_c", "w", "r", "p"]
+    from_node(node, inputs)
+    assert inputs["p"].all()
+    assert_same(node, node, inputs=inputs)
+
+
+def test_a_model(seeded_inputs: Inputs) -> None:
+    model = load(EXAMPLES / "small_rnn.onnx")
+    inputs = seeded_inputs(model)
+    assert list(inputs) == [info.name for info in model.inputs if not info.optional]
+    assert_same(model, model, inputs=inputs)
+
+
+def test_a_case_and_shapes(seeded_inputs: Inputs) -> None:
+    case: Case = CASES[0]
+    arrays = seeded_inputs(case)
+    assert {name: array.shape for name, array in arrays.items()} == {name: case.shapes()[name] for name in arrays}
+    assert seeded_inputs(case, dtype="float64")["X"].dtype == np.float64
+    assert seeded_inputs((2, 3)).shape == (2, 3)
+    assert seeded_inputs((2, 3)).dtype == np.float32
+    made = seeded_inputs({"a": (2,), "b": ()}, dtype=np.float64)
+    assert made["a"].shape == (2,)
+    assert made["b"].shape == ()
+    assert made["b"].dtype == np.float64
+
+
+def test_calls_differ_and_are_the_same_in_every_run(seeded_inputs: Inputs, request: pytest.FixtureRequest) -> None:
+    first, second = seeded_inputs((1000,)), seeded_inputs((1000,))
+    assert not np.array_equal(first, second)
+    seed = zlib.crc32(request.node.nodeid.encode())
+    for call, array in ((1, first), (2, second)):
+        np.testing.assert_array_equal(array, make_inputs((1000,), (seed, call), opset=22))
+
+
+SUITE = """
+from pyrnnx.testing.fixtures import seeded_inputs
+
+def test_one(seeded_inputs):
+    print("ONE", seeded_inputs((2,)), seeded_inputs((2,)))
+
+def test_two(seeded_inputs):
+    print("TWO", seeded_inputs((2,)))
+"""
+
+
+def test_in_a_suite_of_its_own(tmp_path: Path) -> None:
+    """The same in any order, for any part of the tests, and in a process with other hashes of strings."""
+    (tmp_path / "test_suite.py").write_text(SUITE)
+    told = []
+    for seed, more in (("1", []), ("2", ["test_suite.py::test_two", "test_suite.py::test_one"])):
+        command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "--rootdir", ".", *more]
+        done = subprocess.run(
+            command, cwd=tmp_path, env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        )
+        told.append(sorted(line.lstrip(".") for line in done.stdout.splitlines() if "ONE" in line or "TWO" in line))
+    assert len(told[0]) == 2
+    assert told[0] == told[1]
+    numbers = [part for line in told[0] for part in line.replace("[", " ").replace("]", " ").split() if "." in part]
+    assert len(set(numbers)) == len(numbers) == 6
+
+
+REJECTED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
+    "a function": ((len,), {}, "what is <built-in function len>; expected a layer, a model, a Case, a shape"),
+    "a number": ((3,), {}, "seeded_inputs: what is 3; expected a layer"),
+    "a shape in a mapping": (({"a": 3},), {}, "the shape of 'a' is 3; expected a tuple of sizes"),
+    "a negative size": (((-1,),), {}, "seeded_inputs: the array has shape"),
+    "sizes of a shape": (((1,),), {"batch_size": 2}, "only layers have those open"),
+    "a size": ((random_layer(RecurrentOp("RNN", H), I),), {"seq_length": -1}, "seeded_inputs: seq_length is -1"),
+    "a dtype of a layer": ((random_layer(RecurrentOp("RNN", H), I),), {"dtype": "float32"}, "dtype is 'float32'; only"),
+    "a dtype of integers": ((CASES[0],), {"dtype": np.int32}, "expected one of float32, float64, float16, bfloat16"),
+    "no dtype": (((1,),), {"dtype": "float31"}, "dtype is 'float31'; expected one of float32"),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_what_has_no_inputs(seeded_inputs: Inputs, name: str) -> None:
+    arguments, options, words = REJECTED[name]
+    with pytest.raises(ArgumentError, match=r"^seeded_inputs: ") as caught:
+        seeded_inputs(*arguments, **options)
+    assert words in str(caught.value)

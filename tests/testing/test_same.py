@@ -1,0 +1,277 @@
+"""assert_same of two layers: what is the same passes, and a planted difference is told with its exact place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import random_layer, random_weights
+from same_messages import message
+
+from pyrnnx import (
+    CANONICAL,
+    ONNX_LAYOUTS,
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    Activation,
+    ArgumentError,
+    Convention,
+    Direction,
+    Layer,
+    RecurrentOp,
+)
+from pyrnnx.conventions import convert_weights, rearrange
+from pyrnnx.op import CELLS
+from pyrnnx.testing import assert_same
+from pyrnnx.testing.numbers import Array
+
+T, N, I, H = 5, 3, 4, 6
+GATES = [(cell, gate) for cell in CELLS for gate in CELLS[cell].gates]
+CONVENTIONS = (*ONNX_LAYOUTS, OPENVINO_SEQUENCE)
+each_cell = pytest.mark.parametrize("cell", CELLS)
+
+
+def altered(weights: Mapping[str, Array], name: str, row: int) -> Any:
+    """With one number of a weight's last direction changed."""
+    copies = {key: array.copy() for key, array in weights.items()}
+    changed = copies[name][-1, row]
+    copies[name][-1, row] = changed + 0.5 if changed.ndim == 0 else changed + 0.5 * np.eye(len(changed))[1]
+    return copies
+
+
+def inputs(lens: tuple[int, ...] = (5, 2, 4), D: int = 1, cell: str = "LSTM") -> dict[str, Array]:
+    rng = np.random.default_rng(3)
+    arrays: dict[str, Array] = {
+        "X": rng.normal(size=(T, N, I)).astype("f4"),
+        "sequence_lens": np.array(lens, "i4"),
+        "initial_h": rng.uniform(0.5, 1, (D, N, H)).astype("f4"),
+    }
+    return arrays | ({"initial_c": rng.uniform(0.5, 1, (D, N, H)).astype("f4")} if cell == "LSTM" else {})
+
+
+def first_apart(a: Array, b: Array, lens: tuple[int, ...], reverse: tuple[bool, ...]) -> tuple[int, ...]:
+    """Of Y [T, D, N, H]: the index of the first number that is apart in the order of computation, by looking at all."""
+    found = []
+    for t, d, n, u in np.argwhere(np.abs(a - b) > 1e-5).tolist():
+        order = lens[n] - 1 - t if reverse[d] else t
+        found.append((order, d, n, t, u))
+    _, d, n, t, u = min(found)
+    return t, d, n, u
+
+
+# What is the same
+
+
+@each_cell
+@pytest.mark.parametrize("first", CONVENTIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("second", CONVENTIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_one_layer_in_every_two_conventions(cell: str, first: Convention, second: Convention, direction: Any) -> None:
+    op = RecurrentOp(cell, H, direction, linear_before_reset=cell == "GRU")
+    assert_same(random_layer(op, I, convention=first), random_layer(op, I, convention=second))
+
+
+@each_cell
+def test_a_sequence_and_a_cell_of_one_step(cell: str) -> None:
+    op = RecurrentOp(cell, H)
+    assert_same(random_layer(op, I), random_layer(op, I, convention=OPENVINO_CELL))
+    other = random_layer(op, I, convention=OPENVINO_CELL, seed=1)
+    told = message(random_layer(op, I), other)
+    assert "Y[0, 0, 0, 0] b" in told
+    assert "Y[0, 0] oracle of a" in told
+
+
+@pytest.mark.parametrize(("dtype", "other"), [("f8", "f8"), ("f4", "f8"), ("f2", "f4"), ("f2", "f8"), ("f2", "f2")])
+def test_default_tolerances_are_those_of_the_coarser_dtype(dtype: str, other: str) -> None:
+    op = RecurrentOp("GRU", H)
+    weights: Any = random_weights(op, I, "f2")  # exact in all of them
+    a, b = (Layer(op, **{name: array.astype(one) for name, array in weights.items()}) for one in (dtype, other))
+    assert_same(a, b)
+    if dtype != other:
+        told = message(a, b, atol=1e-12)
+        assert f"dtype: {a.dtype} in a; {b.dtype} in b" in told
+        assert f"{a.dtype} Y[" in told
+        assert f"{b.dtype} Y[" in told
+
+
+def test_tolerances_that_are_given() -> None:
+    op = RecurrentOp("RNN", H, activations=((Activation("Affine", 1, 0),),))
+    W, R = np.ones((1, H, I), "f4"), np.zeros((1, H, H), "f4")
+    a, b = Layer(op, W, R), Layer(op, W * np.float32(1.01), R)
+    X = {"X": np.full((T, N, I), 25, "f4")}
+    assert_same(a, b, inputs=X, atol=1.01)
+    assert_same(a, b, inputs=X, rtol=0.01, atol=0.001)
+    assert "apart by more than atol 0.99;" in message(a, b, inputs=X, atol=0.99)
+    assert "apart by more than atol 0, rtol 0.009;" in message(a, b, inputs=X, atol=0, rtol=0.009)
+    assert "apart by more than atol 0.00101;" in message(a, b, inputs=X)  # 1e-5 of the largest magnitude, 101
+
+
+# Planted differences
+
+
+@pytest.mark.parametrize("name", ["W", "R", "Wb", "Rb"])
+@pytest.mark.parametrize(("cell", "gate"), GATES)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_each_gate_of_each_weight(cell: str, gate: str, name: str, direction: Any) -> None:
+    op = RecurrentOp(cell, H, direction)
+    unit, lens = 3, (5, 2, 4)
+    weights: Any = random_weights(op, I)
+    gates = CELLS[cell].gates
+    row = (gates.index(gate) + (len(gates) if name == "Rb" else 0)) * H + unit
+    layers = [Layer(op, **one) for one in (weights, altered(weights, name[0] if "b" not in name else "B", row))]
+    given = inputs(lens, op.num_directions, cell)
+    told = message(*layers, inputs=given)
+    backward = direction != "forward"
+    assert f"{name} {'reverse' if backward else 'forward'}: {gate} 0.5" in told
+    assert f"part first in {gate}_in (" in told
+    (a, *_), (b, *_) = (layer(**given) for layer in layers)
+    t, d, n, u = first_apart(a, b, lens, op.direction.reversed)
+    place = f"Y at time step {t}, direction {d} ({'reverse' if backward else 'forward'}), row {n}, unit {u}"
+    assert place in told
+    assert u == unit or gate != "o"
+    index = f"Y[{t}, {d}, {n}, {u}]"
+    assert f"a {a[t, d, n, u]:.9g} {index} b {b[t, d, n, u]:.9g} {index}" in told
+    assert ("which is step" in told) == backward
+    assert "The two are not the same layer: by their weights and attributes, the oracle gives other numbers." in told
+
+
+@pytest.mark.parametrize("gate", "iof")
+def test_each_peephole(gate: str) -> None:
+    op = RecurrentOp("LSTM", H)
+    weights: Any = random_weights(op, I, peepholes=True)
+    other = altered(weights, "P", "iof".index(gate) * H + 2)
+    told = message(Layer(op, **weights), Layer(op, **other), inputs=inputs())
+    assert f"P forward: {gate} 0.5" in told
+    assert f"part first in {gate}_in (" in told
+    assert "Y at time step 0, direction 0 (forward), row 0, unit 2" in told
+
+
+OPERATORS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "clip": ({"cell": "RNN"}, {"clip": 0.25}, "clip: None in a; 0.25 in b"),
+    "linear_before_reset": (
+        {"cell": "GRU"},
+        {"linear_before_reset": True},
+        "linear_before_reset: False in a; True in b",
+    ),
+    "input_forget": ({"cell": "LSTM"}, {"input_forget": True}, "input_forget: False in a; True in b"),
+    "activations": (
+        {"cell": "RNN"},
+        {"activations": ((Activation("LeakyRelu", 0.125),),)},
+        "activations: Tanh in a; LeakyRelu(alpha=0.125) in b",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_each_attribute(name: str) -> None:
+    common, change, words = OPERATORS[name]
+    first, second = RecurrentOp(hidden_size=H, **common), RecurrentOp(hidden_size=H, **common, **change)
+    weights: Any = random_weights(first, I)
+    told = message(Layer(first, **weights), Layer(second, **weights), inputs=inputs(cell=first.cell))
+    assert f"conventions: the same operators: these differ {words} weights: the same" in told
+    assert "Step by step, by the oracle, the two part first in" in told
+
+
+@pytest.mark.parametrize("first", CONVENTIONS, ids=lambda one: one.name)
+@pytest.mark.parametrize("second", CONVENTIONS, ids=lambda one: one.name)
+def test_indices_are_those_of_each_convention(first: Convention, second: Convention) -> None:
+    op = RecurrentOp("LSTM", H, Direction.BIDIRECTIONAL)
+    weights: Any = random_weights(op, I, exact_bias=True)
+    other = altered(weights, "R", 1 * H + 3)  # gate o
+    layers = []
+    for convention, one in ((first, weights), (second, other)):
+        arranged: dict[str, Any] = convert_weights(op, one, CANONICAL, convention)
+        layers.append(Layer(op, **arranged, convention=convention))
+    given = inputs(D=2)
+    own = {
+        first.name_of(name): rearrange(array, CANONICAL.axes_of(name), first.axes_of(name))
+        for name, array in given.items()
+    }
+    told = message(*layers, inputs=own)
+    letters = {"T": 4, "D": 1, "N": 0, "H": 3}
+    assert "Y at time step 4, direction 1 (reverse), row 0, unit 3, which is step 0 of that direction" in told
+    places = re.findall(r" ([ab]) \S+ (Y\[.*?\])", told)
+    indices = [", ".join(str(letters[axis]) for axis in one.axes_of("Y")) for one in (first, second)]
+    assert places == [(letter, f"Y[{index}]") for letter, index in zip("ab", indices, strict=True)]
+    assert told.count("conventions: these differ") == (first is not second)
+    assert ("gate order: i, o, f, c in a; f, i, c, o in b" in told) == (
+        first is not OPENVINO_SEQUENCE and second is OPENVINO_SEQUENCE
+    )
+    assert (
+        told.index("conventions") < told.index("operators") < told.index("weights") < told.index("apart by more than")
+    )
+
+
+def test_a_last_state_has_no_time_step() -> None:
+    op = RecurrentOp("LSTM", H)
+    weights: Any = random_weights(op, I)
+    a, b = Layer(op, **weights), Layer(op, **weights, convention=ONNX_LAYOUTS[1])
+
+    def late(**arrays: Array) -> tuple[Array, ...]:
+        Y, Y_h, Y_c = b(**arrays)
+        Y_c = Y_c.copy()
+        Y_c[2, 0, 4] += 1
+        return Y, Y_h, Y_c
+
+    told = message(b, late)
+    assert "Y_c: 1 of 18 numbers are apart by more than atol" in told
+    assert "Y_c at direction 0 (forward), row 2, unit 4 a" in told
+    assert told.count("Y_c[2, 0, 4]") == 2
+    assert_same(a, b)
+
+
+# Who is right
+
+
+def test_the_one_that_is_away_from_the_oracle_is_told() -> None:
+    op = RecurrentOp("LSTM", H)
+    weights: Any = random_weights(op, I)
+    exact, rounded = Layer(op, **weights), Layer(op, **weights, weight_dtype="int8")
+    told = message(exact, rounded)
+    assert "weights: the same" in told
+    assert "By weights and attributes the two are the same layer: b is away from the oracle, a is not." in told
+    assert "Step by step" not in told
+    assert "a is away from the oracle, b is not." in message(rounded, exact)
+    both = message(rounded, Layer(op, **weights, weight_dtype="bfloat16"))
+    assert "the same layer: Both are away from the oracle." in both
+
+
+def test_two_that_are_apart_on_either_side_of_the_oracle() -> None:
+    layer = random_layer(RecurrentOp("RNN", H), I, np.float64)
+
+    def shifted(by: float) -> Any:
+        def function(*arrays: Array) -> tuple[Array, ...]:
+            return tuple(array + by for array in layer(*arrays))
+
+        return function
+
+    assert_same(layer, shifted(0.009), atol=0.01)
+    told = message(layer, shifted(0.011), atol=0.01)
+    assert "Y: 90 of 90 numbers are apart by more than atol 0.01" in told  # in padding, too
+    assert "b is away from the oracle, a is not." in told
+
+
+# Weights
+
+
+def test_a_layer_without_weights_takes_the_other_ones() -> None:
+    from pyrnnx.frontends.openvino import read_layer, write_layer
+
+    op = RecurrentOp("GRU", H)
+    bound = random_layer(op, I, convention=OPENVINO_SEQUENCE)
+    unbound = read_layer(write_layer(bound, id=1))
+    assert_same(unbound, bound)
+    assert_same(bound, unbound)
+    assert_same(unbound, unbound)
+    assert_same(
+        unbound,
+        random_layer(op, I, seed=4),
+        inputs=dict(random_layer(op, I, convention=OPENVINO_SEQUENCE, seed=4).weights),
+    )
+    with pytest.raises(ArgumentError, match=r"inputs has W; .* has its weights"):
+        assert_same(bound, bound, inputs={"W": bound.weights["W"]})
+    with pytest.raises(ArgumentError, match=r"inputs has W, but not R; expected both W and R"):
+        assert_same(unbound, bound, inputs={"W": bound.weights["W"]})

@@ -1,0 +1,234 @@
+"""assert_same of whole models: the first output that differs, its index, and the layers in which they part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from layers import random_layer, random_weights
+from onnx import helper, numpy_helper
+from same_messages import message
+
+from pyrnnx import OPENVINO_SEQUENCE, ArgumentError, FormatError, Layer, Model, RecurrentOp, load
+from pyrnnx.frontends.onnx import lstm, read_model
+from pyrnnx.frontends.openvino import write_model
+from pyrnnx.testing import assert_same
+from pyrnnx.testing.numbers import Array
+
+T, N, I, H = 4, 3, 4, 6
+OP = RecurrentOp("GRU", H)
+WEIGHTS: Any = random_weights(OP, I)
+
+
+def altered(name: str, row: int) -> Any:
+    copies = {key: array.copy() for key, array in WEIGHTS.items()}
+    copies[name][0, row] += 0.5
+    return copies
+
+
+def proto(weights: Mapping[str, Array] = WEIGHTS, *, shift: float = 0.0) -> Any:
+    """A GRU, Squeeze of Y, and an addition after it; a second output, Y_h, and integers."""
+    nodes = [
+        helper.make_node("GRU", ["frames", "W", "R", "B", "", "h0"], ["Y", "Y_h"], name="gru", hidden_size=H),
+        helper.make_node("Squeeze", ["Y", "axis"], ["squeezed"]),
+        helper.make_node("Add", ["squeezed", "shift"], ["out"]),
+        helper.make_node("Shape", ["out"], ["size"]),
+    ]
+    constants = {**weights, "axis": np.array([1]), "shift": np.array(shift, "f4")}
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [
+            helper.make_tensor_value_info("frames", 1, ["T", "N", I]),
+            helper.make_tensor_value_info("h0", 1, [1, "N", H]),
+        ],
+        [
+            helper.make_tensor_value_info("out", 1, ["T", "N", H]),
+            helper.make_tensor_value_info("Y_h", 1, [1, "N", H]),
+            helper.make_tensor_value_info("size", 7, [3]),
+        ],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    found: Model = read_model(proto())
+    return found
+
+
+def test_what_is_the_same(model: Model, tmp_path: Path) -> None:
+    assert_same(model, model)
+    onnx.save(proto(), tmp_path / "model.onnx")
+    write_model(model, tmp_path / "model.xml")
+    assert_same(str(tmp_path / "model.onnx"), model)
+    assert_same(tmp_path / "model.onnx", tmp_path / "model.xml")
+    with pytest.raises(FormatError):
+        assert_same(tmp_path / "model.txt", model)
+
+
+def test_a_weight_in_a_layer(model: Model) -> None:
+    other = read_model(proto(altered("R", 1 * H + 2)))
+    told = message(model, other)
+    assert "The first recurrent layers that part: gru (a pair by" in told
+    assert "conventions: the same operators: the same weights: " in told
+    assert "R forward: r 0.5" in told
+    assert "gates part first in r_in at" in told
+    inputs = {"frames": np.ones((T, N, I), "f4"), "h0": np.full((1, N, H), 0.5, "f4")}
+    told = message(model, other, inputs=inputs)
+    a, b = model(inputs)["out"], other(inputs)["out"]
+    index = tuple(np.argwhere(np.abs(a - b) > 1e-5)[0].tolist())
+    assert f"the first is at a {a[index]:.9g} {list(index)} b {b[index]:.9g} {list(index)}" in told
+    assert f"output 'out': {(np.abs(a - b) > 1e-5).sum()} of {a.size} numbers" in told
+
+
+def test_a_difference_outside_of_the_layers(model: Model) -> None:
+    told = message(model, read_model(proto(shift=0.25)))
+    assert "No recurrent layers part: 1 pairs give the same numbers. output 'out'" in told
+    assert_same(model, read_model(proto(shift=0.25)), outputs=["Y_h", "size"])
+    assert_same(model, read_model(proto(shift=0.25)), atol=0.26)
+
+
+def one_gru(weights: Mapping[str, Array] = WEIGHTS, *, batch_first: bool = False) -> Model:
+    """With the names of the operator; with its X transposed, it is arranged as nobody can tell."""
+    X = "transposed" if batch_first else "X"
+    nodes = [helper.make_node("GRU", [X, "W", "R", "B", "sequence_lens", "initial_h"], ["Y", "Y_h"], hidden_size=H)]
+    if batch_first:
+        nodes.insert(0, helper.make_node("Transpose", ["X"], [X], perm=[1, 0, 2]))
+    infos: dict[str, list[str | int | None]] = {
+        "X": ["T", "N", I],
+        "initial_h": [1, "N", H],
+        "Y": ["T", 1, "N", H],
+        "Y_h": [1, "N", H],
+    }
+    values = [helper.make_tensor_value_info(name, 1, shape) for name, shape in infos.items()]
+    values.insert(1, helper.make_tensor_value_info("sequence_lens", 6, ["N"]))
+    constants = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    graph = helper.make_graph(nodes, "gru", values[:3], values[3:], constants)
+    model: Model = read_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10))
+    return model
+
+
+def test_models_of_two_conventions(tmp_path: Path) -> None:
+    write_model(random_layer(OP, I, convention=OPENVINO_SEQUENCE), tmp_path / "ir.xml")
+    ir = load(tmp_path / "ir.xml")
+    assert_same(one_gru(), ir)
+    assert_same(ir, one_gru())
+    assert_same(ir, Layer(OP, **WEIGHTS))
+    inputs = {
+        "X": np.ones((T, N, I), "f4"),
+        "sequence_lens": np.array([4, 4, 4], "i4"),
+        "initial_h": np.ones((1, N, H), "f4"),
+    }
+    told = message(one_gru(altered("R", 2 * H + 2)), ir, inputs=inputs)
+    assert "output 'Y': " in told
+    a, b = one_gru(altered("R", 2 * H + 2))(inputs)["Y"], one_gru()(inputs)["Y"]
+    t, d, n, u = np.argwhere(np.abs(a - b) > 1e-5)[0].tolist()
+    assert f"the first is at time step {t}, direction {d}, row {n}, unit {u} a {a[t, d, n, u]:.9g}" in told
+    assert f"[{t}, {d}, {n}, {u}] b " in told
+    assert told.endswith(f" [{n}, {d}, {t}, {u}]")
+    with pytest.raises(ArgumentError, match=r"two conventions .*; compare the layers, or one model with a function"):
+        assert_same(one_gru(batch_first=True), ir)
+
+
+def test_a_model_and_a_layer(model: Model) -> None:
+    assert_same(model, Layer(OP, **WEIGHTS))
+    assert_same(Layer(OP, **WEIGHTS), model)
+    assert "R forward: z" in message(model, Layer(OP, **altered("R", 0)))
+    assert "R forward: z" in message(Layer(OP, **WEIGHTS), read_model(proto(altered("R", 0))))
+
+
+def test_a_model_and_a_function(model: Model) -> None:
+    assert_same(model, lambda frames, h0: dict(model(frames, h0)))
+    assert_same(model, lambda H0, Frames: tuple(model(Frames, H0).values()))
+    assert_same(lambda *arrays: dict(model(*arrays)), model)
+    assert_same(model, lambda **arrays: model(arrays), inputs=_sized())
+
+    def wrong(frames: Array, h0: Array) -> dict[str, Array]:
+        results = {name: array.copy() for name, array in model(frames, h0).items()}
+        results["Y_h"][0, 1, 3] = np.nan
+        return results
+
+    told = message(model, wrong)
+    assert "ONNX model (a) and the function wrong (b) are not the same output 'Y_h': 1 of 18 numbers" in told
+    assert told.endswith("b nan [0, 1, 3]")
+    assert "output 'size' is missing in b" in message(model, lambda *arrays: tuple(model(*arrays).values())[:2])
+    assert "output 'size' has shape (3,) in a, and () in b" in message(
+        model, lambda *arrays: [*tuple(model(*arrays).values())[:2], np.array(3)]
+    )
+    assert "output 'size': 1 of 3 numbers are apart by more than atol 0; the first is at a 6 [2] b 7 [2]" in message(
+        model, lambda *arrays: [*tuple(model(*arrays).values())[:2], np.array([5, 3, 7])], inputs=_sized()
+    )
+
+
+def _sized() -> dict[str, Array]:
+    return {"frames": np.ones((5, 3, I), "f4"), "h0": np.ones((1, 3, H), "f4")}
+
+
+def doubled(x: Array) -> Array:
+    x *= 2
+    return x
+
+
+def test_functions_may_write_to_what_they_are_given(model: Model) -> None:
+    x = np.arange(6.0)
+    assert_same(doubled, doubled, inputs={"x": x})
+    assert x[1] == 1
+
+    def through(frames: Array, h0: Array) -> Any:
+        results = model(frames, h0)
+        frames[:], h0[:] = np.nan, np.nan
+        return results
+
+    assert_same(through, model)
+    assert_same(model, through)
+
+
+def test_two_functions() -> None:
+    inputs = {"x": np.arange(6.0), "y": np.ones(6)}
+    assert_same(lambda x, y: x + y, np.add, inputs=inputs)
+    assert_same(lambda x, y: {"sum": x + y}, lambda x, y: (y + x,), inputs=inputs)
+    told = message(lambda x, y: x + y, lambda x, y: x + 2 * y, inputs=inputs)
+    assert "output 'output 0': 6 of 6 numbers are apart by more than atol 7e-10;" in told
+    assert told.endswith("the first is at a 1 [0] b 2 [0]")
+    assert "output 'sum' is missing in b" in message(
+        lambda x, y: {"out": x, "sum": x + y}, lambda x, y: {"out": x}, inputs=inputs
+    )
+
+
+REJECTED: dict[str, tuple[dict[str, Any], str]] = {
+    "a number": ({"b": 3}, r"assert_same: b is 3; expected a layer, a model, the path of one, an onnx\.NodeProto"),
+    "None": ({"a": None}, "assert_same: a is None; expected"),
+    "a class": ({"a": Layer}, "assert_same: a is the class Layer; expected"),
+    "inputs": ({"inputs": [1]}, r"assert_same: inputs is \[1\]; expected a mapping of arrays by name"),
+    "a name": ({"inputs": {"z": 1}}, "inputs has 'z'; expected names out of frames, h0"),
+    "a missing input": ({"inputs": {"h0": np.ones((1, N, H), "f4")}}, "input 'frames' is missing; expected frames, h0"),
+    "outputs": ({"outputs": ["z"]}, "outputs is or has 'z'; expected names out of out, Y_h, size"),
+    "a string": ({"outputs": "out"}, "outputs is or has 'out'; expected names out of"),
+    "no outputs": ({"outputs": []}, r"outputs is or has \[\]; expected names out of"),
+    "atol": ({"atol": -1}, "assert_same: atol is -1; expected a finite number, 0 or above"),
+    "rtol": ({"rtol": float("nan")}, "assert_same: rtol is nan; expected a finite number, 0 or above"),
+    "seed": ({"seed": 1.5}, "assert_same: seed is 1.5"),
+    "other sizes": ({"b": random_layer(RecurrentOp("GRU", H + 1), I)}, "hidden_size is 6 in GRU 'gru' and 7 in GRU"),
+    "two functions": (
+        {"a": lstm, "b": lstm},
+        "a and b are two functions; expected inputs, a mapping",
+    ),
+    "an input that is not taken": ({"b": lambda frames: frames}, "takes no h0; expected a parameter for each input"),
+    "another cell": ({"b": random_layer(RecurrentOp("RNN", H), I)}, "cell is GRU"),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_what_cannot_be_compared(name: str, model: Model) -> None:
+    change, words = REJECTED[name]
+    arguments: dict[str, Any] = {"a": model, "b": model, **change}
+    a, b = arguments.pop("a"), arguments.pop("b")
+    with pytest.raises(ArgumentError, match=words) as caught:
+        assert_same(a, b, **arguments)
+    assert str(caught.value).startswith("assert_same: ")

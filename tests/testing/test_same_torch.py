@@ -1,0 +1,159 @@
+"""assert_same with modules of PyTorch; for `pytest -m torch`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from same_messages import message
+
+from pyrnnx import CANONICAL, Layer, RecurrentOp
+from pyrnnx.conventions import convert_weights
+from pyrnnx.testing import assert_same
+from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.same.torch_modules import layer_of
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch")
+
+T, N, I, H = 5, 3, 4, 6
+KINDS = ("RNN", "RNN relu", "GRU", "LSTM")
+
+
+def make(kind: str, suffix: str = "", **options: Any) -> Any:
+    torch.manual_seed(0)
+    name, _, nonlinearity = kind.partition(" ")
+    options |= {"nonlinearity": nonlinearity} if nonlinearity else {}
+    return getattr(torch.nn, name + suffix)(I, H, **options)
+
+
+def as_onnx(module: Any) -> Layer:
+    """Its weights as ONNX arranges them."""
+    layer = layer_of(module)
+    weights: Any = convert_weights(layer.op, layer.weights, layer.convention, CANONICAL)
+    return Layer(layer.op, **weights)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("bidirectional", "batch_first", "bias"), list(product((False, True), repeat=3)))
+def test_a_module_and_the_layer_of_its_weights(kind: str, bidirectional: bool, batch_first: bool, bias: bool) -> None:
+    module = make(kind, bidirectional=bidirectional, batch_first=batch_first, bias=bias)
+    layer = as_onnx(module)
+    assert_same(module, layer)
+    assert_same(layer, module)
+    assert_same(module, module)
+    assert_same(layer, module, inputs={"X": np.ones((T, N, I)), "sequence_lens": [5, 5, 5]})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_cell_and_the_layer_of_its_weights(kind: str, bias: bool) -> None:
+    cell = make(kind, "Cell", bias=bias)
+    assert_same(cell, as_onnx(cell))
+    assert_same(as_onnx(cell), cell)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
+def test_dtypes(dtype: str) -> None:
+    module = make("LSTM").to(getattr(torch, dtype))
+    # PyTorch rounds every state to 16 bits, and the oracle of a layer none.
+    atol = {"float64": None, "float16": 0.01, "bfloat16": 0.1}[dtype]
+    assert_same(module, as_onnx(module), atol=atol)
+
+
+def test_conventions_and_weights_are_told() -> None:
+    module = make("LSTM", bidirectional=True)
+    layer = as_onnx(module)
+    with torch.no_grad():
+        module.weight_hh_l0_reverse[1 * H + 2, 3] += 0.5  # gate f of i, f, g, o
+    told = message(layer, module)
+    assert "gate order: i, o, f, c in a; i, f, c, o in b" in told
+    assert "axes of Y: [T, D, N, H] in a; [T, N, D, H] in b" in told
+    assert "R reverse: f 0.5" in told
+    assert "part first in f_in (forget gate, before its activation)" in told
+    t, n, u = (int(place) for place in told.split("Y[")[1].split("]")[0].replace(" 1,", "", 1).split(","))
+    assert f"output[{t}, {n}, {H + u}]" in told
+
+
+def test_a_gru_of_another_formula() -> None:
+    module = make("GRU")
+    weights: Any = as_onnx(module).weights
+    told = message(Layer(RecurrentOp("GRU", H), **weights), module)
+    assert "linear_before_reset: False in a; True in b weights: the same" in told
+
+
+class Port(torch.nn.Module):  # type: ignore[misc]
+    """A module around another, as users write them."""
+
+    def __init__(self, inner: Any, shift: float = 0.0) -> None:
+        super().__init__()
+        self.inner, self.shift = inner, shift
+
+    def forward(self, frames: Any, h0: Any, c0: Any) -> Any:
+        assert isinstance(frames, torch.Tensor)
+        output, (h, c) = self.inner(frames, (h0, c0))
+        return output + self.shift, (h, c)
+
+
+def test_modules_are_called_with_tensors() -> None:
+    module = make("LSTM", bidirectional=True)
+    assert_same(module, Port(module))
+    assert_same(Port(module), module)
+    told = message(module, Port(module, 0.5))
+    assert "Port of PyTorch (b) are not the same" in told
+    assert "output: 180 of 180 numbers" in told
+    assert "b is away from the oracle, a is not." in told
+    assert_same(Port(module), Port(module), inputs={"x": np.ones((T, N, I), "f4"), **_states()})
+    told = message(Port(module), Port(module, 0.5), inputs={"x": np.ones((T, N, I), "f4"), **_states()})
+    assert "output 'output 0': 180 of 180" in told
+
+
+def _states() -> dict[str, Array]:
+    return {name: np.ones((2, N, H), "f4") for name in ("h0", "c0")}
+
+
+def test_a_function_beside_a_module_is_given_its_arrangement() -> None:
+    module = make("GRU", batch_first=True)
+
+    def function(input: Array, h_0: Array) -> Any:
+        output, h = module(torch.from_numpy(input), torch.from_numpy(h_0))
+        return output, h
+
+    assert_same(module, function)
+
+
+def test_several_layers_are_a_function() -> None:
+    module = make("LSTM", num_layers=2)
+    inputs = {"input": np.ones((T, N, I), "f4"), **_states()}
+    assert_same(module, module, inputs=inputs)
+    other = make("LSTM", num_layers=2)
+    with torch.no_grad():
+        other.weight_ih_l1[0, 0] += 0.5
+    assert "LSTM of PyTorch (a) and LSTM of PyTorch (b) are not the same output 'output 0'" in message(
+        module, other, inputs=inputs
+    )
+
+
+def test_pytorch_is_not_imported_for_others() -> None:
+    code = """
+import sys
+import numpy as np
+from pyrnnx import Layer, RecurrentOp
+from pyrnnx.testing import assert_same
+layer = Layer(RecurrentOp("RNN", 2), np.ones((1, 2, 3)), np.ones((1, 2, 2)))
+assert_same(layer, layer.run)
+print("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_a_layer_with_a_projection_is_no_layer() -> None:
+    module = make("LSTM", proj_size=2)
+    warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
+    assert_same(module, module, inputs={"input": np.ones((T, N, I), "f4")})
