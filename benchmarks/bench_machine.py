@@ -7,6 +7,7 @@ import ctypes
 import os
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,9 @@ from workload import GATES, Case
 SOURCE = Path(__file__).with_name("machine.c")
 TRIES = 15
 TRY_TIME = 0.02  # seconds of one try
-ALIGNMENT = 512  # bytes: a multiple of what one pass of the read loop takes
+ALIGNMENT = 4096  # bytes: what the read loop takes at once
 LARGE_BATCH = Case("LSTM", 50, 64, 512, 512)
+SWEEPS = (("LSTM", 256), ("GRU", 384), ("LSTM", 384), ("GRU", 512), ("LSTM", 512), ("RNN", 1024), ("LSTM", 1024))
 BATCH_1 = Case("LSTM", 100, 1, 256, 256)
 
 
@@ -38,7 +40,7 @@ def compile_machine(folder: str) -> ctypes.CDLL:
     result = ctypes.POINTER(ctypes.c_float)
     machine.operations_per_pass.restype = ctypes.c_size_t
     machine.multiply_add.argtypes = [ctypes.c_size_t, result]
-    machine.read_block.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, result]
+    machine.read_block.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, result]
     machine.multiply_add.restype = machine.read_block.restype = ctypes.c_double
     return machine
 
@@ -52,15 +54,15 @@ def peak_operations(machine: ctypes.CDLL) -> float:
     return float(machine.operations_per_pass() * passes / best)
 
 
-def read_rate(machine: ctypes.CDLL, size: int) -> float:
+def read_rate(machine: ctypes.CDLL, size: int, *, to_and_fro: bool = False) -> float:
     """Bytes per second read again and again from a block of that size: the best of some tries."""
     size -= size % ALIGNMENT
     memory = np.full(size + ALIGNMENT, 0, np.uint8)  # written, so that its pages are there
     address = memory.ctypes.data + -memory.ctypes.data % ALIGNMENT
     result = ctypes.c_float()
-    once = max(machine.read_block(address, size, 2, result) / 2, 1e-9)
+    once = max(machine.read_block(address, size, 2, to_and_fro, result) / 2, 1e-9)
     passes = int(TRY_TIME / once) + 1
-    best: float = min(machine.read_block(address, size, passes, result) for _ in range(TRIES))
+    best: float = min(machine.read_block(address, size, passes, to_and_fro, result) for _ in range(TRIES))
     return size * passes / best
 
 
@@ -68,6 +70,22 @@ def blocks() -> dict[str, int]:
     """A block that fits well into each level of the cache, and one that is far larger than the last."""
     sizes = cache_sizes() or {"L1": 2**15, "L2": 2**19, "L3": 2**23}
     return {level: size // 2 for level, size in sizes.items()} | {"memory": 4 * max(sizes.values())}
+
+
+def sweeps(machine: ctypes.CDLL) -> Iterator[list[str]]:
+    """What a step may gain that begins with the part of R that the last one ended with."""
+    for cell, H in (
+        ("RNN", 512),
+        ("LSTM", 256),
+        ("GRU", 384),
+        ("LSTM", 384),
+        ("GRU", 512),
+        ("LSTM", 512),
+        ("LSTM", 1024),
+    ):
+        size = 4 * GATES[cell] * H * H
+        rates = [read_rate(machine, size, to_and_fro=to_and_fro) for to_and_fro in (False, True)]
+        yield [cell, str(H), str(size // 1024), *(f"{rate / 1e9:.0f}" for rate in rates), f"{rates[1] / rates[0]:.2f}"]
 
 
 def time_case(case: Case, rounds: int) -> Timings:
@@ -91,6 +109,9 @@ def main() -> None:
         print(
             table(["limit", "measured"], [*rows, *((name, f"{rate / 1e9:.0f} GB/s") for name, rate in rates.items())])
         )
+
+        print("\n### R, read front to back, and to and fro\n")
+        print(table(["cell", "H", "R, KB", "front to back, GB/s", "to and fro, GB/s", "ratio"], sweeps(machine)))
 
         timings = time_case(LARGE_BATCH, rounds)
         peak = max(peak, peak_operations(machine))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,33 +20,36 @@ from pyrnnx import Layer
 from pyrnnx.reduced import WEIGHT_DTYPES
 
 SHAPES = (
-    (1, 1, 128, 128),
-    (100, 1, 64, 64),
-    (100, 1, 128, 128),
-    (100, 1, 512, 512),
+    *((1, 1, H, H) for H in (64, 128, 512)),
+    *((100, 1, H, H) for H in (64, 128, 256, 512)),
+    (50, 1, 1024, 1024),
+    (100, 4, 96, 200),
     (100, 8, 128, 128),
     (100, 16, 256, 256),
+    (50, 32, 512, 512),
     (50, 64, 512, 512),
+    (25, 128, 1024, 1024),
 )
-STREAMING = (*((1, 1, H, H) for H in (64, 128, 256)), (100, 1, 64, 64), (100, 1, 128, 128))
+TINY = tuple((1000, 1, 1, H) for H in (16, 32, 64))
+STREAMING = tuple((1, 1, H, H) for H in (64, 128, 256, 512))
 SOME = ((100, 1, 128, 128), (100, 8, 128, 128), (100, 16, 256, 256))
 RAGGED = ((100, 32, 128, 128), (100, 32, 256, 256))
 OPTIONS = (100, 8, 128, 128)
 
-KINDS: tuple[dict[str, Any], ...] = (
-    {"cell": "LSTM"},
-    {"cell": "GRU", "linear_before_reset": 0},
-    {"cell": "GRU", "linear_before_reset": 1},
-    {"cell": "RNN"},
-)
+LINEAR_GRU: dict[str, Any] = {"cell": "GRU", "linear_before_reset": 1}
+KINDS: tuple[dict[str, Any], ...] = ({"cell": "LSTM"}, {"cell": "GRU"}, LINEAR_GRU, {"cell": "RNN"})
 
 
-def cases(shapes: Sequence[tuple[int, int, int, int]], **settings: Any) -> list[Case]:
-    return [Case(T=T, B=B, I=I, H=H, **kind, **settings) for kind in KINDS for T, B, I, H in shapes]
+def cases(
+    shapes: Sequence[tuple[int, int, int, int]], kinds: Sequence[dict[str, Any]] = KINDS, **settings: Any
+) -> list[Case]:
+    return [Case(T=T, B=B, I=I, H=H, **kind, **settings) for kind in kinds for T, B, I, H in shapes]
 
 
 GROUPS: dict[str, list[Case]] = {
-    "shapes": cases(SHAPES),
+    "shapes": cases(SHAPES, [kind for kind in KINDS if kind is not LINEAR_GRU], states=False),
+    "linear_before_reset": cases(SHAPES, [LINEAR_GRU], states=False),
+    "tiny": cases(TINY, states=False),
     "streaming": cases(STREAMING),
     "ragged": cases(RAGGED, ragged=True),
     "float64": cases(SOME, dtype="float64"),
@@ -196,8 +199,39 @@ def print_weights(results: dict[str, dict[str, float]], threads: int) -> None:
     print(table(["T,B,I,H", *names], [[case, *(f"{r[form]:.4f}" for form in forms)] for case, r in results.items()]))
 
 
+def run_push(threads: int, rounds: int) -> dict[str, dict[str, float]]:
+    """Microseconds of one step of one row, by each way to ask for it: {case: {way: time}}."""
+    results: dict[str, dict[str, float]] = {}
+    for kind in KINDS:
+        for H in (16, 64):
+            case = Case(T=1, B=1, I=1, H=H, states=False, **kind)
+            arrays = make_arrays(case)
+            layer = Pyrnnx(case, arrays, threads).layer
+            X, stream, given = arrays["X"], layer.stream(1), layer.stream(1)
+            Y, out = layer.stream(1).push(X), layer(X)
+            calls: dict[str, Callable[[], Any]] = {
+                "push": partial(stream.push, X),
+                "push, out=": partial(given.push, X, out=Y),
+                "call": partial(layer, X),
+                "call, out=": partial(layer, X, out=out),
+            }
+            timings = measure(calls, rounds, threads=threads)
+            results[f"{case.kind} {case.shape}"] = {way: 1e6 * timings.median(way) for way in calls}
+    return results
+
+
+def print_push(results: dict[str, dict[str, float]], threads: int) -> None:
+    print(f"\n### push: pyrnnx alone, one step of one row, µs, threads = {threads}\n")
+    ways = list(next(iter(results.values())))
+    print(table(["T,B,I,H", *ways], [[case, *(f"{r[way]:.2f}" for way in ways)] for case, r in results.items()]))
+
+
 # Groups in which pyrnnx is beside itself: what measures them, and what prints them.
-ALONE = {"options": (run_options, print_options), "weights": (run_weights, print_weights)}
+ALONE = {
+    "options": (run_options, print_options),
+    "weights": (run_weights, print_weights),
+    "push": (run_push, print_push),
+}
 
 
 def main() -> None:

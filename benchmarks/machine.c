@@ -15,6 +15,7 @@
 #define CHAINS 12
 #endif
 #define READS 8
+#define PIECE 4096
 
 typedef float vec __attribute__((vector_size(WIDTH)));
 
@@ -47,17 +48,21 @@ double multiply_add(size_t passes, float *result) {
     return elapsed;
 }
 
-/* Reads the block, whose bytes are a multiple of READS * WIDTH and which is aligned to WIDTH, `passes` times. */
-double read_block(const void *block, size_t bytes, size_t passes, float *result) {
-    const vec *p = block;
-    const size_t n = bytes / WIDTH;
+/* Reads the block, whose bytes are a multiple of PIECE and which is aligned to WIDTH, `passes` times: each time from
+   its front, or to and fro, piece by piece. */
+double read_block(const void *block, size_t bytes, size_t passes, int to_and_fro, float *result) {
+    const size_t pieces = bytes / PIECE;
     vec sum[READS];
     for (int j = 0; j < READS; j++) sum[j] = splat(0.0f);
     const double start = now();
     for (size_t i = 0; i < passes; i++) {
-        for (size_t k = 0; k < n; k += READS) {
+        for (size_t piece = 0; piece < pieces; piece++) {
+            const size_t at = to_and_fro && i % 2 ? pieces - 1 - piece : piece;
+            const vec *p = (const vec *)((const char *)block + at * PIECE);
+            for (size_t k = 0; k < PIECE / WIDTH; k += READS) {
 #pragma GCC unroll 8
-            for (int j = 0; j < READS; j++) sum[j] += p[k + j];
+                for (int j = 0; j < READS; j++) sum[j] += p[k + j];
+            }
         }
         __asm__ volatile("" ::: "memory"); /* the next pass reads anew */
     }

@@ -166,8 +166,9 @@ MADE: tuple[Callable[[], Model], ...] = (
 )
 
 
-def all_models(folder: Path) -> Iterator[Model]:
-    yield from published(folder)
+def all_models(folder: Path, kept: Path) -> Iterator[Model]:
+    """All of them; what they need on the way is in the folders, wheels in `kept`."""
+    yield from published(kept)
     yield from exported(folder)
     for make in MADE:
         yield make()

@@ -175,8 +175,8 @@ class PyTorch(Peer):
         self.layer.load_state_dict(parameters)
         self.layer.eval()
         inputs = {key: torch.from_numpy(array) for key, array in self.inputs.items()}
-        self.X, self.lengths, state = inputs["X"], inputs.get("sequence_lens"), inputs["initial_h"]
-        self.state = (state, inputs["initial_c"]) if case.cell == "LSTM" else state
+        self.X, self.lengths, state = inputs["X"], inputs.get("sequence_lens"), inputs.get("initial_h")
+        self.state = (state, inputs["initial_c"]) if "initial_c" in inputs else state
 
     def run(self) -> Any:
         with self.library.inference_mode():

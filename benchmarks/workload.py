@@ -34,6 +34,8 @@ class Case:
         Of a GRU.
     ragged : bool
         Whether rows have lengths of their own, uniform in 1..T; else none is given.
+    states : bool
+        Whether initial states are given, as they are where a sequence goes on; else they are zero.
     peepholes : bool
         Of an LSTM.
     attributes : dict
@@ -49,6 +51,7 @@ class Case:
     dtype: str = "float32"
     linear_before_reset: int = 0
     ragged: bool = False
+    states: bool = True
     peepholes: bool = False
     attributes: dict[str, Any] = field(default_factory=dict)
 
@@ -95,7 +98,7 @@ def make_arrays(case: Case) -> dict[str, Array]:
     if case.peepholes:
         arrays["P"] = uniform(D, 3 * H)
     states = ("initial_h", "initial_c") if case.cell == "LSTM" else ("initial_h",)
-    for name in states:
+    for name in states if case.states else ():
         arrays[name] = rng.uniform(-1, 1, (D, case.B, H)).astype(np.float32)
     arrays["X"] = rng.standard_normal((case.T, case.B, case.I), np.float32)
     arrays = {name: array.astype(case.dtype, copy=False) for name, array in arrays.items()}

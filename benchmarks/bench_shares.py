@@ -1,0 +1,58 @@
+"""Where the time of an LSTM goes: products, gate functions, the rest. pyrnnx alone, one thread.
+
+Three calls are timed beside each other:
+
+- T steps of B rows;
+- the same with Relu for every activation function, which costs next to nothing: what it saves are the gate functions;
+- one step of ROWS rows with one input and no initial state, and so without a product: all but the products.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+
+from peers import Pyrnnx
+from report import progress, table
+from timing import measure
+from workload import Case, make_arrays
+
+T = 50
+ROWS = 128  # whose states and sums stay in cache
+SIZES = (64, 128, 256, 512)
+BATCHES = (1, 4, 16, 64)
+HEADER = ["H", "B", "µs a step", "products", "gate functions", "the rest"]
+
+
+def shares(H: int, B: int, rounds: int) -> list[str]:
+    plain = Case("LSTM", T=T, B=B, I=H, H=H, states=False)
+    cases = {
+        "plain": plain,
+        "Relu": replace(plain, attributes={"activations": ["Relu"] * 3}),
+        "no product": replace(plain, T=1, B=ROWS, I=1),
+    }
+    timings = measure({name: Pyrnnx(case, make_arrays(case), 1).run for name, case in cases.items()}, rounds)
+    whole = timings.best("plain")
+    gates = max(whole - timings.best("Relu"), 0.0)
+    products = max(whole - timings.best("no product") * T * B / ROWS, 0.0)
+    parts = [products, gates, max(whole - products - gates, 0.0)]
+    return [str(H), str(B), f"{1e6 * whole / T:.2f}", *(f"{part / whole:.0%}" for part in parts)]
+
+
+def rows(rounds: int) -> Iterator[list[str]]:
+    for H in SIZES:
+        for B in BATCHES:
+            row = shares(H, B, rounds)
+            progress(" ".join(row))
+            yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    print(table(HEADER, rows(parser.parse_args().rounds)))
+
+
+if __name__ == "__main__":
+    main()
