@@ -23,6 +23,7 @@ AXIS_NAMES: Mapping[str, str] = MappingProxyType(
     {"T": "seq_length", "N": "batch_size", "D": "num_directions", "I": "input_size", "H": "hidden_size"}
 )
 CALL_ARGUMENTS = ("X", "sequence_lens", "initial_h", "initial_c")  # of every layer, in this order
+OUTPUTS = ("Y", "Y_h", "Y_c")  # the last of an LSTM alone
 STATES = ("initial_h", "initial_c", "Y_h", "Y_c")
 SEPARATE, SUMMED = "separate: Wb, then Rb", "summed: Wb + Rb"
 _MAPPINGS = ("axes", "gates", "names")  # what of a convention is a mapping
@@ -198,7 +199,7 @@ def weight_axes(op: RecurrentOp, convention: Convention) -> dict[str, tuple[str,
 
 def operator_axes(op: RecurrentOp, convention: Convention) -> dict[str, tuple[str, ...]]:
     """The axes of every array, a weight or not, as `weight_axes` spells them."""
-    others = (*CALL_ARGUMENTS, "Y", "Y_h", "Y_c")
+    others = (*CALL_ARGUMENTS, *OUTPUTS)
     return {**{name: tuple(convention.axes_of(name)) for name in others}, **weight_axes(op, convention)}
 
 

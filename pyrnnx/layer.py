@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pyrnnx import check, config, results
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, Convention
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, Convention
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shortened, shown, warn
 from pyrnnx.immutable import frozen
@@ -292,7 +292,7 @@ class Layer:
     @property
     def output_names(self) -> tuple[str, ...]:
         """Canonical names of what a call returns."""
-        return ("Y", "Y_h", "Y_c") if self.op.has_cell_state else ("Y", "Y_h")
+        return OUTPUTS if self.op.has_cell_state else OUTPUTS[:2]
 
     def __reduce__(self) -> tuple[Any, ...]:
         make = partial(

@@ -44,9 +44,9 @@ class Model(ABC):
         """Recurrent layers by their names, or their places."""
 
     @property
+    @abstractmethod
     def plan(self) -> Any:
         """Who runs what, and why: printed as a table."""
-        raise NotImplementedError
 
     @abstractmethod
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:

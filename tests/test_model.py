@@ -23,6 +23,8 @@ class Echo(Model):
     )
     outputs: tuple[TensorInfo, ...] = (TensorInfo("lengths"), TensorInfo("X"))
 
+    plan = None
+
     @property
     def layers(self) -> Layers:
         return Layers(self.label, {}, str)

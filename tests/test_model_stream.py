@@ -15,7 +15,7 @@ from pyrnnx import ArgumentError, Layers, Model, TensorInfo, config
 class Sums(Model):
     """total + x as the next total, and the number of the call."""
 
-    label = "sums"
+    label, plan = "sums", None
 
     def __init__(self, total: TensorInfo, output: str = "totalN") -> None:
         self.inputs = (TensorInfo("x", "float32", ("N", 2)), total, TensorInfo("count", "int64", (), optional=True))

@@ -109,7 +109,7 @@ def compare(
         raise ArgumentError(f"compare: intermediates is {_what(intermediates)}; expected a bool, or None")
     first, second = _opened("a", a), _opened("b", b)
     if isinstance(first, Model) and isinstance(second, Model):
-        return compare_models(first, second, inputs, seed, intermediates)
+        return compare_models(first, second, inputs, seed, intermediates)[0]
     return compare_layers(only_layer(first), only_layer(second), inputs, seed)
 
 

@@ -10,12 +10,11 @@ import numpy as np
 
 from pyrnnx.comparison.model_runs import LayerValues, kept_states
 from pyrnnx.comparison.numbers import Deviation, deviation
-from pyrnnx.conventions import CANONICAL, rearrange
+from pyrnnx.conventions import CANONICAL, OUTPUTS, rearrange
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.model import Model
 from pyrnnx.model_inputs import read_inputs
 
-OUTPUTS = ("Y", "Y_h", "Y_c")
 FIRST_GROUP, LARGEST_GROUP = 1, 512  # values that one run of a model gives
 GROUP_BYTES = 2**26  # of the values of a group, as far as those before it tell
 MOST_FAILURES = 32  # runs that give nothing, for a value in them cannot be computed

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyrnnx.comparison.inputs import INPUTS, made_shape, random_array, random_lengths
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OPENVINO_SEQUENCE, rearrange
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OPENVINO_SEQUENCE, OUTPUTS, rearrange
 from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS, AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
 from pyrnnx.model import LayerValue, Model
@@ -19,11 +19,10 @@ from pyrnnx.tensor_info import Dimension, Interval, TensorInfo
 # Of open dimensions, where inputs are made: of the first one of an input, often the batch, and of its others. The first
 # with which both models run: some take one row alone, and a convolution takes a minimum of samples.
 OPEN_SIZES = ((3, 3), (1, 1), (1, 64), (1, 512), (3, 512))
-_OUTPUTS = ("Y", "Y_h", "Y_c")
 _CANONICAL_NAMES = {
     convention.name_of(argument): argument
     for convention in (CANONICAL, OPENVINO_SEQUENCE)
-    for argument in (*CALL_ARGUMENTS, *_OUTPUTS)
+    for argument in (*CALL_ARGUMENTS, *OUTPUTS)
 }
 Axes = Mapping[tuple[str, str], tuple[str, str]]  # of an array of two models, by its names in them
 LayerValues = Mapping[str, Mapping[str, LayerValue]]
@@ -84,7 +83,7 @@ def axes_of_layers(a: LayerValues, b: LayerValues, pairs: Sequence[tuple[str, st
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for first, second in pairs:
         mine, theirs = a.get(first, {}), b.get(second, {})
-        for argument in (*CALL_ARGUMENTS, *_OUTPUTS):
+        for argument in (*CALL_ARGUMENTS, *OUTPUTS):
             if argument in mine and argument in theirs:
                 axes = mine[argument].axes, theirs[argument].axes
                 for names in ((one, other) for one in mine[argument].names for other in theirs[argument].names):

@@ -144,8 +144,8 @@ class ModelComparison(Verdict):
 
 def compare_models(
     a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int, intermediates: bool | None = None
-) -> ModelComparison:
-    """As `compare`, of two models."""
+) -> tuple[ModelComparison, Matched, Run | None]:
+    """As `compare`, of two models; and which outputs belong together, and what they are, where both ran."""
     layers_a, layers_b = dict(a.layers), dict(b.layers)
     pairs, only_a, only_b = pair_layers(layers_a, layers_b)
     layers: dict[str, Comparison] = {}
@@ -164,7 +164,7 @@ def compare_models(
         )
     found = ModelComparison(model_label(a), model_label(b), layers, tuple(unpaired), (), {}, why)
     if why:
-        return found
+        return found, given, None
     ran = _run(a, b, taken, inputs, seed)
     found = replace(found, **_outputs(given, ran), input_shapes={name: np.shape(one) for name, one in ran[0].items()})
     if intermediates is None:
@@ -174,21 +174,20 @@ def compare_models(
         values = Values(a, b, ran.inputs_a, ran.inputs_b)
         values.compare(shared_values(a, b, *inside, names))
         found = replace(found, values=values.deviations, values_skipped=values.skipped)
-    return found
+    return found, given, ran
 
 
-def run_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int) -> tuple[Matched, Run]:
-    """Which outputs of two models belong together, and what they are on the inputs that `compare_models` takes.
+def run_model(model: Model, inputs: Mapping[str, Any] | None, seed: int) -> Run:
+    """One model on the inputs that `compare_models` would make for it, or take; as both of the two in `Run`.
 
     Raises
     ------
     PyrnnxError
         As of `compare`.
     """
-    pairs, _, _ = pair_layers(dict(a.layers), dict(b.layers))
-    names, inside = _layer_values(a, b, pairs)
-    axes = axes_of_layers(*inside, names)
-    return matched_outputs(a, b, axes), _run(a, b, matched_inputs(a, b, axes), inputs, seed)
+    values = model._layer_values()
+    axes = axes_of_layers(values, values, [(name, name) for name in values])
+    return _run(model, model, matched_inputs(model, model, axes), inputs, seed)
 
 
 def _layer_values(

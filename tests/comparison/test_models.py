@@ -304,7 +304,7 @@ def test_sizes_that_either_model_declares(tmp_path: Path) -> None:
 class Declared(Model):
     """Inputs, and the first of them as the output."""
 
-    layers = Layers("declared", {}, str)
+    layers, plan = Layers("declared", {}, str), None
 
     def __init__(self, *inputs: TensorInfo) -> None:
         self.label, self.inputs, self.outputs = "declared", inputs, inputs[:1]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, Convention, convert_weights
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, Convention, convert_weights
 
 from ..looped_cells import LoopedCell
 from .constants import ConstantValues
@@ -62,7 +62,7 @@ def _operator(
         arguments.pop()
     count = 3 if layer.op.has_cell_state else 2
     outputs = ctx.nodes(layer.op.cell, *arguments, outputs=count, **node_attributes(layer.op))
-    return dict(zip(("Y", "Y_h", "Y_c"), outputs, strict=False))
+    return dict(zip(OUTPUTS, outputs, strict=False))
 
 
 def _arranged(ctx: LayerContext, name: str, axes: str, to: str) -> str:

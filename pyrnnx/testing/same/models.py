@@ -10,7 +10,7 @@ import numpy as np
 
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.model_runs import model_label
-from pyrnnx.comparison.models import ModelComparison, compare_models, run_models
+from pyrnnx.comparison.models import ModelComparison, compare_models, run_model
 from pyrnnx.comparison.numbers import deviation, in_words
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.dtypes import AnyArray
@@ -59,7 +59,7 @@ def outputs_of(
     if isinstance(a, Model) and isinstance(b, Model):
         return _of_models(a, b, inputs, seed)
     model = next((one for one in (a, b) if isinstance(one, Model)), None)
-    ran = None if model is None else run_models(model, model, inputs, seed)[1]
+    ran = None if model is None else run_model(model, inputs, seed)
     given = _function_inputs(inputs) if ran is None else ran.inputs_a
     names = {**{name: (name,) for name in given}, **_names(model)}
     results = []
@@ -75,13 +75,12 @@ def outputs_of(
 
 
 def _of_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int) -> Outputs:
-    comparison = compare_models(a, b, inputs, seed)
-    if comparison.not_compared:
+    comparison, matched, ran = compare_models(a, b, inputs, seed)
+    if ran is None:
         raise ArgumentError(
             f"assert_same: {model_label(a)} and {model_label(b)} cannot be given the same arrays: "
             f"{comparison.not_compared}; compare the layers, or one model with a function that calls the other"
         )
-    matched, ran = run_models(a, b, inputs, seed)
     found = {
         name: (ran.outputs_a.get(first), matched.in_a(first, second, ran.outputs_b.get(second)))
         for name, (first, second) in matched.names.items()

@@ -11,7 +11,15 @@ import numpy as np
 
 from pyrnnx import check
 from pyrnnx.comparison.layers import AnyLayer, UnboundLayer, label
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, Convention, arguments_by_name, rearrange, weight_axes
+from pyrnnx.conventions import (
+    CALL_ARGUMENTS,
+    CANONICAL,
+    OUTPUTS,
+    Convention,
+    arguments_by_name,
+    rearrange,
+    weight_axes,
+)
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.frontends.onnx.layers import unbound_node
@@ -71,7 +79,7 @@ class LayerSubject:
         """Canonical names of what a call of the layer itself returns."""
         operation = getattr(self.layer, "operation", None)
         cell = operation is None and not self.convention.axes_of("sequence_lens")
-        everything = ("Y", "Y_h", "Y_c") if self.has_cell_state else ("Y", "Y_h")
+        everything = OUTPUTS if self.has_cell_state else OUTPUTS[:2]
         return operation.outputs if operation is not None else everything[1:] if cell else everything
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, axis_size, convert_weights, weight_axes
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, axis_size, convert_weights, weight_axes
 from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS
 from pyrnnx.errors import FormatError
 from pyrnnx.op import RecurrentOp
@@ -41,7 +41,7 @@ def _recurrent(ctx: LayerContext) -> list[str]:
     outputs = ctx.nodes(
         layer.op.cell, *arguments, outputs=3 if layer.op.has_cell_state else 2, **node_attributes(layer.op)
     )
-    by_name = dict(zip(("Y", "Y_h", "Y_c"), outputs, strict=False))
+    by_name = dict(zip(OUTPUTS, outputs, strict=False))
     return [_from_canonical(ctx, layer, name, by_name[name]) for name in layer.operation.outputs]
 
 
