@@ -1,5 +1,8 @@
 """Complete, exact and fast recurrent operators (RNN, GRU, LSTM) on a CPU, by the ONNX and the OpenVINO texts."""
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING, Any
+
 from pyrnnx import _source_tree  # noqa: F401  # first: where it raises, nothing else can be imported
 from pyrnnx._version import __version__
 from pyrnnx.comparison import compare
@@ -34,6 +37,21 @@ from pyrnnx.model_stream import ModelStream
 from pyrnnx.op import ACTIVATIONS, Activation, Direction, RecurrentOp
 from pyrnnx.stream import Stream
 from pyrnnx.tensor_info import Interval, TensorInfo
+
+if TYPE_CHECKING:
+    from pyrnnx import frontends  # noqa: F401  # what __getattr__ gives, for type checkers
+else:
+
+    def __getattr__(name: str) -> Any:
+        """The front-ends, imported when they are first asked for."""
+        if name != "frontends":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "frontends"})
+
 
 __all__ = [
     # operators

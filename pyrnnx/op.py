@@ -129,6 +129,10 @@ class Activation:
             raise ArgumentError(f"activation {self.name}: {parameter} is {shown(value)}; expected a finite number")
         object.__setattr__(self, parameter, number)
 
+    def __repr__(self) -> str:
+        parameters = [f", {p}={v!r}" for p, v in (("alpha", self.alpha), ("beta", self.beta)) if v is not None]
+        return f"{type(self).__name__}({self.name!r}{''.join(parameters)})"
+
     def __str__(self) -> str:
         parameters = [f"{p}={v:g}" for p, v in (("alpha", self.alpha), ("beta", self.beta)) if v is not None]
         return self.name + (f"({', '.join(parameters)})" if parameters else "")
@@ -248,6 +252,15 @@ class RecurrentOp:
             counts = tuple(len(one) for one in self.activations)
             expected = (len(defaults),) * self.num_directions
             raise ArgumentError(f"{label}: activations per direction: {counts} were given; expected {expected}")
+
+    def __repr__(self) -> str:
+        """What makes it again, without what is at its default."""
+        given = [f", direction={self.direction.value!r}"] if self.direction is not Direction.FORWARD else []
+        if any(one != _default_activations(self.cell) for one in self.activations):
+            given.append(f", activations={self.activations!r}")
+        given += [f", clip={self.clip!r}"] if self.clip is not None else []
+        given += [f", {flag}=True" for flag in ("linear_before_reset", "input_forget") if getattr(self, flag)]
+        return f"{type(self).__name__}({self.cell!r}, hidden_size={self.hidden_size}{''.join(given)})"
 
     @property
     def num_directions(self) -> int:

@@ -46,3 +46,19 @@ def test_the_blas_engine_loads_scipy_when_it_is_asked_for() -> None:
     loaded = run("blas")
     assert "scipy.linalg" in loaded
     assert "onnx" not in loaded
+
+
+def test_front_ends_are_there_after_importing_pyrnnx_alone() -> None:
+    code = """
+import sys
+import pyrnnx
+assert "frontends" in dir(pyrnnx) and "pyrnnx.frontends" not in sys.modules
+print(pyrnnx.frontends.onnx.lstm.__name__, pyrnnx.frontends.openvino.lstm_sequence.__name__)
+print(sorted({"onnx", "openvino"} & set(dir(pyrnnx.frontends))))
+for module in (pyrnnx, pyrnnx.frontends):
+    assert not hasattr(module, "frontend")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "lstm lstm_sequence\n['onnx', 'openvino']\n", done.stderr

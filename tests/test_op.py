@@ -204,6 +204,28 @@ def test_errors_begin_with_the_label(changes: dict[str, Any], words: str) -> Non
         RecurrentOp(**{"cell": "GRU", "hidden_size": 5, **changes}, label="LSTM 'encoder'")
 
 
+REPRS: dict[str, tuple[RecurrentOp, str]] = {
+    "defaults": (RecurrentOp("LSTM", 8), "RecurrentOp('LSTM', hidden_size=8)"),
+    "direction": (RecurrentOp("GRU", 3, Direction.REVERSE), "RecurrentOp('GRU', hidden_size=3, direction='reverse')"),
+    "flags": (
+        RecurrentOp("GRU", 3, clip=0.5, linear_before_reset=True),
+        "RecurrentOp('GRU', hidden_size=3, clip=0.5, linear_before_reset=True)",
+    ),
+    "activations": (
+        RecurrentOp("RNN", 2, Direction.BIDIRECTIONAL, ((Activation("Tanh"),), (Activation("Affine", 2, 0.5),))),
+        "RecurrentOp('RNN', hidden_size=2, direction='bidirectional', "
+        "activations=((Activation('Tanh'),), (Activation('Affine', alpha=2.0, beta=0.5),)))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPRS)
+def test_repr_is_short_and_makes_it_again(name: str) -> None:
+    op, text = REPRS[name]
+    assert repr(op) == text
+    assert eval(text) == op
+
+
 def test_label_is_no_part_of_the_value() -> None:
     op = RecurrentOp("GRU", 5, label="GRU 'decoder'")
     assert op == RecurrentOp("GRU", 5)
