@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pyrnnx import check, config, results
+from pyrnnx import check, config, notebook, results
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, Convention
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shortened, shown, warn
@@ -304,6 +304,17 @@ class Layer:
             constants=dict(self.constants),
         )
         return make, (self.op, *(self._kept.get(name) for name in ("W", "R", "B", "P")))
+
+    def facts(self) -> dict[str, str]:
+        """What it is, in words: of its operator, its arrays and their convention."""
+        arrays = {name: f"{array.dtype} {list(array.shape)}" for name, array in self.weights.items()}
+        held = {name: f"constant, {array.dtype} {list(array.shape)}" for name, array in self.constants.items()}
+        reduced = {} if self.weight_dtype is None else {"weight_dtype": self.weight_dtype}
+        sizes = {"input_size": str(self.input_size)}
+        return {**self.op.facts(), **sizes, "convention": self.convention.name, **arrays, **reduced, **held}
+
+    def _repr_html_(self) -> str:
+        return notebook.whole(notebook.facts(f"{type(self).__name__} {self.label}", self.facts()))
 
     def __repr__(self) -> str:
         reduced = "" if self.weight_dtype is None else f" with weights in {self.weight_dtype}"

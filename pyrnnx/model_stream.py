@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pyrnnx import config, feedback
+from pyrnnx import config, feedback, notebook
 from pyrnnx.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.model_inputs import read_inputs
@@ -265,6 +265,13 @@ class ModelStream:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.model, dict(self.states), self._initial, self._layers, self._values)
+
+    def _repr_html_(self) -> str:
+        parts = [
+            notebook.table((title, ""), [(info.name, info.in_words()) for info in infos])
+            for title, infos in ((f"each push to {self.model.label}", self._pushed), ("states", self._held))
+        ]
+        return notebook.whole(*parts)
 
     def __repr__(self) -> str:
         names = ", ".join(shortened(info.name) for info in self._held)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pyrnnx import notebook
 from pyrnnx._kernels import tables
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scalars import as_number, integer
@@ -261,6 +262,21 @@ class RecurrentOp:
         given += [f", clip={self.clip!r}"] if self.clip is not None else []
         given += [f", {flag}=True" for flag in ("linear_before_reset", "input_forget") if getattr(self, flag)]
         return f"{type(self).__name__}({self.cell!r}, hidden_size={self.hidden_size}{''.join(given)})"
+
+    def facts(self) -> dict[str, str]:
+        """What it is, in words: by the names of its fields, without flags that are not set."""
+        sets = list(dict.fromkeys(", ".join(map(str, one)) for one in self.activations))
+        found = {
+            "cell": self.cell,
+            "direction": self.direction.value,
+            "hidden_size": str(self.hidden_size),
+            "activations": "; reverse: ".join(sets),
+        }
+        found |= {} if self.clip is None else {"clip": f"{self.clip:g}"}
+        return found | {flag: "yes" for flag in ("linear_before_reset", "input_forget") if getattr(self, flag)}
+
+    def _repr_html_(self) -> str:
+        return notebook.whole(notebook.facts(type(self).__name__, self.facts()))
 
     @property
     def num_directions(self) -> int:

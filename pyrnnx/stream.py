@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pyrnnx import check, results
+from pyrnnx import check, notebook, results
 from pyrnnx.conventions import CANONICAL, Convention, rearrange
 from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
@@ -80,6 +80,14 @@ class Stream:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.layer, self.batch_size, self.state)
+
+    def _repr_html_(self) -> str:
+        states = {
+            name: f"{array.dtype} {list(array.shape)}, {_range(array)}"
+            for name, array in zip(("h", "c"), self.state, strict=False)
+        }
+        title = f"{type(self).__name__} of {self.layer.label}"
+        return notebook.whole(notebook.facts(title, {"batch_size": str(self.batch_size), **states}))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.layer!r}, batch_size={self.batch_size}>"
@@ -179,6 +187,10 @@ class Stream:
     def _rows(self, state: AnyArray) -> AnyArray:
         """A view [num_directions, batch_size, hidden_size]."""
         return rearrange(state, self.layer.convention.axes_of("initial_h"), CANONICAL.axes_of("initial_h"))
+
+
+def _range(array: AnyArray) -> str:
+    return f"from {array.min():.4g} to {array.max():.4g}" if array.size else "empty"
 
 
 def _state_names(layer: StreamedLayer) -> tuple[str, ...]:

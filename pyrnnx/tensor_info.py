@@ -79,3 +79,11 @@ class TensorInfo:
     shape: tuple[Dimension, ...] | None = None
     aliases: tuple[str, ...] = ()
     optional: bool = False
+
+    def in_words(self) -> str:
+        """Dtype and shape, "float32 [N, 1..512, ?]"; "?" is what is open."""
+        dtype = self.dtype or "any type"
+        if self.shape is None:
+            return f"{dtype}, any rank"
+        sizes = ["?" if one is None else str(one) for one in self.shape]
+        return f"{dtype} [{', '.join(sizes)}]"

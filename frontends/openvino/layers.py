@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import check
+from pyrnnx import check, notebook
 from pyrnnx.conventions import Convention, weight_axes
 from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
-from pyrnnx.tensor_info import fits
+from pyrnnx.tensor_info import TensorInfo, fits
 
 from .ir.element_types import BY_PRECISION
 from .ir.layer import layer_label
@@ -181,6 +181,10 @@ class IRLayer:
     def arguments(self) -> tuple[str, ...]:
         """Canonical names of the inputs that the layer has, in port order."""
         return self.operation.inputs[: len(self.inputs)]
+
+    def _repr_html_(self) -> str:
+        ports = {port.name: TensorInfo(port.name, port.dtype, port.shape).in_words() for port in self.inputs}
+        return notebook.whole(notebook.facts(f"{type(self).__name__} {self.label}", {**self.op.facts(), **ports}))
 
     def __repr__(self) -> str:
         return (
