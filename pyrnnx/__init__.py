@@ -35,6 +35,7 @@ from pyrnnx.model import Model
 from pyrnnx.model_layers import Layers
 from pyrnnx.model_stream import ModelStream
 from pyrnnx.op import ACTIVATIONS, Activation, Direction, RecurrentOp
+from pyrnnx.stack import Stack
 from pyrnnx.stream import Stream
 from pyrnnx.tensor_info import Interval, TensorInfo
 
@@ -60,6 +61,7 @@ __all__ = [
     "Direction",
     "Layer",
     "RecurrentOp",
+    "Stack",
     "Stream",
     # models of any format
     "Interval",

@@ -57,6 +57,13 @@ def copied(label: str, name: str, array: AnyArray, copy: Callable[[], AnyArray])
         ) from error
 
 
+def inner_contiguous(label: str, name: str, array: AnyArray) -> AnyArray:
+    """The array, or a copy where elements of its last axis do not lie side by side."""
+    if array.shape[-1] <= 1 or array.strides[-1] == array.itemsize:
+        return array
+    return copied(label, name, array, lambda: np.ascontiguousarray(array))
+
+
 def floating_array(label: str, name: str, value: Any, allowed: Sequence[str] = tuple(FLOAT_TYPES)) -> AnyArray:
     """An array of one of the allowed floating-point types, in native byte order; None is a missing one."""
     if value is None:

@@ -266,7 +266,7 @@ class Layer:
         lengths = given.get("sequence_lens")
         if lengths is not None:
             lengths = check.lengths(self.label, self.convention, lengths, sizes)
-        return {name: _inner_contiguous(self.label, name, array) for name, array in arrays.items()}, lengths
+        return {name: check.inner_contiguous(self.label, name, array) for name, array in arrays.items()}, lengths
 
     def _compute(
         self,
@@ -322,10 +322,3 @@ class Layer:
             f"<{type(self).__name__} {self.label}: {self.op.direction.value}, input_size={self.input_size}, "
             f"hidden_size={self.op.hidden_size}, {self.dtype}{reduced}, {self.convention.name}>"
         )
-
-
-def _inner_contiguous(label: str, name: str, array: AnyArray) -> AnyArray:
-    """The array, or a copy where elements of its last axis do not lie side by side."""
-    if array.shape[-1] <= 1 or array.strides[-1] == array.itemsize:
-        return array
-    return check.copied(label, name, array, lambda: np.ascontiguousarray(array))
