@@ -36,6 +36,7 @@ from pyrnnx.model_layers import Layers
 from pyrnnx.model_stream import ModelStream
 from pyrnnx.op import ACTIVATIONS, Activation, Direction, RecurrentOp
 from pyrnnx.stack import Stack
+from pyrnnx.stack_stream import StackStream
 from pyrnnx.stream import Stream
 from pyrnnx.tensor_info import Interval, TensorInfo
 
@@ -62,6 +63,7 @@ __all__ = [
     "Layer",
     "RecurrentOp",
     "Stack",
+    "StackStream",
     "Stream",
     # models of any format
     "Interval",

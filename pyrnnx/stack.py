@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,16 @@ from pyrnnx.conventions import CALL_ARGUMENTS, Convention, rearrange
 from pyrnnx.dtypes import INTEGERS, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.layer import Layer
+from pyrnnx.ragged import buckets, padded
+from pyrnnx.stack_states import StateForm, States
+from pyrnnx.stack_stream import StackStream
 
 # Both directions side by side, as the next layer reads them: Y has one axis for D and H.
 STACKED = tuple(
     Convention(f"stack, {name}", axes={"X": axes, "state": "DNH", "sequence_lens": "N"}, length_dtypes=INTEGERS)
     for name, axes in (("seq_length first", "TNI"), ("batch_size first", "NTI"))
 )
-States = list[AnyArray | None]  # of each layer [num_directions, batch_size, hidden_size], None where it has none
+RAGGED = Convention("sequence of a stack", axes={"X": "TI"})
 
 
 class Stack:
@@ -73,6 +76,8 @@ class Stack:
         self.num_directions = tuple([layer.op.num_directions for layer in self.layers])
         self.output_size = self.num_directions[-1] * self.hidden_sizes[-1]
         self._convention = STACKED[self.batch_first]
+        ops = [layer.op for layer in self.layers]
+        self._forms = StateForm("initial_h", ops), StateForm("initial_c", ops)
 
     def run(
         self,
@@ -87,11 +92,13 @@ class Stack:
 
         Parameters
         ----------
-        X : array_like
+        X : array_like, or list of array_like
             Input [seq_length, batch_size, input_size], with batch_first [batch_size, seq_length, input_size]; of the
-            weights' dtype.
+            weights' dtype. A list or tuple is one of sequences [seq_length, input_size], each with its own length,
+            which are run in batches of like length: each as if it were run alone, bit for bit as far as
+            `pyrnnx.set_batch_invariant` says.
         sequence_lens : array_like of int, optional
-            Length of each row, [batch_size], from 0 to seq_length. Default: seq_length.
+            Length of each row, [batch_size], from 0 to seq_length; not with a list. Default: seq_length.
         initial_h : array_like, or list of array_like, optional
             Initial states of all layers. Of layers of one hidden_size an array [sum of num_directions, batch_size,
             hidden_size] in PyTorch's order: the first layer forward, the first layer reverse, the second layer and so
@@ -105,9 +112,10 @@ class Stack:
 
         Returns
         -------
-        Y : ndarray
+        Y : ndarray, or list of ndarray
             Of the last layer, [seq_length, batch_size, num_directions*hidden_size], with batch_first [batch_size,
-            seq_length, ...]: forward first. Zero beyond a row's length.
+            seq_length, ...]: forward first. Zero beyond a row's length. Of a list, a list in its order of arrays
+            [seq_length, num_directions*hidden_size].
         Y_h : ndarray or list of ndarray
             States after the last step of every layer, as initial_h: one array where all layers have one hidden_size,
             else a list. Zero for a row of length 0.
@@ -122,98 +130,85 @@ class Stack:
         if more or named:
             by_place = (X, sequence_lens, initial_h, initial_c, *more)
             return self.run(**check.arguments(self.label, self._convention, CALL_ARGUMENTS, by_place, named))
+        if isinstance(X, (list, tuple)):
+            return self._run_ragged(X, sequence_lens, initial_h, initial_c)
         X = check.same_shape(self.label, self._convention, "X", X, (self.dtype,), {"I": self.input_size})
-        sizes = dict(zip(self._convention.axes_of("X"), X.shape, strict=True))
+        axes = self._convention.axes_of("X")
+        sizes = dict(zip(axes, X.shape, strict=True))
         lengths = check.lengths(self.label, self._convention, sequence_lens, sizes)
-        h, c = self._initial("initial_h", initial_h, sizes["N"]), self._initial("initial_c", initial_c, sizes["N"])
-        return self._run(check.inner_contiguous(self.label, "X", X), lengths, h, c)
+        h, c = self._initial(sizes["N"], initial_h, initial_c)
+        X = rearrange(check.inner_contiguous(self.label, "X", X), axes, "TNI")
+        try:
+            Y, *states = self._run(X, lengths, h, c)
+            return (np.ascontiguousarray(rearrange(Y, "TNI", axes)), *self._together(states))
+        except MemoryError as error:
+            raise ArgumentError(f"{self.label}: X has shape {X.shape}; the results exceed memory ({error})") from error
 
     __call__ = run
 
-    def _run(self, X: AnyArray, lengths: AnyArray | None, h: States, c: States) -> tuple[Any, ...]:
-        """All layers on arrays that have been checked."""
-        axes = self._convention.axes_of("X")
-        Y, last_h, last_c = rearrange(X, axes, "TNI"), States(), States()
+    def stream(self, batch_size: int) -> StackStream:
+        """A batch of sequences that arrive piece by piece, with states that are held between pushes, at first zero.
+
+        Parameters
+        ----------
+        batch_size : int
+            Rows of every push.
+
+        Raises
+        ------
+        PyrnnxError
+            A layer that does not run forward; a batch_size that is not an integer of 0 or above.
+        """
+        return StackStream(self, batch_size)
+
+    def _initial(self, N: int, *given: Any) -> list[States]:
+        return [form.apart(self.label, one, N, (self.dtype,)) for form, one in zip(self._forms, given, strict=True)]
+
+    def _together(self, states: Sequence[States]) -> list[Any]:
+        """What is returned of Y_h and Y_c of each layer."""
+        return [form.together(one) for form, one in zip(self._forms, states, strict=True) if form.exists]
+
+    def _run(self, X: AnyArray, lengths: AnyArray | None, h: States, c: States) -> tuple[AnyArray, States, States]:
+        """All layers: X [T, N, I] that has been checked to Y [T, N, D*H] and the last states of each layer."""
+        last_h, last_c = States(), States()
+        for k, layer in enumerate(self.layers):
+            X, Y_h, Y_c = _run_layer(layer, X, lengths, h[k], c[k])
+            last_h.append(Y_h)
+            last_c.append(Y_c)
+        return X, last_h, last_c
+
+    def _run_ragged(self, X: Any, sequence_lens: Any, *initial: Any) -> tuple[Any, ...]:
+        """Sequences [T, I] in a list: Y in a list, and the last states of all of them."""
+        if sequence_lens is not None:
+            raise ArgumentError(
+                f"{self.label}: sequence_lens was given with a {type(X).__name__} of sequences, which have their own "
+                "lengths; expected one of them, or X as one array"
+            )
+        sequences = [
+            check.same_shape(f"{self.label}: sequence {k}", RAGGED, "X", one, (self.dtype,), {"I": self.input_size})
+            for k, one in enumerate(X)
+        ]
+        N, initial_states = len(sequences), self._initial(len(sequences), *initial)
         try:
-            for k, layer in enumerate(self.layers):
-                Y, Y_h, Y_c = _run_layer(layer, Y, lengths, h[k], c[k])
-                last_h.append(Y_h)
-                last_c.append(Y_c)
-            Y = np.ascontiguousarray(rearrange(Y, "TNI", axes))
-            states = [self._together(one) for one in ((last_h, last_c) if self._has_cell_state else (last_h,))]
+            Y: list[Any] = [None] * N
+            states = [form.empty(N, self.dtype) for form in self._forms]
+            for rows in buckets([len(sequence) for sequence in sequences]):
+                batch, lengths = padded([sequences[k] for k in rows])
+                own = [[None if a is None else a[:, rows] for a in one] for one in initial_states]
+                computed, *last = self._run(batch, lengths, *own)
+                for row, k in enumerate(rows):
+                    Y[k] = np.array(computed[: len(sequences[k]), row], order="C")
+                for whole, part in zip((*states[0], *states[1]), (*last[0], *last[1]), strict=True):
+                    if whole is not None:
+                        whole[:, rows] = part
+            return (Y, *self._together(states))
         except MemoryError as error:
-            raise ArgumentError(f"{self.label}: X has shape {X.shape}; the results exceed memory ({error})") from error
-        return (Y, *states)
-
-    # States: in one array where that is possible, and of each layer in views of it
-
-    @cached_property
-    def _is_joined(self) -> bool:
-        """Whether the states of all layers go into one array."""
-        return len(set(self.hidden_sizes)) == 1
-
-    def _holds(self, k: int, cell_states: bool) -> bool:
-        """Whether layer k has such states."""
-        return not cell_states or self.layers[k].op.has_cell_state
-
-    def _directions(self, cell_states: bool) -> list[int]:
-        """How many rows of the one array belong to each layer."""
-        return [D if self._holds(k, cell_states) else 0 for k, D in enumerate(self.num_directions)]
-
-    @cached_property
-    def _has_cell_state(self) -> bool:
-        return any(layer.op.has_cell_state for layer in self.layers)
-
-    def _together(self, states: States) -> Any:
-        """What a call returns for states of each layer."""
-        if not self._is_joined:
-            return states
-        return np.concatenate([state for state in states if state is not None])
-
-    def _initial(self, argument: str, value: Any, N: int) -> States:
-        """The initial states of each layer, None for zero."""
-        cell_states = argument == "initial_c"
-        counts = self._directions(cell_states)
-        if value is None:
-            return [None] * len(counts)
-        if not any(counts):
-            raise UnsupportedError(f"{self.label}: {argument} was given; no layer has a cell state")
-        if isinstance(value, (list, tuple)):
-            return self._initial_of_each(argument, value, counts, N)
-        if not self._is_joined:
-            raise ArgumentError(
-                f"{self.label}: {argument} is one {type(value).__name__}, and the layers have hidden_sizes "
-                f"{shown(self.hidden_sizes)}; expected a list of {len(counts)} arrays, one for each layer"
-            )
-        state = self._state(self.label, argument, value, sum(counts), N, self.hidden_sizes[0])
-        return _split(state, counts)
-
-    def _initial_of_each(self, argument: str, values: Sequence[Any], counts: Sequence[int], N: int) -> States:
-        if len(values) != len(counts):
-            raise ArgumentError(
-                f"{self.label}: {argument} is a {type(values).__name__} of {len(values)}; expected an array, or a list "
-                f"of {len(counts)} arrays, one for each layer"
-            )
-        states: States = []
-        for k, (value, D) in enumerate(zip(values, counts, strict=True)):
-            label = f"{self.label}: layers[{k}]"
-            if value is not None and not D:
-                raise UnsupportedError(
-                    f"{label}: {argument} was given; expected None, for {self.layers[k].op.cell} has no cell state"
-                )
-            state = None if value is None else self._state(label, argument, value, D, N, self.hidden_sizes[k])
-            states.append(state)
-        return states
-
-    def _state(self, label: str, argument: str, value: Any, D: int, N: int, H: int) -> AnyArray:
-        sizes = {"D": D, "N": N, "H": H}
-        array = check.same_shape(label, self._convention, argument, value, (self.dtype,), sizes)
-        return check.inner_contiguous(label, argument, array)
+            raise ArgumentError(f"{self.label}: X has {N} sequences; the results exceed memory ({error})") from error
 
     @property
     def output_names(self) -> tuple[str, ...]:
         """Names of what a call returns."""
-        return ("Y", "Y_h", "Y_c") if self._has_cell_state else ("Y", "Y_h")
+        return ("Y", "Y_h", "Y_c") if self._forms[1].exists else ("Y", "Y_h")
 
     def __reduce__(self) -> tuple[Callable[..., Stack], tuple[Any, ...]]:
         return partial(type(self), batch_first=self.batch_first, name=self.name), (self.layers,)
@@ -224,12 +219,6 @@ class Stack:
         )
         first = ", batch_first" if self.batch_first else ""
         return f"<{self.label}: input_size={self.input_size} -> {shortened(cells)}, {self.dtype}{first}>"
-
-
-def _split(joined: AnyArray, counts: Sequence[int]) -> States:
-    """Views for each layer, None for one that has no rows."""
-    ends = np.cumsum(counts)
-    return [joined[end - D : end] if D else None for end, D in zip(ends, counts, strict=True)]
 
 
 def _run_layer(

@@ -57,9 +57,11 @@ def random_inputs(stack: Stack, T: int, N: int, seed: int = 0) -> Array:
     return np.ascontiguousarray(X.swapaxes(0, 1)) if stack.batch_first else X
 
 
-def random_states(stack: Stack, N: int, seed: int = 0) -> tuple[list[Array], list[Array | None]]:
+def random_states(stack: Stack, N: int, seed: int = 0) -> tuple[list[Array | None], list[Array | None]]:
     """initial_h and initial_c, in their form for each layer."""
-    rng, h, c = np.random.default_rng((seed, 1)), [], []
+    rng = np.random.default_rng((seed, 1))
+    h: list[Array | None] = []
+    c: list[Array | None] = []
     for layer in stack.layers:
         shape = (layer.op.num_directions, N, layer.op.hidden_size)
         h.append(draw(rng, "initial_h", shape).astype(stack.dtype))

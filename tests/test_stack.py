@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import DTYPES, random_layer
-from stacks import STACKS, I, expected, joined, random_layers, random_stack, random_states, random_inputs
+from stacks import STACKS, I, expected, joined, random_inputs, random_layers, random_stack, random_states
 
 from pyrnnx import ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Layer, PyrnnxError, RecurrentOp, Stack
 from pyrnnx.testing.numbers import assert_close, tolerance_of
