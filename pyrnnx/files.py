@@ -1,10 +1,13 @@
-"""Files that a caller names: opened only if they are regular files of a size that can be meant."""
+"""Files that a caller names: opened only if they are regular files of a size that can be meant, written at once."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from pyrnnx.errors import ArgumentError, shortened, shown
@@ -85,3 +88,32 @@ def read_regular(
 def _cannot(what: str, path: Any, why: object, expected: str) -> ArgumentError:
     reason = shortened(str(why))
     return ArgumentError(f"{what}: {shown(os.fspath(path))} cannot be read ({reason}); expected {expected}")
+
+
+def write_files(label: str, contents: Mapping[Path, Iterable[bytes | memoryview]]) -> None:
+    """Write all files, then rename each to its name, in order: none is ever half-written.
+
+    Raises
+    ------
+    ArgumentError
+        A file that cannot be written.
+    """
+    temporary: dict[Path, Path] = {}
+    try:
+        for path, chunks in contents.items():
+            if path.is_dir():
+                raise IsADirectoryError(f"{path} is a folder")
+            # Not from tempfile: that one gives files that only their owner can read.
+            temporary[path] = path.with_name(f".{secrets.token_hex(8)}.tmp")
+            with open(temporary[path], "xb") as file:
+                for chunk in chunks:
+                    file.write(chunk)
+        for path in contents:
+            os.replace(temporary[path], path)
+            del temporary[path]
+    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+        raise ArgumentError(f"{label}: {os.fspath(path)!r} cannot be written ({error})") from None
+    finally:
+        for left in temporary.values():
+            with suppress(OSError, ValueError):
+                left.unlink()

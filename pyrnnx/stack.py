@@ -14,6 +14,7 @@ from pyrnnx.dtypes import INTEGERS, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.layer import Layer
 from pyrnnx.ragged import buckets, padded
+from pyrnnx.reduced import Quantized
 from pyrnnx.stack_states import StateForm, States
 from pyrnnx.stack_stream import StackStream
 
@@ -55,6 +56,8 @@ class Stack:
         num_directions * hidden_size of the last layer.
     hidden_sizes, num_directions : tuple of int
         Of each layer.
+    state_forms : tuple of StateForm
+        How initial_h and Y_h, and initial_c and Y_c, are arranged.
 
     Raises
     ------
@@ -77,7 +80,7 @@ class Stack:
         self.output_size = self.num_directions[-1] * self.hidden_sizes[-1]
         self._convention = STACKED[self.batch_first]
         ops = [layer.op for layer in self.layers]
-        self._forms = StateForm("initial_h", ops), StateForm("initial_c", ops)
+        self.state_forms = StateForm("initial_h", ops), StateForm("initial_c", ops)
 
     def run(
         self,
@@ -162,11 +165,13 @@ class Stack:
         return StackStream(self, batch_size)
 
     def _initial(self, N: int, *given: Any) -> list[States]:
-        return [form.apart(self.label, one, N, (self.dtype,)) for form, one in zip(self._forms, given, strict=True)]
+        return [
+            form.apart(self.label, one, N, (self.dtype,)) for form, one in zip(self.state_forms, given, strict=True)
+        ]
 
     def _together(self, states: Sequence[States]) -> list[Any]:
         """What is returned of Y_h and Y_c of each layer."""
-        return [form.together(one) for form, one in zip(self._forms, states, strict=True) if form.exists]
+        return [form.together(one) for form, one in zip(self.state_forms, states, strict=True) if form.exists]
 
     def _run(self, X: AnyArray, lengths: AnyArray | None, h: States, c: States) -> tuple[AnyArray, States, States]:
         """All layers: X [T, N, I] that has been checked to Y [T, N, D*H] and the last states of each layer."""
@@ -191,7 +196,7 @@ class Stack:
         N, initial_states = len(sequences), self._initial(len(sequences), *initial)
         try:
             Y: list[Any] = [None] * N
-            states = [form.empty(N, self.dtype) for form in self._forms]
+            states = [form.empty(N, self.dtype) for form in self.state_forms]
             for rows in buckets([len(sequence) for sequence in sequences]):
                 batch, lengths = padded([sequences[k] for k in rows])
                 own = [[None if a is None else a[:, rows] for a in one] for one in initial_states]
@@ -208,7 +213,7 @@ class Stack:
     @property
     def output_names(self) -> tuple[str, ...]:
         """Names of what a call returns."""
-        return ("Y", "Y_h", "Y_c") if self._forms[1].exists else ("Y", "Y_h")
+        return ("Y", "Y_h", "Y_c") if self.state_forms[1].exists else ("Y", "Y_h")
 
     def __reduce__(self) -> tuple[Callable[..., Stack], tuple[Any, ...]]:
         return partial(type(self), batch_first=self.batch_first, name=self.name), (self.layers,)
@@ -251,7 +256,7 @@ def _checked_layers(label: str, layers: Any) -> tuple[Layer, ...]:
 
 
 def _check_layer(place: str, layer: Layer) -> None:
-    if type(layer).run is not Layer.run:
+    if type(layer).run is not Layer.run or any(isinstance(one, Quantized) for one in layer._kept.values()):
         raise UnsupportedError(
             f"{place} is a {type(layer).__name__}, which computes something else than an RNN, GRU or LSTM; expected a "
             "layer of these"

@@ -66,7 +66,7 @@ class StackStream:
 
     @state.setter
     def state(self, state: Any) -> None:
-        forms = [form for form in self.stack._forms if form.exists]
+        forms = [form for form in self.stack.state_forms if form.exists]
         names = ", ".join(form.argument for form in forms)
         if not isinstance(state, (tuple, list)) or len(state) != len(forms) or any(one is None for one in state):
             raise ArgumentError(f"{self._label}: state is {shown(state)}; expected a tuple of {len(forms)}: {names}")

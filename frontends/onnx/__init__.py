@@ -3,6 +3,7 @@
 from .functions import gru, lstm, rnn
 from .layers import NodeLayer, UnboundNode, from_node
 from .model import Model, read_model
+from .model_writer import write_model
 from .runtime.recurrent import reference_ops
 from .schemas import SCHEMAS, Schema, schema
 
@@ -19,6 +20,7 @@ __all__ = [
     "Model",
     "read_model",
     "reference_ops",
+    "write_model",
     # what each opset has
     "SCHEMAS",
     "Schema",

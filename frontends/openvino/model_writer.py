@@ -9,9 +9,10 @@ from typing import Any
 
 from pyrnnx import model as base
 from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.files import write_files
 from pyrnnx.layer import Layer
 
-from .ir.writer import NetWriter, write_files
+from .ir.writer import NetWriter
 from .layer_writer import check_layer, layer_net
 from .layers import IRLayer
 from .model import Model, read_model

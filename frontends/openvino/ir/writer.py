@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -229,32 +225,3 @@ def _escaped(name: str) -> str:
 
 def _bad_name(kind: str, name: str, error: ValueError) -> ArgumentError:
     return ArgumentError(f"{kind}: name is {shown(name)}; expected characters that XML allows ({error})")
-
-
-def write_files(label: str, contents: Mapping[Path, Iterable[bytes | memoryview]]) -> None:
-    """Write all files, then rename each to its name, in order: none is ever half-written.
-
-    Raises
-    ------
-    ArgumentError
-        A file that cannot be written.
-    """
-    temporary: dict[Path, Path] = {}
-    try:
-        for path, chunks in contents.items():
-            if path.is_dir():
-                raise IsADirectoryError(f"{path} is a folder")
-            # Not from tempfile: that one gives files that only their owner can read.
-            temporary[path] = path.with_name(f".{secrets.token_hex(8)}.tmp")
-            with open(temporary[path], "xb") as file:
-                for chunk in chunks:
-                    file.write(chunk)
-        for path in contents:
-            os.replace(temporary[path], path)
-            del temporary[path]
-    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
-        raise ArgumentError(f"{label}: {os.fspath(path)!r} cannot be written ({error})") from None
-    finally:
-        for left in temporary.values():
-            with suppress(OSError, ValueError):
-                left.unlink()

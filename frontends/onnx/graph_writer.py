@@ -1,0 +1,139 @@
+"""An ONNX graph that is written: nodes of any opset, constants, names that only one thing has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyrnnx._version import __version__
+from pyrnnx.dtypes import AnyArray
+from pyrnnx.errors import ArgumentError, shortened
+
+from .onnx_package import import_onnx
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+Dimension = int | str
+AXES_ARE_INPUTS = 13  # of Squeeze and Split, from this opset on
+SHAPE_IS_INPUT = 5  # of Reshape
+_OLDEST_IR = 4  # whose initializers need not be inputs, too
+
+
+class GraphWriter:
+    """A graph in the making.
+
+    Attributes
+    ----------
+    label : str
+        How errors name what is written.
+    opset : int
+        Of the default domain.
+    dtype : numpy.dtype
+        Of all values but lengths.
+    """
+
+    def __init__(self, label: str, opset: int, dtype: np.dtype[Any]) -> None:
+        self.label, self.opset, self.dtype = label, opset, dtype
+        self._onnx = import_onnx()
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._names: set[str] = set()
+
+    def unique(self, name: str) -> str:
+        """The name, or with a number behind it where a node has it already."""
+        found, number = name, 1
+        while found in self._names:
+            found, number = f"{name}_{number}", number + 1
+        self._names.add(found)
+        return found
+
+    def input(self, name: str, shape: Sequence[Dimension], dtype: Any = None) -> str:
+        self._inputs.append(self._info(name, shape, dtype))
+        return name
+
+    def output(self, name: str, shape: Sequence[Dimension]) -> None:
+        self._outputs.append(self._info(name, shape))
+
+    def _info(self, name: str, shape: Sequence[Dimension], dtype: Any = None) -> Any:
+        helper = self._onnx.helper
+        element_type = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype if dtype is None else dtype))
+        return helper.make_tensor_value_info(name, element_type, list(shape))
+
+    def constant(self, name: str, array: AnyArray) -> str:
+        """An initializer."""
+        self._constants.append(self._onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def node(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, **attributes: Any) -> None:
+        """A node; inputs that are left out at the end are not written."""
+        given = list(inputs)
+        while not given[-1]:
+            given.pop()
+        try:
+            self._nodes.append(self._onnx.helper.make_node(op_type, given, list(outputs), name, **attributes))
+        except ValueError as error:  # a name that is no text in UTF-8
+            raise ArgumentError(f"{self.label}: the node {name!r} cannot be written ({error})") from error
+
+    def transpose(self, value: str, perm: Sequence[int], output: str) -> str:
+        self.node("Transpose", [value], [output], self.unique(f"{output}.Transpose"), perm=list(perm))
+        return output
+
+    def squeeze(self, value: str, axis: int, output: str) -> str:
+        """The value without an axis of length 1."""
+        self._with_integers("Squeeze", value, "axes", [axis], [output], f"{output}.Squeeze", AXES_ARE_INPUTS)
+        return output
+
+    def reshape(self, value: str, sizes: Sequence[int], output: str) -> str:
+        """The value in another shape; a size of 0 is that of the same axis of the value."""
+        self._with_integers("Reshape", value, "shape", sizes, [output], f"{output}.Reshape", SHAPE_IS_INPUT)
+        return output
+
+    def split(self, value: str, sizes: Sequence[int], outputs: Sequence[str]) -> None:
+        """Parts of these sizes, along the first axis."""
+        self._with_integers("Split", value, "split", sizes, outputs, f"{value}.Split", AXES_ARE_INPUTS, axis=0)
+
+    def concat(self, values: Sequence[str], output: str) -> None:
+        """Values one after the other, along the first axis."""
+        self.node("Concat", values, [output], self.unique(f"{output}.Concat"), axis=0)
+
+    def _with_integers(
+        self,
+        op_type: str,
+        value: str,
+        what: str,
+        integers: Sequence[int],
+        outputs: Sequence[str],
+        name: str,
+        since: int,
+        **attributes: Any,
+    ) -> None:
+        """A node with a list of integers: an input since that opset, an attribute before."""
+        given = [value]
+        if self.opset >= since:
+            given.append(self.constant(f"{name}.{what}", np.array(integers, np.int64)))
+        else:
+            attributes[what] = list(integers)
+        self.node(op_type, given, outputs, self.unique(name), **attributes)
+
+    def model(self, name: str) -> ModelProto:
+        """The model of this graph."""
+        helper = self._onnx.helper
+        try:
+            graph = helper.make_graph(self._nodes, name, self._inputs, self._outputs, initializer=self._constants)
+            opsets = [helper.make_opsetid("", self.opset)]
+            oldest = max(_OLDEST_IR, helper.find_min_ir_version_for(opsets, ignore_unknown=True))
+            made: ModelProto = helper.make_model(
+                graph,
+                opset_imports=opsets,
+                ir_version=oldest,
+                producer_name="pyrnnx",
+                producer_version=__version__,
+            )
+        except (ValueError, MemoryError) as error:  # a name that is no text in UTF-8; its size
+            raise ArgumentError(f"{self.label}: the model cannot be made ({shortened(str(error))})") from error
+        return made
