@@ -11,6 +11,7 @@ from pyrnnx import model as base
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.files import write_files
 from pyrnnx.layer import Layer
+from pyrnnx.stack import Stack
 
 from .ir.writer import NetWriter
 from .layer_writer import check_layer, layer_net
@@ -21,13 +22,13 @@ _MODELS = (bytes, bytearray, memoryview, base.Model)
 
 
 def write_model(source: Any, path: str | os.PathLike[str]) -> Path:
-    """A layer or a whole model as IR: the .xml at `path`, and its weights in the .bin beside it.
+    """A layer, a stack or a whole model as IR: the .xml at `path`, and its weights in the .bin beside it.
 
     Parameters
     ----------
-    source : Layer, Model, path, bytes or onnx.ModelProto
+    source : Layer, Stack, Model, path, bytes or onnx.ModelProto
         A layer with its weights: of ONNX (`from_node`), of OpenVINO (`IRLayer.bind`, or of a model), or of the core;
-        or a whole ONNX model, as a path, bytes, a ModelProto or what `pyrnnx.frontends.onnx.read_model` gives; or an
+        or a stack, which is written as the ONNX model that `pyrnnx.frontends.onnx.write_model` makes of it; or a whole ONNX model, as a path, bytes, a ModelProto or what `pyrnnx.frontends.onnx.read_model` gives; or an
         IR, as a path that ends in .xml or as a `Model`, which is written as `to_onnx` exports it.
     path : str or os.PathLike
         Of the .xml. Existing files are replaced, each at once: an error leaves neither half-written.
@@ -57,6 +58,8 @@ def write_model(source: Any, path: str | os.PathLike[str]) -> Path:
     layout 0, X = X.transpose(1, 0, 2) and H = initial_h.transpose(1, 0, 2); Y.transpose(2, 1, 0, 3) and
     Ho.transpose(1, 0, 2) are its outputs. With layout 1 only Y differs: Y.transpose(0, 2, 1, 3).
 
+    A stack asks for X alone. With lengths or initial states: ``write_model(onnx.write_model(stack, inputs=...), path)``.
+
     A model keeps the names and shapes of its inputs and outputs; dimensions without a size are dynamic. Constants are
     folded, inputs with a default are constants, and Transposes that cancel are left out. Written are RNN, GRU and LSTM
     with constant weights and the operators of `frontends/openvino/writing/operations`: those that exports of PyTorch
@@ -80,14 +83,18 @@ def _source(source: Any) -> tuple[str, Callable[[], NetWriter]]:
         if isinstance(layer, IRLayer):
             raise ArgumentError(f"{layer.label}: the layer has no weights; expected one with them, as layer.bind gives")
         return layer.label, lambda: layer_net(layer)
+    if isinstance(source, Stack):
+        from .writing import model_net, onnx_model, onnx_of_stack
+
+        return source.label, lambda: model_net(onnx_model(onnx_of_stack(source), source.label))
     suffix = Path(source).suffix.lower() if isinstance(source, (str, os.PathLike)) else ""
     if suffix == ".xml":
         source = read_model(source)
     is_proto = type(source).__name__ == "ModelProto"  # of onnx, which need not be imported
     if suffix not in (".onnx", ".xml") and not is_proto and not isinstance(source, _MODELS):
         raise ArgumentError(
-            f"write_model: {type(source).__name__} was given; expected a recurrent layer with its weights, a model, "
-            "the path of an .onnx or .xml, the bytes of an ONNX model, or an onnx.ModelProto"
+            f"write_model: {type(source).__name__} was given; expected a recurrent layer with its weights, a Stack, "
+            "a model, the path of an .onnx or .xml, the bytes of an ONNX model, or an onnx.ModelProto"
         )
     from .writing import model_net, onnx_model
 

@@ -13,6 +13,7 @@ from ...onnx.constants import constant_values, fold_constants
 from ...onnx.graph.constants import array_of
 from ...onnx.graph.walk import all_nodes, node_label
 from ...onnx.model import Model, read_model
+from ...onnx.model_writer import write_model
 from ...onnx.onnx_package import import_onnx
 from ...onnx.runtime.memory import ask
 from ...onnx.runtime.recurrent import LayerCall, result_bytes
@@ -38,6 +39,7 @@ __all__ = [
     "node_label",
     "read_model",
     "tensor_info",
+    "write_model",
 ]
 
 DOMAIN = "org.openvinotoolkit"  # of operators that are OpenVINO's own

@@ -1,6 +1,7 @@
 """A whole ONNX model as IR: one function per operator in `operations`, in one table by the operator's name."""
 
+from ..translation.onnx_frontend import write_model as onnx_of_stack
 from .source import onnx_model
 from .write import model_net
 
-__all__ = ["model_net", "onnx_model"]
+__all__ = ["model_net", "onnx_model", "onnx_of_stack"]
