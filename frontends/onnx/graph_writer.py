@@ -9,7 +9,7 @@ import numpy as np
 
 from pyrnnx._version import __version__
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, shortened
+from pyrnnx.errors import ArgumentError, shortened, shown
 
 from .onnx_package import import_onnx
 
@@ -46,11 +46,19 @@ class GraphWriter:
 
     def unique(self, name: str) -> str:
         """The name, or with a number behind it where a node has it already."""
-        found, number = name, 1
+        found, number = self._text(name), 1
         while found in self._names:
             found, number = f"{name}_{number}", number + 1
         self._names.add(found)
         return found
+
+    def _text(self, name: str) -> str:
+        """The name, if UTF-8 has all of its characters, as protobuf needs it."""
+        try:
+            name.encode()
+        except UnicodeEncodeError as error:
+            raise ArgumentError(f"{self.label}: the name {shown(name)} cannot be written ({error})") from None
+        return name
 
     def input(self, name: str, shape: Sequence[Dimension], dtype: Any = None) -> str:
         self._inputs.append(self._info(name, shape, dtype))
@@ -74,10 +82,7 @@ class GraphWriter:
         given = list(inputs)
         while not given[-1]:
             given.pop()
-        try:
-            self._nodes.append(self._onnx.helper.make_node(op_type, given, list(outputs), name, **attributes))
-        except ValueError as error:  # a name that is no text in UTF-8
-            raise ArgumentError(f"{self.label}: the node {name!r} cannot be written ({error})") from error
+        self._nodes.append(self._onnx.helper.make_node(op_type, given, list(outputs), name, **attributes))
 
     def transpose(self, value: str, perm: Sequence[int], output: str) -> str:
         self.node("Transpose", [value], [output], self.unique(f"{output}.Transpose"), perm=list(perm))
@@ -124,7 +129,9 @@ class GraphWriter:
         """The model of this graph."""
         helper = self._onnx.helper
         try:
-            graph = helper.make_graph(self._nodes, name, self._inputs, self._outputs, initializer=self._constants)
+            graph = helper.make_graph(
+                self._nodes, self._text(name), self._inputs, self._outputs, initializer=self._constants
+            )
             opsets = [helper.make_opsetid("", self.opset)]
             oldest = max(_OLDEST_IR, helper.find_min_ir_version_for(opsets, ignore_unknown=True))
             made: ModelProto = helper.make_model(
@@ -134,6 +141,6 @@ class GraphWriter:
                 producer_name="pyrnnx",
                 producer_version=__version__,
             )
-        except (ValueError, MemoryError) as error:  # a name that is no text in UTF-8; its size
+        except (ValueError, MemoryError) as error:  # its size
             raise ArgumentError(f"{self.label}: the model cannot be made ({shortened(str(error))})") from error
         return made

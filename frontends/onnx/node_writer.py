@@ -15,7 +15,7 @@ from pyrnnx.reduced import Quantized
 
 from .schemas import Schema, schema
 
-_FLOAT32 = np.finfo(np.float32)  # attributes are float32 in ONNX
+LARGEST = float(np.finfo(np.float32).max)  # attributes are float32 in ONNX
 
 
 def node_schema(layer: Layer, opset: int) -> Schema:
@@ -78,7 +78,7 @@ def node_attributes(label: str, op: RecurrentOp, definition: Schema) -> dict[str
 
 def _float32(label: str, name: str, value: float) -> float:
     """The value as an attribute holds it: rounded, but not to an infinity."""
-    if abs(value) > _FLOAT32.max:
+    if abs(value) > LARGEST:
         raise UnsupportedError(f"{label}: {name} is {value}; ONNX holds it in float32, expected at most 3.4e38")
     return float(np.float32(value))
 

@@ -28,7 +28,8 @@ def write_model(source: Any, path: str | os.PathLike[str]) -> Path:
     ----------
     source : Layer, Stack, Model, path, bytes or onnx.ModelProto
         A layer with its weights: of ONNX (`from_node`), of OpenVINO (`IRLayer.bind`, or of a model), or of the core;
-        or a stack, which is written as the ONNX model that `pyrnnx.frontends.onnx.write_model` makes of it; or a whole ONNX model, as a path, bytes, a ModelProto or what `pyrnnx.frontends.onnx.read_model` gives; or an
+        or a stack, which is written as the ONNX model that `pyrnnx.frontends.onnx.write_model` makes of it; or a whole
+        ONNX model, as a path, bytes, a ModelProto or what `pyrnnx.frontends.onnx.read_model` gives; or an
         IR, as a path that ends in .xml or as a `Model`, which is written as `to_onnx` exports it.
     path : str or os.PathLike
         Of the .xml. Existing files are replaced, each at once: an error leaves neither half-written.
@@ -58,7 +59,7 @@ def write_model(source: Any, path: str | os.PathLike[str]) -> Path:
     layout 0, X = X.transpose(1, 0, 2) and H = initial_h.transpose(1, 0, 2); Y.transpose(2, 1, 0, 3) and
     Ho.transpose(1, 0, 2) are its outputs. With layout 1 only Y differs: Y.transpose(0, 2, 1, 3).
 
-    A stack asks for X alone. With lengths or initial states: ``write_model(onnx.write_model(stack, inputs=...), path)``.
+    A stack asks for X alone. For more inputs, write ``pyrnnx.frontends.onnx.write_model(stack, inputs=...)``.
 
     A model keeps the names and shapes of its inputs and outputs; dimensions without a size are dynamic. Constants are
     folded, inputs with a default are constants, and Transposes that cancel are left out. Written are RNN, GRU and LSTM

@@ -1,0 +1,414 @@
+"""Layers and stacks written as ONNX models: what ONNX Runtime, onnx's evaluator and this library compute of them."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from layers import DTYPES, bfloat16, float16, float32, float64, random_inputs, random_layer
+from onnx.reference import ReferenceEvaluator
+from stacks import STACKS, I, random_layers, random_stack, random_states
+from stacks import random_inputs as inputs_of
+
+from pyrnnx import (
+    CANONICAL,
+    ONNX_LAYOUTS,
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    Activation,
+    Convention,
+    Direction,
+    Layer,
+    PyrnnxError,
+    RecurrentOp,
+    Stack,
+    load,
+)
+from pyrnnx.conventions import OPENVINO_SEQUENCE_1, rearrange
+from pyrnnx.frontends.onnx import reference_ops, write_model
+from pyrnnx.op import CELLS
+from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
+
+T, N, H = 6, 4, 5
+LENGTHS = np.array([6, 2, 0, 3], np.int32)
+ALL = ("sequence_lens", "initial_h", "initial_c")
+
+
+def by_onnxruntime(model: onnx.ModelProto, feed: dict[str, Array]) -> list[Array]:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    results: list[Array] = session.run(None, feed)
+    return results
+
+
+def by_evaluator(model: onnx.ModelProto, feed: dict[str, Array]) -> list[Array]:
+    """With the operators of this library: onnx's own know neither lengths nor the reverse direction."""
+    results: Any = ReferenceEvaluator(model, new_ops=reference_ops()).run(None, feed)
+    return list(results)
+
+
+def by_us(model: onnx.ModelProto, feed: dict[str, Array]) -> list[Array]:
+    return list(load(model)(feed).values())
+
+
+def flat(results: tuple[Any, ...]) -> list[Array]:
+    return [a for one in results for a in (one if isinstance(one, list) else [one]) if a is not None]
+
+
+def call(stack: Stack, asked: Collection[str]) -> tuple[dict[str, Array], list[Array]]:
+    """What a written stack is fed with, and what the stack itself gives for that."""
+    X, states = inputs_of(stack, T, N), random_states(stack, N)
+    feed: dict[str, Array] = {"X": X}
+    arguments: dict[str, Any] = {}
+    if "sequence_lens" in asked:
+        feed["sequence_lens"] = arguments["sequence_lens"] = LENGTHS
+    for form, state in zip(stack.state_forms, states, strict=True):
+        if form.argument in asked:
+            arguments[form.argument] = state
+            whole = form.together(state)
+            if form.is_joined:
+                feed[form.argument] = whole
+            else:
+                feed |= {f"{form.argument}_{k}": one for k, one in enumerate(whole) if one is not None}
+    return feed, flat(stack(X, **arguments))
+
+
+def asked_of(stack: Stack) -> tuple[str, ...]:
+    return ALL if stack.output_names[-1] == "Y_c" else ALL[:2]
+
+
+@pytest.mark.parametrize("opset", [7, 12, 13, 14, 22])
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("name", STACKS)
+def test_stacks(name: str, batch_first: bool, opset: int) -> None:
+    stack = Stack(random_layers(STACKS[name], names=True), batch_first=batch_first, name="one")
+    for asked in ((), asked_of(stack), ("initial_h",)):
+        model = write_model(stack, inputs=asked, opset=opset)
+        onnx.checker.check_model(model, full_check=True)
+        assert [one.version for one in model.opset_import] == [opset]
+        feed, wanted = call(stack, asked)
+        assert [one.name for one in model.graph.input] == list(feed)
+        for run in (by_onnxruntime, by_us, *([by_evaluator] if opset == 22 and asked else [])):
+            assert_close(run(model, feed), wanted, tolerance_of(float32), run.__name__)
+        again = load(model)
+        assert model.graph.name == "one"
+        assert list(again.layers) == [layer.name for layer in stack.layers]
+        for layer in stack.layers:
+            found = again.layers[layer.name or ""]
+            assert found.op == layer.op
+            for key, array in layer.weights.items():
+                np.testing.assert_array_equal(found.weights[key], array, strict=True)
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("name", STACKS)
+def test_few_operators_stand_between_layers(name: str, batch_first: bool) -> None:
+    stack = random_stack(name, batch_first=batch_first)
+    found = Counter(node.op_type for node in write_model(stack).graph.node)
+    both = stack.num_directions.count(2)
+    # At the end, one Transpose does for both.
+    ends = batch_first + (batch_first and stack.num_directions[-1] == 1)
+    assert found["Transpose"] == both + ends
+    assert (found["Reshape"], found["Squeeze"]) == (both, len(stack.layers) - both)
+    joins = sum(sum(count > 0 for count in form.counts) > 1 for form in stack.state_forms if form.is_joined)
+    assert found["Concat"] == joins
+    assert sum(found.values()) == len(stack.layers) * 2 + both + ends + joins
+
+
+@pytest.mark.parametrize("convention", [*ONNX_LAYOUTS, OPENVINO_SEQUENCE], ids=str)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_layers_of_any_convention(cell: str, direction: str, convention: Convention) -> None:
+    op = RecurrentOp(cell, H, Direction(direction))
+    layer = random_layer(op, I, convention=convention, peepholes=cell == "LSTM" and bool(convention.peepholes))
+    asked = ALL if op.has_cell_state else ALL[:2]
+    model = write_model(layer, inputs=asked)
+    onnx.checker.check_model(model, full_check=True)
+    assert [node.op_type for node in model.graph.node] == [cell]
+    feed = random_inputs(op, (T, N, I), lens=LENGTHS.tolist())
+    own = {key: rearrange(array, CANONICAL.axes_of(key), convention.axes_of(key)) for key, array in feed.items()}
+    wanted = [
+        rearrange(array, convention.axes_of(key), CANONICAL.axes_of(key))
+        for key, array in zip(layer.output_names, layer.run(**own), strict=True)
+    ]
+    for run in (by_onnxruntime, by_us):
+        assert_close(run(model, feed), wanted, tolerance_of(float32), run.__name__)
+    required = [one.name for one in write_model(layer).graph.input]
+    assert required == (["X", *asked] if convention is OPENVINO_SEQUENCE else ["X"])
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("what", ["layer", "stack"])
+def test_dtypes(what: str, dtype: Any, tmp_path: Path) -> None:
+    stack = random_stack("all cells", dtype)
+    source = stack if what == "stack" else stack.layers[0]
+    path = tmp_path / "model.onnx"
+    onnx.checker.check_model(write_model(source, path), full_check=True)
+    X = inputs_of(stack, T, N)
+    results = list(load(path)(X).values())
+    assert all(one.dtype == dtype for one in results)
+    for a, b in zip(results, flat(source.run(X)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+OPS: dict[str, tuple[RecurrentOp, dict[str, Any]]] = {
+    "nothing": (RecurrentOp("LSTM", H), {}),
+    "direction": (RecurrentOp("RNN", H, Direction.REVERSE), {"direction": b"reverse"}),
+    "clip": (RecurrentOp("GRU", H, clip=0.1), {"clip": np.float32(0.1)}),
+    "linear_before_reset": (RecurrentOp("GRU", H, linear_before_reset=True), {"linear_before_reset": 1}),
+    "input_forget": (RecurrentOp("LSTM", H, input_forget=True), {"input_forget": 1}),
+    "activations": (
+        RecurrentOp(
+            "RNN",
+            H,
+            Direction.BIDIRECTIONAL,
+            ((Activation("LeakyRelu", 0.25),), (Activation("Affine", 0.5, 0.125),)),
+        ),
+        {
+            "direction": b"bidirectional",
+            "activations": [b"LeakyRelu", b"Affine"],
+            "activation_alpha": [0.25, 0.5],
+            "activation_beta": [0.125],
+        },
+    ),
+    "some parameters": (
+        RecurrentOp("GRU", H, activations=((Activation("HardSigmoid"), Activation("Softsign")),)),
+        {"activations": [b"HardSigmoid", b"Softsign"], "activation_alpha": [np.float32(0.2)], "activation_beta": [0.5]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("op", "attributes"), OPS.values(), ids=OPS)
+def test_attributes_that_are_not_the_default(op: RecurrentOp, attributes: dict[str, Any]) -> None:
+    layer = random_layer(op, I, name="one")
+    for opset in (7, 14, 22, 28):
+        (node,) = write_model(layer, opset=opset).graph.node
+        given = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+        assert given == {"hidden_size": H, **attributes}
+        assert node.name == "one"
+        again = load(write_model(layer, opset=opset)).layers["one"]
+        inputs = random_inputs(op, (T, N, I))
+        for a, b in zip(again.run(**inputs), layer.run(**inputs), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(("opset", "direction"), [(1, "reverse"), (3, "bidirectional"), (6, "bidirectional")])
+@pytest.mark.parametrize("cell", CELLS)
+def test_first_opsets(cell: str, opset: int, direction: str) -> None:
+    op = RecurrentOp(cell, H, Direction(direction))
+    stack = Stack([random_layer(op, I), random_layer(op, op.num_directions * H, seed=1)], batch_first=True)
+    for asked in ((), ALL[:2]):
+        model = write_model(stack, inputs=asked, opset=opset)
+        onnx.checker.check_model(model)
+        if (opset, direction) != (3, "bidirectional"):  # nothing runs Reshape-1
+            feed, wanted = call(stack, asked)
+            assert_close(by_us(model, feed), wanted, tolerance_of(float32))
+
+
+def test_coupled_gates_of_openvino() -> None:
+    """i = 1 - f there, f = 1 - i in ONNX."""
+    op = RecurrentOp("LSTM", H, input_forget=True)
+    layer = random_layer(op, I, convention=OPENVINO_SEQUENCE_1, peepholes=True)
+    own = random_inputs(op, (T, N, I), convention=OPENVINO_SEQUENCE_1)
+    feed = random_inputs(op, (T, N, I))
+    wanted = [
+        rearrange(array, OPENVINO_SEQUENCE_1.axes_of(key), CANONICAL.axes_of(key))
+        for key, array in zip(layer.output_names, layer.run(**own), strict=True)
+    ]
+    assert_close(by_us(write_model(layer), feed), wanted, tolerance_of(float32))
+
+
+def test_a_cell_is_an_operator_of_any_number_of_steps() -> None:
+    layer = random_layer(RecurrentOp("GRU", H), I, convention=OPENVINO_CELL)
+    feed = random_inputs(layer.op, (1, N, I), lens=[1] * N)
+    del feed["sequence_lens"]
+    (h,) = {one.tobytes() for one in layer.run(feed["X"][0], None, feed["initial_h"][0])}
+    results = by_onnxruntime(write_model(layer), feed)
+    np.testing.assert_allclose(results[1][0], np.frombuffer(h, np.float32).reshape(N, H), atol=1e-6)
+
+
+def test_constants_of_a_layer() -> None:
+    op = RecurrentOp("LSTM", H)
+    inputs = random_inputs(op, (T, N, I), lens=LENGTHS.tolist())
+    X = inputs.pop("X")
+    plain = random_layer(op, I)
+    held = random_layer(op, I, constants=inputs)
+    model = write_model(held)
+    assert [one.name for one in model.graph.input] == ["X"]
+    assert_close(by_onnxruntime(model, {"X": X}), plain.run(X, **inputs), tolerance_of(float32))
+    # Asked for, they are the defaults of inputs.
+    model = write_model(held, inputs=ALL)
+    onnx.checker.check_model(model, full_check=True)
+    other = inputs | {"initial_h": -inputs["initial_h"]}
+    for feed in ({}, {"initial_h": other["initial_h"]}):
+        for run in (by_onnxruntime, by_us):
+            assert_close(run(model, {"X": X, **feed}), plain.run(X, **(inputs | feed)), tolerance_of(float32))
+
+
+def test_names() -> None:
+    layers = random_layers((("GRU", "forward", H),) * 6)
+    names = ["a", None, "a", "a_1", "X", "Y.Squeeze"]
+    named = [Layer(one.op, **one.weights, name=name) for one, name in zip(layers, names, strict=True)]  # type: ignore[arg-type]
+    stack = Stack(named, batch_first=True)
+    model = write_model(stack, inputs=ALL[:2])
+    onnx.checker.check_model(model, full_check=True)
+    assert [n.name for n in model.graph.node if n.op_type == "GRU"] == ["a", "gru_1", "a_1", "a_1_1", "X", "Y.Squeeze"]
+    assert len({node.name for node in model.graph.node}) == len(model.graph.node)
+    feed, wanted = call(stack, ALL[:2])
+    assert_close(by_us(model, feed), wanted, tolerance_of(float32))
+    assert model.graph.name == "Stack"
+    assert write_model(layers[0]).graph.name == "Layer"
+    assert model.producer_name == "pyrnnx"
+
+
+def test_sizes_are_free() -> None:
+    model = write_model(random_stack("bidirectional", batch_first=True), inputs=ALL)
+    shapes = {
+        one.name: [d.dim_param or d.dim_value for d in one.type.tensor_type.shape.dim]
+        for one in (*model.graph.input, *model.graph.output)
+    }
+    state = [6, "batch_size", 5]
+    assert shapes == {
+        "X": ["batch_size", "seq_length", I],
+        "sequence_lens": ["batch_size"],
+        **dict.fromkeys(("initial_h", "initial_c", "Y_h", "Y_c"), state),  # none is changed
+        "Y": ["batch_size", "seq_length", 10],
+    }
+    for shape in ((1, 1, I), (3, 7, I), (3, 0, I), (0, 2, I)):
+        X = np.ones(shape, np.float32)
+        feed = {"X": X, "sequence_lens": np.full(shape[0], shape[1], np.int32)}
+        feed |= {key: np.zeros((6, shape[0], 5), np.float32) for key in ALL[1:]}
+        assert by_us(model, feed)[0].shape == (*shape[:2], 10)
+
+
+# Files
+
+
+def test_a_file_is_replaced_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, layer = tmp_path / "layer.onnx", random_layer(RecurrentOp("GRU", H), I)
+    path.write_bytes(b"as it was")
+    written = write_model(layer, path)
+    assert path.read_bytes() == written.SerializeToString()
+    assert [one.name for one in tmp_path.iterdir()] == ["layer.onnx"]
+
+    def fail(*arguments: Any) -> None:
+        raise OSError("no space left")
+
+    path.write_bytes(b"as it was")
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(PyrnnxError, match=r"^GRU: .*layer.onnx' cannot be written \(no space left\)"):
+        write_model(layer, path)
+    assert path.read_bytes() == b"as it was"
+    assert [one.name for one in tmp_path.iterdir()] == ["layer.onnx"]
+
+
+# Errors
+
+
+def layer_of(op: RecurrentOp | None = None, dtype: Any = np.float32, **more: Any) -> Any:
+    return random_layer(RecurrentOp("GRU", H) if op is None else op, I, dtype, **more)
+
+
+class Other(Layer):
+    def run(self, *arguments: Any, **named: Any) -> Any:
+        return ()
+
+
+def constants(**arrays: Array) -> Layer:
+    layer: Layer = layer_of(constants=arrays)
+    return layer
+
+
+ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
+    "no layer": (lambda: write_model("a.onnx"), "write_model: str was given; expected a recurrent layer"),  # type: ignore[arg-type]
+    "a text": (lambda: write_model(layer_of(), inputs="initial_h"), "GRU: inputs is 'initial_h'; expected some of seq"),
+    "no names": (lambda: write_model(layer_of(), inputs=[3]), "GRU: inputs has 3; expected some of sequence_lens, ini"),  # type: ignore[list-item]
+    "X": (
+        lambda: write_model(layer_of(), inputs=["X"]),
+        "GRU: inputs has 'X'; expected some of sequence_lens, initial",
+    ),
+    "twice": (
+        lambda: write_model(layer_of(), inputs=["initial_h"] * 2),
+        "GRU: inputs has 'initial_h' twice; expected some of sequence_lens",
+    ),
+    "no cell state": (
+        lambda: write_model(random_stack("no cell state"), inputs=["initial_c"]),
+        "Stack: inputs has 'initial_c'; GRU, RNN has no cell state",
+    ),
+    "opset 0": (lambda: write_model(layer_of(), opset=0), "GRU: opset is 0; expected a positive integer"),
+    "opset text": (lambda: write_model(layer_of(), opset="22"), "GRU: opset is '22'; expected a positive integer"),  # type: ignore[arg-type]
+    "opset unknown": (lambda: write_model(layer_of(), opset=99), "LSTM: opset is 99; expected at most "),
+    "bfloat16": (
+        lambda: write_model(layer_of(dtype=bfloat16), opset=21),
+        r"GRU: the weights have dtype bfloat16; GRU-14 \(opset 21\) has float32, float64, float16$",
+    ),
+    "linear_before_reset": (
+        lambda: write_model(layer_of(RecurrentOp("GRU", H, linear_before_reset=True)), opset=2),
+        r"GRU: linear_before_reset is True; GRU-1 \(opset 2\) has no such attribute",
+    ),
+    "small clip": (
+        lambda: write_model(layer_of(RecurrentOp("GRU", H, clip=1e-60), float64)),
+        "GRU: clip is 1e-60; ONNX holds it in float32, expected 1.2e-38 to 3.4e38",
+    ),
+    "large clip": (
+        lambda: write_model(layer_of(RecurrentOp("GRU", H, clip=1e60), float64)),
+        r"GRU: clip is 1e\+60; ONNX holds it in float32, expected at most 3.4e38",
+    ),
+    "large alpha": (
+        lambda: write_model(layer_of(RecurrentOp("RNN", H, activations=((Activation("Elu", -1e60),),)), float64)),
+        r"RNN: activation_alpha is -1e\+60; ONNX holds it in float32, expected at most 3.4e38",
+    ),
+    "coupled gates": (
+        lambda: write_model(
+            layer_of(
+                RecurrentOp(
+                    "LSTM",
+                    H,
+                    activations=((Activation("Tanh"),) * 3,),
+                    input_forget=True,
+                ),
+                convention=OPENVINO_SEQUENCE_1,
+            )
+        ),
+        "LSTM: input_forget with activation Tanh of the gates cannot be translated",
+    ),
+    "another layer": (
+        lambda: write_model(Other(layer_of().op, **layer_of().weights)),
+        "GRU: Other computes something else than an operator of ONNX's own; expected a layer of an RNN, GRU or LSTM",
+    ),
+    "constants": (
+        lambda: write_model(
+            constants(initial_h=np.ones((1, 3, H), np.float32), sequence_lens=np.array([1, 2], np.int32))
+        ),
+        r"GRU: .* has shape .*; expected \(.*batch_size=\d",
+    ),
+    "a node's name": (lambda: write_model(layer_of(name="\ud800")), "GRU .*: the name '.*' cannot be written"),
+    "a graph's name": (
+        lambda: write_model(Stack([layer_of()], name="\ud800")),
+        "Stack .*: the name '.*' cannot be written",
+    ),
+    "no path": (lambda: write_model(layer_of(), 3), "GRU: path is 3; expected the path of an .onnx"),  # type: ignore[arg-type]
+    "suffix": (lambda: write_model(layer_of(), "a.xml"), "GRU: path is 'a.xml'; expected a name that ends in .onnx"),
+    "folder": (lambda: write_model(layer_of(), "/nowhere/a.onnx"), "GRU: '.*a.onnx' cannot be written"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), ERRORS.values(), ids=ERRORS)
+def test_what_cannot_be_written(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(PyrnnxError, match=f"^{message}"):
+        make()
+
+
+def test_a_message_of_protobuf_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("pyrnnx.frontends.onnx.model_writer._MOST_BYTES", 100)
+    with pytest.raises(
+        PyrnnxError, match=r"^GRU: the model cannot be written \(\d+ bytes\); expected at most 100 bytes"
+    ):
+        write_model(layer_of(dtype=float16), tmp_path / "a.onnx")
+    assert not list(tmp_path.iterdir())
