@@ -206,7 +206,8 @@ def test_first_opsets(cell: str, opset: int, direction: str) -> None:
     for asked in ((), ALL[:2]):
         model = write_model(stack, inputs=asked, opset=opset)
         onnx.checker.check_model(model)
-        if (opset, direction) != (3, "bidirectional"):  # nothing runs Reshape-1
+        unknown = ("Reshape",) if opset == 3 else ("Split",) if opset == 1 else ()  # of those opsets nothing runs them
+        if not any(node.op_type in unknown for node in model.graph.node):
             feed, wanted = call(stack, asked)
             assert_close(by_us(model, feed), wanted, tolerance_of(float32))
 

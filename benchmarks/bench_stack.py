@@ -1,0 +1,139 @@
+"""Several layers, beside PyTorch's modules with num_layers: padded batches, and sequences of unequal lengths."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from peers import PyTorch
+from report import milliseconds, progress, table
+from timing import measure
+from workload import Array
+
+import pyrnnx
+from pyrnnx import Direction, Layer, RecurrentOp, Stack
+
+TOLERANCE = 1e-4  # as of `peers`: another computation is apart by more than 1e-2
+
+
+@dataclass(frozen=True)
+class StackCase:
+    """A module of PyTorch and the shape of its X; `ragged`: lengths from T/10 to T."""
+
+    cell: str
+    num_layers: int
+    bidirectional: bool
+    batch_first: bool
+    T: int
+    B: int
+    I: int
+    H: int
+    ragged: bool = False
+
+    def __str__(self) -> str:
+        flags = [name for name in ("bidirectional", "batch_first", "ragged") if getattr(self, name)]
+        sizes = f"T={self.T} B={self.B} I={self.I} H={self.H}"
+        return " ".join([f"{self.num_layers} {self.cell}", *flags, sizes])
+
+
+CASES = (
+    StackCase("LSTM", 2, False, False, 100, 1, 64, 128),
+    StackCase("LSTM", 2, True, True, 100, 1, 64, 128),
+    StackCase("LSTM", 2, True, True, 100, 32, 64, 128),
+    StackCase("LSTM", 3, True, False, 50, 16, 128, 256),
+    StackCase("GRU", 2, True, True, 100, 32, 64, 128),
+    StackCase("GRU", 2, False, True, 20, 4, 16, 32),
+    StackCase("RNN", 2, True, True, 100, 32, 64, 128),
+    StackCase("LSTM", 2, True, True, 100, 64, 64, 128, ragged=True),
+    StackCase("GRU", 2, True, True, 200, 16, 32, 64, ragged=True),
+)
+
+
+def layers_of(module: Any) -> list[Layer]:
+    """The layers of a torch.nn.RNN, GRU or LSTM, in canonical arrangement."""
+    cell = "RNN" if module.mode == "RNN_TANH" else module.mode
+    gates = PyTorch.gates[cell]
+    order = [gates.index(k) for k in range(len(gates))]  # PyTorch's blocks in the order of ONNX
+    suffixes = ["", "_reverse"][: 1 + module.bidirectional]
+    direction = Direction.BIDIRECTIONAL if module.bidirectional else Direction.FORWARD
+    op = RecurrentOp(cell, module.hidden_size, direction, linear_before_reset=cell == "GRU")
+
+    def array(kind: str, layer: int, suffix: str) -> Array:
+        blocks = np.split(getattr(module, f"{kind}_l{layer}{suffix}").detach().numpy(), len(gates))
+        return np.concatenate([blocks[k] for k in order])
+
+    def weight(kind: str, layer: int) -> Array:
+        return np.stack([array(kind, layer, suffix) for suffix in suffixes])
+
+    return [
+        Layer(
+            op,
+            weight("weight_ih", k),
+            weight("weight_hh", k),
+            np.concatenate([weight("bias_ih", k), weight("bias_hh", k)], 1),
+        )
+        for k in range(module.num_layers)
+    ]
+
+
+def calls_of(case: StackCase, threads: int) -> dict[str, Callable[[], Any]]:
+    """What is timed, by name; their results have been compared."""
+    import torch
+
+    torch.manual_seed(0)
+    torch.set_num_threads(threads)
+    pyrnnx.set_num_threads(threads)
+    options = {key: getattr(case, key) for key in ("num_layers", "bidirectional", "batch_first")}
+    module = getattr(torch.nn, case.cell)(case.I, case.H, **options).eval()
+    stack = Stack(layers_of(module), batch_first=case.batch_first)
+    rng = np.random.default_rng(0)
+    if case.ragged:
+        lengths = rng.integers(case.T // 10, case.T + 1, case.B)
+        sequences = [rng.normal(size=(T, case.I)).astype(np.float32) for T in lengths]
+        tensors = [torch.from_numpy(one) for one in sequences]
+        calls = {"pyrnnx": lambda: stack(sequences)[0], "PyTorch": lambda: _ragged(torch, module, tensors)}
+        apart = max(np.abs(a - b.numpy()).max() for a, b in zip(calls["pyrnnx"](), calls["PyTorch"](), strict=True))
+    else:
+        X = rng.normal(size=(case.B, case.T, case.I) if case.batch_first else (case.T, case.B, case.I))
+        X = X.astype(np.float32)
+        tensor = torch.from_numpy(X)
+        calls = {"pyrnnx": lambda: stack(X)[0], "PyTorch": lambda: _whole(torch, module, tensor)}
+        apart = np.abs(calls["pyrnnx"]() - calls["PyTorch"]().numpy()).max()
+    assert apart < TOLERANCE, apart
+    return calls
+
+
+def _whole(torch: Any, module: Any, X: Any) -> Any:
+    with torch.inference_mode():
+        return module(X)[0]
+
+
+def _ragged(torch: Any, module: Any, sequences: list[Any]) -> Any:
+    """Packed, and one tensor for each sequence again."""
+    rnn = torch.nn.utils.rnn
+    with torch.inference_mode():
+        packed = module(rnn.pack_sequence(sequences, enforce_sorted=False))[0]
+        return rnn.unpack_sequence(packed)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=9)
+    arguments = parser.parse_args()
+    for threads in arguments.threads:
+        rows = []
+        for case in CASES:
+            progress(f"{case}, threads = {threads}")
+            timings = measure(calls_of(case, threads), arguments.rounds, threads=threads)
+            times = [milliseconds(timings.median(name)) for name in ("pyrnnx", "PyTorch")]
+            rows.append((str(case), *times, f"{timings.ratio('PyTorch', 'pyrnnx'):.2f}"))
+        print(f"\n### Stacks, float32, threads = {threads}, ms\n")
+        print(table(["layers", "pyrnnx", "PyTorch", "PyTorch / pyrnnx"], rows))
+
+
+if __name__ == "__main__":
+    main()
