@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check
-from pyrnnx.conventions import CALL_ARGUMENTS, Convention, rearrange
+from pyrnnx.conventions import CALL_ARGUMENTS, Convention
 from pyrnnx.dtypes import INTEGERS, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.layer import Layer
@@ -17,12 +17,14 @@ from pyrnnx.ragged import buckets, padded
 from pyrnnx.reduced import Quantized
 from pyrnnx.stack_states import StateForm, States
 from pyrnnx.stack_stream import StackStream
+from pyrnnx.stacked_layer import StackedLayer
 
 # Both directions side by side, as the next layer reads them: Y has one axis for D and H.
 STACKED = tuple(
     Convention(f"stack, {name}", axes={"X": axes, "state": "DNH", "sequence_lens": "N"}, length_dtypes=INTEGERS)
     for name, axes in (("seq_length first", "TNI"), ("batch_size first", "NTI"))
 )
+Computed = tuple[AnyArray, States, States]  # Y [T, N, D*H], Y_h and Y_c of each layer
 RAGGED = Convention("sequence of a stack", axes={"X": "TI"})
 
 
@@ -79,6 +81,10 @@ class Stack:
         self.num_directions = tuple([layer.op.num_directions for layer in self.layers])
         self.output_size = self.num_directions[-1] * self.hidden_sizes[-1]
         self._convention = STACKED[self.batch_first]
+        self._order = (1, 0, 2) if self.batch_first else (0, 1, 2)  # of X and Y, from [T, N, ...] and back
+        last = len(self.layers) - 1
+        self._layers = [StackedLayer(one, self.batch_first, k == last) for k, one in enumerate(self.layers)]
+        self._no_states: States = [None] * len(self.layers)
         ops = [layer.op for layer in self.layers]
         self.state_forms = StateForm("initial_h", ops), StateForm("initial_c", ops)
 
@@ -135,19 +141,35 @@ class Stack:
             return self.run(**check.arguments(self.label, self._convention, CALL_ARGUMENTS, by_place, named))
         if isinstance(X, (list, tuple)):
             return self._run_ragged(X, sequence_lens, initial_h, initial_c)
-        X = check.same_shape(self.label, self._convention, "X", X, (self.dtype,), {"I": self.input_size})
-        axes = self._convention.axes_of("X")
-        sizes = dict(zip(axes, X.shape, strict=True))
-        lengths = check.lengths(self.label, self._convention, sequence_lens, sizes)
-        h, c = self._initial(sizes["N"], initial_h, initial_c)
-        X = rearrange(check.inner_contiguous(self.label, "X", X), axes, "TNI")
         try:
-            Y, *states = self._run(X, lengths, h, c)
-            return (np.ascontiguousarray(rearrange(Y, "TNI", axes)), *self._together(states))
+            computed = None
+            if sequence_lens is None and initial_h is None and initial_c is None:
+                computed = self._run_as_it_is(X)
+            if computed is None:
+                computed = self._run_checked(X, sequence_lens, initial_h, initial_c)
+            Y, *states = computed
+            return (np.ascontiguousarray(Y.transpose(self._order)), *self._together(states))
         except MemoryError as error:
-            raise ArgumentError(f"{self.label}: X has shape {X.shape}; the results exceed memory ({error})") from error
+            raise ArgumentError(
+                f"{self.label}: X has shape {np.shape(X)}; the results exceed memory ({error})"
+            ) from error
 
     __call__ = run
+
+    def _run_as_it_is(self, X: Any) -> Computed | None:
+        """Of X alone, if it is an array that the kernels can read: else it needs a closer look."""
+        if type(X) is not np.ndarray or X.ndim != 3:
+            return None
+        return self._run(X.transpose(self._order), None, self._no_states, self._no_states)
+
+    def _run_checked(self, X: Any, sequence_lens: Any, *initial: Any) -> Computed:
+        X = check.same_shape(self.label, self._convention, "X", X, (self.dtype,), {"I": self.input_size})
+        sizes = dict(zip(self._convention.axes_of("X"), X.shape, strict=True))
+        lengths = check.lengths(self.label, self._convention, sequence_lens, sizes)
+        h, c = self._initial(sizes["N"], *initial)
+        computed = self._run(check.inner_contiguous(self.label, "X", X).transpose(self._order), lengths, h, c)
+        assert computed is not None
+        return computed
 
     def stream(self, batch_size: int) -> StackStream:
         """A batch of sequences that arrive piece by piece, with states that are held between pushes, at first zero.
@@ -173,11 +195,14 @@ class Stack:
         """What is returned of Y_h and Y_c of each layer."""
         return [form.together(one) for form, one in zip(self.state_forms, states, strict=True) if form.exists]
 
-    def _run(self, X: AnyArray, lengths: AnyArray | None, h: States, c: States) -> tuple[AnyArray, States, States]:
-        """All layers: X [T, N, I] that has been checked to Y [T, N, D*H] and the last states of each layer."""
+    def _run(self, X: AnyArray, lengths: AnyArray | None, h: States, c: States) -> Computed | None:
+        """All layers: X [T, N, I] to Y [T, N, D*H] and the last states of each layer; None as of `StackedLayer.run`."""
         last_h, last_c = States(), States()
-        for k, layer in enumerate(self.layers):
-            X, Y_h, Y_c = _run_layer(layer, X, lengths, h[k], c[k])
+        for k, layer in enumerate(self._layers):
+            computed = layer.run(X, lengths, h[k], c[k])
+            if computed is None:
+                return None
+            X, Y_h, Y_c = computed
             last_h.append(Y_h)
             last_c.append(Y_c)
         return X, last_h, last_c
@@ -200,7 +225,9 @@ class Stack:
             for rows in buckets([len(sequence) for sequence in sequences]):
                 batch, lengths = padded([sequences[k] for k in rows])
                 own = [[None if a is None else a[:, rows] for a in one] for one in initial_states]
-                computed, *last = self._run(batch, lengths, *own)
+                found = self._run(batch, lengths, *own)
+                assert found is not None
+                computed, *last = found
                 for row, k in enumerate(rows):
                     Y[k] = np.array(computed[: len(sequences[k]), row], order="C")
                 for whole, part in zip((*states[0], *states[1]), (*last[0], *last[1]), strict=True):
@@ -226,18 +253,6 @@ class Stack:
         return f"<{self.label}: input_size={self.input_size} -> {shortened(cells)}, {self.dtype}{first}>"
 
 
-def _run_layer(
-    layer: Layer, X: AnyArray, lengths: AnyArray | None, h: AnyArray | None, c: AnyArray | None
-) -> tuple[AnyArray, AnyArray, AnyArray | None]:
-    """Y [T, N, D*H] and the last states [D, N, H] of a layer, whose kernels see X [T, N, I] in the layer's own axes."""
-    axes = layer.convention.axes_of
-    own_h, own_c = [None if a is None else rearrange(a, "DNH", axes("initial_h")) for a in (h, c)]
-    Y, *states = layer._results(rearrange(X, "TNI", axes("X")), lengths, own_h, own_c)
-    T, N, D, H = (Y := rearrange(Y, axes("Y"), "TNDH")).shape
-    Y_h, *more = [rearrange(state, axes("Y_h"), "DNH") for state in states]
-    return Y.reshape((T, N, D * H)), Y_h, more[0] if more else None
-
-
 def _checked_layers(label: str, layers: Any) -> tuple[Layer, ...]:
     expected = "expected a sequence of pyrnnx.Layer"
     if isinstance(layers, (Layer, str, bytes)) or not isinstance(layers, Iterable):
@@ -258,7 +273,7 @@ def _checked_layers(label: str, layers: Any) -> tuple[Layer, ...]:
 def _check_layer(place: str, layer: Layer) -> None:
     if type(layer).run is not Layer.run or any(isinstance(one, Quantized) for one in layer._kept.values()):
         raise UnsupportedError(
-            f"{place} is a {type(layer).__name__}, which computes something else than an RNN, GRU or LSTM; expected a "
+            f"{place} is of the class {type(layer).__name__}, which computes something else than an RNN, GRU or LSTM; expected a "
             "layer of these"
         )
     if "T" not in layer.convention.axes_of("X"):

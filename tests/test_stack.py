@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,57 @@ def test_dtypes(dtype: Any) -> None:
     assert_close(results, wanted, 8 * tolerance_of(dtype))
 
 
+@pytest.mark.parametrize("most", [0, 2**20])
+@pytest.mark.parametrize("batch_first", [False, True])
+@each_stack
+def test_large_layers_are_not_kept_twice(
+    name: str, batch_first: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyrnnx.stacked_layer.MOST_TWICE", most)
+    for convention in (*ONNX_LAYOUTS, OPENVINO_SEQUENCE):
+        stack = random_stack(name, batch_first=batch_first, convention=convention)
+        if not most:
+            assert all(one.layer is own for one, own in zip(stack._layers, stack.layers, strict=True))
+        X, (h, c) = random_inputs(stack, T, N), random_states(stack, N)
+        results = stack(X, LENGTHS, h, c if stack.output_names[-1] == "Y_c" else None)
+        assert_as_expected(stack, results, expected(stack, X, LENGTHS, h, c))
+
+
+def test_calls_from_several_threads() -> None:
+    stack = random_stack("all sizes")
+    inputs = [random_inputs(stack, 3 + k % 4, N, seed=k) for k in range(32)]
+    wanted = [stack(X)[0] for X in inputs]
+    with ThreadPoolExecutor(8) as pool:
+        for a, b in zip(pool.map(lambda X: stack(X)[0], inputs), wanted, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+class View:
+    """An array for numpy.asarray alone."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __array__(self, *arguments: Any, **named: Any) -> Any:
+        return self.array
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_arrays_as_they_lie(batch_first: bool) -> None:
+    """Of any strides and byte order, and whatever numpy.asarray takes."""
+    stack = random_stack("all sizes", batch_first=batch_first)
+    X = random_inputs(stack, T, N)
+    wanted = stack(X)[0]
+    sliced = np.full((*X.shape[:2], 2 * I), np.nan, np.float32)[..., ::2]
+    sliced[...] = X
+    turned = X[::-1].copy()[::-1]
+    for given in (sliced, turned, np.asfortranarray(X), X.astype(">f4"), View(X)):
+        np.testing.assert_array_equal(stack(given)[0], wanted)
+    X.flags.writeable = False
+    np.testing.assert_array_equal(stack(X, np.full(N, T))[0], wanted)
+    assert X.flags.owndata
+
+
 # Copies and properties
 
 
@@ -97,6 +149,11 @@ def layer_of(cell: str = "GRU", hidden_size: int = 5, input_size: int = I, dtype
     return random_layer(RecurrentOp(cell, hidden_size), input_size, dtype, **more)
 
 
+class Other(Layer):
+    def run(self, *arguments: Any, **named: Any) -> Any:
+        return ()
+
+
 NOTHING: Any = None
 THREE: Any = 3
 NOT_STACKS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -116,6 +173,10 @@ NOT_STACKS: dict[str, tuple[Callable[[], Any], str]] = {
     "a cell": (
         lambda: Stack([layer_of(convention=OPENVINO_CELL)]),
         r"Stack: layers\[0\] \(GRU\) has the convention 'OpenVINO cell', without sequences; expected one with them",
+    ),
+    "another layer": (
+        lambda: Stack([Other(layer_of().op, **layer_of().weights)]),
+        r"Stack: layers\[0\] \(GRU\) is of the class Other, which computes something else than an RNN, GRU or LSTM",
     ),
     "constants": (
         lambda: Stack([layer_of(constants={"initial_h": np.ones((1, 2, 5), np.float32)})]),
@@ -176,6 +237,13 @@ CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "unknown": ("all cells", {"X": X, "h0": H5}, "argument 'h0' is unknown; expected X, sequence_lens, initial_h, in"),
     "twice": ("all cells", {"X": X, "initial_h": H5, "H": H5}, "initial_h was given twice, also as H"),
 }
+
+
+def test_more_than_memory_holds() -> None:
+    stack = random_stack("two forward")
+    huge = np.broadcast_to(np.ones(I, np.float32), (2**40, 2**10, I))
+    with pytest.raises(PyrnnxError, match=r"^LSTM: X has shape \(1099511627776, 1024, 3\); the outputs exceed memory"):
+        stack(huge)
 
 
 @pytest.mark.parametrize(("name", "arguments", "message"), CALLS.values(), ids=CALLS)

@@ -12,8 +12,8 @@ import pytest
 from onnx import helper
 from quantized_models import CASES, OUTPUTS, Case, layer_of, make_case
 
-from pyrnnx import ArgumentError, PyrnnxError, UnsupportedError
-from pyrnnx.frontends.onnx import UnboundNode, read_model
+from pyrnnx import ArgumentError, PyrnnxError, Stack, UnsupportedError
+from pyrnnx.frontends.onnx import UnboundNode, read_model, write_model
 from pyrnnx.frontends.onnx.quantized import QuantizedLayer
 from pyrnnx.testing.numbers import Array
 
@@ -157,6 +157,16 @@ def test_computed_weights_run() -> None:
 def test_no_stream() -> None:
     with pytest.raises(UnsupportedError, match="X has one range for a whole sequence"):
         layer_of(CASES[1])[0].stream(3)
+
+
+def test_no_stack_and_no_node_of_onnx() -> None:
+    layer = layer_of(CASES[1])[0]
+    with pytest.raises(
+        UnsupportedError, match="QuantizedLayer, which computes something else than an RNN, GRU or LSTM"
+    ):
+        Stack([layer])
+    with pytest.raises(UnsupportedError, match="QuantizedLayer computes something else than an operator of ONNX's own"):
+        write_model(layer)
 
 
 WRONG: dict[str, tuple[dict[str, Array], str]] = {
