@@ -273,8 +273,8 @@ def _checked_layers(label: str, layers: Any) -> tuple[Layer, ...]:
 def _check_layer(place: str, layer: Layer) -> None:
     if type(layer).run is not Layer.run or any(isinstance(one, Quantized) for one in layer._kept.values()):
         raise UnsupportedError(
-            f"{place} is of the class {type(layer).__name__}, which computes something else than an RNN, GRU or LSTM; expected a "
-            "layer of these"
+            f"{place} is of the class {type(layer).__name__}, which computes something else than an RNN, GRU or LSTM; "
+            "expected a layer of these"
         )
     if "T" not in layer.convention.axes_of("X"):
         raise UnsupportedError(

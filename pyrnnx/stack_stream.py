@@ -18,6 +18,8 @@ from pyrnnx.stream import Stream
 if TYPE_CHECKING:
     from pyrnnx.stack import Stack
 
+SMALL = 2**16  # elements of X of a push whose memory is not in question; of others the states are kept until it is done
+
 
 class StackStream:
     """A batch of sequences on their way through a stack; made by `Stack.stream`.
@@ -43,6 +45,15 @@ class StackStream:
         self.stack, self.batch_size = stack, integer(self._label, "batch_size", batch_size, 0)
         self._streams = [Stream(layer, self.batch_size) for layer in stack.layers]
         self._sizes = {"N": self.batch_size, "I": stack.input_size}
+        # The axes of each layer's X out of those of what comes before it, the stack's X or a Y; at last the stack's Y.
+        axes = [stream.layer.convention.axes_of for stream in self._streams]
+        own = stack._convention.axes_of("X")
+        wanted = [*(one("X") for one in axes[1:]), own]
+        self._first = tuple([own.index(axis) for axis in axes[0]("X")])
+        self._next = [
+            tuple([one("Y").index(axis) for axis in f"{to}D".replace("I", "H")])
+            for one, to in zip(axes, wanted, strict=True)
+        ]
 
     def reset(self) -> None:
         """Begin anew, with zero."""
@@ -106,24 +117,41 @@ class StackStream:
         PyrnnxError
             An array that does not fit the stack or the stream's batch_size; then the states are as before.
         """
+        if sequence_lens is None and type(X) is np.ndarray and X.ndim == 3 and X.size <= SMALL:
+            Y = self._push_small(X)
+            if Y is not None:
+                return Y
         convention = self.stack._convention
-        axes = convention.axes_of("X")
         X = check.same_shape(self._label, convention, "X", X, (self.stack.dtype,), self._sizes)
-        lengths = check.lengths(self._label, convention, sequence_lens, dict(zip(axes, X.shape, strict=True)))
+        sizes = dict(zip(convention.axes_of("X"), X.shape, strict=True))
+        lengths = check.lengths(self._label, convention, sequence_lens, sizes)
         if lengths is not None:
             lengths = lengths.astype(np.int32)  # which every convention of a layer allows
-        Y, before = rearrange(X, axes, "TNI"), [stream.state for stream in self._streams]
+        before = [stream.state for stream in self._streams]
         try:
-            for stream in self._streams:
-                own = stream.layer.convention.axes_of
-                Y = rearrange(stream.push(rearrange(Y, "TNI", own("X")), lengths), own("Y"), "TNDH")[:, :, 0]
-            return np.ascontiguousarray(rearrange(Y, "TNI", axes))
+            return self._push_checked(X, lengths)
         except BaseException as error:  # memory; the layers before that one have gone on
             for stream, old in zip(self._streams, before, strict=True):
                 stream.state = old
             if isinstance(error, MemoryError):
                 raise ArgumentError(f"{self._label}: X has shape {X.shape}; {error}") from error
             raise
+
+    def _push_small(self, X: AnyArray) -> AnyArray | None:
+        """A push that no layer can fail; None, with nothing done, if the first one has to look closer at X."""
+        first = self._streams[0]
+        Y = first._push(X.transpose(self._first), first._h, first._c, None)
+        if Y is None:
+            return None
+        for stream, order in zip(self._streams[1:], self._next, strict=False):
+            Y = stream.push(Y.transpose(order)[..., 0])
+        return np.ascontiguousarray(Y.transpose(self._next[-1])[..., 0])
+
+    def _push_checked(self, X: AnyArray, lengths: AnyArray | None) -> AnyArray:
+        Y = X.transpose(self._first)
+        for stream, order in zip(self._streams, self._next, strict=True):
+            Y = stream.push(Y, lengths).transpose(order)[..., 0]
+        return np.ascontiguousarray(Y)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.stack, self.batch_size, self.state)

@@ -97,6 +97,21 @@ def test_states_go_on(name: str, dtype: Any) -> None:
     assert not any(one.any() for one in flat(stream.state))
 
 
+@pytest.mark.parametrize("batch_first", [False, True])
+@each_stack
+def test_small_and_large_pushes(name: str, batch_first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = stack_of(name, batch_first=batch_first)
+    small, large = stack.stream(N), stack.stream(N)
+    for T in (1, 3, 2):
+        X = np.ascontiguousarray(turned(inputs(T), batch_first))
+        Y = small.push(X)
+        assert Y.flags.c_contiguous
+        with monkeypatch.context() as patch:
+            patch.setattr("pyrnnx.stack_stream.SMALL", 0)
+            np.testing.assert_array_equal(large.push(X), Y)
+    assert_same(small.state, large.state)
+
+
 def test_a_state_is_a_copy() -> None:
     stream = stack_of("LSTMs").stream(N)
     X = inputs(4)
@@ -182,6 +197,7 @@ def test_pushes_that_do_not_fit(arguments: tuple[Any, ...], message: str) -> Non
 
 
 def test_a_push_that_fails_halfway_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyrnnx.stack_stream.SMALL", 0)
     stack = stack_of("all cells")
     stream = stack.stream(N)
     stream.push(inputs(2))
