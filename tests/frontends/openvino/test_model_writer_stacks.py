@@ -72,3 +72,19 @@ def test_what_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(PyrnnxError, match=r"^LSTM 'lstm_0': P \(peepholes\) was given; LSTMSequence-5 has none"):
         write_model(peepholes, tmp_path / "stack.xml")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_there_and_back(name: str, tmp_path: Path) -> None:
+    """A stack of the layers that an .xml, or an .onnx of these, has is the stack that was written."""
+    stack = stack_of(name, False)
+    X, states = random_inputs(stack, T, N), random_states(stack, N)
+    given = [state for form, state in zip(stack.state_forms, states, strict=True) if form.exists]
+    wanted = flat(stack(X, None, *given))
+    from_ir = Stack(load(write_model(stack, tmp_path / "stack.xml")).layers.values())
+    onnx.write_model(from_ir, tmp_path / "stack.onnx")
+    from_onnx = Stack(load(tmp_path / "stack.onnx").layers.values())
+    for again in (from_ir, from_onnx):
+        assert [layer.name for layer in again.layers] == [layer.name for layer in stack.layers]
+        for a, b in zip(flat(again(X, None, *given)), wanted, strict=True):
+            np.testing.assert_allclose(a, b, atol=TOLERANCE, rtol=0)
