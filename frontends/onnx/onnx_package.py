@@ -18,5 +18,5 @@ def import_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise PyrnnxError("reading, writing and running ONNX models needs the onnx package; install pyrnnx[onnx]") from error
+        raise PyrnnxError("ONNX models need the onnx package; install pyrnnx[onnx]") from error
     return onnx
