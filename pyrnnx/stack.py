@@ -83,7 +83,7 @@ class Stack:
         self._convention = STACKED[self.batch_first]
         self._order = (1, 0, 2) if self.batch_first else (0, 1, 2)  # of X and Y, from [T, N, ...] and back
         last = len(self.layers) - 1
-        self._layers = [StackedLayer(one, self.batch_first, k == last) for k, one in enumerate(self.layers)]
+        self._layers = [StackedLayer(one, self.batch_first and k == last) for k, one in enumerate(self.layers)]
         self._no_states: States = [None] * len(self.layers)
         ops = [layer.op for layer in self.layers]
         self.state_forms = StateForm("initial_h", ops), StateForm("initial_c", ops)

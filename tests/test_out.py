@@ -44,11 +44,17 @@ def turned(out: Any) -> Any:
     return np.full(out.shape[::-1], np.nan, out.dtype).T[::-1]
 
 
+def outer_axes_turned(out: Any) -> Any:
+    """Which the kernels write as it is."""
+    turned = np.full((*out.shape[-2::-1], out.shape[-1]), np.nan, out.dtype)
+    return turned.transpose((*range(out.ndim - 2, -1, -1), out.ndim - 1))
+
+
 def unaligned(out: Any) -> Any:
     return np.empty(out.nbytes + 1, np.uint8)[1:].view(out.dtype).reshape(out.shape)
 
 
-@pytest.mark.parametrize("arranged", [as_it_is, sliced, turned, unaligned])
+@pytest.mark.parametrize("arranged", [as_it_is, sliced, turned, outer_axes_turned, unaligned])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("cell", CELLS)
 def test_layer_writes_what_it_returns(cell: str, dtype: Any, arranged: Callable[[Any], Any]) -> None:
@@ -63,6 +69,15 @@ def test_layer_writes_what_it_returns(cell: str, dtype: Any, arranged: Callable[
             np.testing.assert_array_equal(a, b)
 
 
+def test_no_steps() -> None:
+    """Arrays without elements share no memory, wherever they are said to lie."""
+    layer = layer_of("LSTM")
+    Y, Y_h, Y_c = layer(np.empty((0, N, I), np.float32))
+    given = (np.full((0, 1, N, H), np.nan, np.float32), unset(Y_h), unset(Y_c))
+    layer(given[0][:, 0], out=given)
+    np.testing.assert_array_equal(given[1], Y_h)
+
+
 def test_some_of_the_results() -> None:
     layer, X = layer_of("LSTM"), random_input(T, N, I)
     Y, Y_h, Y_c = layer(X)
@@ -75,7 +90,7 @@ def test_some_of_the_results() -> None:
 
 @pytest.mark.parametrize("convention", CONVENTIONS.values(), ids=CONVENTIONS)
 @pytest.mark.parametrize("cell", CELLS)
-@pytest.mark.parametrize("arranged", [as_it_is, sliced, turned, unaligned])
+@pytest.mark.parametrize("arranged", [as_it_is, sliced, turned, outer_axes_turned, unaligned])
 def test_push_writes_what_it_returns(cell: str, convention: Convention, arranged: Callable[[Any], Any]) -> None:
     layer = layer_of(cell, convention=convention)
     one, other = layer.stream(N), layer.stream(N)

@@ -66,17 +66,11 @@ def test_dtypes(dtype: Any) -> None:
     assert_close(results, wanted, 8 * tolerance_of(dtype))
 
 
-@pytest.mark.parametrize("most", [0, 2**20])
 @pytest.mark.parametrize("batch_first", [False, True])
 @each_stack
-def test_large_layers_are_not_kept_twice(
-    name: str, batch_first: bool, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pyrnnx.stacked_layer.MOST_TWICE", most)
+def test_conventions_of_layers(name: str, batch_first: bool) -> None:
     for convention in (*ONNX_LAYOUTS, OPENVINO_SEQUENCE):
         stack = random_stack(name, batch_first=batch_first, convention=convention)
-        if not most:
-            assert all(one.layer is own for one, own in zip(stack._layers, stack.layers, strict=True))
         X, (h, c) = random_inputs(stack, T, N), random_states(stack, N)
         results = stack(X, LENGTHS, h, c if stack.output_names[-1] == "Y_c" else None)
         assert_as_expected(stack, results, expected(stack, X, LENGTHS, h, c))
@@ -242,7 +236,7 @@ CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_more_than_memory_holds() -> None:
     stack = random_stack("two forward")
     huge = np.broadcast_to(np.ones(I, np.float32), (2**40, 2**10, I))
-    with pytest.raises(PyrnnxError, match=r"^LSTM: X has shape \(1099511627776, 1024, 3\); the outputs exceed memory"):
+    with pytest.raises(PyrnnxError, match=r"^Stack: X has shape \(1099511627776, 1024, 3\); the results exceed memory"):
         stack(huge)
 
 

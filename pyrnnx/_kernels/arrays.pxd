@@ -59,12 +59,14 @@ cdef inline Array arranged(const Taken *taken, const Axes *axes) noexcept:
 
 
 cdef inline bint apart(cnp.ndarray a, cnp.ndarray b) noexcept:
-    """Whether no byte can be of both arrays; the first is contiguous."""
+    """Whether no byte can be of both arrays; the first is one piece of memory."""
     cdef:
         char *low = cnp.PyArray_BYTES(b)
         char *high = low + cnp.PyArray_ITEMSIZE(b)
         cnp.npy_intp reach
         int k
+    if cnp.PyArray_SIZE(a) == 0 or cnp.PyArray_SIZE(b) == 0:
+        return True
     for k in range(cnp.PyArray_NDIM(b)):
         reach = (cnp.PyArray_DIM(b, k) - 1) * cnp.PyArray_STRIDE(b, k)
         if reach < 0:
@@ -74,12 +76,31 @@ cdef inline bint apart(cnp.ndarray a, cnp.ndarray b) noexcept:
     return high <= cnp.PyArray_BYTES(a) or cnp.PyArray_BYTES(a) + cnp.PyArray_NBYTES(a) <= low
 
 
+cdef inline bint is_packed(cnp.ndarray a) noexcept:
+    """Whether the elements of an array fill one piece of memory, each once, its axes in any order but for the last."""
+    cdef:
+        int rank = cnp.PyArray_NDIM(a), k, done = 0
+        cnp.npy_intp stride = cnp.PyArray_ITEMSIZE(a)
+    if cnp.PyArray_IS_C_CONTIGUOUS(a):
+        return True
+    if cnp.PyArray_DIM(a, rank - 1) != 1 and cnp.PyArray_STRIDE(a, rank - 1) != stride:
+        return False
+    k = rank - 1
+    while k >= 0:  # from the innermost axis to the outermost
+        if not done >> k & 1 and (cnp.PyArray_DIM(a, k) == 1 or cnp.PyArray_STRIDE(a, k) == stride):
+            done |= 1 << k
+            stride *= cnp.PyArray_DIM(a, k)
+            k = rank - 1
+        else:
+            k -= 1
+    return done == (1 << rank) - 1
+
+
 cdef inline bint can_be_written(a, int rank, const cnp.npy_intp *shape, cnp.dtype dtype) noexcept:
-    """Whether an object is an array of that shape and dtype that can be written as it is: contiguous, and no view that
-    sees elements twice."""
+    """Whether an object is an array of that shape and dtype that can be written as it is."""
     cdef int k
     if not (cnp.PyArray_CheckExact(a) and cnp.PyArray_NDIM(a) == rank
-            and <void *> cnp.PyArray_DESCR(a) == <void *> dtype and cnp.PyArray_ISCARRAY(a)):
+            and <void *> cnp.PyArray_DESCR(a) == <void *> dtype and cnp.PyArray_ISBEHAVED(a) and is_packed(a)):
         return False
     for k in range(rank):
         if cnp.PyArray_DIM(a, k) != shape[k]:
@@ -104,7 +125,8 @@ cdef inline bint meet(tuple outs, tuple inputs):
     for k in range(len(outs)):
         if outs[k] is None:
             continue
-        if not (cnp.PyArray_CheckExact(outs[k]) and cnp.PyArray_ISCARRAY(outs[k])):
+        if not (cnp.PyArray_CheckExact(outs[k]) and cnp.PyArray_NDIM(outs[k]) and cnp.PyArray_NDIM(outs[k]) <= MAX_RANK
+                and cnp.PyArray_ISBEHAVED(outs[k]) and is_packed(outs[k])):
             return True
         for j in range(k):
             if outs[j] is not None and not apart(outs[k], outs[j]):
