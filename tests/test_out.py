@@ -72,7 +72,7 @@ def test_layer_writes_what_it_returns(cell: str, dtype: Any, arranged: Callable[
 def test_no_steps() -> None:
     """Arrays without elements share no memory, wherever they are said to lie."""
     layer = layer_of("LSTM")
-    Y, Y_h, Y_c = layer(np.empty((0, N, I), np.float32))
+    _, Y_h, Y_c = layer(np.empty((0, N, I), np.float32))
     given = (np.full((0, 1, N, H), np.nan, np.float32), unset(Y_h), unset(Y_c))
     layer(given[0][:, 0], out=given)
     np.testing.assert_array_equal(given[1], Y_h)
