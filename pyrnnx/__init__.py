@@ -19,7 +19,18 @@ from pyrnnx.config import (
     set_num_threads,
     show_config,
 )
-from pyrnnx.conventions import CANONICAL, ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Convention
+from pyrnnx.conventions import (
+    CANONICAL,
+    KERAS,
+    KERAS_RESET_AFTER,
+    ONNX_LAYOUTS,
+    OPENVINO_CELL,
+    OPENVINO_SEQUENCE,
+    TORCH,
+    TORCH_BATCH_FIRST,
+    TORCH_CELL,
+    Convention,
+)
 from pyrnnx.errors import (
     ArgumentError,
     FormatError,
@@ -81,9 +92,14 @@ __all__ = [
     # conventions
     "CANONICAL",
     "Convention",
+    "KERAS",
+    "KERAS_RESET_AFTER",
     "ONNX_LAYOUTS",
     "OPENVINO_CELL",
     "OPENVINO_SEQUENCE",
+    "TORCH",
+    "TORCH_BATCH_FIRST",
+    "TORCH_CELL",
     # errors
     "ArgumentError",
     "FormatError",

@@ -133,7 +133,7 @@ def weights(
             array = _of_dtype(label, name, value, dtype, "W") if dtype else floating_array(label, name, value)
         shape(label, name, array.shape, axes[argument], sizes)
         if argument == "W":
-            sizes["I"] = array.shape[-1]
+            sizes["I"] = array.shape[axes["W"].index("I")]
         arrays[argument] = array
     if max(sizes["I"], len(op.gates) * op.hidden_size) > BLAS_MAX:
         raise ArgumentError(f"{label}: W has shape {arrays['W'].shape}; expected sizes of at most {BLAS_MAX}")
@@ -349,11 +349,13 @@ def _reject_dtype(label: str, name: str, value: Any, array: AnyArray, dtype: np.
 
 
 def hidden_size(label: str, cell: str, convention: Convention, R: Any) -> int:
-    """What the last axis of R tells; all else of R is for `weights` to check."""
+    """What one axis of R tells, the last of most conventions; all else of R is for `weights` to check."""
     if R is None:
         raise _missing(label, "R")
     array = R if isinstance(R, Quantized) else as_array(label, "R", R)
-    if array.ndim == 2 + convention.has_directions and array.shape[-1]:
-        return int(array.shape[-1])
-    expected = _describe(recurrence_axes(cell, convention), {})
+    axes = recurrence_axes(cell, convention)
+    place = max(k for k, axis in enumerate(axes) if axis == "H")
+    if array.ndim == len(axes) and array.shape[place]:
+        return int(array.shape[place])
+    expected = _describe(axes, {})
     raise ArgumentError(f"{label}: R has shape {array.shape}; expected {expected}, hidden_size at least 1")

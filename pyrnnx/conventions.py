@@ -52,6 +52,8 @@ class Convention:
         Order of the gates in P of an LSTM; "" where there is none.
     has_directions : bool
         Whether W, R and B have the axis of directions.
+    gates_last : bool
+        Whether the gates of W and R are in the last axis: [D, I, G*H] and [D, H, G*H].
     coupled_gate : str
         What input_forget of an LSTM means. "f": f = 1 - i; "i": i = 1 - f. The weights, bias and peephole of that gate
         are unused.
@@ -67,6 +69,7 @@ class Convention:
     peepholes: str = "iof"
     has_directions: bool = True
     coupled_gate: str = "f"
+    gates_last: bool = False
 
     def __post_init__(self) -> None:
         for one in _MAPPINGS:
@@ -142,6 +145,45 @@ OPENVINO_CELL_1 = replace(
 )
 
 
+# PyTorch's own Y has the directions side by side in its last axis: [T, N, D*H], here as [T, N, D, H]. B is bias_ih,
+# then bias_hh; a GRU of it is one with linear_before_reset.
+TORCH = Convention(
+    "PyTorch",
+    axes={"X": "TNI", "Y": "TNDH", "state": "DNH", "sequence_lens": "N"},
+    gates={"LSTM": "ifco", "GRU": "rzh"},
+    names={
+        "X": "input",
+        "sequence_lens": "lengths",
+        "initial_h": "h_0",
+        "initial_c": "c_0",
+        "Y": "output",
+        "Y_h": "h_n",
+        "Y_c": "c_n",
+    },
+    length_dtypes=("int32", "int64"),
+    peepholes="",
+)
+TORCH_BATCH_FIRST = replace(TORCH, name="PyTorch, batch_first", axes={**TORCH.axes, "X": "NTI", "Y": "NTDH"})
+TORCH_CELL = replace(
+    TORCH,
+    name="PyTorch cell",
+    axes={"X": "NI", "Y": "NH", "state": "NH", "sequence_lens": ""},
+    has_directions=False,
+)
+# The states and weights of the directions, which Keras has in a list, along an axis of their own; the two rows of the
+# bias of a GRU with reset_after one after the other.
+KERAS = Convention(
+    "Keras",
+    axes={"X": "NTI", "Y": "NTDH", "state": "DNH", "sequence_lens": "N"},
+    gates={"LSTM": "ifco"},
+    bias=SUMMED,
+    length_dtypes=("int32", "int64"),
+    peepholes="",
+    gates_last=True,
+)
+KERAS_RESET_AFTER = replace(KERAS, name="Keras, reset_after", bias=SEPARATE)
+
+
 _CANONICAL_COUPLED_INPUT = replace(CANONICAL, coupled_gate="i")
 
 
@@ -176,19 +218,25 @@ def bias_blocks(op: RecurrentOp, convention: Convention) -> tuple[str, ...]:
 
 
 def _rows(convention: Convention, blocks: int) -> tuple[str, ...]:
-    """The axes before a weight's last one: a weight has so many blocks of hidden_size rows."""
+    """The axes of so many blocks of hidden_size rows."""
     return (("D",) if convention.has_directions else ()) + ("H" if blocks == 1 else f"{blocks}*H",)
+
+
+def _matrix(cell: str, convention: Convention, columns: str) -> tuple[str, ...]:
+    """The axes of W or R, which multiplies a vector of so many `columns`."""
+    *directions, rows = _rows(convention, len(CELLS[cell].gates))
+    return (*directions, columns, rows) if convention.gates_last else (*directions, rows, columns)
 
 
 def recurrence_axes(cell: str, convention: Convention) -> tuple[str, ...]:
     """The axes of R."""
-    return (*_rows(convention, len(CELLS[cell].gates)), "H")
+    return _matrix(cell, convention, "H")
 
 
 def weight_axes(op: RecurrentOp, convention: Convention) -> dict[str, tuple[str, ...]]:
     """The axes of each weight, as "4*H" where one counts multiples of hidden_size."""
     axes = {
-        "W": (*_rows(convention, len(op.gates)), "I"),
+        "W": _matrix(op.cell, convention, "I"),
         "R": recurrence_axes(op.cell, convention),
         "B": _rows(convention, len(bias_blocks(op, convention))),
     }
@@ -222,6 +270,11 @@ def _with_directions(a: AnyArray, convention: Convention) -> AnyArray:
 
 def _without_directions(a: AnyArray, convention: Convention) -> AnyArray:
     return a if convention.has_directions else a[0]
+
+
+def _gates_first(name: str, a: AnyArray, convention: Convention) -> AnyArray:
+    """W or R [D, I, G*H] of a convention as [D, G*H, I], and the other way round; any other as it is."""
+    return np.ascontiguousarray(a.swapaxes(1, 2)) if convention.gates_last and name in ("W", "R") else a
 
 
 def split_bias(B: AnyArray, op: RecurrentOp, convention: Convention) -> dict[str, AnyArray]:
@@ -287,9 +340,8 @@ def _couple_other_gate(a: AnyArray, op: RecurrentOp, blocks: Sequence[str], unus
 
 def _same_weights(a: Convention, b: Convention) -> bool:
     """Whether two conventions arrange W, R, B and P alike; they may differ in the arrays of a call."""
-    return a is b or (a.gates, a.bias, a.peepholes, a.has_directions, a.coupled_gate) == (
-        (b.gates, b.bias, b.peepholes, b.has_directions, b.coupled_gate)
-    )
+    aspects = ("gates", "bias", "peepholes", "has_directions", "coupled_gate", "gates_last")
+    return a is b or all(getattr(a, aspect) == getattr(b, aspect) for aspect in aspects)
 
 
 def convert_weights(
@@ -325,8 +377,8 @@ def convert_weights(
             array, blocks = convert_bias(array, op, source, target), bias_blocks(op, target)
         else:
             order, blocks = orders["P" if name == "P" else "W"]
-            array = _reorder_gates(array, op, order, blocks)
+            array = _reorder_gates(_gates_first(name, array, source), op, order, blocks)
         if couples_differently(op, source, target):
             array = _couple_other_gate(array, op, blocks, source.coupled_gate)
-        result[name] = _without_directions(array, target)
+        result[name] = _without_directions(_gates_first(name, array, target), target)
     return result

@@ -15,9 +15,14 @@ from numpy.typing import NDArray
 
 from pyrnnx import (
     CANONICAL,
+    KERAS,
+    KERAS_RESET_AFTER,
     ONNX_LAYOUTS,
     OPENVINO_CELL,
     OPENVINO_SEQUENCE,
+    TORCH,
+    TORCH_BATCH_FIRST,
+    TORCH_CELL,
     Activation,
     ArgumentError,
     Convention,
@@ -41,8 +46,11 @@ from pyrnnx.conventions import (
 Array = NDArray[Any]
 PUBLIC = {name: one for name, one in vars(conventions).items() if isinstance(one, Convention) and name[0] != "_"}
 CONVENTIONS = (*ONNX_LAYOUTS, *(one for name, one in PUBLIC.items() if name != "CANONICAL"))
-SUMMED = (OPENVINO_SEQUENCE, OPENVINO_CELL, OPENVINO_SEQUENCE_1, OPENVINO_CELL_1, KERNELS)
-CELLS = (OPENVINO_CELL, OPENVINO_CELL_1)
+SUMMED = (OPENVINO_SEQUENCE, OPENVINO_CELL, OPENVINO_SEQUENCE_1, OPENVINO_CELL_1, KERNELS, KERAS)
+CELLS = (OPENVINO_CELL, OPENVINO_CELL_1, TORCH_CELL)
+GATES_LAST = (KERAS, KERAS_RESET_AFTER)
+LSTM_GATES = {KERNELS: "iofc", KERAS: "ifco"}  # of those that sum the biases, the others have f, i, c, o
+WITH_PEEPHOLES = (*ONNX_LAYOUTS, KERNELS, OPENVINO_SEQUENCE_1, OPENVINO_CELL_1)
 H, I = 5, 3
 
 OPERATORS = {
@@ -168,6 +176,46 @@ def test_gate_order_back_by_hand() -> None:
     np.testing.assert_array_equal(result["W"], joined(i, o, f, c), strict=True)
 
 
+TORCH_GATES = {"RNN": "i", "GRU": "rzh", "LSTM": "ifco"}  # n of its documentation is h here, g is c
+KERAS_GATES = {"RNN": "i", "GRU": "zrh", "LSTM": "ifco"}
+
+
+@each_operator
+@pytest.mark.parametrize("target", [TORCH, TORCH_BATCH_FIRST, TORCH_CELL], ids=lambda one: one.name)
+def test_weights_of_torch_by_hand(op: RecurrentOp, target: Convention) -> None:
+    given = canonical_weights(op)
+    result = convert_weights(op, given, CANONICAL, target)
+    order = [op.gates.index(gate) for gate in TORCH_GATES[op.cell]]
+    for name in ("W", "R"):
+        parts = blocks(op, given[name])
+        expected = joined(*(parts[k] for k in order))
+        np.testing.assert_array_equal(result[name], expected[0] if target is TORCH_CELL else expected, strict=True)
+    parts = blocks(op, given["B"])
+    bias_ih, bias_hh = parts[: len(order)], parts[len(order) :]
+    expected = joined(*(bias_ih[k] for k in order), *(bias_hh[k] for k in order))
+    np.testing.assert_array_equal(result["B"], expected[0] if target is TORCH_CELL else expected, strict=True)
+
+
+@each_operator
+def test_weights_of_keras_by_hand(op: RecurrentOp) -> None:
+    """kernel [I, G*H] and recurrent_kernel [H, G*H]; their rows in each direction are ONNX's columns."""
+    op = bidirectional(op)
+    given = canonical_weights(op)
+    order = [op.gates.index(gate) for gate in KERAS_GATES[op.cell]]
+    for target in GATES_LAST:
+        result = convert_weights(op, given, CANONICAL, target)
+        for name in ("W", "R"):
+            parts = blocks(op, given[name])
+            for d in range(2):
+                kernel = np.hstack([parts[k][d].T for k in order])
+                np.testing.assert_array_equal(result[name][d], kernel, err_msg=name, strict=True)
+    parts = blocks(op, given["B"])
+    halves = joined(*(parts[k] for k in order)), joined(*(parts[len(order) + k] for k in order))
+    for d in range(2):  # [2, G*H] of a GRU with reset_after, one row after the other
+        rows = np.stack([half[d] for half in halves])
+        np.testing.assert_array_equal(result["B"][d].reshape(2, -1), rows, strict=True)
+
+
 # Biases
 
 
@@ -186,7 +234,7 @@ def test_bias_sum_by_hand(op: RecurrentOp, target: Convention) -> None:
     else:
         Wb_i, Wb_o, Wb_f, Wb_c, Rb_i, Rb_o, Rb_f, Rb_c = parts
         sums = {"i": Wb_i + Rb_i, "o": Wb_o + Rb_o, "f": Wb_f + Rb_f, "c": Wb_c + Rb_c}
-        expected = joined(*(sums[gate] for gate in ("iofc" if target is KERNELS else "fico")))
+        expected = joined(*(sums[gate] for gate in LSTM_GATES.get(target, "fico")))
     result = convert_weights(op, {"B": given}, CANONICAL, target)["B"]
     if target in CELLS:
         expected = expected[0]
@@ -221,11 +269,13 @@ def test_bias_blocks_and_shapes(op: RecurrentOp) -> None:
         if convention in SUMMED:
             expected = "4*H" if op.linear_before_reset else summed
         assert axes["B"][-1] == expected
-        assert axes["W"][-2:] == (summed, "I")
-        assert axes["R"][-2:] == (summed, "H")
+        if convention in GATES_LAST:
+            assert (axes["W"][-2:], axes["R"][-2:]) == (("I", summed), ("H", summed))
+        else:
+            assert (axes["W"][-2:], axes["R"][-2:]) == ((summed, "I"), (summed, "H"))
         assert all((axis[0] == "D") is convention.has_directions for axis in axes.values())
         assert len(set(bias_blocks(op, convention))) == len(bias_blocks(op, convention))
-        assert ("P" in axes) is (op.cell == "LSTM" and convention not in (OPENVINO_SEQUENCE, OPENVINO_CELL))
+        assert ("P" in axes) is (op.cell == "LSTM" and convention in WITH_PEEPHOLES)
 
 
 # There and back
@@ -266,7 +316,7 @@ def test_what_is_absent_stays_absent_and_the_input_untouched(op: RecurrentOp) ->
 # Peepholes
 
 
-@pytest.mark.parametrize("target", [OPENVINO_SEQUENCE, OPENVINO_CELL], ids=lambda one: one.name)
+@pytest.mark.parametrize("target", [one for one in CONVENTIONS if one not in WITH_PEEPHOLES], ids=lambda one: one.name)
 def test_peepholes_cannot_be_expressed(target: Convention) -> None:
     op = OPERATORS["LSTM"]
     weights = {**canonical_weights(op), "P": np.zeros((1, 3 * H))}

@@ -3,42 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import Convention
+from pyrnnx.conventions import TORCH, TORCH_BATCH_FIRST, TORCH_CELL, Convention
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.layer import Layer
 from pyrnnx.op import Activation, RecurrentOp
 from pyrnnx.testing.same.arrays import as_numpy, as_tensor, torch_package
 
-_NAMES = {
-    "X": "input",
-    "sequence_lens": "lengths",
-    "initial_h": "h_0",
-    "initial_c": "c_0",
-    "Y": "output",
-    "Y_h": "h_n",
-    "Y_c": "c_n",
-}
-# Y has the directions side by side in its last axis: [T, N, D*H], here as [T, N, D, H].
-PYTORCH = Convention(
-    "PyTorch",
-    axes={"X": "TNI", "Y": "TNDH", "state": "DNH", "sequence_lens": "N"},
-    gates={"LSTM": "ifco", "GRU": "rzh"},
-    names=_NAMES,
-    length_dtypes=("int32", "int64"),
-    peepholes="",
-)
-PYTORCH_BATCH_FIRST = replace(PYTORCH, name="PyTorch, batch_first", axes={**PYTORCH.axes, "X": "NTI", "Y": "NTDH"})
-PYTORCH_CELL = replace(
-    PYTORCH,
-    name="PyTorch cell",
-    axes={"X": "NI", "Y": "NH", "state": "NH", "sequence_lens": ""},
-    has_directions=False,
-)
 _KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
@@ -67,12 +41,12 @@ def layer_of(module: Any) -> Layer:
     if isinstance(module, nn.RNNBase):
         cell = module.mode.partition("_")[0]
         suffixes = ("_l0", "_l0_reverse") if module.bidirectional else ("_l0",)
-        convention = PYTORCH_BATCH_FIRST if module.batch_first else PYTORCH
+        convention = TORCH_BATCH_FIRST if module.batch_first else TORCH
         relu = module.mode == "RNN_RELU"
     else:
         cell = type(module).__name__.removesuffix("Cell")
         cell = cell if cell in ("RNN", "GRU", "LSTM") else _cell_of(module)
-        suffixes, convention, relu = ("",), PYTORCH_CELL, getattr(module, "nonlinearity", "") == "relu"
+        suffixes, convention, relu = ("",), TORCH_CELL, getattr(module, "nonlinearity", "") == "relu"
     op = RecurrentOp(
         cell,
         module.hidden_size,
@@ -89,7 +63,7 @@ def layer_of(module: Any) -> Layer:
 
 def joins_directions(convention: Convention) -> bool:
     """Whether PyTorch's own Y has the directions side by side in its last axis."""
-    return convention in (PYTORCH, PYTORCH_BATCH_FIRST)
+    return convention in (TORCH, TORCH_BATCH_FIRST)
 
 
 def split_directions(Y: Any, num_directions: int) -> Any:
