@@ -8,35 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import check
-from pyrnnx.dtypes import AnyArray, named_dtype
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.testing.same.signatures import lookup
 
 
 def torch_package() -> Any:
     """PyTorch, if somebody has imported it; else None."""
     return sys.modules.get("torch")
-
-
-def as_numpy(label: str, name: str, value: Any) -> AnyArray:
-    """An array of what was given: one of NumPy, a tensor, numbers in lists.
-
-    Raises
-    ------
-    ArgumentError
-        What is no array of numbers.
-    """
-    torch = torch_package()
-    if torch is not None and isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
-        bfloat16 = value.dtype == torch.bfloat16  # NumPy's arrays of it are those of ml_dtypes
-        array: AnyArray = value.float().numpy() if bfloat16 else value.numpy()
-        return array.astype(named_dtype("bfloat16")) if bfloat16 else array
-    array = check.as_array(label, name, value)
-    if array.dtype.kind == "O":
-        raise ArgumentError(f"{label}: {name} is {shown(value)}; expected an array")
-    return array
 
 
 def as_tensor(array: AnyArray, like: Any) -> Any:

@@ -15,9 +15,10 @@ from pyrnnx.comparison.numbers import deviation, in_words
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.model import Model
 from pyrnnx.testing.numbers import TOLERANCES
-from pyrnnx.testing.same.arrays import as_numpy, flat, named_results
+from pyrnnx.testing.same.arrays import flat, named_results
 from pyrnnx.testing.same.report import AXIS_WORDS, differing_lines, number, wrapped
 from pyrnnx.testing.same.subjects import FunctionSubject
 from pyrnnx.testing.same.tolerances import Tolerances

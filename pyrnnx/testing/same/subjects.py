@@ -23,11 +23,11 @@ from pyrnnx.conventions import (
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.frontends.onnx.layers import unbound_node
+from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.layer import Layer
 from pyrnnx.load import is_source, load
 from pyrnnx.model import Model
 from pyrnnx.testing.same import torch_modules
-from pyrnnx.testing.same.arrays import as_numpy
 from pyrnnx.testing.same.signatures import EVERYDAY_NAMES, Call, read_call
 
 WEIGHTS = ("W", "R", "B", "P")

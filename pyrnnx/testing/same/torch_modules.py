@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from pyrnnx.conventions import TORCH, TORCH_BATCH_FIRST, TORCH_CELL, Convention
+from pyrnnx.conventions import TORCH, TORCH_BATCH_FIRST, Convention
 from pyrnnx.dtypes import AnyArray
+from pyrnnx.frontends.torch.modules import module_layer
+from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.layer import Layer
-from pyrnnx.op import Activation, RecurrentOp
-from pyrnnx.testing.same.arrays import as_numpy, as_tensor, torch_package
-
-_KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+from pyrnnx.testing.same.arrays import as_tensor, torch_package
 
 
 def is_module(value: Any) -> bool:
@@ -36,29 +33,7 @@ def is_recurrent(module: Any) -> bool:
 
 def layer_of(module: Any) -> Layer:
     """A module as a layer, with copies of its weights."""
-    nn = torch_package().nn
-    label = f"{type(module).__name__} of PyTorch"
-    if isinstance(module, nn.RNNBase):
-        cell = module.mode.partition("_")[0]
-        suffixes = ("_l0", "_l0_reverse") if module.bidirectional else ("_l0",)
-        convention = TORCH_BATCH_FIRST if module.batch_first else TORCH
-        relu = module.mode == "RNN_RELU"
-    else:
-        cell = type(module).__name__.removesuffix("Cell")
-        cell = cell if cell in ("RNN", "GRU", "LSTM") else _cell_of(module)
-        suffixes, convention, relu = ("",), TORCH_CELL, getattr(module, "nonlinearity", "") == "relu"
-    op = RecurrentOp(
-        cell,
-        module.hidden_size,
-        "bidirectional" if len(suffixes) > 1 else "forward",  # type: ignore[arg-type]
-        ((Activation("Relu"),),) * len(suffixes) if relu else (),
-        linear_before_reset=cell == "GRU",
-    )
-    W, R, *bias = (_weights(label, module, kind, suffixes) for kind in (_KINDS if module.bias else _KINDS[:2]))
-    B = np.concatenate(bias, axis=-1) if bias else None
-    if not convention.has_directions:
-        W, R, B = W[0], R[0], None if B is None else B[0]
-    return Layer(op, W, R, B, convention=convention, label=label)
+    return module_layer(module, f"{type(module).__name__} of PyTorch")
 
 
 def joins_directions(convention: Convention) -> bool:
@@ -71,16 +46,6 @@ def split_directions(Y: Any, num_directions: int) -> Any:
     if Y.ndim != 3 or Y.shape[-1] % num_directions:
         return Y
     return Y.reshape(*Y.shape[:-1], num_directions, Y.shape[-1] // num_directions)
-
-
-def _cell_of(module: Any) -> str:
-    """Of a subclass."""
-    nn = torch_package().nn
-    return "LSTM" if isinstance(module, nn.LSTMCell) else "GRU" if isinstance(module, nn.GRUCell) else "RNN"
-
-
-def _weights(label: str, module: Any, kind: str, suffixes: tuple[str, ...]) -> AnyArray:
-    return np.stack([as_numpy(label, kind, getattr(module, kind + suffix)) for suffix in suffixes])
 
 
 def run_layer(module: Any, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
