@@ -123,7 +123,8 @@ def _load_pickled(label: str, path: str | os.PathLike[str]) -> Mapping[Any, Any]
             raise
         except Exception as error:  # of pickle, zip files and PyTorch, whose errors differ between its versions
             raise FormatError(
-                f"{label}: {_why_not_loaded(error)}; expected tensors alone, as of torch.save(module.state_dict(), path)"
+                f"{label}: {_why_not_loaded(error)}; expected tensors alone, as "
+                "of torch.save(module.state_dict(), path)"
             ) from error
     if not isinstance(loaded, Mapping):
         raise FormatError(f"{label}: holds {shown(type(loaded).__name__)}; expected a mapping of tensors")

@@ -1,0 +1,72 @@
+"""Activation functions of Keras 3 by its names, as ONNX has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.op import Activation
+from pyrnnx.scalars import number
+
+BY_NAME: Mapping[str, Activation] = MappingProxyType(
+    {
+        "tanh": Activation("Tanh"),
+        "sigmoid": Activation("Sigmoid"),
+        "relu": Activation("Relu"),
+        "linear": Activation("Affine", 1.0, 0.0),
+        "hard_sigmoid": Activation("HardSigmoid", 1 / 6, 0.5),  # relu6(x + 3) / 6; of Keras 2 it was another function
+        "softsign": Activation("Softsign"),
+        "softplus": Activation("Softplus"),
+        "elu": Activation("Elu", 1.0),
+        "leaky_relu": Activation("LeakyRelu", 0.2),
+    }
+)
+# keras.layers that are given as an activation, by their configuration
+_LAYERS: Mapping[str, Callable[[str, Mapping[str, Any]], Activation]] = {
+    "LeakyReLU": lambda label, one: Activation("LeakyRelu", _slope(label, one, "negative_slope", 0.3)),
+    "ELU": lambda label, one: Activation("Elu", _slope(label, one, "alpha", 1.0)),
+}
+
+
+def _slope(label: str, config: Mapping[str, Any], name: str, default: float) -> float:
+    return number(label, name, config.get(name, default))
+
+
+def activation(label: str, argument: str, value: Any) -> Activation:
+    """What Keras' configurations and callers give as an activation.
+
+    Parameters
+    ----------
+    label, argument : str
+        How the error names the layer, and the argument.
+    value : str, None, mapping or Activation
+        A name of Keras; None is "linear"; a mapping is what Keras writes of a layer or of a custom function.
+
+    Raises
+    ------
+    UnsupportedError
+        A function that ONNX's operators do not have.
+    ArgumentError
+        Something else.
+    """
+    if value is None:
+        return BY_NAME["linear"]
+    if isinstance(value, Activation):
+        return value
+    if isinstance(value, Mapping):
+        name, config = value.get("class_name"), value.get("config")
+        if value.get("module") == "keras.layers" and name in _LAYERS and isinstance(config, Mapping):
+            return _LAYERS[name](f"{label}: {argument}", config)
+        name = config if isinstance(config, str) else name
+        raise UnsupportedError(f"{label}: {argument} is the custom object {shown(name)}; {_expected()}")
+    if not isinstance(value, str):
+        raise ArgumentError(f"{label}: {argument} is {shown(value)}; {_expected()}")
+    if value not in BY_NAME:
+        raise UnsupportedError(f"{label}: {argument} is {shown(value)}; {_expected()}")
+    return BY_NAME[value]
+
+
+def _expected() -> str:
+    return f"expected one of {', '.join(BY_NAME)}"

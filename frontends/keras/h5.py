@@ -1,0 +1,113 @@
+"""The HDF5 file of weights in a .keras file: groups by Keras' paths, and plain arrays that lie in the file itself."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.dtypes import AnyArray, named_dtype
+from pyrnnx.errors import FormatError, PyrnnxError, printable, shortened, shown
+
+DTYPES = ("float16", "float32", "float64")  # that Keras stores
+
+
+class WeightsFile:
+    """An open file of weights.
+
+    A link to somewhere else, or an array of which the numbers are in other files, is an error: they could be anything
+    that this process may read.
+    """
+
+    def __init__(self, label: str, h5py: Any, file: Any, size: int) -> None:
+        self._label, self._h5py, self._file, self._size = label, h5py, file, size
+
+    def child_of_name(self, path: str, name: str, otherwise: str) -> str:
+        """The path of the group below `path` whose layer has that name; `otherwise` where names are not stored."""
+        parent = self._group(path)
+        stored = {}
+        for key in parent:
+            child = self._found(parent, key)
+            names = self._found(child, "vars") if isinstance(child, self._h5py.Group) and "vars" in child else None
+            given = None if names is None else names.attrs.get("name")
+            if isinstance(given, str):
+                stored[given] = f"{path}/{key}"
+        if stored and name not in stored:
+            raise FormatError(f"{self._label}: {shown(path)} has no weights of {shown(name)}")
+        return stored.get(name, f"{path}/{otherwise}")
+
+    def arrays(self, path: str, count: int) -> list[AnyArray]:
+        """The variables of a layer or cell, which are numbered.
+
+        Raises
+        ------
+        FormatError
+            Another number of them; arrays that are none of numbers, or do not lie in the file.
+        """
+        group = self._group(f"{path}/vars")
+        if len(group) != count:
+            raise FormatError(f"{self._label}: {shown(path)} has {len(group)} variables; expected {count}")
+        return [self._array(f"{path}/vars/{k}", self._found(group, str(k))) for k in range(count)]
+
+    def _group(self, path: str) -> Any:
+        found = self._file
+        for name in path.split("/"):
+            if not isinstance(found, self._h5py.Group):
+                break
+            found = self._found(found, name)
+        if not isinstance(found, self._h5py.Group):
+            raise FormatError(f"{self._label}: {shown(path)} is no group")
+        return found
+
+    def _found(self, group: Any, name: str) -> Any:
+        link = group.get(name, getlink=True)
+        if link is None:
+            raise FormatError(f"{self._label}: {shown(group.name)} has no {shown(name)}")
+        if not isinstance(link, self._h5py.HardLink):
+            raise FormatError(f"{self._label}: {shown(name)} in {shown(group.name)} is a link to somewhere else")
+        return group[name]
+
+    def _array(self, path: str, dataset: Any) -> AnyArray:
+        if not isinstance(dataset, self._h5py.Dataset) or dataset.shape is None:
+            raise FormatError(f"{self._label}: {shown(path)} is no array")
+        if dataset.external or dataset.is_virtual:
+            raise FormatError(f"{self._label}: the numbers of {shown(path)} are not in the file")
+        if dataset.dtype.name not in DTYPES:
+            allowed = ", ".join(DTYPES)
+            raise FormatError(f"{self._label}: {shown(path)} has dtype {dataset.dtype}; expected one of {allowed}")
+        if dataset.nbytes > self._size:  # numbers that are not stored, but a value for all of them
+            raise FormatError(
+                f"{self._label}: {shown(path)} has shape {dataset.shape}; the file has {self._size} bytes"
+            )
+        array: AnyArray = np.asarray(dataset[()])
+        # Keras stores the bfloat16 of ml_dtypes in a wider type.
+        return array.astype(named_dtype("bfloat16")) if dataset.attrs.get("dtype") == "bfloat16" else array
+
+
+@contextmanager
+def open_weights(label: str, contents: bytes) -> Iterator[WeightsFile]:
+    """A file of weights in memory.
+
+    Raises
+    ------
+    FormatError
+        No HDF5 file, here or wherever it is read.
+    PyrnnxError
+        h5py is not installed.
+    """
+    try:
+        import h5py
+    except ImportError as error:
+        raise PyrnnxError("reading .keras files needs the h5py package; install pyrnnx[keras]") from error
+    try:
+        with h5py.File(io.BytesIO(contents), "r") as file:
+            yield WeightsFile(label, h5py, file, len(contents))
+    except PyrnnxError:
+        raise
+    except Exception as error:  # HDF5 finds damage where it reads, as errors of many kinds
+        raise FormatError(
+            f"{label}: the weights are no HDF5 file, or damaged ({printable(shortened(str(error)))})"
+        ) from error
