@@ -57,8 +57,9 @@ def activation(label: str, argument: str, value: Any) -> Activation:
         return value
     if isinstance(value, Mapping):
         name, config = value.get("class_name"), value.get("config")
-        if value.get("module") == "keras.layers" and name in _LAYERS and isinstance(config, Mapping):
-            return _LAYERS[name](f"{label}: {argument}", config)
+        of_layer = _LAYERS.get(name) if isinstance(name, str) and value.get("module") == "keras.layers" else None
+        if of_layer is not None and isinstance(config, Mapping):
+            return of_layer(f"{label}: {argument}", config)
         name = config if isinstance(config, str) else name
         raise UnsupportedError(f"{label}: {argument} is the custom object {shown(name)}; {_expected()}")
     if not isinstance(value, str):

@@ -75,7 +75,11 @@ class WeightsFile:
             raise FormatError(f"{self._label}: {shown(path)} is no array")
         if dataset.external or dataset.is_virtual:
             raise FormatError(f"{self._label}: the numbers of {shown(path)} are not in the file")
-        if dataset.dtype.name not in DTYPES:
+        # Keras stores the bfloat16 of ml_dtypes as two bytes without a meaning, and says what they are.
+        is_bfloat16 = (
+            dataset.dtype.kind == "V" and dataset.dtype.itemsize == 2 and dataset.attrs.get("dtype") == "bfloat16"
+        )
+        if dataset.dtype.name not in DTYPES and not is_bfloat16:
             allowed = ", ".join(DTYPES)
             raise FormatError(f"{self._label}: {shown(path)} has dtype {dataset.dtype}; expected one of {allowed}")
         if dataset.nbytes > self._size:  # numbers that are not stored, but a value for all of them
@@ -83,8 +87,15 @@ class WeightsFile:
                 f"{self._label}: {shown(path)} has shape {dataset.shape}; the file has {self._size} bytes"
             )
         array: AnyArray = np.asarray(dataset[()])
-        # Keras stores the bfloat16 of ml_dtypes in a wider type.
-        return array.astype(named_dtype("bfloat16")) if dataset.attrs.get("dtype") == "bfloat16" else array
+        return self._as_bfloat16(array) if is_bfloat16 else array
+
+    def _as_bfloat16(self, array: AnyArray) -> AnyArray:
+        try:
+            return array.view(named_dtype("bfloat16"))
+        except ImportError as error:
+            raise PyrnnxError(
+                f"{self._label}: weights in bfloat16 need the ml_dtypes package; install pyrnnx[keras]"
+            ) from error
 
 
 @contextmanager

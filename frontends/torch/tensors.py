@@ -36,14 +36,14 @@ def as_numpy(label: str, name: str, value: Any) -> AnyArray:
         What is no array of numbers, such as a tensor that is quantized, sparse or without data.
     """
     if not is_tensor(value):
-        array = check.as_array(label, name, value)
-        if array.dtype.kind == "O":
+        given = check.as_array(label, name, value)
+        if given.dtype.kind == "O":
             raise ArgumentError(f"{label}: {name} is {shown(value)}; expected an array")
-        return array
+        return given
     is_bfloat16 = str(value.dtype).endswith("bfloat16")  # NumPy's arrays of it are those of ml_dtypes
     try:
         value = value.detach().cpu()
-        array = (value.float() if is_bfloat16 else value).numpy()
+        array: AnyArray = (value.float() if is_bfloat16 else value).numpy()
     except Exception as error:
         raise ArgumentError(f"{label}: {name} cannot be taken as an array ({shortened(str(error))})") from error
     return array.astype(bfloat16()) if is_bfloat16 else array
