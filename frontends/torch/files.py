@@ -23,7 +23,7 @@ class SafetensorsArrays(Mapping[str, Any]):
 
     def __init__(self, label: str, file: Any) -> None:
         self._label, self._file = label, file
-        self._names = dict.fromkeys(file.keys())
+        self._names = dict.fromkeys(sorted(file.keys()))
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -136,9 +136,11 @@ def _why_not_loaded(error: Exception) -> str:
     text = str(error)
     if "TorchScript" in text:
         return "it is a TorchScript archive"
-    refused = re.search(r"Unsupported (?:global|class|operand)\S* *(?:GLOBAL )?(\S+)", text)
+    refused = re.search(r"GLOBAL (\S+)", text)
     if refused is not None:
         return f"it holds {shown(refused[1])}, which is no tensor"
+    if "weights_only" in text:
+        return "it is no file of tensors and plain containers"
     return f"it cannot be read ({_one_line(error)})"
 
 

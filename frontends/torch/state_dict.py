@@ -268,6 +268,6 @@ def _activations(label: str, cell: str, nonlinearity: Any) -> tuple[tuple[Activa
         raise ArgumentError(f"{label}: nonlinearity is {shown(nonlinearity)}; expected {allowed}")
     if cell != "RNN":
         if nonlinearity != "tanh":
-            raise ArgumentError(f"{label}: nonlinearity is {nonlinearity!r}; a {cell} has none, only an RNN")
+            raise ArgumentError(f"{label}: nonlinearity is {nonlinearity!r} with weights of {cell}; only an RNN has it")
         return ()
     return ((Activation(NONLINEARITIES[nonlinearity]),),)

@@ -4,132 +4,72 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
+from torch_weights import GATES, assert_close, onnx_weights, random_case, random_inputs, state_dict
 
-from pyrnnx import TORCH, TORCH_BATCH_FIRST, Stack, compare
-from pyrnnx.frontends.onnx import gru, lstm, rnn
+from pyrnnx import TORCH, TORCH_BATCH_FIRST, compare
+from pyrnnx.frontends.onnx import gru, lstm, rnn, write_model
+from pyrnnx.frontends.openvino import write_model as write_ir
 from pyrnnx.frontends.torch import from_state_dict
 from pyrnnx.layer import Layer
-from pyrnnx.testing import reference
-from pyrnnx.testing.numbers import Array
 
 TOLERANCE = 1e-12  # float64: sums in another order, over 7 steps
-GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
-# Blocks of PyTorch (r, z, n; i, f, g, o) in ONNX's order (z, r, h; i, o, f, c)
-TO_ONNX = {"RNN": [0], "GRU": [1, 0, 2], "LSTM": [0, 3, 1, 2]}
-
-
-def state_dict(
-    cell: str,
-    I: int,
-    H: int,
-    *,
-    layers: int = 1,
-    directions: int = 1,
-    bias: bool = True,
-    seed: int = 0,
-    dtype: Any = float,
-) -> dict[str, Array]:
-    """Of nn.RNN, GRU or LSTM."""
-    rng, rows = np.random.default_rng(seed), GATES[cell] * H
-    found: dict[str, Array] = {}
-    for k in range(layers):
-        for end in (f"_l{k}", f"_l{k}_reverse")[:directions]:
-            shapes = {"weight_ih": (rows, I if k == 0 else directions * H), "weight_hh": (rows, H)}
-            shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {}
-            found |= {kind + end: (rng.normal(size=shape) / 2).astype(dtype) for kind, shape in shapes.items()}
-    return found
-
-
-def onnx_weights(cell: str, state: dict[str, Array], layer: int, directions: int) -> dict[str, Array]:
-    """W, R and B of one layer in ONNX's arrangement."""
-    ends = (f"_l{layer}", f"_l{layer}_reverse")[:directions]
-
-    def arranged(kind: str) -> Array:
-        blocks = [np.split(state[kind + end], GATES[cell]) for end in ends]
-        return np.stack([np.concatenate([one[k] for k in TO_ONNX[cell]]) for one in blocks])
-
-    weights = {"W": arranged("weight_ih"), "R": arranged("weight_hh")}
-    if "bias_ih" + ends[0] in state:
-        weights["B"] = np.concatenate([arranged("bias_ih"), arranged("bias_hh")], axis=1)
-    return weights
-
-
-def inputs(stack: Stack, T: int, N: int, seed: int) -> tuple[Array, Array, list[Array]]:
-    """X [T, N, I], lengths, and the states of all layers."""
-    rng = np.random.default_rng((seed, 1))
-    rows, H = sum(stack.num_directions), stack.hidden_sizes[0]
-    lens = np.append([T], rng.integers(1, T + 1, N))[:N].astype(np.int32)
-    count = 2 if len(stack.output_names) == 3 else 1
-    return rng.normal(size=(T, N, stack.input_size)), lens, [rng.normal(size=(rows, N, H)) for _ in range(count)]
-
-
-def expected(
-    run: Any,
-    cell: str,
-    state: dict[str, Array],
-    layers: int,
-    D: int,
-    X: Array,
-    lens: Array,
-    states: list[Array],
-    **more: Any,
-) -> list[Array]:
-    """Y [T, N, D*H], Y_h and Y_c by an operator of ONNX, layer by layer."""
-    last: list[list[Array]] = [[] for _ in states]
-    for k in range(layers):
-        initial = dict(zip(("initial_h", "initial_c"), (one[k * D : (k + 1) * D] for one in states), strict=False))
-        direction = "bidirectional" if D == 2 else "forward"
-        weights = onnx_weights(cell, state, k, D)
-        Y, *ends = run(X, **weights, sequence_lens=lens, **initial, direction=direction, **more)
-        for found, one in zip(last, ends, strict=True):
-            found.append(one)
-        X = Y.transpose(0, 2, 1, 3).reshape(*X.shape[:2], -1)
-    return [X, *(np.concatenate(one) for one in last)]
-
-
-def assert_close(found: Any, wanted: Any) -> None:
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
-        assert np.abs(other).max() > 0.1
-        np.testing.assert_allclose(one, other, rtol=0, atol=TOLERANCE)
+FLOAT32 = 1e-4  # sums of 32 bits, over 3 layers of 7 steps, of which Relu lets values grow
 
 
 @pytest.mark.parametrize("seed", range(100))
 def test_random_state_dicts(seed: int) -> None:
     """Through the Stack, and its weights through the operators, as the oracle."""
-    rng = np.random.default_rng(seed)
-    kind = ("RNN", "RNN relu", "GRU", "LSTM")[seed % 4]
-    cell, _, nonlinearity = kind.partition(" ")
-    layers, D, bias = int(rng.integers(1, 4)), int(rng.integers(1, 3)), bool(rng.integers(2))
-    state = state_dict(
-        cell, int(rng.integers(1, 6)), int(rng.integers(5, 10)), layers=layers, directions=D, bias=bias, seed=seed
-    )
-    batch_first = bool(rng.integers(2))
-    options: dict[str, Any] = {"nonlinearity": nonlinearity} if nonlinearity else {}
-    stack = from_state_dict(state, batch_first=batch_first, **options)
-    X, lens, states = inputs(stack, 7, int(rng.integers(1, 6)), seed)
-    attributes: dict[str, Any] = {"activations": ["Relu"] * D} if nonlinearity else {}
-    attributes |= {"linear_before_reset": 1} if cell == "GRU" else {}
-    wanted = expected(
-        lambda *arrays, **named: reference.run(cell, *arrays, **named),
-        cell,
-        state,
-        layers,
-        D,
-        X,
-        lens,
-        states,
-        **attributes,
-    )
-    Y, *last = stack(X.swapaxes(0, 1) if batch_first else X, lens, *states)
-    assert_close([Y.swapaxes(0, 1) if batch_first else Y, *last], wanted)
-    operator = {"RNN": rnn, "GRU": gru, "LSTM": lstm}[cell]
-    assert_close(expected(operator, cell, state, layers, D, X, lens, states, **attributes), wanted)
+    case = random_case(seed)
+    stack = from_state_dict(case.state, **case.options)
+    X, lens, states = random_inputs(stack, seed)
+    wanted = case.expected(X, lens, states)
+    Y, *last = stack(X.swapaxes(0, 1) if stack.batch_first else X, lens, *states)
+    assert_close([Y.swapaxes(0, 1) if stack.batch_first else Y, *last], wanted, TOLERANCE)
+    operator: Any = {"RNN": rnn, "GRU": gru, "LSTM": lstm}[case.cell]
+    assert_close(case.expected(X, lens, states, operator), wanted, TOLERANCE)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_written_as_onnx(seed: int) -> None:
+    """Model by model in ONNX Runtime."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    case = random_case(seed, np.float32)
+    stack = from_state_dict(case.state, **case.options)
+    X, lens, states = random_inputs(stack, seed)
+    names = ("sequence_lens", "initial_h", "initial_c")[: 1 + len(states)]
+    model = write_model(stack, inputs=names).SerializeToString()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 3, 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    given = X.swapaxes(0, 1) if stack.batch_first else X
+    Y, *last = session.run(None, dict(zip(("X", *names), (given, lens, *states), strict=True)))
+    assert_close([Y.swapaxes(0, 1) if stack.batch_first else Y, *last], case.expected(X, lens, states), FLOAT32)
+
+
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 100))])
+def test_written_as_ir(seed: int, tmp_path: Path) -> None:
+    """Model by model in OpenVINO."""
+    openvino = pytest.importorskip("openvino")
+    case = random_case(seed, np.float32)
+    stack = from_state_dict(case.state, **case.options)
+    X, lens, states = random_inputs(stack, seed)
+    names = ("sequence_lens", "initial_h", "initial_c")[: 1 + len(states)]
+    path = write_ir(write_model(stack, inputs=names), tmp_path / "stack.xml")
+    # float32 for all sums, and no dynamic dimension: OpenVINO would not look at lengths.
+    core = openvino.Core()
+    model = core.read_model(path)
+    given = dict(zip(("X", *names), (X.swapaxes(0, 1) if stack.batch_first else X, lens, *states), strict=True))
+    model.reshape({name: list(array.shape) for name, array in given.items()})
+    compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
+    found = compiled(given)
+    Y, *last = (found[name] for name in ("Y", "Y_h", "Y_c")[: 1 + len(states)])
+    assert_close([Y.swapaxes(0, 1) if stack.batch_first else Y, *last], case.expected(X, lens, states), FLOAT32)
 
 
 @pytest.mark.parametrize("cell", GATES)

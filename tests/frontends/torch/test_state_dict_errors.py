@@ -1,0 +1,271 @@
+"""What from_state_dict rejects: each with the message that says why."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch_weights import state_dict
+
+from pyrnnx import ArgumentError, FormatError, PyrnnxError, UnsupportedError
+from pyrnnx.frontends.torch import from_module, from_state_dict
+from pyrnnx.testing.numbers import Array
+
+State = dict[str, Any]
+I, H = 3, 5
+
+
+def lstm(**options: Any) -> State:
+    return dict(state_dict("LSTM", I, H, **options))
+
+
+def without(state: State, *names: str) -> State:
+    return {name: array for name, array in state.items() if name not in names}
+
+
+def renamed(state: State, function: Callable[[str], str]) -> State:
+    return {function(name): array for name, array in state.items()}
+
+
+TWO = renamed(lstm(), lambda name: f"a.{name}") | renamed(lstm(), lambda name: f"b.c.{name}")
+GROWN = {"weight_ih_l0": np.ones((3 * H, I))}
+CASES: dict[str, tuple[State, dict[str, Any], type[PyrnnxError], str]] = {
+    # which module
+    "nothing recurrent": ({"fc.weight": np.ones(3)}, {}, ArgumentError, "holds no weights of a recurrent module"),
+    "nothing": ({}, {}, ArgumentError, "holds no weights of a recurrent module"),
+    "two modules": (TWO, {}, ArgumentError, "prefix is ''; expected one of 'a.', 'b.c.'"),
+    "another prefix": (TWO, {"prefix": "b."}, ArgumentError, "prefix is 'b.'; expected one of 'a.', 'b.c.'"),
+    "prefix without its dot": (TWO, {"prefix": "a"}, ArgumentError, "prefix is 'a'; expected one of 'a.', 'b.c.'"),
+    "no prefix": (lstm(), {"prefix": 3}, ArgumentError, "prefix is 3; expected a string"),
+    # names
+    "unknown": (lstm() | {"scale": np.ones(1)}, {}, ArgumentError, "unknown are 'scale'; expected weight_ih_l0"),
+    "another module below": (
+        renamed(lstm() | {"fc.weight": np.ones(2)}, lambda name: f"x.{name}"),
+        {},
+        ArgumentError,
+        "'x.': unknown are 'fc.weight'",
+    ),
+    "no weight_hh": (without(lstm(), "weight_hh_l0"), {}, ArgumentError, "missing are weight_hh_l0; expected all of 1"),
+    "half of the biases": (without(lstm(), "bias_hh_l0"), {}, ArgumentError, "missing are bias_hh_l0"),
+    "biases of one direction": (
+        without(lstm(directions=2), "bias_ih_l0_reverse", "bias_hh_l0_reverse"),
+        {},
+        ArgumentError,
+        "missing are bias_ih_l0_reverse, bias_hh_l0_reverse; expected all of 1 layers, both directions and biases",
+    ),
+    "no first layer": (
+        renamed(lstm(), lambda name: name.replace("l0", "l1")),
+        {},
+        ArgumentError,
+        "has layer 1, but not layer 0; expected all from 0",
+    ),
+    "a layer far away": (
+        lstm() | {"weight_ih_l999999": np.ones((1, 1))},
+        {},
+        ArgumentError,
+        "has layer 999999, but not layer 1",
+    ),
+    "a number too long": (lstm() | {f"weight_ih_l{'1' * 5000}": 1}, {}, ArgumentError, "unknown are 'weight_ih_l111"),
+    "a layer and a cell": (lstm() | {"weight_ih": np.ones((1, 1))}, {}, ArgumentError, "of a layer and of a cell"),
+    "parametrized": (
+        without(lstm(), "weight_hh_l0") | {"parametrizations.weight_hh_l0.original0": np.ones(1)},
+        {},
+        UnsupportedError,
+        "the weights are parametrized ('parametrizations.weight_hh_l0.original0'); expected weights after",
+    ),
+    "weight_norm": (
+        without(lstm(), "weight_hh_l0") | {"weight_hh_l0_g": np.ones(1), "weight_hh_l0_v": np.ones(1)},
+        {},
+        UnsupportedError,
+        "the weights are parametrized ('weight_hh_l0_g', 'weight_hh_l0_v')",
+    ),
+    "proj_size": (lstm() | {"weight_hr_l0": np.ones((2, H))}, {}, UnsupportedError, "of an LSTM with proj_size"),
+    # shapes
+    "weight_hh of no cell": (
+        lstm() | {"weight_hh_l0": np.ones((2 * H, H))},
+        {},
+        ArgumentError,
+        "weight_hh_l0 has shape (10, 5); expected (G*hidden_size, hidden_size), with G = 1 of an RNN, 3 of a GRU",
+    ),
+    "weight_hh of one axis": (lstm() | {"weight_hh_l0": np.ones(4)}, {}, ArgumentError, "weight_hh_l0 has shape (4,)"),
+    "weight_hh without elements": (
+        lstm() | {"weight_hh_l0": np.ones((0, 0))},
+        {},
+        ArgumentError,
+        "weight_hh_l0 has shape (0, 0)",
+    ),
+    "another operator": (
+        lstm(),
+        {"operator": "GRU"},
+        ArgumentError,
+        "weight_hh_l0 has shape (20, 5), that of operator 'LSTM'; expected (3*hidden_size, hidden_size) for 'GRU'",
+    ),
+    "weight_ih of another cell": (
+        lstm() | GROWN,
+        {},
+        ArgumentError,
+        "weight_ih_l0 has shape (15, 3); expected (20, 3)",
+    ),
+    "weight_ih of one axis": (
+        lstm() | {"weight_ih_l0": np.ones(20)},
+        {},
+        ArgumentError,
+        "weight_ih_l0 has shape (20,); expected (20, input_size)",
+    ),
+    "bias": (lstm() | {"bias_hh_l0": np.ones(5)}, {}, ArgumentError, "bias_hh_l0 has shape (5,); expected (20,)"),
+    "directions of other sizes": (
+        lstm(directions=2) | {"weight_ih_l0_reverse": np.ones((20, 4))},
+        {},
+        ArgumentError,
+        "weight_ih_l0_reverse has shape (20, 4); expected (20, 3)",
+    ),
+    "second layer": (
+        lstm(directions=2, layers=2) | {"weight_ih_l1": np.ones((20, 5))},
+        {},
+        ArgumentError,
+        "weight_ih_l1 has shape (20, 5); expected (20, 10)",
+    ),
+    # values
+    "integers": (
+        {name: array.astype(int) for name, array in lstm().items()},
+        {},
+        ArgumentError,
+        "weight_ih_l0 has dtype int64; expected one of float32, float64, float16, bfloat16",
+    ),
+    "two dtypes": (
+        lstm() | {"bias_ih_l0": np.ones(20, np.float32)},
+        {},
+        ArgumentError,
+        "bias_ih_l0 has dtype float32; expected float64, the dtype of weight_ih_l0",
+    ),
+    "no array": (lstm() | {"bias_ih_l0": None}, {}, ArgumentError, "bias_ih_l0 is None; expected an array"),
+    "ragged": (lstm() | {"bias_ih_l0": [[1], [1, 2]]}, {}, ArgumentError, "bias_ih_l0 cannot be taken as an array"),
+    # arguments
+    "operator": (
+        lstm(),
+        {"operator": "Lstm"},
+        ArgumentError,
+        "operator is 'Lstm'; expected one of 'RNN', 'GRU', 'LSTM'",
+    ),
+    "nonlinearity": (
+        dict(state_dict("RNN", I, H)),
+        {"nonlinearity": "sigmoid"},
+        ArgumentError,
+        "nonlinearity is 'sigmoid'; expected 'tanh' or 'relu'",
+    ),
+    "nonlinearity of an LSTM": (
+        lstm(),
+        {"nonlinearity": "relu"},
+        ArgumentError,
+        "nonlinearity is 'relu' with weights of LSTM; only an RNN has it",
+    ),
+    "batch_first": (lstm(), {"batch_first": 1}, ArgumentError, "batch_first is 1; expected True or False"),
+    "weight_dtype": (lstm(), {"weight_dtype": "int8"}, ArgumentError, "weight_dtype is 'int8' with dtype float64"),
+    "name": (lstm(), {"name": 3}, ArgumentError, "name is 3; expected a string"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rejected(case: str) -> None:
+    state, options, error, message = CASES[case]
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        from_state_dict(state, **options)
+    assert type(caught.value) is error
+    assert "\n" not in str(caught.value)
+
+
+# Files
+
+
+def safetensors_file(folder: Path, state: dict[str, Array]) -> Path:
+    numpy = pytest.importorskip("safetensors.numpy")
+    path = folder / "weights.safetensors"
+    numpy.save_file(state, path)
+    return path
+
+
+def test_safetensors(tmp_path: Path) -> None:
+    state = renamed(lstm(layers=2, directions=2), lambda name: f"rnn.{name}")
+    stack = from_state_dict(safetensors_file(tmp_path, state | {"codes": np.arange(3)}))
+    same = from_state_dict(state)
+    for layer, other in zip(stack.layers, same.layers, strict=True):
+        for name, array in layer.weights.items():
+            np.testing.assert_array_equal(array, other.weights[name], strict=True)
+    with pytest.raises(ArgumentError, match=r"weights\.safetensors: prefix is 'x\.'; expected one of 'rnn\.'"):
+        from_state_dict(str(tmp_path / "weights.safetensors"), prefix="x.")
+
+
+def test_other_element_types_of_safetensors(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    halves = np.full((20, 5), 0x3F80, np.uint16).tobytes()  # 1 in bfloat16
+    path = tmp_path / "a.safetensors"
+    for dtype, contents in (("BF16", halves), ("F8_E4M3", halves[:100])):
+        size = len(contents)
+        header = {
+            "weight_ih_l0": {"dtype": dtype, "shape": [20, 5], "data_offsets": [0, size]},
+            "weight_hh_l0": {"dtype": dtype, "shape": [20, 5], "data_offsets": [size, 2 * size]},
+        }
+        text = json.dumps(header).encode()
+        path.write_bytes(struct.pack("<Q", len(text)) + text + 2 * contents)
+        if dtype == "BF16":
+            stack = from_state_dict(path)
+            assert stack.dtype.name == "bfloat16"
+            assert (stack.layers[0].weights["W"] == 1).all()
+        else:
+            with pytest.raises(UnsupportedError, match=r"'weight_hh_l0' is of the type 'F8_E4M3'; expected F64, F32"):
+                from_state_dict(path)
+
+
+@pytest.mark.parametrize(
+    "contents", [b"", b"\xff" * 100, b"\x08" + b"\0" * 7 + b"{}      "], ids=["empty", "noise", "{}"]
+)
+def test_broken_safetensors(tmp_path: Path, contents: bytes) -> None:
+    pytest.importorskip("safetensors")
+    path = tmp_path / "broken.safetensors"
+    path.write_bytes(contents)
+    with pytest.raises(PyrnnxError, match=r"broken\.safetensors: (no \.safetensors file|holds no weights)"):
+        from_state_dict(path)
+
+
+def test_a_cut_safetensors_file(tmp_path: Path) -> None:
+    path = safetensors_file(tmp_path, lstm())
+    contents = path.read_bytes()
+    for size in range(0, len(contents), 97):
+        path.write_bytes(contents[:size])
+        with pytest.raises(FormatError, match=r"no \.safetensors file"):
+            from_state_dict(path)
+
+
+def test_paths(tmp_path: Path) -> None:
+    (tmp_path / "a.safetensors").mkdir()
+    for source, error, message in (
+        (tmp_path / "a.safetensors", ArgumentError, "it is a folder"),
+        (tmp_path / "none.safetensors", ArgumentError, "No such file"),
+        (tmp_path / "a.h5", FormatError, r"ends in '\.h5'; expected one of \.safetensors, \.pt, \.pth, \.bin, \.ckpt"),
+        (b"a.pt", ArgumentError, "source is b'a.pt'; expected a mapping of arrays, or the path"),
+        (None, ArgumentError, "source is None; expected a mapping of arrays, or the path"),
+        ([1], ArgumentError, r"source is \[1\]; expected a mapping of arrays, or the path"),
+    ):
+        with pytest.raises(error, match=message):
+            from_state_dict(source)  # type: ignore[arg-type]
+
+
+def test_packages_that_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("safetensors", "torch"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for path, message in (
+        (tmp_path / "a.safetensors", r"needs the safetensors package; install pyrnnx\[safetensors\]"),
+        (tmp_path / "a.pt", r"reading \.pt files needs PyTorch; install torch, or save the weights as \.safetensors"),
+    ):
+        path.touch()
+        with pytest.raises(PyrnnxError, match=message):
+            from_state_dict(path)
+    with pytest.raises(PyrnnxError, match="from_module needs PyTorch; install torch, or use from_state_dict"):
+        from_module(object())
