@@ -1,0 +1,389 @@
+"""Layers out of .keras files, made of plain data; what is broken, hostile or none of them is rejected."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from keras_files import Groups, groups, layer_config, model_config, serialized, weights_file, write
+from keras_weights import Case, random_case, random_inputs, random_weights
+from torch_weights import assert_close
+
+from pyrnnx import ArgumentError, FormatError, PyrnnxError, UnsupportedError
+from pyrnnx.frontends.keras import from_file, from_weights
+
+h5py: Any = pytest.importorskip("h5py")
+
+LSTM = Case("LSTM", 5, random_weights("LSTM", 3, 5), {"direction": "forward"})
+GRU = Case("GRU reset_after=True", 7, random_weights("GRU reset_after=True", 5, 7), {"direction": "forward"})
+LAMBDA = serialized("Lambda", {"name": "lambda", "function": {"class_name": "__lambda__", "config": {"code": "x"}}})
+
+
+def good_groups() -> Groups:
+    return groups(LSTM, "first", "layers/lstm")
+
+
+def good_config(**changes: Any) -> dict[str, Any]:
+    return model_config(layer_config(LSTM, "first", **changes))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_files(tmp_path: Path, seed: int) -> None:
+    """As from_weights, for which test_weights.py has the formulas."""
+    case = random_case(seed)
+    config = model_config(serialized("InputLayer", {"name": "x"}), layer_config(case, "own"), LAMBDA)
+    group = "bidirectional" if case.directions == 2 else case.class_name.lower().replace("simplernn", "simple_rnn")
+    names = bool(seed % 2)
+    path = write(tmp_path / "a.keras", config, weights_file(groups(case, "own", f"layers/{group}"), names=names))
+    X, lens, states = random_inputs(case, seed)
+    stack = from_file(path)
+    assert stack.name == "own"
+    found, wanted = stack(X.swapaxes(0, 1), lens, *states), from_weights(case.weights, **case.options)
+    for one, other in zip(found, wanted(X.swapaxes(0, 1), lens, *states), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("names", [True, False])
+def test_models_in_models(tmp_path: Path, names: bool) -> None:
+    """Layers of one class are told apart by their names, or their order where no names are stored."""
+    other = Case("LSTM", 5, random_weights("LSTM", 3, 5, seed=9), {"direction": "forward"})
+    inner = model_config(
+        layer_config(other, "first"), layer_config(GRU, "second"), class_name="Functional", name="inner"
+    )
+    config = model_config(layer_config(LSTM, "first"), inner, layer_config(other, "third"), class_name="Functional")
+    given = {
+        **groups(LSTM, "first", "layers/lstm"),
+        "layers/functional": ("inner", []),
+        **groups(other, "first", "layers/functional/layers/lstm"),
+        **groups(GRU, "second", "layers/functional/layers/gru"),
+        **groups(other, "third", "layers/lstm_1"),
+    }
+    path = write(tmp_path / "a.keras", config, weights_file(given, names=names))
+    for layer, case in (
+        ("first", LSTM),
+        ("inner/first", other),
+        ("second", GRU),
+        ("inner/second", GRU),
+        ("third", other),
+    ):
+        (found,) = from_file(path, layer).layers
+        np.testing.assert_array_equal(found.weights["R"][0], case.weights[1])
+    listed = "'first', 'inner/first', 'inner/second', 'third'"
+    for layer in (None, "fourth"):
+        with pytest.raises(ArgumentError, match=rf"layer is {layer!r}; expected one of {listed}"):
+            from_file(path, layer)
+
+
+def test_names_go_before_the_order(tmp_path: Path) -> None:
+    other = Case("LSTM", 5, random_weights("LSTM", 3, 5, seed=9), {"direction": "forward"})
+    config = model_config(layer_config(LSTM, "first"), layer_config(other, "second"))
+    given = {**groups(other, "second", "layers/lstm"), **groups(LSTM, "first", "layers/lstm_1")}
+    (found,) = from_file(write(tmp_path / "a.keras", config, weights_file(given)), "first").layers
+    np.testing.assert_array_equal(found.weights["R"][0], LSTM.weights[1])
+
+
+def test_cells(tmp_path: Path) -> None:
+    """An RNN of several cells is a stack of layers."""
+    cells = [serialized("LSTMCell", {"units": 5}), serialized("GRUCell", {"units": 7, "name": "x"})]
+    stacked = serialized("StackedRNNCells", {"cells": cells})
+    given = {
+        "layers/rnn": ("cells", []),
+        "layers/rnn/cell/cells/lstm_cell": ("a", LSTM.weights),
+        "layers/rnn/cell/cells/gru_cell": ("b", GRU.weights),
+    }
+    path = write(
+        tmp_path / "a.keras", model_config(serialized("RNN", {"name": "cells", "cell": stacked})), weights_file(given)
+    )
+    stack = from_file(path)
+    assert stack.hidden_sizes == (5, 7)
+    X = np.random.default_rng(1).normal(size=(4, 6, 3))
+    Y, *_ = from_weights(GRU.weights)(from_weights(LSTM.weights)(X)[0])
+    np.testing.assert_array_equal(stack(X)[0], Y)
+    assert_close(stack(X)[:1], [Y], 0)
+
+
+def test_h5py_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.keras", good_config(), weights_file(good_groups()))
+    assert from_file(str(path)).hidden_sizes == (5,)
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(PyrnnxError, match=r"needs the h5py package; install pyrnnx\[keras\]"):
+        from_file(path)
+
+
+# Configurations that are rejected
+
+
+BIDIRECTIONAL = serialized(
+    "Bidirectional",
+    {"name": "b", "layer": layer_config(LSTM, "f"), "backward_layer": layer_config(LSTM, "g", go_backwards=True)},
+)
+
+
+def both(**changes: Any) -> dict[str, Any]:
+    return model_config(serialized("Bidirectional", BIDIRECTIONAL["config"] | changes))
+
+
+def of_cell(cell: Any) -> dict[str, Any]:
+    return model_config(serialized("RNN", {"name": "r", "cell": cell}))
+
+
+CUSTOM = {"module": "builtins", "class_name": "function", "config": "mine", "registered_name": "mine"}
+OTHER_UNITS = layer_config(LSTM, "g", go_backwards=True, units=6)
+CONFIGS: dict[str, tuple[Any, type[PyrnnxError], str]] = {
+    "no JSON": (b"{", FormatError, "config.json is no JSON"),
+    "no text": (b"\xff\xfe\x00", FormatError, "config.json is no JSON"),
+    "deep": (b"[" * 100_000, FormatError, "config.json is no JSON"),
+    "a list": ([], FormatError, "config.json is []; expected an object"),
+    "no layers": (
+        {"class_name": "Own", "config": {}},
+        ArgumentError,
+        "has no recurrent layer; expected one of SimpleRNN",
+    ),
+    "layers that are none": (
+        model_config(3),
+        FormatError,
+        "has 3 among its layers; expected objects with a class_name",
+    ),
+    "no recurrent layer": (model_config(LAMBDA), ArgumentError, "has no recurrent layer"),
+    "of others": (
+        model_config(layer_config(LSTM, "x") | {"module": "mine"}),
+        ArgumentError,
+        "has no recurrent layer",
+    ),
+    "units": (good_config(units=0), FormatError, "LSTM 'first': units is 0; expected a positive integer"),
+    "no units": (good_config(units=None), FormatError, "LSTM 'first': units is None; expected a positive integer"),
+    "many units": (good_config(units=10**30), ArgumentError, "cell: kernel has shape (3, 20); expected (3, 4000000"),
+    "other units": (good_config(units=6), ArgumentError, "cell: kernel has shape (3, 20); expected (3, 24)"),
+    "use_bias": (good_config(use_bias="no"), FormatError, "use_bias is 'no'; expected true or false"),
+    "no bias": (good_config(use_bias=False), FormatError, "has 3 variables; expected 2"),
+    "activation": (
+        good_config(activation="gelu"),
+        UnsupportedError,
+        "activation is 'gelu'; expected one of tanh, sigmoid",
+    ),
+    "a custom activation": (good_config(activation=CUSTOM), UnsupportedError, "activation is the custom object 'mine'"),
+    "activation that is none": (good_config(activation=3), ArgumentError, "activation is 3; expected one of tanh"),
+    "slope": (
+        good_config(activation=serialized("LeakyReLU", {"negative_slope": "x"})),
+        ArgumentError,
+        "activation: negative_slope is 'x'; expected a number",
+    ),
+    "go_backwards": (
+        good_config(go_backwards=True, return_sequences=True),
+        UnsupportedError,
+        "go_backwards=True with return_sequences=True gives the last time step first",
+    ),
+    "merge_mode": (both(merge_mode="sum"), UnsupportedError, "merge_mode is 'sum'; expected 'concat', or None"),
+    "backward_layer": (both(backward_layer=None), FormatError, "backward_layer is None; expected a mapping"),
+    "backward units": (both(backward_layer=OTHER_UNITS), UnsupportedError, "units is 5 forward and 6 backward"),
+    "both forward": (
+        both(backward_layer=layer_config(LSTM, "g")),
+        UnsupportedError,
+        "backward_layer has go_backwards=False",
+    ),
+    "a layer of others": (
+        both(layer=layer_config(LSTM, "f") | {"module": "mine.layers"}),
+        UnsupportedError,
+        "has 'LSTM' of 'mine.layers'; expected classes of keras",
+    ),
+    "both of no layer": (
+        both(layer=serialized("Dense", {})),
+        UnsupportedError,
+        "is a 'Dense'; expected one of SimpleRNN",
+    ),
+    "a cell of others": (of_cell(serialized("OwnCell", {})), UnsupportedError, "has a cell 'OwnCell'; expected one of"),
+    "no cell": (of_cell(None), FormatError, "cell is None; expected a mapping"),
+    "no cells": (of_cell(serialized("StackedRNNCells", {"cells": []})), FormatError, "cells is []; expected a list"),
+    "a class that is none": (of_cell({"class_name": 3}), FormatError, "class_name is 3; expected a string"),
+}
+
+
+@pytest.mark.parametrize("case", CONFIGS)
+def test_configurations_that_are_rejected(tmp_path: Path, case: str) -> None:
+    config, error, message = CONFIGS[case]
+    path = write(tmp_path / "a.keras", config, weights_file(good_groups()))
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        from_file(path)
+    assert type(caught.value) is error
+    assert str(caught.value).startswith(str(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_configuration_of_models_in_models_without_end(tmp_path: Path) -> None:
+    config = model_config(LAMBDA)
+    for _ in range(200):
+        config = model_config(config)
+    with pytest.raises(FormatError, match="has models in models, 101 deep"):
+        from_file(write(tmp_path / "a.keras", config, b""))
+
+
+# Weights that are rejected
+
+
+def changed(change: Callable[[Any], None]) -> bytes:
+    contents = io.BytesIO(weights_file(good_groups()))
+    with h5py.File(contents, "r+") as file:
+        change(file["layers/lstm/cell/vars"])
+    return contents.getvalue()
+
+
+def replaced(name: str, value: Any) -> Callable[[Any], None]:
+    def change(group: Any) -> None:
+        del group[name]
+        group[name] = value
+
+    return change
+
+
+def external(group: Any) -> None:
+    del group["0"]
+    group.create_dataset("0", (3, 20), "f8", external=[("/etc/passwd", 0, 480)])
+
+
+def virtual(group: Any) -> None:
+    del group["0"]
+    layout = h5py.VirtualLayout((3, 20), "f8")
+    layout[:] = h5py.VirtualSource("/etc/passwd", "x", (3, 20))
+    group.create_virtual_dataset("0", layout)
+
+
+def group_in_place(group: Any) -> None:
+    del group["0"]
+    group.create_group("0")
+
+
+def huge(group: Any) -> None:
+    del group["0"]
+    group.create_dataset("0", (10**6, 10**6), "f4", chunks=(1, 1000))
+
+
+WEIGHTS: dict[str, tuple[bytes, str]] = {
+    "noise": (b"noise" * 100, "the weights are no HDF5 file, or damaged"),
+    "nothing": (b"", "the weights are no HDF5 file, or damaged"),
+    "no groups": (weights_file({}), "'/' has no 'layers'"),
+    "another name": (weights_file(groups(LSTM, "other", "layers/lstm")), "'layers' has no weights of 'first'"),
+    "no variables": (changed(lambda group: group.clear()), "'layers/lstm/cell' has 0 variables; expected 3"),
+    "other numbers": (changed(lambda group: group.move("2", "x")), "has no '2'"),
+    "a group": (changed(group_in_place), "is no array"),
+    "integers": (
+        changed(replaced("0", np.ones((3, 20), int))),
+        "has dtype int64; expected one of float16, float32, float64",
+    ),
+    "text": (changed(replaced("0", "text")), "has dtype object; expected one of"),
+    "a soft link": (changed(replaced("0", h5py.SoftLink("/layers"))), "is a link to somewhere else"),
+    "an external link": (changed(replaced("0", h5py.ExternalLink("b.h5", "/x"))), "is a link to somewhere else"),
+    "numbers elsewhere": (changed(external), "are not in the file"),
+    "a virtual array": (changed(virtual), "are not in the file"),
+    "huge": (changed(huge), "has shape (1000000, 1000000); the file has"),
+}
+
+
+@pytest.mark.parametrize("case", WEIGHTS)
+def test_weights_that_are_rejected(tmp_path: Path, case: str) -> None:
+    contents, message = WEIGHTS[case]
+    with pytest.raises(FormatError, match=re.escape(message)) as caught:
+        from_file(write(tmp_path / "a.keras", good_config(), contents))
+    assert "\n" not in str(caught.value)
+
+
+def test_shapes_and_dtypes_that_do_not_fit(tmp_path: Path) -> None:
+    for name, value, message in (
+        ("1", np.ones((5, 21)), "cell: recurrent_kernel has shape (5, 21); expected (5, 20)"),
+        ("2", np.ones((2, 20)), "cell: bias has shape (2, 20); expected (20,)"),
+        ("0", np.ones((3, 20), np.float32), "weights[1] has dtype float64; expected float32"),
+        ("0", np.float64(1), "cell: kernel has shape (); expected (input_size, 20)"),
+    ):
+        path = write(tmp_path / "a.keras", good_config(), changed(replaced(name, value)))
+        with pytest.raises(ArgumentError, match=re.escape(message)):
+            from_file(path)
+
+
+# Archives that are rejected
+
+
+def test_archives(tmp_path: Path) -> None:
+    path, weights = tmp_path / "a.keras", weights_file(good_groups())
+    for contents in (b"", b"noise" * 100, b"PK\x03\x04", weights):
+        path.write_bytes(contents)
+        with pytest.raises(FormatError, match=r"a\.keras: no \.keras file"):
+            from_file(path)
+    for config, contents, metadata, missing in (
+        (None, weights, None, "config.json"),
+        (good_config(), None, None, "model.weights.h5"),
+    ):
+        with pytest.raises(FormatError, match=f"has no {missing}; expected a file of model.save"):
+            from_file(write(path, config, contents, metadata=metadata))
+    for version, error, message in (
+        ("2.15.0", UnsupportedError, "was written by Keras '2.15.0'; expected Keras 3"),
+        (None, FormatError, "keras_version is None; expected a version"),
+        ("x", FormatError, "keras_version is 'x'; expected a version"),
+    ):
+        with pytest.raises(error, match=message):
+            from_file(write(path, good_config(), weights, metadata={"keras_version": version}))
+    assert from_file(write(path, good_config(), weights, metadata={"keras_version": "10.1"})).name == "first"
+
+
+def test_a_zip_that_would_become_huge(tmp_path: Path) -> None:
+    path = tmp_path / "a.keras"
+    for config, weights, name in (
+        (b" " * (2**26 + 1), b"", "config.json"),
+        (good_config(), bytes(2**24), "model.weights.h5"),
+    ):
+        write(path, config, weights, compression=zipfile.ZIP_DEFLATED)
+        assert path.stat().st_size < 2**18
+        with pytest.raises(FormatError, match=rf"{re.escape(name)} has \d+ bytes; expected at most \d+"):
+            from_file(path)
+
+
+def test_a_zip_that_lies_about_its_sizes(tmp_path: Path) -> None:
+    """And one whose parts are damaged, byte by byte."""
+    path = write(tmp_path / "a.keras", good_config(), weights_file(good_groups()))
+    contents = bytearray(path.read_bytes())
+    rng = np.random.default_rng(0)
+    accepted = 0
+    for _ in range(200):
+        altered = bytearray(contents)
+        for place in rng.integers(0, len(altered), 3):
+            altered[place] = rng.integers(256)
+        path.write_bytes(altered)
+        try:
+            from_file(path)
+            accepted += 1
+        except PyrnnxError:
+            pass
+    assert accepted < 200
+
+
+def test_paths(tmp_path: Path) -> None:
+    (tmp_path / "folder.keras").mkdir()
+    for path, layer, message in (
+        (tmp_path / "folder.keras", None, "it is a folder"),
+        (tmp_path / "none.keras", None, "No such file"),
+        (3, None, "path is 3; expected the path of a .keras file"),
+        (b"a.keras", None, "path is b'a.keras'; expected the path"),
+        (tmp_path, 3, "layer is 3; expected a name, or None"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            from_file(path, layer)  # type: ignore[arg-type]
+
+
+def test_json_is_data(tmp_path: Path) -> None:
+    """NaN, duplicates and names that look like paths are only that."""
+    text = json.dumps(good_config()).replace('"use_bias": true', '"use_bias": true, "seed": NaN')
+    path = write(tmp_path / "a.keras", text.encode(), weights_file(good_groups()))
+    assert from_file(path).name == "first"
+    config = model_config(layer_config(LSTM, "../../x\n\x1b[31m"))
+    path = write(tmp_path / "b.keras", config, weights_file(groups(LSTM, "../../x\n\x1b[31m", "layers/lstm")))
+    assert from_file(path).hidden_sizes == (5,)
+    with pytest.raises(ArgumentError) as caught:
+        from_file(path, "y")
+    assert "\n" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
