@@ -1,0 +1,269 @@
+"""from_layer and files of Keras beside Keras itself, on PyTorch; for `pytest -m torch`."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch_weights import assert_close
+
+from pyrnnx import ArgumentError, PyrnnxError, Stack, UnsupportedError
+from pyrnnx.frontends.keras import from_file, from_layer, from_weights
+from pyrnnx.testing.numbers import Array
+
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # of Keras, about NumPy and PyTorch
+os.environ.setdefault("KERAS_BACKEND", "torch")
+torch: Any = pytest.importorskip("torch")
+keras: Any = pytest.importorskip("keras")
+
+FLOAT32 = 1e-5  # Keras computes in float32; relative to the largest, for functions without a bound let values grow
+KINDS = ("SimpleRNN", "LSTM", "GRU")
+ACTIVATIONS = ("tanh", "sigmoid", "relu", "linear", "hard_sigmoid", "softsign", "softplus", "elu", "leaky_relu", None)
+T, N = 6, 4
+
+
+def random_options(rng: np.random.Generator, kind: str) -> dict[str, Any]:
+    options: dict[str, Any] = {"units": int(rng.integers(5, 10)), "use_bias": bool(rng.integers(2))}
+    if rng.integers(2):
+        options["activation"] = ACTIVATIONS[int(rng.integers(len(ACTIVATIONS)))]
+    if kind != "SimpleRNN" and rng.integers(2):
+        options["recurrent_activation"] = ("hard_sigmoid", "tanh", "softsign")[int(rng.integers(3))]
+    if kind == "GRU":
+        options["reset_after"] = bool(rng.integers(2))
+    return options
+
+
+def random_layer(seed: int) -> Any:
+    """Of Keras, built, with weights of which none is zero: one layer, both directions, or a cell or two in an RNN."""
+    rng = np.random.default_rng(seed)
+    kind = KINDS[seed % 3]
+    more = {"return_sequences": True, "return_state": True}
+    form = ("layer", "both", "cell", "cells")[int(rng.integers(4))]
+    if form in ("cell", "cells"):
+        kinds = [kind] if form == "cell" else [kind, KINDS[int(rng.integers(3))]]
+        cells = [getattr(keras.layers, f"{one}Cell")(**random_options(rng, one)) for one in kinds]
+        layer = keras.layers.RNN(cells if len(cells) > 1 else cells[0], **more)
+    else:
+        layer = getattr(keras.layers, kind)(**random_options(rng, kind), **more)
+        layer = keras.layers.Bidirectional(layer) if form == "both" else layer
+    layer.build((None, T, int(rng.integers(1, 6))))
+    randomize(layer, rng)
+    return layer
+
+
+def randomize(layer: Any, rng: np.random.Generator) -> None:
+    layer.set_weights([(rng.normal(size=array.shape) / 2).astype(array.dtype) for array in layer.get_weights()])
+
+
+def run_keras(layer: Any, X: Array, lens: Array, initial: list[Array]) -> list[Array]:
+    """Y, zero beyond the lengths, and the last states [N, units] in Keras' order."""
+    mask = np.arange(T) < lens[:, np.newaxis]
+    given: list[Any] = [torch.tensor(one) for one in initial]
+    for k, cell in enumerate(getattr(getattr(layer, "cell", None), "cells", [])):  # of several cells those of an LSTM
+        if isinstance(cell, keras.layers.LSTMCell):  # are a list in the list
+            given[k : k + 2] = [given[k : k + 2]]
+    results = layer(X, mask=torch.tensor(mask), initial_state=given)
+    Y, *last = (one.detach().numpy() for one in flat(results))
+    return [np.where(mask[..., np.newaxis], Y, 0), *last]
+
+
+def flat(value: Any) -> list[Any]:
+    return [part for one in value for part in flat(one)] if isinstance(value, (list, tuple)) else [value]
+
+
+def run_stack(stack: Stack, X: Array, lens: Array, initial: list[Array]) -> list[Array]:
+    """The same of a Stack: its states by layer and direction, h before c of each."""
+    given: list[list[Any]] = [[], []]
+    remaining = iter(initial)
+    for layer in stack.layers:
+        D, count = layer.op.num_directions, 2 if layer.op.has_cell_state else 1
+        parts = [[next(remaining) for _ in range(count)] for _ in range(D)]
+        for k in range(2):
+            given[k].append(np.stack([part[k] for part in parts]) if k < count else None)
+    has_cell_state = any(one is not None for one in given[1])
+    Y, *last = stack(X, lens, given[0], given[1] if has_cell_state else None)
+    # One array where all are of one size, else a list: [D, N, units] of each layer.
+    rows = [
+        [state for one in states if one is not None for state in one] if isinstance(states, list) else list(states)
+        for states in last
+    ]
+    heads, cells = rows[0], iter(rows[1] if len(rows) > 1 else [])
+    found, place = [Y], 0
+    for layer in stack.layers:
+        for _ in range(layer.op.num_directions):
+            found.append(heads[place])
+            place += 1
+            if layer.op.has_cell_state:
+                found.append(next(cells))
+    return found
+
+
+def inputs(stack: Stack, seed: int) -> tuple[Array, Array, list[Array]]:
+    """X, lengths, and states in Keras' order."""
+    rng = np.random.default_rng((seed, 1))
+    states = [
+        rng.normal(size=(N, layer.op.hidden_size)).astype(np.float32)
+        for layer in stack.layers
+        for _ in range(layer.op.num_directions * (2 if layer.op.has_cell_state else 1))
+    ]
+    lens = np.append([T], rng.integers(1, T + 1, N))[:N].astype(np.int32)
+    return rng.normal(size=(N, T, stack.input_size)).astype(np.float32), lens, states
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_random_layers(seed: int, tmp_path: Path) -> None:
+    """From the layer, and from a file of a model that has it."""
+    layer = random_layer(seed)
+    stack = from_layer(layer)
+    X, lens, states = inputs(stack, seed)
+    wanted = run_keras(layer, X, lens, states)
+    atol = FLOAT32 * max(1, *(np.abs(one).max() for one in wanted))
+    assert_close(run_stack(stack, X, lens, states), wanted, atol)
+    if seed % 4 == 0:
+        given = keras.Input((T, stack.input_size))
+        model = keras.Model(given, keras.layers.Dense(2)(layer(keras.layers.Dense(stack.input_size)(given))[0]))
+        model.save(tmp_path / "model.keras")
+        for one, other in zip(from_file(tmp_path / "model.keras").layers, stack.layers, strict=True):
+            assert one.op == other.op
+            for name, array in one.weights.items():
+                np.testing.assert_array_equal(array, other.weights[name], strict=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_last_state_of_go_backwards(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    layer = getattr(keras.layers, kind)(5, go_backwards=True)
+    layer.build((None, T, 3))
+    randomize(layer, rng)
+    stack = from_layer(layer)
+    X = rng.normal(size=(N, T, 3)).astype(np.float32)
+    np.testing.assert_allclose(stack(X)[1][0], layer(X).detach().numpy(), rtol=0, atol=FLOAT32)
+    again = from_weights(layer.get_weights(), direction="reverse")
+    np.testing.assert_array_equal(again(X)[0], stack(X)[0])
+
+
+def test_activations_that_are_layers() -> None:
+    rng = np.random.default_rng(2)
+    for activation in (keras.layers.LeakyReLU(negative_slope=0.125), keras.layers.ELU(alpha=0.75)):
+        layer = keras.layers.LSTM(5, activation=activation, return_sequences=True)
+        layer.build((None, T, 3))
+        randomize(layer, rng)
+        X = rng.normal(size=(N, T, 3)).astype(np.float32)
+        np.testing.assert_allclose(from_layer(layer)(X)[0], layer(X).detach().numpy(), rtol=0, atol=10 * FLOAT32)
+
+
+def test_a_bidirectional_of_two_layers() -> None:
+    """With activations of their own; of one, there are no biases."""
+    rng = np.random.default_rng(3)
+    backward = keras.layers.LSTM(5, return_sequences=True, go_backwards=True, activation="relu", use_bias=False)
+    layer = keras.layers.Bidirectional(keras.layers.LSTM(5, return_sequences=True), backward_layer=backward)
+    layer.build((None, T, 3))
+    randomize(layer, rng)
+    X = rng.normal(size=(N, T, 3)).astype(np.float32)
+    np.testing.assert_allclose(from_layer(layer)(X)[0], layer(X).detach().numpy(), rtol=0, atol=FLOAT32)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "float16", "mixed_float16"])
+def test_dtypes_are_kept(dtype: str, tmp_path: Path) -> None:
+    layer = keras.layers.GRU(5, dtype=dtype, recurrent_initializer="zeros")
+    model = keras.Sequential([keras.Input((T, 3)), layer])
+    model.save(tmp_path / "model.keras")
+    wanted = "float32" if dtype == "mixed_float16" else dtype
+    for stack in (from_layer(layer), from_file(tmp_path / "model.keras")):
+        assert stack.dtype.name == wanted
+        kernel = layer.get_weights()[0].astype(float)
+        np.testing.assert_array_equal(stack.layers[0].weights["W"][0].astype(float), kernel)
+
+
+def tanh(x: Any) -> Any:
+    """Of the name of one of Keras, and something else."""
+    return x
+
+
+def built(layer: Any) -> Any:
+    layer.build((None, T, 3))
+    return layer
+
+
+def model_with_cell() -> Any:
+    class OwnCell(keras.layers.LSTMCell):  # type: ignore[misc, name-defined]
+        pass
+
+    return built(keras.layers.RNN(OwnCell(5)))
+
+
+def own_layer() -> Any:
+    class LSTM(keras.layers.LSTM):  # type: ignore[misc, name-defined]
+        pass
+
+    return built(LSTM(5))
+
+
+def both(**options: Any) -> Any:
+    return built(keras.layers.Bidirectional(keras.layers.LSTM(5, return_sequences=True), **options))
+
+
+def cells_of_both() -> Any:
+    cells = [keras.layers.LSTMCell(5), keras.layers.LSTMCell(5)]
+    return built(keras.layers.Bidirectional(keras.layers.RNN(cells, return_sequences=True)))
+
+
+REJECTED: dict[str, tuple[Any, type[PyrnnxError], str]] = {
+    "not built": (lambda: keras.layers.LSTM(5), ArgumentError, "is not built and has no weights"),
+    "another layer": (
+        lambda: keras.layers.Dense(5),
+        UnsupportedError,
+        "Dense' was given; expected one of keras.layers",
+    ),
+    "a cell": (lambda: keras.layers.LSTMCell(5), UnsupportedError, "LSTMCell' was given; expected one of keras.layers"),
+    "a subclass": (own_layer, UnsupportedError, "LSTM' was given; expected one of keras.layers.SimpleRNN"),
+    "a cell that is a subclass": (model_with_cell, UnsupportedError, "has 'OwnCell' of"),
+    "gelu": (
+        lambda: built(keras.layers.LSTM(5, activation="gelu")),
+        UnsupportedError,
+        "activation is 'gelu'; expected",
+    ),
+    "a function of a known name": (
+        lambda: built(keras.layers.GRU(5, activation=tanh)),
+        UnsupportedError,
+        "activation is <function tanh at",
+    ),
+    "its gates": (
+        lambda: built(keras.layers.RNN([keras.layers.LSTMCell(5), keras.layers.GRUCell(5, recurrent_activation=tanh)])),
+        UnsupportedError,
+        "recurrent_activation is <function tanh at",
+    ),
+    "go_backwards": (
+        lambda: built(keras.layers.GRU(5, go_backwards=True, return_sequences=True)),
+        UnsupportedError,
+        "go_backwards=True with return_sequences=True",
+    ),
+    "merge_mode": (lambda: both(merge_mode="ave"), UnsupportedError, "merge_mode is 'ave'; expected 'concat', or None"),
+    "cells in both directions": (cells_of_both, UnsupportedError, "layer has 2 cells; expected one"),
+}
+
+
+@pytest.mark.parametrize("case", REJECTED)
+def test_rejected(case: str) -> None:
+    make, error, message = REJECTED[case]
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        from_layer(make())
+    assert type(caught.value) is error
+
+
+def test_what_is_not_rejected() -> None:
+    assert from_layer(both(merge_mode=None)).num_directions == (2,)
+    layer = built(keras.layers.LSTM(5, dropout=0.5, recurrent_dropout=0.25, stateful=False, unroll=True, name="own"))
+    assert from_layer(layer).name == "own"
+    assert from_layer(layer, name="other", weight_dtype="int8").layers[0].weight_dtype == "int8"
+
+
+def test_keras_2_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = built(keras.layers.LSTM(5))
+    monkeypatch.setattr(keras, "__version__", "2.15.0")
+    with pytest.raises(UnsupportedError, match=r"is of Keras '2\.15\.0'; expected Keras 3 or newer"):
+        from_layer(layer)
