@@ -85,7 +85,7 @@ def run_keras(
     X: Any,
     initial: Sequence[Any],
     weights: Sequence[Any],
-    lens: Sequence[int],
+    lens: Sequence[int] | Array,
     backwards: bool,
     functions: Sequence[Function] = (),
 ) -> list[Any]:
@@ -123,7 +123,7 @@ class Case:
     def directions(self) -> int:
         return 2 if self.options["direction"] == "bidirectional" else 1
 
-    def expected(self, X: Array, lens: Sequence[int], states: Sequence[Array]) -> list[Array]:
+    def expected(self, X: Array, lens: Sequence[int] | Array, states: Sequence[Array]) -> list[Array]:
         """Y [T, N, D*U] in the order of time and the last states [D, N, U] in float64, of states [D, N, U]."""
         defaults = {"activation": "tanh", "recurrent_activation": "sigmoid"}
         functions = [ACTIVATIONS[self.options.get(name, default)] for name, default in defaults.items()]

@@ -33,6 +33,7 @@ def state_dict(
     found: dict[str, Array] = {}
     for k in range(layers):
         for end in (f"_l{k}", f"_l{k}_reverse")[:directions]:
+            shapes: dict[str, tuple[int, ...]]
             shapes = {"weight_ih": (rows, I if k == 0 else directions * H), "weight_hh": (rows, H)}
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {}
             found |= {kind + end: (rng.normal(size=shape) / 2).astype(dtype) for kind, shape in shapes.items()}

@@ -77,9 +77,9 @@ def test_models_in_models(tmp_path: Path, names: bool) -> None:
         (found,) = from_file(path, layer).layers
         np.testing.assert_array_equal(found.weights["R"][0], case.weights[1])
     listed = "'first', 'inner/first', 'inner/second', 'third'"
-    for layer in (None, "fourth"):
-        with pytest.raises(ArgumentError, match=rf"layer is {layer!r}; expected one of {listed}"):
-            from_file(path, layer)
+    for unknown in (None, "fourth"):
+        with pytest.raises(ArgumentError, match=rf"layer is {unknown!r}; expected one of {listed}"):
+            from_file(path, unknown)
 
 
 def test_names_go_before_the_order(tmp_path: Path) -> None:
@@ -315,12 +315,9 @@ def test_archives(tmp_path: Path) -> None:
         path.write_bytes(contents)
         with pytest.raises(FormatError, match=r"a\.keras: no \.keras file"):
             from_file(path)
-    for config, contents, metadata, missing in (
-        (None, weights, None, "config.json"),
-        (good_config(), None, None, "model.weights.h5"),
-    ):
+    for config, given, missing in ((None, weights, "config.json"), (good_config(), None, "model.weights.h5")):
         with pytest.raises(FormatError, match=f"has no {missing}; expected a file of model.save"):
-            from_file(write(path, config, contents, metadata=metadata))
+            from_file(write(path, config, given))
     for version, error, message in (
         ("2.15.0", UnsupportedError, "was written by Keras '2.15.0'; expected Keras 3"),
         (None, FormatError, "keras_version is None; expected a version"),

@@ -190,14 +190,14 @@ def built(layer: Any) -> Any:
 
 
 def model_with_cell() -> Any:
-    class OwnCell(keras.layers.LSTMCell):  # type: ignore[misc, name-defined]
+    class OwnCell(keras.layers.LSTMCell):  # type: ignore[misc]
         pass
 
     return built(keras.layers.RNN(OwnCell(5)))
 
 
 def own_layer() -> Any:
-    class LSTM(keras.layers.LSTM):  # type: ignore[misc, name-defined]
+    class LSTM(keras.layers.LSTM):  # type: ignore[misc]
         pass
 
     return built(LSTM(5))

@@ -106,7 +106,8 @@ def test_conventions(kind: str) -> None:
     (layer,) = from_weights(random_weights(kind, 3, 5)).layers
     assert layer.convention is (KERAS_RESET_AFTER if "True" in kind else KERAS)
     assert layer.weights["W"].shape == (1, 3, 5 * len(layer.op.gates))
-    other = Layer(layer.op, **convert_weights(layer.op, layer.weights, layer.convention, CANONICAL))
+    weights: dict[str, Any] = {**convert_weights(layer.op, layer.weights, layer.convention, CANONICAL)}
+    other = Layer(layer.op, **weights)
     found = compare(layer, other)
     assert found.equal(atol=TOLERANCE, rtol=0)
     assert not found.operators

@@ -173,13 +173,13 @@ def test_a_layer_and_an_onnx_layer_side_by_side() -> None:
 # What is rejected
 
 
-class Own(torch.nn.LSTM):  # type: ignore[misc, name-defined]
+class Own(torch.nn.LSTM):  # type: ignore[misc]
     def forward(self, *arguments: Any) -> Any:
         Y, last = super().forward(*arguments)
         return 2 * Y, last
 
 
-class Same(torch.nn.LSTM):  # type: ignore[misc, name-defined]
+class Same(torch.nn.LSTM):  # type: ignore[misc]
     pass
 
 

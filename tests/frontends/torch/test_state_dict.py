@@ -77,7 +77,8 @@ def test_one_layer_and_an_onnx_layer_differ_in_convention_alone(cell: str) -> No
     state = state_dict(cell, 3, 5, directions=2)
     (layer,) = from_state_dict(state).layers
     assert layer.convention is TORCH
-    other = Layer(layer.op, **onnx_weights(cell, state, 0, 2))
+    weights: dict[str, Any] = {**onnx_weights(cell, state, 0, 2)}
+    other = Layer(layer.op, **weights)
     found = compare(layer, other)
     assert found.equal(atol=TOLERANCE, rtol=0)
     assert not found.operators
