@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +16,6 @@ from pyrnnx.files import open_regular
 from .tensors import bfloat16
 
 SAFETENSORS, PICKLED = (".safetensors",), (".pt", ".pth", ".bin", ".ckpt")
-NESTED = 16  # containers in each other that are looked into
 
 
 class SafetensorsArrays(Mapping[str, Any]):
@@ -79,18 +79,23 @@ def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]
 
 
 def _flat(mapping: Mapping[Any, Any]) -> dict[str, Any]:
-    """Mappings in mappings as one, by names joined with "."; what has another name than a string is left out."""
+    """Mappings in mappings as one, by names joined with "."; what has another name than a string is left out.
+
+    A mapping that stands in several places is found at the first: it may be in itself.
+    """
     found: dict[str, Any] = {}
-    waiting: list[tuple[str, Mapping[Any, Any], int]] = [("", mapping, 0)]
+    waiting: deque[tuple[str, Mapping[Any, Any]]] = deque([("", mapping)])
+    seen = {id(mapping)}
     while waiting:
-        start, one, depth = waiting.pop(0)
+        start, one = waiting.popleft()
         for name, value in one.items():
             if not isinstance(name, str):
                 continue
-            if isinstance(value, Mapping) and depth < NESTED:
-                waiting.append((f"{start}{name}.", value, depth + 1))
-            else:
+            if not isinstance(value, Mapping):
                 found[start + name] = value
+            elif id(value) not in seen:
+                seen.add(id(value))
+                waiting.append((f"{start}{name}.", value))
     return found
 
 

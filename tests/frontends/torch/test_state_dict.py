@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from torch_weights import GATES, assert_close, onnx_weights, random_case, random_inputs, state_dict
 
-from pyrnnx import TORCH, TORCH_BATCH_FIRST, compare
+from pyrnnx import TORCH, TORCH_BATCH_FIRST, PyrnnxError, compare
 from pyrnnx.frontends.onnx import gru, lstm, rnn, write_model
 from pyrnnx.frontends.openvino import write_model as write_ir
 from pyrnnx.frontends.torch import from_state_dict
 from pyrnnx.layer import Layer
+from pyrnnx.testing.numbers import Array
 
 TOLERANCE = 1e-12  # float64: sums in another order, over 7 steps
 FLOAT32 = 1e-4  # sums of 32 bits, over 3 layers of 7 steps, of which Relu lets values grow
@@ -138,10 +139,48 @@ def test_a_checkpoint_of_mappings_in_mappings() -> None:
     checkpoint = {"epoch": 3, "state_dict": state, "optimizer": {"state": {0: {"step": 1}}, "param_groups": []}}
     assert from_state_dict(checkpoint).name == "state_dict.rnn"
     assert from_state_dict(checkpoint, prefix="state_dict.rnn.", operator="GRU").hidden_sizes == (5,)
-    endless: dict[str, Any] = dict(checkpoint)
-    endless["self"] = {"again": endless["optimizer"]}
-    endless["optimizer"]["up"] = endless["optimizer"]
-    assert from_state_dict(endless).name == "state_dict.rnn"
+
+
+def test_a_checkpoint_without_end() -> None:
+    """Mappings that hold themselves, and each other many times."""
+    endless: dict[str, Any] = {f"rnn.{name}": array for name, array in state_dict("GRU", 3, 5).items()}
+    endless |= {"self": endless, "again": endless}
+    for _ in range(50):
+        endless = {"a": endless, "b": endless, "c": {"d": endless}}
+    assert str(from_state_dict(endless).name).endswith("a.rnn")
+
+
+class Tensor:
+    """What of a tensor of PyTorch is used."""
+
+    def __init__(self, array: Array, dtype: str) -> None:
+        self.array, self.dtype = array, f"torch.{dtype}"
+
+    def detach(self) -> Tensor:
+        return self
+
+    cpu = detach
+
+    def float(self) -> Tensor:
+        return Tensor(self.array.astype(np.float32), "float32")
+
+    def numpy(self) -> Array:
+        if self.dtype == "torch.bfloat16":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        return self.array
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_tensors_are_known_by_their_methods(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = state_dict("LSTM", 3, 5, dtype=dtype)
+    tensors = {name: Tensor(array, dtype) for name, array in state.items()}
+    stack = from_state_dict(tensors)
+    assert stack.dtype.name == dtype
+    np.testing.assert_array_equal(stack.layers[0].weights["W"][0], state["weight_ih_l0"])
+    if dtype == "bfloat16":
+        monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+        with pytest.raises(PyrnnxError, match=r"arrays in bfloat16 need the ml_dtypes package; install pyrnnx\[onnx\]"):
+            from_state_dict(tensors)
 
 
 def test_torch_is_not_imported() -> None:
