@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, Convention, bias_blocks, coupling, rearrange, weight_axes
+from pyrnnx.dtypes import INTEGERS
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
 
@@ -80,7 +81,7 @@ def _describe(op: RecurrentOp, convention: Convention) -> dict[str, str]:
         **coupled,
         "names": ", ".join(convention.name_of(name) for name in arguments),
         "required beside X, W, R": ", ".join(required) or "nothing",
-        "dtype of lengths": "no lengths" if not lengths else lengths[0] if len(lengths) == 1 else "any integer type",
+        "dtype of lengths": "any integer type" if lengths == INTEGERS else " or ".join(lengths) or "no lengths",
     }
 
 
