@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pyrnnx import cli
+from pyrnnx.cli.app import Call
+from pyrnnx.cli.entry import parse
 from pyrnnx.testing.cases import CASES, FEATURES, NAMED, OPENVINO_CASES, Case, random_cases
 from pyrnnx.testing.conformance.markdown import escaped
 from pyrnnx.testing.conformance.plain import describe
@@ -40,11 +41,13 @@ def test_it_begins_with_the_command_and_versions() -> None:
     (line,) = re.findall(r"```bash\n(.*)\n```", head)
     words = shlex.split(line)
     assert words[:4] == ["python", "-m", "pyrnnx", "conformance"]
-    options = cli._parser().parse_args(words[3:])
-    assert options.cases == ["named", "random:0:400"]
-    assert options.markdown == "docs/conformance.md"
-    assert {*options.runtimes} <= RUNTIMES.keys()
-    for name in (*(RUNTIMES[name].name for name in options.runtimes), "pyrnnx", "Python", "NumPy"):
+    call = parse(words[3:])
+    assert isinstance(call, Call)
+    options = call.arguments
+    assert options["cases"] == ["named", "random:0:400"]
+    assert options["markdown"] == "docs/conformance.md"
+    assert {*options["runtimes"]} <= RUNTIMES.keys()
+    for name in (*(RUNTIMES[name].name for name in options["runtimes"]), "pyrnnx", "Python", "NumPy"):
         assert re.search(rf"{re.escape(escaped(name))} v?\d", head)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from pyrnnx import compare
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PAIR = [str(EXAMPLES / "small_rnn.onnx"), str(EXAMPLES / "small_rnn.xml")]
 NASTY = "\x1b[31mrot\n\u202e"  # a colour, a line break, and right to left
 
@@ -135,7 +135,7 @@ def test_nobody_reads() -> None:
 def test_no_space() -> None:
     with open("/dev/full", "w") as full:
         done = command(*PAIR, stdout=full)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.startswith("pyrnnx: the result cannot be written (")
     assert done.stderr.count("\n") == 1
 
@@ -153,10 +153,16 @@ def test_closed_streams(closed: int) -> None:
 
 
 INTERRUPT = """
-import os, signal, sys
+import os, signal, sys, time
 import pyrnnx.cli
+import pyrnnx.comparison
+
+def compare(*arguments, **keywords):
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(60)
+
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-pyrnnx.cli.compare = lambda *arguments, **keywords: os.kill(os.getpid(), signal.SIGINT) or __import__("time").sleep(60)
+pyrnnx.comparison.compare = compare
 sys.exit(pyrnnx.cli.main(["compare", "a", "b"]))
 """
 

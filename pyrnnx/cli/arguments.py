@@ -1,0 +1,77 @@
+"""Arguments that several commands take, and texts read as numbers.
+
+They are declared as texts: what a text has to be is said by pyrnnx's own errors, alike with every version of Typer.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import typer
+
+from pyrnnx.errors import ArgumentError, shown
+
+MODEL_FILE = "an .onnx model, an OpenVINO .xml model, or an .xml file with one recurrent <layer>"
+
+Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
+Seed = Annotated[str, typer.Option("--seed", metavar="INTEGER", help="Of the random inputs.")]
+Dims = Annotated[
+    list[str] | None,
+    typer.Option("--dim", metavar="NAME=SIZE", help="Size of a symbolic dimension; may be given again."),
+]
+
+
+def integer(label: str, text: str) -> int:
+    """A text as an integer.
+
+    Parameters
+    ----------
+    label : str
+        The command and the option, as errors name them: "compare: --seed".
+
+    Raises
+    ------
+    ArgumentError
+        A text that is none.
+    """
+    try:
+        return int(text)
+    except ValueError:  # also of more digits than Python reads
+        raise ArgumentError(f"{label}: {shown(text)} is no integer") from None
+
+
+def number(label: str, text: str, what: str = "number of 0 or above", *, above: bool = False) -> float:
+    """A text as a finite number of 0 or above; `above`: not of 0 itself.
+
+    Raises
+    ------
+    ArgumentError
+        A text that is none: "... is no `what`".
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (value > 0 if above else value >= 0) or value == math.inf:
+        raise ArgumentError(f"{label}: {shown(text)} is no {what}")
+    return value
+
+
+def named(label: str, texts: list[str] | None, expected: str = "NAME=SIZE") -> dict[str, str]:
+    """Texts of the form NAME=VALUE; the last "=" parts them, for names may have some.
+
+    Raises
+    ------
+    ArgumentError
+        A text of another form, or a name that is given twice.
+    """
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, separator, value = text.rpartition("=")
+        if not (name and separator and value):
+            raise ArgumentError(f"{label}: {shown(text)}; expected {expected}")
+        if name in found:
+            raise ArgumentError(f"{label}: {shown(name)} is given twice")
+        found[name] = value
+    return found

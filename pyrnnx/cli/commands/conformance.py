@@ -1,0 +1,87 @@
+"""`pyrnnx conformance`: runtimes checked against the oracle, case by case."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Annotated
+
+import typer
+
+from pyrnnx.cli import streams
+from pyrnnx.cli.app import command
+from pyrnnx.cli.arguments import number
+from pyrnnx.cli.result import Result
+from pyrnnx.cli.status import Status
+from pyrnnx.errors import UnsupportedError
+
+
+@command(
+    "conformance",
+    "pyrnnx conformance onnxruntime --cases random:0:100 --html report.html",
+    notes=(
+        "Exit status: 0 if no runtime gave a wrong result, crashed or timed out; 1 if one did; 2 for options that mean "
+        "nothing. A refusal is no failure.",
+    ),
+)
+def conformance(
+    runtimes: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="RUNTIME", help="pyrnnx, onnxruntime and so on (default: all that are installed)."),
+    ] = None,
+    cases: Annotated[
+        list[str] | None,
+        typer.Option("--cases", metavar="CASES", help='"named" (default) or random:SEED:N; may be given again.'),
+    ] = None,
+    own_command: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--command",
+            metavar="COMMAND",
+            help="A program as a runtime: it reads the models and inputs of {folder}, and writes the outputs there.",
+        ),
+    ] = None,
+    function: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--function",
+            metavar="FUNCTION",
+            help="package.module:name, a function of a case and its arrays, as a runtime.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        str | None, typer.Option("--timeout", metavar="SECONDS", help="For each case (default: 60).")
+    ] = None,
+    refused: Annotated[
+        bool, typer.Option("--refused", help="Tell refusals with the faults, and write them, too.")
+    ] = False,
+    json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the results as JSON.")] = None,
+    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the results as HTML.")] = None,
+    markdown: Annotated[
+        str | None, typer.Option("--markdown", metavar="FILE", help="Write the results as Markdown.")
+    ] = None,
+    write: Annotated[
+        str | None,
+        typer.Option(
+            "--write",
+            metavar="DIR",
+            help="Write each fault with its smallest case: an ONNX backend test or an IR, and a text for a bug report.",
+        ),
+    ] = None,
+    date: Annotated[bool, typer.Option("--date", help="Note today's date in the results.")] = False,
+) -> Result:
+    """Run cases of the recurrent operators in runtimes, each in a process that may die or hang, and tell what each
+    does right, wrong, or not at all.
+    """
+    options = argparse.Namespace(**locals())
+    options.runtimes = runtimes or []
+    if timeout is not None:
+        options.timeout = number("conformance: --timeout", timeout, "number of seconds above 0", above=True)
+    try:
+        from pyrnnx.testing.conformance import command as kit
+
+        text, failed, problem = kit.run(options, streams.show_progress, streams.width())
+    except ImportError as error:
+        raise UnsupportedError(f"conformance: {error}; install pyrnnx[testing]") from None
+    finally:
+        streams.show_progress("")
+    return Result({}, plain=text, status=Status.DIFFERENT if failed else Status.SUCCESS, problem=problem)

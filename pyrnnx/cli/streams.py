@@ -1,0 +1,142 @@
+"""Standard output and standard error: what is written there, and how far a command is."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, TextIO
+
+from pyrnnx.cli.status import Status
+from pyrnnx.errors import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+PIPE_WIDTH = 80
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")
+
+
+def out() -> TextIO | None:
+    """Standard output; None where it was closed."""
+    return sys.stdout
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def width() -> int:
+    """Columns of the terminal that the output goes to; 80 of a file or a pipe."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else PIPE_WIDTH
+
+
+def written(text: str) -> Status:
+    """Write a result to standard output; what the process ends with."""
+    try:
+        _write(text, sys.stdout)
+    except OSError as error:
+        # Python writes what is left in the stream once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return Status.CLOSED_PIPE
+        complain(f"the result cannot be written ({error})")
+        return Status.REJECTED
+    return Status.SUCCESS
+
+
+def complain(message: str) -> None:
+    """One line on standard error."""
+    write_error(f"pyrnnx: {printable(message)}\n")
+
+
+def write_error(text: str) -> None:
+    """Lines on standard error, as they are."""
+    with suppress(OSError):  # there is nobody left to tell
+        _write(text, sys.stderr)
+
+
+def show_progress(text: str) -> None:
+    """In one line of a terminal, over what was there; "" leaves it empty."""
+    if is_terminal(sys.stderr):
+        write_error(f"\r{printable(text)[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+
+
+@contextmanager
+def progress_bar(what: str, total: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error, if that is a terminal, which is gone afterwards; gives what to call after each step."""
+    if not is_terminal(sys.stderr):
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(printable(what), total=total)
+        yield lambda: progress.advance(task)
+
+
+def console(*, terminal: bool) -> Console:
+    """What lays out a result for standard output: in colours for a terminal, unless NO_COLOR is set."""
+    from rich.console import Console
+
+    return Console(
+        file=_Buffer(sys.stdout),
+        force_terminal=terminal,
+        color_system="auto" if terminal else None,
+        width=width(),
+        markup=False,
+        highlight=False,
+        emoji=False,
+        soft_wrap=False,
+        legacy_windows=False,
+    )
+
+
+@contextmanager
+def captured() -> Iterator[list[str]]:
+    """What others print to standard output meanwhile (helps, scripts for shells), at the width of ours."""
+    stream, columns = sys.stdout, os.environ.get("COLUMNS")
+    terminal, buffer = is_terminal(stream), _Buffer(stream)
+    texts: list[str] = []
+    sys.stdout = buffer
+    if not terminal:
+        os.environ["COLUMNS"] = str(PIPE_WIDTH)
+    try:
+        yield texts
+    finally:
+        sys.stdout = stream
+        if columns is None:
+            os.environ.pop("COLUMNS", None)
+        else:
+            os.environ["COLUMNS"] = columns
+        text = buffer.getvalue()
+        texts.append(text if terminal else _COLOUR.sub("", text))
+
+
+class _Buffer(io.StringIO):
+    """Text for a stream: a terminal, and of an encoding, as that."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        super().__init__()
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # a TextIO's, which StringIO says is None
+        return getattr(self._stream, "encoding", None) or "utf-8"
+
+    def isatty(self) -> bool:
+        return is_terminal(self._stream)
+
+
+def _write(text: str, stream: TextIO | None) -> None:
+    """To a stream, which is None where it was closed, with what its encoding lacks as escapes."""
+    if stream is not None:
+        encoding = stream.encoding or "utf-8"
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
