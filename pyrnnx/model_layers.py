@@ -54,6 +54,11 @@ class Layers(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._sources)
 
+    @property
+    def why_none(self) -> str:
+        """Why a model in which one would expect recurrent layers has none; "" if it has some, or that is not known."""
+        return "" if self._sources else self._why_none()
+
     def __repr__(self) -> str:
         if not self._sources:
             return f"<no layers{self._reason()}>"
@@ -75,8 +80,7 @@ class Layers(Mapping[str, Any]):
         )
 
     def _reason(self) -> str:
-        why = self._why_none()
-        return f": {why}" if why else ""
+        return f": {self.why_none}" if self.why_none else ""
 
 
 def why_none(weights: Iterable[Hashable], loops: Iterable[str]) -> str:

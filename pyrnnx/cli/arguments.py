@@ -22,6 +22,15 @@ Dims = Annotated[
 ]
 
 
+def model_suffixes(incomplete: str) -> list[str]:
+    """Completions of the path of a model: folders, and files that `pyrnnx.load` reads."""
+    from glob import escape, glob
+    from os.path import isdir
+
+    found = sorted(glob(f"{escape(incomplete)}*"))
+    return [f"{one}/" if isdir(one) else one for one in found if isdir(one) or one.endswith((".onnx", ".xml"))]
+
+
 def integer(label: str, text: str) -> int:
     """A text as an integer.
 
