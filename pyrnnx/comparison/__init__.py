@@ -27,6 +27,7 @@ def compare(
     *,
     seed: int = 0,
     intermediates: bool | None = None,
+    dims: Mapping[str, int] | None = None,
 ) -> ModelComparison: ...
 @overload
 def compare(
@@ -36,6 +37,7 @@ def compare(
     *,
     seed: int = 0,
     intermediates: bool | None = None,
+    dims: Mapping[str, int] | None = None,
 ) -> Comparison: ...
 @overload
 def compare(
@@ -45,6 +47,7 @@ def compare(
     *,
     seed: int = 0,
     intermediates: bool | None = None,
+    dims: Mapping[str, int] | None = None,
 ) -> Comparison: ...
 @overload
 def compare(
@@ -54,6 +57,7 @@ def compare(
     *,
     seed: int = 0,
     intermediates: bool | None = None,
+    dims: Mapping[str, int] | None = None,
 ) -> Comparison | ModelComparison: ...
 def compare(
     a: AnyLayer | Model | Path,
@@ -62,6 +66,7 @@ def compare(
     *,
     seed: int = 0,
     intermediates: bool | None = None,
+    dims: Mapping[str, int] | None = None,
 ) -> Comparison | ModelComparison:
     """Compare two recurrent layers, or two whole models, of either front-end.
 
@@ -85,6 +90,9 @@ def compare(
         Of two models: whether to compare the values inside as well, those that both have (`ModelComparison.values`).
         Each model is then run some times more, for so many values at a time as fit some 64 MiB. Default: where the
         outputs are apart by more than `equal` allows at first.
+    dims : mapping, optional
+        Where inputs are made: sizes of symbolic dimensions of models, by their names; of two layers, of "seq_length"
+        and "batch_size". Default: the first sizes with which both run.
 
     Returns
     -------
@@ -107,10 +115,21 @@ def compare(
         raise ArgumentError(f"{INPUTS} is {_what(inputs)}; expected a mapping of arrays by name")
     if intermediates is not None and not isinstance(intermediates, bool):
         raise ArgumentError(f"compare: intermediates is {_what(intermediates)}; expected a bool, or None")
+    sizes = _checked_dims(dims, inputs)
     first, second = _opened("a", a), _opened("b", b)
     if isinstance(first, Model) and isinstance(second, Model):
-        return compare_models(first, second, inputs, seed, intermediates)[0]
-    return compare_layers(only_layer(first), only_layer(second), inputs, seed)
+        return compare_models(first, second, inputs, seed, intermediates, sizes)[0]
+    return compare_layers(only_layer(first), only_layer(second), inputs, seed, sizes)
+
+
+def _checked_dims(dims: Any, inputs: Any) -> dict[str, int]:
+    if dims is None:
+        return {}
+    if not isinstance(dims, Mapping):
+        raise ArgumentError(f"compare: dims is {_what(dims)}; expected a mapping of sizes by name")
+    if inputs is not None:
+        raise ArgumentError("compare: dims and inputs were both given; the sizes are those of inputs")
+    return {name: scalars.integer("compare", f"dims: {shown(name)}", size, 0) for name, size in dims.items()}
 
 
 def _opened(name: str, one: Any) -> AnyLayer | Model:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ MOST_AXES = 32  # of any array, in every NumPy
 INPUTS = "compare: inputs"  # how errors name them
 _ANY_LENGTHS = replace(CANONICAL, length_dtypes=INTEGERS)
 _LONGEST = 2**31 - 2  # lengths are int32
+HINT = "inputs=..."  # how else an array can be given
+NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
 
-def made_shape(what: str, shape: Iterable[int]) -> tuple[int, ...]:
-    """The shape of an array that is to be made.
+def made_shape(what: str, shape: Iterable[int], hint: str = HINT) -> tuple[int, ...]:
+    """The shape of an array that is to be made; `what` says who makes which.
 
     Raises
     ------
@@ -33,14 +36,19 @@ def made_shape(what: str, shape: Iterable[int]) -> tuple[int, ...]:
     sizes = tuple(shape)
     if min(sizes, default=0) < 0 or math.prod(size or 1 for size in sizes) > MOST_MADE or len(sizes) > MOST_AXES:
         raise ArgumentError(
-            f"compare: {what} has shape {shown(sizes)}; expected at most {MOST_AXES} axes and {MOST_MADE} "
-            "elements where inputs=... does not give it"
+            f"{what} has shape {shown(sizes)}; expected at most {MOST_AXES} axes and {MOST_MADE} elements where {hint} "
+            "does not give it"
         )
     return sizes
 
 
 def random_array(
-    what: str, shape: Iterable[int], dtypes: Iterable[str], rng: np.random.Generator, scale: float = 1
+    what: str,
+    shape: Iterable[int],
+    dtypes: Iterable[str],
+    rng: np.random.Generator,
+    scale: float = 1,
+    hint: str = HINT,
 ) -> AnyArray:
     """Random numbers of normal distribution, such that each of the dtypes holds them; of the last one.
 
@@ -52,8 +60,8 @@ def random_array(
     try:
         types = [named_dtype(dtype) for dtype in dtypes]
     except ImportError:
-        raise PyrnnxError(f"compare: {what} has dtype bfloat16; it needs ml_dtypes, pip install ml_dtypes") from None
-    array: AnyArray = rng.normal(0, scale, made_shape(what, shape))
+        raise PyrnnxError(f"{what} has dtype bfloat16; it needs ml_dtypes, pip install ml_dtypes") from None
+    array: AnyArray = rng.normal(0, scale, made_shape(what, shape, hint))
     for dtype in types:
         array = array.astype(dtype)
     return array
@@ -95,7 +103,7 @@ def call_inputs(
         if name in arrays:
             check.shape(INPUTS, name, arrays[name].shape, axes, sizes)
         else:
-            arrays[name] = random_array(f"input {name}", (sizes[axis] for axis in axes), dtypes, rng)
+            arrays[name] = random_array(f"compare: input {name}", (sizes[axis] for axis in axes), dtypes, rng)
     arrays["sequence_lens"] = _lengths(given.get("sequence_lens"), sizes, rng, one_step)
     return arrays
 

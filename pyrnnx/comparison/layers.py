@@ -13,14 +13,14 @@ import numpy as np
 
 from pyrnnx.comparison.aspects import Difference, differing_conventions, differing_operators
 from pyrnnx.comparison.gates import Gates, Source, gates
-from pyrnnx.comparison.inputs import call_inputs, converted, random_array
+from pyrnnx.comparison.inputs import NO_DIMS, call_inputs, converted, random_array
 from pyrnnx.comparison.numbers import Deviation, Verdict, deviation, largest
 from pyrnnx.comparison.steps import Place, Profile, output_profile
 from pyrnnx.comparison.views.text import layer_lines
 from pyrnnx.comparison.weights import WeightBlock, compare_weights, differing, directions
-from pyrnnx.conventions import CANONICAL, Convention, canonical_for, convert_weights, rearrange, weight_axes
+from pyrnnx.conventions import AXIS_NAMES, CANONICAL, Convention, canonical_for, convert_weights, rearrange, weight_axes
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, printable, shortened
+from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
 
@@ -183,9 +183,15 @@ class Comparison(Verdict):
         return layer_html(self)
 
 
-def compare_layers(a: AnyLayer, b: AnyLayer, inputs: Mapping[str, Any] | None, seed: int) -> Comparison:
+def compare_layers(
+    a: AnyLayer,
+    b: AnyLayer,
+    inputs: Mapping[str, Any] | None,
+    seed: int,
+    dims: Mapping[str, int] = NO_DIMS,
+) -> Comparison:
     """As `compare`, of two layers."""
-    bound, arrays = prepared_call(a, b, inputs, seed)
+    bound, arrays = prepared_call(a, b, inputs, seed, dims)
     bound_a, bound_b = bound
     outputs = [run_layer(layer, arrays) for layer in bound]
     deviations, profiles = {}, {}
@@ -206,7 +212,11 @@ def compare_layers(a: AnyLayer, b: AnyLayer, inputs: Mapping[str, Any] | None, s
 
 
 def prepared_call(
-    a: AnyLayer, b: AnyLayer, inputs: Mapping[str, Any] | None, seed: int
+    a: AnyLayer,
+    b: AnyLayer,
+    inputs: Mapping[str, Any] | None,
+    seed: int,
+    dims: Mapping[str, int] = NO_DIMS,
 ) -> tuple[tuple[Layer, Layer], dict[str, AnyArray]]:
     """The two layers with weights, and what both are called with: canonical arrays by canonical name.
 
@@ -221,9 +231,20 @@ def prepared_call(
     if bound[0].input_size != bound[1].input_size:
         raise _mismatch("input_size", a, bound[0].input_size, b, bound[1].input_size)
     one_step = next((label(layer) for layer in bound if "T" not in layer.convention.axes_of("X")), "")
-    sizes = _sizes(a, b) | {"I": bound[0].input_size}
+    sizes = _sizes(a, b) | _chosen(dims, one_step) | {"I": bound[0].input_size}
     dtypes = [layer.dtype.name for layer in bound]
     return bound, call_inputs(inputs or {}, bound[0].op, sizes, dtypes, rng, one_step)
+
+
+def _chosen(dims: Mapping[str, int], one_step: str) -> dict[str, int]:
+    """Sizes of T and N as a caller names them."""
+    names = {AXIS_NAMES[axis]: axis for axis in "TN"}
+    for name, size in dims.items():
+        if name not in names:
+            raise ArgumentError(f"compare: dims has {shown(name)}; expected of layers {', '.join(names)}")
+        if names[name] == "T" and one_step and size != 1:
+            raise ArgumentError(f"compare: dims has {name} {size}; expected 1: {one_step} runs one step")
+    return {names[name]: size for name, size in dims.items()}
 
 
 def with_convention(layer: AnyLayer) -> str:
@@ -286,7 +307,8 @@ def _random_weights(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> dict[
     if all("P" in getattr(layer, "arguments", ()) for layer in (a, b)):
         shapes["P"] = (D, 3 * H)
     dtype = str(a.dtype or b.dtype or "float32")
-    return {name: random_array(f"{name} of {label(a)}", shape, [dtype], rng, H**-0.5) for name, shape in shapes.items()}
+    scale, what = H**-0.5, f"of {label(a)}"
+    return {name: random_array(f"compare: {name} {what}", shape, [dtype], rng, scale) for name, shape in shapes.items()}
 
 
 def _sizes(*layers: AnyLayer) -> dict[str, int]:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyrnnx.comparison.inputs import INPUTS, made_shape, random_array, random_lengths
+from pyrnnx.comparison.inputs import HINT, INPUTS
+from pyrnnx.comparison.random_inputs import Wanted, random_inputs, symbols_of
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OPENVINO_SEQUENCE, OUTPUTS, rearrange
-from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS, AnyArray
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
 from pyrnnx.model import LayerValue, Model
-from pyrnnx.tensor_info import Dimension, Interval, TensorInfo
+from pyrnnx.tensor_info import TensorInfo
 
-# Of open dimensions, where inputs are made: of the first one of an input, often the batch, and of its others. The first
-# with which both models run: some take one row alone, and a convolution takes a minimum of samples.
-OPEN_SIZES = ((3, 3), (1, 1), (1, 64), (1, 512), (3, 512))
 _CANONICAL_NAMES = {
     convention.name_of(argument): argument
     for convention in (CANONICAL, OPENVINO_SEQUENCE)
@@ -165,8 +162,8 @@ def run_on(a: Model, b: Model, inputs: Matched, given: Mapping[str, Any]) -> Run
         raise type(error)(f"compare: {error} (inputs=... gives both models the arrays to run on)") from error
 
 
-def run_at_random(a: Model, b: Model, inputs: Matched, seed: int) -> Run:
-    """Both models on random numbers, of the first of `OPEN_SIZES` with which both run.
+def run_at_random(a: Model, b: Model, inputs: Matched, seed: int, dims: Mapping[str, int]) -> Run:
+    """Both models on random numbers, of the first sizes with which both run; `dims`: sizes of symbolic dimensions.
 
     Raises
     ------
@@ -174,19 +171,60 @@ def run_at_random(a: Model, b: Model, inputs: Matched, seed: int) -> Run:
         Inputs that cannot be made; what the models reject with all sizes.
     """
     first: PyrnnxError | None = None
-    for sizes in OPEN_SIZES:
-        made, is_open = _made(a, b, inputs, seed, sizes)
+    for made in random_inputs(_wanted(a, b, inputs), seed, dims, "compare", HINT):
         try:
             return _run(a, b, inputs, made)
-        except PyrnnxError as error:
+        except PyrnnxError as error:  # noqa: PERF203  # whether sizes suit is what a run tells
             first = first or error
-        if not is_open:
-            break
     assert first is not None  # there are sizes
     raise type(first)(
         f"compare: {model_label(a)} and {model_label(b)} do not both run on random inputs of the sizes that they "
         f"declare; inputs=... can give others ({first})"
     ) from first
+
+
+def random_calls(
+    model: Model, given: Mapping[str, AnyArray], seed: int, dims: Mapping[str, int], what: str, hint: str
+) -> Iterator[dict[str, AnyArray]]:
+    """Inputs of a call of one model: those that are given, and for the others random numbers, of sizes after sizes.
+
+    Parameters
+    ----------
+    model : Model
+    given : mapping
+        By the names of inputs; their shapes say what symbolic dimensions are.
+    seed, dims, what, hint
+        As of `random_inputs`.
+
+    Raises
+    ------
+    ArgumentError
+        As of `random_inputs`.
+    """
+    layers = model._layer_values()
+    axes = axes_of_layers(layers, layers, [(name, name) for name in layers])
+    required = [info for info in model.inputs if not info.optional or info.name in given]
+    known = {name: size for info in required if info.name in given for name, size in _symbols(info, given[info.name])}
+    wanted = [Wanted(info, info, axes.get((info.name, info.name))) for info in required]
+    symbols = symbols_of(model.inputs)
+    for name in dims:
+        if name not in symbols:
+            raise ArgumentError(
+                f"{what}: dims has {shown(name)}; expected symbolic dimensions of the inputs: "
+                f"{', '.join(symbols) or 'there are none'}"
+            )
+    open_ones = [one for one in wanted if one.info.name not in given]
+    there = symbols_of(one.info for one in open_ones)
+    sizes = {name: size for name, size in {**known, **dims}.items() if name in there}
+    for made in random_inputs(open_ones, seed, sizes, what, hint):
+        yield {info.name: given.get(info.name, made.get(info.name)) for info in required}
+
+
+def _symbols(info: TensorInfo, array: AnyArray) -> Iterator[tuple[str, int]]:
+    """What a shape says of the symbols of a declaration."""
+    for dimension, size in zip(info.shape or (), array.shape, strict=False):
+        if isinstance(dimension, str):
+            yield dimension, size
 
 
 def _run(a: Model, b: Model, inputs: Matched, given: dict[str, Any]) -> Run:
@@ -211,61 +249,6 @@ def kept_states(*models: Model) -> Iterator[None]:
             stateful.state = state
 
 
-def _made(a: Model, b: Model, inputs: Matched, seed: int, sizes: tuple[int, int]) -> tuple[dict[str, AnyArray], bool]:
-    """Arrays by the names of a, and whether one of their dimensions is open."""
-    rng, known = np.random.default_rng(seed), _Open(sizes)
+def _wanted(a: Model, b: Model, inputs: Matched) -> list[Wanted]:
     infos_a, infos_b = ({info.name: info for info in model.inputs} for model in (a, b))
-    made = {}
-    for both in inputs.names.values():
-        info, other = infos_a[both[0]], infos_b[both[1]]
-        made[info.name] = _random(info, _dimensions(info, other, inputs.axes.get(both)), known, rng)
-    axes = {first: both[0] for (first, _), both in inputs.axes.items() if first in made}
-    steps = [made[name].shape[one.index("T")] for name, one in axes.items() if "T" in one]
-    for name, one in axes.items():
-        if steps and one == "N" and infos_a[name].dtype in INTEGERS:  # lengths, which a layer takes as they are
-            made[name] = random_lengths(rng, min(steps), made[name].size).astype(made[name].dtype)
-    return made, known.asked
-
-
-def _dimensions(info: TensorInfo, other: TensorInfo, axes: tuple[str, str] | None) -> Sequence[Dimension]:
-    """What either model declares, in the order of a."""
-    theirs = other.shape
-    if axes is not None and theirs is not None and len(theirs) == len(axes[1]):
-        sizes = dict(zip(axes[1], theirs, strict=True))
-        theirs = tuple([sizes.get(axis, 1) for axis in axes[0]])
-    dimensions = info.shape or theirs or ()
-    if theirs is None or len(theirs) != len(dimensions):
-        return dimensions
-    pairs = zip(dimensions, theirs, strict=True)
-    return tuple([two if isinstance(two, int) and not isinstance(one, int) else one for one, two in pairs])
-
-
-class _Open:
-    """The sizes of open dimensions, the same for the same symbol."""
-
-    def __init__(self, sizes: tuple[int, int]) -> None:
-        self._sizes, self._symbols, self.asked = sizes, dict[str, int](), False
-
-    def shape(self, dimensions: Sequence[Dimension]) -> list[int]:
-        place = count()
-        return [one if isinstance(one, int) else self._size(one, next(place)) for one in dimensions]
-
-    def _size(self, dimension: str | Interval | None, place: int) -> int:
-        self.asked, size = True, self._sizes[min(place, 1)]
-        if isinstance(dimension, str):
-            return self._symbols.setdefault(dimension, size)
-        if dimension is None:
-            return size
-        low, high = dimension
-        return max(low, size if high is None else min(size, high))
-
-
-def _random(info: TensorInfo, dimensions: Sequence[Dimension], sizes: _Open, rng: np.random.Generator) -> AnyArray:
-    """Numbers of the input's type; integers are ones, which are legal as most indices."""
-    what = f"input {shown(info.name)}"
-    shape = made_shape(what, sizes.shape(dimensions))
-    if info.dtype in FLOAT_TYPES:
-        return random_array(what, shape, [str(info.dtype)], rng)
-    if info.dtype in (*INTEGERS, "bool"):
-        return np.ones(shape, info.dtype)
-    raise ArgumentError(f"compare: {what} has type {info.dtype}; inputs=... must give it")
+    return [Wanted(infos_a[both[0]], infos_b[both[1]], inputs.axes.get(both)) for both in inputs.names.values()]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyrnnx.comparison.aspects import Difference
-from pyrnnx.comparison.inputs import INPUTS
+from pyrnnx.comparison.inputs import INPUTS, NO_DIMS
 from pyrnnx.comparison.intermediates import Values, shared_values
 from pyrnnx.comparison.layers import AnyLayer, Comparison, compare_layers, label, with_convention
 from pyrnnx.comparison.model_runs import (
@@ -143,7 +143,12 @@ class ModelComparison(Verdict):
 
 
 def compare_models(
-    a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int, intermediates: bool | None = None
+    a: Model,
+    b: Model,
+    inputs: Mapping[str, Any] | None,
+    seed: int,
+    intermediates: bool | None = None,
+    dims: Mapping[str, int] = NO_DIMS,
 ) -> tuple[ModelComparison, Matched, Run | None]:
     """As `compare`, of two models; and which outputs belong together, and what they are, where both ran."""
     layers_a, layers_b = dict(a.layers), dict(b.layers)
@@ -165,7 +170,7 @@ def compare_models(
     found = ModelComparison(model_label(a), model_label(b), layers, tuple(unpaired), (), {}, why)
     if why:
         return found, given, None
-    ran = _run(a, b, taken, inputs, seed)
+    ran = _run(a, b, taken, inputs, seed, dims)
     found = replace(found, **_outputs(given, ran), input_shapes={name: np.shape(one) for name, one in ran[0].items()})
     if intermediates is None:
         apart = any(_apart(one) for one in found.deviations.values())
@@ -197,8 +202,15 @@ def _layer_values(
     return [(pair.a, pair.b) for pair in pairs], (a._layer_values(), b._layer_values()) if pairs else ({}, {})
 
 
-def _run(a: Model, b: Model, taken: Matched, inputs: Mapping[str, Any] | None, seed: int) -> Run:
-    return run_at_random(a, b, taken, seed) if inputs is None else run_on(a, b, taken, inputs)
+def _run(
+    a: Model,
+    b: Model,
+    taken: Matched,
+    inputs: Mapping[str, Any] | None,
+    seed: int,
+    dims: Mapping[str, int] = NO_DIMS,
+) -> Run:
+    return run_at_random(a, b, taken, seed, dims) if inputs is None else run_on(a, b, taken, inputs)
 
 
 def _outputs(matched: Matched, ran: Run) -> dict[str, Any]:

@@ -88,13 +88,13 @@ def _name_of(dtype: Any, default: str) -> str:
 
 def _of_shapes(what: Any, name: str, rng: np.random.Generator) -> Any:
     if not isinstance(what, Mapping):
-        return random_array("the array", what, [name], rng)
+        return random_array("seeded_inputs: the array", what, [name], rng)
     for key, shape in what.items():
         if not _is_shape(shape):
             raise ArgumentError(
                 f"seeded_inputs: the shape of {shown(key)} is {shown(shape)}; expected a tuple of sizes"
             )
-    return {key: random_array(f"array {shown(key)}", shape, [name], rng) for key, shape in what.items()}
+    return {key: random_array(f"seeded_inputs: array {shown(key)}", shape, [name], rng) for key, shape in what.items()}
 
 
 def _of_layer(subject: LayerSubject, sizes: Mapping[str, int], rng: np.random.Generator) -> dict[str, AnyArray]:
@@ -103,7 +103,7 @@ def _of_layer(subject: LayerSubject, sizes: Mapping[str, int], rng: np.random.Ge
     if sizes:
         known = {**DEFAULT_SIZES, **getattr(layer, "sizes", {}), **sizes}
         I = layer.input_size if isinstance(layer, Layer) else known["I"]
-        given["X"] = random_array("X", (known["T"], known["N"], I), ["float64"], rng)
+        given["X"] = random_array("seeded_inputs: X", (known["T"], known["N"], I), ["float64"], rng)
     (bound, _), arrays = prepared_call(layer, layer, given, int(rng.integers(2**31)))
     names, convention = subject.names, layer.convention
     result = {}

@@ -1,0 +1,121 @@
+"""Random inputs of models: of the sizes that they declare, and of some after the other where they declare none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from pyrnnx.comparison.inputs import made_shape, random_array, random_lengths
+from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS, AnyArray
+from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.tensor_info import Dimension, Interval, TensorInfo
+
+# Of open dimensions: of the first one of an input, often the batch, and of its others. The first with which a model
+# runs: some take one row alone, and a convolution takes a minimum of samples.
+OPEN_SIZES = ((3, 3), (1, 1), (1, 64), (1, 512), (3, 512))
+
+
+class Wanted(NamedTuple):
+    """An input as two models declare it (or one, twice), and its axes in both, where these are known."""
+
+    info: TensorInfo
+    other: TensorInfo
+    axes: tuple[str, str] | None = None
+
+
+def random_inputs(
+    wanted: Sequence[Wanted], seed: int, dims: Mapping[str, int], what: str, hint: str
+) -> Iterator[dict[str, AnyArray]]:
+    """Arrays by the names of the first model: numbers of normal distribution; of integers ones, legal as most indices.
+
+    Parameters
+    ----------
+    wanted : sequence of Wanted
+    seed : int
+    dims : mapping
+        Sizes of symbolic dimensions by their names. All others are those of `OPEN_SIZES`, a pair in each round; where
+        no dimension is open there is one round.
+    what : str
+        Who asks, as errors begin.
+    hint : str
+        How else an array can be given.
+
+    Raises
+    ------
+    ArgumentError
+        Names that are no symbol of these inputs; an input of a type of which there are no random numbers.
+    """
+    symbols = symbols_of(one for pair in wanted for one in pair[:2])
+    for name in dims:
+        if name not in symbols:
+            raise ArgumentError(
+                f"{what}: dims has {shown(name)}; expected symbolic dimensions of the inputs: "
+                f"{', '.join(symbols) or 'there are none'}"
+            )
+    for sizes in OPEN_SIZES:
+        rng, known = np.random.default_rng(seed), _Open(sizes, dims)
+        made = {}
+        for info, other, axes in wanted:
+            made[info.name] = _random(what, hint, info, known.shape(_dimensions(info, other, axes)), rng)
+        known_axes = {info.name: axes[0] for info, _, axes in wanted if axes is not None}
+        steps = [made[name].shape[one.index("T")] for name, one in known_axes.items() if "T" in one]
+        for name, one in known_axes.items():
+            if steps and one == "N" and made[name].dtype.name in INTEGERS:  # lengths, which a layer takes as they are
+                made[name] = random_lengths(rng, min(steps), made[name].size).astype(made[name].dtype)
+        yield made
+        if not known.asked:
+            return
+
+
+def symbols_of(infos: Iterable[TensorInfo]) -> list[str]:
+    """The symbolic dimensions of inputs, each once."""
+    return list(dict.fromkeys(one for info in infos for one in info.shape or () if isinstance(one, str)))
+
+
+def _dimensions(info: TensorInfo, other: TensorInfo, axes: tuple[str, str] | None) -> Sequence[Dimension]:
+    """What either model declares, in the order of the first."""
+    theirs = other.shape
+    if axes is not None and theirs is not None and len(theirs) == len(axes[1]):
+        sizes = dict(zip(axes[1], theirs, strict=True))
+        theirs = tuple([sizes.get(axis, 1) for axis in axes[0]])
+    dimensions = info.shape or theirs or ()
+    if theirs is None or len(theirs) != len(dimensions):
+        return dimensions
+    pairs = zip(dimensions, theirs, strict=True)
+    return tuple([two if isinstance(two, int) and not isinstance(one, int) else one for one, two in pairs])
+
+
+class _Open:
+    """The sizes of open dimensions, the same for the same symbol."""
+
+    def __init__(self, sizes: tuple[int, int], dims: Mapping[str, int]) -> None:
+        self._sizes, self._symbols, self._known, self.asked = sizes, dict[str, int](), dims, False
+
+    def shape(self, dimensions: Sequence[Dimension]) -> list[int]:
+        place = count()
+        return [self._size(one, place) for one in dimensions]
+
+    def _size(self, dimension: Dimension, places: Iterator[int]) -> int:
+        if isinstance(dimension, int):
+            return dimension
+        place = next(places)
+        if isinstance(dimension, str) and dimension in self._known:
+            return self._known[dimension]
+        self.asked, size = True, self._sizes[min(place, 1)]
+        if isinstance(dimension, str):
+            return self._symbols.setdefault(dimension, size)
+        if not isinstance(dimension, Interval):
+            return size
+        return max(dimension.low, size if dimension.high is None else min(size, dimension.high))
+
+
+def _random(what: str, hint: str, info: TensorInfo, sizes: Sequence[int], rng: np.random.Generator) -> AnyArray:
+    name = f"{what}: input {shown(info.name)}"
+    if info.dtype in FLOAT_TYPES:
+        return random_array(name, sizes, [str(info.dtype)], rng, hint=hint)
+    if info.dtype in (*INTEGERS, "bool"):
+        return np.ones(made_shape(name, sizes, hint), info.dtype)
+    raise ArgumentError(f"{name} has type {info.dtype}; {hint} must give it")
