@@ -31,23 +31,29 @@ def model_suffixes(incomplete: str) -> list[str]:
     return [f"{one}/" if isdir(one) else one for one in found if isdir(one) or one.endswith((".onnx", ".xml"))]
 
 
-def integer(label: str, text: str) -> int:
+def integer(label: str, text: str, least: int | None = None) -> int:
     """A text as an integer.
 
     Parameters
     ----------
     label : str
         The command and the option, as errors name them: "compare: --seed".
+    text : str
+    least : int, optional
+        What it has to be at least.
 
     Raises
     ------
     ArgumentError
-        A text that is none.
+        A text that is none, or a smaller one.
     """
     try:
-        return int(text)
+        value = int(text)
     except ValueError:  # also of more digits than Python reads
         raise ArgumentError(f"{label}: {shown(text)} is no integer") from None
+    if least is not None and value < least:
+        raise ArgumentError(f"{label} is {shown(value)}; expected an integer, {least} or above")
+    return value
 
 
 def number(label: str, text: str, what: str = "number of 0 or above", *, above: bool = False) -> float:
@@ -84,3 +90,14 @@ def named(label: str, texts: list[str] | None, expected: str = "NAME=SIZE") -> d
             raise ArgumentError(f"{label}: {shown(name)} is given twice")
         found[name] = value
     return found
+
+
+def sizes(label: str, texts: list[str] | None) -> dict[str, int]:
+    """What ``--dim`` says: sizes by name.
+
+    Raises
+    ------
+    ArgumentError
+        A text that is not NAME=SIZE, or a size that is no integer of 0 or above.
+    """
+    return {name: integer(f"{label}: {shown(name)}", value, 0) for name, value in named(label, texts).items()}

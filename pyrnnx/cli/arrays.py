@@ -1,0 +1,180 @@
+"""Arrays of files and of the command line, and arrays in a few numbers."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.cli.arguments import named
+from pyrnnx.dtypes import AnyArray, named_dtype
+from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.files import open_regular
+from pyrnnx.tensor_info import TensorInfo
+
+_ARCHIVES, _ARRAYS = (".npz",), (".npy",)
+
+
+def read_npz(label: str, path: str) -> dict[str, AnyArray]:
+    """The arrays of an .npz file.
+
+    Raises
+    ------
+    ArgumentError
+        A file that is not there, is no .npz file, or holds objects, which would run code.
+    """
+    with open_regular(label, path, expected="an .npz file") as file:
+        found = _loaded(label, path, file, "an .npz file")
+        if isinstance(found, np.ndarray):
+            raise ArgumentError(f"{label}: {shown(path)} holds one array; expected an .npz file")
+        with found:
+            try:
+                return {name: found[name] for name in found.files}
+            except (ValueError, OSError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+                raise _broken(label, path, error, "an .npz file") from None
+
+
+def read_npy(label: str, path: str) -> AnyArray:
+    """The array of an .npy file.
+
+    Raises
+    ------
+    ArgumentError
+        A file that is not there, is no .npy file, or holds objects.
+    """
+    with open_regular(label, path, expected="an .npy file") as file:
+        found = _loaded(label, path, file, "an .npy file")
+        if not isinstance(found, np.ndarray):
+            found.close()
+            raise ArgumentError(f"{label}: {shown(path)} is an .npz file; expected an .npy file")
+        return found
+
+
+def _loaded(label: str, path: str, file: Any, expected: str) -> Any:
+    try:
+        return np.load(file, allow_pickle=False)
+    except (ValueError, OSError, EOFError, MemoryError, zipfile.BadZipFile) as error:
+        raise _broken(label, path, error, expected) from None
+
+
+def _broken(label: str, path: str, error: Exception, expected: str) -> ArgumentError:
+    why = shortened(" ".join(str(error).split()))
+    return ArgumentError(f"{label}: {shown(path)} cannot be read ({why}); expected {expected}, without objects")
+
+
+def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[TensorInfo]) -> dict[str, AnyArray]:
+    """What ``--input`` says, by the names of inputs.
+
+    Parameters
+    ----------
+    label : str
+        The command and the option, as errors name them.
+    texts : sequence of str
+        NAME=FILE.npy; NAME=NUMBER, for an input of a declared shape, filled with that; or FILE.npz, of arrays by name.
+    infos : sequence of TensorInfo
+        The inputs that there are; of each a name or an alias.
+
+    Raises
+    ------
+    ArgumentError
+        A text of another form; a file that cannot be read; a name that no input has, or that is given twice.
+    """
+    by_name = {alias: info for info in infos for alias in info.aliases} | {info.name: info for info in infos}
+    found: dict[str, AnyArray] = {}
+
+    def put(name: str, make: Callable[[TensorInfo], AnyArray]) -> None:
+        info = by_name.get(name)
+        if info is None:
+            raise ArgumentError(f"{label}: {shown(name)} is unknown; {_nearest(name, by_name)}")
+        if info.name in found:
+            raise ArgumentError(f"{label}: {shown(info.name)} is given twice")
+        found[info.name] = make(info)
+
+    for one in texts or ():
+        if one.lower().endswith(_ARCHIVES) and not any(one.startswith(f"{name}=") for name in by_name):
+            for name, array in read_npz(label, one).items():
+                put(name, lambda _, array=array: array)  # type: ignore[misc]
+            continue
+        for name, value in named(label, [one], "NAME=FILE.npy, NAME=NUMBER or FILE.npz").items():
+            if value.lower().endswith(_ARRAYS):
+                put(name, lambda _, value=value: read_npy(label, value))  # type: ignore[misc]
+            else:
+                put(name, lambda info, value=value: _filled(label, info, value))  # type: ignore[misc]
+    return found
+
+
+def _nearest(name: str, names: Mapping[str, Any]) -> str:
+    near = get_close_matches(name, names, n=1)
+    hint = f"; did you mean {shown(near[0])}?" if near else ""
+    return f"expected of {shortened(', '.join(names)) or 'none, for there are no inputs'}{hint}"
+
+
+def _filled(label: str, info: TensorInfo, text: str) -> AnyArray:
+    """An array of one number."""
+    shape = info.shape
+    if shape is None or not all(isinstance(size, int) for size in shape):
+        raise ArgumentError(
+            f"{label}: {shown(info.name)} is {shown(text)}; expected an .npy file: only an input whose shape is "
+            "declared can be a number"
+        )
+    try:
+        dtype = named_dtype(info.dtype or "float32")
+        number: Any = int(text) if dtype.kind in "iub" else float(text)
+        return np.full(tuple(size for size in shape if isinstance(size, int)), number, dtype)
+    except (ValueError, OverflowError, TypeError, MemoryError):
+        raise ArgumentError(
+            f"{label}: {shown(info.name)} is {shown(text)}; expected an .npy file, or a number of type {info.dtype}"
+        ) from None
+
+
+def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
+    """Arrays by name to a new .npz file.
+
+    Raises
+    ------
+    ArgumentError
+        Another suffix; a folder that is not there; values that are no arrays of numbers.
+    """
+    if Path(path).suffix.lower() not in _ARCHIVES:
+        raise ArgumentError(f"{label}: {shown(path)}; expected the name of an .npz file")
+    for name, value in arrays.items():
+        if not isinstance(value, np.ndarray) or value.dtype.hasobject:
+            raise ArgumentError(f"{label}: {shown(name)} is a {type(value).__name__}, which no .npz file holds")
+    try:
+        # One after the other into the archive, for a name may be any text, "file" too.
+        with open(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+            for name, value in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asanyarray(value), allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise ArgumentError(f"{label}: {shown(path)} cannot be written ({error})") from None
+
+
+def summary(value: Any) -> dict[str, Any]:
+    """An array as values of JSON: "dtype", "shape", and of numbers "min", "mean", "max" (NaN aside) and "nan"."""
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return {"kind": type(value).__name__, "length": len(value) if hasattr(value, "__len__") else None}
+    array = np.asarray(value)
+    found: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
+    if array.dtype.kind not in "biufV" or array.dtype.names:
+        return found
+    wide = array.astype(np.float64)
+    numbers = wide[~np.isnan(wide)]
+    with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs
+        many = {"min": numbers.min(), "mean": numbers.mean(), "max": numbers.max()} if numbers.size else {}
+    return {**found, **{name: float(one) for name, one in many.items()}, "nan": int(wide.size - numbers.size)}
+
+
+def seconds(value: float) -> str:
+    """A duration for a person: "1.23 ms"."""
+    if value <= 0 or not math.isfinite(value):
+        return f"{value:g} s"
+    for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}"
+    return f"{value * 1e9:.3g} ns"
