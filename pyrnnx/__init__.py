@@ -12,6 +12,7 @@ from pyrnnx.comparison.models import ModelComparison
 from pyrnnx.comparison.numbers import Deviation
 from pyrnnx.config import (
     get_batch_invariant,
+    get_config,
     get_memory_limit,
     get_num_threads,
     set_batch_invariant,
@@ -110,6 +111,7 @@ __all__ = [
     "UnsupportedError",
     # how it runs
     "get_batch_invariant",
+    "get_config",
     "get_memory_limit",
     "get_num_threads",
     "set_batch_invariant",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -175,20 +176,47 @@ def choose_runtime(label: str, runtime: str | None) -> str:
     return runtime
 
 
-def show_config() -> None:
-    """Print what runs: version, engine, instruction set, threads, and what else this machine supports."""
+def get_config() -> dict[str, Any]:
+    """What runs: version, engine, instruction set, threads, and what else this machine supports.
+
+    Returns
+    -------
+    dict
+        "pyrnnx" and "engine" ("simd", "blas") are texts, as is "instruction_set", None with "blas"; "supported" is a
+        list of instruction sets and "blas"; "threads" a number; "batch_invariant" a bool; "memory_limit" bytes a call
+        of a model; "machine" a text, and "logical_processors" a number, None where it is not known.
+    """
     import platform  # slow to import, and used here alone
 
-    supported = engines.supported()
-    rows = {
+    return {
         "pyrnnx": __version__,
         "engine": "blas" if ISA == "blas" else "simd",
-        "instruction set": "that of SciPy's BLAS" if ISA == "blas" else ISA,
-        "supported": ", ".join((*supported, "blas")),
-        "threads": str(_num_threads),
-        "batch invariant": "yes" if _batch_invariant else "no",
-        "memory limit": f"{_memory_limit} bytes a call of a model",
-        "machine": f"{platform.machine()}, {os.cpu_count()} logical processors",
+        "instruction_set": None if ISA == "blas" else ISA,
+        "supported": [*engines.supported(), "blas"],
+        "threads": _num_threads,
+        "batch_invariant": _batch_invariant,
+        "memory_limit": _memory_limit,
+        "machine": platform.machine(),
+        "logical_processors": os.cpu_count(),
     }
-    for name, value in rows.items():
+
+
+def config_rows() -> dict[str, str]:
+    """`get_config` in words."""
+    found = get_config()
+    return {
+        "pyrnnx": found["pyrnnx"],
+        "engine": found["engine"],
+        "instruction set": found["instruction_set"] or "that of SciPy's BLAS",
+        "supported": ", ".join(found["supported"]),
+        "threads": str(found["threads"]),
+        "batch invariant": "yes" if found["batch_invariant"] else "no",
+        "memory limit": f"{found['memory_limit']} bytes a call of a model",
+        "machine": f"{found['machine']}, {found['logical_processors']} logical processors",
+    }
+
+
+def show_config() -> None:
+    """Print what `get_config` says."""
+    for name, value in config_rows().items():
         print(f"{name + ':':17}{value}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,9 @@ class Result:
     data : mapping, or callable that gives one
         For ``--json``: values of JSON, and NumPy's; numbers that are not finite become "nan", "inf" and
         "-inf". A callable is called for ``--json`` alone.
-    shown : sequence of Rich renderables
-        For a terminal, one below the other. A str is text, never markup; what came from a file goes through
-        `pyrnnx.errors.printable` first.
+    shown : iterable of Rich renderables
+        For a terminal, one below the other; may be a generator, which is then run for a terminal alone. A str is text,
+        never markup; what came from a file goes through `pyrnnx.errors.printable` first.
     plain : str, optional
         For pipes and files. Default: `shown` without colours, 80 columns wide.
     status : Status
@@ -38,7 +38,7 @@ class Result:
     """
 
     data: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
-    shown: Sequence[RenderableType] = ()
+    shown: Iterable[RenderableType] = ()
     plain: str | None = None
     status: Status = Status.SUCCESS
     problem: str = ""
@@ -50,11 +50,9 @@ def render(result: Result, *, as_json: bool) -> str:
         data = result.data() if callable(result.data) else result.data
         # Escapes instead of letters beyond ASCII: every terminal shows them, and none obeys them.
         return f"{json.dumps(plain_values(data), indent=1, allow_nan=False)}\n"
-    if streams.is_terminal(streams.out()) and result.shown:
-        return _rich_text(result.shown, terminal=True)
-    if result.plain is not None:
-        return f"{result.plain}\n" if result.plain else ""
-    return _rich_text(result.shown, terminal=False)
+    terminal = streams.is_terminal(streams.out())
+    text = _rich_text(result.shown, terminal=terminal) if terminal or result.plain is None else ""
+    return text or (f"{result.plain}\n" if result.plain else "")
 
 
 def plain_values(value: Any) -> Any:
@@ -78,10 +76,8 @@ def plain_values(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} has no form in JSON")
 
 
-def _rich_text(shown: Sequence[RenderableType], *, terminal: bool) -> str:
+def _rich_text(shown: Iterable[RenderableType], *, terminal: bool) -> str:
     """As Rich lays it out, without spaces at the ends of lines where nobody sees colours."""
-    if not shown:
-        return ""
     console = streams.console(terminal=terminal)
     with console.capture() as captured:
         for one in shown:

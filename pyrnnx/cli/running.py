@@ -231,14 +231,13 @@ class Cut:
 def all_pushes(
     subject: Subject, given: Mapping[str, AnyArray], seed: int, dims: Mapping[str, int], cut: Cut
 ) -> tuple[list[Arrays], Arrays]:
-    """The inputs of each push, and those of all of them.
+    """The inputs of each push, and those of all of them, of a subject that is prepared for a stream.
 
     Raises
     ------
     PyrnnxError
         Inputs that cannot be cut, or with which no first push runs.
     """
-    subject.prepare_stream()
     declared = {info.name: info.shape for info in subject.inputs}
     parts = {
         name: found

@@ -83,6 +83,8 @@ def run(
     subject = _subject(load(model), layer)
     times = {"load": perf_counter() - started}
     given = given_inputs("run: --input", inputs, subject.inputs)
+    if stream:
+        subject.prepare_stream()
     if seed is None:
         _check_given(subject, given, open_sizes)
     if stream:
@@ -125,7 +127,7 @@ def _check_given(subject: Subject, given: Arrays, dims: dict[str, int]) -> None:
 
     if dims:
         raise ArgumentError("run: --dim: sizes of random inputs; expected --random SEED, too")
-    missing = [info.name for info in subject.needed() if info.name not in given]
+    missing = [info.name for info in subject.needed() if info.name not in (given.keys() | subject.fed)]
     if missing:
         raise ArgumentError(
             f"run: {subject.label}: no array for {', '.join(map(shown, missing))}; expected --input NAME=FILE.npy, or "
