@@ -31,6 +31,13 @@ def model_suffixes(incomplete: str) -> list[str]:
     return [f"{one}/" if isdir(one) else one for one in found if isdir(one) or one.endswith((".onnx", ".xml"))]
 
 
+def runtime_names(incomplete: str) -> list[str]:
+    """Completions of the name of a runtime."""
+    from pyrnnx.testing.runtimes import RUNTIMES
+
+    return [name for name in RUNTIMES if name.startswith(incomplete)]
+
+
 def integer(label: str, text: str, least: int | None = None) -> int:
     """A text as an integer.
 

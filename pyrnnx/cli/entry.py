@@ -79,8 +79,8 @@ def parse(arguments: Sequence[str]) -> Call | Status:
     try:
         with streams.captured() as texts:
             answer = typer.main.get_command(app).main(words or ["--help"], "pyrnnx", standalone_mode=False)
-    except SystemExit as ended:
-        answer = ended.code
+    except SystemExit as ended:  # completion, which takes no words
+        return streams.written(texts[0]) or (Status.REJECTED if ended.code else Status.SUCCESS)
     except typer.Abort:
         raise KeyboardInterrupt from None
     if isinstance(answer, Call):

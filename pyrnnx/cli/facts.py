@@ -83,11 +83,17 @@ def layer_facts(name: str, layer: Any) -> Facts:
         "weight_dtype": getattr(layer, "weight_dtype", None),
         "parameters": None if weights is None else sum(one.size for one in weights.values()),
         "mflop_per_step": _mflop(op, input_size),
-        "constants": {key: list(one.shape) for key, one in getattr(layer, "constants", {}).items()},
+        "constants": {key: list(one.shape) for key, one in _constants(layer).items()},
         "inputs": sorted(getattr(layer, "node_inputs", ()), key=CALL_ARGUMENTS.index),
         "unusual": _unusual(layer, op, weights),
     }
     return found
+
+
+def _constants(layer: Any) -> dict[str, AnyArray]:
+    """Arguments of a call that a layer holds, in the order of a call."""
+    held = getattr(layer, "constants", {})
+    return {name: held[name] for name in CALL_ARGUMENTS if name in held}
 
 
 def _operator(layer: Any) -> str:
@@ -126,7 +132,7 @@ def _unusual(layer: Any, op: RecurrentOp | None, weights: Mapping[str, AnyArray]
         found.append("quantized: weights, X and h in 8 bits")
     if getattr(layer, "weight_dtype", None):
         found.append(f"weight_dtype={layer.weight_dtype}")
-    inputs, constants = getattr(layer, "node_inputs", ()), getattr(layer, "constants", {})
+    inputs, constants = getattr(layer, "node_inputs", ()), _constants(layer)
     if "sequence_lens" in inputs and "sequence_lens" not in constants:
         found.append("lengths of rows")
     return found + [f"constant {name}" for name in constants]

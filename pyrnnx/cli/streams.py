@@ -69,7 +69,7 @@ def show_progress(text: str) -> None:
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[], None]]:
     """A bar on standard error, if that is a terminal, which is gone afterwards; gives what to call after each step."""
-    if not is_terminal(sys.stderr):
+    if not (total and is_terminal(sys.stderr)):
         yield lambda: None
         return
     from rich.console import Console

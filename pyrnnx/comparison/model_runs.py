@@ -217,7 +217,7 @@ def random_calls(
     there = symbols_of(one.info for one in open_ones)
     sizes = {name: size for name, size in {**known, **dims}.items() if name in there}
     for made in random_inputs(open_ones, seed, sizes, what, hint):
-        yield {info.name: given.get(info.name, made.get(info.name)) for info in required}
+        yield {info.name: given[info.name] if info.name in given else made[info.name] for info in required}
 
 
 def _symbols(info: TensorInfo, array: AnyArray) -> Iterator[tuple[str, int]]:

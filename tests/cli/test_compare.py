@@ -1,4 +1,4 @@
-"""The command `pyrnnx`, in a process of its own: what it prints, and its exit status."""
+"""`pyrnnx compare`, in a process of its own: what it prints and writes, and its exit status."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import onnx
 import pytest
+from command import pyrnnx
 
 from pyrnnx import compare
 
@@ -21,17 +22,7 @@ NASTY = "\x1b[31mrot\n\u202e"  # a colour, a line break, and right to left
 
 def command(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str]:
     """`pyrnnx compare` with these arguments, away from the sources."""
-    environment = {**os.environ, **keywords.pop("env", {})}
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | keywords
-    return subprocess.run(
-        [sys.executable, "-m", "pyrnnx", "compare", *arguments],
-        env=environment,
-        encoding="utf-8",
-        cwd="/",
-        check=False,
-        timeout=120,
-        **streams,
-    )
+    return pyrnnx("compare", *arguments, **keywords)
 
 
 def test_result() -> None:

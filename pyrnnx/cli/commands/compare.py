@@ -15,7 +15,8 @@ from pyrnnx.cli.status import Status
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pyrnnx.comparison import Comparison, ModelComparison
+    from pyrnnx.comparison.layers import Comparison
+    from pyrnnx.comparison.models import ModelComparison
     from pyrnnx.comparison.numbers import Deviation
 
 _TOLERANCE = "1e-5"  # as of `pyrnnx.Comparison.equal`, which is imported late

@@ -9,7 +9,7 @@ import typer
 
 from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import number
+from pyrnnx.cli.arguments import number, runtime_names
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
 from pyrnnx.errors import UnsupportedError
@@ -26,7 +26,11 @@ from pyrnnx.errors import UnsupportedError
 def conformance(
     runtimes: Annotated[
         list[str] | None,
-        typer.Argument(metavar="RUNTIME", help="pyrnnx, onnxruntime and so on (default: all that are installed)."),
+        typer.Argument(
+            metavar="RUNTIME",
+            help="pyrnnx, onnxruntime and so on (default: all that are installed).",
+            autocompletion=runtime_names,
+        ),
     ] = None,
     cases: Annotated[
         list[str] | None,
