@@ -17,7 +17,7 @@ def environment(**more: str) -> dict[str, str]:
 
 def pyrnnx(*arguments: str, env: dict[str, str] | None = None, **keywords: Any) -> subprocess.CompletedProcess[str]:
     """`pyrnnx` with these arguments, away from the sources."""
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": "/"} | keywords
+    streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": "/"} | keywords
     return subprocess.run(
         [sys.executable, "-m", "pyrnnx", *arguments],
         env=environment(**(env or {})),

@@ -38,8 +38,8 @@ class Subject(ABC):
     states: frozenset[str] = frozenset()
 
     @abstractmethod
-    def calls(self, given: Mapping[str, AnyArray], seed: int, dims: Mapping[str, int]) -> Iterator[Arrays]:
-        """Inputs of a call, random where they are not given, of sizes after sizes."""
+    def calls(self, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Iterator[Arrays]:
+        """Inputs of a call, random where they are not given, of sizes after sizes; None: random where they must be."""
 
     @abstractmethod
     def call(self, inputs: Arrays) -> Arrays:
@@ -85,10 +85,10 @@ class WholeModel(Subject):
         self._axes = {name: next(iter(found)) for name, found in axes.items() if len(found) == 1}
         self._pairs: dict[str, str] = {}
 
-    def calls(self, given: Mapping[str, AnyArray], seed: int, dims: Mapping[str, int]) -> Iterator[Arrays]:
+    def calls(self, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Iterator[Arrays]:
         from pyrnnx.comparison.model_runs import random_calls
 
-        return random_calls(self.model, given, seed, dims, "run", HINT)
+        return random_calls(self.model, given, seed or 0, dims, "run", HINT)
 
     def call(self, inputs: Arrays) -> Arrays:
         return self.model(inputs)
@@ -137,7 +137,7 @@ class OneLayer(Subject):
     def _axes(self, name: str) -> str:
         return str(self._convention.axes_of(name))
 
-    def calls(self, given: Mapping[str, AnyArray], seed: int, dims: Mapping[str, int]) -> Iterator[Arrays]:
+    def calls(self, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Iterator[Arrays]:
         from pyrnnx.comparison.layers import prepared_call
         from pyrnnx.testing.same.errors import named_after
 
@@ -149,7 +149,7 @@ class OneLayer(Subject):
                 raise ArgumentError(f"run: input {shown(name)} has shape {array.shape}; expected {len(axes)} axes")
             canonical[one] = rearrange(array, axes, CANONICAL.axes_of(one)) if one != "sequence_lens" else array
         with named_after("run"):
-            (self._bound, _), arrays = prepared_call(self._layer, self._layer, canonical, seed, dims)
+            (self._bound, _), arrays = prepared_call(self._layer, self._layer, canonical, seed or 0, dims)
         T, N = arrays["X"].shape[:2]
         made: Arrays = {}
         for name, one in self._names.items():
@@ -158,7 +158,7 @@ class OneLayer(Subject):
             elif one == "sequence_lens":
                 if one in self._convention.required:
                     made[name] = np.full(N, T, np.int32)
-            elif one not in self._constants:
+            elif one not in self._constants and (seed is not None or one in ("X", *self._convention.required)):
                 made[name] = rearrange(arrays[one].astype(self._bound.dtype), CANONICAL.axes_of(one), self._axes(one))
         yield made
 
@@ -229,7 +229,7 @@ class Cut:
 
 
 def all_pushes(
-    subject: Subject, given: Mapping[str, AnyArray], seed: int, dims: Mapping[str, int], cut: Cut
+    subject: Subject, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int], cut: Cut
 ) -> tuple[list[Arrays], Arrays]:
     """The inputs of each push, and those of all of them, of a subject that is prepared for a stream.
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import environment, in_terminal
@@ -239,7 +240,11 @@ def test_a_help_that_nobody_reads() -> None:
 def test_values_of_json() -> None:
     import numpy as np
 
-    given = {"a": [np.float32(0.5), float("nan"), -np.inf], "b": (np.arange(2), None, True), 3: {"c": "\x1b\udcff"}}
+    given: dict[Any, Any] = {
+        "a": [np.float32(0.5), float("nan"), -np.inf],
+        "b": (np.arange(2), None, True),
+        3: {"c": "\x1b\udcff"},
+    }
     text = render(Result(lambda: given), as_json=True)
     assert text.isascii()
     assert json.loads(text) == {"a": [0.5, "nan", "-inf"], "b": [[0, 1], None, True], "3": {"c": "\x1b\udcff"}}

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
-from command import pyrnnx
+from command import in_terminal, pyrnnx
+from onnx import numpy_helper
+from onnx_streams import H, I, stepwise
 
 from pyrnnx import compare
+from pyrnnx.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PAIR = [str(EXAMPLES / "small_rnn.onnx"), str(EXAMPLES / "small_rnn.xml")]
@@ -31,6 +37,92 @@ def test_result() -> None:
     assert done.stdout == f"{compare(PAIR[0], PAIR[1], seed=3)}\n"
 
 
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The model with one weight that is another."""
+    model = onnx.load(PAIR[0])
+    R = next(one for one in model.graph.initializer if one.name == model.graph.node[0].input[2])
+    array = numpy_helper.to_array(R).copy()
+    array[1, 2, 3] += 0.25
+    R.CopyFrom(numpy_helper.from_array(array, R.name))
+    path = tmp_path_factory.mktemp("apart") / "apart.onnx"
+    onnx.save(model, path)
+    return str(path)
+
+
+def test_different(apart: str) -> None:
+    done = command(PAIR[0], apart)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == f"{compare(PAIR[0], apart)}\n"
+    assert "R reverse: i 0.25" in done.stdout
+
+
+def test_json(apart: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for other, status in ((PAIR[0], 0), (apart, 1)):
+        assert main(["compare", PAIR[0], other, "--json", "--seed", "2"]) == status
+        found = json.loads(capsys.readouterr().out)
+        expected = compare(PAIR[0], other, seed=2).to_dict()
+        assert found == json.loads(json.dumps({**expected, "atol": 1e-5, "rtol": 1e-5}, allow_nan=False))
+        assert found["equal"] == (status == 0)
+
+
+def test_tolerances(apart: str, capsys: pytest.CaptureFixture[str]) -> None:
+    most = compare(PAIR[0], apart).largest_difference
+    for options, status in (
+        (["--atol", "1"], 0),
+        (["--atol", f"{most / 2}", "--rtol", "0"], 1),
+        (["--rtol", "1e6"], 0),
+    ):
+        assert main(["compare", PAIR[0], apart, *options, "--json"]) == status
+        found = json.loads(capsys.readouterr().out)
+        assert found["equal"] == (status == 0)
+        assert f"{found['atol']:g}" == f"{float(options[1]) if options[0] == '--atol' else 1e-5:g}"
+
+
+def test_inputs(apart: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No difference in the reverse direction, where there is one step and h is zero."""
+    X = np.ones((6, 2, 4), np.float32)
+    given = {"X": X, "sequence_lens": np.array([1, 1], np.int32), "initial_h": np.zeros((2, 2, 8), np.float32)}
+    path = tmp_path / "in.npz"
+    np.savez(path, **given)
+    assert main(["compare", PAIR[0], apart, "--inputs", str(path), "--json"]) == 1  # of the layers, which run on others
+    found = json.loads(capsys.readouterr().out)
+    assert found["outputs"]["Y"]["largest"] == 0
+    assert found["layers"]["small_rnn"]["largest_difference"] > 0
+
+
+def test_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "step.onnx")
+    onnx.save(stepwise(), path)
+    assert main(["compare", path, path, "--dim", "N=6", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["input_shapes"] == {"x": [3, 6, I], "h": [1, 6, H], "c": [1, 6, H]}
+    assert main(["compare", path, path]) == 0
+    assert "run on 'x' (3, 3, 4), 'h' (1, 3, 5), 'c' (1, 3, 5)" in capsys.readouterr().out
+    assert main(["compare", PAIR[1], PAIR[1], "--dim", "batch_size=7", "--dim", "seq_length=2", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["outputs"]["Y"]["by_step"]) == 2
+
+
+def test_files_are_written(apart: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    html, picture = tmp_path / "c.html", tmp_path / "c.png"
+    assert main(["compare", PAIR[0], apart, "--html", str(html), "--plot", str(picture)]) == 1
+    page = html.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert compare(PAIR[0], apart)._repr_html_() in page
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
+def test_a_terminal(apart: str) -> None:
+    for other, status, words in ((PAIR[1], 0, "\x1b[1;32mthe same"), (apart, 1, "\x1b[1;31mdifferent")):
+        done = in_terminal("compare", PAIR[0], other)
+        assert done[0] == status
+        assert words in done[1]
+        plain = re.sub("\x1b\\[[0-9;]*m", "", done[1])
+        assert max(map(len, plain.splitlines())) <= 80
+        assert "(atol=1e-05, rtol=1e-05)" in plain
+
+
 REJECTED: dict[str, tuple[list[str], str]] = {
     "no such file": (["missing.onnx", PAIR[1]], "missing.onnx"),
     "second file": ([PAIR[0], "missing.xml"], "missing.xml"),
@@ -38,14 +130,29 @@ REJECTED: dict[str, tuple[list[str], str]] = {
     "a folder": ([str(EXAMPLES), PAIR[1]], "examples"),
     "seed": ([*PAIR, "--seed", "-1"], "compare: seed is -1; expected an integer, 0 or above"),
     "a nasty name": ([f"{NASTY}.onnx", PAIR[1]], r"\x1b[31mrot\n\u202e.onnx"),
+    "a tolerance": ([*PAIR, "--atol", "-1"], "compare: --atol: '-1' is no number of 0 or above"),
+    "a tolerance that is no number": ([*PAIR, "--rtol", "nan"], "compare: --rtol: 'nan' is no number of 0 or above"),
+    "a size": ([*PAIR, "--dim", "N=3"], "compare: dims has 'N'; expected of layers seq_length, batch_size"),
+    "a symbol": ([PAIR[0], PAIR[0], "--dim", "N=3"], "dims has 'N'; expected symbolic dimensions of the inputs: there"),
+    "inputs": ([*PAIR, "--inputs", "missing.npz"], "compare: --inputs: 'missing.npz' cannot be read"),
+    "a folder for a page": ([*PAIR, "--html", "/nowhere/c.html"], "compare: --html: '/nowhere/c.html' cannot be"),
+    "a picture of another kind": ([*PAIR, "--plot", "/c.unheard"], "plot: '/c.unheard' cannot be written"),
     "bytes that are no text": ([os.fsdecode(b"\xff.onnx"), PAIR[1]], r"\udcff.onnx"),
 }
 
 
+IN_PROCESSES = {"no such file", "a nasty name", "bytes that are no text"}
+
+
 @pytest.mark.parametrize("name", REJECTED)
-def test_rejected(name: str) -> None:
+def test_rejected(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, words = REJECTED[name]
-    done = command(*arguments)
+    if name in IN_PROCESSES:
+        done = command(*arguments)
+    else:
+        monkeypatch.chdir("/")
+        status = main(["compare", *arguments])
+        done = subprocess.CompletedProcess([], status, *capsys.readouterr())
     assert done.returncode == 2
     assert done.stdout == ""
     assert words in done.stderr

@@ -26,7 +26,7 @@ from pyrnnx.testing.numbers import Array
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ONNX, XML = (str(EXAMPLES / f"small_rnn.{suffix}") for suffix in ("onnx", "xml"))
 RNG = np.random.default_rng(7)
-GIVEN = {
+GIVEN: dict[str, Any] = {
     "X": RNG.normal(size=(6, 2, 4)).astype(np.float32),
     "sequence_lens": np.array([3, 6], np.int32),
     "initial_h": RNG.normal(size=(2, 2, 8)).astype(np.float32),
@@ -160,9 +160,8 @@ def test_a_stream_of_a_model(
 ) -> None:
     """Layers begin inside the model, whose input is cut along time; no sizes but those of a push are tried."""
     model = stack(["LSTM", "GRU"])
-    for one in (model.graph.input[0], model.graph.output[0]):
-        for axis, size in enumerate(("T", "N")):
-            one.type.tensor_type.shape.dim[axis].dim_param = size
+    for one, size in ((model.graph.input[0], I), (model.graph.output[0], H)):
+        one.CopyFrom(helper.make_tensor_value_info(one.name, TensorProto.FLOAT, ["T", "N", size]))
     path = tmp_path / "m.onnx"
     onnx.save(model, path)
     if suffix == "xml":
@@ -236,7 +235,7 @@ REJECTED: dict[str, tuple[list[str], str]] = {
     ),
     "an unknown name": (
         [ONNX, "--input", "sequence_len={}/X.npy"],
-        "run: --input: 'sequence_len' is unknown; expected of X, sequence_lens, initial_h; did you mean 'sequence_lens'?",
+        "'sequence_len' is unknown; expected of X, sequence_lens, initial_h; did you mean 'sequence_lens'?",
     ),
     "a name twice": ([ONNX, "--input", "{}/all.npz", "--input", "X={}/X.npy"], "run: --input: 'X' is given twice"),
     "another shape": (

@@ -88,10 +88,10 @@ def run(
     if seed is None:
         _check_given(subject, given, open_sizes)
     if stream:
-        made, found = _streamed(subject, running.all_pushes(subject, given, seed or 0, open_sizes, cut), more, times)
+        made, found = _streamed(subject, running.all_pushes(subject, given, seed, open_sizes, cut), more, times)
     else:
         started = perf_counter()
-        made, found = running.first_that_runs(subject, subject.calls(given, seed or 0, open_sizes))
+        made, found = running.first_that_runs(subject, subject.calls(given, seed, open_sizes))
         times["first call"] = perf_counter() - started
         times |= _repeated(lambda: subject.call(made), more, "call")
     if output is not None:

@@ -40,7 +40,7 @@ def run(
     Parameters
     ----------
     options : argparse.Namespace
-        As the parser of `pyrnnx.cli` makes it.
+        As `pyrnnx.cli.commands.conformance` makes it.
     progress : callable
         Is told, in a short line, what is done now.
     width : int
