@@ -77,7 +77,8 @@ def parse(arguments: Sequence[str]) -> Call | Status:
 
     words = [one for one in arguments if one != "--debug"]
     try:
-        with streams.captured() as texts:
+        with streams.captured() as texts, warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of an older Typer about the click below it
             answer = typer.main.get_command(app).main(words or ["--help"], "pyrnnx", standalone_mode=False)
     except SystemExit as ended:  # completion, which takes no words
         return streams.written(texts[0]) or (Status.REJECTED if ended.code else Status.SUCCESS)

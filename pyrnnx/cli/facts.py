@@ -14,6 +14,7 @@ from pyrnnx.op import CELLS, RecurrentOp
 from pyrnnx.tensor_info import Dimension, Interval, TensorInfo
 
 Facts = dict[str, Any]
+NO_WEIGHTS = "weights are no constants"
 
 
 def model_facts(model: Model) -> Facts:
@@ -125,7 +126,7 @@ def _unusual(layer: Any, op: RecurrentOp | None, weights: Mapping[str, AnyArray]
     if op is not None:
         found += _of_op(op)
     if weights is None:
-        found.append("weights are no constants")
+        found.append(NO_WEIGHTS)
     elif "P" in weights and weights["P"].any():
         found.append("peepholes")
     if _is_quantized(layer):

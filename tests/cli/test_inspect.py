@@ -13,7 +13,7 @@ import quantized_models
 from command import pyrnnx
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import make_model, simple_model
-from onnx_streams import stepwise
+from onnx_streams import stack, stepwise
 
 from pyrnnx.cli import main
 from pyrnnx.frontends.onnx import read_model
@@ -85,6 +85,7 @@ def test_an_onnx_model() -> None:
 def test_a_layer_of_an_xml_file(capsys: pytest.CaptureFixture[str]) -> None:
     found = facts(XML, capsys)
     assert (found["layer"]["operator"], found["layer"]["parameters"]) == ("RNNSequence-5", None)
+    assert found["layer"]["unusual"] == ["clip=3.0"]
     assert [one["name"] for one in found["ports"]["inputs"]] == ["X", "H", "sequence_lengths", "W", "R", "B"]
     assert found["ports"]["outputs"][0] == {"name": "Y", "dtype": "float32", "shape": [2, 2, 6, 8]}
     shown = text(XML, capsys)
@@ -120,6 +121,14 @@ def test_what_is_unusual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert layer["activations"] == [["HardSigmoid(alpha=0.2, beta=0.5)", "Tanh", "Relu"]]
     shown = text(tmp_path / "m.onnx", capsys)
     assert "unusual layout=1, reverse, input_forget" in shown
+
+
+def test_layers_that_are_alike_are_shown_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(stack(["GRU", "LSTM", "LSTM", "LSTM"]), tmp_path / "m.onnx")
+    assert len(facts(path, capsys)["layers"]) == 4
+    shown = text(path, capsys)
+    assert "layer1 layer2 layer3 operator LSTM," in shown
+    assert shown.count("operator") == 2
 
 
 def test_a_quantized_layer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

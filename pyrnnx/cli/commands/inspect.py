@@ -22,7 +22,7 @@ def inspect(
     """Show inputs, outputs, recurrent layers, and who runs what of a model, and why."""
     import warnings
 
-    from pyrnnx.cli.facts import layer_facts, model_facts
+    from pyrnnx.cli.facts import NO_WEIGHTS, layer_facts, model_facts
     from pyrnnx.errors import SlowRuntimeWarning
     from pyrnnx.load import load
     from pyrnnx.model import Model
@@ -32,6 +32,7 @@ def inspect(
         read = load(model)
         if not isinstance(read, Model):
             facts: dict[str, Any] = {"layer": layer_facts(read.name, read), "ports": _ports(read)}
+            facts["layer"]["unusual"].remove(NO_WEIGHTS)  # as of all that stand alone
             return Result(facts, _shown_layer(read.label, facts))
         facts = model_facts(read)
     return Result(facts, _shown_model(facts))
@@ -48,7 +49,7 @@ def _ports(layer: Any) -> dict[str, list[dict[str, Any]]]:
 def _shown_layer(label: str, facts: dict[str, Any]) -> list[RenderableType]:
     from pyrnnx.cli import tables
 
-    shown: list[RenderableType] = [tables.heading("Layer", label), *_layer(facts["layer"], named=False)]
+    shown: list[RenderableType] = [tables.heading("Layer", label), *_layer([], facts["layer"])]
     for side, ports in facts["ports"].items():
         shown += [tables.heading(side.capitalize()), _tensors(ports)]
     return shown
@@ -66,8 +67,8 @@ def _shown_model(facts: dict[str, Any]) -> list[RenderableType]:
         if facts[side]:
             shown += [tables.heading(side.capitalize()), _tensors(facts[side])]
     shown += [tables.heading("Recurrent layers", str(len(facts["layers"])))]
-    for layer in facts["layers"]:
-        shown += _layer(layer, named=True)
+    for names, layer in _alike(facts["layers"]):
+        shown += _layer(names, layer)
     if not facts["layers"]:
         shown += [tables.pairs([("none", facts["why_no_layers"] or "no RNN, GRU or LSTM, nor a cell or sequence")])]
     if facts["plan"]:
@@ -90,7 +91,19 @@ def _tensors(facts: list[dict[str, Any]]) -> RenderableType:
     return tables.table(("Name", "Type", "Shape"), rows)
 
 
-def _layer(one: dict[str, Any], *, named: bool) -> list[RenderableType]:
+def _alike(layers: list[dict[str, Any]]) -> list[tuple[list[str], dict[str, Any]]]:
+    """Layers that differ in their names alone are shown together."""
+    found: list[tuple[list[str], dict[str, Any]]] = []
+    for one in layers:
+        same = next((names for names, other in found if {**other, "name": one["name"]} == one), None)
+        if same is None:
+            found.append(([one["name"]], one))
+        else:
+            same.append(one["name"])
+    return found
+
+
+def _layer(names: list[str], one: dict[str, Any]) -> list[RenderableType]:
     from pyrnnx.cli import tables
 
     directions = [", ".join(each) for each in one["activations"]]
@@ -109,7 +122,7 @@ def _layer(one: dict[str, Any], *, named: bool) -> list[RenderableType]:
         ("unusual", tables.text(", ".join(one["unusual"]), "yellow") if one["unusual"] else None),
     ]
     shown = tables.pairs([(name, value) for name, value in rows if value])
-    return [tables.indented(tables.text(one["name"], "bold green")), shown] if named else [shown]
+    return [*(tables.indented(tables.text(name, "bold green")) for name in names), shown]
 
 
 def _runner(name: str) -> RenderableType:
