@@ -82,7 +82,11 @@ def test_tolerances(apart: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_inputs(apart: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No difference in the reverse direction, where there is one step and h is zero."""
     X = np.ones((6, 2, 4), np.float32)
-    given = {"X": X, "sequence_lens": np.array([1, 1], np.int32), "initial_h": np.zeros((2, 2, 8), np.float32)}
+    given: dict[str, Any] = {
+        "X": X,
+        "sequence_lens": np.array([1, 1], np.int32),
+        "initial_h": np.zeros((2, 2, 8), np.float32),
+    }
     path = tmp_path / "in.npz"
     np.savez(path, **given)
     assert main(["compare", PAIR[0], apart, "--inputs", str(path), "--json"]) == 1  # of the layers, which run on others
