@@ -70,15 +70,17 @@ def parse(arguments: Sequence[str]) -> Call | Status:
     Exception
         Of Typer or of the click below it, with `format_message`: arguments that no command takes.
     """
-    import typer
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of an older Typer about the click below it
+        import typer
 
-    import pyrnnx.cli.commands  # noqa: F401  # puts them into the application
-    from pyrnnx.cli.app import Call, app
+        import pyrnnx.cli.commands  # noqa: F401  # puts them into the application
+        from pyrnnx.cli.app import Call, app
 
     words = [one for one in arguments if one != "--debug"]
     try:
         with streams.captured() as texts, warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of an older Typer about the click below it
+            warnings.simplefilter("ignore", DeprecationWarning)
             answer = typer.main.get_command(app).main(words or ["--help"], "pyrnnx", standalone_mode=False)
     except SystemExit as ended:  # completion, which takes no words
         return streams.written(texts[0]) or (Status.REJECTED if ended.code else Status.SUCCESS)

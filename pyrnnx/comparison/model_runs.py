@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from pyrnnx.comparison.random_inputs import Wanted, random_inputs, symbols_of
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OPENVINO_SEQUENCE, OUTPUTS, rearrange
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
+from pyrnnx.layer import Layer
 from pyrnnx.model import LayerValue, Model
 from pyrnnx.tensor_info import TensorInfo
 
@@ -203,10 +205,11 @@ def random_calls(
     """
     layers = model._layer_values()
     axes = axes_of_layers(layers, layers, [(name, name) for name in layers])
-    required = [info for info in model.inputs if not info.optional or info.name in given]
+    inputs = _completed(model, layers)
+    required = [info for info in inputs.values() if not info.optional or info.name in given]
     known = {name: size for info in required if info.name in given for name, size in _symbols(info, given[info.name])}
     wanted = [Wanted(info, info, axes.get((info.name, info.name))) for info in required]
-    symbols = symbols_of(model.inputs)
+    symbols = symbols_of(inputs.values())
     for name in dims:
         if name not in symbols:
             raise ArgumentError(
@@ -250,5 +253,25 @@ def kept_states(*models: Model) -> Iterator[None]:
 
 
 def _wanted(a: Model, b: Model, inputs: Matched) -> list[Wanted]:
-    infos_a, infos_b = ({info.name: info for info in model.inputs} for model in (a, b))
+    infos_a, infos_b = (_completed(model, model._layer_values()) for model in (a, b))
     return [Wanted(infos_a[both[0]], infos_b[both[1]], inputs.axes.get(both)) for both in inputs.names.values()]
+
+
+def _completed(model: Model, values: LayerValues) -> dict[str, TensorInfo]:
+    """The inputs by name; with the sizes that layers give them, where these take them as they are."""
+    infos = {info.name: info for info in model.inputs}
+    for name, arguments in values.items():
+        layer = model.layers[name]
+        if not isinstance(layer, Layer):
+            continue
+        sizes = {"I": layer.input_size, "H": layer.op.hidden_size, "D": layer.op.num_directions}
+        for axes, names in arguments.values():
+            for info in [infos[one] for one in names if one in infos]:
+                declared = info.shape or (None,) * len(axes)
+                if len(declared) == len(axes):
+                    shape = [
+                        sizes.get(axis, one) if not isinstance(one, int) else one
+                        for axis, one in zip(axes, declared, strict=True)
+                    ]
+                    infos[info.name] = replace(info, shape=tuple(shape))
+    return infos

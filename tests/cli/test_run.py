@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import quantized_models
 from command import in_terminal, pyrnnx
 from onnx import TensorProto, helper
 from onnx_models import make_model
@@ -319,6 +320,13 @@ def test_what_runs_with_no_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert main(["run", str(tmp_path / "m.onnx"), "--random", "0"]) == 2
     assert "does not run on random inputs of the sizes that it declares; --dim and --input" in capsys.readouterr().err
     assert facts(capsys, tmp_path / "m.onnx", "--random", "0", "--dim", "N=7")["outputs"]["Y"]["shape"] == [7, 3]
+
+
+def test_sizes_that_a_layer_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The model declares none."""
+    case = next(one for one in quantized_models.CASES if one.name == "both")
+    onnx.save(quantized_models.make_case(case)[0], tmp_path / "m.onnx")
+    assert facts(capsys, tmp_path / "m.onnx", "--random", "0")["inputs"]["X"]["shape"] == [3, 3, case.I]
 
 
 def test_summaries() -> None:
