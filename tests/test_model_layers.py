@@ -72,7 +72,9 @@ def test_unrolled_layers_are_told(tmp_path: Path) -> None:
         )
         with pytest.raises(KeyError, match=r"layers has no 0, and no layer at all: 4 matrix products share"):
             model.layers[0]
+        assert model.layers.why_none.startswith("4 matrix products share one weight")
     assert repr(load(unrolled(1)).layers) == "<no layers>"
+    assert load(unrolled(1)).layers.why_none == two_layers([]).why_none == ""
 
 
 def test_loops_are_told() -> None:
