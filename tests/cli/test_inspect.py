@@ -157,8 +157,7 @@ STATEFUL = """<net name="counting" version="11"><layers>
 <layer id="2" name="add" type="Add" version="opset1"><data auto_broadcast="numpy"/>
 <input><port id="0"><dim>2</dim></port><port id="1"><dim>2</dim></port></input>
 <output><port id="2" precision="FP32"><dim>2</dim></port></output></layer>
-<layer id="3" name="a" type="Assign" version="opset6">
-<data variable_id="sum" variable_type="f32" variable_shape="2"/>
+<layer id="3" name="a" type="Assign" version="opset6"><data variable_id="sum"/>
 <input><port id="0"><dim>2</dim></port></input>
 <output><port id="1" precision="FP32"><dim>2</dim></port></output></layer>
 <layer id="4" name="y" type="Result" version="opset1"><input><port id="0"><dim>2</dim></port></input></layer>
@@ -174,6 +173,7 @@ def test_variables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m.xml").write_text(STATEFUL)
     found = facts(tmp_path / "m.xml", capsys)
     assert [(one["name"], one["dtype"], one["shape"]) for one in found["variables"]] == [("sum", "float32", [2])]
+    assert found["cannot_run"] == ""
     assert "Variables Name Type Shape" in text(tmp_path / "m.xml", capsys)
 
 

@@ -16,7 +16,8 @@ from pyrnnx.frontends.onnx import read_model
 
 def test_sizes_of_symbols() -> None:
     model = read_model(stepwise())
-    found = pyrnnx.compare(model, model, dims={"N": np.int64(7)})
+    sizes: dict[str, Any] = {"N": np.int64(7)}
+    found = pyrnnx.compare(model, model, dims=sizes)
     assert isinstance(found, pyrnnx.ModelComparison)
     assert found.input_shapes == {"x": (3, 7, I), "h": (1, 7, H), "c": (1, 7, H)}
     layer = model.layers[0]
