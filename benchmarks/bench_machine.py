@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from peers import checked_peers
-from report import milliseconds, table
-from timing import Timings, measure
+from report import table
 from versions import cache_sizes
-from workload import GATES, Case
+
+from pyrnnx.bench.peers import checked_peers
+from pyrnnx.bench.timing import Timings, measure, milliseconds
+from pyrnnx.bench.workload import GATES, Case
 
 SOURCE = Path(__file__).with_name("machine.c")
 TRIES = 15

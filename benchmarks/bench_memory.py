@@ -10,9 +10,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from peers import PEERS
 from report import progress, table
-from workload import Case, make_arrays
+
+from pyrnnx.bench.peers import PEERS
+from pyrnnx.bench.workload import Case, make_arrays
 
 CASE = Case("LSTM", 4000, 32, 256, 256)
 WARM_UP_STEPS = 16

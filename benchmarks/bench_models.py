@@ -14,70 +14,21 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from models import Arrays, Model, all_models
-from report import milliseconds, progress, table
-from timing import geometric_mean, measure
+from models import Model, all_models
+from report import progress, table
 from versions import versions
 
-Run = Callable[[Arrays], Arrays]
+from pyrnnx.bench.measured import LIBRARIES, difference
+from pyrnnx.bench.timing import geometric_mean, measure, milliseconds
+from pyrnnx.testing.runtimes.models import MODEL_RUNS, Run
+
 MB = 2**20
 
 
-def pyrnnx_run(path: Path, threads: int) -> Run:
-    import pyrnnx
-
-    pyrnnx.set_num_threads(threads)
-    model: Run = pyrnnx.load(path)
-    return model
-
-
-def onnxruntime_run(path: Path, threads: int) -> Run:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3  # without warnings about shapes that the files declare wrongly
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    # On processors without VNNI sums of int8 products saturate at 16 bits unless this is asked for.
-    options.add_session_config_entry("session.x64quantprecision", "1")
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    names = [one.name for one in session.get_outputs()]
-    return lambda inputs: dict(zip(names, session.run(None, inputs), strict=True))
-
-
-def openvino_run(path: Path, threads: int) -> Run:
-    import openvino
-
-    options = {
-        "INFERENCE_PRECISION_HINT": "f32",
-        "INFERENCE_NUM_THREADS": threads,
-        "NUM_STREAMS": 1,
-        "PERFORMANCE_HINT": "LATENCY",
-        "ENABLE_CPU_PINNING": False,
-    }
-    request = openvino.compile_model(path, "CPU", options).create_infer_request()
-
-    def run(inputs: Arrays) -> Arrays:
-        results = request.infer(inputs, share_inputs=True)
-        return {str(k): array for k, array in enumerate(results.values())}
-
-    return run
-
-
-RUNS: dict[str, Callable[[Path, int], Run]] = {
-    "pyrnnx": pyrnnx_run,
-    "ONNX Runtime": onnxruntime_run,
-    "OpenVINO": openvino_run,
-}
+RUNS: dict[str, Callable[[Path, int], Run]] = {LIBRARIES[one].name: run for one, run in MODEL_RUNS.items()}
 PEERS = {".onnx": "ONNX Runtime", ".xml": "OpenVINO"}  # by the suffix of the file
-
-
-def difference(a: Sequence[Any], b: Sequence[Any]) -> float:
-    if [np.shape(one) for one in a] != [np.shape(one) for one in b]:
-        return float("inf")
-    return max(float(np.abs(one.astype(np.float64) - other).max(initial=0)) for one, other in zip(a, b, strict=True))
 
 
 def write_ir(path: Path) -> Path | None:
@@ -97,7 +48,7 @@ def timed(model: Model, path: Path, threads: int, rounds: int) -> tuple[list[str
     names = ("pyrnnx", PEERS[path.suffix])
     try:
         runs = {name: RUNS[name](path, threads) for name in names}
-        results = [list(run(model.inputs).values()) for run in runs.values()]
+        results = [[np.array(one) for one in run(model.inputs).values()] for run in runs.values()]
     except Exception as error:  # whatever a library raises
         progress(f"{model.name}, {path.suffix}: {type(error).__name__}: {str(error).splitlines()[0][:300]}")
         return [""] * 4, None
@@ -105,7 +56,7 @@ def timed(model: Model, path: Path, threads: int, rounds: int) -> tuple[list[str
     timings = measure(calls, rounds, threads=threads)
     ratio = timings.ratio(names[1], names[0])
     cells = [milliseconds(timings.median(name)) for name in names]
-    return [*cells, f"{ratio:.2f}", f"{difference(*results):.1e}"], ratio
+    return [*cells, f"{ratio:.2f}", f"{difference(*results)[0]:.1e}"], ratio
 
 
 def report(

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from peers import PEERS, Pyrnnx, checked_peers
-from report import milliseconds, progress, table
-from timing import geometric_mean, measure
+from report import progress, table
 from versions import versions
-from workload import Case, make_arrays
 
 from pyrnnx import Layer
+from pyrnnx.bench.peers import PEERS, Pyrnnx, checked_peers
+from pyrnnx.bench.timing import geometric_mean, measure, milliseconds
+from pyrnnx.bench.workload import Case, make_arrays
 from pyrnnx.reduced import WEIGHT_DTYPES
 
 SHAPES = (

@@ -14,12 +14,12 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
-from report import milliseconds, table
-from timing import geometric_mean
+from report import table
 from versions import versions
-from workload import Array
 
 import pyrnnx
+from pyrnnx.bench.timing import geometric_mean, milliseconds
+from pyrnnx.bench.workload import Array
 from pyrnnx.frontends.onnx import read_model
 
 SHAPES = ((1, 1, 384, 384), (50, 1, 128, 128), (50, 1, 384, 384), (100, 8, 128, 128), (25, 32, 512, 512))

@@ -13,10 +13,11 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 
-from peers import Pyrnnx
 from report import progress, table
-from timing import measure
-from workload import Case, make_arrays
+
+from pyrnnx.bench.peers import Pyrnnx
+from pyrnnx.bench.timing import measure
+from pyrnnx.bench.workload import Case, make_arrays
 
 T = 50
 ROWS = 128  # whose states and sums stay in cache

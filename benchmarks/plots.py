@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from peers import PEERS, checked_peers
 from report import progress
-from timing import measure
-from workload import Case
+
+from pyrnnx.bench.peers import PEERS, checked_peers
+from pyrnnx.bench.plot import COLOURS
+from pyrnnx.bench.timing import measure
+from pyrnnx.bench.workload import Case
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -23,7 +25,6 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 Lines = dict[str, list[float]]  # by library, along the x axis
 
 RESULTS = Path(__file__).with_name("results")
-COLOURS = {"pyrnnx": "#c1272d", "ONNX Runtime": "#0072b2", "OpenVINO": "#6a3d9a", "PyTorch": "#e08214"}
 MARKERS = {"pyrnnx": "o", "ONNX Runtime": "s", "OpenVINO": "^", "PyTorch": "D"}
 CORES = os.cpu_count() or 1
 

@@ -1,18 +1,9 @@
-"""Markdown tables and number formats that the scripts share."""
+"""Markdown tables that the scripts share."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-
-
-def milliseconds(seconds: float) -> str:
-    """Three significant digits, without an exponent."""
-    value = seconds * 1e3
-    for digits, limit in ((4, 0.1), (3, 1.0), (2, 10.0), (1, 100.0)):
-        if value < limit:
-            return f"{value:.{digits}f}"
-    return f"{value:.0f}"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -329,7 +329,7 @@ def run_layer(layer: Layer, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArra
         for name, array in arrays.items()
         if name != "sequence_lens"
     }
-    if convention.axes_of("sequence_lens"):
+    if convention.axes_of("sequence_lens") and "sequence_lens" in arrays:
         given["sequence_lens"] = arrays["sequence_lens"]
     outputs = layer.run(**given)
     return {

@@ -20,6 +20,10 @@ TOLERANCES = {
     "bfloat16": 2e-2,  # the same with 2^-8 = 3.9e-3
 }
 
+# The same of longer sequences, and of whole models: errors carried over some hundred steps and some layers, and
+# approximate activations. Another computation is apart by more than 1e-2.
+LONG_TOLERANCES = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+
 
 def numpy_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """The dtype of a name.
@@ -39,6 +43,18 @@ def numpy_dtype(dtype: DTypeLike) -> np.dtype[Any]:
 
 def tolerance_of(dtype: DTypeLike) -> float:
     return TOLERANCES[dtype if isinstance(dtype, str) else np.dtype(dtype).name]
+
+
+def long_tolerance(wanted: Array, dtype: DTypeLike | None = None) -> float:
+    """What `LONG_TOLERANCES` allow for an array, times its largest magnitude where above 1; nothing for integers.
+
+    `dtype`: of the one that is compared with it, by default its own.
+    """
+    name = wanted.dtype.name if dtype is None else numpy_dtype(dtype).name
+    if name not in LONG_TOLERANCES:
+        return 0.0
+    wide = np.abs(wanted.astype(np.float64))
+    return LONG_TOLERANCES[name] * max(1.0, float(wide[np.isfinite(wide)].max(initial=0)))
 
 
 def assert_close(actual: Sequence[Array], expected: Sequence[Array], tolerance: float, what: object = "") -> None:

@@ -25,7 +25,7 @@ _DECADES = 6  # below the largest difference, that colours tell apart
 
 def plot_layers(one: Comparison, path: Any) -> Figure:
     """Of two layers: for each direction a row, for each output a column. 0 is gray, what is not finite cyan."""
-    figures = _matplotlib()
+    figures = matplotlib_figures()
     profiles = {name: each for name, each in one.profiles.items() if each.image.size}
     if not profiles:
         raise PyrnnxError(f"plot: {one.a} and {one.b} have no numbers to be shown{_why(one.not_compared)}")
@@ -44,12 +44,12 @@ def plot_layers(one: Comparison, path: Any) -> Figure:
     figure.suptitle(
         f"a: {_name(one.a)}\nb: {_name(one.b)}\ngray: less, or 0; cyan: not finite", fontsize="medium", parse_math=False
     )
-    return _saved(figure, path)
+    return saved_figure(figure, path)
 
 
 def plot_models(one: ModelComparison, path: Any) -> Figure:
     """Of two models: the largest difference of each value in order, or of the outputs."""
-    figures = _matplotlib()
+    figures = matplotlib_figures()
     values = one.values or one.deviations
     heights = {name: each.largest for name, each in values.items() if not math.isnan(each.largest)}
     if not heights:
@@ -71,10 +71,17 @@ def plot_models(one: ModelComparison, path: Any) -> Figure:
         axis.set_xticks(range(len(heights)), [_name(name, 30) for name in heights], rotation=90, parse_math=False)
     axis.legend()
     axis.set_title(f"a: {_name(one.a)}\nb: {_name(one.b)}", fontsize="medium", parse_math=False)
-    return _saved(figure, path)
+    return saved_figure(figure, path)
 
 
-def _matplotlib() -> Any:
+def matplotlib_figures() -> Any:
+    """The module matplotlib.figure.
+
+    Raises
+    ------
+    PyrnnxError
+        It is not installed.
+    """
     try:
         from matplotlib import figure
     except ImportError:
@@ -120,7 +127,14 @@ def _image(axis: Any, name: str, one: Profile, d: int, scale: Any) -> None:
         axis.set_xlabel("last")
 
 
-def _saved(figure: Any, path: Any) -> Figure:
+def saved_figure(figure: Any, path: Any) -> Figure:
+    """The figure, written to a path if that is not None.
+
+    Raises
+    ------
+    PyrnnxError
+        A path that cannot be written.
+    """
     if path is not None:
         if not isinstance(path, (str, os.PathLike)):
             raise ArgumentError(f"plot: path is {shown(path)}; expected a path, or None")

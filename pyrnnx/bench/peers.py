@@ -9,17 +9,20 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from workload import OPSET, WEIGHTS, Array, Case, make_arrays, make_model, make_node
+
+from pyrnnx.bench.workload import OPSET, WEIGHTS, Array, Case, make_arrays, make_model, make_node
+from pyrnnx.errors import PyrnnxError
+from pyrnnx.testing.numbers import LONG_TOLERANCES
+from pyrnnx.testing.runtimes.worker import line_of
 
 # The BLAS beneath SciPy would bring its own threads; read when it is loaded, so before pyrnnx is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Largest difference from the float64 run. float32: roundings (2^-24) and approximate activations, carried over up to
-# 100 steps of states below 1 in magnitude; another computation is apart by more than 1e-2. float64: order of sums.
-TOLERANCES = {"float32": 1e-4, "float64": 1e-10}
+NOT_INSTALLED = "not installed"
 
 
 class Peer:
@@ -44,7 +47,11 @@ class Peer:
     @classmethod
     def refusal(cls, case: Case) -> str | None:
         """Why this library cannot run the case; None if it can."""
-        return None if importlib.util.find_spec(cls.module) else "not installed"
+        return None if cls.is_installed() else NOT_INSTALLED
+
+    @classmethod
+    def is_installed(cls) -> bool:
+        return importlib.util.find_spec(cls.module) is not None
 
     def prepare(self) -> None:
         raise NotImplementedError
@@ -199,7 +206,9 @@ def reference(case: Case, arrays: dict[str, Array]) -> Array:
     return np.asarray(Pyrnnx(case, wide, 1).run())
 
 
-def checked_peers(case: Case, threads: int) -> tuple[dict[str, Peer], dict[str, str]]:
+def checked_peers(
+    case: Case, threads: int, chosen: Sequence[type[Peer]] = PEERS
+) -> tuple[dict[str, Peer], dict[str, str]]:
     """Every library that runs the case and computes the same.
 
     Returns
@@ -211,22 +220,29 @@ def checked_peers(case: Case, threads: int) -> tuple[dict[str, Peer], dict[str, 
 
     Raises
     ------
-    RuntimeError
-        pyrnnx itself is apart from its float64 run.
+    PyrnnxError
+        pyrnnx itself is apart from its float64 run; or what it rejects in the case.
     """
     arrays = make_arrays(case)
     expected = reference(case, arrays)
     peers, reasons = {}, {}
-    for cls in PEERS:
+    for cls in chosen:
         reason = cls.refusal(case)
         if reason is None:
-            peer = cls(case, arrays, threads)
-            difference = np.abs(peer.canonical(peer.run()) - expected).max()
-            if difference <= TOLERANCES[case.dtype]:
+            try:
+                peer = cls(case, arrays, threads)
+                Y = peer.canonical(peer.run())
+            except Exception as error:  # whatever a library raises
+                if cls is Pyrnnx:
+                    raise
+                reasons[cls.name] = f"does not run it ({line_of(error)})"
+                continue
+            difference = np.abs(Y.astype(np.float64) - expected).max(initial=0.0)
+            if difference <= LONG_TOLERANCES[case.dtype]:
                 peers[cls.name] = peer
                 continue
             reason = f"its Y is {difference:.1g} apart from the float64 result"
             if cls is Pyrnnx:
-                raise RuntimeError(f"pyrnnx, {case}: {reason}")
+                raise PyrnnxError(f"bench: pyrnnx, {case}: {reason}")
         reasons[cls.name] = reason
     return peers, reasons

@@ -84,6 +84,15 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(statistics.fmean(map(math.log, values)))
 
 
+def milliseconds(seconds: float) -> str:
+    """Three significant digits, without an exponent."""
+    value = seconds * 1e3
+    for digits, limit in ((4, 0.1), (3, 1.0), (2, 10.0), (1, 100.0)):
+        if value < limit:
+            return f"{value:.{digits}f}"
+    return f"{value:.0f}"
+
+
 def _calibrate(call: Callable[[], Any], min_time: float) -> int:
     """How often to call so that it takes min_time."""
     call()

@@ -29,7 +29,7 @@ class Case:
     directions : int
         1 (forward) or 2 (bidirectional).
     dtype : str
-        "float32" or "float64".
+        "float32", "float64" or "float16".
     linear_before_reset : int
         Of a GRU.
     ragged : bool
