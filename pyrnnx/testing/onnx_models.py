@@ -23,8 +23,8 @@ def make_node(case: Case, names: Collection[str]) -> onnx.NodeProto:
     return onnx.helper.make_node(case.operator, inputs, list(OUTPUTS[case.operator]), **attributes)
 
 
-def make_model(case: Case, arrays: Mapping[str, Array]) -> onnx.ModelProto:
-    """The case as a model of one node; every array is an input of the graph."""
+def make_model(case: Case, arrays: Mapping[str, Array], constants: Collection[str] = ()) -> onnx.ModelProto:
+    """The case as a model of one node; every array is an input of the graph, but for `constants`: initializers."""
     node = make_node(case, list(arrays))
     dtype, shapes = numpy_dtype(case.dtype), case.shapes()
     types = {name: (array.dtype, array.shape) for name, array in arrays.items()}
@@ -33,8 +33,10 @@ def make_model(case: Case, arrays: Mapping[str, Array]) -> onnx.ModelProto:
         name: onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(one), shape)
         for name, (one, shape) in types.items()
     }
-    inputs, outputs = ([infos[name] for name in names] for names in (arrays, OUTPUTS[case.operator]))
-    graph = onnx.helper.make_graph([node], case.name, inputs, outputs)
+    given = [name for name in arrays if name not in constants]
+    inputs, outputs = ([infos[name] for name in names] for names in (given, OUTPUTS[case.operator]))
+    held = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items() if name in constants]
+    graph = onnx.helper.make_graph([node], case.name, inputs, outputs, held)
     return onnx.helper.make_model(
         graph, opset_imports=[onnx.helper.make_opsetid("", case.opset)], ir_version=IR_VERSION
     )

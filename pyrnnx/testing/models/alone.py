@@ -1,0 +1,132 @@
+"""A recurrent layer of a model as a model of its own: a node of ONNX or an IR, with its weights as constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyrnnx.conventions import CANONICAL, rearrange
+from pyrnnx.dtypes import AnyArray
+from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
+from pyrnnx.layer import Layer
+from pyrnnx.load import load
+from pyrnnx.testing.cases import Case
+from pyrnnx.testing.models.layer_runs import OUTPUTS, LayerRun
+from pyrnnx.testing.runtimes.models import ModelCase
+from pyrnnx.testing.same import oracle
+
+_WEIGHTS = ("W", "R", "B", "P")
+_DEFAULTS: Mapping[str, Any] = {"clip": None, "input_forget": 0, "activation_alpha": [], "activation_beta": []}
+_ARRANGEMENT = ("layout", "output_sequence")  # attributes that have no part in the numbers
+OLDEST_OPSET = 14  # an older one has the same operators but for layout, which is not written
+
+
+def write_alone(run: LayerRun, path: Path, *, static: bool, opset: int = DEFAULT_OPSET, node: Any = None) -> AloneModel:
+    """Write a layer to a path that ends in .onnx or .xml.
+
+    Parameters
+    ----------
+    run : LayerRun
+        With a layer and its arrays.
+    path : Path
+    static : bool
+        Whether the shapes of the arrays are declared; else batch_size and seq_length are dynamic. OpenVINO computes
+        otherwise for one than for the other.
+    opset : int
+        Of an ONNX model.
+    node : onnx.NodeProto, optional
+        Whose attributes are written as they are: what it leaves to defaults, runtimes may read in two ways.
+
+    Raises
+    ------
+    PyrnnxError
+        What the format cannot express.
+    """
+    assert run.layer is not None
+    assert run.arrays is not None
+    if path.suffix == ".onnx":
+        path.write_bytes(_onnx_model(run.layer, run.arrays, static, opset, node))
+        axes = {name: CANONICAL.axes_of(name) for name in run.layer.output_names}
+        return AloneModel(ModelCase(run.name, path), dict(run.arrays), axes)
+    from pyrnnx.frontends.openvino import write_model
+
+    write_model(run.layer, path)
+    return _of_ir(run, path, static)
+
+
+@dataclass(frozen=True, eq=False)
+class AloneModel:
+    """What `write_alone` wrote.
+
+    Attributes
+    ----------
+    case : ModelCase
+    inputs : dict
+        By the names of the model, as it takes them.
+    axes : mapping
+        Of its outputs in order, by canonical name.
+    """
+
+    case: ModelCase
+    inputs: dict[str, AnyArray]
+    axes: Mapping[str, str]
+
+    def canonical(self, outputs: Sequence[AnyArray | None]) -> dict[str, AnyArray]:
+        """Outputs of the model, in its order, by canonical name, and in canonical axes if they have as many."""
+        found = {}
+        for (name, axes), array in zip(self.axes.items(), outputs, strict=False):
+            if array is not None:
+                found[name] = rearrange(array, axes, CANONICAL.axes_of(name)) if array.ndim == len(axes) else array
+        return found
+
+
+def _onnx_model(layer: Layer, arrays: Mapping[str, AnyArray], static: bool, opset: int, node: Any) -> bytes:
+    from pyrnnx.testing.onnx_models import make_model
+
+    given = oracle.arguments(layer, arrays)
+    given.pop("coupled_gate", None)
+    tensors = {name: given.pop(name) for name in (*_WEIGHTS, *arrays) if name in given}
+    tensors = {name: one if name == "sequence_lens" else one.astype(layer.dtype) for name, one in tensors.items()}
+    attributes = {name: value for name, value in given.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
+    T, N, I = tensors["X"].shape
+    case = Case(
+        layer.name or layer.op.cell,
+        layer.op.cell,
+        {**attributes, "hidden_size": layer.op.hidden_size},
+        tuple(name for name in tensors if name not in ("X", "W", "R", "sequence_lens")),
+        T=T,
+        N=N,
+        I=I,
+        H=layer.op.hidden_size,
+        opset=opset,
+        dtype=layer.dtype.name,
+        lens=(T,) * N if "sequence_lens" in tensors else None,
+    )
+    model = make_model(case, tensors, constants=_WEIGHTS)
+    if node is not None:
+        del model.graph.node[0].attribute[:]
+        model.graph.node[0].attribute.extend(one for one in node.attribute if one.name not in _ARRANGEMENT)
+    if not static:
+        for info in (*model.graph.input, *model.graph.output):
+            for axis, dim in zip(CANONICAL.axes_of(info.name), info.type.tensor_type.shape.dim, strict=True):
+                if axis in "TN":
+                    dim.dim_param = axis
+    return bytes(model.SerializeToString())
+
+
+def _of_ir(run: LayerRun, path: Path, static: bool) -> AloneModel:
+    """What `pyrnnx.frontends.openvino.write_model` wrote of a layer."""
+    assert run.arrays is not None
+    model = load(path)
+    (values,) = model._layer_values().values()
+    inputs = {}
+    for argument, one in values.items():
+        for info in model.inputs:
+            if argument in run.arrays and {info.name, *info.aliases} & {*one.names}:
+                inputs[info.name] = rearrange(run.arrays[argument], CANONICAL.axes_of(argument), one.axes)
+    shapes = {name: array.shape for name, array in inputs.items()} if static else None
+    return AloneModel(
+        ModelCase(run.name, path, shapes), inputs, {one: values[one].axes for one in OUTPUTS if one in values}
+    )

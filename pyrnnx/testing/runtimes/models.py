@@ -1,0 +1,151 @@
+"""Whole models of files in pyrnnx, ONNX Runtime and OpenVINO, and in a process that may die or hang."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.testing.numbers import Array
+from pyrnnx.testing.runtimes.base import Outputs, PackageRuntime
+from pyrnnx.testing.runtimes.execution import Execution, execute
+
+Run = Callable[[Mapping[str, Array]], dict[str, Array]]
+ERRORS_ALONE = 3  # severity of what ONNX Runtime logs: without warnings about shapes that files declare wrongly
+
+
+def pyrnnx_run(path: Path, threads: int) -> Run:
+    """A loaded model, called; `set_num_threads` is the caller's process's."""
+    pyrnnx = importlib.import_module("pyrnnx")
+    pyrnnx.set_num_threads(threads)
+    model: Run = pyrnnx.load(path)
+    return model
+
+
+def onnxruntime_run(path: Path, threads: int) -> Run:
+    """A session on the CPU; of an .xml, of what `to_onnx` makes of it."""
+    onnxruntime = importlib.import_module("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = ERRORS_ALONE
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    # On processors without VNNI sums of int8 products saturate at 16 bits unless this is asked for.
+    options.add_session_config_entry("session.x64quantprecision", "1")
+    source: str | bytes = str(path)
+    if path.suffix.lower() == ".xml":
+        source = importlib.import_module("pyrnnx.frontends.openvino").to_onnx(path).SerializeToString()
+    session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    names = [one.name for one in session.get_outputs()]
+    return lambda inputs: dict(zip(names, session.run(None, dict(inputs)), strict=True))
+
+
+def openvino_run(path: Path, threads: int, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Run:
+    """The CPU plugin, in float32; results are the request's own memory until the next call.
+
+    `shapes` are given to inputs by their names. Where X is dynamic the plugin ignores the lengths of sequences.
+    Inputs that it dropped, for nothing depends on them, are left out. Outputs are called by their places.
+    """
+    openvino = importlib.import_module("openvino")
+    options = {
+        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_NUM_THREADS": threads,
+        "NUM_STREAMS": 1,
+        "PERFORMANCE_HINT": "LATENCY",
+        "ENABLE_CPU_PINNING": False,
+    }
+    core = openvino.Core()
+    model = core.read_model(path)
+    if shapes:
+        model.reshape({port: shapes[name] for port in model.inputs for name in _names(port) if name in shapes})
+    compiled = core.compile_model(model, "CPU", options)
+    request = compiled.create_infer_request()
+    places = {name: place for place, port in enumerate(compiled.inputs) for name in _names(port)}
+
+    def run(inputs: Mapping[str, Array]) -> dict[str, Array]:
+        given = {places[name]: array for name, array in inputs.items() if name in places}
+        results = request.infer(given, share_inputs=True, share_outputs=True)
+        return {str(place): array for place, array in enumerate(results.values())}
+
+    return run
+
+
+def _names(port: Any) -> set[str]:
+    """Of a tensor; a Parameter of an IR may have none but its layer's."""
+    return {*port.get_names(), port.get_node().get_friendly_name()}
+
+
+# By the names that `RUNTIMES` has for them.
+MODEL_RUNS: Mapping[str, Callable[[Path, int], Run]] = {
+    "pyrnnx": pyrnnx_run,
+    "onnxruntime": onnxruntime_run,
+    "openvino": openvino_run,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ModelCase:
+    """A file, as `execute` hands it to a `ModelRuntime` with the inputs of one call by name.
+
+    Attributes
+    ----------
+    name : str
+    path : Path
+    shapes : mapping, optional
+        Of inputs that are dynamic in the file, and are not to be.
+    """
+
+    name: str
+    path: Path
+    shapes: Mapping[str, tuple[int, ...]] | None = None
+
+
+class ModelRuntime(PackageRuntime):
+    """One of `MODEL_RUNS`, on one thread, for `ModelCase`s."""
+
+    def supports(self, case: Any) -> bool:
+        return True
+
+    def load(self) -> None:
+        importlib.import_module(self.package)
+
+    def run(self, case: Any, arrays: Mapping[str, Array]) -> Outputs:
+        return tuple(np.array(one) for one in self._opened(case)(arrays).values())
+
+    def _opened(self, case: ModelCase) -> Run:
+        return MODEL_RUNS[self.package](case.path, 1)
+
+
+class OnnxRuntimeModels(ModelRuntime):
+    """ONNX Runtime; IRs as `to_onnx` writes them."""
+
+    name, package = "ONNX Runtime", "onnxruntime"
+
+
+class OpenVINOModels(ModelRuntime):
+    """OpenVINO's CPU plugin; ONNX models by its import."""
+
+    name, package = "OpenVINO", "openvino"
+
+    def _opened(self, case: ModelCase) -> Run:
+        return openvino_run(case.path, 1, case.shapes)
+
+
+MODEL_RUNTIMES: Mapping[str, ModelRuntime] = {one.package: one for one in (OnnxRuntimeModels(), OpenVINOModels())}
+
+
+def run_models(
+    runtime: ModelRuntime, calls: Sequence[tuple[ModelCase, Mapping[str, Array]]], timeout: float
+) -> list[Execution]:
+    """Each model on its arrays, in a process that may die or hang; what becomes of each.
+
+    Raises
+    ------
+    ArgumentError
+        As of `execute`.
+    """
+    arrays: dict[Any, Mapping[str, Array]] = dict(calls)
+    cases: list[Any] = list(arrays)
+    return list(execute(runtime, cases, timeout=timeout, arrays=arrays.__getitem__))
