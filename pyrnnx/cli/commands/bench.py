@@ -9,7 +9,7 @@ import typer
 
 from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import Dims, Json, integer, named
+from pyrnnx.cli.arguments import Dims, Json, Seed, integer, model_suffixes, sizes
 from pyrnnx.cli.result import Result
 from pyrnnx.errors import ArgumentError, shown
 
@@ -34,7 +34,10 @@ SHAPE = "100,8,128,128"
     ),
 )
 def bench(
-    model: Annotated[str | None, typer.Argument(metavar="MODEL", help="An .onnx or OpenVINO .xml model.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Argument(metavar="MODEL", help="An .onnx or OpenVINO .xml model.", autocompletion=model_suffixes),
+    ] = None,
     op: Annotated[
         str | None, typer.Option("--op", metavar="CELL", help="Instead of a model: LSTM, GRU or RNN.")
     ] = None,
@@ -63,7 +66,7 @@ def bench(
     ] = None,
     threads: Annotated[str, typer.Option("--threads", metavar="NUMBER", help="Of each library.")] = "1",
     repeat: Annotated[str, typer.Option("--repeat", metavar="ROUNDS", help="How often each is timed.")] = "9",
-    seed: Annotated[str, typer.Option("--random", metavar="SEED", help="Of the random inputs of a model.")] = "0",
+    seed: Seed = "0",
     dims: Dims = None,
     inputs: Annotated[
         str | None, typer.Option("--inputs", metavar="FILE.npz", help="Arrays by the names of a model's inputs.")
@@ -72,7 +75,7 @@ def bench(
     as_json: Json = False,
 ) -> Result:
     """Time a model or an operator side by side with what is installed: ONNX Runtime, OpenVINO, PyTorch."""
-    counts = [_count("bench: --threads", threads), _count("bench: --repeat", repeat)]
+    counts = [integer("bench: --threads", threads, 1), integer("bench: --repeat", repeat, 1)]
     names = None if against is None else against.split(",")
     of_op = {
         "--shape": shape,
@@ -98,8 +101,8 @@ def bench(
                 op, shape or SHAPE, dtype or "float32", (bidirectional, linear_before_reset), names, counts
             )
         else:
-            sizes = {name: integer("bench: --dim", size) for name, size in named("bench: --dim", dims).items()}
-            found = _of_model(str(model), inputs, integer("bench: --random", seed), sizes, names, counts)
+            open_sizes = sizes("bench: --dim", dims)
+            found = _of_model(str(model), inputs, integer("bench: --seed", seed, 0), open_sizes, names, counts)
     finally:
         streams.show_progress("")
     if plot is not None:
@@ -118,13 +121,13 @@ def _of_operator(
     for name, value, allowed in (("--op", op, CELLS), ("--dtype", dtype, DTYPES)):
         if value not in allowed:
             raise ArgumentError(f"bench: {name} is {shown(value)}; expected one of {', '.join(allowed)}")
-    sizes = [_count("bench: --shape", one) for one in shape.split(",")]
-    if len(sizes) != 4:
+    lengths = [integer("bench: --shape", one, 1) for one in shape.split(",")]
+    if len(lengths) != 4:
         raise ArgumentError(f"bench: --shape is {shown(shape)}; expected T,N,I,H: four numbers")
     both, linear = forms
     if linear and op != "GRU":
         raise ArgumentError(f"bench: --linear-before-reset was given with --op {op}; expected GRU")
-    case = Case(op, *sizes, directions=2 if both else 1, dtype=dtype, linear_before_reset=int(linear))
+    case = Case(op, *lengths, directions=2 if both else 1, dtype=dtype, linear_before_reset=int(linear))
     return measure_case(case, against, *counts)
 
 
@@ -145,13 +148,6 @@ def _of_model(
     arrays = None if file is None else read_npz("bench: --inputs", file)
     given, _ = run_call(read, arrays, seed, dims, "bench")
     return measure_model(Path(model), given, against, *counts)
-
-
-def _count(label: str, text: str) -> int:
-    number = integer(label, text)
-    if number < 1:
-        raise ArgumentError(f"{label}: {number} was given; expected 1 or more")
-    return number
 
 
 def _shown(found: Measurement) -> list[RenderableType]:

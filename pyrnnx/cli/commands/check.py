@@ -8,7 +8,7 @@ import typer
 
 from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import MODEL_FILE, Dims, Json, integer, named, number
+from pyrnnx.cli.arguments import MODEL_FILE, Dims, Json, integer, model_suffixes, number, sizes
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
 
@@ -23,7 +23,7 @@ _STYLES = {"agrees": "green", "differs": "red", "crashed": "red", "timed out": "
 @command(
     "check",
     "pyrnnx check model.onnx",
-    "pyrnnx check model.xml --against openvino --dim batch=8 --random 1",
+    "pyrnnx check model.xml --against openvino --dim batch=8 --seed 1",
     notes=(
         "Every runtime has a process of its own, which may crash. Each recurrent layer is judged by the float64 "
         "oracle: as it ran in the model in pyrnnx, and alone, on the same inputs, in the others.",
@@ -32,15 +32,16 @@ _STYLES = {"agrees": "green", "differs": "red", "crashed": "red", "timed out": "
     ),
 )
 def check(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
     against: Annotated[
         str | None,
         typer.Option("--against", metavar="NAME,NAME", help="onnxruntime, openvino (default: those installed)."),
     ] = None,
-    seed: Annotated[str, typer.Option("--random", metavar="SEED", help="Of the random inputs.")] = "0",
+    seed: Annotated[str, typer.Option("--seed", "--random", metavar="INTEGER", help="Of the random inputs.")] = "0",
     dims: Dims = None,
     inputs: Annotated[
-        str | None, typer.Option("--inputs", metavar="FILE.npz", help="Arrays by the names of the inputs.")
+        str | None,
+        typer.Option("--inputs", metavar="FILE.npz", help="Arrays by the names of the inputs; random if not there."),
     ] = None,
     atol: Annotated[str | None, typer.Option("--atol", metavar="NUMBER", help="Absolute tolerance.")] = None,
     rtol: Annotated[str | None, typer.Option("--rtol", metavar="NUMBER", help="Relative tolerance.")] = None,
@@ -60,8 +61,8 @@ def check(
             model,
             None if against is None else against.split(","),
             None if inputs is None else read_npz("check: --inputs", inputs),
-            seed=integer("check: --random", seed),
-            dims={name: integer("check: --dim", size) for name, size in named("check: --dim", dims).items()},
+            seed=integer("check: --seed", seed, 0),
+            dims=sizes("check: --dim", dims),
             **{name: None if one is None else number(f"check: --{name}", one) for name, one in limits.items()},
             timeout=number("check: --timeout", timeout, "number of seconds above 0", above=True),
             progress=streams.show_progress,
@@ -74,8 +75,8 @@ def check(
 def _shown(found: ModelCheck) -> list[RenderableType]:
     from pyrnnx.cli import tables
 
-    sizes = ((name, tables.shape(shape)) for name, shape in found.input_shapes.items())
-    shown: list[RenderableType] = [tables.heading("Model", found.model), tables.pairs(sizes)]
+    shapes = ((name, tables.shape(shape)) for name, shape in found.input_shapes.items())
+    shown: list[RenderableType] = [tables.heading("Model", found.model), tables.pairs(shapes)]
     rows: list[tuple[Any, ...]] = [
         (f"{one.name} {one.version}", _number(one.outputs), tables.text(one.verdict, _STYLES[one.outputs.status]))
         for one in found.runtimes
