@@ -9,6 +9,7 @@ from typing import Any
 
 from pyrnnx.testing.cases import Case, expected_outputs
 from pyrnnx.testing.numbers import Array, numpy_dtype
+from pyrnnx.testing.runtimes.models import ModelRuntime
 
 Arrays = Mapping[str, Array]
 
@@ -86,3 +87,13 @@ WHOLE = Case(
     ("B", "initial_h", "initial_c"),
     (4, 2, 1),
 )
+
+
+class HangingModels(ModelRuntime):
+    """A runtime of whole models that gives no answer."""
+
+    name, package = "hangs", "numpy"
+
+    def run(self, case: Any, arrays: Arrays) -> tuple[Array, ...]:
+        time.sleep(60)
+        return ()

@@ -125,7 +125,8 @@ def _of_ir(run: LayerRun, path: Path, static: bool) -> AloneModel:
     for argument, one in values.items():
         for info in model.inputs:
             if argument in run.arrays and {info.name, *info.aliases} & {*one.names}:
-                inputs[info.name] = rearrange(run.arrays[argument], CANONICAL.axes_of(argument), one.axes)
+                array = rearrange(run.arrays[argument], CANONICAL.axes_of(argument), one.axes)
+                inputs[info.name] = array.astype(info.dtype)  # lengths, of which IRs have several types
     shapes = {name: array.shape for name, array in inputs.items()} if static else None
     return AloneModel(
         ModelCase(run.name, path, shapes), inputs, {one: values[one].axes for one in OUTPUTS if one in values}

@@ -100,6 +100,8 @@ def _captured(
     if "X" not in arrays or not any(one in arrays for one in OUTPUTS):
         return LayerRun(name, label(layer), problem="the call does not give its values")
     taken = {argument: arrays[argument] for argument in CALL_ARGUMENTS if argument in arrays}
+    if "sequence_lens" in taken:
+        taken["sequence_lens"] = taken["sequence_lens"].astype(np.int32)
     return _judged(name, layer, taken, {one: arrays[one] for one in OUTPUTS if one in arrays})
 
 

@@ -1,0 +1,152 @@
+"""What is timed beside what, and what is told of libraries that are not. No time is asserted."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from two_layers import two_layers
+
+from pyrnnx import ArgumentError, PyrnnxError, load
+from pyrnnx.bench import peers
+from pyrnnx.bench.measured import LIBRARIES, Measurement, difference, measure_case, measure_model
+from pyrnnx.bench.plot import plot_measurement
+from pyrnnx.bench.timing import Timings, measure, milliseconds
+from pyrnnx.bench.workload import Case
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("openvino")
+SMALL = Case("GRU", 5, 2, 3, 4)
+BOTH = ["onnxruntime", "openvino"]
+NAMES = ["pyrnnx", "ONNX Runtime", "OpenVINO"]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_an_operator(dtype: str) -> None:
+    found = measure_case(Case("GRU", 5, 2, 3, 4, dtype=dtype), BOTH, 1, 5)
+    assert list(found.seconds) == NAMES
+    assert all(len(one) == 5 and min(one) > 0 for one in found.seconds.values())
+    assert list(found.ratios) == NAMES[1:]
+    assert found.what == f"GRU lbr=0 5,2,3,4 {dtype}"
+    assert json.loads(json.dumps(found.to_dict()))["median"] == found.medians
+
+
+def test_what_cannot_run_an_operator_is_told() -> None:
+    found = measure_case(Case("GRU", 5, 2, 3, 4, dtype="float64"), BOTH, 1, 5)
+    assert list(found.seconds) == ["pyrnnx"]
+    assert found.reasons == {
+        "ONNX Runtime": "has no float64 kernel",
+        "OpenVINO": "computes float64 models in float32",
+    }
+
+
+def test_a_peer_that_is_wrong_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = peers.OnnxRuntime.run
+    monkeypatch.setattr(peers.OnnxRuntime, "run", lambda self: run(self) + np.float32(0.5))
+    found = measure_case(SMALL, ["onnxruntime"], 1, 5)
+    assert list(found.seconds) == ["pyrnnx"]
+    assert found.reasons == {"ONNX Runtime": "its Y is 0.5 apart from the float64 result"}
+
+
+def test_a_peer_that_raises_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Any) -> None:
+        raise RuntimeError("no such operator")
+
+    monkeypatch.setattr(peers.OpenVINO, "prepare", refuse)
+    found = measure_case(SMALL, BOTH, 1, 5)
+    assert list(found.seconds) == NAMES[:2]
+    assert found.reasons == {"OpenVINO": "does not run it (RuntimeError: no such operator)"}
+
+
+def test_numbers_of_pyrnnx_that_are_wrong_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    canonical = peers.Pyrnnx.canonical
+    monkeypatch.setattr(peers.Pyrnnx, "canonical", lambda self, Y: canonical(self, Y) + 0.25)
+    with pytest.raises(PyrnnxError, match="apart from the float64 result"):
+        measure_case(SMALL, BOTH, 1, 5)
+
+
+def test_peers_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ArgumentError, match="against has 'tract'; expected names out of onnxruntime, openvino, torch"):
+        measure_case(SMALL, ["tract"], 1, 5)
+    monkeypatch.setattr(peers.OpenVINO, "is_installed", classmethod(lambda cls: False))
+    with pytest.raises(ArgumentError, match="openvino is not installed"):
+        measure_case(SMALL, ["openvino"], 1, 5)
+    assert "OpenVINO" not in measure_case(SMALL, None, 1, 5).reasons
+
+
+def test_a_model(tmp_path: Path) -> None:
+    """OpenVINO ignores lengths where shapes are dynamic."""
+    path = tmp_path / "model.onnx"
+    onnx.save(two_layers("LSTM", lengths=True), path)
+    inputs = {"X": np.random.default_rng(0).normal(size=(6, 3, 4)).astype("f4"), "lens": np.array([6, 2, 4], "i4")}
+    found = measure_model(path, inputs, BOTH, 1, 5)
+    assert list(found.seconds) == NAMES[:2]
+    assert found.what == "model.onnx"
+    assert found.differences["ONNX Runtime"] < 1e-5
+    assert found.differences["OpenVINO"] > 1e-2
+    assert found.reasons["OpenVINO"].endswith("`pyrnnx check` tells which are right")
+    inputs["lens"] = np.array([6, 6, 6], "i4")
+    assert list(measure_model(path, inputs, BOTH, 1, 5).seconds) == NAMES
+
+
+def test_a_model_of_which_a_peer_has_no_operator(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(two_layers("GRU", activations=["Sigmoid", "Softsign"]), path)
+    found = measure_model(path, {"X": np.ones((2, 3, 4), "f4")}, ["openvino"], 1, 5)
+    assert found.reasons["OpenVINO"].startswith("does not run it (")
+    assert load(path).layers["second"].op.activations[0][1].name == "Softsign"
+
+
+def test_differences() -> None:
+    one = [np.float32([1, 2])]
+    assert difference(one, [np.float32([1, 2.00001])])[1]
+    assert difference(one, [np.float32([1, 3])]) == (1.0, False)
+    assert difference(one, [np.float32([[1, 2]])]) == (math.inf, False)
+    assert difference(one, []) == (math.inf, False)
+    assert difference(one, [np.float32([1, np.nan])]) == (math.inf, False)
+    assert difference([np.float32([np.nan])], [np.float32([np.nan])])[1]
+
+
+def test_ratios_are_medians_of_quotients() -> None:
+    found = Measurement("it", 1, {"pyrnnx": [1.0, 2.0, 4.0], "OpenVINO": [2.0, 2.0, 12.0]}, {}, {})
+    assert found.ratios == {"OpenVINO": 2.0}
+    assert found.medians == {"pyrnnx": 2.0, "OpenVINO": 2.0}
+
+
+def test_timing_calls_all_in_every_round() -> None:
+    order: list[str] = []
+    found = measure({name: lambda name=name: order.append(name) for name in "ab"}, 6, min_time=0)  # type: ignore[misc]
+    assert isinstance(found, Timings)
+    assert [len(found.seconds[name]) for name in "ab"] == [6, 6]
+    rounds = ["".join(order[k : k + 2]) for k in range(len(order) - 12, len(order), 2)]
+    assert all(sorted(one) == ["a", "b"] for one in rounds)
+    assert {"ab", "ba"} == {*rounds}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(1.234e-5, "0.0123"), (1.234e-4, "0.123"), (1.234e-3, "1.23"), (0.1234, "123")]
+)
+def test_milliseconds(seconds: float, text: str) -> None:
+    assert milliseconds(seconds) == text
+
+
+def test_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = Measurement("it $x$", 2, {"pyrnnx": [0.001] * 3, "PyTorch": [0.002, 0.003, 0.002]}, {}, {})
+    figure = plot_measurement(found, tmp_path / "times.png")
+    assert (tmp_path / "times.png").read_bytes().startswith(b"\x89PNG")
+    (axis,) = figure.axes
+    assert [one.get_text() for one in axis.get_yticklabels()] == ["pyrnnx", "PyTorch"]
+    assert [one.get_text() for one in axis.texts] == ["1.00 ms", "2.00 ms, 2.00 times"]
+    assert [round(one.get_width(), 6) for one in axis.patches] == [1.0, 2.0]
+    with pytest.raises(PyrnnxError, match="cannot be written"):
+        plot_measurement(found, tmp_path / "missing" / "times.png")
+
+
+def test_names_of_libraries() -> None:
+    assert list(LIBRARIES) == ["pyrnnx", "onnxruntime", "openvino", "torch"]

@@ -1,0 +1,172 @@
+"""A model in pyrnnx and in other runtimes: who agrees, who is away from the oracle, who dies."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import planted
+import pytest
+from two_layers import two_layers
+
+from pyrnnx import ArgumentError, load
+from pyrnnx.frontends.openvino import write_model
+from pyrnnx.testing.models import Judged, LayerCheck, check_model, checked
+from pyrnnx.testing.models.layer_runs import layer_runs
+from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+BOTH = ["ONNX Runtime", "OpenVINO"]
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("openvino")
+
+
+def saved(folder: Path, **options: Any) -> Path:
+    path = folder / "model.onnx"
+    onnx.save(two_layers(**options), path)
+    return path
+
+
+def test_all_agree(tmp_path: Path) -> None:
+    path = saved(tmp_path, cell="LSTM", lengths=True, static=True)
+    found = check_model(path, dims={}, seed=2)
+    assert [one.name for one in found.runtimes] == BOTH
+    assert [one.verdict for one in found.runtimes] == ["agrees", "agrees"]
+    assert found.input_shapes == {"X": (6, 3, 4), "lens": (3,)}
+    assert not found.failed
+    for layer in found.layers:
+        assert list(layer.judged) == ["pyrnnx", *BOTH]
+        assert all(one.right and one.largest < 1e-5 for one in layer.judged.values())
+        assert list(layer.judged["ONNX Runtime"].differences) == ["Y", "Y_h", "Y_c"]
+    assert list(found.layers[0].judged["pyrnnx"].differences) == ["Y"]  # what the node gives in the model
+    json.dumps(found.to_dict())
+
+
+def test_a_runtime_that_reads_an_attribute_otherwise(tmp_path: Path) -> None:
+    """ThresholdedRelu without alpha is 1 in its text, and 0 in ONNX Runtime; OpenVINO does not run it."""
+    path = saved(tmp_path, cell="GRU", activations=["Sigmoid", "ThresholdedRelu"], bias=0.25)
+    runtime, refusing = check_model(path).runtimes
+    assert runtime.verdict == "differs: the oracle sides with pyrnnx (layer 'second', Y)"
+    assert runtime.outputs.largest > 0.1
+    assert refusing.outputs.status == "refuses"
+    assert "GRUSequence" in refusing.verdict
+    assert "Exception from" not in refusing.verdict
+    assert not refusing.failed
+
+
+def test_lengths_that_openvino_ignores_where_shapes_are_dynamic(tmp_path: Path) -> None:
+    found = check_model(saved(tmp_path, cell="LSTM", lengths=True), ["openvino"], dims={"T": 7, "N": 4})
+    assert found.input_shapes == {"X": (7, 4, 4), "lens": (4,)}
+    assert found.runtimes[0].verdict == "differs: the oracle sides with pyrnnx (layer 'first', Y)"
+    assert found.failed
+    assert all(layer.judged["pyrnnx"].right and not layer.judged["OpenVINO"].right for layer in found.layers)
+
+
+def test_a_runtime_that_aborts(tmp_path: Path) -> None:
+    """ONNX Runtime's GRU does without time steps."""
+    found = check_model(saved(tmp_path, cell="GRU"), ["onnxruntime"], dims={"T": 0})
+    (runtime,) = found.runtimes
+    assert runtime.outputs.status == "crashed"
+    assert runtime.verdict.startswith("crashed: ")
+    assert found.failed
+    assert all(layer.judged["pyrnnx"].right for layer in found.layers)
+
+
+def test_a_runtime_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODEL_RUNTIMES, "onnxruntime", planted.HangingModels())  # type: ignore[misc]
+    (runtime,) = check_model(saved(tmp_path, cell="RNN"), ["onnxruntime"], timeout=0.3).runtimes
+    assert (runtime.outputs.status, runtime.failed) == ("timed out", True)
+
+
+def test_an_ir(tmp_path: Path) -> None:
+    write_model(load(saved(tmp_path, cell="GRU")), tmp_path / "model.xml")
+    found = check_model(tmp_path / "model.xml")
+    assert [one.verdict for one in found.runtimes] == ["agrees", "agrees"]
+    assert all(one.right for layer in found.layers for one in layer.judged.values())
+
+
+def test_a_layer(tmp_path: Path) -> None:
+    found = check_model(EXAMPLES / "small_rnn.xml", seed=1)
+    assert [one.verdict for one in found.runtimes] == ["agrees", "agrees"]
+    assert list(found.runtimes[0].outputs.differences) == ["Y", "Y_h"]
+    assert len(found.layers) == 1
+
+
+def test_given_inputs(tmp_path: Path) -> None:
+    path, X = saved(tmp_path, cell="RNN"), np.ones((2, 3, 4), "f4")
+    assert check_model(path, ["onnxruntime"], {"X": X}).input_shapes == {"X": (2, 3, 4)}
+    for inputs in ({"x": X}, {"X": X[:, :, :3]}):
+        with pytest.raises(ArgumentError, match="check: "):
+            check_model(path, ["onnxruntime"], inputs)
+
+
+def test_a_tolerance_that_nothing_meets(tmp_path: Path) -> None:
+    found = check_model(saved(tmp_path, cell="RNN"), ["onnxruntime"], atol=0.0)
+    assert found.failed
+    assert found.wrong_layers  # float32 is not float64
+
+
+def test_runtimes_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = EXAMPLES / "small_rnn.onnx"
+    with pytest.raises(ArgumentError, match="against has 'torch'; expected names out of onnxruntime, openvino"):
+        check_model(path, ["torch"])
+    monkeypatch.setattr(type(MODEL_RUNTIMES["openvino"]), "installed", lambda self: False)
+    with pytest.raises(ArgumentError, match="openvino is not installed"):
+        check_model(path, ["openvino"])
+    assert [one.name for one in check_model(path).runtimes] == ["ONNX Runtime"]
+
+
+def test_what_layers_took_and_gave(tmp_path: Path) -> None:
+    model = load(saved(tmp_path, cell="LSTM", lengths=True))
+    X, lens = np.random.default_rng(0).normal(size=(6, 3, 4)).astype("f4"), np.array([6, 1, 4], "i4")
+    first, second = layer_runs(model, {"X": X, "lens": lens})
+    assert first.arrays is not None
+    assert second.arrays is not None
+    assert first.outputs is not None
+    np.testing.assert_array_equal(first.arrays["X"], X)
+    np.testing.assert_array_equal(second.arrays["X"], first.outputs["Y"][:, 0])
+    np.testing.assert_array_equal(second.arrays["sequence_lens"], lens)
+
+
+R, W, N = Judged("agrees", 0.0), Judged("differs", 1.0, "Y"), Judged("refuses", detail="no")
+VERDICTS = {
+    "agrees": (R, [(R, R)], "agrees"),
+    "a layer alone differs": (R, [(R, R), (R, W)], "agrees, but alone its layer '1', Y is away from the oracle"),
+    "it differs": (W, [(R, R), (R, W)], "differs: the oracle sides with pyrnnx (layer '1', Y)"),
+    "pyrnnx differs": (W, [(W, R)], "differs: the oracle sides with it (layer '0', Y)"),
+    "both differ": (
+        W,
+        [(W, R), (R, W)],
+        "differs: the oracle sides with neither (layer '1', Y, and of pyrnnx layer '0', Y)",
+    ),
+    "no layer differs": (
+        W,
+        [(R, R)],
+        "differs, but each recurrent layer alone agrees with the oracle: what lies around them differs",
+    ),
+    "no layers": (W, [], "differs; the oracle can tell of none of its layers"),
+    "refused": (N, [(R, N)], "refuses: no"),
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_verdicts(name: str) -> None:
+    judged, pairs, expected = VERDICTS[name]
+    layers = [LayerCheck(str(place), "", {"pyrnnx": ours, "it": theirs}) for place, (ours, theirs) in enumerate(pairs)]
+    assert checked._verdict("it", judged, layers) == expected
+
+
+def test_judged() -> None:
+    allowed, wanted = checked.Allowed(), {"Y": np.float32([1, 2]), "n": np.int64([3])}
+    assert allowed.judge({"Y": np.float32([1, 2.0001]), "n": np.int64([3])}, wanted).right
+    found = allowed.judge({"Y": np.float32([1, 2]), "n": np.int64([4])}, wanted)
+    assert (found.status, found.output, found.largest) == ("differs", "n", 1.0)
+    found = allowed.judge({"Y": np.float32([[1, 2]])}, wanted)
+    assert (found.output, found.largest) == ("Y", math.inf)
+    assert checked.Allowed(atol=0.5).judge({"Y": np.float32([1, 2.4])}, {"Y": wanted["Y"]}).right
+    assert not checked.Allowed(rtol=0.1).judge({"Y": np.float32([1, 2.4])}, {"Y": wanted["Y"]}).right
