@@ -128,35 +128,37 @@ def write_target(source: Model | Layer | Stack, origin: str, target: Path, optio
         options that mean nothing for it.
     """
     to_onnx = target.suffix == ".onnx"
-    given = {"--opset": options.opset is not None, "--input": bool(options.inputs)}
-    for name in (name for name, there in given.items() if there and (isinstance(source, Model) or not to_onnx)):
-        raise ArgumentError(f"convert: {name} was given; it is of layers and weights that are written as .onnx")
+    if options.opset is not None and (isinstance(source, Model) or not to_onnx):
+        raise ArgumentError("convert: --opset was given; it is of layers and weights that are written as .onnx")
+    if options.inputs and (isinstance(source, Model) or not (to_onnx or isinstance(source, Stack))):
+        raise ArgumentError("convert: --input was given; it is of weights, and of layers that are written as .onnx")
     if isinstance(source, Model) and Path(origin).suffix.lower() == target.suffix:
         raise ArgumentError(
             f"convert: {shown(origin)} is a model in {target.suffix} already; expected another suffix, or --layer"
         )
-    if not to_onnx:
-        from pyrnnx.frontends.openvino import write_model as write_ir
-
-        write_ir(source, target)
-    elif isinstance(source, Model):
+    more: dict[str, Any] = {} if options.opset is None else {"opset": options.opset}
+    if options.inputs:
+        more["inputs"] = options.inputs
+    if to_onnx and isinstance(source, Model):
         from pyrnnx.frontends.openvino import to_onnx as exported
 
         write_files(source.label, {target: [exported(source).SerializeToString()]})
-    else:
+        return
+    if to_onnx or isinstance(source, Stack):
         from pyrnnx.frontends.onnx import write_model as write_onnx
 
-        more: dict[str, Any] = {} if options.opset is None else {"opset": options.opset}
-        if options.inputs:
-            more["inputs"] = options.inputs
-        write_onnx(source, target, **more)
+        made = write_onnx(source, target if to_onnx else None, **more)
+    if not to_onnx:
+        from pyrnnx.frontends.openvino import write_model as write_ir
+
+        write_ir(made if isinstance(source, Stack) else source, target)
 
 
-def losses(source: Model | Layer | Stack, target: Path) -> list[str]:
+def losses(source: Model | Layer | Stack, target: Path, options: Options) -> list[str]:
     """What is not, or not at once, as it was: a sentence each."""
     found = []
     layers = source.layers.values() if isinstance(source, Model) else getattr(source, "layers", [source])
-    variables = sorted(getattr(source, "state", {})) if isinstance(source, Model) else []
+    variables = [info.name for info in getattr(source, "variables", ())]
     if variables:
         found.append(f"its variables ({', '.join(variables)}) are inputs and outputs now: feed these back into those")
     if target.suffix == ".onnx":
@@ -167,17 +169,17 @@ def losses(source: Model | Layer | Stack, target: Path) -> list[str]:
     names = {one.name.lower() for layer in layers if layer.op for each in layer.op.activations for one in each}
     if names - {*OF_OPENVINO}:
         found.append(f"OpenVINO's CPU plugin does not run {', '.join(sorted(names - {*OF_OPENVINO}))}")
-    if _has_free_lengths(source):
+    if _has_free_lengths(source, options):
         found.append("OpenVINO's CPU plugin ignores sequence_lengths while a dimension of X is dynamic: fix the shapes")
     return found
 
 
-def _has_free_lengths(source: Model | Layer | Stack) -> bool:
+def _has_free_lengths(source: Model | Layer | Stack, options: Options) -> bool:
     """Whether a layer will be given lengths of sequences whose X has a dynamic dimension."""
     if isinstance(source, Layer):
         return "T" in source.convention.axes_of("X")
     if isinstance(source, Stack):
-        return True
+        return "sequence_lens" in options.inputs
     is_dynamic = any(not isinstance(size, int) for info in source.inputs for size in info.shape or (None,))
     return is_dynamic and any("sequence_lens" in one for one in source._layer_values().values())
 

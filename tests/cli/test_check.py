@@ -62,6 +62,7 @@ def test_as_json(ragged: str, tmp_path: Path) -> None:
     assert found["layers"]["second"]["oracle"]["pyrnnx"]["status"] == "agrees"
 
 
+@pytest.mark.slow
 def test_tolerances() -> None:
     assert pyrnnx("check", SMALL, "--against", "onnxruntime", "--atol", "0").returncode == 1
     assert pyrnnx("check", SMALL, "--against", "onnxruntime", "--atol", "0", "--rtol", "1").returncode == 0

@@ -41,11 +41,13 @@ def convert(
         typer.Option(
             "--input",
             metavar="NAME",
-            help="Of a layer or weights as .onnx: what it asks for besides X: sequence_lens, initial_h, initial_c; may "
-            "be given again.",
+            help="Of weights, or a layer as .onnx: what B asks for besides X: sequence_lens, initial_h, initial_c; "
+            "may be given again.",
         ),
     ] = None,
-    opset: Annotated[str | None, typer.Option("--opset", metavar="NUMBER", help="The same: its opset.")] = None,
+    opset: Annotated[
+        str | None, typer.Option("--opset", metavar="NUMBER", help="Of weights, or a layer, as .onnx.")
+    ] = None,
     prefix: Annotated[
         str | None,
         typer.Option("--prefix", metavar="TEXT", help="Of PyTorch: of the module's names, such as encoder.lstm."),
@@ -79,7 +81,7 @@ def convert(
     target = conversion.check_target(a, b, force=force)
     source = conversion.read_source(a, options)
     conversion.write_target(source, a, target, options)
-    losses = conversion.losses(source, target)
+    losses = conversion.losses(source, target, options)
     for text in losses:
         warn(f"convert: {text}")
     files = [target, *([target.with_suffix(".bin")] if target.suffix == ".xml" else [])]

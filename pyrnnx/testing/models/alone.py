@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pyrnnx.conventions import CANONICAL, rearrange
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
@@ -124,10 +126,22 @@ def _of_ir(run: LayerRun, path: Path, static: bool) -> AloneModel:
     inputs = {}
     for argument, one in values.items():
         for info in model.inputs:
-            if argument in run.arrays and {info.name, *info.aliases} & {*one.names}:
-                array = rearrange(run.arrays[argument], CANONICAL.axes_of(argument), one.axes)
+            if {info.name, *info.aliases} & {*one.names}:
+                array = rearrange(_given(run, argument), CANONICAL.axes_of(argument), one.axes)
                 inputs[info.name] = array.astype(info.dtype)  # lengths, of which IRs have several types
     shapes = {name: array.shape for name, array in inputs.items()} if static else None
     return AloneModel(
         ModelCase(run.name, path, shapes), inputs, {one: values[one].axes for one in OUTPUTS if one in values}
     )
+
+
+def _given(run: LayerRun, argument: str) -> AnyArray:
+    """What the layer took, and what that is where the model gives nothing: whole rows, states of zero."""
+    assert run.arrays is not None
+    assert run.layer is not None
+    if argument in run.arrays:
+        return run.arrays[argument]
+    T, N, _ = run.arrays["X"].shape
+    if argument == "sequence_lens":
+        return np.full(N, T, np.int32)
+    return np.zeros((run.layer.op.num_directions, N, run.layer.op.hidden_size), run.layer.dtype)

@@ -1,0 +1,221 @@
+"""`pyrnnx convert` in a process of its own: what it writes, which runs and is the same, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from command import in_terminal, pyrnnx
+from openvino_irs import save
+from two_layers import two_layers
+
+from pyrnnx import compare, load
+from pyrnnx.cli import conversion
+from pyrnnx.frontends.openvino import write_model
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = str(EXAMPLES / "small_rnn.onnx")
+
+
+@pytest.fixture(scope="module")
+def ragged(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("models") / "ragged.onnx"
+    onnx.save(two_layers("LSTM", lengths=True), path)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Of nn.GRU(3, 4, num_layers=2) under "enc.", and of nn.RNN(3, 4) under "out."."""
+    safetensors = pytest.importorskip("safetensors.numpy")
+    rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("weights") / "w.safetensors"
+    shapes = {"enc.": [(12, 3), (12, 4)], "out.": [(4, 3)]}
+    arrays: dict[str, Any] = {}
+    for prefix, layers in shapes.items():
+        for k, (rows, size) in enumerate(layers):
+            for name, shape in {
+                "weight_ih": (rows, size),
+                "weight_hh": (rows, 4),
+                "bias_ih": (rows,),
+                "bias_hh": (rows,),
+            }.items():
+                arrays[f"{prefix}{name}_l{k}"] = rng.uniform(-0.5, 0.5, shape).astype("f4")
+    safetensors.save_file(arrays, path)
+    return str(path)
+
+
+def converted(a: str, b: Path, *options: str) -> dict[str, Any]:
+    done = pyrnnx("convert", a, str(b), *options, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["verified"] is True
+    assert {name: os.path.getsize(name) for name in found["files"]} == found["files"]
+    assert all(value < 1e-5 for value in found["differences"].values())
+    assert done.stderr == "".join(f"pyrnnx: warning: convert: {text}\n" for text in found["warnings"])
+    return found
+
+
+def test_a_model_to_ir_and_back(ragged: str, tmp_path: Path) -> None:
+    found = converted(ragged, tmp_path / "m.xml")
+    assert list(found["files"]) == [str(tmp_path / "m.xml"), str(tmp_path / "m.bin")]
+    assert found["warnings"] == [
+        "OpenVINO's CPU plugin ignores sequence_lengths while a dimension of X is dynamic: fix the shapes"
+    ]
+    found = converted(str(tmp_path / "m.xml"), tmp_path / "m.onnx")
+    assert list(found["differences"]) == ["Y", "Y_h"]
+    onnx.checker.check_model(onnx.load(tmp_path / "m.onnx"), full_check=True)
+    assert compare(ragged, tmp_path / "m.onnx").equal()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.bin", "m.onnx", "m.xml"]
+
+
+def test_fixed_shapes_lose_nothing(tmp_path: Path) -> None:
+    assert converted(SMALL, tmp_path / "small.xml")["warnings"] == []
+
+
+def test_activations_that_openvino_has_not(tmp_path: Path) -> None:
+    onnx.save(two_layers("GRU", activations=["Sigmoid", "Softsign"]), tmp_path / "a.onnx")
+    found = converted(str(tmp_path / "a.onnx"), tmp_path / "b.xml")
+    assert found["warnings"] == ["OpenVINO's CPU plugin does not run softsign"]
+
+
+@pytest.mark.parametrize("suffix", [".onnx", pytest.param(".xml", marks=pytest.mark.slow)])
+def test_a_layer_of_a_model(ragged: str, suffix: str, tmp_path: Path) -> None:
+    """Of a model of either format."""
+    write_model(load(ragged), tmp_path / "m.xml")
+    for number, source in enumerate((ragged, str(tmp_path / "m.xml"))):
+        target = tmp_path / f"{number}{suffix}"
+        converted(source, target, "--layer", "second")
+        (layer,) = load(target).layers.values()
+        assert compare(load(source).layers["second"], layer).equal()
+
+
+def test_inputs_of_a_layer(ragged: str, tmp_path: Path) -> None:
+    converted(
+        ragged,
+        tmp_path / "l.onnx",
+        "--layer",
+        "first",
+        "--input",
+        "sequence_lens",
+        "--input",
+        "initial_c",
+        "--opset",
+        "14",
+    )
+    model = onnx.load(tmp_path / "l.onnx")
+    assert [one.name for one in model.graph.input] == ["X", "sequence_lens", "initial_c"]
+    assert [one.version for one in model.opset_import] == [14]
+
+
+@pytest.mark.parametrize("suffix", [".onnx", pytest.param(".xml", marks=pytest.mark.slow)])
+def test_weights_of_pytorch(weights: str, suffix: str, tmp_path: Path) -> None:
+    found = converted(
+        weights, tmp_path / f"gru{suffix}", "--prefix", "enc.", "--batch-first", "--input", "sequence_lens"
+    )
+    assert list(found["differences"]) == ["Y", "Y_h"]
+    model = load(tmp_path / f"gru{suffix}")
+    assert [info.name for info in model.inputs] == ["X", "sequence_lens"]
+    assert model({"X": np.ones((2, 5, 3), "f4"), "sequence_lens": np.array([5, 2], "i4")})["Y"].shape == (2, 5, 4)
+    assert len(found["warnings"]) == (suffix == ".xml")
+    relu = converted(weights, tmp_path / f"rnn{suffix}", "--prefix", "out.", "--nonlinearity", "relu")
+    assert relu["what"] == "Stack 'out'"
+    assert [one.op.activations[0][0].name for one in load(tmp_path / f"rnn{suffix}").layers.values()] == ["Relu"]
+
+
+def test_variables_become_inputs_and_outputs(tmp_path: Path) -> None:
+    """First values that the model computes leave inputs that the model itself has not."""
+    states = pytest.importorskip("openvino_states")
+    model, _ = states.read_and_assign(initial=False)
+    found = converted(str(save(model, tmp_path)), tmp_path / "m.onnx")
+    text = "its variables (count, state/h) are inputs and outputs now: feed these back into those"
+    assert found["warnings"] == [text]
+    model, _ = states.read_and_assign(initial=True)
+    done = pyrnnx("convert", str(save(model, tmp_path)), str(tmp_path / "m.onnx"), "--force", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["verified"] is None
+    assert "both were not run side by side" in done.stderr
+
+
+def test_text(tmp_path: Path) -> None:
+    done = pyrnnx("convert", SMALL, str(tmp_path / "s.xml"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Read back and run  the same as the source\n" in done.stdout
+    status, text = in_terminal("convert", SMALL, str(tmp_path / "s.xml"), "--force", "--no-verify")
+    assert status == 0
+    assert "Read back" not in text
+
+
+def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
+    """Of a file that is altered before it is read."""
+    write_model(SMALL, tmp_path / "s.xml")
+    data = bytearray((tmp_path / "s.bin").read_bytes())
+    first = data.index(load(SMALL).layers[0].weights["W"].tobytes()[:16])
+    data[first + 3] ^= 0x40  # the highest bit of the exponent
+    (tmp_path / "s.bin").write_bytes(data)
+    found = conversion.verify(load(SMALL), tmp_path / "s.xml")
+    assert not found.same
+    assert max(found.differences.values()) > 0.01
+
+
+REJECTED = {
+    "no such file": (["missing.onnx", "b.xml"], "missing.onnx"),
+    "source": (["a.tflite", "b.xml"], "expected one of .onnx, .xml, .safetensors"),
+    "target": ([SMALL, "b.pb"], "ends in '.pb'; expected .onnx or .xml"),
+    "itself": ([SMALL, SMALL], "is what is to be converted"),
+    "the same format": ([SMALL, "b.onnx"], "is a model in .onnx already; expected another suffix, or --layer"),
+    "layer": ([SMALL, "b.onnx", "--layer", "x"], "layers has no 'x'"),
+    "no weights": ([SMALL.replace("onnx", "xml"), "b.onnx"], "its weights are no constants"),
+    "opset": ([SMALL, "b.xml", "--opset", "14"], "--opset was given; it is of layers and weights"),
+    "opset that is none": ([SMALL, "b.onnx", "--layer", "small_rnn", "--opset", "x"], "--opset: 'x' is no integer"),
+    "input": ([SMALL, "b.xml", "--layer", "small_rnn", "--input", "X"], "--input was given"),
+    "unknown input": ([SMALL, "b.onnx", "--layer", "small_rnn", "--input", "X"], "inputs has 'X'"),
+    "prefix": ([SMALL, "b.xml", "--prefix", "a."], "--prefix was given with"),
+    "no folder": ([SMALL, "missing/b.xml"], "cannot be written"),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_rejected(name: str, tmp_path: Path) -> None:
+    arguments, words = REJECTED[name]
+    done = pyrnnx("convert", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_are_there_stay(tmp_path: Path) -> None:
+    (tmp_path / "s.bin").write_text("mine", encoding="utf-8")
+    done = pyrnnx("convert", SMALL, str(tmp_path / "s.xml"))
+    assert done.returncode == 2
+    assert "s.bin' is there already; --force replaces it" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["s.bin"]
+    assert (tmp_path / "s.bin").read_text(encoding="utf-8") == "mine"
+
+
+def test_what_cannot_be_expressed_leaves_what_was_there(tmp_path: Path) -> None:
+    """Peepholes, which LSTMSequence-5 has not."""
+    node = onnx.helper.make_node("LSTM", ["X", "W", "R", "", "", "", "", "P"], ["Y"], name="peeping", hidden_size=2)
+    held = {"W": np.ones((1, 8, 3), "f4"), "R": np.ones((1, 8, 2), "f4"), "P": np.ones((1, 6), "f4")}
+    graph = onnx.helper.make_graph(
+        [node],
+        "g",
+        [onnx.helper.make_tensor_value_info("X", 1, [4, 2, 3])],
+        [onnx.helper.make_tensor_value_info("Y", 1, [4, 1, 2, 2])],
+        [onnx.numpy_helper.from_array(array, name) for name, array in held.items()],
+    )
+    onnx.save(
+        onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8),
+        tmp_path / "p.onnx",
+    )
+    (tmp_path / "p.xml").write_text("mine", encoding="utf-8")
+    done = pyrnnx("convert", str(tmp_path / "p.onnx"), str(tmp_path / "p.xml"), "--force")
+    assert done.returncode == 2
+    assert "peeping" in done.stderr
+    assert "P (peepholes) was given" in done.stderr
+    assert (tmp_path / "p.xml").read_text(encoding="utf-8") == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.onnx", "p.xml"]
