@@ -24,7 +24,8 @@ def two_layers(
     shapes = {"W": (1, G * H, I), "R": (1, G * H, H), "B": (1, 2 * G * H), "W2": (1, G * H, H), "R2": (1, G * H, H)}
     arrays: dict[str, Any] = {name: rng.uniform(-0.5, 0.5, shape).astype("f4") for name, shape in shapes.items()}
     arrays |= {"B2": np.full((1, 2 * G * H), bias, "f4"), "axis": np.array([1])}
-    lens, attributes = (["lens"] if lengths else []), ({"activations": list(activations)} if activations else {})
+    lens = ["lens"] if lengths else []
+    attributes: dict[str, Any] = {"activations": list(activations)} if activations else {}
     nodes = [
         helper.make_node(cell, ["X", "W", "R", "B", *lens], ["Y1"], name="first", hidden_size=H),
         helper.make_node("Squeeze", ["Y1", "axis"], ["rows"]),

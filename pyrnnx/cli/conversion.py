@@ -99,9 +99,9 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
         found: Stack = from_file(path, options.layer)
         return found
     read = load(path)
-    if isinstance(read, Model) and options.layer is None:
-        return read
     if isinstance(read, Model):
+        if options.layer is None:
+            return read
         layer = read.layers[options.layer]
     else:
         _reject(path, options, ("layer",), "a single layer")
@@ -136,22 +136,23 @@ def write_target(source: Model | Layer | Stack, origin: str, target: Path, optio
         raise ArgumentError(
             f"convert: {shown(origin)} is a model in {target.suffix} already; expected another suffix, or --layer"
         )
-    more: dict[str, Any] = {} if options.opset is None else {"opset": options.opset}
-    if options.inputs:
-        more["inputs"] = options.inputs
     if to_onnx and isinstance(source, Model):
         from pyrnnx.frontends.openvino import to_onnx as exported
 
         write_files(source.label, {target: [exported(source).SerializeToString()]})
         return
-    if to_onnx or isinstance(source, Stack):
+    written: Any = source
+    if isinstance(source, Stack) or (to_onnx and isinstance(source, Layer)):
         from pyrnnx.frontends.onnx import write_model as write_onnx
 
-        made = write_onnx(source, target if to_onnx else None, **more)
+        more: dict[str, Any] = {} if options.opset is None else {"opset": options.opset}
+        if options.inputs:
+            more["inputs"] = options.inputs
+        written = write_onnx(source, target if to_onnx else None, **more)
     if not to_onnx:
         from pyrnnx.frontends.openvino import write_model as write_ir
 
-        write_ir(made if isinstance(source, Stack) else source, target)
+        write_ir(written, target)
 
 
 def losses(source: Model | Layer | Stack, target: Path, options: Options) -> list[str]:

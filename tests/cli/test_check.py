@@ -51,8 +51,7 @@ def test_in_a_terminal(ragged: str) -> None:
 
 
 def test_as_json(ragged: str, tmp_path: Path) -> None:
-    arrays = {"X": np.ones((3, 2, 4), "f4"), "lens": np.array([3, 3], "i4")}
-    np.savez(tmp_path / "arrays.npz", **arrays)
+    np.savez(tmp_path / "arrays.npz", X=np.ones((3, 2, 4), "f4"), lens=np.array([3, 3], "i4"))
     done = pyrnnx("check", ragged, "--json", "--inputs", str(tmp_path / "arrays.npz"))
     assert done.returncode == 0
     found = json.loads(done.stdout)

@@ -127,7 +127,8 @@ def _of_operator(
     both, linear = forms
     if linear and op != "GRU":
         raise ArgumentError(f"bench: --linear-before-reset was given with --op {op}; expected GRU")
-    case = Case(op, *lengths, directions=2 if both else 1, dtype=dtype, linear_before_reset=int(linear))
+    T, N, I, H = lengths
+    case = Case(op, T, N, I, H, directions=2 if both else 1, dtype=dtype, linear_before_reset=int(linear))
     return measure_case(case, against, *counts)
 
 

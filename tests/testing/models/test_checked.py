@@ -78,7 +78,7 @@ def test_a_runtime_that_aborts(tmp_path: Path) -> None:
 
 
 def test_a_runtime_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(MODEL_RUNTIMES, "onnxruntime", planted.HangingModels())  # type: ignore[misc]
+    monkeypatch.setitem(MODEL_RUNTIMES, "onnxruntime", planted.HangingModels())
     (runtime,) = check_model(saved(tmp_path, cell="RNN"), ["onnxruntime"], timeout=0.3).runtimes
     assert (runtime.outputs.status, runtime.failed) == ("timed out", True)
 
@@ -161,12 +161,16 @@ def test_verdicts(name: str) -> None:
     assert checked._verdict("it", judged, layers) == expected
 
 
+def floats(values: list[Any]) -> Any:
+    return np.array(values, np.float32)
+
+
 def test_judged() -> None:
-    allowed, wanted = checked.Allowed(), {"Y": np.float32([1, 2]), "n": np.int64([3])}
-    assert allowed.judge({"Y": np.float32([1, 2.0001]), "n": np.int64([3])}, wanted).right
-    found = allowed.judge({"Y": np.float32([1, 2]), "n": np.int64([4])}, wanted)
+    allowed, wanted = checked.Allowed(), {"Y": floats([1, 2]), "n": np.array([3])}
+    assert allowed.judge({"Y": floats([1, 2.0001]), "n": np.array([3])}, wanted).right
+    found = allowed.judge({"Y": floats([1, 2]), "n": np.array([4])}, wanted)
     assert (found.status, found.output, found.largest) == ("differs", "n", 1.0)
-    found = allowed.judge({"Y": np.float32([[1, 2]])}, wanted)
+    found = allowed.judge({"Y": floats([[1, 2]])}, wanted)
     assert (found.output, found.largest) == ("Y", math.inf)
-    assert checked.Allowed(atol=0.5).judge({"Y": np.float32([1, 2.4])}, {"Y": wanted["Y"]}).right
-    assert not checked.Allowed(rtol=0.1).judge({"Y": np.float32([1, 2.4])}, {"Y": wanted["Y"]}).right
+    assert checked.Allowed(atol=0.5).judge({"Y": floats([1, 2.4])}, {"Y": wanted["Y"]}).right
+    assert not checked.Allowed(rtol=0.1).judge({"Y": floats([1, 2.4])}, {"Y": wanted["Y"]}).right
