@@ -210,7 +210,8 @@ def check_model(
     dims : mapping, optional
         Sizes of symbolic dimensions of the inputs, by their names.
     atol, rtol : float, optional
-        How far two numbers may be apart: abs(a - b) <= atol + rtol * abs(b). Default: by the dtype of the output,
+        How far two numbers may be apart: abs(a - b) <= atol + rtol * abs(b); the one that is not given is then 0.
+        Default: by the dtype of the output,
         `pyrnnx.testing.numbers.LONG_TOLERANCES` times its largest magnitude, if that is above 1.
     timeout : float
         Seconds for each run.

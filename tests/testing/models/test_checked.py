@@ -11,11 +11,14 @@ import numpy as np
 import onnx
 import planted
 import pytest
+import quantized_models
+from onnx_models import branches
 from two_layers import two_layers
 
 from pyrnnx import ArgumentError, load
 from pyrnnx.frontends.openvino import write_model
 from pyrnnx.testing.models import Judged, LayerCheck, check_model, checked
+from pyrnnx.testing.models import layer_runs as layer_runs_module
 from pyrnnx.testing.models.layer_runs import layer_runs
 from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES
 
@@ -131,6 +134,24 @@ def test_what_layers_took_and_gave(tmp_path: Path) -> None:
     np.testing.assert_array_equal(first.arrays["X"], X)
     np.testing.assert_array_equal(second.arrays["X"], first.outputs["Y"][:, 0])
     np.testing.assert_array_equal(second.arrays["sequence_lens"], lens)
+
+
+def test_layers_that_the_oracle_cannot_judge(tmp_path: Path) -> None:
+    """In bodies, whose values a call does not give; with quantized X and h, which the oracle does not know."""
+    path = tmp_path / "model.onnx"
+    proto, inputs = branches()
+    onnx.save(proto, path)
+    found = check_model(path, ["onnxruntime"], inputs)
+    assert not found.failed
+    told = {one.name: one.problem for one in found.layers}
+    assert [name for name, problem in told.items() if not problem] == ["own", "V"]
+    assert set(told.values()) - {""} == {layer_runs_module.IN_BODY}
+    proto, inputs = quantized_models.make_case(quantized_models.CASES[1])
+    onnx.save(proto, path)
+    found = check_model(path, ["onnxruntime"], {name: inputs[name] for name in inputs if name == "X"})
+    assert [one.judged for one in found.layers] == [{}]
+    assert found.layers[0].problem == layer_runs_module.QUANTIZED
+    assert not found.failed
 
 
 R, W, N = Judged("agrees", 0.0), Judged("differs", 1.0, "Y"), Judged("refuses", detail="no")
