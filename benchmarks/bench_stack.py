@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from peers import PyTorch
-from report import milliseconds, progress, table
-from timing import measure
-from workload import Array
+from report import progress, table
 
 import pyrnnx
-from pyrnnx import Direction, Layer, RecurrentOp, Stack
+from pyrnnx.bench.timing import measure, milliseconds
+from pyrnnx.frontends.torch import from_module
 
 TOLERANCE = 1e-4  # as of `peers`: another computation is apart by more than 1e-2
 
@@ -52,33 +50,6 @@ CASES = (
 )
 
 
-def layers_of(module: Any) -> list[Layer]:
-    """The layers of a torch.nn.RNN, GRU or LSTM, in canonical arrangement."""
-    cell = "RNN" if module.mode == "RNN_TANH" else module.mode
-    gates = PyTorch.gates[cell]
-    order = [gates.index(k) for k in range(len(gates))]  # PyTorch's blocks in the order of ONNX
-    suffixes = ["", "_reverse"][: 1 + module.bidirectional]
-    direction = Direction.BIDIRECTIONAL if module.bidirectional else Direction.FORWARD
-    op = RecurrentOp(cell, module.hidden_size, direction, linear_before_reset=cell == "GRU")
-
-    def array(kind: str, layer: int, suffix: str) -> Array:
-        blocks = np.split(getattr(module, f"{kind}_l{layer}{suffix}").detach().numpy(), len(gates))
-        return np.concatenate([blocks[k] for k in order])
-
-    def weight(kind: str, layer: int) -> Array:
-        return np.stack([array(kind, layer, suffix) for suffix in suffixes])
-
-    return [
-        Layer(
-            op,
-            weight("weight_ih", k),
-            weight("weight_hh", k),
-            np.concatenate([weight("bias_ih", k), weight("bias_hh", k)], 1),
-        )
-        for k in range(module.num_layers)
-    ]
-
-
 def calls_of(case: StackCase, threads: int) -> dict[str, Callable[[], Any]]:
     """What is timed, by name; their results have been compared."""
     import torch
@@ -88,7 +59,7 @@ def calls_of(case: StackCase, threads: int) -> dict[str, Callable[[], Any]]:
     pyrnnx.set_num_threads(threads)
     options = {key: getattr(case, key) for key in ("num_layers", "bidirectional", "batch_first")}
     module = getattr(torch.nn, case.cell)(case.I, case.H, **options).eval()
-    stack = Stack(layers_of(module), batch_first=case.batch_first)
+    stack = from_module(module)
     rng = np.random.default_rng(0)
     if case.ragged:
         lengths = rng.integers(case.T // 10, case.T + 1, case.B)

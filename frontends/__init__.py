@@ -3,10 +3,10 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
-_FRONTENDS = ("onnx", "openvino")
+_FRONTENDS = ("keras", "onnx", "openvino", "torch")
 
 if TYPE_CHECKING:
-    from pyrnnx.frontends import onnx, openvino  # noqa: F401  # what __getattr__ gives, for type checkers
+    from pyrnnx.frontends import keras, onnx, openvino, torch  # noqa: F401  # what __getattr__ gives, for type checkers
 else:
 
     def __getattr__(name: str) -> Any:

@@ -54,11 +54,11 @@ import sys
 import pyrnnx
 assert "frontends" in dir(pyrnnx) and "pyrnnx.frontends" not in sys.modules
 print(pyrnnx.frontends.onnx.lstm.__name__, pyrnnx.frontends.openvino.lstm_sequence.__name__)
-print(sorted({"onnx", "openvino"} & set(dir(pyrnnx.frontends))))
+print(sorted({"keras", "onnx", "openvino", "torch"} & set(dir(pyrnnx.frontends))))
 for module in (pyrnnx, pyrnnx.frontends):
     assert not hasattr(module, "frontend")
 """
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
     )
-    assert done.stdout == "lstm lstm_sequence\n['onnx', 'openvino']\n", done.stderr
+    assert done.stdout == "lstm lstm_sequence\n['keras', 'onnx', 'openvino', 'torch']\n", done.stderr

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench_stack import layers_of
 
 from pyrnnx import Stack
 from pyrnnx.frontends.onnx import write_model
+from pyrnnx.frontends.torch import from_module
 from pyrnnx.testing.numbers import assert_close, tolerance_of
 
 pytestmark = pytest.mark.torch
@@ -23,7 +23,7 @@ def made(cell: str, num_layers: int, bidirectional: bool, batch_first: bool) -> 
     torch.manual_seed(num_layers)
     options = {"num_layers": num_layers, "bidirectional": bidirectional, "batch_first": batch_first}
     module = getattr(torch.nn, cell)(I, H, **options).eval()
-    return torch, module, Stack(layers_of(module), batch_first=batch_first)
+    return torch, module, from_module(module)
 
 
 def flat(torch_results: Any) -> list[Any]:

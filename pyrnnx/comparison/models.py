@@ -182,17 +182,18 @@ def compare_models(
     return found, given, ran
 
 
-def run_model(model: Model, inputs: Mapping[str, Any] | None, seed: int) -> Run:
-    """One model on the inputs that `compare_models` would make for it, or take; as both of the two in `Run`.
+def run_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int) -> tuple[Matched, Run]:
+    """Which outputs of two models belong together, and what they are on the inputs that `compare_models` takes.
 
     Raises
     ------
     PyrnnxError
         As of `compare`.
     """
-    values = model._layer_values()
-    axes = axes_of_layers(values, values, [(name, name) for name in values])
-    return _run(model, model, matched_inputs(model, model, axes), inputs, seed)
+    pairs, _, _ = pair_layers(dict(a.layers), dict(b.layers))
+    names, inside = _layer_values(a, b, pairs)
+    axes = axes_of_layers(*inside, names)
+    return matched_outputs(a, b, axes), _run(a, b, matched_inputs(a, b, axes), inputs, seed)
 
 
 def _layer_values(

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.model_runs import model_label
-from pyrnnx.comparison.models import ModelComparison, compare_models, run_model
+from pyrnnx.comparison.models import ModelComparison, compare_models, run_models
 from pyrnnx.comparison.numbers import deviation, in_words
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.dtypes import AnyArray
@@ -60,7 +60,7 @@ def outputs_of(
     if isinstance(a, Model) and isinstance(b, Model):
         return _of_models(a, b, inputs, seed)
     model = next((one for one in (a, b) if isinstance(one, Model)), None)
-    ran = None if model is None else run_model(model, inputs, seed)
+    ran = None if model is None else run_models(model, model, inputs, seed)[1]
     given = _function_inputs(inputs) if ran is None else ran.inputs_a
     names = {**{name: (name,) for name in given}, **_names(model)}
     results = []

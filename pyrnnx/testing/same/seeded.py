@@ -10,7 +10,7 @@ import numpy as np
 from pyrnnx import scalars
 from pyrnnx.comparison.inputs import random_array
 from pyrnnx.comparison.layers import DEFAULT_SIZES, prepared_call
-from pyrnnx.comparison.models import run_model
+from pyrnnx.comparison.models import run_models
 from pyrnnx.conventions import CANONICAL, rearrange
 from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError, shown
@@ -56,7 +56,7 @@ def make_inputs(
         if shapes:
             return _of_shapes(what, _name_of(dtype, "float32"), rng)
         if isinstance(what, Model):
-            return run_model(what, None, int(rng.integers(2**31))).inputs_a
+            return run_models(what, what, None, int(rng.integers(2**31)))[1].inputs_a
         _reject_dtype(dtype, shapes)
         subject = read_subject("what", what, opset)
         if not isinstance(subject, LayerSubject):
