@@ -6,6 +6,6 @@ from pathlib import Path
 if find_spec("pyrnnx._kernels.engines") is None or find_spec("pyrnnx.frontends") is None:
     raise ImportError(
         f"pyrnnx is being imported from its source tree, {Path(__file__).parents[1]}, which is not installed for this "
-        'Python. Install it there with `python -m pip install -e ".[onnx]"`; or, if a pyrnnx is installed already, '
+        'Python. Install it there with `python -m pip install -e ".[onnx,cli]"`; or, if a pyrnnx is installed already, '
         "start Python in another folder."
     )

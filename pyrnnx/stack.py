@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import check
+from pyrnnx import check, notebook
 from pyrnnx.conventions import CALL_ARGUMENTS, Convention
 from pyrnnx.dtypes import INTEGERS, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
@@ -244,6 +244,13 @@ class Stack:
 
     def __reduce__(self) -> tuple[Callable[..., Stack], tuple[Any, ...]]:
         return partial(type(self), batch_first=self.batch_first, name=self.name), (self.layers,)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (layer.label, ", ".join(f"{name} {value}" for name, value in layer.facts().items()))
+            for layer in self.layers
+        ]
+        return notebook.whole(notebook.table((self.label, f"input_size={self.input_size}, {self.dtype}"), rows))
 
     def __repr__(self) -> str:
         cells = " -> ".join(

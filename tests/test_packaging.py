@@ -50,7 +50,7 @@ def test_a_source_tree_that_is_not_built_says_so(tmp_path: Path) -> None:
     assert result.returncode != 0
     last = result.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: pyrnnx is being imported from its source tree, {tmp_path}, which is not")
-    assert 'python -m pip install -e ".[onnx]"' in last
+    assert 'python -m pip install -e ".[onnx,cli]"' in last
 
 
 @in_checkout

@@ -63,7 +63,7 @@ def test_samples_run_in_the_root_of_the_repository() -> None:
     if (ROOT / "pyrnnx").exists() and Path(pyrnnx.__file__).parents[1] != ROOT:
         pytest.skip("the sources hide the pyrnnx that is installed; CI runs the samples beside an installed one too")
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 9
+    assert len(blocks) == 11
     quiet = (
         'import warnings, pyrnnx; warnings.simplefilter("ignore", pyrnnx.SlowRuntimeWarning)'  # without ONNX Runtime
     )
