@@ -12,7 +12,7 @@ import numpy as np
 from pyrnnx import check, config, notebook, results
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, Convention
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, shortened, shown, warn
+from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown, warn
 from pyrnnx.immutable import frozen
 from pyrnnx.op import RecurrentOp
 from pyrnnx.prepare import prepare
@@ -115,7 +115,7 @@ class Layer:
         self._needs_lengths = "sequence_lens" in convention.required
         self._needs_states = "initial_h" in convention.required
         self._length_dtypes = tuple(map(np.dtype, convention.length_dtypes))
-        self._time, self._rows = map(convention.axes_of("X").find, "TN")
+        self._has_sequences = "T" in convention.axes_of("X")
         try:
             kept = {key: a if isinstance(a, Quantized) else frozen(a) for key, a in given.items()}
             self._kept: Mapping[str, AnyArray | Quantized] = MappingProxyType(kept)
@@ -195,9 +195,14 @@ class Layer:
             sequence_lens, initial_h, initial_c = self._or_constants(sequence_lens, initial_h, initial_c)
         if out is not None:
             self._check_out(out)
-        is_whole = not self._needs_lengths if sequence_lens is None else self._is_whole(X, sequence_lens)
-        if is_whole and (not self._needs_states or self._has_states(initial_h, initial_c)):
-            computed = self._compute(X, None, initial_h, initial_c, False, out)
+        are_lengths = not self._needs_lengths if sequence_lens is None else self._are_lengths(sequence_lens)
+        if are_lengths and (not self._needs_states or self._has_states(initial_h, initial_c)):
+            try:
+                computed = self._compute(X, sequence_lens, initial_h, initial_c, False, out)
+            except ValueError as error:
+                if sequence_lens is None or isinstance(error, PyrnnxError):
+                    raise
+                computed = None  # lengths that do not fit X: what is wrong with them is told below
             if computed is not None:
                 return computed
         given = {"X": X, "initial_h": initial_h, "initial_c": initial_c, "sequence_lens": sequence_lens}
@@ -247,15 +252,9 @@ class Layer:
             self.constants.get(name) if value is None else value for name, value in zip(CONSTANTS, given, strict=True)
         )
 
-    def _is_whole(self, X: Any, lengths: Any) -> bool:
-        """Whether an array of lengths is as it has to be, and says seq_length for every row."""
-        if type(X) is not np.ndarray or type(lengths) is not np.ndarray or lengths.dtype not in self._length_dtypes:
-            return False
-        if self._time < 0 or X.ndim != 3 or lengths.shape != (X.shape[self._rows],):
-            return False
-        steps = X.shape[self._time]
-        # Of one row, which is the case that has no time to lose, by what is quicker.
-        return bool(lengths.item() == steps if lengths.size == 1 else (lengths == steps).all())
+    def _are_lengths(self, given: Any) -> bool:
+        """Whether lengths are an array of a dtype that they may have; the kernels look at its shape and values."""
+        return type(given) is np.ndarray and self._has_sequences and given.dtype in self._length_dtypes
 
     def _has_states(self, initial_h: Any, initial_c: Any) -> bool:
         return initial_h is not None and (initial_c is not None or not self.op.has_cell_state)

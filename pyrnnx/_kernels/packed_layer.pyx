@@ -56,6 +56,7 @@ cdef bint batch_invariant = False
 
 cdef enum:
     ONE_CALL_ROWS = 1024    # of all time steps, below which splitting W and R takes longer than it saves
+    FEW_ROWS = 32           # that are sorted here; more by NumPy
 
 
 def set_batch_invariant(bint value) -> None:
@@ -343,9 +344,8 @@ cdef class PackedLayer:
         if out is not None and (len(out) != 2 + has_cell_state or meet(out, (X, initial_h, initial_c))):
             return None
         if lengths is not None:
-            order, falling = falling_lengths(lengths, call.batch_size, call.seq_length)
-            call.order = <Py_ssize_t *> cnp.PyArray_DATA(order)
-            call.lengths = <Py_ssize_t *> cnp.PyArray_DATA(falling)
+            falling = checked_lengths(lengths, &call)
+            order = by_falling_length(falling, &call)
         try:
             Y = self.result(None if out is None else out[0], &self.Y, &call, self.dtype)
             Y_h = self.result(None if out is None else out[1], &self.state, &call, state_dtype)
@@ -391,10 +391,51 @@ cdef class PackedLayer:
         return Y
 
 
-cdef tuple falling_lengths(lengths, Py_ssize_t batch_size, Py_ssize_t seq_length):
-    """The rows by falling length, and those lengths; checked on a copy, which nobody else can write to."""
-    own = np.array(lengths, dtype=np.intp)
-    if own.shape != (batch_size,) or (batch_size and not 0 <= own.min() <= own.max() <= seq_length):
-        raise ValueError(f"lengths are not [batch_size={batch_size}] of 0 to seq_length={seq_length}")
-    order = np.argsort(-own, kind="stable")
-    return order, own[order]
+cdef cnp.ndarray checked_lengths(lengths, const Call *call):
+    """The lengths of the rows of a call: a copy, which nobody else can write to."""
+    cdef:
+        cnp.npy_intp count = call.batch_size
+        cnp.ndarray own
+        const Py_ssize_t *length
+        Py_ssize_t k
+        bint fit
+    if cnp.PyArray_CheckExact(lengths) and cnp.PyArray_NDIM(lengths) == 1 and cnp.PyArray_DIM(lengths, 0) == count:
+        own = cnp.PyArray_EMPTY(1, &count, cnp.NPY_INTP, 0)
+        cnp.PyArray_CopyInto(own, lengths)
+    else:
+        own = np.array(lengths, dtype=np.intp)
+    length = <const Py_ssize_t *> cnp.PyArray_DATA(own)
+    fit = cnp.PyArray_NDIM(own) == 1 and cnp.PyArray_DIM(own, 0) == count
+    for k in range(count if fit else 0):
+        fit &= 0 <= length[k] <= call.seq_length
+    if not fit:
+        raise ValueError(f"lengths are not [batch_size={count}] of 0 to seq_length={call.seq_length}")
+    return own
+
+
+cdef cnp.ndarray by_falling_length(cnp.ndarray lengths, Call *call):
+    """Sort lengths in place, for the call, and give the rows in that order; None where all are seq_length."""
+    cdef:
+        Py_ssize_t *length = <Py_ssize_t *> cnp.PyArray_DATA(lengths)
+        Py_ssize_t *order
+        Py_ssize_t k, j, own, shortest = call.seq_length
+        cnp.npy_intp count = call.batch_size
+        cnp.ndarray rows
+    for k in range(count):
+        shortest = min(shortest, length[k])
+    if shortest == call.seq_length:
+        return None
+    if count > FEW_ROWS:
+        rows = np.argsort(-lengths, kind="stable")
+        lengths[:] = lengths[rows]
+    else:
+        rows = np.arange(count, dtype=np.intp)
+        order = <Py_ssize_t *> cnp.PyArray_DATA(rows)
+        for k in range(1, count):
+            own, j = length[k], k
+            while j > 0 and length[j - 1] < own:
+                length[j], order[j] = length[j - 1], order[j - 1]
+                j -= 1
+            length[j], order[j] = own, k
+    call.order, call.lengths = <Py_ssize_t *> cnp.PyArray_DATA(rows), length
+    return rows
