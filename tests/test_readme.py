@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import support_matrix
 
 import pyrnnx
 from pyrnnx import ACTIVATIONS
@@ -17,21 +18,6 @@ from pyrnnx.testing import cases
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-ATTRIBUTES = sorted({name for versions in SCHEMAS.values() for one in versions.values() for name in one.attributes})
-DTYPES = sorted({name for versions in SCHEMAS.values() for one in versions.values() for name in one.dtypes})
-
-
-def support_matrix() -> str:
-    """The table of README, made from the schemas."""
-    columns = [one for versions in SCHEMAS.values() for one in versions.values()]
-    lines = [
-        "| | " + " | ".join(map(str, columns)) + " |",
-        "|---|" + "---|" * len(columns),
-    ]
-    for name in (*ATTRIBUTES, *DTYPES):
-        cells = ("yes" if name in (*one.attributes, *one.dtypes) else "" for one in columns)
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
 
 
 def test_support_matrix_is_that_of_the_code() -> None:

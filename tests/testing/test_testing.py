@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 import subprocess
 import sys
 
 import pytest
 
 import pyrnnx.testing
-from pyrnnx.testing import same
 
 CODE = """
 import sys
@@ -37,9 +35,3 @@ def test_the_names_are_there() -> None:
 def test_nothing_is_imported_early() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["['pyrnnx.testing']", "True", "[]", "[]"]
-
-
-def test_examples_of_assert_same_run() -> None:
-    result = doctest.testmod(same)
-    assert result.attempted >= 10
-    assert not result.failed

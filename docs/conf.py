@@ -1,0 +1,112 @@
+"""Sphinx: `python -m sphinx -W -n -b html docs docs/built`. What is generated is made anew at each build."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+import pyrnnx
+
+HERE = Path(__file__).parent
+ROOT = Path(os.environ.get("PYRNNX_ROOT", HERE.parent))  # where README, benchmarks and examples are
+sys.path.insert(0, str(HERE))  # what makes drawings, plots and tables
+
+PUBLISHED = "https://github.com/pyrnnx/pyrnnx/blob/main/"
+
+project = "pyrnnx"
+author = "the pyrnnx developers"
+copyright = author  # the name that Sphinx reads
+version = release = pyrnnx.__version__
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.githubpages",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["generated/*.md", "built", "jupyter_execute"]  # the first are included by pages
+nitpicky = True
+default_role = "py:obj"
+today_fmt = "%Y-%m-%d"
+
+autodoc_typehints = "none"  # docstrings name types and shapes
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # the template of classes lists them
+numpydoc_validation_checks: set[str] = set()
+
+myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "substitution"]
+myst_heading_anchors = 4
+nb_execution_mode = "force"
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+
+html_theme = "furo"
+html_title = f"pyrnnx {release}"
+html_static_path = ["static"]
+html_css_files = ["pyrnnx.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options: dict[str, list[str]] = {"footer_icons": [], "top_of_page_buttons": []}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def make_generated(app: Sphinx) -> None:
+    """Drawings, plots and tables, from the code and from the recorded figures."""
+    import drawings
+    import figures
+    import support
+
+    folder = Path(app.srcdir) / "generated"
+    folder.mkdir(exist_ok=True)
+    drawings.write(folder)
+    figures.write(folder, ROOT / "benchmarks" / "README.md")
+    support.write(folder)
+
+
+def resolve_missing(app: Sphinx, env: Any, node: nodes.Element, contnode: nodes.Node) -> nodes.Node | None:
+    """`X` in a docstring is a link where there is such an object, else code; any other role has to find its target."""
+    if node.get("refdomain") == "py" and node.get("reftype") == "obj":
+        return contnode
+    return None
+
+
+def read_source(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Anchors that pages write as HTML, for other readers of Markdown, are targets that links are checked against.
+
+    Links to files of the repository that are no pages lead to where it is published.
+    """
+    text = re.sub(r'^<a id="([^"]+)"></a>', r"(\1)=\n", source[0], flags=re.MULTILINE)
+    source[0] = re.sub(r"\]\(\.\./(?=(?:tests|benchmarks|frontends|pyrnnx|examples)/)", f"]({PUBLISHED}", text)
+
+
+def lift_sentences(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """What a docstring says in sentences below a list of parameters, results or errors stands before them here.
+
+    To numpydoc such a paragraph ("Source: ...") would be one more of them.
+    """
+    lists = ("Parameters", "Returns", "Raises", "Attributes")
+    first = next((k for k, line in enumerate(lines) if line in lists), len(lines))
+    lifted, kept, in_list = list[str](), list[str](), True
+    for block in re.split(r"\n{2,}", "\n".join(lines[first:])):
+        paragraph = block.splitlines()
+        if len(paragraph) > 1 and re.fullmatch("-{3,}", paragraph[1]):
+            in_list = paragraph[0] in lists
+        is_text = block.rstrip().endswith(".") and not any(line[0] in " -" for line in paragraph)
+        (lifted if is_text and in_list else kept).extend([*paragraph, ""])
+    lines[first:] = lifted + kept
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("builder-inited", make_generated, priority=100)  # before autosummary and the notebook
+    app.connect("missing-reference", resolve_missing)
+    app.connect("source-read", read_source)
+    app.connect("autodoc-process-docstring", lift_sentences, priority=100)  # before numpydoc

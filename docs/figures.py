@@ -1,0 +1,181 @@
+"""Plots of the figures that benchmarks/README.md records, as SVG in the colours of the page that includes them."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+Row = Mapping[str, str]
+
+PEERS = ("pyrnnx", "ONNX Runtime", "OpenVINO", "PyTorch")
+# Each stands out by 3 to 1 at least from white and from black; marks tell the lines apart, too.
+COLOURS = dict(zip(PEERS, ("#d55e00", "#0072b2", "#9a6ad6", "#b8860b"), strict=True))
+MARKERS = dict(zip(PEERS, "os^D", strict=True))
+TEXT, GRID = "#010203", "#040506"  # stand for the colour of the page's text, and for that with less of it
+
+
+def tables(path: Path) -> dict[str, list[list[Row]]]:
+    """The tables below each heading of a Markdown file, as rows by the names of their columns."""
+    found: dict[str, list[list[Row]]] = {}
+    heading, columns = "", None
+    table: list[Row] = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        if not line.startswith("|"):
+            columns = None
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if columns is None:
+            # a name that comes again belongs to the column before it: the second "lowest" of figures
+            named = [name if name not in cells[:k] else f"{name}, {cells[k - 1]}" for k, name in enumerate(cells)]
+            columns, table = named, []
+            found.setdefault(heading, []).append(table)
+        elif not set(cells[0]) <= set("-: "):
+            table.append(dict(zip(columns, cells, strict=True)))
+    return found
+
+
+def _panel(height: float = 3.4) -> tuple[Any, Any]:
+    """A figure of one frame, as wide as a telephone shows it."""
+    figure, axes = plt.subplots(figsize=(4, height), layout="constrained")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axes.set_axisbelow(True)
+    return figure, axes
+
+
+def _bars(labels: Sequence[str], numbers: Sequence[str], label: str, height: float) -> Any:
+    values = [float(number) for number in numbers]
+    figure, axes = _panel(height)
+    axes.barh(labels[::-1], values[::-1], color=COLOURS["pyrnnx"], height=0.7)
+    for place, (value, number) in enumerate(zip(values[::-1], numbers[::-1], strict=True)):
+        axes.text(value + max(values) * 0.02, place, number, va="center", fontsize=8)
+    axes.set_xlim(0, max(values) * 1.15)
+    axes.set_xlabel(label)
+    axes.grid(axis="x")
+    return figure
+
+
+def ratio_bars(rows: Sequence[Row]) -> Any:
+    """The ratio of each shape; 1 is the fastest peer."""
+    figure = _bars(
+        [row["T,B,I,H"] for row in rows],
+        [row["ratio"] for row in rows],
+        "time of the fastest peer over that of pyrnnx",
+        4.0,
+    )
+    figure.axes[0].axvline(1, color=TEXT, linewidth=1.2)
+    return figure
+
+
+def _size(row: Row) -> int:
+    return int(row["T,B,I,H"].split(",")[3])
+
+
+def time_by_size(rows: Sequence[Row]) -> Any:
+    """Time of one step against H of each library, both axes logarithmic."""
+    figure, axes = _panel()
+    for peer in PEERS:
+        if points := [(_size(row), 1000 * float(row[f"{peer} ms"])) for row in rows if row[f"{peer} ms"]]:
+            axes.plot(*zip(*points, strict=True), color=COLOURS[peer], marker=MARKERS[peer], markersize=5, label=peer)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.set_xticks([_size(row) for row in rows], [str(_size(row)) for row in rows])
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.minorticks_off()
+    axes.set_xlabel("H = hidden_size")
+    axes.set_ylabel("µs for one step of one row")
+    axes.grid()
+    axes.legend(frameon=False, fontsize=8)
+    return figure
+
+
+def memory_bars(rows: Sequence[Row]) -> Any:
+    """What one long call needs beside its result."""
+    return _bars([row["library"] for row in rows], [row["beyond Y MB"] for row in rows], "MB beside Y", 2.0)
+
+
+def _by_cell(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    cells = dict.fromkeys(row["cell"] for row in rows)
+    return {cell: [row for row in rows if row["cell"] == cell] for cell in cells}
+
+
+def _told(rows: Sequence[Row], column: str) -> str:
+    """The numbers of a plot, for those who do not see it."""
+    return "; ".join(f"{row.get('T,B,I,H') or row['library']}: {row[column]}" for row in rows)
+
+
+def plots(found: Mapping[str, Sequence[Sequence[Row]]]) -> dict[str, dict[str, tuple[str, Any]]]:
+    """{file name: {caption: (what it shows in words, figure)}} of the recorded tables."""
+    shapes, streaming, memory = (
+        found[heading][0] for heading in ("Shapes, one thread", "Streaming, one thread", "Memory")
+    )
+    return {
+        "ratios": {
+            cell: (f"Ratio to the fastest peer by T,B,I,H. {_told(rows, 'ratio')}", ratio_bars(rows))
+            for cell, rows in _by_cell(shapes).items()
+        },
+        "streaming": {
+            cell: (
+                f"Milliseconds of pyrnnx for one step by T,B,I,H: {_told(rows, 'pyrnnx ms')}. Of ONNX Runtime: "
+                f"{_told(rows, 'ONNX Runtime ms')}",
+                time_by_size(rows),
+            )
+            for cell, rows in _by_cell(streaming).items()
+        },
+        "memory": {"Memory beside the result": (f"MB: {_told(memory, 'beyond Y MB')}", memory_bars(memory))},
+    }
+
+
+def _inline(figure: Any, prefix: str, words: str) -> str:
+    """A figure as SVG in a page: in its colours, with ids of its own, and with words."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
+    plt.close(figure)
+    text = file.getvalue()
+    text = text[text.index("<svg") :].replace(TEXT, "currentColor").replace(GRID, "currentColor")
+    text = re.sub(r'\b(id="|href="#|url\(#)', rf"\1{prefix}-", text)
+    text = re.sub(r' (width|height)="[0-9.]+pt"', "", text, count=2)
+    return text.replace("<svg", f'<svg role="img" aria-label={quoteattr(words)}', 1)
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """A table again, its numbers to the right."""
+    columns = list(rows[0])
+    align = ["---", *("---:" for _ in columns[1:])]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (columns, align, *(row.values() for row in rows)))
+
+
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "pyrnnx",
+    "font.size": 9,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), TEXT),
+    "grid.color": GRID,
+    "grid.alpha": 0.2,
+}
+
+
+def write(folder: Path, path: Path) -> None:
+    """Plots into .html files that pages include, tables that they show as they are into .md files."""
+    found = tables(path)
+    for name, heading in (("ratios", "Figures"), ("models", "Whole models")):
+        (folder / f"{name}.md").write_text(markdown(found[heading][0]), encoding="utf-8")
+    with mpl.rc_context(STYLE):
+        for name, panels in plots(found).items():
+            shown = [
+                f"<figure><figcaption>{escape(caption)}</figcaption>\n{_inline(figure, f'{name}-{k}', words)}</figure>"
+                for k, (caption, (words, figure)) in enumerate(panels.items())
+            ]
+            text = '<div class="drawings">\n' + "\n".join(shown) + "\n</div>\n"
+            (folder / f"plot_{name}.html").write_text(text, encoding="utf-8")
