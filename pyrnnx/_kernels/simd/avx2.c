@@ -2,8 +2,9 @@
 #include "simd.h"
 #if PYRNNX_HAVE_X86
 #include <immintrin.h>
+#define ISA_TARGET "avx2,fma"
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target(ISA_TARGET))), apply_to = function)
 #else
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")

@@ -38,7 +38,7 @@ INLINE I NAME(dot_pairs)(I sum, NAME(pairs) x, NAME(pairs) w) {
 }
 
 #ifdef ISA_DOT
-#define BYTE_DOT __attribute__((target(ISA_DOT_TARGET))) INLINE
+#define BYTE_DOT MAY_USE(ISA_DOT_TARGET) INLINE
 typedef I PX_CAT(form_bytes, REAL, ISA);
 INLINE I NAME(load_x_bytes)(const char *p, ptrdiff_t k) { return SET1_I(p + 4 * k); }
 INLINE I NAME(load_w_bytes)(const char *p, const int rows) {

@@ -9,7 +9,7 @@
  * of the CODE_SLACK after the last.
  */
 #ifdef ISA_MATRICES
-#define MATRICES __attribute__((target(ISA_MATRICES)))
+#define MATRICES MAY_USE(ISA_MATRICES)
 /* sums[row][gate][L] of at most 32 rows and two gates, whose weights lie side by side */
 MATRICES static void matrix_sums(const matrix_shapes *shapes, ptrdiff_t depth, int two, const char *x, ptrdiff_t ldx,
                                  const char *w, ptrdiff_t w_row, int (*sums)[2][16]) {

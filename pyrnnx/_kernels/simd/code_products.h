@@ -18,7 +18,7 @@ enum { LEAST_MATRIX_ROWS = 8 }; /* below which tiles are faster */
 
 #ifdef ISA_DOT
 #define DOT_NAME bytes
-#define DOT_TARGET __attribute__((target(ISA_DOT_TARGET)))
+#define DOT_TARGET MAY_USE(ISA_DOT_TARGET)
 #include "code_tiles.h"
 #endif
 

@@ -52,9 +52,9 @@ INLINE int NAME(any)(I mask) {
 /* One row to its 32 bfloat16 of each block and part; returns whether it is left out. */
 #ifdef ISA_BFLOAT16
 /* The same bits by instructions for bfloat16. */
-__attribute__((target(ISA_BFLOAT16))) static inline
-    __attribute__((always_inline)) int NAME(split_row)(const int parts, ptrdiff_t depth, const float *x, char *out,
-                                                       ptrdiff_t part_size) {
+MAY_USE(ISA_BFLOAT16)
+static inline __attribute__((always_inline)) int NAME(split_row)(const int parts, ptrdiff_t depth, const float *x,
+                                                                 char *out, ptrdiff_t part_size) {
     __m512i most = _mm512_setzero_si512(), least = _mm512_set1_epi32(-1); /* of magnitudes; of those minus 1, 0 last */
     for (ptrdiff_t k = 0; k < depth; k += SPLIT_DEPTH, out += parts * part_size) {
         const unsigned mask = depth - k < SPLIT_DEPTH ? (1u << (depth - k)) - 1 : ~0u;
@@ -78,7 +78,7 @@ __attribute__((target(ISA_BFLOAT16))) static inline
     }
     return _mm512_reduce_max_epu32(most) > LARGEST_BITS || _mm512_reduce_min_epu32(least) < SMALLEST_BITS - 1;
 }
-#define SPLITS_ROWS __attribute__((target(ISA_BFLOAT16)))
+#define SPLITS_ROWS MAY_USE(ISA_BFLOAT16)
 #else
 #define SPLITS_ROWS
 INLINE int NAME(split_row)(const int parts, ptrdiff_t depth, const float *x, char *out, ptrdiff_t part_size) {

@@ -3,6 +3,8 @@
 #define PX_CAT_(a, b, c) a##_##b##_##c
 #define PX_CAT(a, b, c) PX_CAT_(a, b, c)
 #define INLINE static inline __attribute__((always_inline, unused))
+/* of functions with more instructions than their file; clang takes this instead of the file's target, gcc adds it */
+#define MAY_USE(more) __attribute__((target(ISA_TARGET "," more)))
 
 #define GENERIC_SELECT(mask, a, b) ((V)(((mask) & (I)(a)) | (~(mask) & (I)(b))))
 #define GENERIC_SET1(x) ((REAL)(x) - (V){0})
