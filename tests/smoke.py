@@ -1,0 +1,277 @@
+"""Whether an installed pyrnnx works, with nothing but its wheel and the extras that are named.
+
+python tests/smoke.py                 on every engine that the machine has, beside NumPy, SciPy and lxml alone
+python tests/smoke.py onnx plot       the same, and what those extras bring
+python tests/smoke.py --extras        the extras that this wheel has for users, as pip takes them: "onnx,plot"
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.metadata import metadata, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pyrnnx
+from pyrnnx import config
+from pyrnnx._kernels import engines
+from pyrnnx.frontends import onnx, openvino
+from pyrnnx.testing import reference
+
+DEVELOPERS = {"test", "torch", "bench", "docs", "dev"}  # extras of a checkout
+TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}  # of float32 beside the float64 oracle: sums of some ten products below 1
+T, N, I, H = 5, 3, 4, 7
+
+Arrays = dict[str, Any]
+
+
+def arrays(gates: int, seed: int, dtype: Any = np.float32) -> Arrays:
+    """X, W, R and B of an ONNX operator, whose states are neither zero nor alike."""
+    rng = np.random.default_rng(seed)
+    shapes = {"X": (T, N, I), "W": (1, gates * H, I), "R": (1, gates * H, H), "B": (1, 2 * gates * H)}
+    shapes |= {"initial_h": (1, N, H)} | ({"initial_c": (1, N, H)} if gates == 4 else {})
+    return {name: rng.uniform(-1, 1, shape).astype(dtype) for name, shape in shapes.items()}
+
+
+def assert_close(got: Any, wanted: Any) -> None:
+    for a, b in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(a, b, **TOLERANCE)
+
+
+@contextmanager
+def raises(kind: type[Exception], text: str) -> Iterator[None]:
+    try:
+        yield
+    except kind as error:
+        if text not in str(error):
+            raise
+        return
+    raise RuntimeError(f"no {kind.__name__} with {text!r}")
+
+
+def lstm_layer(seed: int = 3) -> pyrnnx.Layer:
+    given = arrays(4, seed)
+    return pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", H), given["W"], given["R"], given["B"])
+
+
+def check_metadata() -> None:
+    assert version("pyrnnx") == pyrnnx.__version__
+
+
+def check_operators() -> None:
+    """Functions of both front-ends beside the oracle."""
+    for name, gates in (("rnn", 1), ("gru", 3), ("lstm", 4)):
+        for dtype in (np.float32, np.float64):
+            given = arrays(gates, gates, dtype)
+            lengths = np.array([5, 2, 4], np.int32)
+            got = getattr(onnx, name)(**given, sequence_lens=lengths)
+            assert all(one.dtype == dtype for one in got)
+            assert_close(got, getattr(reference, name)(**given, sequence_lens=lengths))
+    rng = np.random.default_rng(8)
+    shapes = [(N, T, I), (N, 1, H), (1, 3 * H, I), (1, 3 * H, H), (1, 3 * H)]
+    X, h, W, R, B = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes)
+    values = X, h, np.array([5, 2, 4]), W, R, B
+    assert_close(openvino.gru_sequence(*values, hidden_size=H), reference.gru_sequence(*values, hidden_size=H))
+
+
+def check_streams() -> None:
+    """A sequence step by step is the sequence at once."""
+    layer, X = lstm_layer(), arrays(4, 5)["X"]
+    whole = layer(X)
+    stream = layer.stream(batch_size=N)
+    pushed = np.concatenate([stream.push(X[t : t + 1]) for t in range(T)])
+    np.testing.assert_array_equal(pushed, whole[0])
+    for kept in ("bfloat16", "int8"):
+        given = arrays(4, 3)
+        few = pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", H), given["W"], given["R"], weight_dtype=kept)
+        assert np.isfinite(few(X)[0]).all()
+
+
+def check_threads() -> None:
+    """A large call on several threads, and calls from several threads, give the bits of one."""
+    rng = np.random.default_rng(1)
+    W, R = (rng.uniform(-0.1, 0.1, (1, 4 * 256, size)).astype(np.float32) for size in (64, 256))
+    layer = pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", 256), W, R)
+    X = rng.normal(size=(20, 24, 64)).astype(np.float32)
+    before = pyrnnx.get_num_threads()
+    results = []
+    for threads in (1, 2):
+        pyrnnx.set_num_threads(threads)
+        results.append(layer(X)[0])
+    with ThreadPoolExecutor(4) as pool:
+        results += pool.map(lambda _: layer(X)[0], range(8))
+    pyrnnx.set_num_threads(before)
+    for one in results:
+        if config.ISA == "blas":  # whose sums depend on how a product is cut
+            assert_close([one], results[:1])
+        else:
+            np.testing.assert_array_equal(one, results[0])
+
+
+def check_files() -> None:
+    """An IR written, read and run; a file that is none is a PyrnnxError."""
+    layer, X = lstm_layer(), arrays(4, 5)["X"]
+    with tempfile.TemporaryDirectory() as folder:
+        model = pyrnnx.load(openvino.write_model(layer, f"{folder}/lstm.xml"))
+        (read,) = model.layers.values()
+        lengths, zeros = np.full(N, T), np.zeros((N, 1, H), np.float32)
+        got = read(X.swapaxes(0, 1), zeros, zeros, lengths)
+        np.testing.assert_array_equal(got[0][:, 0].swapaxes(0, 1), layer(X)[0][:, 0])
+        assert pyrnnx.compare(layer, read).equal(atol=1e-6, rtol=1e-6)
+        Path(folder, "broken.xml").write_text("<net")
+        with raises(pyrnnx.PyrnnxError, "broken.xml"):
+            pyrnnx.load(f"{folder}/broken.xml")
+
+
+def check_onnx() -> None:
+    """ONNX models written, read, run as a whole and layer by layer, by both runtimes."""
+    layer, X = lstm_layer(), arrays(4, 5)["X"]
+    with tempfile.TemporaryDirectory() as folder:
+        ir = openvino.read_model(openvino.write_model(layer, f"{folder}/lstm.xml"))
+        path = Path(folder, "lstm.onnx")
+        path.write_bytes(openvino.to_onnx(ir).SerializeToString())
+        inputs = {"X": X.swapaxes(0, 1), "H": np.zeros((N, 1, H), np.float32), "C": np.zeros((N, 1, H), np.float32)}
+        lengths = {"sequence_lengths": np.full(N, T, np.int32)}
+        for runtime in ("auto", "reference"):
+            model = pyrnnx.load(path, runtime=runtime)
+            outputs = list(model(inputs | lengths).values())
+            np.testing.assert_allclose(outputs[0][:, 0].swapaxes(0, 1), layer(X)[0][:, 0], rtol=1e-6)
+            assert len(model.layers) == 1
+        assert pyrnnx.compare(str(path), ir).equal(atol=1e-6, rtol=1e-6)
+
+
+def check_plot() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "apart.png")
+        pyrnnx.compare(lstm_layer(3), lstm_layer(4)).plot(path)
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def check_testing() -> None:
+    from pyrnnx.testing import CASES, assert_same, random_cases, strategies
+
+    assert_same(lstm_layer(3), lstm_layer(3))
+    with raises(AssertionError, "unit"):
+        assert_same(lstm_layer(3), lstm_layer(4))
+    assert len(CASES) > 10
+    assert len(list(random_cases(seed=1, count=3))) == 3
+    assert strategies.__name__
+
+
+def check_cli() -> None:
+    done = subprocess.run([sys.executable, "-m", "pyrnnx", "--version"], capture_output=True, text=True, check=True)
+    assert pyrnnx.__version__ in done.stdout
+    with tempfile.TemporaryDirectory() as folder:
+        path = openvino.write_model(lstm_layer(), f"{folder}/lstm.xml")
+        command = [sys.executable, "-m", "pyrnnx", "inspect", str(path)]
+        assert "LSTM" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def stack_weights() -> Arrays:
+    """The state_dict of PyTorch's LSTM(I, H)."""
+    given = arrays(4, 3)
+    halves = np.split(given["B"][0], 2)
+    return {
+        "weight_ih_l0": given["W"][0],
+        "weight_hh_l0": given["R"][0],
+        "bias_ih_l0": halves[0],
+        "bias_hh_l0": halves[1],
+    }
+
+
+def check_safetensors() -> None:
+    from_state_dict = import_module("pyrnnx.frontends.torch").from_state_dict
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "lstm.safetensors")
+        import_module("safetensors.numpy").save_file(stack_weights(), path)
+        X = arrays(4, 5)["X"]
+        np.testing.assert_array_equal(from_state_dict(path)(X)[0], from_state_dict(stack_weights())(X)[0])
+
+
+def check_keras() -> None:
+    """Arrays as Keras has them. Keras itself needs a framework to compute with, which is in no extra."""
+    import_module("h5py")
+    given = arrays(4, 3)
+    weights = [given["W"][0].T, given["R"][0].T, given["B"][0, : 4 * H]]
+    stack = import_module("pyrnnx.frontends.keras").from_weights(weights)
+    assert np.isfinite(stack(given["X"].swapaxes(0, 1))[0]).all()
+
+
+def scored(sink: str, **options: Any) -> None:
+    """Sequences scored in this process, or in another one."""
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "source")
+        source.mkdir()
+        for k in range(4):
+            np.save(source / f"{k}.npy", np.random.default_rng(k).normal(size=(3 + k, I)).astype(np.float32))
+        score: Callable[..., Any] = vars(import_module("pyrnnx"))["score"]
+        score(lstm_layer(), source, Path(folder, "sink"), sink_format=sink, **options)
+        assert Path(folder, "sink", "manifest.json").is_file()
+
+
+def check_dask() -> None:
+    scored("npz", workers=1)
+
+
+def check_parquet() -> None:
+    scored("parquet", workers=0)
+
+
+def check_zarr() -> None:
+    if sys.version_info >= (3, 11):  # the first that zarr 3 has
+        scored("zarr", workers=0)
+
+
+EVERYWHERE = (check_metadata, check_operators, check_streams, check_threads, check_files)
+# What each extra for users brings; tests/test_packaging.py holds pyproject.toml against it.
+EXTRAS: dict[str, tuple[Callable[[], None], ...]] = {
+    "onnx": (check_onnx,),
+    "testing": (check_testing,),
+    "plot": (check_plot,),
+    "cli": (check_cli,),
+    "safetensors": (check_safetensors,),
+    "keras": (check_keras,),
+    "dask": (check_dask,),
+    "parquet": (check_parquet,),
+    "zarr": (check_zarr,),
+    "score": (check_dask, check_parquet, check_zarr),
+}
+
+
+def provided() -> list[str]:
+    """The extras of the installed wheel that are for users."""
+    return sorted(set(metadata("pyrnnx").get_all("Provides-Extra") or ()) - DEVELOPERS)
+
+
+def settings() -> list[str]:
+    """The environments in which another engine or instruction set runs."""
+    others = [f"PYRNNX_ISA={isa}" for isa in engines.supported() if isa != config.ISA]
+    return others if config.ISA == "blas" else [*others, "PYRNNX_ENGINE=blas"]
+
+
+def main(arguments: list[str]) -> None:
+    if arguments == ["--extras"]:
+        print(",".join(provided()))
+        return
+    checks = dict.fromkeys([*EVERYWHERE, *(check for extra in arguments for check in EXTRAS[extra])])
+    for check in checks:
+        check()
+    names = ", ".join(check.__name__.removeprefix("check_") for check in checks)
+    print(f"pyrnnx {pyrnnx.__version__}, Python {sys.version.split()[0]}, {config.ISA}: {names}", flush=True)
+    if "PYRNNX_SMOKE" not in os.environ:
+        for setting in settings():
+            environment = os.environ | dict([setting.split("=")]) | {"PYRNNX_SMOKE": "1"}
+            subprocess.run([sys.executable, __file__], env=environment, check=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
