@@ -28,7 +28,7 @@ from pyrnnx.frontends import onnx, openvino
 from pyrnnx.testing import reference
 
 DEVELOPERS = {"test", "torch", "bench", "docs", "dev"}  # extras of a checkout
-TOLERANCE = {"rtol": 1e-5, "atol": 1e-6}  # of float32 beside the float64 oracle: sums of some ten products below 1
+RTOL, ATOL = 1e-5, 1e-6  # of float32 beside the float64 oracle: sums of some ten products below 1
 T, N, I, H = 5, 3, 4, 7
 
 Arrays = dict[str, Any]
@@ -44,7 +44,7 @@ def arrays(gates: int, seed: int, dtype: Any = np.float32) -> Arrays:
 
 def assert_close(got: Any, wanted: Any) -> None:
     for a, b in zip(got, wanted, strict=True):
-        np.testing.assert_allclose(a, b, **TOLERANCE)
+        np.testing.assert_allclose(a, b, rtol=RTOL, atol=ATOL)
 
 
 @contextmanager
