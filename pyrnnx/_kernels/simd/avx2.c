@@ -29,7 +29,7 @@
 #define HAVE_CODES 1
 #define HAVE_SPLIT 0
 #define ISA_MADD(a, b) _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
-#if (defined(__clang__) ? __clang_major__ : __GNUC__ + 1) >= 12 /* gcc 11, clang 12: the first that know it */
+#if (defined(__clang__) ? __clang_major__ : __GNUC__ + 8) >= 19 /* gcc 11, clang 19: whose cpu_supports knows it */
 #define ISA_DOT(sum, x, w) _mm256_dpbusd_avx_epi32((__m256i)(sum), (__m256i)(x), (__m256i)(w))
 #define ISA_DOT_TARGET "avxvnni"
 #endif

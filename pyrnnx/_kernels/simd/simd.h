@@ -9,7 +9,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PYRNNX_HAVE_X86 1
-#if defined(__linux__) && (defined(__clang__) ? __clang_major__ : __GNUC__ + 1) >= 12 /* gcc 11, clang 12 */
+#if defined(__linux__) && (defined(__clang__) ? __clang_major__ : __GNUC__ + 8) >= 19 /* see avx2.c */
 #define PYRNNX_HAVE_AMX 1
 #endif
 extern const pyrnnx_kernels pyrnnx_avx512_float, pyrnnx_avx512_double, pyrnnx_avx2_float, pyrnnx_avx2_double;
