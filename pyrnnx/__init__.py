@@ -52,19 +52,23 @@ from pyrnnx.stack_stream import StackStream
 from pyrnnx.stream import Stream
 from pyrnnx.tensor_info import Interval, TensorInfo
 
-if TYPE_CHECKING:
-    from pyrnnx import frontends  # noqa: F401  # what __getattr__ gives, for type checkers
+_LATE = {"frontends": None, "score": "scoring"}  # imported when they are first asked for: modules, or names in them
+
+if TYPE_CHECKING:  # what __getattr__ gives, for type checkers
+    from pyrnnx import frontends  # noqa: F401
+    from pyrnnx.scoring import score
 else:
 
     def __getattr__(name: str) -> Any:
-        """The front-ends, imported when they are first asked for."""
-        if name != "frontends":
+        """The front-ends, and `score`, imported when they are first asked for."""
+        if name not in _LATE:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return _import_module(f"{__name__}.{name}")
+        module = _import_module(f"{__name__}.{_LATE[name] or name}")
+        return module if _LATE[name] is None else getattr(module, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "frontends"})
+    return sorted({*globals(), *_LATE})
 
 
 __all__ = [
@@ -90,6 +94,8 @@ __all__ = [
     "Difference",
     "ModelComparison",
     "compare",
+    # data larger than memory
+    "score",
     # conventions
     "CANONICAL",
     "Convention",

@@ -63,7 +63,7 @@ def test_version() -> None:
 
 
 USAGE: dict[str, tuple[list[str], str]] = {
-    "an unknown command": (["comprae"], "No such command 'comprae'. Did you mean 'compare'?"),
+    "an unknown command": (["inspct"], "No such command 'inspct'. Did you mean 'inspect'?"),
     "an unknown option": (["inspect", ONNX, "--jsno"], "No such option"),
     "a missing argument": (["compare", ONNX], "Missing argument 'B'"),
     "too many arguments": (["inspect", ONNX, XML], "unexpected extra argument"),

@@ -1,5 +1,5 @@
 """One module for each command; importing them puts them into the application, in this order."""
 
-from pyrnnx.cli.commands import inspect, run, compare, check, convert, bench, conformance, config  # isort: skip
+from pyrnnx.cli.commands import inspect, run, score, compare, check, convert, bench, conformance, config  # isort: skip
 
-__all__ = ["bench", "check", "compare", "config", "conformance", "convert", "inspect", "run"]
+__all__ = ["bench", "check", "compare", "config", "conformance", "convert", "inspect", "run", "score"]

@@ -1,0 +1,228 @@
+"""Scoring a folder of recordings: sequences per second, memory, and what a restart costs.
+
+Each way runs in a process of its own, in turn, some rounds; files and their cache are the same for all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from report import table
+
+FRAME, HIDDEN, RATE = 512, 128, 16_000
+SECONDS = (2, 20)  # of a recording
+SMALL = 4_000_000  # bytes of memory, with which a part has one recording or two
+OUTPUT = "Y_h"
+
+
+def make_data(folder: Path, count: int) -> None:
+    """Recordings of noise, and an LSTM over frames of 512 samples, as Silero VAD's is."""
+    from pyrnnx import Layer, RecurrentOp
+    from pyrnnx.frontends.onnx import write_model
+
+    rng = np.random.default_rng(0)
+    (folder / "in").mkdir()
+    for index in range(count):
+        samples = rng.integers(-8000, 8000, int(rng.uniform(*SECONDS) * RATE)).astype("<i2")
+        with wave.open(str(folder / "in" / f"{index:05}.wav"), "wb") as file:
+            file.setparams((1, 2, RATE, 0, "NONE", ""))
+            file.writeframes(samples.tobytes())
+    W, R = (rng.normal(0, 0.08, (1, 4 * HIDDEN, size)).astype(np.float32) for size in (FRAME, HIDDEN))
+    write_model(Layer(RecurrentOp("LSTM", hidden_size=HIDDEN), W, R), folder / "model.onnx")
+
+
+def plain_loop(folder: Path, threads: int) -> dict[str, Any]:
+    """ONNX Runtime as one writes it down: a file, a call; all results in one file at the end."""
+    import onnxruntime as ort
+
+    from pyrnnx.scoring.sources.wav import read_wav
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    session = ort.InferenceSession(str(folder / "model.onnx"), options)
+    name, found = session.get_inputs()[0].name, {}
+    files = sorted((folder / "in").iterdir())
+    started, cpu = time.perf_counter(), time.process_time()
+    for path in files:
+        samples = read_wav(str(path))
+        frames = np.zeros(-(-len(samples) // FRAME) * FRAME, np.float32)
+        frames[: len(samples)] = samples
+        feeds = {name: frames.reshape(-1, 1, FRAME)}
+        for one in session.get_inputs()[1:]:
+            feeds[one.name] = np.array([len(feeds[name])], np.int32)
+        found[path.name] = session.run([OUTPUT], feeds)[0]
+    with open(folder / "loop.npz", "wb") as file:
+        np.savez(file, **found)
+    return {"seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu, "items": len(files)}
+
+
+def ours(folder: Path, workers: int, threads: int, **options: Any) -> dict[str, Any]:
+    """`pyrnnx.score`, then the same call again, which finds all parts finished."""
+    import pyrnnx
+
+    pyrnnx.set_num_threads(threads)
+    sink = folder / "out"
+
+    def score(**more: Any) -> Any:
+        return pyrnnx.score(
+            folder / "model.onnx",
+            folder / "in",
+            sink,
+            outputs=[OUTPUT],
+            frame=FRAME,
+            workers=workers,
+            **options,
+            **more,
+        )
+
+    started, cpu = time.perf_counter(), time.process_time()
+    report = score(overwrite=sink.exists())
+    whole, cpu = time.perf_counter() - started, time.process_time() - cpu
+    started = time.perf_counter()
+    again = score()
+    restart = time.perf_counter() - started
+    assert again.computed == 0
+    records = json.loads((sink / "manifest.json").read_text())["results"]
+    shares = {key: sum(one["seconds"][key] for one in records) for key in ("read", "compute", "write")}
+    return {
+        "seconds": report.seconds,
+        "whole": whole,
+        "cpu": cpu,
+        "restart": restart,
+        "items": report.items,
+        "parts": report.parts,
+        "shares": shares,
+    }
+
+
+WAYS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "ONNX Runtime, plain loop, 1 thread": lambda folder: plain_loop(folder, 1),
+    "ONNX Runtime, plain loop, 2 threads": lambda folder: plain_loop(folder, 2),
+    "pyrnnx, this process, 1 thread": lambda folder: ours(folder, 0, 1),
+    "pyrnnx, this process, 2 threads": lambda folder: ours(folder, 0, 2),
+    "pyrnnx, 1 worker of 1 thread": lambda folder: ours(folder, 1, 1),
+    "pyrnnx, 2 workers of 1 thread": lambda folder: ours(folder, 2, 2),
+    "pyrnnx, 1 worker, parts of one or two items": lambda folder: ours(folder, 1, 1, memory=SMALL),
+    "pyrnnx, 2 workers, parts of one or two items": lambda folder: ours(folder, 2, 2, memory=SMALL),
+}
+
+
+def run_one(way: str, folder: Path) -> None:
+    """In a process of its own: the result and the memory as JSON."""
+    found = WAYS[way](folder)
+    for key, who in (("memory", resource.RUSAGE_SELF), ("workers' memory", resource.RUSAGE_CHILDREN)):
+        found[key] = resource.getrusage(who).ru_maxrss * 1024
+    print(json.dumps(found))
+
+
+def listing(folder: Path) -> tuple[float, float]:
+    """Files that are listed in a second, and bytes that an item takes where the run was started."""
+    import tracemalloc
+
+    from pyrnnx.scoring.sources import open_source
+
+    source = open_source(folder / "in", None, None)
+    started = time.perf_counter()
+    count = len(source.items())
+    seconds = time.perf_counter() - started
+    tracemalloc.start()
+    items = source.items()
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return count / seconds, taken / len(items)
+
+
+def dispatched(count: int = 500, ahead: int = 64) -> float:
+    """Processor time of scheduler and client, which are this process, for a part that workers do nothing with."""
+    from pyrnnx.scoring.cluster import connected
+    from pyrnnx.scoring.packages import import_distributed
+    from pyrnnx.scoring.parts import Part
+
+    names = tuple(f"folder/recording{index:07}.wav" for index in range(240))
+    dask = import_distributed()
+    with connected(None, 2) as (client, _):
+        pending: set[Any] = set()
+        number = 0
+        with client.as_current():
+            started = time.process_time()
+            while pending or number < count:
+                while number < count and len(pending) < ahead:
+                    part = Part(number, 0, names, tuple((name,) for name in names), (300,) * len(names), {})
+                    pending.add(client.submit(len, part.names, key=f"dispatched-{number}", pure=False))
+                    number += 1
+                done = dask.wait(pending, return_when="FIRST_COMPLETED").done
+                for future in done:
+                    future.result()
+                pending -= done
+            return (time.process_time() - started) / count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=600)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--one", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        run_one(arguments.one, arguments.folder)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        make_data(folder, arguments.items)
+        size = sum(path.stat().st_size for path in (folder / "in").iterdir())
+        found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+        for _ in range(arguments.rounds):
+            for way in WAYS:
+                command = [sys.executable, __file__, "--one", way, "--folder", temporary]
+                done = subprocess.run(command, capture_output=True, text=True, check=True)
+                found[way].append(json.loads(done.stdout))
+        print(f"{arguments.items} recordings, {size / 1e6:.0f} MB; the best of {arguments.rounds} rounds\n")
+        print(table(list(HEADINGS), [_row(way, runs, size) for way, runs in found.items()]))
+        rate, taken = listing(folder)
+        print(f"\nlisted: {rate:,.0f} files a second; {taken:.0f} bytes an item where the run was started")
+        print(f"dispatched: {1000 * dispatched():.1f} ms of processor time a part")
+
+
+HEADINGS = (
+    "way", "sequences/s", "MB/s", "processor, ms a sequence", "read, %", "compute, %", "write, %", "other, ms a part",
+    "parts", "start, s", "finished again, s", "memory, MB", "of a worker, MB",
+)  # fmt: skip
+
+
+def _row(way: str, runs: list[dict[str, Any]], size: int) -> list[str]:
+    # The round that others on the machine disturbed least.
+    best = min(runs, key=lambda one: one["seconds"])
+    seconds = best["seconds"]
+    cells = [way, f"{runs[0]['items'] / seconds:.0f}", f"{size / 1e6 / seconds:.0f}"]
+    workers = max(1, 2 * ("2 workers" in way))
+    own = min(one["cpu"] / one["items"] for one in runs)  # which others on the machine change least
+    cells.append("" if "worker" in way else f"{1000 * own:.2f}")
+    if "parts" not in runs[0]:
+        cells += [""] * 7
+    else:
+        cells += [f"{100 * best['shares'][key] / seconds / workers:.0f}" for key in ("read", "compute", "write")]
+        rest = (seconds * workers - sum(best["shares"].values())) / best["parts"]
+        cells += [f"{1000 * rest:.1f}", str(best["parts"])]
+        cells += [f"{min(one['whole'] - one['seconds'] for one in runs):.1f}"]
+        cells += [f"{min(one['restart'] for one in runs):.1f}"]
+    cells.append(f"{best['memory'] / 1e6:.0f}")
+    cells.append(f"{best[_WORKERS] / 1e6:.0f}" if "worker" in way else "")
+    return cells
+
+
+_WORKERS = "workers' memory"
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""What Dask's workers run; the one module that imports distributed when it is imported."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from distributed import WorkerPlugin, get_worker
+
+from pyrnnx import config
+from pyrnnx._version import __version__
+from pyrnnx.errors import ArgumentError, PyrnnxError
+from pyrnnx.scoring.parts import Part
+from pyrnnx.scoring.task import Job, score_part
+
+
+class Setup(WorkerPlugin):
+    """Brings the model to each worker once, to those that start later, too, and sizes its thread pool.
+
+    Parameters
+    ----------
+    job : Job
+    threads : int or None
+        Of a call. Default: as many as the worker has threads for tasks, which is its share of the machine.
+    """
+
+    def __init__(self, job: Job, threads: int | None) -> None:
+        self.name = f"pyrnnx-score-{job.run}"
+        self._threads, self._version = threads, __version__
+        self._batch_invariant = job.batch_invariant
+        # As bytes: threads are set before a model is made of them, which sizes its pools then.
+        self._contents = pickle.dumps(job)
+
+    def setup(self, worker: Any) -> None:
+        if self._version != __version__:
+            raise ArgumentError(
+                f"score: the worker at {worker.address} has pyrnnx {__version__}; expected {self._version}, as here"
+            )
+        self._before = config.get_num_threads(), config.get_batch_invariant()
+        config.set_num_threads(self._threads or worker.state.nthreads)
+        config.set_batch_invariant(self._batch_invariant)
+        self.job: Job = pickle.loads(self._contents)
+
+    def teardown(self, worker: Any) -> None:
+        config.set_num_threads(self._before[0])
+        config.set_batch_invariant(self._before[1])
+
+
+def run_part(name: str, part: Part) -> Any:
+    """As `score_part`; a `PyrnnxError` is returned, for Dask would write its traceback to the worker's log."""
+    setup = get_worker().plugins[name]
+    assert isinstance(setup, Setup)
+    try:
+        return score_part(setup.job, part)
+    except PyrnnxError as error:
+        return error

@@ -1,0 +1,71 @@
+"""Folders of .wav files: PCM of 8, 16, 24 and 32 bits, as Python's wave module reads them."""
+
+from __future__ import annotations
+
+import os
+import wave
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyrnnx.dtypes import AnyArray
+from pyrnnx.scoring.items import Bad, Items
+from pyrnnx.scoring.sources.base import FAILURES, Source, attempted, folder_with, listed
+
+BROKEN = (*FAILURES, wave.Error)
+
+
+class WavSource(Source):
+    """A folder of .wav files, called by their paths in it: float32 from -1 to 1, [T], of several channels [T, C]."""
+
+    kind = "wav"
+
+    def items(self) -> Items:
+        paths = self.files()
+        names = [os.path.relpath(path, self.path) for path in paths]
+        return listed(names, [(name,) for name in names], [attempted(_length, one, failures=BROKEN) for one in paths])
+
+    def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
+        for (name,) in places:
+            yield attempted(read_wav, os.path.join(self.path, name), failures=BROKEN)
+
+    def files(self) -> list[str]:
+        return folder_with(self.kind, self.path, ".wav")
+
+
+def _length(path: str) -> int:
+    with wave.open(path, "rb") as file:
+        return file.getnframes()
+
+
+def read_wav(path: str) -> AnyArray:
+    """The samples of a .wav file.
+
+    Raises
+    ------
+    OSError, EOFError, wave.Error, ValueError
+        A file that cannot be read, is no PCM, or shorter than its head says.
+    """
+    with wave.open(path, "rb") as file:
+        width, channels, count = file.getsampwidth(), file.getnchannels(), file.getnframes()
+        contents = file.readframes(count)
+    if len(contents) != count * width * channels:
+        raise ValueError(f"it ends after {len(contents)} of {count * width * channels} bytes of samples")
+    samples = _SAMPLES[width](contents)
+    return samples if channels == 1 else samples.reshape(count, channels)
+
+
+def _of_24_bits(contents: bytes) -> AnyArray:
+    """Three bytes each, low byte first, as the upper ones of four."""
+    wide = np.zeros((len(contents) // 3, 4), np.uint8)
+    wide[:, 1:] = np.frombuffer(contents, np.uint8).reshape(-1, 3)
+    return (wide.view("<i4")[:, 0] / 2.0**31).astype(np.float32)
+
+
+_SAMPLES: dict[int, Callable[[bytes], AnyArray]] = {
+    1: lambda contents: ((np.frombuffer(contents, np.uint8) - 128.0) / 128).astype(np.float32),  # 128 is zero
+    2: lambda contents: np.frombuffer(contents, "<i2").astype(np.float32) / 2**15,
+    3: _of_24_bits,
+    4: lambda contents: (np.frombuffer(contents, "<i4") / 2.0**31).astype(np.float32),
+}

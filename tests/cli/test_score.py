@@ -1,0 +1,88 @@
+"""`pyrnnx score`: what it prints and writes, and its exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from command import pyrnnx
+
+from pyrnnx import load
+
+MODEL = Path(__file__).parents[2] / "examples" / "small_rnn.onnx"
+RNG = np.random.default_rng(3)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """in/ with five sequences of four numbers a step; model.onnx, which takes them with any T and N."""
+    (tmp_path / "in").mkdir()
+    for index, length in enumerate((4, 6, 1, 6, 3)):
+        np.save(tmp_path / "in" / f"{index}.npy", RNG.normal(size=(length, 4)).astype(np.float32))
+    model = onnx.load(MODEL)
+    for value in (*model.graph.input, *model.graph.output):
+        for place, one in enumerate(value.type.tensor_type.shape.dim):
+            if one.dim_value in (2, 6) and (value.name != "initial_h" or place == 1):
+                one.dim_param = f"{value.name}{place}"
+    onnx.save(model, tmp_path / "model.onnx")
+    return tmp_path
+
+
+def score(files: Path, *options: str) -> tuple[int, str, str]:
+    done = pyrnnx("score", str(files / "model.onnx"), str(files / "in"), str(files / "out"), "--workers", "0", *options)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_results(files: Path) -> None:
+    status, text, errors = score(files)
+    assert (status, errors) == (0, "")
+    assert "5" in text
+    assert "this process" in text
+    model = load(files / "model.onnx")
+    with np.load(files / "out" / "parts" / "00000.npz") as part:
+        assert part["name"].tolist() == [f"{index}.npy" for index in range(5)]
+        for index, name in enumerate(part["name"]):
+            item = np.load(files / "in" / name)
+            arrays = item[:, np.newaxis], np.array([len(item)], np.int32), np.zeros((2, 1, 8), np.float32)
+            np.testing.assert_array_equal(part["Y_h"][index], model(*arrays)["Y_h"][:, 0])
+
+
+def test_json_and_what_was_finished(files: Path) -> None:
+    assert score(files, "--outputs", "Y_h")[0] == 0
+    status, text, _ = score(files, "--outputs", "Y_h", "--json")
+    found = json.loads(text)
+    assert (status, found["items"], found["resumed"], found["computed"], found["skipped"]) == (0, 5, 1, 0, {})
+
+
+def test_bad_items(files: Path) -> None:
+    (files / "in" / "2.npy").write_bytes(b"no array")
+    status, text, errors = score(files)
+    assert (status, text) == (2, "")
+    assert "item '2.npy'" in errors
+    assert errors.count("\n") == 1
+    status, text, errors = score(files, "--skip-errors")
+    assert (status, errors) == (0, "")
+    assert "2.npy" in text
+
+
+REJECTED = {
+    "workers": (["--workers", "many"], "score: --workers: 'many' is no integer"),
+    "frame": (["--frame", "0"], "score: frame is 0"),
+    "memory": (["--memory", "much"], "score: memory is 'much'"),
+    "axes": (["--axes", "NT"], "score: "),
+    "no such input": (["--input", "q=1"], "'q'"),
+    "sequences": (["--sequences", "q"], "input is 'q'"),
+    "format": (["--sink-format", "csv"], "sink_format is 'csv'; expected one of zarr, parquet, npz"),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_rejected(name: str, files: Path) -> None:
+    options, words = REJECTED[name]
+    status, text, errors = score(files, *options)
+    assert (status, text) == (2, "")
+    assert words in errors
+    assert errors.count("\n") == 1

@@ -1,0 +1,294 @@
+"""Real processes: results of any number of workers, one that is killed, a scheduler that is lost, a disk that is full.
+
+Every wait is for a condition, as long as it takes on a slow machine; what is never met ends after PATIENCE seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scoring_data import assert_equal, contents, expected, lstm, of_npz, sequences, write_npy
+
+import pyrnnx
+from pyrnnx import PyrnnxError
+
+pytest.importorskip("distributed")
+pytestmark = [
+    pytest.mark.slow,
+    # Of distributed, when processes go: sockets and loops that it leaves to the garbage collector.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+PATIENCE = 180
+COUNT = 120
+MEMORY = 24_000  # some 20 parts
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    return write_npy(tmp_path / "in", sequences(rng.integers(1, 40, COUNT).tolist()))
+
+
+@pytest.fixture
+def alone(source: Path, tmp_path: Path) -> dict[str, bytes]:
+    """The parts that one process writes."""
+    pyrnnx.score(lstm(), source, tmp_path / "alone", workers=0, memory=MEMORY)
+    return contents(tmp_path / "alone" / "parts")
+
+
+def wait_until(condition: Callable[[], Any]) -> Any:
+    """The first value that is true."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not happen")
+
+
+def running(word: str) -> list[int]:
+    """Processes, by their ids, whose environment has this word."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                if word.encode() in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
+
+
+def test_two_workers(source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
+    calls: list[int] = []
+    report = pyrnnx.score(
+        lstm(), source, tmp_path / "out", workers=2, memory=MEMORY, progress=lambda done, total: calls.append(done)
+    )
+    assert (report.workers, report.items, report.resumed) == (2, COUNT, 0)
+    assert report.parts > 10
+    assert calls == sorted(calls)
+    assert contents(tmp_path / "out" / "parts") == alone
+
+
+def test_a_bad_item(source: Path, tmp_path: Path) -> None:
+    (source / "070.npy").write_bytes(b"no array")
+    with pytest.raises(PyrnnxError, match=r"item '070.npy': .*\(skip_errors=True skips such\)"):
+        pyrnnx.score(lstm(), source, tmp_path / "out", workers=1, memory=MEMORY)
+    report = pyrnnx.score(lstm(), source, tmp_path / "out", workers=1, memory=MEMORY, skip_errors=True)
+    assert list(report.skipped) == ["070.npy"]
+    assert len(of_npz(tmp_path / "out")) == COUNT - 1
+
+
+def test_a_worker_that_is_killed(source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
+    """In the middle, by SIGKILL: its parts are done by others."""
+    killed: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        if done and not killed:
+            killed.append(min(_workers_of(os.getpid())))
+            os.kill(killed[0], signal.SIGKILL)
+
+    report = pyrnnx.score(lstm(), source, tmp_path / "out", workers=2, memory=MEMORY, progress=progress)
+    assert killed
+    assert (report.items, report.resumed) == (COUNT, 0)
+    assert contents(tmp_path / "out" / "parts") == alone
+
+
+def _workers_of(parent: int) -> list[int]:
+    """Processes that LocalCluster started."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            line = (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and b"spawn_main" in line:
+            found.append(int(folder.name))
+    return found
+
+
+class Scheduler:
+    """A scheduler and workers of Dask's command line, in processes of their own."""
+
+    def __init__(self, folder: Path, port: int, workers: int) -> None:
+        self.address = f"tcp://127.0.0.1:{port}"
+        self._files = [open(folder / f"dask{index}.log", "w") for index in range(1 + workers)]  # noqa: SIM115  # closed by stop
+        self._processes = [self._start(0, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")]
+        wait_until(lambda: _answers(port))
+        for index in range(workers):
+            options = ("--no-nanny", "--nthreads", "2", "--no-dashboard", "--local-directory", str(folder))
+            self._processes.append(self._start(1 + index, "worker", self.address, *options))
+
+    def _start(self, index: int, *arguments: str) -> subprocess.Popen[str]:
+        file = self._files[index]
+        return subprocess.Popen([sys.executable, "-m", "dask", *arguments], stdout=file, stderr=file, text=True)
+
+    def kill(self, index: int) -> None:
+        self._processes[index].kill()
+        self._processes[index].wait(PATIENCE)
+
+    def stop(self) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait(PATIENCE)
+        for file in self._files:
+            file.close()
+
+
+@contextmanager
+def scheduler(folder: Path, workers: int = 1, port: int = 0) -> Iterator[Scheduler]:
+    started = Scheduler(folder, port or free_port(), workers)
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def _answers(port: int) -> bool:
+    import socket
+
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+def test_a_scheduler_that_is_lost(source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
+    """The run ends with an error that says so; the same call, with a new scheduler at the address, goes on."""
+    port = free_port()
+
+    def score(progress: Any = None) -> Any:
+        return pyrnnx.score(
+            lstm(), source, tmp_path / "out", scheduler=f"tcp://127.0.0.1:{port}", memory=MEMORY, progress=progress
+        )
+
+    with scheduler(tmp_path, 1, port) as first:
+        with pytest.raises(PyrnnxError, match=r"the scheduler was lost .* goes on with what is not finished"):
+            score(lambda done, total: first.kill(0) if done else None)
+        finished = len(list((tmp_path / "out" / "done").iterdir()))
+        assert finished
+    with scheduler(tmp_path, 2, port):
+        report = score()
+    assert report.resumed >= finished
+    assert report.items == COUNT
+    assert contents(tmp_path / "out" / "parts") == alone
+
+
+def test_a_scheduler_that_is_not_there(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyrnnx.scoring import cluster
+
+    monkeypatch.setattr(cluster, "PATIENCE", 4)
+    monkeypatch.setattr(cluster, "ANSWER", 2)
+    with pytest.raises(PyrnnxError, match="does not answer"):
+        pyrnnx.score(lstm(), source, tmp_path / "out", scheduler=f"tcp://127.0.0.1:{free_port()}", memory=MEMORY)
+    with scheduler(tmp_path, 0) as empty, pytest.raises(PyrnnxError, match="less than 1 workers after 4 seconds"):
+        pyrnnx.score(lstm(), source, tmp_path / "out", scheduler=empty.address, memory=MEMORY)
+
+
+KILLED_RUN = """
+import sys
+sys.path[:0] = {path!r}
+import pyrnnx
+from scoring_data import lstm
+if __name__ == "__main__":
+    pyrnnx.score(lstm(), {source!r}, {sink!r}, workers=2, memory={memory},
+                 progress=lambda done, total: print(done, flush=True))
+"""
+
+
+def test_the_whole_run_is_killed(source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
+    """The one who started it, in the middle; his workers notice, and end."""
+    words = {
+        "path": [str(Path(__file__).parents[1])],
+        "source": str(source),
+        "sink": str(tmp_path / "out"),
+        "memory": MEMORY,
+    }
+    (tmp_path / "run.py").write_text(KILLED_RUN.format(**words))
+    mark = f"PYRNNX_TEST_RUN={tmp_path.name}{os.getpid()}"
+    name, value = mark.split("=")
+    with subprocess.Popen(
+        [sys.executable, str(tmp_path / "run.py")],
+        env={**os.environ, name: value},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        timer = threading.Timer(PATIENCE, process.kill)
+        timer.start()
+        for line in process.stdout:
+            if int(line):
+                process.kill()
+                break
+        timer.cancel()
+        assert process.wait(PATIENCE) == -signal.SIGKILL
+    wait_until(lambda: not running(mark))
+    finished = len(list((tmp_path / "out" / "done").iterdir()))
+    assert finished
+    report = pyrnnx.score(lstm(), source, tmp_path / "out", workers=0, memory=MEMORY)
+    assert report.resumed == finished
+    assert contents(tmp_path / "out" / "parts") == alone
+
+
+@contextmanager
+def small_disk(folder: Path, size: str) -> Iterator[Path]:
+    """A file system with so much room, if this process may mount one."""
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("only root can mount a small disk")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="tmpfs is Linux's")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_full_disk(workers: int, source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
+    """It is told, nothing is half there, and with more room the same call goes on."""
+    with small_disk(tmp_path / "disk", "160k") as disk:
+        sink = disk / "out"
+        with pytest.raises(PyrnnxError, match=r"(No space left on device|the same call goes on)"):
+            pyrnnx.score(lstm(), source, sink, workers=workers, memory=MEMORY)
+        assert not list((sink / "tmp").iterdir())
+        before = contents(sink / "parts")
+        assert before
+        assert before.items() <= alone.items()
+        finished = len([one for one in (sink / "done").iterdir() if one.stat().st_size])
+        subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
+        report = pyrnnx.score(lstm(), source, sink, workers=workers, memory=MEMORY)
+        assert report.resumed == finished
+        assert contents(sink / "parts") == alone
+
+
+def test_results_on_a_cluster_are_those_of_the_layer(tmp_path: Path) -> None:
+    items = sequences((9, 4, 30))
+    source = write_npy(tmp_path / "in", items)
+    pyrnnx.score(lstm(), source, tmp_path / "out", workers=1)
+    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), {f"{i:03}.npy": one for i, one in enumerate(items)}))

@@ -1,0 +1,241 @@
+"""Whole models: which input takes the sequences, which axes are what, and which items share a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import random_layer, random_weights
+from scoring_data import SIZE, assert_equal, expected, lstm, of_npz, sequences, write_npy
+
+import pyrnnx
+from pyrnnx import Direction, PyrnnxError, RecurrentOp, Stack
+from pyrnnx.frontends.openvino import write_model
+from pyrnnx.testing.numbers import Array
+
+onnx = pytest.importorskip("onnx")
+
+ITEMS = sequences((7, 3, 9, 7, 1, 9, 3))
+NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
+OP = RecurrentOp("LSTM", hidden_size=6, direction=Direction.BIDIRECTIONAL)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_npy(tmp_path / "in", ITEMS)
+
+
+def run(model: Any, source: Path, **options: Any) -> Any:
+    return pyrnnx.score(model, source, source.parent / "out", **{"workers": 0, "memory": 60_000, **options})
+
+
+def model_of(
+    nodes: Sequence[Any],
+    inputs: Mapping[str, Sequence[Any]],
+    outputs: Mapping[str, int],
+    weights: dict[str, Array] | None = None,
+    integers: Sequence[str] = (),
+) -> Any:
+    """A ModelProto; outputs by their ranks."""
+    helper, kinds = onnx.helper, onnx.TensorProto
+    return helper.make_model(
+        helper.make_graph(
+            nodes,
+            "model",
+            [
+                helper.make_tensor_value_info(name, kinds.INT32 if name in integers else kinds.FLOAT, shape)
+                for name, shape in inputs.items()
+            ],
+            [helper.make_tensor_value_info(name, kinds.FLOAT, [None] * rank) for name, rank in outputs.items()],
+            [onnx.numpy_helper.from_array(array, name) for name, array in (weights or {}).items()],
+        ),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=8,
+    )
+
+
+def recurrent(
+    *, lengths: bool, before: Sequence[Any] = (), after: Sequence[Any] = (), rows: Any = "N", time: Any = "T"
+) -> Any:
+    """An LSTM with the weights of `lstm()`, between other nodes; X -> x -> (Y, Y_h, Y_c)."""
+    weights = random_weights(OP, SIZE)
+    node = onnx.helper.make_node(
+        "LSTM",
+        ["X" if not before else "x", *weights, *(["lens"] if lengths else [])],
+        ["Y", "Y_h", "Y_c"],
+        hidden_size=6,
+        direction="bidirectional",
+    )
+    inputs = {"X": [time, rows, SIZE] if not before else [rows, time, SIZE]} | ({"lens": [rows]} if lengths else {})
+    return model_of([*before, node, *after], inputs, {"Y": 4, "Y_h": 3, "Y_c": 3}, weights, ["lens"])
+
+
+def transposed() -> Any:
+    return onnx.helper.make_node("Transpose", ["X"], ["x"], perm=[1, 0, 2])
+
+
+def test_lengths(source: Path) -> None:
+    report = run(recurrent(lengths=True), source)
+    assert report.batching == "items of like length, padded"
+    assert_equal(of_npz(source.parent / "out"), expected(lstm(), NAMED))
+
+
+def test_without_lengths(source: Path) -> None:
+    report = run(recurrent(lengths=False), source)
+    assert report.batching == "items of equal length"
+    assert_equal(of_npz(source.parent / "out"), expected(lstm(), NAMED))
+
+
+def test_fixed_rows_and_steps(source: Path) -> None:
+    report = run(recurrent(lengths=True, rows=4, time=9), source)
+    assert report.batching == "items of like length, padded"
+    found = of_npz(source.parent / "out")
+    wanted = expected(lstm(), NAMED)
+    assert_equal(found, wanted)
+
+
+def test_one_fixed_row(source: Path) -> None:
+    report = run(recurrent(lengths=False, rows=1), source)
+    assert report.batching == "one item at a time"
+    assert_equal(of_npz(source.parent / "out"), expected(lstm(), NAMED))
+
+
+def test_an_input_of_other_operators(source: Path) -> None:
+    model = recurrent(lengths=True, before=[transposed()])
+    with pytest.raises(PyrnnxError, match=r"which axes of 'X' \(float32 \[N, T, 5\]\).*expected axes"):
+        run(model, source)
+    run(model, source, axes="NTI", outputs=["Y", "Y_c"])
+    wanted = {name: {key: one[key] for key in ("Y", "Y_c")} for name, one in expected(lstm(), NAMED).items()}
+    assert_equal(of_npz(source.parent / "out"), wanted)
+
+
+def test_an_ir_with_states(source: Path, tmp_path: Path) -> None:
+    """Its H and C have no defaults: items begin with zeros."""
+    path = write_model(lstm(), str(tmp_path / "model.xml"))
+    report = run(path, source)
+    assert report.batching == "items of like length, padded"
+    found = of_npz(source.parent / "out")
+    for name, wanted in expected(lstm(), NAMED).items():
+        np.testing.assert_array_equal(found[name]["Y"], wanted["Y"])
+        np.testing.assert_array_equal(found[name]["Ho"], wanted["Y_h"])
+        np.testing.assert_array_equal(found[name]["Co"], wanted["Y_c"])
+
+
+def test_the_same_model_at_another_path(source: Path, tmp_path: Path) -> None:
+    onnx.save(recurrent(lengths=True), tmp_path / "a.onnx")
+    onnx.save(recurrent(lengths=True), tmp_path / "b.onnx")
+    run(tmp_path / "a.onnx", source)
+    assert run(tmp_path / "b.onnx", source).computed == 0
+    assert run(recurrent(lengths=True), source).computed == 0
+    changed = recurrent(lengths=True)
+    changed.graph.node[0].attribute.append(onnx.helper.make_attribute("clip", 0.5))
+    with pytest.raises(PyrnnxError, match="the model: sha256"):
+        run(changed, source)
+
+
+def test_padding_that_results_depend_on(source: Path) -> None:
+    """A mean over all time steps, beside the layer: items of one length share a batch, no others."""
+    mean = onnx.helper.make_node("ReduceMean", ["X"], ["mean"], axes=[0], keepdims=0)
+    model = recurrent(lengths=True, after=[mean])
+    model.graph.output.append(onnx.helper.make_tensor_value_info("mean", onnx.TensorProto.FLOAT, [None, SIZE]))
+    report = run(model, source)
+    assert report.batching == "items of equal length"
+    found = of_npz(source.parent / "out")
+    for name, item in NAMED.items():
+        # ONNX Runtime sums in an order of its own.
+        np.testing.assert_allclose(found[name]["mean"], item.mean(0), rtol=1e-5, atol=1e-6)
+
+
+def test_rows_that_depend_on_each_other(source: Path) -> None:
+    mean = onnx.helper.make_node("ReduceMean", ["X"], ["mean"], axes=[1], keepdims=1)
+    nodes = [mean, onnx.helper.make_node("Sub", ["X", "mean"], ["Z"])]
+    with pytest.raises(PyrnnxError, match="depends on the other rows"):
+        run(model_of(nodes, {"X": ["T", "N", SIZE]}, {"Z": 3}), source, axes="TNI")
+
+
+def test_an_output_without_rows(source: Path) -> None:
+    nodes = [onnx.helper.make_node("ReduceMax", ["X"], ["most"], keepdims=0)]
+    with pytest.raises(PyrnnxError, match=r"output 'most' has shape \(\) for any number of rows"):
+        run(model_of(nodes, {"X": ["T", "N", SIZE]}, {"most": 0}), source, axes="TNI")
+
+
+def test_fewer_time_steps_than_the_item(tmp_path: Path) -> None:
+    """A convolution of width 3 and stride 2 over [N, I, T]; nothing is left of the shortest item."""
+    rng = np.random.default_rng(0)
+    items = sequences((7, 1, 9, 7, 12, 9))
+    source = write_npy(tmp_path / "in", items)
+    weights = {"W": rng.normal(size=(4, SIZE, 3)).astype(np.float32)}
+    nodes = [onnx.helper.make_node("Conv", ["X", "W"], ["Y"], strides=[2])]
+    model = model_of(nodes, {"X": ["N", SIZE, "T"]}, {"Y": 3}, weights)
+    report = run(model, source, axes="NIT")
+    assert report.batching == "items of equal length"
+    found = of_npz(tmp_path / "out")
+    for index, item in enumerate(items):
+        starts = range(0, len(item) - 2, 2)
+        wanted = [np.einsum("oik,ki->o", weights["W"], item[i : i + 3]) for i in starts]
+        # ONNX Runtime sums in an order of its own.
+        np.testing.assert_allclose(found[f"{index:03}.npy"]["Y"], np.reshape(wanted, (-1, 4)), rtol=1e-4, atol=1e-5)
+
+
+def test_a_model_without_rows(source: Path) -> None:
+    weights = {"W": np.random.default_rng(0).normal(size=(SIZE, 2)).astype(np.float32)}
+    nodes = [
+        onnx.helper.make_node("MatMul", ["X", "W"], ["Z"]),
+        onnx.helper.make_node("Mul", ["Z", "gain"], ["Y"]),
+    ]
+    model = model_of(nodes, {"X": ["T", SIZE], "gain": [1]}, {"Y": 2}, weights)
+    with pytest.raises(PyrnnxError, match="the inputs 'X', 'gain' are open"):
+        run(model, source, axes="TI")
+    with pytest.raises(PyrnnxError, match="inputs lacks 'gain'"):
+        run(model, source, axes="TI", input="X")
+    gain = np.array([3], np.float32)
+    report = run(model, source, axes="TI", inputs={"gain": gain})
+    assert report.batching == "one item at a time"
+    found = of_npz(source.parent / "out")
+    for name, item in NAMED.items():
+        np.testing.assert_allclose(found[name]["Y"], 3 * item @ weights["W"], rtol=1e-5, atol=1e-5)
+    with pytest.raises(PyrnnxError, match="the model: sha256"):
+        run(model, source, axes="TI", inputs={"gain": gain + 1})
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("hidden_size", [6, 4])
+def test_stacks(batch_first: bool, hidden_size: int, source: Path) -> None:
+    """With states in one array, and where the layers differ in hidden_size each with its own."""
+    second = random_layer(RecurrentOp("GRU" if hidden_size == 4 else "LSTM", hidden_size=hidden_size), 12)
+    stack = Stack([lstm(), second], batch_first=batch_first)
+    assert run(stack, source).batching == "items of like length, padded"
+    found = of_npz(source.parent / "out")
+    for name, item in NAMED.items():
+        results = stack.run(item[np.newaxis] if batch_first else item[:, np.newaxis])
+        wanted = {"Y": results[0][0] if batch_first else results[0][:, 0]}
+        for state, value in zip(("Y_h", "Y_c"), results[1:], strict=True):
+            if isinstance(value, list):
+                wanted |= {f"{state}.{k}": one[:, 0] for k, one in enumerate(value) if one is not None}
+            else:
+                wanted[state] = value[:, 0]
+        assert_equal({name: found[name]}, {name: wanted})
+    with pytest.raises(PyrnnxError, match="outputs has 'Z'; expected of Y"):
+        run(stack, source, outputs=["Z"])
+
+
+REJECTED: dict[str, tuple[dict[str, Any], str]] = {
+    "no T": ({"axes": "NSI"}, "axes is 'NSI'; expected different letters with a T"),
+    "twice": ({"axes": "TTN"}, "axes is 'TTN'"),
+    "too few": ({"axes": "NT"}, "axes is 'NT'; expected 3 letters"),
+    "input": ({"input": "x"}, "input is 'x'; expected one of 'X', 'lens'"),
+    "lengths": ({"lengths": "x"}, "lengths is 'x'; expected an input of"),
+    "inputs": ({"inputs": 3}, "inputs is 3; expected a mapping"),
+    "unknown input": ({"inputs": {"q": 1}}, "input 'q' is unknown"),
+    "outputs": ({"outputs": ["q"]}, "outputs has 'q'"),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_rejected(name: str, source: Path) -> None:
+    options, words = REJECTED[name]
+    with pytest.raises(PyrnnxError, match=words):
+        run(recurrent(lengths=True), source, **options)

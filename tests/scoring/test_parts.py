@@ -1,0 +1,67 @@
+"""Parts and batches: every item once, within the bounds, and the same whoever asks."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyrnnx import Layer, RecurrentOp
+from pyrnnx.scoring.digest import digest
+from pyrnnx.scoring.items import Items
+from pyrnnx.scoring.outputs import Batching
+from pyrnnx.scoring.parts import PARTS, SHARES, SMALL, batches, boundaries, part
+
+SIZES = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
+
+
+@given(SIZES, st.integers(1, 10**8))
+def test_boundaries(sizes: list[int], memory: int) -> None:
+    starts = boundaries(np.array(sizes, np.int64), memory)
+    assert starts[0] == 0
+    assert starts[-1] == len(sizes)
+    assert (np.diff(starts) > 0).all()
+    for start, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        assert end == start + 1 or sum(sizes[start:end]) <= memory // SHARES
+
+
+def test_many_parts_of_much_data() -> None:
+    """However large the memory is, but none that are tiny."""
+    starts = boundaries(np.full(10_000, 10**6, np.int64), 10**12)
+    assert PARTS <= len(starts) - 1 <= PARTS + 1
+    assert len(boundaries(np.full(100, SMALL // 100, np.int64), 10**12)) == 2
+
+
+def test_a_part() -> None:
+    items = Items(list("abcde"), np.arange(5), [(i,) for i in range(5)], {0: "zero", 3: "three"})
+    found = part(items, np.array([0, 2, 5]), 1)
+    assert (found.first, found.names, found.places) == (2, ("c", "d", "e"), ((2,), (3,), (4,)))
+    assert (found.lengths, found.bad) == ((2, 3, 4), {1: "three"})
+
+
+@given(st.lists(st.integers(0, 20), max_size=40), st.sampled_from(list(Batching)), st.integers(1, 7))
+def test_batches(lengths: list[int], batching: Batching, rows: int) -> None:
+    found = list(batches(lengths, batching, rows=rows, most=60, row_size=lambda length: length))
+    assert sorted(index for batch in found for index in batch) == list(range(len(lengths)))
+    for batch in found:
+        own = [lengths[index] for index in batch]
+        assert own == sorted(own, reverse=True)
+        assert len(batch) <= (1 if batching is Batching.ALONE else rows)
+        assert len(batch) == 1 or len(batch) * own[0] <= 60
+        assert batching is Batching.PADDED or len(set(own)) == 1
+
+
+def test_digests() -> None:
+    """Of equal layers the same, whatever objects they are made of; of others another."""
+
+    def layer(value: float, clip: float | None = None) -> Layer:
+        weights = np.full((1, 8, 3), value, np.float32), np.full((1, 8, 2), value, np.float32)
+        return Layer(RecurrentOp("LSTM", hidden_size=2, clip=clip), *weights)
+
+    assert digest(layer(1)) == digest(layer(1))
+    assert len({digest(one) for one in (layer(1), layer(2), layer(1, clip=1.0), layer(1, clip=2.0))}) == 4
+    assert digest(("model.onnx", 1), leave_out="model.onnx") == digest(("other.onnx", 1), leave_out="other.onnx")
+    assert digest(("model.onnx", 1)) != digest(("other.onnx", 1))
+    assert digest(["ab", "c"]) != digest(["a", "bc"])
+    assert digest({"a": 1}) != digest({"a": 2})
+    assert digest(b"a") != digest("a")

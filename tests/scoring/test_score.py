@@ -1,0 +1,306 @@
+"""`pyrnnx.score` in this process: the same as the layer alone, bit for bit; resumed, changed, broken and full."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scoring_data import (
+    PART,
+    READERS,
+    SIZE,
+    assert_equal,
+    contents,
+    expected,
+    lstm,
+    of_npz,
+    sequences,
+    write_npy,
+    write_wav,
+)
+
+import pyrnnx
+from pyrnnx import PyrnnxError
+from pyrnnx.conventions import OPENVINO_SEQUENCE
+
+ITEMS = sequences()
+NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_npy(tmp_path / "in", ITEMS)
+
+
+def run(model: Any, source: Path, sink: Path, **options: Any) -> Any:
+    return pyrnnx.score(model, source, sink, **{"workers": 0, "memory": PART, **options})
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_results(kind: str, source: Path, tmp_path: Path) -> None:
+    if kind != "npz":
+        pytest.importorskip({"parquet": "pyarrow"}.get(kind, kind))
+    layer, calls = lstm(), []
+    report = run(layer, source, tmp_path / f"out.{kind}", progress=lambda done, total: calls.append((done, total)))
+    assert (report.items, report.resumed, dict(report.skipped), report.workers) == (len(ITEMS), 0, {}, 0)
+    assert report.parts > 2
+    assert report.batching == "items of like length, padded"
+    assert calls[0] == (0, len(ITEMS))
+    assert calls[-1] == (len(ITEMS), len(ITEMS))
+    assert_equal(READERS[kind](tmp_path / f"out.{kind}"), expected(layer, NAMED))
+    manifest = json.loads((tmp_path / f"out.{kind}" / "manifest.json").read_text())
+    assert manifest["complete"]
+    assert [one["part"] for one in manifest["results"]] == list(range(report.parts))
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_size": 1}, {"batch_size": 3}, {"memory": "1MiB"}])
+def test_options_do_not_change_results(options: Any, source: Path, tmp_path: Path) -> None:
+    layer = lstm(convention=OPENVINO_SEQUENCE)  # [N, T, I] in, [N, D, T, H] out
+    run(layer, source, tmp_path / "out", **options)
+    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), NAMED))
+
+
+def test_a_finished_run_computes_nothing(source: Path, tmp_path: Path) -> None:
+    first = run(lstm(), source, tmp_path / "out")
+    before = contents(tmp_path / "out" / "parts")
+    times = [one.stat().st_mtime_ns for one in (tmp_path / "out" / "parts").iterdir()]
+    again = run(lstm(), source, tmp_path / "out")
+    assert (again.resumed, again.computed, again.items, again.rate) == (first.parts, 0, len(ITEMS), 0)
+    assert contents(tmp_path / "out" / "parts") == before
+    assert [one.stat().st_mtime_ns for one in (tmp_path / "out" / "parts").iterdir()] == times
+
+
+def test_what_is_broken_or_lost_is_computed_again(source: Path, tmp_path: Path) -> None:
+    first = run(lstm(), source, tmp_path / "out")
+    before = contents(tmp_path / "out" / "parts")
+    parts = sorted((tmp_path / "out" / "parts").iterdir())
+    parts[0].unlink()
+    parts[1].write_bytes(parts[1].read_bytes()[:-1])
+    (tmp_path / "out" / "done" / "00002.json").write_text("{")
+    (tmp_path / "out" / "tmp" / "00003.npz.half").write_text("half")
+    again = run(lstm(), source, tmp_path / "out")
+    assert again.resumed == first.parts - 3
+    assert contents(tmp_path / "out" / "parts") == before
+    assert not list((tmp_path / "out" / "tmp").iterdir())
+
+
+KILLED = """
+import os, sys, numpy as np, pyrnnx
+from pyrnnx.scoring import durable
+sys.path[:0] = {path!r}
+from scoring_data import lstm
+written = durable._sync
+def killed(folder):
+    written(folder)
+    if folder.name == {where!r} and len(os.listdir(folder)) == 2:
+        os._exit(9)
+durable._sync = killed
+pyrnnx.score(lstm(), {source!r}, {sink!r}, workers=0, memory={memory})
+"""
+
+
+@pytest.mark.parametrize("where", ["parts", "done"])
+def test_a_killed_process(where: str, source: Path, tmp_path: Path) -> None:
+    """After the second part was renamed, and after its record was."""
+    path = [str(Path(__file__).parents[1])]
+    words = {"path": path, "where": where, "source": str(source), "sink": str(tmp_path / "out"), "memory": PART}
+    done = subprocess.run([sys.executable, "-c", KILLED.format(**words)], check=False, timeout=120)
+    assert done.returncode == 9
+    again = run(lstm(), source, tmp_path / "out")
+    assert again.resumed == (1 if where == "parts" else 2)
+    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), NAMED))
+
+
+def _changed(folder: Path) -> dict[str, Any]:
+    np.save(folder / "004.npy", ITEMS[0])
+    return {}
+
+
+CHANGES: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
+    "model": (lambda folder: {"model": lstm(seed=1)}, "the model: sha256"),
+    "source": (_changed, "the source: fingerprint"),
+    "options": (lambda folder: {"batch_size": 5}, "the options: batch_size was 32 and is 5"),
+    "outputs": (lambda folder: {"outputs": ["Y_h"]}, "the options: outputs"),
+    "memory": (lambda folder: {"memory": 2 * PART}, f"memory was {PART} and is {2 * PART}"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_another_run(name: str, source: Path, tmp_path: Path) -> None:
+    run(lstm(), source, tmp_path / "out")
+    change, words = CHANGES[name]
+    options = change(source)
+    model = options.pop("model", lstm())
+    with pytest.raises(PyrnnxError, match=words):
+        run(model, source, tmp_path / "out", **options)
+    report = run(model, source, tmp_path / "out", overwrite=True, **options)
+    assert report.resumed == 0
+    assert len(of_npz(tmp_path / "out")) == len(ITEMS)
+
+
+def test_folders_of_others_are_left_alone(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "letter.txt").write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(PyrnnxError, match=r"holds 'letter.txt' and no manifest.json"):
+            run(lstm(), source, tmp_path / "out", overwrite=overwrite)
+    with pytest.raises(PyrnnxError, match="one within the other"):
+        run(lstm(), source, source / "out")
+
+
+def test_two_runs_at_once(source: Path, tmp_path: Path) -> None:
+    """Of the same sink; the second is the progress of the first."""
+    inner = []
+
+    def progress(done: int, total: int) -> None:
+        with pytest.raises(PyrnnxError, match="another process is writing") as raised:
+            run(lstm(), source, tmp_path / "out")
+        inner.append(raised)
+
+    run(lstm(), source, tmp_path / "out", progress=progress)
+    assert inner
+
+
+BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no array": (lambda path: path.write_bytes(b"no"), "magic"),
+    "another dtype": (lambda path: np.save(path, ITEMS[6].astype(np.float64)), "float64; expected float32.*cast=True"),
+    "another shape": (lambda path: np.save(path, ITEMS[6][:, 1:]), r"shape \(30, 4\); expected \[T, 5\]"),
+    "too large": (lambda path: np.save(path, np.ones((900, SIZE), np.float32)), "bytes with its results; memory=12000"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("place", [0, 6])
+def test_bad_items(name: str, place: int, source: Path, tmp_path: Path) -> None:
+    spoil, words = BAD[name]
+    spoil(source / f"{place:03}.npy")
+    with pytest.raises(PyrnnxError, match=f"item '{place:03}.npy': .*{words}"):
+        run(lstm(), source, tmp_path / "out")
+    report = run(lstm(), source, tmp_path / "out", skip_errors=True)
+    assert list(report.skipped) == [f"{place:03}.npy"]
+    assert report.items == len(ITEMS) - 1
+    wanted = {name: item for name, item in NAMED.items() if name != f"{place:03}.npy"}
+    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), wanted))
+    with np.load(tmp_path / "out" / "parts" / "00000.npz") as part:
+        assert place not in part["index"]
+
+
+def test_a_file_that_goes_while_it_runs(source: Path, tmp_path: Path) -> None:
+    def progress(done: int, total: int) -> None:
+        if done:
+            (source / "011.npy").unlink(missing_ok=True)
+
+    report = run(lstm(), source, tmp_path / "out", skip_errors=True, progress=progress)
+    assert list(report.skipped) == ["011.npy"]
+
+
+def test_cast(tmp_path: Path) -> None:
+    source = write_npy(tmp_path / "in", [item.astype(np.float64) for item in ITEMS])
+    run(lstm(), source, tmp_path / "out", cast=True)
+    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), NAMED))
+
+
+def test_frames_of_wav(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    samples = {f"{index}.wav": rng.integers(-(2**15), 2**15, size) for index, size in enumerate((50, 7, 23, 1))}
+    for name, values in samples.items():
+        write_wav(tmp_path / "in" / name, values)
+    run(lstm(6), tmp_path / "in", tmp_path / "out", frame=4, context=2)
+    items = {}
+    for name, values in samples.items():
+        padded = np.concatenate([np.zeros(2), values, np.zeros(-len(values) % 4)]).astype(np.float32) / 2**15
+        items[name] = np.stack([padded[i : i + 6] for i in range(0, len(padded) - 2, 4)])
+    assert_equal(of_npz(tmp_path / "out"), expected(lstm(6), items))
+
+
+def test_no_room_for_a_part(source: Path, tmp_path: Path) -> None:
+    """Of each file of a process at most so many bytes: as with no room, what is half written goes."""
+    pytest.importorskip("resource")
+    size = 8_000
+    script = (
+        "import resource, signal, sys, pyrnnx\n"
+        f"sys.path[:0] = [{str(Path(__file__).parents[1])!r}]\n"
+        "from scoring_data import lstm\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
+        f"pyrnnx.score(lstm(), {str(source)!r}, {str(tmp_path / 'out')!r}, workers=0, memory=60_000)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    assert "part 0 cannot be written" in done.stderr
+    assert "File too large" in done.stderr
+    assert not list((tmp_path / "out" / "parts").iterdir())
+    assert not list((tmp_path / "out" / "tmp").iterdir())
+    run(lstm(), source, tmp_path / "out", memory=60_000)
+    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), NAMED))
+
+
+REJECTED: dict[str, tuple[dict[str, Any], str]] = {
+    "workers": ({"workers": -1}, "workers is -1; expected an integer, 0 or above"),
+    "batch_size": ({"batch_size": 0}, "batch_size is 0; expected an integer, 1 or above"),
+    "memory": ({"memory": "much"}, "memory is 'much'; expected a number of bytes"),
+    "memory 0": ({"memory": 0}, "memory is 0"),
+    "too little memory": ({"memory": 100}, "memory=100 allows 33"),
+    "cast": ({"cast": "yes"}, "cast is 'yes'; expected True or False"),
+    "frame": ({"frame": 0}, "frame is 0"),
+    "context": ({"context": 3}, "context is 3 and frame is None"),
+    "scheduler": ({"scheduler": "tcp://127.0.0.1:1"}, "workers 0; expected an address"),
+    "sink_format": ({"sink_format": "csv"}, "sink_format is 'csv'; expected one of zarr, parquet, npz"),
+    "outputs": ({"outputs": ["Z"]}, "outputs has 'Z'; expected of Y, Y_h, Y_c"),
+    "axes": ({"axes": "NTI"}, "axes is 'NTI'; expected none of it for a layer"),
+    "progress": ({"progress": 3}, "progress is 3"),
+}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_rejected(name: str, source: Path, tmp_path: Path) -> None:
+    options, words = REJECTED[name]
+    with pytest.raises(PyrnnxError, match=words):
+        run(lstm(), source, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_rejected_models(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(PyrnnxError, match="model is a int; expected a path"):
+        run(3, source, tmp_path / "out")
+    with pytest.raises(PyrnnxError, match="holds sequence_lens of a batch"):
+        run(lstm(constants={"sequence_lens": [1, 2]}), source, tmp_path / "out")
+    with pytest.raises(PyrnnxError, match="sink is 3; expected a path"):
+        pyrnnx.score(lstm(), source, 3, workers=0)  # type: ignore[arg-type]
+    (tmp_path / "file").touch()
+    with pytest.raises(PyrnnxError, match="is no folder"):
+        run(lstm(), source, tmp_path / "file")
+
+
+def test_packages_are_imported_late() -> None:
+    script = (
+        "import sys, pyrnnx\npyrnnx.score\n"
+        "print([one for one in ('dask', 'distributed', 'zarr', 'pyarrow') if one in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("package", ["distributed", "pyarrow", "zarr"])
+def test_packages_that_are_missing(package: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    options: dict[str, dict[str, Any]] = {
+        "distributed": {"workers": 2},
+        "pyarrow": {"sink_format": "parquet"},
+        "zarr": {"sink_format": "zarr"},
+    }
+    with pytest.raises(PyrnnxError, match=f"needs the package {package} .*install it, or"):
+        run(lstm(), source, tmp_path / "out", **options[package])
+
+
+def test_the_line_of_progress(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(lstm(), source, tmp_path / "out", progress=True)
+    assert f"{len(ITEMS)}/{len(ITEMS)} items" in capsys.readouterr().err
+    run(lstm(), source, tmp_path / "out")
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,224 @@
+"""Sources: every format lists and reads the same items, and what is broken is a bad item or an error that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scoring_data import sequences, write_npy, write_wav
+
+from pyrnnx import PyrnnxError
+from pyrnnx.scoring.items import Bad, Frames
+from pyrnnx.scoring.sources import open_source
+from pyrnnx.testing.numbers import Array
+
+ITEMS = sequences((4, 1, 0, 9, 4), size=3)
+
+
+def _npz(folder: Path) -> None:
+    folder.mkdir()
+    np.savez(folder / "a.npz", *ITEMS[:2])
+    np.savez_compressed(folder / "b.npz", *ITEMS[2:])
+
+
+def _parquet(folder: Path, large: bool = False) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    folder.mkdir()
+    inner = pa.list_(pa.float32())
+    kind = pa.large_list(inner) if large else pa.list_(inner)
+    for name, some in (("a", ITEMS[:3]), ("b", ITEMS[3:])):
+        table = pa.table({"id": list(range(len(some))), "x": pa.array([one.tolist() for one in some], kind)})
+        pq.write_table(table, folder / f"{name}.parquet", row_group_size=2)
+
+
+def _zarr_group(folder: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(folder), mode="w")
+    for index, item in enumerate(ITEMS):
+        group.create_array(f"item{index}", shape=item.shape, dtype=item.dtype, chunks=(2, 3))[...] = item
+
+
+def _zarr_ragged(folder: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    values, offsets = np.concatenate(ITEMS), np.cumsum([0, *map(len, ITEMS)])
+    group = zarr.open_group(str(folder), mode="w")
+    group.create_array("values", shape=values.shape, dtype=values.dtype, chunks=(4, 3))[...] = values
+    group.create_array("offsets", shape=offsets.shape, dtype=offsets.dtype, chunks=(2,))[...] = offsets
+
+
+WRITERS: dict[str, Callable[[Path], Any]] = {
+    "npy": lambda folder: write_npy(folder, ITEMS),
+    "npz": _npz,
+    "parquet": _parquet,
+    "parquet, large lists": lambda folder: _parquet(folder, large=True),
+    "zarr, a group of arrays": _zarr_group,
+    "zarr, values and offsets": _zarr_ragged,
+}
+
+
+def _read(source: Any, places: Any) -> list[Array]:
+    found = list(source.read(places))
+    assert not [one for one in found if isinstance(one, Bad)]
+    return found
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_items(name: str, tmp_path: Path) -> None:
+    WRITERS[name](tmp_path / "in")
+    source = open_source(tmp_path / "in", None, None)
+    items = source.items()
+    assert items.lengths.tolist() == [len(one) for one in ITEMS]
+    assert len(set(items.names)) == len(ITEMS)
+    assert not items.bad
+    for chosen in (range(5), (1, 3, 4), (3,)):
+        found = _read(source, [items.places[i] for i in chosen])
+        for i, array in zip(chosen, found, strict=True):
+            np.testing.assert_array_equal(array, ITEMS[i].reshape(array.shape) if not len(array) else ITEMS[i])
+            assert array.dtype == np.float32
+    before = source.fingerprint()
+    assert open_source(tmp_path / "in", None, None).fingerprint() == before
+
+
+def test_an_array_of_zarr(tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    values = np.random.default_rng(0).normal(size=(7, 4, 3)).astype(np.float32)
+    zarr.open_array(str(tmp_path), mode="w", shape=values.shape, dtype=values.dtype, chunks=(2, 4, 3))[...] = values
+    source = open_source(tmp_path, None, None)
+    items = source.items()
+    assert (list(items.names), items.lengths.tolist()) == (list("0123456"), [4] * 7)
+    np.testing.assert_array_equal(_read(source, items.places), values)
+    np.testing.assert_array_equal(_read(source, [items.places[i] for i in (1, 2, 5)]), values[[1, 2, 5]])
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_wav(width: int, channels: int, tmp_path: Path) -> None:
+    highest = 2 ** (8 * width - 1)
+    samples = np.array([0, 1, -1, highest - 1, -highest, highest // 2], np.int64)
+    write_wav(tmp_path / "below" / "a.wav", samples + (128 if width == 1 else 0), width, channels)
+    source = open_source(tmp_path, None, None)
+    items = source.items()
+    assert (list(items.names), items.lengths.tolist()) == (["below/a.wav"], [6 // channels])
+    (found,) = _read(source, items.places)
+    # Exact in float64, and rounded once.
+    np.testing.assert_array_equal(found.ravel(), (samples / highest).astype(np.float32))
+    assert found.shape == ((6,) if channels == 1 else (3, 2))
+
+
+def test_names_of_parquet(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    columns = {"name": ["one", None, "three"], "x": [[1.0], [2.0, 3.0], None], "other": [[1], [2], [3]]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    items = open_source(tmp_path / "a.parquet", None, "x").items()
+    assert (list(items.names), items.bad) == (["one", "a.parquet:1", "three"], {2: "null; expected a list"})
+    with pytest.raises(PyrnnxError, match=r"column is not given.*'x', 'other'"):
+        open_source(tmp_path / "a.parquet", None, None).items()
+
+
+LISTS: dict[str, tuple[Any, str]] = {
+    "nulls": ([[1.0, None]], "nulls in a list"),
+    "texts": ([["a"]], "string in a list"),
+    "lists of different lengths": ([[[1.0], [1.0, 2.0]]], "different lengths"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_bad_lists(name: str, tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    rows, words = LISTS[name]
+    pq.write_table(pa.table({"x": rows}), tmp_path / "a.parquet")
+    source = open_source(tmp_path, None, None)
+    (found,) = source.read(source.items().places)
+    assert isinstance(found, Bad)
+    assert words in found.reason
+
+
+def _cut_wav(folder: Path) -> Any:
+    write_wav(folder / "b.wav", np.arange(100))
+    whole = (folder / "b.wav").read_bytes()
+    (folder / "b.wav").write_bytes(whole[:150])
+
+
+BROKEN: dict[str, Callable[[Path], Any]] = {
+    "a.npy": lambda folder: (folder / "b.npy").write_bytes(b"no array"),
+    "empty.npy": lambda folder: (folder / "b.npy").write_bytes(b""),
+    "objects.npy": lambda folder: np.save(folder / "b.npy", np.array([{}], object), allow_pickle=True),
+    "scalar.npy": lambda folder: np.save(folder / "b.npy", np.float32(3)),
+    "a.npz": lambda folder: (folder / "b.npz").write_bytes(b"PK no archive"),
+    "a.wav": lambda folder: (folder / "b.wav").write_bytes(b"RIFF"),
+    "empty.wav": lambda folder: (folder / "b.wav").write_bytes(b""),
+    "short.wav": _cut_wav,
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_files(name: str, tmp_path: Path) -> None:
+    BROKEN[name](tmp_path)
+    source = open_source(tmp_path, None, None)
+    items = source.items()
+    (found,) = [Bad(items.bad[0])] if items.bad else source.read(items.places)
+    assert isinstance(found, Bad)
+    assert found.reason
+
+
+def test_a_changed_source_has_another_fingerprint(tmp_path: Path) -> None:
+    write_npy(tmp_path, ITEMS)
+    before = open_source(tmp_path, None, None).fingerprint()
+    np.save(tmp_path / "new.npy", ITEMS[0])
+    assert open_source(tmp_path, None, None).fingerprint() != before
+
+
+REJECTED: dict[str, tuple[Callable[[Path], Any], tuple[Any, ...], str]] = {
+    "nothing there": (lambda folder: None, ("missing", None, None), "does not exist"),
+    "no path": (lambda folder: None, (3, None, None), "source is 3; expected a path"),
+    "a file": (lambda folder: (folder / "f").write_text(""), ("f", None, None), "is a file"),
+    "nothing known": (lambda folder: None, ("", None, None), "files of no known format"),
+    "format": (lambda folder: None, ("", "mp3", None), "source_format is 'mp3'; expected one of zarr"),
+    "two formats": (lambda folder: [write_npy(folder, ITEMS), _cut_wav(folder)], ("", None, None), "several"),
+    "no such file": (lambda folder: (folder / "a.npy").touch(), ("", "wav", None), "holds no .wav file"),
+    "column": (lambda folder: (folder / "a.npy").touch(), ("", None, "x"), "column is 'x', and the source is npy"),
+    "no Parquet": (lambda folder: (folder / "a.parquet").write_bytes(b"no"), ("", None, None), "as Parquet"),
+    "no zarr": (lambda folder: (folder / "zarr.json").write_text("{"), ("", None, None), "as zarr"),
+}  # fmt: skip
+
+NEEDS = {"no Parquet": "pyarrow", "no zarr": "zarr"}
+
+
+@pytest.mark.parametrize("name", REJECTED)
+def test_rejected(name: str, tmp_path: Path) -> None:
+    if name in NEEDS:
+        pytest.importorskip(NEEDS[name])
+    write, (path, *options), words = REJECTED[name]
+    write(tmp_path)
+    with pytest.raises(PyrnnxError, match=words):
+        open_source(tmp_path / path if isinstance(path, str) else path, *options).items()
+
+
+def test_offsets_that_fall(tmp_path: Path) -> None:
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(tmp_path), mode="w")
+    group.create_array("values", shape=(4, 3), dtype="f4")
+    group.create_array("offsets", shape=(3,), dtype="i8")[...] = [0, 3, 2]
+    with pytest.raises(PyrnnxError, match="not rising"):
+        open_source(tmp_path, None, None).items()
+
+
+@pytest.mark.parametrize("context", [0, 2, 5])
+@pytest.mark.parametrize("length", [0, 1, 3, 7, 9])
+def test_frames(length: int, context: int) -> None:
+    frames, values = Frames(3, context), np.arange(1, length + 1, dtype=np.float32)
+    found = frames.cut(values)
+    assert found.shape == (int(frames.count(np.array([length]))[0]), context + 3)
+    for index, frame in enumerate(found):
+        for place, value in enumerate(frame):
+            sample = index * 3 - context + place
+            assert value == (values[sample] if 0 <= sample < length else 0)
