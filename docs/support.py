@@ -1,4 +1,4 @@
-"""What is supported, as tables made from those of the code: docs/support.md includes them, README has the first."""
+"""What is supported, as tables made from those of the code: docs/support.md includes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], first: str = "
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
-def support_matrix(operators: Sequence[str] = tuple(SCHEMAS)) -> str:
+def support_matrix(operators: Sequence[str]) -> str:
     """Attributes and dtypes of each opset's operators."""
     columns = _schemas(operators)
     attributes = sorted({name for one in columns for name in one.attributes})

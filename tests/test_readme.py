@@ -1,4 +1,4 @@
-"""README: its table is the one of the code, each cell of it has a case against the oracle, and its examples run."""
+"""README: its examples run; and each cell of the support matrix has a case against the oracle."""
 
 from __future__ import annotations
 
@@ -8,29 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import support_matrix
 
 import pyrnnx
-from pyrnnx import ACTIVATIONS
 from pyrnnx.frontends.onnx import SCHEMAS, schema
-from pyrnnx.frontends.openvino import OPERATIONS
 from pyrnnx.testing import cases
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-
-
-def test_support_matrix_is_that_of_the_code() -> None:
-    assert support_matrix() in README
-
-
-def test_activations_are_those_of_the_code() -> None:
-    assert f"Activations: {', '.join(ACTIVATIONS)}, one set per direction." in " ".join(README.split())
-
-
-def test_openvino_operations_are_those_of_the_code() -> None:
-    for operation in OPERATIONS.values():
-        assert operation.versioned_name in README
 
 
 @pytest.mark.parametrize("operator", SCHEMAS)
@@ -49,14 +33,14 @@ def test_samples_run_in_the_root_of_the_repository() -> None:
     if (ROOT / "pyrnnx").exists() and Path(pyrnnx.__file__).parents[1] != ROOT:
         pytest.skip("the sources hide the pyrnnx that is installed; CI runs the samples beside an installed one too")
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 11
+    assert len(blocks) == 6
     quiet = (
         'import warnings, pyrnnx; warnings.simplefilter("ignore", pyrnnx.SlowRuntimeWarning)'  # without ONNX Runtime
     )
     command = [sys.executable, "-W", "error", "-c", "\n".join([quiet, *blocks])]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    assert result.stdout in README
+    assert result.stdout == ""
 
 
 def test_links_work_wherever_the_text_is_shown() -> None:

@@ -395,19 +395,16 @@ cdef cnp.ndarray checked_lengths(lengths, const Call *call):
     """The lengths of the rows of a call: a copy, which nobody else can write to."""
     cdef:
         cnp.npy_intp count = call.batch_size
-        cnp.ndarray own
+        cnp.ndarray given = np.asarray(lengths), own
         const Py_ssize_t *length
         Py_ssize_t k
-        bint fit
-    if cnp.PyArray_CheckExact(lengths) and cnp.PyArray_NDIM(lengths) == 1 and cnp.PyArray_DIM(lengths, 0) == count:
+        bint fit = cnp.PyArray_NDIM(given) == 1 and cnp.PyArray_DIM(given, 0) == count
+    if fit:
         own = cnp.PyArray_EMPTY(1, &count, cnp.NPY_INTP, 0)
-        cnp.PyArray_CopyInto(own, lengths)
-    else:
-        own = np.array(lengths, dtype=np.intp)
-    length = <const Py_ssize_t *> cnp.PyArray_DATA(own)
-    fit = cnp.PyArray_NDIM(own) == 1 and cnp.PyArray_DIM(own, 0) == count
-    for k in range(count if fit else 0):
-        fit &= 0 <= length[k] <= call.seq_length
+        cnp.PyArray_CopyInto(own, given)
+        length = <const Py_ssize_t *> cnp.PyArray_DATA(own)
+        for k in range(count):
+            fit &= 0 <= length[k] <= call.seq_length
     if not fit:
         raise ValueError(f"lengths are not [batch_size={count}] of 0 to seq_length={call.seq_length}")
     return own

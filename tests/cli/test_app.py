@@ -16,6 +16,7 @@ from command import pyrnnx as command
 
 import pyrnnx
 import pyrnnx.cli.commands
+from pyrnnx import config
 from pyrnnx.cli import main
 from pyrnnx.cli.app import app
 from pyrnnx.cli.result import Result, plain_values, render
@@ -139,7 +140,7 @@ def test_config() -> None:
         "pyrnnx": pyrnnx.__version__,
         "engine": "blas",
         "instruction_set": None,
-        "threads": pyrnnx.get_num_threads(),
+        "threads": config._physical_cores(),
     }
     assert found["runtimes"]["pyrnnx"] == pyrnnx.__version__
     assert found["packages"]["python"] == sys.version.partition(" ")[0]
