@@ -45,7 +45,7 @@ def denoised(model: Any, frames: Array) -> Array:
     stream = model.stream(layers=False)  # none of its GRUs begins inside the model
     pairs = np.stack([frames.real, frames.imag], axis=-1).astype(np.float32)  # [frames, frequencies, 2]
     results = [stream.push(mix=frame[np.newaxis, :, np.newaxis])["enh"][0, :, 0] for frame in pairs]
-    return np.stack(results) @ np.array([1, 1j])
+    return np.asarray(np.stack(results) @ np.array([1, 1j]))
 
 
 def snr(signal: Array, clean: Array) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -34,8 +35,8 @@ def read_wav(path: str) -> Array:
     """Any .wav as float32 from -1 to 1, its channels mixed, at RATE."""
     try:
         rate, samples = wavfile.read(path)
-    except (OSError, ValueError) as error:
-        sys.exit(f"{path}: {error}")
+    except (OSError, ValueError, struct.error) as error:
+        sys.exit(f"{path} cannot be read: {error}")
     if samples.dtype.kind in "iu":
         middle = 128 if samples.dtype == np.uint8 else 0  # 8 bits are the one unsigned kind of .wav
         samples = (samples.astype(np.float64) - middle) / (np.iinfo(samples.dtype).max - middle)

@@ -33,7 +33,7 @@ def probabilities(model: Any, signal: Array) -> Array:
 
 
 def segments(speech: Array) -> list[tuple[int, int]]:
-    """[first, behind the last) window of each run of windows with speech; pauses of up to PAUSE belong to it."""
+    """[begin, end) of each run of windows with speech; pauses of up to PAUSE belong to it."""
     found: list[tuple[int, int]] = []
     for window in map(int, np.flatnonzero(speech > THRESHOLD)):
         if found and window - found[-1][1] <= PAUSE:
@@ -51,10 +51,10 @@ def draw(signal: Array, speech: Array, output: str) -> None:
     below.plot((np.arange(len(speech)) + 1) * WINDOW / RATE, speech, color="tab:blue")
     below.axhline(THRESHOLD, color="black", linestyle="--", linewidth=1, label=f"threshold {THRESHOLD}")
     below.set(xlabel="time, s", ylabel="probability of speech", ylim=(-0.03, 1.03), xlim=(0, len(signal) / RATE))
-    for number, (first, last) in enumerate(segments(speech)):
+    for number, (begin, end) in enumerate(segments(speech)):
         for axis in (above, below):
             label = "found to be speech" if number == 0 and axis is below else None
-            axis.axvspan(first * WINDOW / RATE, last * WINDOW / RATE, color="tab:orange", alpha=0.25, label=label)
+            axis.axvspan(begin * WINDOW / RATE, end * WINDOW / RATE, color="tab:orange", alpha=0.25, label=label)
     figure.legend(loc="outside lower right", ncols=2)
     figure.savefig(output)
 
@@ -74,8 +74,8 @@ def main() -> None:
     speech = probabilities(model, signal)
     seconds = time.perf_counter() - start
     print("   from      to   mean probability")
-    for first, last in segments(speech):
-        print(f"{first * WINDOW / RATE:5.2f} s {last * WINDOW / RATE:5.2f} s   {speech[first:last].mean():.2f}")
+    for begin, end in segments(speech):
+        print(f"{begin * WINDOW / RATE:5.2f} s {end * WINDOW / RATE:5.2f} s   {speech[begin:end].mean():.2f}")
     print(f"{len(speech)} windows of {1000 * WINDOW // RATE} ms, {1e3 * seconds / len(speech):.2f} ms to compute each")
     draw(signal, speech, arguments.output)
     print(f"picture: {arguments.output}")
