@@ -111,6 +111,7 @@ def test_a_tag_must_name_the_version_everywhere(tmp_path: Path) -> None:
     assert outcome("v1.2.0") == (1, "", "CITATION.cff has another version\n")
 
 
+@in_checkout
 def test_this_version_can_become_a_release() -> None:
     """All but what stands under Unreleased, which a pull request moves."""
     done = run(str(ROOT / ".ci/release_notes.py"), f"v{pyrnnx.__version__}", cwd=ROOT)

@@ -36,6 +36,11 @@ def arrays(states: Any) -> list[Array]:
     return [one for one in (states if isinstance(states, list) else [states]) if one is not None]
 
 
+def assert_near(actual: Array, wanted: Array, tolerance: float) -> None:
+    assert (actual.dtype, actual.shape) == (wanted.dtype, wanted.shape)
+    np.testing.assert_allclose(actual.astype(np.float64), wanted.astype(np.float64), atol=tolerance)
+
+
 def assert_each_alone(stack: Stack, X: list[Array], initial: list[Any], tolerance: float) -> None:
     Y, *states = stack(X, None, *initial)
     assert isinstance(Y, list)
@@ -45,10 +50,10 @@ def assert_each_alone(stack: Stack, X: list[Array], initial: list[Any], toleranc
         wanted, *last = stack(batch, None, *[of_row(state, k) for state in initial])
         assert Y[k].flags.c_contiguous
         assert Y[k].flags.owndata
-        np.testing.assert_allclose(Y[k], wanted[0] if stack.batch_first else wanted[:, 0], atol=tolerance, strict=True)
+        assert_near(Y[k], wanted[0] if stack.batch_first else wanted[:, 0], tolerance)
         for state, alone in zip(states, last, strict=True):
             for a, b in zip(arrays(of_row(state, k)), arrays(alone), strict=True):
-                np.testing.assert_allclose(a, b, atol=tolerance, strict=True)
+                assert_near(a, b, tolerance)
 
 
 @pytest.mark.parametrize("batch_first", [False, True])

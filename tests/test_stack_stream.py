@@ -47,7 +47,7 @@ def flat(states: Any) -> list[Any]:
 
 def assert_same(actual: Any, wanted: Any, tolerance: float = 0.0) -> None:
     for a, b in zip(flat(actual), flat(wanted), strict=True):
-        np.testing.assert_allclose(a, b, atol=tolerance, rtol=0)
+        np.testing.assert_allclose(a.astype(np.float64), b.astype(np.float64), atol=tolerance, rtol=0)
 
 
 def turned(X: Any, batch_first: bool) -> Any:

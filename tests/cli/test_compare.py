@@ -151,6 +151,8 @@ IN_PROCESSES = {"no such file", "a nasty name", "bytes that are no text"}
 @pytest.mark.parametrize("name", REJECTED)
 def test_rejected(name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, words = REJECTED[name]
+    if "--plot" in arguments:
+        pytest.importorskip("matplotlib")
     if name in IN_PROCESSES:
         done = command(*arguments)
     else:

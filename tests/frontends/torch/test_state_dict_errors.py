@@ -244,6 +244,7 @@ def test_a_cut_safetensors_file(tmp_path: Path) -> None:
 
 
 def test_paths(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
     (tmp_path / "a.safetensors").mkdir()
     for source, error, message in (
         (tmp_path / "a.safetensors", ArgumentError, "it is a folder"),
