@@ -71,7 +71,8 @@ class Model(ABC):
         """Names that `outputs` of a call takes, in the order in which the values are computed, and which value each is.
 
         And those of them that models of other formats do not share: names of what computes a value, not of the value.
-        Those in bodies, constants and inputs are not among them.
+        Those in bodies, inputs, and what is computed from no input (constants) are not among them: two models have
+        such names in common by chance, as exporters number them.
         """
         return {info.name: info.name for info in self.outputs}, frozenset()
 

@@ -28,6 +28,7 @@ from .graph.dense import densified
 from .graph.fold import fold
 from .graph.inline import inlined
 from .graph.rebuild import with_graph
+from .graph.walk import needed_names
 from .onnx_package import import_onnx
 from .recurrent_graph import RecurrentGraph, recurrent_graph
 from .runtime.choice import Settings
@@ -238,7 +239,12 @@ class Model(core.Model):
         return {name: values[name] for name in outputs}
 
     def _computed_values(self) -> tuple[Mapping[str, str], frozenset[str]]:
-        return {name: name for node in self._source.graph.node for name in node.output if name}, frozenset()
+        graph = self._source.graph
+        known = {one.name for one in graph.input}
+        for node in graph.node:
+            if not known.isdisjoint(needed_names(node)):
+                known.update(name for name in node.output if name)
+        return {name: name for node in graph.node for name in node.output if name in known}, frozenset()
 
     def _layer_values(self) -> Mapping[str, Mapping[str, core.LayerValue]]:
         layers = self.layers

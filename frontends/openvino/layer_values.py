@@ -18,7 +18,11 @@ def computed_values(net: Net, values: Mapping[str, Output]) -> tuple[dict[str, O
     A layer may be called as what it was in another format and yet have its result in other axes: a tensor is not.
     """
     places = {layer: place for place, layer in enumerate(net.order)}
-    own = [item for item in values.items() if item[1].layer.type not in ("Parameter", "Const")]
+    changing: set[NetLayer] = set()  # what depends on an input or a variable
+    for layer in net.order:
+        if layer.type in ("Parameter", "ReadValue") or any(source.layer in changing for source in layer.sources):
+            changing.add(layer)
+    own = [item for item in values.items() if item[1].layer in changing and item[1].layer.type != "Parameter"]
     found = dict(sorted(own, key=lambda item: (places[item[1].layer], item[1].index)))
     return found, frozenset(name for name, value in found.items() if name not in value.port.names)
 

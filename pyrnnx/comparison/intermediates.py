@@ -112,4 +112,24 @@ class Values:
             self._bytes += getattr(x, "nbytes", 0) + getattr(y, "nbytes", 0)
             if one.axes is not None:
                 x, y = (rearrange(np.asarray(z), axes, one.axes[2]) for z, axes in zip((x, y), one.axes, strict=False))
-            self.deviations[one.name] = deviation(x, y) or Deviation(math.inf)
+            self.deviations[one.name] = _deviation(x, y)
+
+
+def _deviation(x: Any, y: Any) -> Deviation:
+    """Of two values inside; two formats may hold one number as a scalar and as an array of one element."""
+    shapes = [getattr(value, "shape", None) for value in (x, y)]
+    if None not in shapes and shapes[0] != shapes[1]:
+        if np.squeeze(x).shape == np.squeeze(y).shape:
+            x, y = np.squeeze(x), np.squeeze(y)
+        else:
+            return Deviation(math.inf, unlike=f"shapes {shapes[0]} and {shapes[1]}")
+    return deviation(x, y) or Deviation(math.inf, unlike=f"{described(x)} and {described(y)}")
+
+
+def described(value: Any) -> str:
+    """What kind of value it is, in words."""
+    if isinstance(value, (list, tuple)):
+        return f"a sequence of {len(value)}"
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return "missing" if value is None else type(value).__name__
+    return f"{value.dtype} {value.shape}"

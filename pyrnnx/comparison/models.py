@@ -12,7 +12,7 @@ import numpy as np
 
 from pyrnnx.comparison.aspects import Difference
 from pyrnnx.comparison.inputs import INPUTS, NO_DIMS
-from pyrnnx.comparison.intermediates import Values, shared_values
+from pyrnnx.comparison.intermediates import Values, described, shared_values
 from pyrnnx.comparison.layers import AnyLayer, Comparison, compare_layers, label, with_convention
 from pyrnnx.comparison.model_runs import (
     LayerValues,
@@ -26,7 +26,7 @@ from pyrnnx.comparison.model_runs import (
     run_on,
     two_conventions,
 )
-from pyrnnx.comparison.numbers import TOLERANCE, Deviation, Verdict, deviation, largest
+from pyrnnx.comparison.numbers import DEFAULT, Deviation, Verdict, deviation, first_apart, largest
 from pyrnnx.comparison.pairs import Pair, pair_layers
 from pyrnnx.comparison.views.text import model_lines
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
@@ -57,7 +57,9 @@ class ModelComparison(Verdict):
     values : dict
         For each value inside that both have, in the order in which a computes them: how far the two are from each
         other. Values are the same by their names; outputs of paired layers, whose names may differ, are compared in
-        canonical arrangement. Infinity where shapes or kinds differ. Empty where `compare` was not to look at them.
+        canonical arrangement; shapes that differ in dimensions of size 1 alone are the same, for others
+        `Deviation.unlike` says how they differ. What depends on no input is left out. Empty where `compare` was not to
+        look at them.
     values_skipped : int
         How many such values a model could not compute.
     input_shapes : dict
@@ -78,7 +80,7 @@ class ModelComparison(Verdict):
     @property
     def first_difference(self) -> str | None:
         """The name of the first of `values` that is beyond the tolerance of `equal`; None: there is none."""
-        return next((name for name, one in self.values.items() if _apart(one)), None)
+        return first_apart(self.values)
 
     @property
     def largest_difference(self) -> float:
@@ -222,14 +224,14 @@ def _outputs(matched: Matched, ran: Run) -> dict[str, Any]:
         one, other = ran.outputs_a.get(first), matched.in_a(first, second, ran.outputs_b.get(second))
         apart = deviation(one, other) if first and second else None
         if apart is None:
-            differences.append(Difference(f"output {shown(name)}", _describe(one), _describe(other)))
+            differences.append(Difference(f"output {shown(name)}", described(one), described(other)))
         else:
             deviations[name] = apart
     return {"outputs": tuple(differences), "deviations": deviations}
 
 
 def _apart(one: Deviation) -> bool:
-    return not one.within(TOLERANCE, TOLERANCE)
+    return not one.within(*DEFAULT)
 
 
 def _free_key(pair: Pair, layers: Mapping[str, Comparison]) -> str:
@@ -248,14 +250,6 @@ def _compare_pair(pair: Pair, a: AnyLayer, b: AnyLayer, seed: int) -> Comparison
         return replace(compare_layers(a, b, None, seed), paired_by=pair.by)
     except PyrnnxError as error:
         return Comparison(with_convention(a), with_convention(b), (), (), {}, pair.by, str(error))
-
-
-def _describe(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        return f"a sequence of {len(value)}"
-    if not isinstance(value, (np.ndarray, np.generic)):
-        return "missing" if value is None else type(value).__name__
-    return f"{value.dtype} {value.shape}"
 
 
 def _axes(layer: AnyLayer) -> Mapping[str, str]:

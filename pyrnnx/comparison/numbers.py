@@ -20,6 +20,19 @@ _EXACT_INTEGERS = 2.0**53  # up to here float64 holds every integer
 _TEXT = "OSU"  # kinds of the dtypes of strings
 
 
+class Tolerance(NamedTuple):
+    """What counts as the same: abs(a - b) <= atol + rtol * abs(b)."""
+
+    atol: float = TOLERANCE
+    rtol: float = TOLERANCE
+
+    def __str__(self) -> str:
+        return f"atol={self.atol:g}, rtol={self.rtol:g}"
+
+
+DEFAULT = Tolerance()
+
+
 @dataclass(frozen=True, eq=False)
 class Deviation:
     """How far two values are from each other.
@@ -32,10 +45,13 @@ class Deviation:
     deciding : ndarray
         [2, n]: abs(b) and abs(a - b) of the elements on which the answer for any tolerance depends, few of all. For
         every other element there is one among them that differs as much, where b is no larger.
+    unlike : str
+        Why there is no difference of numbers, as "shapes () and (2,)"; `largest` is then infinity. Else empty.
     """
 
     largest: float
     deciding: AnyArray = field(default_factory=lambda: np.zeros((2, 0)), repr=False)
+    unlike: str = ""
 
     @property
     def largest_relative(self) -> float:
@@ -55,7 +71,8 @@ class Deviation:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Deviation):
             return NotImplemented
-        return self._key() == other._key() and np.array_equal(self.deciding, other.deciding)
+        same = (self._key(), self.unlike) == (other._key(), other.unlike)
+        return same and np.array_equal(self.deciding, other.deciding)
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -162,8 +179,20 @@ def largest(values: Iterable[float]) -> float:
 
 
 def in_words(one: Deviation) -> str:
-    """A largest difference for a table."""
+    """A largest difference for a table; of what is no number beside a number, why there is none."""
+    if one.unlike:
+        return one.unlike
     return "nothing to compare" if math.isnan(one.largest) else with_relative(one.largest, one.largest_relative)
+
+
+def apart_in_words(one: Deviation) -> str:
+    """For a sentence: "largest difference 0.25", or why there is none."""
+    return one.unlike or f"largest difference {in_words(one)}"
+
+
+def first_apart(values: Mapping[str, Deviation], tolerance: Tolerance = DEFAULT) -> str | None:
+    """The name of the first that is beyond the tolerance; None: there is none."""
+    return next((name for name, one in values.items() if not one.within(*tolerance)), None)
 
 
 def with_relative(value: float, relative: float) -> str:

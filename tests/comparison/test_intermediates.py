@@ -127,6 +127,65 @@ def test_an_onnx_model_and_what_is_written_of_it(tmp_path: Path) -> None:
     assert {"scaled", "squeezed", "half", "softened", "y"} <= twice.values.keys()
 
 
+def ranked(axis: Any, factor: float = 2) -> onnx.ModelProto:
+    """X -> its first size, of shape () or (1,) as the axis that is gathered says -> y; and numbers of no input."""
+    nodes = [
+        helper.make_node("Constant", [], ["/Constant_output_0"], value=numpy_helper.from_array(np.asarray(axis))),
+        helper.make_node("Neg", ["/Constant_output_0"], ["negated"]),
+        helper.make_node("Shape", ["X"], ["sizes"]),
+        helper.make_node("Gather", ["sizes", "/Constant_output_0"], ["size"]),
+        helper.make_node("Cast", ["size"], ["cast"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["X", "factor"], ["scaled"]),
+        helper.make_node("Add", ["scaled", "cast"], ["y"]),
+    ]
+    return simple_model(nodes, {"X": X["X"]}, ["y"], {"factor": np.array(factor, np.float32)})
+
+
+def test_ranks_alone_are_no_difference() -> None:
+    """A scalar, and an array of that number: as ONNX and OpenVINO may have a size."""
+    a, b = read_model(ranked(0)), read_model(ranked([0], 3))
+    assert [np.shape(one(X, outputs=["size"])["size"]) for one in (a, b)] == [(), (1,)]
+    for result in (compare(a, b, X), compare(b, a, X)):
+        assert result.values["size"].largest == result.values["cast"].largest == 0
+        assert result.first_difference == "scaled"
+    assert "inf" not in str(result)
+
+
+def test_numbers_that_depend_on_no_input_are_left_out() -> None:
+    """Exporters number them: two models have such names in common by chance."""
+    a, b = read_model(ranked(0)), read_model(ranked([1, 1, 1, 1]))
+    result = compare(a, b, X, intermediates=True)
+    assert list(result.values) == ["sizes", "size", "cast", "scaled", "y"]
+
+
+def test_shapes_that_differ_are_no_largest_difference() -> None:
+    a, b = read_model(ranked(0)), read_model(ranked([0, 1, 2, 0]))
+    result = compare(a, b, X, intermediates=True)
+    assert result.first_difference == "size"
+    assert "first value apart: 'size', shapes () and (4,); the 1 before it agree" in str(result)
+    assert "first value apart: 'size', largest difference" not in str(result)
+    assert result.to_dict()["values"]["size"]["unlike"] == "shapes () and (4,)"
+    assert pickle.loads(pickle.dumps(result)) == result
+
+
+def test_a_picture_with_what_is_infinite(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = compare(read_model(ranked(0)), read_model(ranked([0, 1, 2, 0])), X, intermediates=True)
+    figure: Any = result.plot(tmp_path / "a.png")
+    (axis,) = figure.axes
+    (marks,) = [line for line in axis.lines if line.get_marker() == "^"]
+    assert set(marks.get_ydata()) == {axis.get_ylim()[1]}
+    assert [axis.get_xticklabels()[k].get_text() for k in marks.get_xdata()] == ["size", "cast"]
+    assert "infinite, or of other shapes" in [one.get_text() for one in axis.get_legend().get_texts()]
+
+
+def test_what_of_an_ir_depends_on_no_input(tmp_path: Path) -> None:
+    net = read_ir(write_model(ranked(0), tmp_path / "model.xml"))
+    found = dict(net._computed_values()[0])
+    assert {"size", "scaled", "y"} <= found.keys()
+    assert not {"negated", "/Constant_output_0", "X"} & found.keys()
+
+
 class Counted:
     """How often, and with how many names, a model is run."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pyrnnx.comparison.numbers import TOLERANCE, Deviation, in_words
-from pyrnnx.comparison.views.text import layer_notes, model_notes, places, value_notes
+from pyrnnx.comparison.numbers import DEFAULT, Deviation, Tolerance, in_words
+from pyrnnx.comparison.views.text import first_pair, layer_notes, model_notes, part, places, value_notes
 from pyrnnx.comparison.weights import differing, in_lines
 from pyrnnx.notebook import folded, lines, table, whole
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyrnnx.comparison.models import ModelComparison
 
 
-def layer_html(one: Comparison, *, gates: bool = True) -> str:
+def layer_html(one: Comparison, *, gates: bool = True, tolerance: Tolerance = DEFAULT) -> str:
     """Of two layers; `gates`: with what parts first inside a step, which has to be computed."""
     aspects = [(each.aspect, each.a, each.b) for each in (*one.conventions, *one.operators)]
     parts = [table(("", one.a, one.b), aspects, marked=[False] * len(one.conventions) + [True] * len(one.operators))]
@@ -29,28 +29,29 @@ def layer_html(one: Comparison, *, gates: bool = True) -> str:
     ]
     if rows:
         parts.append(table(("weights", "gate", "largest difference", "relative"), rows))
-    parts.append(_deviations("output", one.deviations.items()))
+    parts.append(_deviations("output", one.deviations.items(), tolerance))
     same = [] if rows or not one.weights else in_lines(one.weights)
-    return whole(*parts, lines([*layer_notes(one), *same, *places(one, gates=gates)]))
+    return whole(*parts, lines([*layer_notes(one), *same, *places(one, gates=gates, tolerance=tolerance)]))
 
 
-def model_html(one: ModelComparison) -> str:
+def model_html(one: ModelComparison, *, tolerance: Tolerance = DEFAULT) -> str:
     """Of two models: their layers fold open."""
-    first = next((pair for pair in one.layers.values() if pair.first_difference is not None), None)
+    first = first_pair(one, tolerance)
     parts = [
-        _deviations(f"output of {one.a} and {one.b}", one.deviations.items()),
-        lines([*model_notes(one), *value_notes(one)]),
+        _deviations(f"output of {one.a} and {one.b}", one.deviations.items(), tolerance),
+        lines([*model_notes(one), *value_notes(one, tolerance)]),
     ]
     for name, pair in one.layers.items():
-        words = "apart" if pair.first_difference is not None or pair.not_compared else "the same numbers"
-        parts.append(folded(f"{name}: {words}", layer_html(pair, gates=pair is first)))
+        words = "apart" if part(pair, tolerance) or pair.not_compared else "the same numbers"
+        parts.append(folded(f"{name}: {words}", layer_html(pair, gates=pair is first, tolerance=tolerance)))
     if one.values:
-        parts.append(folded(f"values that both have: {len(one.values)}", _deviations("value", one.values.items())))
+        values = _deviations("value", one.values.items(), tolerance)
+        parts.append(folded(f"values that both have: {len(one.values)}", values))
     return whole(*parts)
 
 
-def _deviations(title: str, given: Iterable[tuple[str, Deviation]]) -> str:
+def _deviations(title: str, given: Iterable[tuple[str, Deviation]], tolerance: Tolerance) -> str:
     items = list(given)
     rows = [(name, in_words(one)) for name, one in items]
-    marked = [not one.within(TOLERANCE, TOLERANCE) for _, one in items]
+    marked = [not one.within(*tolerance) for _, one in items]
     return table((title, "largest difference"), rows, marked=marked) if rows else ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx.comparison.aspects import Difference
 from pyrnnx.comparison.numbers import Deviation
 from pyrnnx.comparison.steps import Place, Profile
+from pyrnnx.comparison.views.text import first_pair
 
 if TYPE_CHECKING:
     from pyrnnx.comparison.layers import Comparison
@@ -43,7 +44,7 @@ def layer_dict(one: Comparison, *, gates: bool = True) -> dict[str, Any]:
 
 def model_dict(one: ModelComparison) -> dict[str, Any]:
     """Of two models."""
-    first = next((pair for pair in one.layers.values() if pair.first_difference is not None), None)
+    first = first_pair(one)
     return {
         "a": one.a,
         "b": one.b,
@@ -75,7 +76,8 @@ def _differences(given: Iterable[Difference]) -> list[dict[str, Any]]:
 
 
 def _deviation(one: Deviation) -> dict[str, Any]:
-    return _numbers({"largest": one.largest, "largest_relative": one.largest_relative})
+    found = _numbers({"largest": one.largest, "largest_relative": one.largest_relative})
+    return found | ({"unlike": one.unlike} if one.unlike else {})
 
 
 def _place(one: Place | None) -> dict[str, Any] | None:

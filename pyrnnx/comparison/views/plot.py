@@ -60,10 +60,15 @@ def plot_models(one: ModelComparison, path: Any) -> Figure:
     above = numbers[np.isfinite(numbers) & (numbers > 0)]
     low = min(above.min(initial=TOLERANCE), TOLERANCE) / 10
     high = max(above.max(initial=TOLERANCE), TOLERANCE) * 10
-    axis.vlines(np.arange(len(numbers)), low, np.clip(numbers, low, high), color="tab:gray", alpha=0.6)
+    tops = np.where(np.isinf(numbers), high * 2, np.clip(numbers, low, high))
+    axis.vlines(np.arange(len(numbers)), low, tops, color="tab:gray", alpha=0.6)
     apart = np.array([not values[name].within(TOLERANCE, TOLERANCE) for name in heights])
-    for chosen, colour, label in ((~apart, "tab:blue", "agree"), (apart, "tab:red", "apart")):
+    infinite = np.isinf(numbers)
+    for chosen, colour, label in ((~apart, "tab:blue", "agree"), (apart & ~infinite, "tab:red", "apart")):
         axis.plot(np.flatnonzero(chosen), np.clip(numbers[chosen], low, high), "o", color=colour, label=label)
+    if infinite.any():  # on the upper edge, whatever the axis shows
+        places, edge = np.flatnonzero(infinite), np.full(infinite.sum(), high * 2)
+        axis.plot(places, edge, "^", color="tab:red", clip_on=False, label="infinite, or of other shapes")
     axis.axhline(TOLERANCE, color="tab:gray", linestyle="--", linewidth=1, label=f"tolerance {TOLERANCE:g}")
     axis.set(yscale="log", ylim=(low / 2, high * 2), ylabel="largest abs(a - b)")
     axis.set_xlabel("values that both have, in the order of a" if one.values else "outputs")

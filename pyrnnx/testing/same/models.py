@@ -11,7 +11,7 @@ import numpy as np
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.model_runs import model_label
 from pyrnnx.comparison.models import ModelComparison, compare_models, run_models
-from pyrnnx.comparison.numbers import deviation, in_words
+from pyrnnx.comparison.numbers import Tolerance, apart_in_words, deviation, first_apart, in_words
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
@@ -202,10 +202,10 @@ def _two(name: str, a: Any, b: Any) -> str:
 def _layers(comparison: ModelComparison, tolerances: Tolerances) -> list[str]:
     """The first recurrent layers that part, if any do."""
     lines = [line for name in comparison.unpaired for line in wrapped(f"only in one of them: {name}")]
-    first = comparison.first_difference
+    first = first_apart(comparison.values, Tolerance(*_fixed(tolerances)))
     if first is not None:
-        largest = in_words(comparison.values[first])
-        lines += wrapped(f"The first value inside that differs: {shown(first)}, largest difference {largest}")
+        apart = apart_in_words(comparison.values[first])
+        lines += wrapped(f"The first value inside that differs: {shown(first)}, {apart}")
     for name, pair in comparison.layers.items():
         if pair.not_compared:
             lines += wrapped(f"layers {name}: not compared: {pair.not_compared}")
