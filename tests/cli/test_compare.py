@@ -34,7 +34,7 @@ def command(*arguments: str, **keywords: Any) -> subprocess.CompletedProcess[str
 def test_result() -> None:
     done = command(*PAIR, "--seed", "3")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{compare(PAIR[0], PAIR[1], seed=3)}\n"
+    assert done.stdout == f"{compare(PAIR[0], PAIR[1], seed=3)}\nthe same (atol=1e-05, rtol=1e-05)\n"
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_different(apart: str) -> None:
     done = command(PAIR[0], apart)
     assert (done.returncode, done.stderr) == (1, "")
-    assert done.stdout == f"{compare(PAIR[0], apart)}\n"
+    assert done.stdout == f"{compare(PAIR[0], apart)}\ndifferent (atol=1e-05, rtol=1e-05)\n"
     assert "R reverse: i 0.25" in done.stdout
 
 
@@ -77,6 +77,23 @@ def test_tolerances(apart: str, capsys: pytest.CaptureFixture[str]) -> None:
         found = json.loads(capsys.readouterr().out)
         assert found["equal"] == (status == 0)
         assert f"{found['atol']:g}" == f"{float(options[1]) if options[0] == '--atol' else 1e-5:g}"
+
+
+def test_the_text_is_by_the_tolerance_of_the_command(apart: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is said to be apart, and the verdict, never contradict each other."""
+    assert main(["compare", PAIR[0], apart, "--atol", "1"]) == 0
+    text = capsys.readouterr().out
+    assert text.endswith("\nthe same (atol=1, rtol=1e-05)\n")
+    assert "values that both have: " in text
+    assert "none of them apart" in text
+    assert "first " not in text
+    assert main(["compare", PAIR[0], apart, "--atol", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["first_difference"] is None
+    assert main(["compare", PAIR[0], apart, "--atol", "1e-6"]) == 1
+    text = capsys.readouterr().out
+    assert "\nfirst apart (atol=1e-05, rtol=1e-05): Y " in text
+    assert "\nfirst value apart: " in text
+    assert text.endswith("\ndifferent (atol=1e-06, rtol=1e-05)\n")
 
 
 def test_inputs(apart: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,6 +130,14 @@ def test_files_are_written(apart: str, tmp_path: Path, capsys: pytest.CaptureFix
     page = html.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert compare(PAIR[0], apart)._repr_html_() in page
+    verdict = "<strong>different (atol=1e-05, rtol=1e-05)</strong>"
+    assert page.index("<h1>") < page.index(verdict) < page.index("<table")
+    assert "color-scheme: light dark" in page
+    assert main(["compare", PAIR[0], apart, "--html", str(html), "--atol", "1"]) == 0
+    page = html.read_text(encoding="utf-8")
+    assert "<strong>the same (atol=1, rtol=1e-05)</strong>" in page
+    assert "font-weight:bold" not in page
+    assert "first " not in page
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -125,6 +150,10 @@ def test_a_terminal(apart: str) -> None:
         plain = re.sub("\x1b\\[[0-9;]*m", "", done[1])
         assert max(map(len, plain.splitlines())) <= 80
         assert "(atol=1e-05, rtol=1e-05)" in plain
+        lines = plain.replace("\r", "").splitlines()
+        headings = [k for k, line in enumerate(lines) if line.startswith(("Layers", "Models", "the same", "different"))]
+        assert headings[0] == 0
+        assert all(not lines[k - 1].strip() and lines[k - 2].strip() for k in headings[1:])
 
 
 REJECTED: dict[str, tuple[list[str], str]] = {

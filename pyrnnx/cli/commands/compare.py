@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyrnnx.comparison.layers import Comparison
     from pyrnnx.comparison.models import ModelComparison
-    from pyrnnx.comparison.numbers import Deviation
+    from pyrnnx.comparison.numbers import Deviation, Tolerance
 
 _TOLERANCE = "1e-5"  # as of `pyrnnx.Comparison.equal`, which is imported late
 _TOLERANCE_HELP = "The same is abs(a - b) <= atol + rtol * abs(b)."
@@ -54,9 +54,10 @@ def compare(
     """Compare two models or layers: their conventions and their numbers."""
     from pyrnnx import comparison
     from pyrnnx.cli.arrays import read_npz
+    from pyrnnx.comparison.numbers import Tolerance
     from pyrnnx.errors import ArgumentError, shown
 
-    tolerances = {"atol": number("compare: --atol", atol), "rtol": number("compare: --rtol", rtol)}
+    tolerance = Tolerance(number("compare: --atol", atol), number("compare: --rtol", rtol))
     seed_number, open_sizes = integer("compare: --seed", seed), sizes("compare: --dim", dims)
     arrays = None if inputs is None else read_npz("compare: --inputs", inputs)
     try:
@@ -66,58 +67,94 @@ def compare(
     if plot is not None:
         found.plot(plot)
     if html is not None:
-        _write_page(html, found._repr_html_())
-    same = found.equal(**tolerances)
+        _write_page(html, found, tolerance)
     return Result(
-        lambda: {**found.to_dict(), "equal": same, **tolerances},
-        _shown(found, same, tolerances),
-        plain=str(found) if not as_json else "",
-        status=Status.SUCCESS if same else Status.DIFFERENT,
+        lambda: _data(found, tolerance),
+        _shown(found, tolerance),
+        plain=_plain(found, tolerance) if not as_json else "",
+        status=Status.SUCCESS if found.equal(*tolerance) else Status.DIFFERENT,
     )
 
 
-def _write_page(path: str, body: str) -> None:
+def _data(found: Comparison | ModelComparison, tolerance: Tolerance) -> dict[str, Any]:
+    from pyrnnx.comparison.models import ModelComparison
+    from pyrnnx.comparison.numbers import first_apart
+
+    data = {**found.to_dict(), "equal": found.equal(*tolerance), **tolerance._asdict()}
+    if isinstance(found, ModelComparison):
+        data["first_difference"] = first_apart(found.values, tolerance)
+    return data
+
+
+def _plain(found: Comparison | ModelComparison, tolerance: Tolerance) -> str:
+    """As the comparison is printed, by this tolerance; and the verdict."""
+    from pyrnnx.comparison.models import ModelComparison
+    from pyrnnx.comparison.views.text import layer_lines, model_lines
+
+    models = isinstance(found, ModelComparison)
+    lines = model_lines(found, tolerance=tolerance) if models else layer_lines(found, tolerance=tolerance)
+    return "\n".join([*lines, _verdict(found, tolerance)])
+
+
+def _verdict(found: Comparison | ModelComparison, tolerance: Tolerance) -> str:
+    return f"{'the same' if found.equal(*tolerance) else 'different'} ({tolerance})"
+
+
+_STYLE = """\
+:root { color-scheme: light dark }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.3rem }
+td { overflow-wrap: anywhere }
+summary { cursor: pointer; padding: 4px 8px }"""
+
+
+def _write_page(path: str, found: Comparison | ModelComparison, tolerance: Tolerance) -> None:
+    from html import escape
     from pathlib import Path
 
-    from pyrnnx.errors import ArgumentError, shown
+    from pyrnnx.comparison.models import ModelComparison
+    from pyrnnx.comparison.views.notebook import layer_html, model_html
+    from pyrnnx.errors import ArgumentError, printable, shown
 
-    page = f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>pyrnnx compare</title>\n{body}\n</html>\n'
+    models = isinstance(found, ModelComparison)
+    body = model_html(found, tolerance=tolerance) if models else layer_html(found, tolerance=tolerance)
+    title = escape(printable(f"{found.a} and {found.b}"))
+    page = (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">\n'
+        f"<title>pyrnnx compare: {title}</title>\n<style>\n{_STYLE}\n</style></head>\n<body>\n"
+        f"<h1>{title}</h1>\n<p><strong>{_verdict(found, tolerance)}</strong></p>\n{body}\n</body></html>\n"
+    )
     try:
         Path(path).write_text(page, encoding="utf-8", errors="backslashreplace")
     except (OSError, ValueError) as error:
         raise ArgumentError(f"compare: --html: {shown(path)} cannot be written ({error})") from None
 
 
-def _shown(
-    found: Comparison | ModelComparison, same: bool, tolerances: Mapping[str, float]
-) -> Iterable[RenderableType]:
+def _shown(found: Comparison | ModelComparison, tolerance: Tolerance) -> Iterable[RenderableType]:
     """For a terminal; laid out only there."""
     from pyrnnx.cli import tables
     from pyrnnx.comparison.models import ModelComparison
 
-    if isinstance(found, ModelComparison):
-        yield from _models(found, tolerances)
-    else:
-        yield from _layers(found, tolerances)
-    within = ", ".join(f"{name}={value:g}" for name, value in tolerances.items())
-    yield tables.text(f"{'the same' if same else 'different'} ({within})", "bold green" if same else "bold red")
+    yield from (_models if isinstance(found, ModelComparison) else _layers)(found, tolerance)
+    yield tables.text(_verdict(found, tolerance), "bold green" if found.equal(*tolerance) else "bold red")
 
 
-def _models(found: ModelComparison, tolerances: Mapping[str, float]) -> Iterable[RenderableType]:
+def _models(found: ModelComparison, tolerance: Tolerance) -> Iterable[RenderableType]:
     from pyrnnx.cli import tables
-    from pyrnnx.comparison.views.text import model_notes, value_notes
+    from pyrnnx.comparison.views.text import first_pair, model_notes, value_notes
 
-    first = next((pair for pair in found.layers.values() if pair.first_difference is not None), None)
+    first = first_pair(found, tolerance)
     for pair in found.layers.values():
-        yield from _layers(pair, tolerances, gates=pair is first)
+        yield from _layers(pair, tolerance, gates=pair is first)
     yield tables.heading("Models", f"{found.a} and {found.b}")
     yield from (tables.indented(tables.text(line)) for line in model_notes(found))
     if found.deviations:
-        yield _deviations("Output", found.deviations, tolerances)
-    yield from (tables.indented(tables.text(line)) for line in value_notes(found))
+        yield _deviations("Output", found.deviations, tolerance)
+    yield from _paragraph(value_notes(found, tolerance))
 
 
-def _layers(found: Comparison, tolerances: Mapping[str, float], *, gates: bool = True) -> Iterable[RenderableType]:
+def _layers(found: Comparison, tolerance: Tolerance, *, gates: bool = True) -> Iterable[RenderableType]:
     from pyrnnx.cli import tables
     from pyrnnx.comparison.views.text import layer_notes, places
     from pyrnnx.comparison.weights import in_lines
@@ -128,18 +165,28 @@ def _layers(found: Comparison, tolerances: Mapping[str, float], *, gates: bool =
     if rows or rows_apart:
         yield tables.table(("", found.a, found.b), [*rows, *rows_apart])
     lines = [*layer_notes(found), *(in_lines(found.weights) if found.weights else [])]
-    yield from (tables.indented(tables.text(line)) for line in lines)
     if found.deviations:
-        yield _deviations("Output", found.deviations, tolerances)
-    yield from (tables.indented(tables.text(line)) for line in places(found, gates=gates))
+        yield from (tables.indented(tables.text(line)) for line in lines)
+        yield _deviations("Output", found.deviations, tolerance)
+        lines = []
+    yield from _paragraph([*lines, *places(found, gates=gates, tolerance=tolerance)])
 
 
-def _deviations(title: str, found: Mapping[str, Deviation], tolerances: Mapping[str, float]) -> RenderableType:
+def _paragraph(lines: list[str]) -> Iterable[RenderableType]:
+    """With an empty line after it, as tables have one."""
+    from pyrnnx.cli import tables
+
+    yield from (tables.indented(tables.text(line)) for line in lines)
+    if lines:
+        yield tables.text("")
+
+
+def _deviations(title: str, found: Mapping[str, Deviation], tolerance: Tolerance) -> RenderableType:
     from pyrnnx.cli import tables
     from pyrnnx.comparison.numbers import in_words
 
     def row(name: str, one: Deviation) -> list[Any]:
-        agrees = one.within(**tolerances)
+        agrees = one.within(*tolerance)
         return [name, in_words(one), tables.text("the same" if agrees else "apart", "green" if agrees else "red")]
 
     return tables.table((title, "Largest difference", ""), [row(name, one) for name, one in found.items()])
