@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pyrnnx import notebook
-from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
+from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.model_inputs import given_names, read_inputs
 from pyrnnx.model_layers import Layers
 from pyrnnx.model_stream import Carrier, ModelStream
@@ -185,14 +185,7 @@ class Model(ABC):
             notebook.table((title, ""), [(info.name, info.in_words()) for info in infos])
             for title, infos in ((f"inputs of {self.label}", self.inputs), ("outputs", self.outputs))
         ]
-        parts += [notebook.folded(f"layer {name}", self._layer_html(name)) for name in self.layers]
-        return notebook.whole(*parts, "" if self.layers else notebook.lines([repr(self.layers).strip("<>")]))
-
-    def _layer_html(self, name: str) -> str:
-        try:
-            return self.layers[name]._repr_html_()  # type: ignore[no-any-return]
-        except PyrnnxError as error:  # weights that do not fit, which are read now
-            return notebook.lines([str(error)])
+        return notebook.whole(*parts, self.layers._repr_html_())
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(info.name for info in infos) for infos in (self.inputs, self.outputs))

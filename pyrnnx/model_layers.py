@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pyrnnx.errors import MissingLayerError, shortened, shown
+from pyrnnx import notebook
+from pyrnnx.errors import MissingLayerError, PyrnnxError, shortened, shown
 
 Source = TypeVar("Source")
 
@@ -63,6 +64,17 @@ class Layers(Mapping[str, Any]):
         if not self._sources:
             return f"<no layers{self._reason()}>"
         return f"<layers {shortened(', '.join(map(repr, self._sources)))}>"
+
+    def _repr_html_(self) -> str:
+        if not self._sources:
+            return notebook.whole(notebook.lines([repr(self).strip("<>")]))
+        return notebook.whole(*(notebook.folded(f"layer {name}", self._layer_html(name)) for name in self))
+
+    def _layer_html(self, name: str) -> str:
+        try:
+            return self[name]._repr_html_()  # type: ignore[no-any-return]
+        except PyrnnxError as error:  # weights that do not fit, which are read now
+            return notebook.lines([str(error)])
 
     def _name(self, key: Any) -> str:
         names = list(self._sources)

@@ -45,6 +45,14 @@ SHOWN: dict[str, tuple[Any, list[str]]] = {
         pyrnnx.load(EXAMPLES / "small_rnn.onnx"),
         ["inputs of ", "sequence_lens", "int32 [", "outputs", "layer small_rnn", "bidirectional", "[2, 8, 4]"],
     ),
+    "layers of a model": (
+        pyrnnx.load(EXAMPLES / "small_rnn.onnx").layers,
+        ["layer small_rnn", "bidirectional", "[2, 8, 4]"],
+    ),
+    "plan of a model": (
+        pyrnnx.load(EXAMPLES / "small_rnn.onnx").plan,
+        ["runs on", "pyrnnx", "RNN 'small_rnn'"],
+    ),
     "IR layer": (
         pyrnnx.load(EXAMPLES / "small_rnn.xml"),
         ["IRLayer RNNSequence 'small_rnn' (id 0)", "bidirectional", "sequence_lengths", "float32 [2, 6, 4]"],
@@ -66,3 +74,9 @@ def test_a_model_stream_shows_what_a_push_takes_and_what_it_keeps() -> None:
     text = model.stream({"Y_h": "initial_h"}, layers=[])._repr_html_()
     assert "each push to" in text
     assert "initial_h" in text
+
+
+def test_a_plan_in_one_line() -> None:
+    plan = pyrnnx.load(EXAMPLES / "small_rnn.onnx").plan
+    assert repr(plan) == "<Plan: 1 recurrent step>"
+    assert "RNN 'small_rnn'" in str(plan)

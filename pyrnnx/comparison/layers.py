@@ -144,6 +144,9 @@ class Comparison(Verdict):
     def __hash__(self) -> int:
         return hash((self.a, self.b, self.conventions, self.operators, frozenset(self.deviations.items())))
 
+    def __repr__(self) -> str:
+        return self._repr(f"{printable(shortened(self.a))} and {printable(shortened(self.b))}")
+
     def __str__(self) -> str:
         return "\n".join(layer_lines(self))
 

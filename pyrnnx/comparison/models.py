@@ -107,6 +107,10 @@ class ModelComparison(Verdict):
         layers, deviations = frozenset(self.layers.items()), frozenset(self.deviations.items())
         return hash((self.a, self.b, layers, self.unpaired, self.outputs, deviations, self.not_compared))
 
+    def __repr__(self) -> str:
+        count = len(self.layers)
+        return self._repr(f"{shown(self.a)} and {shown(self.b)}: {count} {'pair' if count == 1 else 'pairs'} of layers")
+
     def __str__(self) -> str:
         return "\n".join(model_lines(self))
 

@@ -169,6 +169,15 @@ class Verdict(ABC):
             return False
         return all(one.within(**tolerances) for one in self._deviations())
 
+    def _repr(self, what: str) -> str:
+        """In one line; all of it is the text that `print` shows."""
+        largest = (
+            "nothing was compared"
+            if math.isnan(self.largest_difference)
+            else (f"largest difference {self.largest_difference:.3g}")
+        )
+        return f"<{type(self).__name__} of {what}, {largest}>"
+
     def __bool__(self) -> bool:
         raise ArgumentError(f"{type(self).__name__}: bool() was asked for; use equal(atol, rtol)")
 

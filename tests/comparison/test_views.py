@@ -74,6 +74,24 @@ COMPARISONS: dict[str, Callable[[], Verdict]] = {
 each_comparison = pytest.mark.parametrize("name", COMPARISONS)
 
 
+# In one line
+
+
+@each_comparison
+def test_repr_is_one_short_line(name: str) -> None:
+    comparison = COMPARISONS[name]()
+    text = repr(comparison)
+    assert text.startswith(f"<{type(comparison).__name__} of ")
+    assert text.isprintable()
+    assert len(text) < 200
+
+
+def test_what_reprs_say() -> None:
+    assert repr(models()).startswith("<ModelComparison of 'ONNX model' and 'ONNX model': 1 pair of layers, largest di")
+    assert repr(models()).endswith(f" difference {models().largest_difference:.3g}>")
+    assert repr(nothing()) == "<Comparison of a and b, nothing was compared>"
+
+
 # JSON
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyrnnx import config
+from pyrnnx import config, notebook
 from pyrnnx.errors import FormatError, SlowRuntimeWarning, shortened, shown, warn
 
 from ..graph.constants import array_of
@@ -29,6 +29,13 @@ from .session import NotRunnable, segment_model
 from .steps import CallStep, ControlStep, RecurrentStep, ReferenceSegment, RuntimeSegment, Step
 from .types import Tensors, Types, inferred, types_of
 
+_WORDS: Mapping[type, tuple[str, str]] = {  # one, and several
+    RuntimeSegment: ("segment of ONNX Runtime", "segments of ONNX Runtime"),
+    ReferenceSegment: ("segment of the reference evaluator", "segments of the reference evaluator"),
+    RecurrentStep: ("recurrent step", "recurrent steps"),
+    CallStep: ("call of a layer", "calls of layers"),
+    ControlStep: ("step with bodies", "steps with bodies"),
+}
 _MOST_BOUND = 4  # threads that call a model at once, and have buffers of their own
 
 
@@ -291,6 +298,14 @@ class Plan:
 
     def _array(self, tensor: Any) -> Any:
         return array_of(tensor, self.settings.label)
+
+    def __repr__(self) -> str:
+        counts = Counter(_WORDS[type(step)] for step in self.steps)
+        found = [f"{count} {(one, several)[count != 1]}" for (one, several), count in counts.items()]
+        return f"<Plan: {', '.join(found) or 'no steps'}>"
+
+    def _repr_html_(self) -> str:
+        return notebook.whole(notebook.table(("runs on", "", ""), self.rows()))
 
     def __str__(self) -> str:
         rows = self.rows()
