@@ -91,8 +91,10 @@ def _plain(found: Comparison | ModelComparison, tolerance: Tolerance) -> str:
     from pyrnnx.comparison.models import ModelComparison
     from pyrnnx.comparison.views.text import layer_lines, model_lines
 
-    models = isinstance(found, ModelComparison)
-    lines = model_lines(found, tolerance=tolerance) if models else layer_lines(found, tolerance=tolerance)
+    if isinstance(found, ModelComparison):
+        lines = model_lines(found, tolerance=tolerance)
+    else:
+        lines = layer_lines(found, tolerance=tolerance)
     return "\n".join([*lines, _verdict(found, tolerance)])
 
 
@@ -116,8 +118,10 @@ def _write_page(path: str, found: Comparison | ModelComparison, tolerance: Toler
     from pyrnnx.comparison.views.notebook import layer_html, model_html
     from pyrnnx.errors import ArgumentError, printable, shown
 
-    models = isinstance(found, ModelComparison)
-    body = model_html(found, tolerance=tolerance) if models else layer_html(found, tolerance=tolerance)
+    if isinstance(found, ModelComparison):
+        body = model_html(found, tolerance=tolerance)
+    else:
+        body = layer_html(found, tolerance=tolerance)
     title = escape(printable(f"{found.a} and {found.b}"))
     page = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -136,7 +140,7 @@ def _shown(found: Comparison | ModelComparison, tolerance: Tolerance) -> Iterabl
     from pyrnnx.cli import tables
     from pyrnnx.comparison.models import ModelComparison
 
-    yield from (_models if isinstance(found, ModelComparison) else _layers)(found, tolerance)
+    yield from _models(found, tolerance) if isinstance(found, ModelComparison) else _layers(found, tolerance)
     yield tables.text(_verdict(found, tolerance), "bold green" if found.equal(*tolerance) else "bold red")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.model_runs import model_label
 from pyrnnx.comparison.models import ModelComparison, compare_models, run_models
-from pyrnnx.comparison.numbers import Tolerance, apart_in_words, deviation, first_apart, in_words
+from pyrnnx.comparison.numbers import Tolerance, apart_in_words, deviation, first_apart
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
