@@ -12,6 +12,8 @@ from pyrnnx.dtypes import INTEGERS
 from pyrnnx.layer import Layer
 from pyrnnx.op import RecurrentOp
 
+_PEEPHOLES = "P (peepholes)"
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -26,7 +28,10 @@ def differing_conventions(
     a: Layer, b: Layer, convention_a: Convention, convention_b: Convention
 ) -> tuple[Difference, ...]:
     """How the arrays are arranged, and of what type; the conventions are those that the layers were given in."""
-    found = _differences(_describe(a.op, convention_a), _describe(b.op, convention_b))
+    described = [_describe(a.op, convention_a), _describe(b.op, convention_b)]
+    if not any("P" in layer.weights for layer in (a, b)):  # nothing is arranged in either way
+        described = [{name: one for name, one in each.items() if name != _PEEPHOLES} for each in described]
+    found = _differences(*described)
     for name in ("dtype", "weight_dtype"):
         first, second = (str(getattr(layer, name)) for layer in (a, b))
         if first != second:
@@ -77,7 +82,7 @@ def _describe(op: RecurrentOp, convention: Convention) -> dict[str, str]:
         "shape of W": f"[{', '.join(axes['W'])}]",
         "gate order": ", ".join(convention.gate_order(op.cell)),
         "B": f"{', '.join(bias_blocks(op, convention))}: [{', '.join(axes['B'])}]",
-        "P (peepholes)": ", ".join(convention.peepholes) if "P" in axes else "none",
+        _PEEPHOLES: ", ".join(convention.peepholes) if "P" in axes else "none",
         **coupled,
         "names": ", ".join(convention.name_of(name) for name in arguments),
         "required beside X, W, R": ", ".join(required) or "nothing",
