@@ -194,6 +194,32 @@ def test_html_of_models() -> None:
     assert "first value apart: 'scaled'" in tree.text_content()
 
 
+def test_gates_are_of_the_first_layers_that_part() -> None:
+    """They have to be computed; of the others it is said where they are."""
+    rng = np.random.default_rng(0)
+    layers = {}
+    for name, size in (("first", 3), ("second", 4)):
+        shapes = {"W": (1, 16, size), "R": (1, 16, 4), "B": (1, 32)}
+        layers[name] = {key: rng.normal(size=shape).astype(np.float32) for key, shape in shapes.items()}
+
+    def stacked(change: float) -> Any:
+        constants = {f"{name} {key}": one for name, own in layers.items() for key, one in own.items()}
+        for name in layers:
+            constants[f"{name} W"] = constants[f"{name} W"] + np.float32(change)
+        nodes = [
+            helper.make_node("LSTM", ["X", *(f"first {key}" for key in "WRB")], ["Y"], "first", hidden_size=4),
+            helper.make_node("Squeeze", ["Y", "axis"], ["Z"]),
+            helper.make_node("LSTM", ["Z", *(f"second {key}" for key in "WRB")], ["", "y"], "second", hidden_size=4),
+        ]
+        X = np.zeros((5, 2, 3), np.float32)
+        return read_model(simple_model(nodes, {"X": X}, ["y"], {**constants, "axis": np.array([1])}))
+
+    for text in (str(compare(stacked(0), stacked(0.25))), compare(stacked(0), stacked(0.25))._repr_html_()):
+        assert text.count("by gate: i_in ") == 1
+        assert text.count("by gate: shown for the first layers that part") == 1
+        assert text.index("by gate: i_in ") < text.index("by gate: shown for the first layers that part")
+
+
 # Pictures
 
 
