@@ -8,7 +8,7 @@ from dataclasses import InitVar, dataclass, field
 from enum import Enum
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -201,6 +201,21 @@ class RecurrentOp:
     linear_before_reset: bool = False
     input_forget: bool = False
     label: InitVar[str | None] = field(default=None, kw_only=True)
+
+    if TYPE_CHECKING:  # what is taken is wider than what is kept
+
+        def __init__(
+            self,
+            cell: str,
+            hidden_size: int,
+            direction: Direction | str = Direction.FORWARD,
+            activations: tuple[tuple[Activation, ...], ...] = (),
+            clip: float | None = None,
+            linear_before_reset: bool = False,
+            input_forget: bool = False,
+            *,
+            label: str | None = None,
+        ) -> None: ...
 
     def __post_init__(self, label: str | None) -> None:
         if label is not None and not isinstance(label, str):

@@ -63,7 +63,7 @@ each_operator = pytest.mark.parametrize("op", OPERATORS.values(), ids=OPERATORS)
 
 
 def bidirectional(op: RecurrentOp) -> RecurrentOp:
-    return RecurrentOp(op.cell, H, "bidirectional", linear_before_reset=op.linear_before_reset)  # type: ignore[arg-type]
+    return RecurrentOp(op.cell, H, "bidirectional", linear_before_reset=op.linear_before_reset)
 
 
 def canonical_weights(op: RecurrentOp) -> dict[str, Array]:

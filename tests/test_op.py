@@ -117,7 +117,7 @@ def test_defaults_of_operators(cell: str) -> None:
 
 @each_cell
 def test_defaults_are_repeated_for_each_direction(cell: str) -> None:
-    op = RecurrentOp(cell, 5, "bidirectional")  # type: ignore[arg-type]
+    op = RecurrentOp(cell, 5, "bidirectional")
     assert op.direction is Direction.BIDIRECTIONAL
     assert op.num_directions == len(op.activations) == 2
     assert op.activations[0] == op.activations[1]
@@ -127,12 +127,12 @@ def test_defaults_are_repeated_for_each_direction(cell: str) -> None:
 def test_operator_is_a_value(cell: str) -> None:
     functions = [[Activation("Relu")] * len(DEFAULTS[cell])]  # lists are made tuples
     op = RecurrentOp(cell, 5, Direction.REVERSE, functions, 3)  # type: ignore[arg-type]
-    same = RecurrentOp(cell, 5, "reverse", tuple(map(tuple, functions)), 3.0)  # type: ignore[arg-type]
+    same = RecurrentOp(cell, 5, "reverse", tuple(map(tuple, functions)), 3.0)
     assert op == same
     assert hash(op) == hash(same)
     assert op.clip == 3.0
     assert type(op.clip) is float
-    assert len({op, same, RecurrentOp(cell, 6, "reverse", same.activations, 3.0)}) == 2  # type: ignore[arg-type]
+    assert len({op, same, RecurrentOp(cell, 6, "reverse", same.activations, 3.0)}) == 2
     with pytest.raises(dataclasses.FrozenInstanceError):
         op.hidden_size = 6  # type: ignore[misc]
     assert pickle.loads(pickle.dumps(op)) == op
@@ -256,7 +256,7 @@ def test_numbers_of_numpy_are_numbers(size: Any, number: Any) -> None:
 LONG: dict[str, Any] = {
     "cell": lambda: RecurrentOp("x" * 10**7, 5),
     "hidden_size": lambda: RecurrentOp("GRU", -(10**5000)),
-    "direction": lambda: RecurrentOp("GRU", 5, "x" * 10**7),  # type: ignore[arg-type]
+    "direction": lambda: RecurrentOp("GRU", 5, "x" * 10**7),
     "clip": lambda: RecurrentOp("GRU", 5, clip="x" * 10**7),  # type: ignore[arg-type]
     "clip of many digits": lambda: RecurrentOp("GRU", 5, clip=10**5000),
     "flag": lambda: RecurrentOp("GRU", 5, linear_before_reset="x" * 10**7),  # type: ignore[arg-type]

@@ -147,7 +147,7 @@ def test_bias_of_linear_before_reset() -> None:
 
 
 def test_the_two_onnx_layouts() -> None:
-    op = RecurrentOp("LSTM", H, "bidirectional")  # type: ignore[arg-type]
+    op = RecurrentOp("LSTM", H, "bidirectional")
     found = aspects(compare(make(op, "ONNX layout 0"), make(op, "ONNX layout 1")).conventions)
     assert found == {
         "axes of X": ("[T, N, I]", "[N, T, I]"),
@@ -204,7 +204,7 @@ UNEQUAL: dict[str, tuple[RecurrentOp, RecurrentOp, str]] = {
     "hidden_size": (RecurrentOp("GRU", H), RecurrentOp("GRU", H + 1), r"hidden_size is 6 in .* and 7 in"),
     "direction": (
         RecurrentOp("GRU", H),
-        RecurrentOp("GRU", H, "reverse"),  # type: ignore[arg-type]
+        RecurrentOp("GRU", H, "reverse"),
         r"direction is .*forward.* in .* and .*reverse.* in",
     ),
 }

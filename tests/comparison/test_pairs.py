@@ -72,7 +72,7 @@ def unbound(seed: int = 0) -> Any:
 FLOAT64: dict[str, Any] = dict.fromkeys("WRB", lambda array: array.astype(np.float64))
 CLIPPED = RecurrentOp("LSTM", H, clip=1.0)
 RELU = RecurrentOp("LSTM", H, activations=((Activation("Relu"),) * 3,))
-REVERSE = RecurrentOp("LSTM", H, "reverse")  # type: ignore[arg-type]
+REVERSE = RecurrentOp("LSTM", H, "reverse")
 GRU = Layer(RecurrentOp("GRU", H), np.ones((1, 3 * H, I)), np.ones((1, 3 * H, H)))
 Layers = Mapping[str, Any]
 # Layers of a and of b, and the pairs: (name in a, name in b, by what).

@@ -23,7 +23,7 @@ from pyrnnx.comparison.steps import MOST_PIXELS
 from pyrnnx.frontends.onnx import read_model
 
 T, N, I, H = 7, 3, 4, 6
-BOTH = RecurrentOp("LSTM", H, "bidirectional")  # type: ignore[arg-type]
+BOTH = RecurrentOp("LSTM", H, "bidirectional")
 BAD_NAME = "<script>alert(1)</script> & 'x' \x1b[31m"
 
 
