@@ -19,9 +19,18 @@ from .weights import build_stack, read_arrays
 LISTED = 10  # names that a message lists
 
 
+NO_NUMBERS = {  # what a call of a model passes through as it is, but for training
+    "InputLayer",
+    "Identity",
+    "ActivityRegularization",
+    *("Dropout", "AlphaDropout", "SpatialDropout1D", "SpatialDropout2D", "SpatialDropout3D"),
+    *("GaussianDropout", "GaussianNoise"),
+}
+
+
 @dataclass(frozen=True)
 class _Found:
-    """A recurrent layer in the configuration of a model.
+    """A layer in the configuration of a model.
 
     `parents`: of each model that it is in, from the outermost, the name, and what Keras calls its group of weights
     where it stores no names; the layer's own come last.
@@ -30,6 +39,7 @@ class _Found:
     class_name: str
     config: Any
     parents: tuple[tuple[str, str], ...]
+    is_of_keras: bool = True
 
     @property
     def path(self) -> str:
@@ -38,6 +48,10 @@ class _Found:
     @property
     def name(self) -> str:
         return self.parents[-1][0]
+
+    @property
+    def is_recurrent(self) -> bool:
+        return self.class_name in RECURRENT and self.is_of_keras
 
 
 def from_file(
@@ -83,7 +97,7 @@ def from_file(
     with open_regular("from_file", path, expected="a .keras file") as file:
         archive = Archive(label, file)
         config = archive.config()
-        found = _chosen(label, layer, list(_recurrent(label, config, (), 0)))
+        found = _chosen(label, layer, [one for one in _layers(label, config, (), 0) if one.is_recurrent])
         label = f"{label}: {found.class_name} {shown(found.path)}"
         read = read_config(label, found.class_name, found.config)
         contents = archive.weights()
@@ -97,10 +111,24 @@ def from_file(
     return build_stack(label, read, read_arrays(label, arrays), found.name if name is None else name, weight_dtype)
 
 
-def _recurrent(
-    label: str, model: Mapping[str, Any], parents: tuple[tuple[str, str], ...], depth: int
-) -> Iterator[_Found]:
-    """The recurrent layers of a model, and of models in it."""
+def other_layers(path: str, layer: str | None) -> list[tuple[str, str]]:
+    """Class and path of all layers of a .keras file but for the recurrent one of that name, and `NO_NUMBERS`.
+
+    Raises
+    ------
+    PyrnnxError
+        As of `from_file`.
+    """
+    label = printable(shortened(path))
+    with open_regular("from_file", path, expected="a .keras file") as file:
+        found = list(_layers(label, Archive(label, file).config(), (), 0))
+    own = _chosen(label, layer, [one for one in found if one.is_recurrent])
+    others = (one for one in found if one is not own and not (one.is_of_keras and one.class_name in NO_NUMBERS))
+    return [(one.class_name, one.path) for one in others]
+
+
+def _layers(label: str, model: Mapping[str, Any], parents: tuple[tuple[str, str], ...], depth: int) -> Iterator[_Found]:
+    """The layers of a model, and of models in it instead of these."""
     config = model.get("config")
     layers = config.get("layers") if isinstance(config, dict) else None
     if not isinstance(layers, list):
@@ -114,10 +142,11 @@ def _recurrent(
         class_name, own = one["class_name"], one.get("config")
         name = own.get("name") if isinstance(own, dict) else None
         here = (*parents, (name if isinstance(name, str) else class_name, names.of(class_name)))
-        if class_name in RECURRENT and is_of_keras(one.get("module", "keras.layers")):
-            yield _Found(class_name, own, here)
+        found = _Found(class_name, own, here, is_of_keras(one.get("module", "keras.layers")))
+        if not found.is_recurrent and isinstance(own, dict) and isinstance(own.get("layers"), list):
+            yield from _layers(label, one, here, depth + 1)
         else:
-            yield from _recurrent(label, one, here, depth + 1)
+            yield found
 
 
 def _chosen(label: str, layer: str | None, found: list[_Found]) -> _Found:
@@ -129,4 +158,5 @@ def _chosen(label: str, layer: str | None, found: list[_Found]) -> _Found:
         return fitting[0]
     names = ", ".join(shown(one.path) for one in found[:LISTED])
     more = "" if len(found) <= LISTED else f" and {len(found) - LISTED} more"
-    raise ArgumentError(f"{label}: layer is {shown(layer)}; expected one of {names}{more}")
+    given = "was not given" if layer is None else f"is {shown(layer)}"
+    raise ArgumentError(f"{label}: layer {given}; expected one of {names}{more}")

@@ -112,7 +112,8 @@ def _chosen(label: str, prefix: str, available: Iterable[str]) -> str:
         raise ArgumentError(
             f"{label}: holds no weights of a recurrent module; expected names such as weight_ih_l0 and weight_hh_l0"
         )
-    raise ArgumentError(f"{label}: prefix is {shown(prefix)}; expected one of {_listed(map(shown, prefixes))}")
+    given = f"is {shown(prefix)}" if prefix else "was not given"
+    raise ArgumentError(f"{label}: prefix {given}; expected one of {_listed(map(shown, prefixes))}")
 
 
 def _listed(names: Iterable[str]) -> str:

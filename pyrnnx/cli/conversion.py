@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +16,7 @@ from pyrnnx.comparison.layers import run_layer
 from pyrnnx.comparison.models import run_models
 from pyrnnx.comparison.numbers import deviation
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
-from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, shown
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, shown
 from pyrnnx.files import write_files
 from pyrnnx.layer import Layer
 from pyrnnx.load import load
@@ -82,9 +84,10 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
         from pyrnnx.frontends.torch import from_state_dict
 
         _reject(path, options, ("layer",), "weights of PyTorch")
-        given = {"prefix": options.prefix, "operator": options.operator, "nonlinearity": options.nonlinearity}
+        given = {"prefix": _whole(options.prefix), "operator": options.operator, "nonlinearity": options.nonlinearity}
         chosen = {name: value for name, value in given.items() if value is not None}
-        stack: Stack = from_state_dict(path, batch_first=options.batch_first, **chosen)
+        with _options_named():
+            stack: Stack = from_state_dict(path, batch_first=options.batch_first, **chosen)
         return stack
     if suffix not in (*MODELS, *KERAS):
         raise FormatError(
@@ -96,7 +99,8 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
     if suffix in KERAS:
         from pyrnnx.frontends.keras import from_file
 
-        found: Stack = from_file(path, options.layer)
+        with _options_named():
+            found: Stack = from_file(path, options.layer)
         return found
     read = load(path)
     if isinstance(read, Model):
@@ -109,6 +113,21 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
     if not isinstance(layer, Layer):
         raise UnsupportedError(f"{layer.label}: its weights are no constants; expected a layer with its weights")
     return layer
+
+
+def _whole(prefix: str | None) -> str | None:
+    """With the "." that ends it, for no module has names without."""
+    return f"{prefix}." if prefix and not prefix.endswith(".") else prefix
+
+
+@contextmanager
+def _options_named() -> Iterator[None]:
+    """Errors of front-ends, with options for arguments."""
+    try:
+        yield
+    except PyrnnxError as error:
+        text = re.sub(r": (layer|prefix|operator|nonlinearity) (is|was) ", r": --\1 \2 ", str(error), count=1)
+        raise type(error)(text) from error
 
 
 def _reject(path: str, options: Options, names: Sequence[str], what: str) -> None:
@@ -242,9 +261,10 @@ def _run_layer(layer: Layer, written: Model) -> dict[str, tuple[Any, Any]]:
 def _run_stack(stack: Stack, written: Model) -> dict[str, tuple[Any, Any]]:
     """The outputs of a model of a stack, and of the stack, by name."""
     T, N = SIZES["T"], SIZES["N"]
+    of_X = [N, T] if stack.batch_first else [T, N]
     shapes: dict[str, list[int]] = {}
     for info in written.inputs:
-        free = iter([N, T] if stack.batch_first else [T, N])
+        free = iter(of_X if info.name == "X" else [N])  # states and lengths have a row for each sequence, in any form
         shapes[info.name] = [one if isinstance(one, int) else next(free) for one in info.shape or ()]
     arrays = _arrays(shapes, T, stack.dtype)
     results = written(arrays)

@@ -11,11 +11,14 @@ import numpy as np
 import onnx
 import pytest
 from command import in_terminal, pyrnnx
+from keras_files import groups, layer_config, model_config, serialized, weights_file, write
+from keras_weights import Case, random_weights
 from openvino_irs import save
 from two_layers import two_layers
 
 from pyrnnx import compare, load
-from pyrnnx.cli import conversion
+from pyrnnx.cli import conversion, main
+from pyrnnx.errors import ArgumentError
 from pyrnnx.frontends.openvino import write_model
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -121,9 +124,11 @@ def test_weights_of_pytorch(weights: str, suffix: str, tmp_path: Path) -> None:
     model = load(tmp_path / f"gru{suffix}")
     assert [info.name for info in model.inputs] == ["X", "sequence_lens"]
     assert model({"X": np.ones((2, 5, 3), "f4"), "sequence_lens": np.array([5, 2], "i4")})["Y"].shape == (2, 5, 4)
-    assert len(found["warnings"]) == (suffix == ".xml")
+    assert len(found["warnings"]) == 1 + (suffix == ".xml")
     relu = converted(weights, tmp_path / f"rnn{suffix}", "--prefix", "out.", "--nonlinearity", "relu")
     assert relu["what"] == "Stack 'out'"
+    assert relu["left_out"] == ["'enc'"]
+    assert relu["warnings"] == ["only Stack 'out' is written; left out: 'enc'"]
     assert [one.op.activations[0][0].name for one in load(tmp_path / f"rnn{suffix}").layers.values()] == ["Relu"]
 
 
@@ -160,6 +165,62 @@ def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
     found = conversion.verify(load(SMALL), tmp_path / "s.xml")
     assert not found.same
     assert max(found.differences.values()) > 0.01
+
+
+@pytest.mark.parametrize("batch_first", [(), ("--batch-first",)])
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+def test_weights_with_states_and_lengths(
+    weights: str, suffix: str, batch_first: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Their one open dimension is that of rows, which is not the first of X."""
+    names = ["sequence_lens", "initial_h"]
+    options = [word for name in names for word in ("--input", name)]
+    converted(weights, tmp_path / f"g{suffix}", "--prefix", "enc", *batch_first, *options)
+    assert [info.name for info in load(tmp_path / f"g{suffix}").inputs] == ["X", *names]
+
+
+@pytest.mark.filterwarnings("always")
+def test_keras_says_what_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Layers that compute nothing when a model runs aside; in process, as for a layer that is not named."""
+    pytest.importorskip("h5py")
+    case = Case("LSTM", 5, random_weights("LSTM", 3, 5), {"direction": "forward"})
+    first, second = (layer_config(case, name) for name in ("first", "second"))
+    dense, dropout = (serialized(kind, {"name": kind.lower()}) for kind in ("Dense", "Dropout"))
+    given = {**groups(case, "first", "layers/lstm"), **groups(case, "second", "layers/lstm_1")}
+    config = model_config(first, dropout, dense, second)
+    path = str(write(tmp_path / "m.keras", config, weights_file(given)))
+    options = ["--layer", "first", "--input", "initial_h", "--input", "initial_c"]
+    assert main(["convert", path, str(tmp_path / "m.onnx"), *options]) == 0
+    captured = capsys.readouterr()
+    told = "only Stack 'first' is written; left out: Dense 'dense', LSTM 'second'"
+    assert captured.err == f"pyrnnx: warning: convert: {told}\n"
+    assert "the same as this part of the source\n" in captured.out
+    assert main(["convert", path, str(tmp_path / "n.onnx")]) == 2
+    assert "m.keras: --layer was not given; expected one of 'first', 'second'" in capsys.readouterr().err
+    write(tmp_path / "m.keras", model_config(first, dropout), weights_file(groups(case, "first", "layers/lstm")))
+    assert main(["convert", path, str(tmp_path / "o.onnx")]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_nonlinearity_that_nobody_says(weights: str, tmp_path: Path) -> None:
+    found = converted(weights, tmp_path / "r.onnx", "--prefix", "out")
+    text = "weights of an RNN of PyTorch do not say its nonlinearity; tanh is taken (--nonlinearity)"
+    assert text in found["warnings"]
+
+
+def test_what_cannot_be_run_beside_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """With the result, for the file is there."""
+
+    def fail(*_: Any) -> Any:
+        raise ArgumentError("it has no sizes")
+
+    monkeypatch.setattr(conversion, "verify", fail)
+    assert main(["convert", SMALL, str(tmp_path / "s.xml"), "--json"]) == 2
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert (found["verified"], found["not_verified"]) == (None, "it has no sizes")
+    assert "both were not run side by side (it has no sizes)" in captured.err
+    assert (tmp_path / "s.xml").exists()
 
 
 REJECTED = {

@@ -26,8 +26,10 @@ SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetens
     notes=(
         "What the format cannot express is an error that names the node or layer, and nothing is written then. Files "
         "that are there stay as they are, unless --force is given. What was written is read again and run beside A.",
-        "Exit status: 0 if both compute the same, or --no-verify was given; 1 if they do not: B is there all the same; "
-        "2 for errors.",
+        "Of weights, and of a .keras model, only recurrent layers are written: a warning names what is left out.",
+        "Exit status: 0 if both compute the same, or --no-verify was given; 1 if they do not; 2 for errors, such as "
+        "that both cannot be run side by side. B is there in the last two cases, too. One case of those is no error "
+        "but a warning: an IR whose variables begin with values that it computes, for which B has inputs instead.",
     ),
 )
 def convert(
@@ -68,6 +70,8 @@ def convert(
 ) -> Result:
     """Write a model, a recurrent layer of one, or weights as ONNX or as OpenVINO IR."""
     from pyrnnx.cli import conversion
+    from pyrnnx.cli.remarks import left_out, remarks
+    from pyrnnx.stack import Stack
 
     options = conversion.Options(
         layer,
@@ -82,6 +86,10 @@ def convert(
     source = conversion.read_source(a, options)
     conversion.write_target(source, a, target, options)
     losses = conversion.losses(source, target, options)
+    others: list[str] = []
+    if isinstance(source, Stack):
+        others = left_out(a, layer, source)
+        losses = [*remarks(a, source, others, nonlinearity), *losses]
     for text in losses:
         warn(f"convert: {text}")
     files = [target, *([target.with_suffix(".bin")] if target.suffix == ".xml" else [])]
@@ -89,6 +97,7 @@ def convert(
         "from": a,
         "what": source.label,
         "files": {str(one): one.stat().st_size for one in files},
+        "left_out": others,
         "warnings": losses,
         "verified": None,
     }
@@ -97,8 +106,12 @@ def convert(
     try:
         found = conversion.verify(source, target)
     except PyrnnxError as error:
-        warn(f"convert: both were not run side by side ({error})")
-        return Result({**facts, "not_verified": str(error)}, _shown(facts))
+        problem = f"convert: {b!r} was written; both were not run side by side ({error})"
+        facts["not_verified"] = str(error)
+        if getattr(source, "variables", ()):  # what B asks for instead of them is not in A
+            warn(problem)
+            problem = ""
+        return Result(facts, _shown(facts), problem=problem)
     facts |= {"verified": found.same, "differences": dict(found.differences)}
     return Result(facts, _shown(facts), status=Status.SUCCESS if found.same else Status.DIFFERENT)
 
@@ -110,7 +123,8 @@ def _shown(facts: dict[str, Any]) -> list[RenderableType]:
     shown: list[RenderableType] = [tables.heading("Written", facts["what"]), tables.pairs(sizes)]
     if facts["verified"] is None:
         return shown
-    words = "the same as the source" if facts["verified"] else "not the same as the source"
+    of = "this part of the source" if facts["left_out"] else "the source"
+    words = f"{'' if facts['verified'] else 'not '}the same as {of}"
     rows = [(name, f"{value:.2g}") for name, value in facts["differences"].items()]
     return [
         *shown,

@@ -77,8 +77,8 @@ def test_models_in_models(tmp_path: Path, names: bool) -> None:
         (found,) = from_file(path, layer).layers
         np.testing.assert_array_equal(found.weights["R"][0], case.weights[1])
     listed = "'first', 'inner/first', 'inner/second', 'third'"
-    for unknown in (None, "fourth"):
-        with pytest.raises(ArgumentError, match=rf"layer is {unknown!r}; expected one of {listed}"):
+    for unknown, told in ((None, "was not given"), ("fourth", "is 'fourth'")):
+        with pytest.raises(ArgumentError, match=rf"layer {told}; expected one of {listed}"):
             from_file(path, unknown)
 
 

@@ -40,7 +40,7 @@ CASES: dict[str, tuple[State, dict[str, Any], type[PyrnnxError], str]] = {
     # which module
     "nothing recurrent": ({"fc.weight": np.ones(3)}, {}, ArgumentError, "holds no weights of a recurrent module"),
     "nothing": ({}, {}, ArgumentError, "holds no weights of a recurrent module"),
-    "two modules": (TWO, {}, ArgumentError, "prefix is ''; expected one of 'a.', 'b.c.'"),
+    "two modules": (TWO, {}, ArgumentError, "prefix was not given; expected one of 'a.', 'b.c.'"),
     "another prefix": (TWO, {"prefix": "b."}, ArgumentError, "prefix is 'b.'; expected one of 'a.', 'b.c.'"),
     "prefix without its dot": (TWO, {"prefix": "a"}, ArgumentError, "prefix is 'a'; expected one of 'a.', 'b.c.'"),
     "no prefix": (lstm(), {"prefix": 3}, ArgumentError, "prefix is 3; expected a string"),
