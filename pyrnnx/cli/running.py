@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
 from pyrnnx.model import Model
 from pyrnnx.tensor_info import TensorInfo
 
@@ -28,14 +27,20 @@ class Subject(ABC):
         As errors and headings name it.
     inputs : sequence of TensorInfo
         What it takes.
+    outputs : sequence of TensorInfo
+        What is known of what it gives.
     fed, states : frozenset of str
         Of a stream: inputs that it gives itself, but for the first push; and outputs that are kept for the next push.
+    ends : frozenset of str
+        Outputs that are what a layer ends with: Y_h and Y_c.
     """
 
     label: str
     inputs: Sequence[TensorInfo]
+    outputs: Sequence[TensorInfo] = ()
     fed: frozenset[str] = frozenset()
     states: frozenset[str] = frozenset()
+    ends: frozenset[str] = frozenset()
 
     @abstractmethod
     def calls(self, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Iterator[Arrays]:
@@ -76,12 +81,16 @@ class WholeModel(Subject):
     """A model of either format."""
 
     def __init__(self, model: Model) -> None:
-        self.model, self.label, self.inputs = model, model.label, model.inputs
+        self.model, self.label, self.inputs, self.outputs = model, model.label, model.inputs, model.outputs
         axes: dict[str, set[str]] = {}
-        for values in model._layer_values().values():
+        layers = model._layer_values().values()
+        for values in layers:
             for one in values.values():
                 for name in one.names:
                     axes.setdefault(name, set()).add(one.axes)
+        self.ends = frozenset(
+            {name for values in layers for end in ("Y_h", "Y_c") if end in values for name in values[end].names}
+        )
         self._axes = {name: next(iter(found)) for name, found in axes.items() if len(found) == 1}
         self._pairs: dict[str, str] = {}
 
@@ -197,8 +206,10 @@ class OneLayer(Subject):
         return frozenset({self._convention.name_of("sequence_lens")})
 
 
-def first_that_runs(subject: Subject, calls: Iterator[Arrays]) -> tuple[Arrays, Arrays]:
-    """The first of inputs of several sizes that are not rejected, and what they give.
+def first_that_runs(
+    subject: Subject, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]
+) -> tuple[Arrays, Arrays]:
+    """The first of inputs of several sizes, as of `Subject.calls`, that are not rejected, and what they give.
 
     Raises
     ------
@@ -206,95 +217,19 @@ def first_that_runs(subject: Subject, calls: Iterator[Arrays]) -> tuple[Arrays, 
         What is said of the first, if there is none.
     """
     errors: list[PyrnnxError] = []
-    for inputs in calls:
+    inputs: Arrays = {}
+    for inputs in subject.calls(given, seed, dims):
         try:
             return inputs, subject.call(inputs)
         except PyrnnxError as error:  # noqa: PERF203  # whether sizes suit is what a call tells
             errors.append(error)
     if len(errors) == 1:
         raise errors[0]
+    ones = [name for name, array in inputs.items() if name not in given and np.asarray(array).dtype.kind in "iu"]
+    hint = (
+        f"; {', '.join(map(shown, ones))} was 1, as random integers are: --input NAME=NUMBER gives it" if ones else ""
+    )
     raise type(errors[0])(
-        f"run: {subject.label} does not run on random inputs of the sizes that it declares; --dim and --input can give "
-        f"others ({errors[0]})"
+        f"run: {shortened(subject.label)} does not run on random inputs of the sizes that it declares; --dim and "
+        f"--input can give others{hint} ({shortened(str(errors[0]).removeprefix(f'{subject.label}: '))})"
     ) from errors[0]
-
-
-@dataclass(frozen=True)
-class Cut:
-    """How inputs become pushes: of so many time steps along `axis`, where it is not known; or so many of the same."""
-
-    steps: int
-    axis: int | None
-    pushes: int
-
-
-def all_pushes(
-    subject: Subject, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int], cut: Cut
-) -> tuple[list[Arrays], Arrays]:
-    """The inputs of each push, and those of all of them, of a subject that is prepared for a stream.
-
-    Raises
-    ------
-    PyrnnxError
-        Inputs that cannot be cut, or with which no first push runs.
-    """
-    declared = {info.name: info.shape for info in subject.inputs}
-    parts = {
-        name: found
-        for name, array in given.items()
-        if name not in subject.fed and (found := _parts(array, declared[name], subject.time_axis(name), cut))
-    }
-    counts = {name: len(one) for name, one in parts.items()}
-    if len(set(counts.values())) > 1:
-        told = ", ".join(f"{shown(name)} {count}" for name, count in counts.items())
-        raise ArgumentError(f"run: --stream: inputs are cut into different numbers of pushes: {told}")
-    pushed = [name for name in given if name not in subject.fed and np.ndim(given[name])]
-    if pushed and not parts:
-        raise ArgumentError(
-            f"run: --stream: the time axis of {', '.join(map(shown, pushed))} is not known; expected --time-axis K, or "
-            "an array with an axis more than the model declares, an element for each push"
-        )
-    heads = {**given, **{name: one[0] for name, one in parts.items()}}
-    inputs, _ = first_that_runs(subject, subject.calls(heads, seed, dims))
-    rest = {name: value for name, value in inputs.items() if name in given or name not in subject.fed}
-    number = next(iter(counts.values()), cut.pushes)
-    return [_push(subject, {**rest, **{name: one[k] for name, one in parts.items()}}) for k in range(number)], {
-        **rest,
-        **given,
-    }
-
-
-def _parts(array: AnyArray, shape: Sequence[Any] | None, axis: int | None, cut: Cut) -> list[AnyArray]:
-    """An input that was given as those of pushes; none where it is not cut."""
-    if shape is not None and array.ndim == len(shape) + 1:
-        return list(array)
-    axis = cut.axis if axis is None else axis
-    if axis is None or not -array.ndim <= axis < array.ndim:
-        return []
-    size = array.shape[axis]
-    return [np.take(array, range(k, min(k + cut.steps, size)), axis) for k in range(0, size, cut.steps)]
-
-
-def _push(subject: Subject, inputs: Arrays) -> Arrays:
-    """With lengths as they have to be: a push has no rows of other lengths."""
-    steps = [inputs[name].shape[axis] for name in inputs if (axis := subject.time_axis(name)) is not None]
-    lengths = {name: np.full_like(inputs[name], min(steps, default=1)) for name in subject.lengths() & inputs.keys()}
-    return {**inputs, **lengths}
-
-
-def joined(subject: Subject, results: Sequence[Arrays]) -> Arrays:
-    """What pushes gave: along time where that axis is known, the last of states, and the others one above the other.
-
-    Others whose sizes differ, as those of a shorter last push may, are joined along the axis where they do.
-    """
-    found: Arrays = {}
-    for name, last in results[-1].items() if results else ():
-        parts = [one[name] for one in results]
-        axis = subject.time_axis(name)
-        if name in subject.states or not isinstance(last, np.ndarray):
-            found[name] = last
-            continue
-        if axis is None:
-            axis = next((k for k, size in enumerate(last.shape) if size != parts[0].shape[k]), None)
-        found[name] = np.stack(parts) if axis is None else np.concatenate(parts, axis)
-    return found

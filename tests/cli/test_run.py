@@ -175,8 +175,6 @@ def test_a_stream_of_a_model(
     found = outputs(capsys, tmp_path / "o.npz", path, *given, *stream)
     (output,) = load(path)({name: long}).values()
     (joined,) = found.values()
-    if chunk == "1":  # one above the other, where nothing tells which axis is time
-        joined = joined.reshape(output.shape)
     np.testing.assert_allclose(joined, output, 1e-5, 1e-5)
 
 
@@ -207,6 +205,31 @@ def test_a_stream_of_a_layer(files: Path, tmp_path: Path, capsys: pytest.Capture
     given = ["--layer", "gru", "--input", f"X={files}/long.npy", "--stream", "--chunk", "2"]
     found = outputs(capsys, tmp_path / "o.npz", files / "gru.onnx", *given)
     same(found, dict(zip(("Y", "Y_h"), layer(np.load(files / "long.npy")), strict=True)), 1e-6)
+
+
+def test_random_inputs_are_cut_along_time(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So many pushes of so many steps, or as many as --dim says."""
+    stream = [files / "gru.onnx", "--layer", "gru", "--random", "0", "--stream", "--chunk", "2"]
+    found = facts(capsys, *stream, "--pushes", "4")
+    assert (found["inputs"]["X"]["shape"][0], found["outputs"]["Y"]["shape"][0]) == (8, 8)
+    found = facts(capsys, *stream, "--dim", "seq_length=5")
+    assert (found["inputs"]["X"]["shape"][0], found["outputs"]["Y"]["shape"][0]) == (5, 5)
+
+
+def test_states_whose_sizes_nothing_tells(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = stepwise()
+    for info in (*model.graph.input[1:], *model.graph.output[1:]):
+        info.type.tensor_type.shape.dim[1].Clear()
+    onnx.save(model, tmp_path / "m.onnx")
+    arguments = ["run", str(tmp_path / "m.onnx"), "--stream"]
+    np.save(tmp_path / "x.npy", np.ones((4, 1, 3, I), np.float32))
+    assert main([*arguments, "--input", f"x={tmp_path}/x.npy"]) == 2
+    told = capsys.readouterr().err
+    assert "the sizes of the state 'h' are not declared" in told
+    assert "expected --input h=FILE.npy for the first push, or --random SEED" in told
+    found = facts(capsys, *arguments[1:], "--random", "0")
+    assert found["inputs"]["h"]["max"] > 0
+    assert found["outputs"]["hn"]["shape"] == [1, 3, H]
 
 
 def test_times(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,6 +306,17 @@ REJECTED: dict[str, tuple[list[str], str]] = {
         "nothing is kept from call to call",
     ),
     "no chunk": ([ONNX, "--random", "0", "--stream", "--chunk", "0"], "run: --chunk is 0; expected an integer, 1"),
+    "a chunk without a stream": ([ONNX, "--random", "0", "--chunk", "2"], "run: --chunk was given; it is of --stream"),
+    "an axis without a stream": ([ONNX, "--random", "0", "--time-axis", "0"], "--time-axis was given; it is of"),
+    "pushes without a stream": ([ONNX, "--random", "0", "--pushes", "2"], "--pushes was given; it is of --stream"),
+    "no such axis": (
+        ["{}/silent.onnx", "--input", "x0={}/long.npy", "--stream", "--time-axis", "9"],
+        "run: --time-axis is 9; 'x0' has 3 axes",
+    ),
+    "another axis than the layer's": (
+        ["{}/gru.onnx", "--layer", "gru", "--input", "X={}/long.npy", "--stream", "--time-axis", "1"],
+        "run: --time-axis is 1; the model tells that time is axis 0 of 'X'",
+    ),
     "no time": (
         ["{}/silent.onnx", "--input", "x0={}/long.npy", "--stream"],
         "the time axis of 'x0' is not known; expected --time-axis K",

@@ -13,6 +13,7 @@ from pyrnnx.cli.result import Result
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from pyrnnx.cli.pushes import Pushes
     from pyrnnx.cli.running import Arrays, Subject
 
 
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     "pyrnnx run model.onnx --input X=x.npy --input arrays.npz --output out.npz",
     "pyrnnx run model.onnx --random 3 --dim batch=8 --repeat 20",
     "pyrnnx run model.onnx --layer lstm --input X=x.npy --stream",
+    notes=(
+        "With --stream, outputs are joined along time where they have that axis; of states, there are the last; all "
+        "others stand one above the other, an element for each push. States begin with zeros; those whose sizes "
+        "nothing tells are random with --random, or given as --input.",
+    ),
 )
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
@@ -54,11 +60,17 @@ def run(
             "declared, along their first axis.",
         ),
     ] = False,
-    chunk: Annotated[str, typer.Option("--chunk", metavar="STEPS", help="Time steps of a push.")] = "1",
-    time_axis: Annotated[
-        str | None, typer.Option("--time-axis", metavar="K", help="Where inputs are cut, if the model does not tell.")
+    chunk: Annotated[
+        str | None, typer.Option("--chunk", metavar="STEPS", help="Of --stream: time steps of a push (default: 1).")
     ] = None,
-    pushes: Annotated[str, typer.Option("--pushes", metavar="N", help="Where nothing is cut: so many pushes.")] = "10",
+    time_axis: Annotated[
+        str | None,
+        typer.Option("--time-axis", metavar="K", help="Of --stream: where inputs are cut, if the model does not tell."),
+    ] = None,
+    pushes: Annotated[
+        str | None,
+        typer.Option("--pushes", metavar="N", help="Of --stream: how many, where no input is given (default: 10)."),
+    ] = None,
     repeat: Annotated[
         str | None, typer.Option("--repeat", metavar="N", help="Time so many calls more; of pushes, rounds.")
     ] = None,
@@ -69,12 +81,17 @@ def run(
 
     from pyrnnx.cli import running
     from pyrnnx.cli.arrays import given_inputs, summary, write_npz
+    from pyrnnx.cli.pushes import Cut, all_pushes
+    from pyrnnx.errors import ArgumentError
     from pyrnnx.load import load
 
-    cut = running.Cut(
-        integer("run: --chunk", chunk, 1),
+    for name, value in {"--chunk": chunk, "--time-axis": time_axis, "--pushes": pushes}.items():
+        if value is not None and not stream:
+            raise ArgumentError(f"run: {name} was given; it is of --stream")
+    cut = Cut(
+        integer("run: --chunk", "1" if chunk is None else chunk, 1),
         None if time_axis is None else integer("run: --time-axis", time_axis),
-        integer("run: --pushes", pushes, 1),
+        integer("run: --pushes", "10" if pushes is None else pushes, 1),
     )
     more = 0 if repeat is None else integer("run: --repeat", repeat, 1)
     seed = None if random is None else integer("run: --random", random, 0)
@@ -88,10 +105,10 @@ def run(
     if seed is None:
         _check_given(subject, given, open_sizes)
     if stream:
-        made, found = _streamed(subject, running.all_pushes(subject, given, seed, open_sizes, cut), more, times)
+        made, found = _streamed(subject, all_pushes(subject, given, seed, open_sizes, cut), more, times)
     else:
         started = perf_counter()
-        made, found = running.first_that_runs(subject, subject.calls(given, seed, open_sizes))
+        made, found = running.first_that_runs(subject, given, seed, open_sizes)
         times["first call"] = perf_counter() - started
         times |= _repeated(lambda: subject.call(made), more, "call")
     if output is not None:
@@ -135,22 +152,20 @@ def _check_given(subject: Subject, given: Arrays, dims: dict[str, int]) -> None:
         )
 
 
-def _streamed(
-    subject: Subject, pushes: tuple[list[Arrays], Arrays], repeat: int, times: dict[str, float]
-) -> tuple[Arrays, Arrays]:
+def _streamed(subject: Subject, pushes: Pushes, repeat: int, times: dict[str, float]) -> tuple[Arrays, Arrays]:
     """All pushes, with a bar on the way; what was pushed, and what came out."""
     from time import perf_counter
 
-    from pyrnnx.cli import running
+    from pyrnnx.cli.pushes import joined
     from pyrnnx.cli.streams import progress_bar
 
-    parts, made = pushes
+    parts = pushes.parts
     took: list[float] = []
     results: list[Arrays] = []
     rounds = 1 + repeat
     with progress_bar("pushes", rounds * len(parts)) as advance:
         for k in range(rounds):
-            push = subject.begin(made)
+            push = subject.begin(pushes.whole)
             for part in parts:
                 started = perf_counter()
                 one = push(part)
@@ -159,7 +174,7 @@ def _streamed(
                     results.append(one)
                 advance()
     times |= {"first push": took[0], **_statistics(took[1:], "push")} if took else {}
-    return made, running.joined(subject, results)
+    return pushes.whole, joined(subject, pushes, results)
 
 
 def _repeated(call: Any, repeat: int, what: str) -> dict[str, float]:
