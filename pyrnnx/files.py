@@ -90,6 +90,11 @@ def _cannot(what: str, path: Any, why: object, expected: str) -> ArgumentError:
     return ArgumentError(f"{what}: {shown(os.fspath(path))} cannot be read ({reason}); expected {expected}")
 
 
+def _reason(error: Exception) -> str:
+    """Without the name of the file, which may be one that is there for a moment only."""
+    return str(getattr(error, "strerror", None) or error)
+
+
 def write_files(label: str, contents: Mapping[Path, Iterable[bytes | memoryview]]) -> None:
     """Write all files, then rename each to its name, in order: none is ever half-written.
 
@@ -112,7 +117,7 @@ def write_files(label: str, contents: Mapping[Path, Iterable[bytes | memoryview]
             os.replace(temporary[path], path)
             del temporary[path]
     except (OSError, ValueError) as error:  # ValueError: a path that no file can have
-        raise ArgumentError(f"{label}: {os.fspath(path)!r} cannot be written ({error})") from None
+        raise ArgumentError(f"{label}: {os.fspath(path)!r} cannot be written ({_reason(error)})") from None
     finally:
         for left in temporary.values():
             with suppress(OSError, ValueError):

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 
+WEIGHTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".keras")  # which have front-ends of their own
+
+
 def load(source: str | os.PathLike[str] | bytes | ModelProto, *, runtime: str | None = None) -> Model | Any:
     """The model in an .onnx file, or in an OpenVINO .xml file and the .bin beside it.
 
@@ -68,5 +71,10 @@ def _kind(source: Any) -> tuple[str, Any]:
         raise ArgumentError(f"load: {type(source).__name__} was given; expected a path, bytes or an onnx.ModelProto")
     suffix = Path(source).suffix.lower()
     if suffix not in (".onnx", ".xml"):
-        raise FormatError(f"{shown(os.fspath(source))}: the file name ends in {shown(suffix)}; expected .onnx or .xml")
+        if os.path.isdir(source):
+            raise FormatError(f"{shown(os.fspath(source))} is a folder; expected a file that ends in .onnx or .xml")
+        hint = " (pyrnnx convert makes these of it)" if suffix in WEIGHTS else ""
+        raise FormatError(
+            f"{shown(os.fspath(source))}: the file name ends in {shown(suffix)}; expected .onnx or .xml{hint}"
+        )
     return suffix[1:], Path(source)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pyrnnx import ArgumentError
-from pyrnnx.files import open_regular, read_regular
+from pyrnnx.files import open_regular, read_regular, write_files
 
 
 def test_a_file_that_grows_while_it_is_read(tmp_path: Path) -> None:
@@ -29,6 +29,13 @@ def test_a_file_of_more_bytes_than_allowed(tmp_path: Path) -> None:
         assert file.read() == b"abc"
     with pytest.raises(ArgumentError, match="it has 3 bytes, more than the 2 allowed"):
         open_regular("test", path, most=2, expected="a file")
+
+
+def test_the_name_of_a_temporary_file_is_not_told(tmp_path: Path) -> None:
+    target = tmp_path / "missing" / "m.onnx"
+    with pytest.raises(ArgumentError, match="missing/m.onnx' cannot be written") as caught:
+        write_files("test", {target: [b"abc"]})
+    assert ".tmp" not in str(caught.value)
 
 
 def test_a_long_message_is_shortened() -> None:

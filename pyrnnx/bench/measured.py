@@ -112,7 +112,9 @@ def measure_case(case: Case, against: Sequence[str] | None, threads: int, rounds
     names = chosen_peers(against, [name for name in LIBRARIES if name != Pyrnnx.module])
     peers, reasons = checked_peers(case, threads, [Pyrnnx, *(LIBRARIES[name] for name in names)])
     timings = measure({name: peer.run for name, peer in peers.items()}, rounds, threads=threads)
-    return Measurement(f"{case.kind} {case.shape} {case.dtype}", threads, timings.seconds, _told(reasons, against), {})
+    forms = (case.directions == 2 and "bidirectional", case.linear_before_reset and "linear_before_reset=1")
+    what = " ".join([case.cell, case.shape, case.dtype, *(one for one in forms if one)])
+    return Measurement(what, threads, timings.seconds, _told(reasons, against), {})
 
 
 def measure_model(

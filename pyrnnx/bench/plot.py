@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {"pyrnnx": "#c1272d", "ONNX Runtime": "#0072b2", "OpenVINO": "#6a3d9a", "PyTorch": "#e08214"}
-_ROOM = 1.45  # of the axis beyond the longest bar, for its text
+_ROOM = 1.9  # of the axis beyond the longest bar, for its text
 
 
 def plot_measurement(found: Measurement, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -39,7 +39,7 @@ def plot_measurement(found: Measurement, path: str | os.PathLike[str] | None = N
         times = [1e3 * one for one in found.seconds[name]]
         axis.barh(place, 1e3 * medians[name], color=COLOURS[name], alpha=0.75, height=0.6)
         axis.plot(times, [place] * len(times), "|", color="black", markersize=9, alpha=0.6)
-        ratio = "" if name == Pyrnnx.name else f", {ratios[name]:.2f} times"
+        ratio = "" if name == Pyrnnx.name else f", ratio {ratios[name]:.2f} (median of rounds)"
         end = max(1e3 * medians[name], *times) if len(times) > 1 else 1e3 * medians[name]
         axis.annotate(
             f"{milliseconds(medians[name])} ms{ratio}",

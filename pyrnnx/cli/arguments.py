@@ -15,7 +15,16 @@ from pyrnnx.errors import ArgumentError, shown
 MODEL_FILE = "an .onnx model, an OpenVINO .xml model, or an .xml file with one recurrent <layer>"
 
 Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
-Seed = Annotated[str, typer.Option("--seed", metavar="INTEGER", help="Of the random inputs.")]
+Seed = Annotated[str, typer.Option("--seed", "--random", metavar="INTEGER", help="Of the random inputs.")]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        "--inputs",
+        metavar="NAME=FILE.npy",
+        help="NAME=FILE.npy, NAME=NUMBER, or FILE.npz with arrays by name; may be given again.",
+    ),
+]
 Dims = Annotated[
     list[str] | None,
     typer.Option("--dim", metavar="NAME=SIZE", help="Size of a symbolic dimension; may be given again."),
@@ -57,7 +66,7 @@ def integer(label: str, text: str, least: int | None = None) -> int:
     try:
         value = int(text)
     except ValueError:  # also of more digits than Python reads
-        raise ArgumentError(f"{label}: {shown(text)} is no integer") from None
+        raise ArgumentError(f"{label}: {shown(text)} is no integer; expected an integer") from None
     if least is not None and value < least:
         raise ArgumentError(f"{label} is {shown(value)}; expected an integer, {least} or above")
     return value

@@ -101,6 +101,11 @@ def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[Tensor
                 put(name, lambda _, array=array: array)  # type: ignore[misc]
             continue
         for name, value in named(label, [one], "NAME=FILE.npy, NAME=NUMBER or FILE.npz").items():
+            if value.lower().endswith(_ARCHIVES):
+                raise ArgumentError(
+                    f"{label}: {shown(name)} is {shown(value)}; expected an .npy file, or {value} alone, without a "
+                    "name: an .npz file has arrays by their names"
+                )
             if value.lower().endswith(_ARRAYS):
                 put(name, lambda _, value=value: read_npy(label, value))  # type: ignore[misc]
             else:
@@ -108,10 +113,23 @@ def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[Tensor
     return found
 
 
+def inputs_of(label: str, texts: Sequence[str] | None, model: str) -> dict[str, AnyArray] | None:
+    """As `given_inputs`, of a model's path: loaded where inputs have names; None where nothing is given."""
+    if not texts:
+        return None
+    if len(texts) == 1 and texts[0].lower().endswith(_ARCHIVES) and "=" not in texts[0]:
+        return read_npz(label, texts[0])
+    from pyrnnx.load import load
+
+    ports: Any = load(model).inputs  # those of a layer that stands alone are of another class
+    infos = [one if isinstance(one, TensorInfo) else TensorInfo(one.name, one.dtype, tuple(one.shape)) for one in ports]
+    return given_inputs(label, texts, infos)
+
+
 def _nearest(name: str, names: Mapping[str, Any]) -> str:
     near = get_close_matches(name, names, n=1)
     hint = f"; did you mean {shown(near[0])}?" if near else ""
-    return f"expected of {shortened(', '.join(names)) or 'none, for there are no inputs'}{hint}"
+    return f"expected one of {shortened(', '.join(names))}{hint}" if names else "expected none, for there are no inputs"
 
 
 def _filled(label: str, info: TensorInfo, text: str) -> AnyArray:

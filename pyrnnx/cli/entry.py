@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return int(Status.INTERRUPTED)
     except Exception as error:
-        if debug:
+        if debug and not callable(getattr(error, "format_message", None)):  # which says what was mistyped
             streams.write_error("".join(traceback.format_exception(error)))
         streams.complain(_told(error))
         return int(Status.REJECTED)
@@ -96,7 +96,8 @@ def _told(error: Exception) -> str:
     """An error in one line."""
     usage = getattr(error, "format_message", None)  # an error of Typer, or of the click below it
     if callable(usage):
-        return shortened(" ".join(usage().split()))
+        text = shortened(" ".join(usage().split()))
+        return f"{text.removesuffix('.')}; expected one of {', '.join(_commands())}" if _is_no_command(text) else text
     if isinstance(error, PyrnnxError):
         return str(error)
     if isinstance(error, ImportError):
@@ -107,3 +108,13 @@ def _told(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "it needs more memory than there is"
     return f"an error in pyrnnx itself ({type(error).__name__}: {error}); --debug shows where"
+
+
+def _is_no_command(text: str) -> bool:
+    return text.startswith("No such command") and "Did you mean" not in text
+
+
+def _commands() -> list[str]:
+    from pyrnnx.cli.app import app
+
+    return sorted(str(one.name) for one in app.registered_commands)

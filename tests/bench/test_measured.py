@@ -32,7 +32,7 @@ def test_an_operator(dtype: str) -> None:
     assert list(found.seconds) == NAMES
     assert all(len(one) == 5 and min(one) > 0 for one in found.seconds.values())
     assert list(found.ratios) == NAMES[1:]
-    assert found.what == f"GRU lbr=0 5,2,3,4 {dtype}"
+    assert found.what == f"GRU 5,2,3,4 {dtype}"
     assert json.loads(json.dumps(found.to_dict()))["median"] == found.medians
 
 

@@ -271,3 +271,12 @@ def test_the_help_imports_little() -> None:
         [sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True, cwd="/", env=environment()
     )
     assert done.stderr.strip() == ""
+
+
+@pytest.mark.parametrize("debug", [(), ("--debug",)])
+def test_what_is_mistyped_is_one_line(debug: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """With --debug, too: a traceback would be that of a library."""
+    for words, told in ((["inspect", "m.onnx", "--jsno"], "--jsno"), (["frobnicate"], "expected one of bench, check,")):
+        assert main([*words, *debug]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert told in line

@@ -19,11 +19,18 @@ pytest.importorskip("openvino")
 def test_an_operator() -> None:
     done = pyrnnx("bench", *OP, "--against", "onnxruntime,openvino")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("GRU lbr=0 5,2,3,4 float32  one thread, 5 rounds\n")
+    assert done.stdout.startswith("GRU 5,2,3,4 float32  one thread, 5 rounds\n")
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [row[0] for row in rows[3:6]] == ["pyrnnx", "ONNX", "OpenVINO"]
     assert all(float(row[-1]) > 0 for row in rows[4:6])
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_the_form_of_an_operator_is_spelled_out() -> None:
+    forms = ("--bidirectional", "--linear-before-reset", "--against", "onnxruntime")
+    done = pyrnnx("bench", *OP, *forms, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["what"] == "GRU 5,2,3,4 float32 bidirectional linear_before_reset=1"
 
 
 def test_a_model_as_json() -> None:

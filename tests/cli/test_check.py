@@ -76,7 +76,8 @@ REJECTED = {
     "size": ([SMALL, "--dim", "T"], "check: --dim: 'T'; expected NAME=SIZE"),
     "tolerance": ([SMALL, "--atol", "-1"], "check: --atol: '-1' is no number of 0 or above"),
     "time": ([SMALL, "--timeout", "0"], "check: --timeout: '0' is no number of seconds above 0"),
-    "inputs": ([SMALL, "--inputs", SMALL], "expected an .npz file"),
+    "an input": ([SMALL, "--input", "Z=3"], "check: --input: 'Z' is unknown; expected one of X, sequence_lens"),
+    "inputs": ([SMALL, "--inputs", SMALL], "expected NAME=FILE.npy, NAME=NUMBER or FILE.npz"),
     "layer with dimensions": ([SMALL.replace("onnx", "xml"), "--dim", "T=3"], "a single layer"),
 }
 

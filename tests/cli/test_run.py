@@ -259,9 +259,12 @@ REJECTED: dict[str, tuple[list[str], str]] = {
     ),
     "an unknown name": (
         [ONNX, "--input", "sequence_len={}/X.npy"],
-        "'sequence_len' is unknown; expected of X, sequence_lens, initial_h; did you mean 'sequence_lens'?",
+        "'sequence_len' is unknown; expected one of X, sequence_lens, initial_h; did you mean 'sequence_lens'?",
     ),
     "a name twice": ([ONNX, "--input", "{}/all.npz", "--input", "X={}/X.npy"], "run: --input: 'X' is given twice"),
+    "an archive by a name": ([ONNX, "--input", "X={}/all.npz"], "all.npz alone, without a name: an .npz file"),
+    "weights": (["lstm.pt", "--random", "0"], "ends in '.pt'; expected .onnx or .xml (pyrnnx convert makes"),
+    "a folder": (["{}", "--random", "0"], "is a folder; expected a file that ends in .onnx or .xml"),
     "another shape": (
         [ONNX, "--random", "0", "--input", "X={}/long.npy"],
         "input 'X' has shape (7, 3, 4); expected [6, 2, 4]",

@@ -24,7 +24,8 @@ pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the tests stand witho
 ELSEWHERE = {"stateful_irs.md"}  # tests/frontends/openvino/test_stateful_docs.py runs it, family by family
 SLOW = {"howto/shell.md"}  # each command is a process, and some start others
 COMMANDS = ("pyrnnx", "pytest")  # the others install something, or build these pages
-NOT_RUN = {"conformance.md", "reliability.md"}  # their commands take minutes; their own tests know them
+# The commands of the first two take minutes, and their own tests know them; the third is of recordings that nobody has.
+NOT_RUN = {"conformance.md", "reliability.md", "scale.md"}
 DOCUMENTED = ("pyrnnx.testing.reference", "pyrnnx.testing.same", "pyrnnx.testing.strategies")
 OPTIONAL = ("torch", "keras")
 PAGES = {str(path.relative_to(DOCS)): list(read_samples(path)) for path in pages(DOCS)}

@@ -146,7 +146,8 @@ class BinFile:
         if self.size is None:
             given = self.origin if self.origin.startswith("no") else f"the weights are in {self.origin}"
             raise FormatError(
-                f"{layer.label}: its {data.size} bytes are needed, and {given}; pass weights=..., a path or bytes"
+                f"{layer.label}: its {data.size} bytes are needed, and {given}; expected the .bin file beside it, "
+                f"or in Python weights=..., a path or bytes"
             )
         if data.end > self.size:
             raise FormatError(

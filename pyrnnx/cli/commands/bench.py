@@ -9,7 +9,7 @@ import typer
 
 from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import Dims, Json, Seed, integer, model_suffixes, sizes
+from pyrnnx.cli.arguments import Dims, Inputs, Json, Seed, integer, model_suffixes, sizes
 from pyrnnx.cli.result import Result
 from pyrnnx.errors import ArgumentError, shown
 
@@ -68,9 +68,7 @@ def bench(
     repeat: Annotated[str, typer.Option("--repeat", metavar="ROUNDS", help="How often each is timed.")] = "9",
     seed: Seed = "0",
     dims: Dims = None,
-    inputs: Annotated[
-        str | None, typer.Option("--inputs", metavar="FILE.npz", help="Arrays by the names of a model's inputs.")
-    ] = None,
+    inputs: Inputs = None,
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Write a picture (.png, .svg).")] = None,
     as_json: Json = False,
 ) -> Result:
@@ -83,7 +81,7 @@ def bench(
         "--bidirectional": bidirectional,
         "--linear-before-reset": linear_before_reset,
     }
-    of_model = {"--dim": dims, "--inputs": inputs}
+    of_model = {"--dim": dims, "--input": inputs}
     if (model is None) == (op is None):
         given = "neither" if model is None else "both"
         raise ArgumentError(f"bench: {given} of MODEL and --op was given; expected one")
@@ -133,12 +131,17 @@ def _of_operator(
 
 
 def _of_model(
-    model: str, file: str | None, seed: int, dims: dict[str, int], against: Sequence[str] | None, counts: Sequence[int]
+    model: str,
+    inputs: list[str] | None,
+    seed: int,
+    dims: dict[str, int],
+    against: Sequence[str] | None,
+    counts: Sequence[int],
 ) -> Measurement:
     from pathlib import Path
 
     from pyrnnx.bench.measured import measure_model
-    from pyrnnx.cli.arrays import read_npz
+    from pyrnnx.cli.arrays import given_inputs
     from pyrnnx.load import load
     from pyrnnx.model import Model
     from pyrnnx.testing.models.calls import run_call
@@ -146,7 +149,7 @@ def _of_model(
     read = load(model)
     if not isinstance(read, Model):
         raise ArgumentError(f"bench: {read.label} is a single layer; expected a whole model, or --op")
-    arrays = None if file is None else read_npz("bench: --inputs", file)
+    arrays = given_inputs("bench: --input", inputs, read.inputs) if inputs else None
     given, _ = run_call(read, arrays, seed, dims, "bench")
     return measure_model(Path(model), given, against, *counts)
 

@@ -8,7 +8,7 @@ import typer
 
 from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import MODEL_FILE, Dims, Json, integer, model_suffixes, number, sizes
+from pyrnnx.cli.arguments import MODEL_FILE, Dims, Inputs, Json, integer, model_suffixes, number, sizes
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
 
@@ -39,10 +39,7 @@ def check(
     ] = None,
     seed: Annotated[str, typer.Option("--seed", "--random", metavar="INTEGER", help="Of the random inputs.")] = "0",
     dims: Dims = None,
-    inputs: Annotated[
-        str | None,
-        typer.Option("--inputs", metavar="FILE.npz", help="Arrays by the names of the inputs; random if not there."),
-    ] = None,
+    inputs: Inputs = None,
     atol: Annotated[str | None, typer.Option("--atol", metavar="NUMBER", help="Absolute tolerance.")] = None,
     rtol: Annotated[str | None, typer.Option("--rtol", metavar="NUMBER", help="Relative tolerance.")] = None,
     timeout: Annotated[str, typer.Option("--timeout", metavar="SECONDS", help="For each run of a model.")] = "300",
@@ -52,7 +49,7 @@ def check(
 
     Without tolerances, outputs may be as far apart as two right computations in their type can be.
     """
-    from pyrnnx.cli.arrays import read_npz
+    from pyrnnx.cli.arrays import inputs_of
     from pyrnnx.testing.models import check_model
 
     limits = {"atol": atol, "rtol": rtol}
@@ -60,7 +57,7 @@ def check(
         found = check_model(
             model,
             None if against is None else against.split(","),
-            None if inputs is None else read_npz("check: --inputs", inputs),
+            inputs_of("check: --input", inputs, model),
             seed=integer("check: --seed", seed, 0),
             dims=sizes("check: --dim", dims),
             **{name: None if one is None else number(f"check: --{name}", one) for name, one in limits.items()},

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import MODEL_FILE, Dims, Json, integer, model_suffixes, sizes
+from pyrnnx.cli.arguments import MODEL_FILE, Dims, Inputs, Json, integer, model_suffixes, sizes
 from pyrnnx.cli.result import Result
 
 if TYPE_CHECKING:
@@ -30,18 +30,11 @@ if TYPE_CHECKING:
 )
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            metavar="NAME=FILE.npy",
-            help="NAME=FILE.npy, NAME=NUMBER, or FILE.npz with arrays by name; may be given again.",
-        ),
-    ] = None,
+    inputs: Inputs = None,
     random: Annotated[
         str | None,
         typer.Option(
-            "--random", metavar="SEED", help="Make the inputs that are not given, of sizes that it runs with."
+            "--random", "--seed", metavar="SEED", help="Make the inputs that are not given, of sizes that it runs with."
         ),
     ] = None,
     dims: Dims = None,

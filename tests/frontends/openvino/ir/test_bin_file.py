@@ -295,7 +295,7 @@ def test_missing_bin(tmp_path: Path) -> None:
     path.write_text(const(GOOD, (2, 3)))
     with pytest.raises(PyrnnxError, match=rf"its 24 bytes are needed.*{path.with_suffix('.bin').name}.*does not exist"):
         read_model(path)
-    with pytest.raises(PyrnnxError, match=r"Const 'c' \(id 7\): .*no weights were given; pass weights="):
+    with pytest.raises(PyrnnxError, match=r"Const 'c' \(id 7\): .*no weights were given; expected the .bin"):
         read_model(path.read_text())
     path.with_suffix(".bin").write_bytes(bytes(27))
     with pytest.raises(PyrnnxError, match=r"offset 4 and size 24 lead beyond the end of .*model\.bin.* 27 bytes"):
