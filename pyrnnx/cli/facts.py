@@ -18,9 +18,12 @@ NO_WEIGHTS = "weights are no constants"
 
 
 def model_facts(model: Model) -> Facts:
-    """Of a whole model: "inputs", "outputs", "variables", "opsets", "layers", "why_no_layers", "plan", "cannot_run"."""
+    """Of a whole model: "inputs", "outputs", "variables", "ir_version", "opsets", "layers", "why_no_layers", "plan", "cannot_run"."""
     try:
         layers = [layer_facts(name, layer) for name, layer in model.layers.items()]
+        given = model._layer_values()
+        for one in layers:  # of an IR, whose layers do not say it themselves
+            one["inputs"] = one["inputs"] or _inputs(given.get(one["name"], {}), one["constants"])
         problem, why_none = "", model.layers.why_none
     except PyrnnxError as error:
         layers, problem, why_none = [], str(error), ""
@@ -32,6 +35,7 @@ def model_facts(model: Model) -> Facts:
     return {
         "model": model.label,
         "format": "ONNX" if hasattr(model, "proto") else "OpenVINO IR",
+        "ir_version": _ir_version(model),
         "opsets": _opsets(model),
         "inputs": [tensor_facts(info) for info in model.inputs],
         "outputs": [tensor_facts(info) for info in model.outputs],
@@ -41,6 +45,16 @@ def model_facts(model: Model) -> Facts:
         "plan": plan,
         "cannot_run": problem,
     }
+
+
+def _ir_version(model: Any) -> int:
+    """Of either format's file."""
+    return int(model.proto.ir_version if hasattr(model, "proto") else model.net.version)
+
+
+def _inputs(values: Mapping[str, Any], constants: Mapping[str, Any]) -> list[str]:
+    """Arguments of a call that are values of the model."""
+    return [name for name in CALL_ARGUMENTS if name in values and name not in constants]
 
 
 def _opsets(model: Any) -> dict[str, int]:

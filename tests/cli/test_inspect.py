@@ -231,7 +231,7 @@ def test_names_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 REJECTED = {
     "no such file": ("missing.onnx", "'missing.onnx' cannot be read"),
     "another suffix": ("model.pb", "expected .onnx or .xml"),
-    "a folder": (f"{EXAMPLES}", "expected .onnx or .xml"),
+    "a folder": (f"{EXAMPLES}", "is a folder; expected a file that ends in"),
 }
 
 
@@ -244,3 +244,11 @@ def test_rejected(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert captured.out == ""
         assert words in captured.err
         assert captured.err.count("\n") == 1
+
+
+def test_an_ir_says_its_version_and_what_its_layers_take(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_model(str(EXAMPLES / "small_rnn.onnx"), tmp_path / "s.xml")
+    assert main(["inspect", str(tmp_path / "s.xml")]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "format OpenVINO IR, version 11" in lines
+    assert "inputs beside X sequence_lens, initial_h" in lines

@@ -59,9 +59,10 @@ def _shown_model(facts: dict[str, Any]) -> list[RenderableType]:
     from pyrnnx.cli import tables
 
     opsets = ", ".join(f"{name} {version}" for name, version in facts["opsets"].items())
+    version = f", opset {opsets}" if opsets else f", version {facts['ir_version']}"
     shown: list[RenderableType] = [
         tables.heading("Model", facts["model"]),
-        tables.pairs([("format", f"{facts['format']}{f', opset {opsets}' if opsets else ''}")]),
+        tables.pairs([("format", f"{facts['format']}{version}")]),
     ]
     for side in ("inputs", "outputs", "variables"):
         if facts[side]:
