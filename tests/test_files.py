@@ -33,7 +33,7 @@ def test_a_file_of_more_bytes_than_allowed(tmp_path: Path) -> None:
 
 def test_the_name_of_a_temporary_file_is_not_told(tmp_path: Path) -> None:
     target = tmp_path / "missing" / "m.onnx"
-    with pytest.raises(ArgumentError, match="missing/m.onnx' cannot be written") as caught:
+    with pytest.raises(ArgumentError, match=r"missing/m\.onnx' cannot be written") as caught:
         write_files("test", {target: [b"abc"]})
     assert ".tmp" not in str(caught.value)
 

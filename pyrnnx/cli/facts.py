@@ -18,7 +18,7 @@ NO_WEIGHTS = "weights are no constants"
 
 
 def model_facts(model: Model) -> Facts:
-    """Of a whole model: "inputs", "outputs", "variables", "ir_version", "opsets", "layers", "why_no_layers", "plan", "cannot_run"."""
+    """Of a whole model, by the keys that ``pyrnnx inspect --json`` has."""
     try:
         layers = [layer_facts(name, layer) for name, layer in model.layers.items()]
         given = model._layer_values()
