@@ -13,7 +13,7 @@ from pyrnnx.stack import Stack
 
 from .archive import Archive
 from .config import DEPTH, RECURRENT, UniqueNames, is_of_keras, read_config
-from .h5 import open_weights
+from .process import read_weights
 from .weights import build_stack, read_arrays
 
 LISTED = 10  # names that a message lists
@@ -81,11 +81,12 @@ def from_file(
     ArgumentError
         A file that cannot be opened; a layer that the model does not have, or that leaves open which.
     FormatError
-        A file that is broken: no zip file, or one whose parts are missing, too large, or contradict each other.
+        A file that is broken: no zip file, or one whose parts are missing, too large, or contradict each other. HDF5
+        reads the weights in another process, as it may crash, or loop for ever, on damaged ones.
     UnsupportedError
         As of `from_layer`; a file of Keras 2.
     PyrnnxError
-        h5py is not installed.
+        h5py is not installed, or no process can be started.
 
     Source: the .keras format of Keras 3.
     """
@@ -101,13 +102,9 @@ def from_file(
         label = f"{label}: {found.class_name} {shown(found.path)}"
         read = read_config(label, found.class_name, found.config)
         contents = archive.weights()
-    with open_weights(label, contents) as weights:
-        where = ""
-        for own, otherwise in found.parents:
-            where = weights.child_of_name(f"{where}/layers".lstrip("/"), own, otherwise)
-        arrays = [
-            array for cell in read.cells for array in weights.arrays(f"{where}/{cell.path}", 3 if cell.use_bias else 2)
-        ]
+    arrays = read_weights(
+        label, contents, found.parents, [(cell.path, 3 if cell.use_bias else 2) for cell in read.cells]
+    )
     return build_stack(label, read, read_arrays(label, arrays), found.name if name is None else name, weight_dtype)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray, named_dtype
+from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, printable, shortened, shown
 
 DTYPES = ("float16", "float32", "float64")  # that Keras stores
@@ -86,36 +85,39 @@ class WeightsFile:
             raise FormatError(
                 f"{self._label}: {shown(path)} has shape {dataset.shape}; the file has {self._size} bytes"
             )
-        array: AnyArray = np.asarray(dataset[()])
-        return self._as_bfloat16(array) if is_bfloat16 else array
-
-    def _as_bfloat16(self, array: AnyArray) -> AnyArray:
-        try:
-            return array.view(named_dtype("bfloat16"))
-        except ImportError as error:
-            raise PyrnnxError(
-                f"{self._label}: weights in bfloat16 need the ml_dtypes package; install pyrnnx[keras]"
-            ) from error
+        return np.asarray(dataset[()])
 
 
-@contextmanager
-def open_weights(label: str, contents: bytes) -> Iterator[WeightsFile]:
-    """A file of weights in memory.
+def read_weights(
+    label: str, contents: bytes, parents: Sequence[tuple[str, str]], cells: Sequence[tuple[str, int]]
+) -> list[AnyArray]:
+    """The variables of a layer; those in bfloat16 as two bytes without a meaning, as they are stored.
+
+    Parameters
+    ----------
+    label : str
+        How errors name the layer.
+    contents : bytes
+        The HDF5 file.
+    parents : sequence of tuple
+        Of each model that the layer is in, from the outermost, and of itself: the name, and what the group is called
+        where names are not stored.
+    cells : sequence of tuple
+        The path of each cell below its layer, and how many variables it has.
 
     Raises
     ------
     FormatError
-        No HDF5 file, here or wherever it is read.
-    PyrnnxError
-        h5py is not installed.
+        No HDF5 file, a damaged one, or one without these variables.
     """
-    try:
-        import h5py
-    except ImportError as error:
-        raise PyrnnxError("reading .keras files needs the h5py package; install pyrnnx[keras]") from error
+    import h5py
+
     try:
         with h5py.File(io.BytesIO(contents), "r") as file:
-            yield WeightsFile(label, h5py, file, len(contents))
+            weights, where = WeightsFile(label, h5py, file, len(contents)), ""
+            for own, otherwise in parents:
+                where = weights.child_of_name(f"{where}/layers".lstrip("/"), own, otherwise)
+            return [array for path, count in cells for array in weights.arrays(f"{where}/{path}", count)]
     except PyrnnxError:
         raise
     except Exception as error:  # HDF5 finds damage where it reads, as errors of many kinds

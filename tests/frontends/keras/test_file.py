@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -18,13 +17,19 @@ from keras_weights import Case, random_case, random_inputs, random_weights
 from torch_weights import assert_close
 
 from pyrnnx import ArgumentError, FormatError, PyrnnxError, UnsupportedError
-from pyrnnx.frontends.keras import from_file, from_weights
+from pyrnnx.frontends.keras import file, from_file, from_weights, h5
 
 h5py: Any = pytest.importorskip("h5py")
 
 LSTM = Case("LSTM", 5, random_weights("LSTM", 3, 5), {"direction": "forward"})
 GRU = Case("GRU reset_after=True", 7, random_weights("GRU reset_after=True", 5, 7), {"direction": "forward"})
 LAMBDA = serialized("Lambda", {"name": "lambda", "function": {"class_name": "__lambda__", "config": {"code": "x"}}})
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HDF5 is called here, as starting a process for each file takes long; test_process.py is about those."""
+    monkeypatch.setattr(file, "read_weights", h5.read_weights)
 
 
 def good_groups() -> Groups:
@@ -108,14 +113,6 @@ def test_cells(tmp_path: Path) -> None:
     Y, *_ = from_weights(GRU.weights)(from_weights(LSTM.weights)(X)[0])
     np.testing.assert_array_equal(stack(X)[0], Y)
     assert_close(stack(X)[:1], [Y], 0)
-
-
-def test_h5py_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path / "a.keras", good_config(), weights_file(good_groups()))
-    assert from_file(str(path)).hidden_sizes == (5,)
-    monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(PyrnnxError, match=r"needs the h5py package; install pyrnnx\[keras\]"):
-        from_file(path)
 
 
 # Configurations that are rejected

@@ -1,0 +1,93 @@
+"""The weights of a .keras file, read in a process of its own: on a damaged file HDF5 may loop for ever, or crash."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from pyrnnx.dtypes import AnyArray, named_dtype
+from pyrnnx.errors import FormatError, PyrnnxError, shortened
+
+from .worker import REJECTED
+
+SECONDS = 60.0  # that the process may take, however small the file
+BYTES_A_SECOND = 2**24  # and what it reads at least in each second more
+LONGEST_MESSAGE = 2**16  # bytes
+
+# Isolated, so that neither the environment nor the working folder changes what is imported; the path is the caller's.
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from pyrnnx.frontends.keras.worker import main; main()"
+)
+
+
+def read_weights(
+    label: str, contents: bytes, parents: Sequence[tuple[str, str]], cells: Sequence[tuple[str, int]]
+) -> list[AnyArray]:
+    """As `read_weights` of h5.py, and safe from what HDF5 does with files that are damaged, or made to harm.
+
+    Raises
+    ------
+    FormatError
+        No HDF5 file, or a damaged one; one that takes too long to read, or that HDF5 crashes on.
+    PyrnnxError
+        h5py is not installed; no process can be started.
+    """
+    if find_spec("h5py") is None:
+        raise PyrnnxError("reading .keras files needs the h5py package; install pyrnnx[keras]")
+    request = json.dumps({"label": label, "parents": parents, "cells": cells}).encode()
+    try:
+        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as result:
+            source.write(request + b"\n")
+            source.write(contents)
+            source.seek(0)
+            status = _run(label, source, result, SECONDS + len(contents) / BYTES_A_SECOND)
+            result.seek(0)
+            if status == REJECTED:
+                raise FormatError(result.read(LONGEST_MESSAGE).decode(errors="replace"))
+            return [_array(label, result) for _, count in cells for _ in range(count)]
+    except OSError as error:
+        raise PyrnnxError(
+            f"{label}: the weights cannot be read in another process ({shortened(str(error))})"
+        ) from error
+
+
+def _run(label: str, source: BinaryIO, result: BinaryIO, seconds: float) -> int:
+    """The exit status, 0 or REJECTED, of the worker."""
+    if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself again
+        raise PyrnnxError(f"{label}: .keras files are read in another process, and sys.executable is no Python")
+    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path, default=str)]
+    try:
+        status = subprocess.run(
+            command, stdin=source, stdout=result, stderr=subprocess.DEVNULL, timeout=seconds, check=False
+        ).returncode
+    except subprocess.TimeoutExpired:
+        raise FormatError(f"{label}: the weights are damaged (HDF5 read them for {seconds:.0f} seconds)") from None
+    if status == 1:  # an exception that the worker does not expect
+        raise PyrnnxError(f"{label}: the Python process that reads the weights failed; expected h5py to work in it")
+    if status not in (0, REJECTED):
+        raise FormatError(f"{label}: the weights are damaged (HDF5 crashed on them, exit status {status})")
+    return status
+
+
+def _array(label: str, result: BinaryIO) -> AnyArray:
+    try:
+        array: AnyArray = np.load(result, allow_pickle=False)
+        return array if array.dtype.kind != "V" else array.view(_bfloat16(label))
+    except PyrnnxError:
+        raise
+    except (ValueError, EOFError, MemoryError) as error:
+        raise FormatError(f"{label}: the weights cannot be read ({shortened(str(error))})") from error
+
+
+def _bfloat16(label: str) -> Any:
+    try:
+        return named_dtype("bfloat16")
+    except ImportError as error:
+        raise PyrnnxError(f"{label}: weights in bfloat16 need the ml_dtypes package; install pyrnnx[keras]") from error

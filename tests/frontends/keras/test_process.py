@@ -1,0 +1,137 @@
+"""Weights of .keras files that HDF5 loops on, or crashes on: they are read in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from keras_files import groups, layer_config, model_config, weights_file, write
+from keras_weights import Case, random_weights
+
+from pyrnnx import FormatError, PyrnnxError
+from pyrnnx.frontends.keras import from_file, process
+
+h5py: Any = pytest.importorskip("h5py")
+
+LSTM = Case("LSTM", 5, random_weights("LSTM", 3, 5), {"direction": "forward"})
+
+
+def keras_file(folder: Path, contents: bytes | None = None) -> Path:
+    weights = weights_file(groups(LSTM, "first", "layers/lstm")) if contents is None else contents
+    return write(folder / "a.keras", model_config(layer_config(LSTM, "first")), weights)
+
+
+def endless() -> bytes:
+    """The free space behind the names of groups, of which the size has one altered byte: libhdf5 looks there for more
+    names, and never gets to the end."""
+    contents = bytearray(weights_file(groups(LSTM, "first", "layers/lstm")))
+    heap = contents.find(b"GCOL")
+    size = contents.index((0xFC0).to_bytes(8, "little"), heap)
+    contents[size + 1] = 0
+    return bytes(contents)
+
+
+def test_a_file_that_is_read_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "SECONDS", 3.0)
+    path, started = keras_file(tmp_path, endless()), time.monotonic()
+    with pytest.raises(FormatError, match=r"a\.keras: LSTM 'first': the weights are .*damaged \(") as caught:
+        from_file(path)
+    assert time.monotonic() - started < 60
+    assert "\n" not in str(caught.value)
+
+
+PROGRAMS: dict[str, tuple[str, type[PyrnnxError], str]] = {
+    "a loop": (
+        "while True: pass",
+        FormatError,
+        r"LSTM 'first': the weights are damaged \(HDF5 read them for 1 seconds\)",
+    ),
+    "a crash": (
+        "import os; os.abort()",
+        FormatError,
+        r"LSTM 'first': the weights are damaged \(HDF5 crashed on them, exit status -?\d+\)",
+    ),
+    "an exception": ("raise RuntimeError", PyrnnxError, "the Python process that reads the weights failed"),
+    "no arrays": ("", FormatError, "LSTM 'first': the weights cannot be read"),
+    "no numbers": (
+        "import numpy, sys; numpy.save(sys.stdout.buffer, numpy.array([None]), allow_pickle=True)",
+        FormatError,
+        "LSTM 'first': the weights cannot be read",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PROGRAMS)
+def test_processes_that_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    program, error, message = PROGRAMS[case]
+    monkeypatch.setattr(process, "_PROGRAM", program)
+    monkeypatch.setattr(process, "SECONDS", 1.0 if case == "a loop" else 60.0)
+    with pytest.raises(error, match=message) as caught:
+        from_file(keras_file(tmp_path))
+    assert type(caught.value) is error
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("executable", [None, "", "/none/python"])
+def test_no_process_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executable: str | None) -> None:
+    monkeypatch.setattr(sys, "executable", executable)
+    with pytest.raises(PyrnnxError, match=r"a\.keras: .* (sys.executable is no Python|in another process)"):
+        from_file(keras_file(tmp_path))
+
+
+def test_from_a_script(tmp_path: Path) -> None:
+    """That has no `if __name__ == "__main__"`, beside modules that have the names of those that are needed."""
+    (tmp_path / "h5py.py").write_text("raise RuntimeError")
+    keras_file(tmp_path)
+    program = (
+        "import sys; sys.path = [one for one in sys.path if one]\n"
+        "from pyrnnx.frontends.keras import from_file\n"
+        "print(from_file('a.keras').name)\n"
+        "assert 'h5py' not in sys.modules"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(one for one in sys.path if one)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.stdout.strip(), run.stderr) == ("first", "")
+
+
+def test_bfloat16(tmp_path: Path) -> None:
+    """Which Keras stores as two bytes without a meaning."""
+    arrays = [array.astype(ml_dtypes.bfloat16) for array in LSTM.weights]
+    path = tmp_path / "weights.h5"
+    path.write_bytes(weights_file({"layers/lstm": ("first", []), "layers/lstm/cell": ("cell", [])}))
+    with h5py.File(path, "r+") as file:
+        for k, array in enumerate(arrays):
+            file[f"layers/lstm/cell/vars/{k}"] = array.view("V2")
+            file[f"layers/lstm/cell/vars/{k}"].attrs["dtype"] = "bfloat16"
+    (layer,) = from_file(keras_file(tmp_path, path.read_bytes())).layers
+    np.testing.assert_array_equal(layer.weights["R"][0], arrays[1], strict=True)
+
+
+def test_what_the_process_rejects(tmp_path: Path) -> None:
+    for contents, message in (
+        (b"noise" * 100, "the weights are no HDF5 file, or damaged"),
+        (weights_file(groups(LSTM, "other", "layers/lstm")), "'layers' has no weights of 'first'"),
+    ):
+        with pytest.raises(FormatError, match=rf"a\.keras: LSTM 'first': {message}"):
+            from_file(keras_file(tmp_path, contents))
+
+
+def test_h5py_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = keras_file(tmp_path)
+    assert from_file(str(path)).hidden_sizes == (5,)
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(PyrnnxError, match=r"needs the h5py package; install pyrnnx\[keras\]"):
+        from_file(path)
