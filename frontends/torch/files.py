@@ -13,9 +13,10 @@ from typing import Any
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, printable, shortened, shown
 from pyrnnx.files import open_regular
 
-from .tensors import bfloat16
+from .tensors import bfloat16, is_tensor
 
 SAFETENSORS, PICKLED = (".safetensors",), (".pt", ".pth", ".bin", ".ckpt")
+SHARED = 100  # times the bytes of a file: modules may share tensors, which are in the file once
 
 
 class SafetensorsArrays(Mapping[str, Any]):
@@ -48,6 +49,42 @@ class SafetensorsArrays(Mapping[str, Any]):
             ) from error
 
 
+class PickledArrays(Mapping[str, Any]):
+    """The tensors of a .pt file by name, each of a size that the file can hold.
+
+    A tensor may lie on a few numbers many times over, and so may many tensors on the same: a file of 2 kB can ask for
+    any amount of memory.
+    """
+
+    def __init__(self, label: str, found: Mapping[str, Any], size: int) -> None:
+        self._label, self._found, self._size = label, found, size
+        self._read, self._total = set[str](), 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._found
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._found[name]
+        if not is_tensor(value):  # a list, in which lists may stand many times over
+            raise FormatError(f"{self._label}: {shown(name)} is {shown(value)}; expected a tensor")
+        size = value.numel() * value.element_size()
+        if name not in self._read:
+            self._read.add(name)
+            self._total += size
+        if size > self._size or self._total > SHARED * self._size:
+            raise FormatError(
+                f"{self._label}: {shown(name)} has shape {tuple(value.shape)}, and with what is before it {self._total} "
+                f"bytes; the file has {self._size}"
+            )
+        return value
+
+
 def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]]:
     """How errors name a source, and what it holds by name; containers in each other are joined by ".".
 
@@ -73,7 +110,7 @@ def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]
     if suffix in SAFETENSORS:
         return label, _open_safetensors(label, source, closing)
     if suffix in PICKLED:
-        return label, _flat(_load_pickled(label, source))
+        return label, _load_pickled(label, source)
     allowed = ", ".join((*SAFETENSORS, *PICKLED))
     raise FormatError(f"{label}: the file name ends in {shown(suffix)}; expected one of {allowed}")
 
@@ -113,7 +150,7 @@ def _open_safetensors(label: str, path: str | os.PathLike[str], closing: ExitSta
         raise FormatError(f"{label}: no .safetensors file ({_one_line(error)})") from error
 
 
-def _load_pickled(label: str, path: str | os.PathLike[str]) -> Mapping[Any, Any]:
+def _load_pickled(label: str, path: str | os.PathLike[str]) -> PickledArrays:
     """What torch.load gives with weights_only: it makes tensors and plain containers, and runs nothing of the file."""
     try:
         import torch
@@ -122,10 +159,11 @@ def _load_pickled(label: str, path: str | os.PathLike[str]) -> Mapping[Any, Any]
             f"{label}: reading .pt files needs PyTorch; install torch, or save the weights as .safetensors"
         ) from error
     with open_regular("from_state_dict", path, expected="a file of torch.save(module.state_dict(), path)") as file:
+        size = os.fstat(file.fileno()).st_size
         try:
             loaded = torch.load(file, map_location="cpu", weights_only=True)
         except MemoryError:
-            raise
+            raise FormatError(f"{label}: what it holds exceeds memory; the file has {size} bytes") from None
         except Exception as error:  # of pickle, zip files and PyTorch, whose errors differ between its versions
             raise FormatError(
                 f"{label}: {_why_not_loaded(error)}; expected tensors alone, as "
@@ -133,7 +171,7 @@ def _load_pickled(label: str, path: str | os.PathLike[str]) -> Mapping[Any, Any]
             ) from error
     if not isinstance(loaded, Mapping):
         raise FormatError(f"{label}: holds {shown(type(loaded).__name__)}; expected a mapping of tensors")
-    return loaded
+    return PickledArrays(label, _flat(loaded), size)
 
 
 def _why_not_loaded(error: Exception) -> str:

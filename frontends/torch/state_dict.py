@@ -12,7 +12,7 @@ import numpy as np
 
 from pyrnnx.conventions import TORCH, TORCH_BATCH_FIRST, Convention
 from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
-from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortened, shown
 from pyrnnx.layer import Layer
 from pyrnnx.op import Activation, Direction, RecurrentOp
 from pyrnnx.stack import Stack
@@ -78,7 +78,7 @@ def from_state_dict(
     UnsupportedError
         Weights of a module with proj_size, or of a parametrized one.
     PyrnnxError
-        A file whose package, safetensors or torch, is not installed.
+        A file whose package, safetensors or torch, is not installed; weights that exceed memory.
     """
     if not isinstance(prefix, str):
         raise ArgumentError(f"from_state_dict: prefix is {shown(prefix)}; expected a string")
@@ -94,7 +94,10 @@ def from_state_dict(
             label = f"{label}: {shown(found)}"
         own = [key for key in available if key.startswith(found)]
         _check_keys(label, [key[len(found) :] for key in own])
-        arrays = {key[len(found) :]: as_numpy(label, key[len(found) :], available[key]) for key in own}
+        try:
+            arrays = {key[len(found) :]: as_numpy(label, key[len(found) :], available[key]) for key in own}
+        except MemoryError as error:
+            raise PyrnnxError(f"{label}: the arrays exceed memory ({shortened(str(error))})") from error
     convention = TORCH_BATCH_FIRST if batch_first else TORCH
     layers = build_layers(label, found, arrays, operator, nonlinearity, convention, weight_dtype)
     return Stack(layers, batch_first=bool(batch_first), name=name or found.removesuffix(".") or None)
@@ -139,6 +142,22 @@ def build_layers(
         As `from_state_dict`.
     """
     layout = _check_keys(label, list(arrays))
+    options: dict[str, Any] = {"convention": convention, "label": layer_label, "weight_dtype": weight_dtype}
+    try:
+        return _layers(label, prefix, arrays, layout, operator, nonlinearity, options)
+    except MemoryError as error:
+        raise PyrnnxError(f"{label}: the layers exceed memory ({shortened(str(error))})") from error
+
+
+def _layers(
+    label: str,
+    prefix: str,
+    arrays: Mapping[str, AnyArray],
+    layout: _Layout,
+    operator: str | None,
+    nonlinearity: str,
+    options: Mapping[str, Any],
+) -> list[Layer]:
     cell, hidden_size = _cell(label, arrays[f"weight_hh{layout.suffixes[0]}"], layout.suffixes[0], operator)
     _check_arrays(label, arrays, layout, _GATES[cell], hidden_size)
     D = layout.num_directions
@@ -147,7 +166,7 @@ def build_layers(
         ends = layout.suffixes[k * D : (k + 1) * D]
         W, R, *biases = (np.stack([arrays[kind + end] for end in ends]) for kind in layout.kinds)
         B = np.concatenate(biases, axis=-1) if biases else None
-        if not convention.has_directions:
+        if not options["convention"].has_directions:
             W, R, B = W[0], R[0], None if B is None else B[0]
         own = f"{prefix}{ends[0].removeprefix('_')}" or None
         op = RecurrentOp(
@@ -158,8 +177,7 @@ def build_layers(
             linear_before_reset=cell == "GRU",
             label=label,
         )
-        more: dict[str, Any] = {"name": own, "label": layer_label, "weight_dtype": weight_dtype}
-        layers.append(Layer(op, W, R, B, convention=convention, **more))
+        layers.append(Layer(op, W, R, B, name=own, **options))
     return layers
 
 

@@ -311,3 +311,27 @@ def test_other_files(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match=rf"weights\.pt: {message}") as caught:
             from_state_dict(path)
         assert "\n" not in str(caught.value)
+
+
+def test_pickled_tensors_of_more_bytes_than_the_file(tmp_path: Path) -> None:
+    """A file of 2 kB in which tensors lie on few numbers: what is in it, and how often, are two things."""
+    path, one = tmp_path / "weights.pt", torch.zeros(1)
+    big = one.expand(160_000, 40_000)
+    row = [0.0] * 40
+    bfloat16 = one.bfloat16().expand(160_000, 40_000)
+    for state, message in (
+        (
+            {"weight_ih_l0": big, "weight_hh_l0": big},
+            r"'weight_\w+' has shape \(160000, 40000\), and with what is before",
+        ),
+        ({"weight_ih_l0": bfloat16, "weight_hh_l0": bfloat16}, r"'weight_\w+' has shape"),
+        ({"a.weight_ih_l0": [row] * 160, "a.weight_hh_l0": [row] * 160}, r"'a\.weight_\w+' is \[\["),
+    ):
+        torch.save(state, path)
+        assert path.stat().st_size < 2**13
+        with pytest.raises(FormatError, match=rf"weights\.pt.*: {message}") as caught:
+            from_state_dict(path)
+        assert "\n" not in str(caught.value)
+    shared = {name: torch.ones(20, 5) for name in ("weight_ih_l0", "weight_hh_l0")}
+    torch.save({f"{name[:-1]}{k}": array for name, array in shared.items() for k in range(12)}, path)
+    assert len(from_state_dict(path).layers) == 12

@@ -181,6 +181,15 @@ def test_rejected(case: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_what_exceeds_memory() -> None:
+    """Arrays that lie on one number: more than any address space holds, once they are stacked."""
+    H = 2**23
+    big = np.broadcast_to(np.float32(0), (4 * H, H))
+    with pytest.raises(PyrnnxError, match="from_state_dict: the layers exceed memory") as caught:
+        from_state_dict({"weight_ih_l0": big, "weight_hh_l0": big})
+    assert "\n" not in str(caught.value)
+
+
 # Files
 
 
