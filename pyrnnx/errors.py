@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 import sys
 import warnings
@@ -16,11 +17,11 @@ _REPR.maxlist = _REPR.maxtuple = _REPR.maxarray = _REPR.maxset = _REPR.maxdict =
 
 
 def shown(value: Any) -> str:
-    """`repr(value)` for a message, cut to 200 characters: a value comes from a file or a caller, of any size."""
+    """`repr(value)` for a message, in one line, cut to 200 characters: it comes from files or callers, of any size."""
     if isinstance(value, bytes):
         value = value[:SHOWN_VALUE]
     try:
-        return shortened(_REPR.repr(value))
+        return printable(shortened(re.sub(r"\s*\n\s*", " ", _REPR.repr(value))))  # arrays have a line for each row
     # An int of thousands of digits, which Python does not print; a deep list; a class that is named as one of Python's.
     except Exception:
         return f"a number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"

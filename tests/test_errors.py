@@ -1,4 +1,4 @@
-"""Warnings: whatever way leads to one, it is told of the caller's line."""
+"""Warnings: whatever way leads to one, it is told of the caller's line. Values in messages are in one."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import openvino_nets as nets
 import pytest
@@ -13,6 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from openvino_layers import GOOD
 
 import pyrnnx
+from pyrnnx.errors import shown
 from pyrnnx.frontends.onnx import backend, from_node, lstm, read_model, reference_ops
 from pyrnnx.frontends.onnx.layers import unbound_node
 from pyrnnx.frontends.openvino import read_layer, read_net
@@ -73,3 +75,22 @@ def test_warnings_point_to_the_caller(way: Callable[[Path], Any], tmp_path: Path
     with pytest.warns(pyrnnx.PyrnnxWarning, match=r"no effect") as caught:
         way(tmp_path)
     assert {one.filename for one in caught} == {__file__}
+
+
+class Drawn:
+    def __repr__(self) -> str:
+        return "a\r\n  b\x1b[31m"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.array([[1.5, None], ["a\n", 3]], dtype=object), r"array([[1.5, None], ['a\n', 3]], dtype=object)"),
+        (np.arange(4.0).reshape(2, 2), "array([[0., 1.], [2., 3.]])"),
+        ("two  spaces\n", r"'two  spaces\n'"),
+        (Drawn(), r"a b\x1b[31m"),
+    ],
+    ids=["objects", "numbers", "text", "of others"],
+)
+def test_shown_in_one_line(value: Any, expected: str) -> None:
+    assert shown(value) == expected

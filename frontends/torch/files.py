@@ -79,8 +79,8 @@ class PickledArrays(Mapping[str, Any]):
             self._total += size
         if size > self._size or self._total > SHARED * self._size:
             raise FormatError(
-                f"{self._label}: {shown(name)} has shape {tuple(value.shape)}, and with what is before it {self._total} "
-                f"bytes; the file has {self._size}"
+                f"{self._label}: {shown(name)} has shape {tuple(value.shape)}, and with what is before it "
+                f"{self._total} bytes; the file has {self._size}"
             )
         return value
 

@@ -146,6 +146,12 @@ CASES: dict[str, tuple[State, dict[str, Any], type[PyrnnxError], str]] = {
         "bias_ih_l0 has dtype float32; expected float64, the dtype of weight_ih_l0",
     ),
     "no array": (lstm() | {"bias_ih_l0": None}, {}, ArgumentError, "bias_ih_l0 is None; expected an array"),
+    "objects": (
+        lstm() | {"bias_ih_l0": np.array([[None, "a\n\x1b[31m"], [3, 0.5]], dtype=object)},
+        {},
+        ArgumentError,
+        r"bias_ih_l0 is array([[None, 'a\n\x1b[31m'], [3, 0.5]], dtype=object); expected an array",
+    ),
     "ragged": (lstm() | {"bias_ih_l0": [[1], [1, 2]]}, {}, ArgumentError, "bias_ih_l0 cannot be taken as an array"),
     # arguments
     "operator": (
