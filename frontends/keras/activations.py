@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -31,7 +32,10 @@ _LAYERS: Mapping[str, Callable[[str, Mapping[str, Any]], Activation]] = {
 
 
 def _slope(label: str, config: Mapping[str, Any], name: str, default: float) -> float:
-    return number(label, name, config.get(name, default))
+    slope = number(label, name, config.get(name, default))
+    if not math.isfinite(slope):
+        raise ArgumentError(f"{label}: {name} is {slope}; expected a finite number")
+    return slope
 
 
 def activation(label: str, argument: str, value: Any) -> Activation:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from pyrnnx.errors import FormatError, UnsupportedError, printable, shortened, shown
 
 METADATA, CONFIG, WEIGHTS = "metadata.json", "config.json", "model.weights.h5"
-LARGEST_JSON = 2**26  # bytes
+LARGEST_JSON = 2**24  # bytes; a configuration of thousands of layers has a few millions
 EXPANSION = 100  # Keras compresses nothing; weights that others compress do not become so much smaller
 OLDEST = 3  # the major version of Keras whose files these are
 
@@ -66,9 +66,11 @@ class Archive:
         return self._read(WEIGHTS, self._most)
 
     def _json(self, name: str) -> dict[str, Any]:
-        contents = self._read(name, LARGEST_JSON)
+        contents = self._read(name, min(LARGEST_JSON, self._most))
         try:
             parsed = json.loads(contents)
+        except MemoryError:
+            raise FormatError(f"{self.label}: {name}, of {len(contents)} bytes, exceeds memory") from None
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{self.label}: {name} is no JSON ({printable(shortened(str(error)))})") from error
         if not isinstance(parsed, dict):

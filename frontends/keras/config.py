@@ -15,6 +15,7 @@ from .activations import activation
 
 CELLS = {"SimpleRNN": "RNN", "GRU": "GRU", "LSTM": "LSTM"}  # Keras' name of a layer, of which a cell is "...Cell"
 RECURRENT = (*CELLS, "RNN", "Bidirectional")
+_OF_OUTPUTS = ("return_sequences", "return_state", "stateful", "unroll", "zero_output_for_mask")
 DEPTH = 100  # configurations in each other; Keras itself makes a handful
 
 
@@ -81,6 +82,8 @@ def read_config(label: str, class_name: str, config: Any) -> LayerConfig:
 def _sequence(label: str, class_name: str, config: Mapping[str, Any], path: str) -> LayerConfig:
     """keras.layers.SimpleRNN, GRU, LSTM, or RNN of cells."""
     backwards = _flag(label, config, "go_backwards", False)
+    for name in _OF_OUTPUTS:
+        _flag(label, config, name, False)
     if backwards and not path and _flag(label, config, "return_sequences", False):
         raise UnsupportedError(
             f"{label}: go_backwards=True with return_sequences=True gives the last time step first, and Y of a Stack "
@@ -163,12 +166,20 @@ def _bidirectional(label: str, config: Mapping[str, Any]) -> LayerConfig:
 
 def _object(label: str, serialized: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
     """The class and the configuration of what Keras has serialized."""
-    class_name, module = serialized.get("class_name"), serialized.get("module", "keras.layers")
+    class_name = serialized.get("class_name")
     if not isinstance(class_name, str):
         raise FormatError(f"{label}: class_name is {shown(class_name)}; expected a string")
-    if not is_of_keras(module):
-        raise UnsupportedError(f"{label}: has {shown(class_name)} of {shown(module)}; expected classes of keras")
+    if not is_layer_of_keras(serialized):
+        own = ", ".join(f"{key} {shown(serialized.get(key))}" for key in ("module", "registered_name"))
+        raise UnsupportedError(f"{label}: has {shown(class_name)} of {own}; expected classes of keras.layers")
     return class_name, _mapping(label, f"config of {shown(class_name)}", serialized.get("config"))
+
+
+def is_layer_of_keras(serialized: Mapping[str, Any]) -> bool:
+    """Whether what is serialized is a class of Keras' own: others may be registered, by any name."""
+    module, registered = serialized.get("module", "keras.layers"), serialized.get("registered_name")
+    of_keras = isinstance(module, str) and f"{module}.".startswith(("keras.layers.", "keras.src.layers."))
+    return of_keras and registered in (None, serialized.get("class_name"))
 
 
 def is_of_keras(module: Any) -> bool:

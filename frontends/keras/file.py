@@ -12,7 +12,7 @@ from pyrnnx.files import open_regular
 from pyrnnx.stack import Stack
 
 from .archive import Archive
-from .config import DEPTH, RECURRENT, UniqueNames, is_of_keras, read_config
+from .config import DEPTH, RECURRENT, UniqueNames, is_layer_of_keras, read_config
 from .process import read_weights
 from .weights import build_stack, read_arrays
 
@@ -139,7 +139,7 @@ def _layers(label: str, model: Mapping[str, Any], parents: tuple[tuple[str, str]
         class_name, own = one["class_name"], one.get("config")
         name = own.get("name") if isinstance(own, dict) else None
         here = (*parents, (name if isinstance(name, str) else class_name, names.of(class_name)))
-        found = _Found(class_name, own, here, is_of_keras(one.get("module", "keras.layers")))
+        found = _Found(class_name, own, here, is_layer_of_keras(one))
         if not found.is_recurrent and isinstance(own, dict) and isinstance(own.get("layers"), list):
             yield from _layers(label, one, here, depth + 1)
         else:

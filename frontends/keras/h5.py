@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,10 +82,10 @@ class WeightsFile:
         if dataset.dtype.name not in DTYPES and not is_bfloat16:
             allowed = ", ".join(DTYPES)
             raise FormatError(f"{self._label}: {shown(path)} has dtype {dataset.dtype}; expected one of {allowed}")
-        if dataset.nbytes > self._size:  # numbers that are not stored, but a value for all of them
-            raise FormatError(
-                f"{self._label}: {shown(path)} has shape {dataset.shape}; the file has {self._size} bytes"
-            )
+        # Numbers that are not stored, but a value for all of them; HDF5 makes room for a chunk, however few are in it.
+        for what, shape in (("shape", dataset.shape), ("chunks of shape", dataset.chunks or ())):
+            if math.prod(shape) * dataset.dtype.itemsize > self._size:
+                raise FormatError(f"{self._label}: {shown(path)} has {what} {shape}; the file has {self._size} bytes")
         return np.asarray(dataset[()])
 
 

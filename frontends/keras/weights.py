@@ -10,7 +10,7 @@ import numpy as np
 from pyrnnx import check
 from pyrnnx.conventions import KERAS, KERAS_RESET_AFTER
 from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
-from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
 from pyrnnx.layer import Layer
 from pyrnnx.op import CELLS as OPERATORS
 from pyrnnx.op import Direction, RecurrentOp
@@ -138,7 +138,18 @@ def build_stack(
     ------
     ArgumentError
         Another number of arrays; shapes that do not fit; no floating-point type, or more than one.
+    PyrnnxError
+        Weights that exceed memory.
     """
+    try:
+        return _stack(label, config, arrays, name, weight_dtype)
+    except MemoryError as error:
+        raise PyrnnxError(f"{label}: the layers exceed memory ({shortened(str(error))})") from error
+
+
+def _stack(
+    label: str, config: LayerConfig, arrays: Sequence[AnyArray], name: str | None, weight_dtype: str | None
+) -> Stack:
     counts = [3 if cell.use_bias else 2 for cell in config.cells]
     if len(arrays) != sum(counts):
         raise ArgumentError(f"{label}: {len(arrays)} arrays of weights were given; expected {sum(counts)}")
