@@ -12,7 +12,11 @@ from typing import Any, BinaryIO
 
 from pyrnnx.errors import ArgumentError, shortened, shown
 
+Contents = Iterable[bytes | memoryview] | Callable[[BinaryIO], object]
+
 HEAD = 1024  # bytes that tell what a file is
+_MODELS = (".onnx", ".xml", ".bin")
+_SPECIAL = "it is no regular file (a pipe, socket or device)"
 
 
 def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = None, expected: str) -> BinaryIO:
@@ -41,8 +45,8 @@ def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = 
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file (a pipe, socket or device)"
-            raise _cannot(what, path, f"it is {kind}", expected)
+            kind = "it is a folder" if stat.S_ISDIR(status.st_mode) else _SPECIAL
+            raise _cannot(what, path, kind, expected)
         if most is not None:
             _check_size(what, path, status.st_size, most, expected)
         return os.fdopen(descriptor, "rb")
@@ -90,35 +94,76 @@ def _cannot(what: str, path: Any, why: object, expected: str) -> ArgumentError:
     return ArgumentError(f"{what}: {shown(os.fspath(path))} cannot be read ({reason}); expected {expected}")
 
 
-def _reason(error: Exception) -> str:
-    """Without the name of the file, which may be one that is there for a moment only."""
-    return str(getattr(error, "strerror", None) or error)
-
-
-def write_files(label: str, contents: Mapping[Path, Iterable[bytes | memoryview]]) -> None:
-    """Write all files, then rename each to its name, in order: none is ever half-written.
+def check_writable(label: str, path: str | os.PathLike[str]) -> None:
+    """Whether `write_files` may write there, as far as can be told before: asked before what takes long.
 
     Raises
     ------
     ArgumentError
-        A file that cannot be written.
+        A folder, a pipe or a device; a folder that is not there, or where nothing can be written.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        if target.exists() and not target.is_file():
+            raise OSError("it is a folder" if target.is_dir() else _SPECIAL)
+        if not target.parent.is_dir():
+            raise NotADirectoryError("its folder is not there")
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise PermissionError("its folder cannot be written to")
+    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+        raise _cannot_write(label, path, error) from None
+
+
+def check_report(label: str, path: str | os.PathLike[str]) -> None:
+    """As `check_writable`, of a report: an option that swallowed the name of a model does not replace the model."""
+    if Path(path).suffix.lower() in _MODELS:
+        raise ArgumentError(f"{label}: {shown(os.fspath(path))} is a model's name; expected another suffix")
+    check_writable(label, path)
+
+
+def write_files(label: str, contents: Mapping[Path, Contents]) -> None:
+    """Write all files beside their names, then rename each, in order: none is ever half-written.
+
+    A name that is a link stays one: what it leads to is replaced. A file that is replaced keeps its permissions.
+
+    Parameters
+    ----------
+    label : str
+        How the error names who writes them.
+    contents : mapping
+        By path: pieces of bytes, or a function that writes to an open file.
+
+    Raises
+    ------
+    ArgumentError
+        A file that cannot be written; what `check_writable` rejects.
     """
     temporary: dict[Path, Path] = {}
     try:
-        for path, chunks in contents.items():
-            if path.is_dir():
-                raise IsADirectoryError(f"{path} is a folder")
+        for path, given in contents.items():
+            check_writable(label, path)
+            target = Path(os.path.realpath(path))
             # Not from tempfile: that one gives files that only their owner can read.
-            temporary[path] = path.with_name(f".{secrets.token_hex(8)}.tmp")
+            temporary[path] = target.with_name(f".{secrets.token_hex(8)}.tmp")
             with open(temporary[path], "xb") as file:
-                for chunk in chunks:
-                    file.write(chunk)
+                if target.exists():
+                    temporary[path].chmod(stat.S_IMODE(target.stat().st_mode))
+                if callable(given):
+                    given(file)
+                else:
+                    file.writelines(given)
         for path in contents:
-            os.replace(temporary[path], path)
+            os.replace(temporary[path], os.path.realpath(path))
             del temporary[path]
-    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
-        raise ArgumentError(f"{label}: {os.fspath(path)!r} cannot be written ({_reason(error)})") from None
+    except (OSError, ValueError) as error:
+        raise _cannot_write(label, path, error) from None
     finally:
         for left in temporary.values():
             with suppress(OSError, ValueError):
                 left.unlink()
+
+
+def _cannot_write(label: str, path: Any, error: Exception) -> ArgumentError:
+    """Without the name in `error`, which is that of the file beside."""
+    why = getattr(error, "strerror", None) or shortened(str(error))
+    return ArgumentError(f"{label}: {shown(os.fspath(path))} cannot be written ({why})")

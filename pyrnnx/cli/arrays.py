@@ -7,14 +7,14 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from pyrnnx.cli.arguments import named
 from pyrnnx.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, shortened, shown
-from pyrnnx.files import open_regular
+from pyrnnx.files import check_writable, open_regular, write_files
 from pyrnnx.tensor_info import TensorInfo
 
 _ARCHIVES, _ARRAYS = (".npz",), (".npy",)
@@ -150,27 +150,40 @@ def _filled(label: str, info: TensorInfo, text: str) -> AnyArray:
         ) from None
 
 
-def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
-    """Arrays by name to a new .npz file.
+def check_npz(label: str, path: str) -> None:
+    """Whether `write_npz` may write there, as far as can be told before.
 
     Raises
     ------
     ArgumentError
-        Another suffix; a folder that is not there; values that are no arrays of numbers.
+        Another suffix; as of `check_writable`.
     """
     if Path(path).suffix.lower() not in _ARCHIVES:
         raise ArgumentError(f"{label}: {shown(path)}; expected the name of an .npz file")
+    check_writable(label, path)
+
+
+def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
+    """Arrays by name to a new .npz file; one that is there is replaced at once, or stays as it is.
+
+    Raises
+    ------
+    ArgumentError
+        What `check_npz` rejects; values that are no arrays of numbers; a file that cannot be written.
+    """
+    check_npz(label, path)
     for name, value in arrays.items():
         if not isinstance(value, np.ndarray) or value.dtype.hasobject:
             raise ArgumentError(f"{label}: {shown(name)} is a {type(value).__name__}, which no .npz file holds")
-    try:
+
+    def write(file: BinaryIO) -> None:
         # One after the other into the archive, for a name may be any text, "file" too.
-        with open(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
+        with zipfile.ZipFile(file, "w") as archive:
             for name, value in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, np.asanyarray(value), allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise ArgumentError(f"{label}: {shown(path)} cannot be written ({error})") from None
+
+    write_files(label, {Path(path): write})
 
 
 def summary(value: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -381,3 +382,12 @@ def test_summaries() -> None:
     assert summary(np.array([True, False]))["mean"] == 0.5
     assert summary([array]) == {"kind": "list", "length": 1}
     assert [seconds(value) for value in (1.5, 2e-3, 3.21e-6, 4e-9, 0.0)] == ["1.5 s", "2 ms", "3.21 us", "4 ns", "0 s"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
+def test_outputs_go_to_a_regular_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Said before the model is read, which here is not there."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "pipe.npz").symlink_to("pipe")
+    assert main(["run", "missing.onnx", "--output", str(tmp_path / "pipe.npz")]) == 2
+    assert "cannot be written (it is no regular file" in capsys.readouterr().err

@@ -90,8 +90,10 @@ def bench(
             raise ArgumentError(f"bench: {name} was given with {'a model' if op is None else '--op'}; expected none")
     if plot is not None:
         from pyrnnx.comparison.views.plot import matplotlib_figures
+        from pyrnnx.files import check_report
 
         matplotlib_figures()  # before minutes of timing
+        check_report("bench: --plot", plot)
     streams.show_progress(f"bench: {op or model}")
     try:
         if op is not None:

@@ -56,10 +56,14 @@ def compare(
     from pyrnnx.cli.arrays import read_npz
     from pyrnnx.comparison.numbers import Tolerance
     from pyrnnx.errors import ArgumentError, shown
+    from pyrnnx.files import check_report
 
     tolerance = Tolerance(number("compare: --atol", atol), number("compare: --rtol", rtol))
     seed_number, open_sizes = integer("compare: --seed", seed), sizes("compare: --dim", dims)
     arrays = None if inputs is None else read_npz("compare: --inputs", inputs)
+    for option, path in (("--plot", plot), ("--html", html)):
+        if path is not None:
+            check_report(f"compare: {option}", path)
     try:
         found = comparison.compare(a, b, arrays, seed=seed_number, dims=open_sizes or None)
     except MemoryError:
@@ -116,7 +120,8 @@ def _write_page(path: str, found: Comparison | ModelComparison, tolerance: Toler
 
     from pyrnnx.comparison.models import ModelComparison
     from pyrnnx.comparison.views.notebook import layer_html, model_html
-    from pyrnnx.errors import ArgumentError, printable, shown
+    from pyrnnx.errors import printable
+    from pyrnnx.files import write_files
 
     if isinstance(found, ModelComparison):
         body = model_html(found, tolerance=tolerance)
@@ -129,10 +134,7 @@ def _write_page(path: str, found: Comparison | ModelComparison, tolerance: Toler
         f"<title>pyrnnx compare: {title}</title>\n<style>\n{_STYLE}\n</style></head>\n<body>\n"
         f"<h1>{title}</h1>\n<p><strong>{_verdict(found, tolerance)}</strong></p>\n{body}\n</body></html>\n"
     )
-    try:
-        Path(path).write_text(page, encoding="utf-8", errors="backslashreplace")
-    except (OSError, ValueError) as error:
-        raise ArgumentError(f"compare: --html: {shown(path)} cannot be written ({error})") from None
+    write_files("compare: --html", {Path(path): [page.encode("utf-8", "backslashreplace")]})
 
 
 def _shown(found: Comparison | ModelComparison, tolerance: Tolerance) -> Iterable[RenderableType]:

@@ -73,7 +73,7 @@ def run(
     from time import perf_counter
 
     from pyrnnx.cli import running
-    from pyrnnx.cli.arrays import given_inputs, summary, write_npz
+    from pyrnnx.cli.arrays import check_npz, given_inputs, summary, write_npz
     from pyrnnx.cli.pushes import Cut, all_pushes
     from pyrnnx.errors import ArgumentError
     from pyrnnx.load import load
@@ -89,6 +89,8 @@ def run(
     more = 0 if repeat is None else integer("run: --repeat", repeat, 1)
     seed = None if random is None else integer("run: --random", random, 0)
     open_sizes = sizes("run: --dim", dims)
+    if output is not None:
+        check_npz("run: --output", output)
     started = perf_counter()
     subject = _subject(load(model), layer)
     times = {"load": perf_counter() - started}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from pyrnnx.comparison.numbers import TOLERANCE
 from pyrnnx.comparison.steps import Profile
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
+from pyrnnx.files import write_files
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -143,10 +145,10 @@ def saved_figure(figure: Any, path: Any) -> Figure:
     if path is not None:
         if not isinstance(path, (str, os.PathLike)):
             raise ArgumentError(f"plot: path is {shown(path)}; expected a path, or None")
-        try:
-            figure.savefig(path)
-        except (OSError, ValueError, TypeError) as error:  # also a suffix that is no format of pictures
-            raise PyrnnxError(f"plot: {shown(os.fspath(path))} cannot be written ({error})") from error
+        target = Path(os.fsdecode(path))
+        if not target.suffix:
+            target = target.with_name(f"{target.name}.png")  # as matplotlib does
+        write_files("plot", {target: lambda file: figure.savefig(file, format=target.suffix[1:])})
     return figure  # type: ignore[no-any-return]
 
 

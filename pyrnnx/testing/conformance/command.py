@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
+from pyrnnx.files import check_report, write_files
 from pyrnnx.testing.conformance.faults import Fault, shrunk_faults
 from pyrnnx.testing.conformance.html import to_html
 from pyrnnx.testing.conformance.judge import FAILURES
@@ -68,9 +69,8 @@ def run(
     files = {kind: Path(path) for kind in _PAGES if (path := getattr(options, kind)) is not None}
     if len({path.absolute() for path in files.values()}) < len(files):
         raise ArgumentError(f"conformance: {', '.join(f'--{kind}' for kind in files)}: expected a file for each")
-    for path in files.values():
-        if path.is_dir() or not path.absolute().parent.is_dir():
-            raise ArgumentError(f"conformance: {shown(str(path))}: expected a file, in a folder that is there")
+    for kind, path in files.items():
+        check_report(f"conformance: --{kind}", path)
     if options.write is not None:
         _make_folder(Path(options.write))
     statuses = (*FAILURES, "refused") if options.refused else FAILURES
@@ -176,7 +176,4 @@ def _make_folder(path: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise ArgumentError(f"conformance: {shown(str(path))} cannot be written ({error})") from None
+    write_files("conformance", {path: [text.encode("utf-8", "backslashreplace")]})
