@@ -69,6 +69,21 @@ def load_proto(source: Source) -> ModelProto:
     return model
 
 
+def external_files(path: Path) -> list[Path]:
+    """Where the external data of a model lies, whether the files are there or not.
+
+    Raises
+    ------
+    PyrnnxError
+        As of `load_proto`, but for the data.
+    """
+    contents = read_regular("ONNX model", path, most=LARGEST, expected="an ONNX file")
+    model = _parse(import_onnx(), source_label(path), contents)
+    entries = (entry for tensor in tensors(model) for entry in tensor.external_data)
+    names = dict.fromkeys(entry.value for entry in entries if entry.key == "location")
+    return [path.parent / name for name in names if "\0" not in name]
+
+
 def _parse(onnx: Any, label: str, contents: bytes) -> Any:
     try:
         model = onnx.ModelProto()

@@ -17,7 +17,7 @@ from pyrnnx.comparison.models import run_models
 from pyrnnx.comparison.numbers import deviation
 from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, shown
-from pyrnnx.files import write_files
+from pyrnnx.files import check_writable, write_files
 from pyrnnx.layer import Layer
 from pyrnnx.load import load
 from pyrnnx.model import Model
@@ -56,18 +56,40 @@ def check_target(source: str, target: str, *, force: bool) -> Path:
     Raises
     ------
     ArgumentError
-        Another suffix; the source itself; a file that is there, without `force`.
+        Another suffix; a file that the source is read from; a file that is there, without `force`; a path where
+        nothing can be written.
     """
     path = Path(target)
     if path.suffix not in MODELS:
         raise ArgumentError(f"convert: {shown(target)}: the name ends in {shown(path.suffix)}; expected .onnx or .xml")
-    if os.path.abspath(source) == os.path.abspath(target):
-        raise ArgumentError(f"convert: {shown(target)} is what is to be converted; expected another name")
     written = [path, path.with_suffix(".bin")] if path.suffix == ".xml" else [path]
+    if os.path.abspath(source) in map(os.path.abspath, written):
+        raise ArgumentError(f"convert: {shown(target)} is what is to be converted; expected another name")
     for one in written:
         if os.path.lexists(one) and not force:
             raise ArgumentError(f"convert: {shown(str(one))} is there already; --force replaces it")
+        check_writable("convert", one)
+    there = [one for one in written if one.exists()]
+    for read in _read_files(Path(source)) if there else ():
+        for one in there:
+            if read.exists() and one.samefile(read):
+                raise ArgumentError(
+                    f"convert: {shown(str(one))} would be replaced, and {shown(source)} is read from it; expected "
+                    "another name"
+                )
     return path
+
+
+def _read_files(source: Path) -> list[Path]:
+    """The files that `read_source` reads."""
+    suffix = source.suffix.lower()
+    if suffix == ".xml":
+        return [source, source.with_suffix(".bin")]
+    if suffix == ".onnx":
+        from pyrnnx.frontends.onnx.file import external_files
+
+        return [source, *external_files(source)]
+    return [source]
 
 
 def read_source(path: str, options: Options) -> Model | Layer | Stack:

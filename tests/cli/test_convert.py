@@ -280,3 +280,26 @@ def test_what_cannot_be_expressed_leaves_what_was_there(tmp_path: Path) -> None:
     assert "P (peepholes) was given" in done.stderr
     assert (tmp_path / "p.xml").read_text(encoding="utf-8") == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.onnx", "p.xml"]
+
+
+def test_what_it_reads_is_never_replaced(tmp_path: Path) -> None:
+    """Neither what external data lies in, nor weights of a name that an IR needs, nor links to them."""
+    model = onnx.load(SMALL)
+    onnx.save(model, tmp_path / "e.onnx", save_as_external_data=True, location="e.bin", size_threshold=0)
+    write_model(SMALL, tmp_path / "s.xml")
+    os.link(tmp_path / "s.bin", tmp_path / "hard.onnx")
+    (tmp_path / "soft.onnx").symlink_to("s.xml")
+    (tmp_path / "w.bin").write_bytes(b"weights")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    told = {
+        ("e.onnx", "e.xml"): "e.bin' would be replaced",
+        ("s.xml", "hard.onnx"): "hard.onnx' would be replaced",
+        ("s.xml", "soft.onnx"): "soft.onnx' would be replaced",
+        ("w.bin", "w.xml"): "is what is to be converted",
+    }
+    for (source, target), words in told.items():
+        done = pyrnnx("convert", source, target, "--force", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert words in done.stderr
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert converted(str(tmp_path / "e.onnx"), tmp_path / "other.xml")
