@@ -17,10 +17,12 @@ from pyrnnx.bench.workload import Case
 from pyrnnx.comparison.numbers import deviation
 from pyrnnx.errors import ArgumentError, printable, shown
 from pyrnnx.testing.numbers import Array, long_tolerance
-from pyrnnx.testing.runtimes.models import MODEL_RUNS
+from pyrnnx.testing.runtimes.models import MODEL_RUNS, MODEL_RUNTIMES, ModelCase, run_models
 from pyrnnx.testing.runtimes.worker import line_of
 
 LIBRARIES: Mapping[str, type[Peer]] = {cls.module: cls for cls in PEERS}  # by the names that users give
+TIMEOUT = 300.0  # seconds of a peer's first call
+_REASONS = {"refused": "does not run it"}
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,11 @@ def measure_model(
         name = LIBRARIES[module].name
         if not LIBRARIES[module].is_installed():
             reasons[name] = NOT_INSTALLED
+            continue
+        # First in a process of its own: some abort on a batch or sequence of size 0, and all times would be lost.
+        (tried,) = run_models(MODEL_RUNTIMES[module], [(ModelCase(path.name, path), inputs)], TIMEOUT)
+        if tried.status != "ran":
+            reasons[name] = f"{_REASONS.get(tried.status, tried.status)} ({tried.detail})"
             continue
         try:
             run = MODEL_RUNS[module](path, threads)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import onnx
 import pytest
 from command import in_terminal, pyrnnx
+from two_layers import two_layers
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = str(EXAMPLES / "small_rnn.onnx")
@@ -40,6 +42,17 @@ def test_a_model_as_json() -> None:
     assert found["what"] == "small_rnn.onnx"
     assert {name: len(one) for name, one in found["seconds"].items()} == {"pyrnnx": 5, "ONNX Runtime": 5}
     assert found["difference"]["ONNX Runtime"] < 1e-5
+
+
+def test_a_peer_that_dies_is_no_end(tmp_path: Path) -> None:
+    """ONNX Runtime aborts on a GRU of no time steps."""
+    onnx.save(two_layers("GRU"), tmp_path / "m.onnx")
+    arguments = ("--dim", "T=0", "--against", "onnxruntime", "--repeat", "5", "--json")
+    done = pyrnnx("bench", str(tmp_path / "m.onnx"), *arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert list(found["seconds"]) == ["pyrnnx"]
+    assert found["reasons"]["ONNX Runtime"].startswith("crashed (")
 
 
 def test_what_is_not_timed_is_said_in_a_terminal() -> None:
