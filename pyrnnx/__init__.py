@@ -3,7 +3,11 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx import _source_tree  # noqa: F401  # first: where it raises, nothing else can be imported
+# First: how errors of what follows are told; and where the second raises, nothing else can be imported.
+from pyrnnx import (
+    _process,  # noqa: F401
+    _source_tree,  # noqa: F401
+)
 from pyrnnx._version import __version__
 from pyrnnx.comparison import compare
 from pyrnnx.comparison.aspects import Difference

@@ -88,6 +88,8 @@ def parse(arguments: Sequence[str]) -> Call | Status:
         raise KeyboardInterrupt from None
     if isinstance(answer, Call):
         return answer
+    if answer == Status.INTERRUPTED:  # Typer's answer to Ctrl-C, in some versions and places
+        raise KeyboardInterrupt
     status = Status.SUCCESS if words and not answer else Status.REJECTED  # no command is none that ran
     return streams.written(texts[0]) or status
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from command import pyrnnx as command
 
 import pyrnnx
 import pyrnnx.cli.commands
-from pyrnnx import config
+from pyrnnx import _process, config
 from pyrnnx.cli import main
 from pyrnnx.cli.app import app
 from pyrnnx.cli.result import Result, plain_values, render
@@ -113,6 +115,59 @@ def test_other_errors_are_a_line(
     monkeypatch.setattr("pyrnnx.config.get_config", fail)
     assert main(["config"]) == 2
     assert capsys.readouterr() == ("", words)
+
+
+@pytest.mark.parametrize(("variable", "value"), [("PYRNNX_ENGINE", "x"), ("PYRNNX_ISA", "nonsense")])
+def test_a_wrong_environment_is_a_line(variable: str, value: str) -> None:
+    """Though pyrnnx cannot even be imported then."""
+    env = {"PYRNNX_ENGINE": "", "PYRNNX_ISA": "", variable: value}
+    done = command("inspect", ONNX, env=env)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"pyrnnx: environment variable {variable} is {value!r}; expected one of ")
+    assert done.stderr.count("\n") == 1
+    done = command("inspect", ONNX, "--debug", env=env)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Traceback")
+
+
+def test_the_script_tells_as_the_module_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other programs that import pyrnnx keep their tracebacks."""
+    told = {
+        ("/usr/bin/pyrnnx",): True,
+        ("pyrnnx.exe", "inspect"): True,
+        ("/site/pytest/__main__.py", "pyrnnx"): False,
+        ("-m", "pyrnnx"): False,  # of another module that is looked for
+        ("-c",): False,
+        (): False,
+    }
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "other", "pyrnnx"])
+    for words, expected in told.items():
+        monkeypatch.setattr(sys, "argv", list(words))
+        assert _process.is_command() is expected, words
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-X", "dev", "-m", "pyrnnx", "config"])
+    monkeypatch.setattr(sys, "argv", ["-m", "config"])
+    assert _process.is_command()
+
+
+def test_an_interrupt_while_typer_parses(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*given: object, **more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.core.TyperGroup.make_context", interrupted)
+    assert main(["inspect", ONNX]) == Status.INTERRUPTED
+    assert capsys.readouterr().out == ""
+
+
+@posix
+def test_an_interrupt_while_pyrnnx_is_imported() -> None:
+    """A package that raises it stands for numpy, which takes long."""
+    code = "import signal; signal.raise_signal(signal.SIGINT)"
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "numpy.py").write_text(code, encoding="utf-8")
+        done = command("config", env={"PYTHONPATH": folder})
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
 WITHOUT = """
