@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,31 +14,50 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pyrnnx.cli.arguments import named
+from pyrnnx.config import get_memory_limit
 from pyrnnx.dtypes import AnyArray, named_dtype
-from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
 from pyrnnx.files import check_writable, open_regular, write_files
 from pyrnnx.tensor_info import TensorInfo
 
 _ARCHIVES, _ARRAYS = (".npz",), (".npy",)
+_ZIP, _MAGIC = b"PK\x03\x04", np.lib.format.MAGIC_PREFIX
 
 
-def read_npz(label: str, path: str) -> dict[str, AnyArray]:
+def read_npz(
+    label: str, path: str, accept: Callable[[str], object] = lambda name: None
+) -> dict[str, AnyArray]:
     """The arrays of an .npz file.
+
+    Parameters
+    ----------
+    label : str
+        Who reads it, as errors name it.
+    path : str
+    accept : callable
+        Is called with each name before anything is read, and raises of one that is not wanted.
 
     Raises
     ------
     ArgumentError
-        A file that is not there, is no .npz file, or holds objects, which would run code.
+        A file that is not there, is no .npz file, or holds objects, which would run code, or something else than
+        arrays; arrays that do not lie in it, or that take more than `pyrnnx.get_memory_limit`.
     """
     with open_regular(label, path, expected="an .npz file") as file:
-        found = _loaded(label, path, file, "an .npz file")
-        if isinstance(found, np.ndarray):
+        if file.read(len(_MAGIC)) == _MAGIC:
             raise ArgumentError(f"{label}: {shown(path)} holds one array; expected an .npz file")
-        with found:
-            try:
-                return {name: found[name] for name in found.files}
-            except (ValueError, OSError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-                raise _broken(label, path, error, "an .npz file") from None
+        with _told(label, path, "an .npz file"), zipfile.ZipFile(file) as archive:
+            members = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
+            for name in members:
+                accept(name)
+            total, limit = sum(one.file_size for one in members.values()), get_memory_limit()
+            if total > limit:
+                raise ValueError(f"its arrays take {total} bytes, more than the {limit} allowed")
+            found = {}
+            for name, one in members.items():
+                with archive.open(one) as member:
+                    found[name] = _array(member, one.file_size)
+            return found
 
 
 def read_npy(label: str, path: str) -> AnyArray:
@@ -45,26 +66,41 @@ def read_npy(label: str, path: str) -> AnyArray:
     Raises
     ------
     ArgumentError
-        A file that is not there, is no .npy file, or holds objects.
+        A file that is not there, is no .npy file, or holds objects; an array that does not lie in it.
     """
     with open_regular(label, path, expected="an .npy file") as file:
-        found = _loaded(label, path, file, "an .npy file")
-        if not isinstance(found, np.ndarray):
-            found.close()
+        if file.read(len(_ZIP)) == _ZIP:
             raise ArgumentError(f"{label}: {shown(path)} is an .npz file; expected an .npy file")
-        return found
+        file.seek(0)
+        with _told(label, path, "an .npy file"):
+            return _array(file, os.fstat(file.fileno()).st_size)
 
 
-def _loaded(label: str, path: str, file: Any, expected: str) -> Any:
+def _array(file: Any, size: int) -> AnyArray:
+    """What stands in a file of so many bytes; NumPy makes room for what the header says before it reads."""
+    read_header = {(1, 0): np.lib.format.read_array_header_1_0}
+    version = np.lib.format.read_magic(file)
+    shape, _, dtype = read_header.get(version, np.lib.format.read_array_header_2_0)(file)
+    needed = math.prod(shape) * dtype.itemsize
+    if not dtype.hasobject and needed > size:
+        raise ValueError(f"its shape {shape} and type {dtype} take {needed} bytes; it has {size}")
+    file.seek(0)
+    array = np.lib.format.read_array(file, allow_pickle=False)
+    return np.asarray(array)
+
+
+@contextmanager
+def _told(label: str, path: str, expected: str) -> Iterator[None]:
+    """What NumPy and zipfile raise, of many types, as an ArgumentError."""
     try:
-        return np.load(file, allow_pickle=False)
-    except (ValueError, OSError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-        raise _broken(label, path, error, expected) from None
-
-
-def _broken(label: str, path: str, error: Exception, expected: str) -> ArgumentError:
-    why = shortened(" ".join(str(error).split()))
-    return ArgumentError(f"{label}: {shown(path)} cannot be read ({why}); expected {expected}, without objects")
+        yield
+    except PyrnnxError:
+        raise
+    except Exception as error:
+        why = shortened(" ".join(str(error).split()) or type(error).__name__)
+        raise ArgumentError(
+            f"{label}: {shown(path)} cannot be read ({why}); expected {expected}, without objects"
+        ) from None
 
 
 def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[TensorInfo]) -> dict[str, AnyArray]:
@@ -87,17 +123,20 @@ def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[Tensor
     by_name = {alias: info for info in infos for alias in info.aliases} | {info.name: info for info in infos}
     found: dict[str, AnyArray] = {}
 
-    def put(name: str, make: Callable[[TensorInfo], AnyArray]) -> None:
-        info = by_name.get(name)
-        if info is None:
+    def known(name: str) -> TensorInfo:
+        if name not in by_name:
             raise ArgumentError(f"{label}: {shown(name)} is unknown; {_nearest(name, by_name)}")
+        return by_name[name]
+
+    def put(name: str, make: Callable[[TensorInfo], AnyArray]) -> None:
+        info = known(name)
         if info.name in found:
             raise ArgumentError(f"{label}: {shown(info.name)} is given twice")
         found[info.name] = make(info)
 
     for one in texts or ():
         if one.lower().endswith(_ARCHIVES) and not any(one.startswith(f"{name}=") for name in by_name):
-            for name, array in read_npz(label, one).items():
+            for name, array in read_npz(label, one, known).items():
                 put(name, lambda _, array=array: array)  # type: ignore[misc]
             continue
         for name, value in named(label, [one], "NAME=FILE.npy, NAME=NUMBER or FILE.npz").items():

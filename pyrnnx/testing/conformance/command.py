@@ -86,7 +86,8 @@ def run(
     problem = ""
     try:
         for kind, path in files.items():
-            _write(path, _PAGES[kind](report))
+            page = _PAGES[kind](report).encode("utf-8", "backslashreplace")
+            write_files(f"conformance: --{kind}", {path: [page]})
         if options.write is not None:
             shrunk = _shrunk(report, runtimes, {"statuses": statuses, "timeout": timeout}, progress)
             write_faults(shrunk, runtimes, options.write, versions=report.environment)
@@ -173,7 +174,3 @@ def _make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ArgumentError(f"conformance: {shown(str(path))} is no folder to write to ({error})") from None
-
-
-def _write(path: Path, text: str) -> None:
-    write_files("conformance", {path: [text.encode("utf-8", "backslashreplace")]})

@@ -137,10 +137,11 @@ REJECTED: dict[str, tuple[list[str], str]] = {
     "an empty command": (["--command", ""], "expected a program and its arguments"),
     "no such folder": (
         ["--json", "/nowhere/r.json"],
-        "conformance: '/nowhere/r.json': expected a file, in a folder that is",
+        "conformance: --json: '/nowhere/r.json' cannot be written (its folder is not there)",
     ),
     "one file for two": (["--html", "x", "--json", "x"], "conformance: --json, --html: expected a file for each"),
-    "a folder": (["--html", "/"], "conformance: '/': expected a file"),
+    "a folder": (["--html", "/"], "conformance: --html: '/' cannot be written (it is a folder)"),
+    "a model as a report": (["--json", "model.onnx"], "--json: 'model.onnx' is a model's name; expected another suffix"),
     "a file as a folder": (["--write", f"{TESTS}/planted.py"], "planted.py' is no folder to write to"),
 }
 
@@ -245,9 +246,17 @@ def test_a_terminal_is_told_how_far_it_is() -> None:
     assert "\n" not in told
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full of Linux")
-def test_a_report_that_cannot_be_written_is_printed() -> None:
-    done = command("pyrnnx", "--cases", "random:1:2", "--timeout", "1e7", "--json", "/dev/full")
+@pytest.mark.skipif(os.name != "posix", reason="limits of a process")
+def test_a_report_that_cannot_be_written_is_printed(tmp_path: Path) -> None:
+    import resource
+
+    (tmp_path / "r.json").write_text("before", encoding="utf-8")
+    done = command(
+        *("pyrnnx", "--cases", "random:1:2", "--timeout", "1e7", "--json", str(tmp_path / "r.json")),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)),
+    )
     assert done.returncode == 2
     assert "runs 2 correctly" in " ".join(done.stdout.split())
-    assert "'/dev/full' cannot be written" in done.stderr
+    assert "r.json' cannot be written (File too large)" in done.stderr
+    assert (tmp_path / "r.json").read_text(encoding="utf-8") == "before"
+    assert len(list(tmp_path.iterdir())) == 1

@@ -1,0 +1,116 @@
+"""Files of arrays that are broken, or made to harm: each is an error in a line that names the file."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pyrnnx
+from pyrnnx import ArgumentError
+from pyrnnx.cli.arrays import read_npy, read_npz
+
+EXPECTED = "expected an .np[yz] file"
+
+
+def npy(header: str, data: bytes = b"") -> bytes:
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header) + 1) + header.encode("latin1") + b"\n" + data
+
+
+def described(descr: str = "'<f4'", shape: str = "(2,)", more: str = "") -> str:
+    return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}{more}}}"
+
+
+def npz(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> str:
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return str(path)
+
+
+BROKEN = {
+    "empty": b"",
+    "no header": b"\x93NUMPY\x01\x00",
+    "version": b"\x93NUMPY\x09\x00" + bytes(100),
+    "text": npy("{'descr': ("),
+    "brackets": npy("(" * 300),
+    "other keys": npy(described(more=", 'x': 1")),
+    "unknown type": npy(described("'<q9'")),
+    "type of another kind": npy(described("5")),
+    "types": npy(described("[('a', '<f4', 'b', 'c', 'd')]")),
+    "negative": npy(described(shape="(-1,)")),
+    "cut": npy(described(), bytes(7)),
+    "huge": npy(described(shape="(1000000, 1000000)"), bytes(8)),
+    "beyond 64 bits": npy(described(shape=f"({10**30},)"), bytes(8)),
+    "objects": npy(described("'|O'"), b"cos\nsystem\n(S'false'\ntR."),
+    "a pickle": b"\x80\x04K\x01.",
+    "no array": b"text",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken(name: str, tmp_path: Path) -> None:
+    (tmp_path / "x.npy").write_bytes(BROKEN[name])
+    with pytest.raises(ArgumentError, match=rf"^run: .*x.npy' cannot be read \(.+\); {EXPECTED}, without objects$"):
+        read_npy("run", str(tmp_path / "x.npy"))
+    archive = npz(tmp_path / "x.npz", {"X.npy": BROKEN[name]})
+    with pytest.raises(ArgumentError, match=rf"^run: .*x.npz' cannot be read \(.+\); {EXPECTED}, without objects$"):
+        read_npz("run", archive)
+
+
+def altered(path: Path, old: bytes, new: bytes) -> str:
+    data = Path(npz(path, {"X.npy": npy(described(), bytes(8))})).read_bytes()
+    assert old in data
+    path.write_bytes(data.replace(old, new))
+    return str(path)
+
+
+ARCHIVES: dict[str, Any] = {
+    "a method that is not known": lambda path: altered(path, b"\x08\x00", b"\x63\x00"),
+    "encrypted": lambda path: altered(path, b"\x14\x00\x00\x00\x08", b"\x14\x00\x01\x00\x08"),
+    "no end": lambda path: altered(path, b"PK\x05\x06", b"PK\x00\x00"),
+    "no folder": lambda path: altered(path, b"PK\x01\x02", b"PK\x01\x00"),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_a_broken_archive(name: str, tmp_path: Path) -> None:
+    path = ARCHIVES[name](tmp_path / "x.npz")
+    with pytest.raises(ArgumentError, match=rf"^run: .*x.npz' cannot be read \(.+\); {EXPECTED}"):
+        read_npz("run", path)
+
+
+def test_a_small_file_of_many_bytes(tmp_path: Path) -> None:
+    """Unpacked, it is more than the limit; names that nobody wants are found before anything is read."""
+    file = io.BytesIO()
+    np.save(file, np.zeros(10**6, np.int8))
+    path = npz(tmp_path / "x.npz", {"X.npy": file.getvalue(), "Z.npy": b"broken"})
+    assert Path(path).stat().st_size < 10_000
+    before = pyrnnx.get_memory_limit()
+    pyrnnx.set_memory_limit(10**5)
+    try:
+        with pytest.raises(ArgumentError, match=r"its arrays take 10\d+ bytes, more than the 100000 allowed"):
+            read_npz("run", path)
+    finally:
+        pyrnnx.set_memory_limit(before)
+
+    def accept(name: str) -> None:
+        if name != "X":
+            raise ArgumentError(f"{name} is unknown")
+
+    with pytest.raises(ArgumentError, match="^Z is unknown$"):
+        read_npz("run", path, accept)
+
+
+@pytest.mark.parametrize("array", [np.arange(6.0).reshape(2, 3).T, np.zeros((0, 4), "i4"), np.array(2.5)], ids=repr)
+def test_arrays_as_they_were_written(array: Any, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", array)
+    np.savez(tmp_path / "x.npz", one=array, other=np.arange(3))
+    for found in (read_npy("run", str(tmp_path / "x.npy")), read_npz("run", str(tmp_path / "x.npz"))["one"]):
+        assert (found.dtype, found.shape) == (array.dtype, array.shape)
+        np.testing.assert_array_equal(found, array)
