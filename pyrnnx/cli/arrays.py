@@ -24,9 +24,7 @@ _ARCHIVES, _ARRAYS = (".npz",), (".npy",)
 _ZIP, _MAGIC = b"PK\x03\x04", np.lib.format.MAGIC_PREFIX
 
 
-def read_npz(
-    label: str, path: str, accept: Callable[[str], object] = lambda name: None
-) -> dict[str, AnyArray]:
+def read_npz(label: str, path: str, accept: Callable[[str], object] = lambda name: None) -> dict[str, AnyArray]:
     """The arrays of an .npz file.
 
     Parameters

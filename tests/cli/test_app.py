@@ -149,9 +149,7 @@ def test_the_script_tells_as_the_module_does(monkeypatch: pytest.MonkeyPatch) ->
     assert _process.is_command()
 
 
-def test_an_interrupt_while_typer_parses(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_interrupt_while_typer_parses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*given: object, **more: object) -> None:
         raise KeyboardInterrupt
 

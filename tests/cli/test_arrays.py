@@ -103,7 +103,7 @@ def test_a_small_file_of_many_bytes(tmp_path: Path) -> None:
         if name != "X":
             raise ArgumentError(f"{name} is unknown")
 
-    with pytest.raises(ArgumentError, match="^Z is unknown$"):
+    with pytest.raises(ArgumentError, match=r"^Z is unknown$"):
         read_npz("run", path, accept)
 
 

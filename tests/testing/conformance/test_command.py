@@ -141,7 +141,7 @@ REJECTED: dict[str, tuple[list[str], str]] = {
     ),
     "one file for two": (["--html", "x", "--json", "x"], "conformance: --json, --html: expected a file for each"),
     "a folder": (["--html", "/"], "conformance: --html: '/' cannot be written (it is a folder)"),
-    "a model as a report": (["--json", "model.onnx"], "--json: 'model.onnx' is a model's name; expected another suffix"),
+    "a model as a report": (["--json", "model.onnx"], "--json: 'model.onnx' is a model's name; expected"),
     "a file as a folder": (["--write", f"{TESTS}/planted.py"], "planted.py' is no folder to write to"),
 }
 
