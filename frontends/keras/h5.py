@@ -24,6 +24,7 @@ class WeightsFile:
 
     def __init__(self, label: str, h5py: Any, file: Any, size: int) -> None:
         self._label, self._h5py, self._file, self._size = label, h5py, file, size
+        self._read = 0  # bytes of arrays
 
     def child_of_name(self, path: str, name: str, otherwise: str) -> str:
         """The path of the group below `path` whose layer has that name; `otherwise` where names are not stored."""
@@ -86,6 +87,12 @@ class WeightsFile:
         for what, shape in (("shape", dataset.shape), ("chunks of shape", dataset.chunks or ())):
             if math.prod(shape) * dataset.dtype.itemsize > self._size:
                 raise FormatError(f"{self._label}: {shown(path)} has {what} {shape}; the file has {self._size} bytes")
+        self._read += dataset.nbytes
+        if self._read > self._size:
+            raise FormatError(
+                f"{self._label}: with {shown(path)}, arrays of {self._read} bytes are read, some of them more than "
+                f"once; the file has {self._size} bytes"
+            )
         return np.asarray(dataset[()])
 
 

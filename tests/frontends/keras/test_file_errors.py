@@ -279,6 +279,22 @@ def test_shapes_and_dtypes_that_do_not_fit(tmp_path: Path) -> None:
             from_file(path)
 
 
+def test_one_array_for_many_cells(tmp_path: Path) -> None:
+    """A file of some kB could ask for any amount of memory: Keras makes no such links."""
+    arrays = random_weights("LSTM", 50, 50)
+    contents = io.BytesIO(weights_file({"layers/rnn/cell/cells/lstm_cell": ("cell", arrays)}))
+    with h5py.File(contents, "r+") as h5_file:
+        cells = h5_file["layers/rnn/cell/cells"]
+        for k in range(1, 20):
+            cells[f"lstm_cell_{k}"] = cells["lstm_cell"]
+    stacked = serialized("StackedRNNCells", {"cells": [serialized("LSTMCell", {"units": 50})] * 20})
+    config = model_config(serialized("RNN", {"name": "rnn", "cell": stacked}))
+    with pytest.raises(
+        FormatError, match=r"_cell_\d/vars/\d', arrays of \d+ bytes are read, some of them more than once"
+    ):
+        from_file(write(tmp_path / "a.keras", config, contents.getvalue()))
+
+
 # Archives that are rejected
 
 
