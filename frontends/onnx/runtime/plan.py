@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from pyrnnx import config, notebook
 from pyrnnx.errors import FormatError, SlowRuntimeWarning, shortened, shown, warn
 
@@ -212,6 +214,9 @@ class Plan:
         """As `call`, of inputs that nobody has checked, if they are of the dtypes and shapes of a call before."""
         if len(inputs) != len(self._needs):
             return None
+        for value in inputs.values():
+            if type(value) is not np.ndarray:  # a number, a list: buffers are for the array that it becomes
+                return None
         results = self.again(inputs)
         return None if results is None else dict(zip(self.wanted, results, strict=True))
 

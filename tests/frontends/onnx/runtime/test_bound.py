@@ -207,6 +207,19 @@ def test_calls_by_name(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     check(model(**given), given)
 
 
+def test_integers_take_the_buffers_of_their_arrays() -> None:
+    """A sampling rate is given as 16000, in every call."""
+    graph = simple_model([node("Add", ["x", "rate"], ["y"])], {"x": np.ones(3, np.int64), "rate": np.int64(1)}, ["y"], {})
+    model = read_model(graph)
+    x = np.array([1, 2, 3])
+    for _ in range(4):
+        np.testing.assert_array_equal(model({"x": x, "rate": 16000})["y"], x + 16000)
+    (bound,) = model.plan._bounds
+    for rate in (8000, 16000):
+        np.testing.assert_array_equal(model({"x": x, "rate": rate})["y"], x + rate)
+        assert model.plan._bounds == [bound]
+
+
 def test_threads(model: Model) -> None:
     """Eight at once, each with shapes of its own and with the common ones."""
     start = threading.Barrier(8)
