@@ -31,7 +31,7 @@ from pyrnnx._kernels.parameters cimport (
     Parameters,
     QuantizedWeights,
 )
-from pyrnnx._kernels.plan cimport ALIGNMENT, round_up, run_call, takes_one_thread
+from pyrnnx._kernels.plan cimport ALIGNMENT, by_falling_length, checked_lengths, round_up, run_call, takes_one_thread
 from pyrnnx._kernels.storage cimport BFLOAT16, FLOAT16, NATIVE
 from pyrnnx._kernels.tables cimport (
     CELL_ROWS,
@@ -56,7 +56,6 @@ cdef bint batch_invariant = False
 
 cdef enum:
     ONE_CALL_ROWS = 1024    # of all time steps, below which splitting W and R takes longer than it saves
-    FEW_ROWS = 32           # that are sorted here; more by NumPy
 
 
 def set_batch_invariant(bint value) -> None:
@@ -389,50 +388,3 @@ cdef class PackedLayer:
         except MemoryError:  # `run` says of what
             return None
         return Y
-
-
-cdef cnp.ndarray checked_lengths(lengths, const Call *call):
-    """The lengths of the rows of a call: a copy, which nobody else can write to."""
-    cdef:
-        cnp.npy_intp count = call.batch_size
-        cnp.ndarray given = np.asarray(lengths), own
-        const Py_ssize_t *length
-        Py_ssize_t k
-        bint fit = cnp.PyArray_NDIM(given) == 1 and cnp.PyArray_DIM(given, 0) == count
-    if fit:
-        own = cnp.PyArray_EMPTY(1, &count, cnp.NPY_INTP, 0)
-        cnp.PyArray_CopyInto(own, given)
-        length = <const Py_ssize_t *> cnp.PyArray_DATA(own)
-        for k in range(count):
-            fit &= 0 <= length[k] <= call.seq_length
-    if not fit:
-        raise ValueError(f"lengths are not [batch_size={count}] of 0 to seq_length={call.seq_length}")
-    return own
-
-
-cdef cnp.ndarray by_falling_length(cnp.ndarray lengths, Call *call):
-    """Sort lengths in place, for the call, and give the rows in that order; None where all are seq_length."""
-    cdef:
-        Py_ssize_t *length = <Py_ssize_t *> cnp.PyArray_DATA(lengths)
-        Py_ssize_t *order
-        Py_ssize_t k, j, own, shortest = call.seq_length
-        cnp.npy_intp count = call.batch_size
-        cnp.ndarray rows
-    for k in range(count):
-        shortest = min(shortest, length[k])
-    if shortest == call.seq_length:
-        return None
-    if count > FEW_ROWS:
-        rows = np.argsort(-lengths, kind="stable")
-        lengths[:] = lengths[rows]
-    else:
-        rows = np.arange(count, dtype=np.intp)
-        order = <Py_ssize_t *> cnp.PyArray_DATA(rows)
-        for k in range(1, count):
-            own, j = length[k], k
-            while j > 0 and length[j - 1] < own:
-                length[j], order[j] = length[j - 1], order[j - 1]
-                j -= 1
-            length[j], order[j] = own, k
-    call.order, call.lengths = <Py_ssize_t *> cnp.PyArray_DATA(rows), length
-    return rows

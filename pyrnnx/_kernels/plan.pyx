@@ -1,10 +1,16 @@
-"""The plan of a call: how threads share it, and the memory that its row blocks take."""
+"""The plan of a call: the order of its rows, how threads share it, and the memory that its row blocks take."""
 
+cimport numpy as cnp
 from libc.stdlib cimport free, malloc
+
+import numpy as np
 
 from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport Barrier, barrier_init, team_release, team_run, team_take
 from pyrnnx._kernels.timeloop cimport Block, Call, run_block
+
+cnp.import_array()
+
 
 cdef enum:
     MAX_TEAMS = 128
@@ -17,6 +23,7 @@ cdef enum:
     TASK_MACS = 3 << 18         # multiply-adds below which another thread does not pay: some 30 us
     STEP_MACS = 1 << 14         # the same for sharing one time step: a barrier costs some 0.2 us
     HELD_MACS = 1 << 16         # multiply-adds below which it does not pay to let go of the GIL: some 2 us
+    FEW_ROWS = 32               # that are sorted here; more by NumPy
     STACK_BYTES = 1 << 14       # so much memory to work in lies on the stack; more is allocated
 
 
@@ -31,6 +38,53 @@ cdef struct Plan:
     Py_ssize_t state_bytes, x_bytes, projected_bytes, coded_bytes, split_x_bytes, split_states_bytes, team_bytes
     char *scratch
     Barrier barriers[MAX_TEAMS]
+
+
+cdef cnp.ndarray checked_lengths(lengths, const Call *call):
+    """The lengths of the rows of a call: a copy, which nobody else can write to."""
+    cdef:
+        cnp.npy_intp count = call.batch_size
+        cnp.ndarray given = np.asarray(lengths), own
+        const Py_ssize_t *length
+        Py_ssize_t k
+        bint fit = cnp.PyArray_NDIM(given) == 1 and cnp.PyArray_DIM(given, 0) == count
+    if fit:
+        own = cnp.PyArray_EMPTY(1, &count, cnp.NPY_INTP, 0)
+        cnp.PyArray_CopyInto(own, given)
+        length = <const Py_ssize_t *> cnp.PyArray_DATA(own)
+        for k in range(count):
+            fit &= 0 <= length[k] <= call.seq_length
+    if not fit:
+        raise ValueError(f"lengths are not [batch_size={count}] of 0 to seq_length={call.seq_length}")
+    return own
+
+
+cdef cnp.ndarray by_falling_length(cnp.ndarray lengths, Call *call):
+    """Sort lengths in place, for the call, and give the rows in that order; None where all are seq_length."""
+    cdef:
+        Py_ssize_t *length = <Py_ssize_t *> cnp.PyArray_DATA(lengths)
+        Py_ssize_t *order
+        Py_ssize_t k, j, own, shortest = call.seq_length
+        cnp.npy_intp count = call.batch_size
+        cnp.ndarray rows
+    for k in range(count):
+        shortest = min(shortest, length[k])
+    if shortest == call.seq_length:
+        return None
+    if count > FEW_ROWS:
+        rows = np.argsort(-lengths, kind="stable")
+        lengths[:] = lengths[rows]
+    else:
+        rows = np.arange(count, dtype=np.intp)
+        order = <Py_ssize_t *> cnp.PyArray_DATA(rows)
+        for k in range(1, count):
+            own, j = length[k], k
+            while j > 0 and length[j - 1] < own:
+                length[j], order[j] = length[j - 1], order[j - 1]
+                j -= 1
+            length[j], order[j] = own, k
+    call.order, call.lengths = <Py_ssize_t *> cnp.PyArray_DATA(rows), length
+    return rows
 
 
 cdef Py_ssize_t total_steps(const Call *call) noexcept nogil:
