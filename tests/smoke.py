@@ -213,8 +213,7 @@ def scored(sink: str, **options: Any) -> None:
         source.mkdir()
         for k in range(4):
             np.save(source / f"{k}.npy", np.random.default_rng(k).normal(size=(3 + k, I)).astype(np.float32))
-        score: Callable[..., Any] = vars(import_module("pyrnnx"))["score"]
-        score(lstm_layer(), source, Path(folder, "sink"), sink_format=sink, **options)
+        pyrnnx.score(lstm_layer(), source, Path(folder, "sink"), sink_format=sink, **options)
         assert Path(folder, "sink", "manifest.json").is_file()
 
 
