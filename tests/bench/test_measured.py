@@ -146,7 +146,7 @@ def test_picture(tmp_path: Path) -> None:
     assert (tmp_path / "times.png").read_bytes().startswith(b"\x89PNG")
     (axis,) = figure.axes
     assert [one.get_text() for one in axis.get_yticklabels()] == ["pyrnnx", "PyTorch"]
-    assert [one.get_text() for one in axis.texts] == ["1.00 ms", "2.00 ms, 2.00 times"]
+    assert [one.get_text() for one in axis.texts] == ["1.00 ms", "2.00 ms, ratio 2.00 (median of rounds)"]
     ours, theirs = (one.get_window_extent().width for one in axis.patches)
     assert theirs == pytest.approx(2 * ours)
     with pytest.raises(PyrnnxError, match="cannot be written"):
