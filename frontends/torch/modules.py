@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from importlib import import_module
 from typing import Any
 
 from pyrnnx.conventions import TORCH, TORCH_BATCH_FIRST, TORCH_CELL, Convention
@@ -92,15 +92,12 @@ def _layers(
 
 
 def _torch() -> Any:
-    torch = sys.modules.get("torch")
-    if torch is None:
-        try:
-            import torch
-        except ImportError as error:
-            raise PyrnnxError(
-                "from_module needs PyTorch; install torch, or use from_state_dict, which needs it not"
-            ) from error
-    return torch
+    try:
+        return import_module("torch")
+    except ImportError as error:
+        raise PyrnnxError(
+            "from_module needs PyTorch; install torch, or use from_state_dict, which needs it not"
+        ) from error
 
 
 def _recurrent_submodules(nn: Any, module: Any) -> str:

@@ -209,7 +209,7 @@ def test_calls_by_name(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_integers_take_the_buffers_of_their_arrays() -> None:
     """A sampling rate is given as 16000, in every call."""
-    declared = {"x": np.ones(3, np.int64), "rate": np.int64(1)}
+    declared = {"x": np.ones(3, np.int64), "rate": np.array(1)}
     model = read_model(simple_model([node("Add", ["x", "rate"], ["y"])], declared, ["y"], {}))
     x = np.array([1, 2, 3])
     for _ in range(4):
