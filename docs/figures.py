@@ -19,6 +19,7 @@ Row = Mapping[str, str]
 PEERS = ("pyrnnx", "ONNX Runtime", "OpenVINO", "PyTorch")
 # Each stands out by 3 to 1 at least from white and from black; marks tell the lines apart, too.
 COLOURS = dict(zip(PEERS, ("#d55e00", "#0072b2", "#9a6ad6", "#b8860b"), strict=True))
+OTHERS = "#808080"  # where one library stands out from all others
 MARKERS = dict(zip(PEERS, "os^D", strict=True))
 TEXT, GRID = "#010203", "#040506"  # stand for the colour of the page's text, and for that with less of it
 
@@ -54,10 +55,10 @@ def _panel(height: float = 3.4) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _bars(labels: Sequence[str], numbers: Sequence[str], label: str, height: float) -> Any:
+def _bars(labels: Sequence[str], numbers: Sequence[str], label: str, height: float, colours: Sequence[str]) -> Any:
     values = [float(number) for number in numbers]
     figure, axes = _panel(height)
-    axes.barh(labels[::-1], values[::-1], color=COLOURS["pyrnnx"], height=0.7)
+    axes.barh(labels[::-1], values[::-1], color=colours[::-1], height=0.7)
     for place, (value, number) in enumerate(zip(values[::-1], numbers[::-1], strict=True)):
         axes.text(value + max(values) * 0.02, place, number, va="center", fontsize=8)
     axes.set_xlim(0, max(values) * 1.15)
@@ -73,6 +74,7 @@ def ratio_bars(rows: Sequence[Row]) -> Any:
         [row["ratio"] for row in rows],
         "time of the fastest peer over that of pyrnnx",
         4.0,
+        [COLOURS["pyrnnx"]] * len(rows),
     )
     figure.axes[0].axvline(1, color=TEXT, linewidth=1.2)
     return figure
@@ -96,13 +98,15 @@ def time_by_size(rows: Sequence[Row]) -> Any:
     axes.set_xlabel("H = hidden_size")
     axes.set_ylabel("µs for one step of one row")
     axes.grid()
-    axes.legend(frameon=False, fontsize=8)
+    figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)  # above the lines, not on them
     return figure
 
 
 def memory_bars(rows: Sequence[Row]) -> Any:
     """What one long call needs beside its result."""
-    return _bars([row["library"] for row in rows], [row["beyond Y MB"] for row in rows], "MB beside Y", 2.0)
+    libraries = [row["library"] for row in rows]
+    colours = [COLOURS["pyrnnx"] if one == "pyrnnx" else OTHERS for one in libraries]
+    return _bars(libraries, [row["beyond Y MB"] for row in rows], "MB beside Y", 2.0, colours)
 
 
 def _by_cell(rows: Sequence[Row]) -> dict[str, list[Row]]:
