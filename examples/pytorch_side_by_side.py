@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from shared import Array, new_figure
+from shared import Array, new_figure, writing
 
 import pyrnnx
 from pyrnnx.bench.timing import measure
@@ -94,7 +94,8 @@ def draw(milliseconds: dict[str, float], output: str) -> None:
     axis.margins(x=0.1)
     axis.set(xlabel="time of a call, ms (one thread, best of 25; shorter is faster)")
     axis.set_title(f"nn.LSTM({I}, {H}, bidirectional), {N} rows of {T} steps")
-    figure.savefig(output)
+    with writing(output):
+        figure.savefig(output)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What the examples share: speech to work on, models that wheels hold, and a figure to draw on."""
+"""What the examples share: speech to work on, models that wheels hold, the time of a push, and a figure to draw on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -66,6 +69,25 @@ def noise(seconds: float, seed: int = 0) -> Array:
     spectrum = np.fft.rfft(np.random.default_rng(seed).normal(size=size))
     fan = np.fft.irfft(spectrum / np.sqrt(1 + np.fft.rfftfreq(size, 1 / RATE) / 300), size)
     return np.asarray(fan / np.abs(fan).max(), np.float32)
+
+
+def timed(push: Callable[[Any], Any], frames: Iterable[Any]) -> tuple[list[Any], float]:
+    """What `push` gives for each frame, and the median of its times in seconds: the first push also prepares."""
+    results, times = [], []
+    for frame in frames:
+        start = time.perf_counter()
+        results.append(push(frame))
+        times.append(time.perf_counter() - start)
+    return results, float(np.median(times))
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """A file that cannot be written ends the script with one line."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # the second: a kind of picture that matplotlib has not
+        sys.exit(f"{path} cannot be written: {error}")
 
 
 def new_figure(width: float, height: float) -> Any:
