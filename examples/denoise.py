@@ -40,7 +40,7 @@ def waveform(frames: Array, size: int) -> Array:
 
 
 def denoised(model: Any, frames: Array) -> tuple[Array, float]:
-    """Frame by frame, and the seconds that one takes. The caches of the model are its state, and the stream keeps them."""
+    """Frame by frame, and the seconds that one takes. The model's caches are its state, which the stream keeps."""
     stream = model.stream(layers=False)  # none of its GRUs begins inside the model
     pairs = np.stack([frames.real, frames.imag], axis=-1).astype(np.float32)  # [frames, frequencies, 2]
     results, seconds = timed(lambda frame: stream.push(mix=frame[np.newaxis, :, np.newaxis])["enh"][0, :, 0], pairs)
