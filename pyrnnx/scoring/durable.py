@@ -78,6 +78,13 @@ def _sync(folder: Path) -> None:
         os.close(descriptor)
 
 
+def size(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder."""
+    if path.is_dir():
+        return sum(one.stat().st_size for one in path.rglob("*") if one.is_file())
+    return path.stat().st_size
+
+
 def remove(path: Path) -> None:
     """A file or a folder, if it is there."""
     if path.is_dir() and not path.is_symlink():

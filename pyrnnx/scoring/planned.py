@@ -15,7 +15,7 @@ from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.digest import digest
 from pyrnnx.scoring.items import Bad, Items
-from pyrnnx.scoring.manifest import FORMAT, Folder
+from pyrnnx.scoring.manifest import FORMAT, Folder, identity
 from pyrnnx.scoring.outputs import Scorer
 from pyrnnx.scoring.parts import SHARES, Part, boundaries, part
 from pyrnnx.scoring.probe import probe
@@ -77,8 +77,9 @@ def planned(
     items, sizes = _sized(items, scorer, sample, limits.memory)
     starts = boundaries(sizes, limits.memory)
     invariant = config.get_batch_invariant()
-    job = Job(uuid.uuid4().hex, scorer, source, conversion, folder, sink.kind, *limits, invariant)
-    return Run(job, items, starts, _header(job, items, len(starts) - 1))
+    job = Job(uuid.uuid4().hex, "", scorer, source, conversion, folder, sink.kind, *limits, invariant)
+    header = _header(job, items, len(starts) - 1)
+    return Run(replace(job, identity=identity(header)), items, starts, header)
 
 
 def _listed(source: Source, conversion: Conversion) -> Items:
@@ -163,6 +164,7 @@ def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
             "sink_format": job.sink,
             "input": subject.input.name,
             "axes": subject.input.axes,
+            "lengths": subject.lengths,
             "outputs": [[one.name, one.dtype.name, list(one.shape)] for one in scorer.outputs],
             "batches": scorer.batching.value,
             "frame": frames.size if frames else None,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx import scalars
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring import cluster, options
-from pyrnnx.scoring.manifest import Folder, Lock
+from pyrnnx.scoring.lock import Lock
+from pyrnnx.scoring.manifest import Folder
 from pyrnnx.scoring.planned import Limits, Run, planned
 from pyrnnx.scoring.progress import Progress, progress_of
 from pyrnnx.scoring.report import ScoreReport
@@ -148,6 +149,7 @@ def score(
     kind = choose_sink(path, sink_format)
     run = planned(subject, opened, conversion, Folder(path, kind.suffix), kind, limits)
     try:
+        run.job.folder.check(run.header, overwrite=replace)
         Path(path).mkdir(parents=True, exist_ok=True)
         lock = Lock(path)
         try:
@@ -193,7 +195,7 @@ def _run(run: Run, scheduler: str | None, workers: int | None, show: Progress) -
             show(done, len(run.items))
         seconds = time.perf_counter() - started
     ordered = [records[number] for number in sorted(records)]
-    run.job.folder.write({**run.header, "complete": True, "results": ordered})
+    run.job.folder.complete(run.header, ordered)
     skipped = {name: reason for record in ordered for name, reason in record["skipped"].items()}
     items = sum(record["items"] for record in ordered)
     batching = run.job.scorer.batching.value

@@ -70,6 +70,8 @@ class Subject(ABC):
     input : Input
     has_lengths : bool
         Whether it takes the lengths of rows, so that a batch may hold items of different lengths.
+    lengths : str or None
+        The input that takes the lengths, of a model.
     axes : mapping
         Of outputs whose axes are known, by name: letters as in `Input`.
     """
@@ -77,6 +79,7 @@ class Subject(ABC):
     label: str
     input: Input
     has_lengths: bool
+    lengths: str | None = None
     axes: Mapping[str, str]
 
     @property
@@ -175,12 +178,12 @@ class _OfModel(Subject):
         of_lengths = {
             one for layer in values.values() if "sequence_lens" in layer for one in layer["sequence_lens"].names
         }
-        self._lengths = self._lengths_input(lengths, infos, of_lengths)
+        self.lengths = self._lengths_input(lengths, infos, of_lengths)
         self._states = self._state_shapes(values, infos)
-        taken = {*self._constants, *self._states, self._lengths}
+        taken = {*self._constants, *self._states, self.lengths}
         info = self._sequences_input(name, infos, taken)
         self.input = _input(self.label, info, axes or known.get(info.name))
-        self.has_lengths = self._lengths is not None and "N" in self.input.axes
+        self.has_lengths = self.lengths is not None and "N" in self.input.axes
         self._outputs = given_names(f"score: {self.label}", outputs) if outputs is not None else None
         names = self._outputs or [one.name for one in model.outputs]
         self.axes = {one: known[one] for one in names if one in known and "N" in self.input.axes}
@@ -230,9 +233,9 @@ class _OfModel(Subject):
         rows = len(lengths)
         for name, (axes, sizes, dtype) in self._states.items():
             given[name] = np.zeros([rows if axis == "N" else sizes[axis] for axis in axes], named_dtype(dtype))
-        if self._lengths is not None:
-            declared = next(info.dtype for info in self._model.inputs if info.name == self._lengths)
-            given[self._lengths] = lengths.astype(named_dtype(declared or "int32"))
+        if self.lengths is not None:
+            declared = next(info.dtype for info in self._model.inputs if info.name == self.lengths)
+            given[self.lengths] = lengths.astype(named_dtype(declared or "int32"))
         results: dict[str, Any] = self._model(given, outputs=self._outputs)
         return results
 

@@ -78,9 +78,12 @@ class Job:
     ----------
     run : str
         Which run it is, as the manifest says.
+    identity : str
+        What it has in common with those whose parts it goes on with.
     """
 
     run: str
+    identity: str
     scorer: Scorer
     source: Source
     conversion: Conversion
@@ -106,9 +109,13 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
         An item that cannot be read or scored, unless these are skipped; a part that cannot be written.
     """
     job.folder.check_run(job.run)
-    record = job.folder.finished(part.number)
+    record = job.folder.finished(part.number, part.names, job.identity)
     if record is not None:
-        return record, record["run"] != job.run  # of this run: a worker wrote it, and died before it told
+        if record["run"] == job.run:  # a worker wrote it, and died before it told
+            return record, False
+        bad = {part.names[i] for i in part.bad} if job.skip_errors else set()
+        if record["skipped"].keys() <= bad:  # other items may be readable by now
+            return record, True
     started = time.perf_counter()
     items = _read(job, part)
     read = time.perf_counter()
@@ -127,9 +134,11 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
         record = {
             "part": part.number,
             "run": job.run,
+            "identity": job.identity,
             "items": len(kept),
             "skipped": skipped,
             "sha256": checksum,
+            "bytes": durable.size(path),
             "seconds": {
                 "read": read - started,
                 "compute": computed - waited,

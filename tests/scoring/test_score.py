@@ -83,7 +83,7 @@ def test_what_is_broken_or_lost_is_computed_again(source: Path, tmp_path: Path) 
     parts[0].unlink()
     parts[1].write_bytes(parts[1].read_bytes()[:-1])
     (tmp_path / "out" / "done" / "00002.json").write_text("{")
-    (tmp_path / "out" / "tmp" / "00003.npz.half").write_text("half")
+    (tmp_path / "out" / "tmp" / f"00003.npz.{0:032x}").write_text("half")
     again = run(lstm(), source, tmp_path / "out")
     assert again.resumed == first.parts - 3
     assert contents(tmp_path / "out" / "parts") == before

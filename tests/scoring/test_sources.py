@@ -222,3 +222,16 @@ def test_frames(length: int, context: int) -> None:
         for place, value in enumerate(frame):
             sample = index * 3 - context + place
             assert value == (values[sample] if 0 <= sample < length else 0)
+
+
+def test_an_array_called_c_is_in_the_fingerprint(tmp_path: Path) -> None:
+    """As the folder of an array's chunks is, which is left out."""
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(tmp_path / "z"), mode="w")
+    group.create_array("c", shape=(4, 3), dtype="f4", chunks=(2, 3))[...] = 1
+    source = open_source(tmp_path / "z", None, None)
+    assert sorted(source.files()) == [str(tmp_path / "z" / "c" / "zarr.json"), str(tmp_path / "z" / "zarr.json")]
+    before = source.fingerprint()
+    del group["c"]
+    group.create_array("c", shape=(9, 3), dtype="f4", chunks=(2, 3))[...] = 1
+    assert source.fingerprint() != before

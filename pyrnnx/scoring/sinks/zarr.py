@@ -11,6 +11,7 @@ import numpy as np
 from pyrnnx.scoring.packages import import_zarr
 from pyrnnx.scoring.sinks.columns import Columns
 
+GROUP = "zarr.json"  # in the folder of all parts
 CHUNK = 2**23  # bytes of a chunk of an array, some: each is a file
 
 

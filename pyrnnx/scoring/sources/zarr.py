@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -93,10 +95,20 @@ class ZarrSource(Source):
         found = []
         for here, folders, files in os.walk(self.path):
             folders.sort()
-            # Of arrays the description alone: there may be millions of chunks, and "offsets" tell of items.
             found += [os.path.join(here, one) for one in files if one in (".zarray", ".zgroup", "zarr.json")]
-            folders[:] = [one for one in folders if one != "c"]
+            if _is_array(here, files):  # its description alone: there may be millions of chunks
+                folders.clear()
         return sorted(found)
+
+
+def _is_array(folder: str, files: Sequence[str]) -> bool:
+    if "zarr.json" in files:
+        try:
+            found = json.loads(Path(folder, "zarr.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            return False
+        return isinstance(found, dict) and found.get("node_type") == "array"
+    return ".zarray" in files
 
 
 def _beside(places: Sequence[Any]) -> Iterator[list[Any]]:

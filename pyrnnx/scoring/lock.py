@@ -1,0 +1,39 @@
+"""That one process alone runs into a folder."""
+
+from __future__ import annotations
+
+import os
+
+from pyrnnx.errors import ArgumentError, shown
+
+
+class Lock:
+    """Of a folder: held as long as the process lives, and the lock is not released.
+
+    Raises
+    ------
+    ArgumentError
+        Another process holds it.
+    OSError
+        The file cannot be opened, or is a link.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._file: int | None = None
+        try:
+            import fcntl
+        except ImportError:  # no POSIX system
+            return
+        # What the file holds is left as it is, and a link is not followed: it may be another's.
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        self._file = os.open(os.path.join(path, "lock"), flags, 0o666)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.release()
+            raise ArgumentError(f"score: another process is writing to sink {shown(path)}") from None
+
+    def release(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
