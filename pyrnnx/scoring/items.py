@@ -26,12 +26,15 @@ class Items:
         Where each is, as `Source.read` takes it: small, and can be pickled.
     bad : mapping
         Why items cannot be read, by their index, as far as listing told.
+    counts : ndarray of int64, optional
+        Numbers that each item holds, as far as listing told. Default: as many as its length.
     """
 
     names: Sequence[str]
     lengths: AnyArray
     places: Sequence[Any]
     bad: Mapping[int, str] = field(default_factory=dict)
+    counts: AnyArray | None = None
 
     def __len__(self) -> int:
         return len(self.names)

@@ -13,6 +13,7 @@ from pyrnnx.scoring.items import Frames
 
 _UNITS = {"": 1, **{f"{letter}{end}": 1000**power for power, letter in enumerate("kMGT", 1) for end in ("", "B")}}
 _UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)} | {"B": 1, "K": 1000, "KB": 1000}
+_MOST = 2**31 - 1  # values of a frame
 _BYTES = re.compile(r"(\d{1,18}) ?([A-Za-z]*)")
 
 
@@ -52,9 +53,9 @@ def frames_of(frame: Any, context: Any) -> Frames | None:
     ArgumentError
         No integers in range; a context without frames.
     """
-    before = scalars.integer("score", "context", context, 0)
+    before = scalars.integer("score", "context", context, 0, _MOST)
     if frame is not None:
-        return Frames(scalars.integer("score", "frame", frame, 1), before)
+        return Frames(scalars.integer("score", "frame", frame, 1, _MOST), before)
     if before:
         raise ArgumentError(f"score: context is {before} and frame is None; expected frame, too")
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -70,9 +71,9 @@ def planned(
     PyrnnxError
         As of `pyrnnx.score`.
     """
-    items = _listed(source, conversion)
+    items = _fitting(_listed(source, conversion, sink), conversion, subject, limits.memory)
     sample = _sample(source, items, conversion, subject, limits.skip_errors)
-    scorer = probe(subject, sample, items.lengths[items.lengths > 0].tolist())
+    scorer = probe(subject, sample, _lengths_to_try(items, sample, limits.memory))
     check_outputs(sink, subject.label, scorer.outputs)
     items, sizes = _sized(items, scorer, sample, limits.memory)
     starts = boundaries(sizes, limits.memory)
@@ -82,7 +83,7 @@ def planned(
     return Run(replace(job, identity=identity(header)), items, starts, header)
 
 
-def _listed(source: Source, conversion: Conversion) -> Items:
+def _listed(source: Source, conversion: Conversion, sink: Sink) -> Items:
     """The items with their lengths as the model sees them.
 
     Raises
@@ -100,9 +101,49 @@ def _listed(source: Source, conversion: Conversion) -> Items:
         seen: set[str] = set()
         twice = next(name for name in items.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ArgumentError(f"score: source {shown(source.path)} has two items called {shown(twice)}")
+    if sink.kind == "parquet":
+        broken = {i: f"its name is not Unicode, which {sink.kind} needs" for i, one in enumerate(items.names) if not _sound(one)}
+        items = replace(items, bad={**items.bad, **broken})
     if conversion.frames is not None:
         return replace(items, lengths=conversion.frames.count(items.lengths))
     return items
+
+
+def _sound(name: str) -> bool:
+    """Whether a name is Unicode; file systems have others, too."""
+    return not any("\ud800" <= one <= "\udfff" for one in name)
+
+
+def _fitting(items: Items, conversion: Conversion, subject: Subject, memory: int) -> Items:
+    """The items, of which those that exceed the memory by themselves are bad ones now, and are never read."""
+    takes, frames, most = subject.input, conversion.frames, memory // SHARES
+    step = float(math.prod(size for size in takes.step if size is not None))
+    if frames is not None:
+        step = float(frames.size + frames.context)
+        if step * takes.dtype.itemsize > most:
+            raise ArgumentError(
+                f"score: frame is {frames.size}, context {frames.context}: a frame takes {step * takes.dtype.itemsize:.0f} "
+                f"bytes; memory={memory} allows {most}"
+            )
+    # As floats: heads may say anything, and what no int64 holds is too large, too.
+    counts = items.lengths * step if items.counts is None else np.maximum(items.lengths * step, items.counts)
+    sizes = counts * takes.dtype.itemsize
+    large = {
+        index: f"it takes over {sizes[index]:.0f} bytes with its results; memory={memory} allows {most}"
+        for index in np.flatnonzero(sizes > most).tolist()
+    }
+    if not large:
+        return items
+    lengths = items.lengths.copy()
+    lengths[list(large)] = 0
+    return replace(items, lengths=lengths, bad={**large, **items.bad})
+
+
+def _lengths_to_try(items: Items, sample: AnyArray, memory: int) -> list[int]:
+    """Of items that would fit the memory if their steps were as large as the sample's."""
+    lengths = items.lengths[items.lengths > 0]
+    fitting = lengths[lengths * float(max(1, sample[:1].nbytes)) <= memory // SHARES]
+    return fitting.tolist() or [len(sample)]
 
 
 def _sample(source: Source, items: Items, conversion: Conversion, subject: Subject, skip_errors: bool) -> AnyArray:

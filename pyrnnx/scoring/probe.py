@@ -112,14 +112,16 @@ def _output(
     if axes is not None and len(axes) == found.ndim:
         rows, time = axes.index("N"), axes.index("T") if "T" in axes else None
     else:
-        rows = _rows_axis(subject, name, alone, pair)
         time = _changed(subject, name, found, np.asarray(longer[name]))
+        rows = _rows_axis(subject, name, alone, pair, time)
     kept = [axis for axis in range(found.ndim) if axis not in (rows, time)]
     follows = time is not None and found.shape[time] == steps and longer[name].shape[time] == more_steps
     return Output(name, found.dtype, rows, time, tuple(found.shape[axis] for axis in kept), follows)
 
 
-def _rows_axis(subject: Subject, name: str, alone: Mapping[str, AnyArray], pair: Mapping[str, AnyArray]) -> int | None:
+def _rows_axis(
+    subject: Subject, name: str, alone: Mapping[str, AnyArray], pair: Mapping[str, AnyArray], time: int | None
+) -> int | None:
     takes = subject.input
     if "N" not in takes.axes:
         return None
@@ -128,8 +130,8 @@ def _rows_axis(subject: Subject, name: str, alone: Mapping[str, AnyArray], pair:
     if fixed is None:
         axis = _changed(subject, name, np.asarray(alone[name]), np.asarray(pair[name]))
     else:
-        axis = next((axis for axis, size in enumerate(shape) if size == fixed), None)
-    if axis is None:
+        axis = next((axis for axis, size in enumerate(shape) if size == fixed and axis != time), None)
+    if axis is None or axis == time:
         raise ArgumentError(
             f"output {shown(name)} has shape {shape} for any number of rows; leave it out of outputs, a list of names"
         )

@@ -170,10 +170,10 @@ def _sink_path(sink: Any, source: Source) -> str:
     ArgumentError
         No path of a folder; one within the source, or around it.
     """
-    if not isinstance(sink, (str, os.PathLike)) or not isinstance(os.fspath(sink), str):
+    if not isinstance(sink, (str, os.PathLike)) or not isinstance(os.fspath(sink), str) or "\0" in os.fspath(sink):
         raise ArgumentError(f"score: sink is {shown(sink)}; expected a path")
     path = os.path.abspath(sink)
-    if Path(path).exists() and not Path(path).is_dir():
+    if os.path.exists(path) and not os.path.isdir(path):
         raise ArgumentError(f"score: sink {shown(os.fspath(sink))} is no folder; expected one, or a new path")
     one, other = os.path.realpath(path), os.path.realpath(source.path)
     if os.path.commonpath([one, other]) in (one, other):

@@ -189,7 +189,7 @@ class _OfModel(Subject):
         self.axes = {one: known[one] for one in names if one in known and "N" in self.input.axes}
 
     def _lengths_input(self, given: str | None, infos: Mapping[str, TensorInfo], found: Iterable[str]) -> str | None:
-        if given is not None and given not in infos:
+        if given is not None and (not isinstance(given, str) or given not in infos):
             raise ArgumentError(f"score: {self.label}: lengths is {shown(given)}; expected an input of {_names(infos)}")
         return given or next((one for one in infos if one in found and one not in self._constants), None)
 
@@ -207,7 +207,7 @@ class _OfModel(Subject):
 
     def _sequences_input(self, name: Any, infos: Mapping[str, TensorInfo], taken: Iterable[Any]) -> TensorInfo:
         if name is not None:
-            if name not in infos:
+            if not isinstance(name, str) or name not in infos:
                 raise ArgumentError(f"score: {self.label}: input is {shown(name)}; expected one of {_names(infos)}")
             left = [one for one, info in infos.items() if one not in (*taken, name) and not info.optional]
             if left:

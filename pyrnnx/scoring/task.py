@@ -164,9 +164,9 @@ def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
     try:
         for position, i in enumerate(wanted):  # noqa: B007  # of use after the loop
             found[i] = _checked(job, part, i, next(values, Bad("it is not there any more")))
-    except (PyrnnxError, OSError) as error:  # of the source itself: nothing more can be read
+    except Exception as error:  # of the source itself, of any kind: nothing more can be read
         for i in wanted[position:]:
-            found[i] = Bad(str(error))
+            found[i] = Bad(str(error) or type(error).__name__)
     for i, one in enumerate(found):
         if isinstance(one, Bad):
             _reject(job, part, i, one)

@@ -28,10 +28,14 @@ def open_source(path: str | os.PathLike[str], kind: str | None, column: str | No
     """
     if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
         raise ArgumentError(f"score: source is {shown(path)}; expected a path")
-    if kind is not None and kind not in SOURCES:
+    if kind is not None and (not isinstance(kind, str) or kind not in SOURCES):
         raise ArgumentError(f"score: source_format is {shown(kind)}; expected one of {', '.join(SOURCES)}")
+    if "\0" in os.fspath(path):
+        raise ArgumentError(f"score: source is {shown(path)}; expected a path, which has no NUL")
     absolute = os.path.abspath(path)
-    if not Path(absolute).exists():
+    if column is not None and not isinstance(column, str):
+        raise ArgumentError(f"score: column is {shown(column)}; expected a name")
+    if not os.path.exists(absolute):
         raise ArgumentError(f"score: source {shown(os.fspath(path))} does not exist")
     kind = kind or _kind(absolute)
     if kind == ParquetSource.kind:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -11,10 +12,7 @@ import numpy as np
 
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.scoring.items import Bad, Items, consecutive
-from pyrnnx.scoring.sources.base import FAILURES, Source, attempted, folder_with, listed
-
-BROKEN = (*FAILURES, zipfile.BadZipFile)
-
+from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed, regular
 
 class NpySource(Source):
     """A folder of .npy files [T, ...]; the items are called by their paths in it."""
@@ -24,7 +22,7 @@ class NpySource(Source):
     def items(self) -> Items:
         paths = self.files()
         names = [os.path.relpath(path, self.path) for path in paths]
-        return listed(names, [(name,) for name in names], [attempted(_length_of_file, path) for path in paths])
+        return listed(names, [(name,) for name in names], [attempted(_shape_of_file, path) for path in paths])
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         for (name,) in places:
@@ -41,68 +39,69 @@ class NpzSource(Source):
 
     def items(self) -> Items:
         names: list[str] = []
-        lengths: list[int | Bad] = []
+        shapes: list[tuple[int, ...] | Bad] = []
         places: list[tuple[str, str]] = []
         for path in self.files():
             relative = os.path.relpath(path, self.path)
-            members = attempted(_members, path, failures=BROKEN)
-            for name, length in [("", members)] if isinstance(members, Bad) else members:
+            members = attempted(_members, path)
+            for name, shape in [("", members)] if isinstance(members, Bad) else members:
                 names.append(f"{relative}/{name}" if name else relative)
-                lengths.append(length)
+                shapes.append(shape)
                 places.append((relative, name))
-        return listed(names, places, lengths)
+        return listed(names, places, shapes)
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         for relative, run in consecutive(places):
-            opened = attempted(_load, os.path.join(self.path, relative), failures=BROKEN)
+            opened = attempted(_load, os.path.join(self.path, relative))
             if isinstance(opened, Bad):
                 yield from [opened] * len(run)
                 continue
             with opened:
                 for index in run:
-                    yield attempted(opened.__getitem__, places[index][1], failures=BROKEN)
+                    yield attempted(opened.__getitem__, places[index][1])
 
     def files(self) -> list[str]:
         return folder_with(self.kind, self.path, ".npz")
 
 
 def _load(path: str) -> Any:
-    return np.load(path, allow_pickle=False)
+    return np.load(regular(path), allow_pickle=False)
 
 
-def _members(path: str) -> list[tuple[str, int | Bad]]:
-    """Names of the arrays in an .npz file, and their lengths."""
-    with zipfile.ZipFile(path) as archive:
+def _members(path: str) -> list[tuple[str, tuple[int, ...] | Bad]]:
+    """Names of the arrays in an .npz file, and their shapes."""
+    with zipfile.ZipFile(regular(path)) as archive:
         return [
-            (name.removesuffix(".npy"), attempted(_length_of_member, archive, name, failures=BROKEN))
+            (name.removesuffix(".npy"), attempted(_shape_of_member, archive, name))
             for name in archive.namelist()
         ]
 
 
-def _length_of_member(archive: zipfile.ZipFile, name: str) -> int:
+def _shape_of_member(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
     with archive.open(name) as file:
-        return _length(file)
+        return _shape(file, archive.getinfo(name).file_size)
 
 
-def _length_of_file(path: str) -> int:
-    with open(path, "rb") as file:
-        return _length(file)
+def _shape_of_file(path: str) -> tuple[int, ...]:
+    with open(regular(path), "rb") as file:
+        return _shape(file, os.fstat(file.fileno()).st_size)
 
 
-def _length(file: Any) -> int:
-    """The first size in the head of an .npy file.
+def _shape(file: Any, size: int) -> tuple[int, ...]:
+    """The shape that the head of an .npy file of `size` bytes says.
 
     Raises
     ------
     ValueError
-        No such head; an array without axes, or of objects.
+        No such head; an array of objects, or of more than the file holds.
     """
     shape, dtype = _head(file)
-    if not shape:
-        raise ValueError("an array without axes; expected [T, ...]")
     if dtype.hasobject:
         raise ValueError("an array of Python objects; expected numbers")
-    return int(shape[0])
+    count, there = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if count > there:
+        raise ValueError(f"it has {there} bytes of values; its head says {count}")
+    return shape
 
 
 def _head(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
+import stat
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,8 +17,7 @@ from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.items import Bad, Items
 
-FAILURES = (OSError, ValueError, TypeError, KeyError, EOFError, MemoryError, NotImplementedError)
-"""What the readers of a format raise for a file that is broken."""
+MOST = 2**62  # numbers of an item
 
 
 class Source(ABC):
@@ -53,8 +54,12 @@ class Source(ABC):
         """What changes when the source does: of its files the names, sizes and times of change."""
         digest = hashlib.sha256()
         for path in self.files():
-            status = os.stat(path)
             relative = os.path.relpath(path, self.path)
+            try:
+                status = os.stat(path)
+            except OSError:  # a link to nothing
+                digest.update(os.fsencode(f"{relative}\0\n"))
+                continue
             digest.update(os.fsencode(f"{relative}\0{status.st_size}\0{status.st_mtime_ns}\n"))
         return digest.hexdigest()
 
@@ -66,18 +71,46 @@ class Source(ABC):
 Result = TypeVar("Result")
 
 
-def attempted(read: Callable[..., Result], *arguments: Any, failures: Any = FAILURES) -> Result | Bad:
-    """What `read` gives; what it raises as a bad item."""
+def attempted(read: Callable[..., Result], *arguments: Any) -> Result | Bad:
+    """What `read` gives; what it raises as a bad item: readers of broken files raise errors of any kind."""
     try:
         return read(*arguments)
-    except failures as error:
-        return Bad(str(error) or "it ends too early")  # an EOFError says nothing
+    except EOFError as error:
+        return Bad(str(error) or "it ends too early")
+    except Exception as error:
+        return Bad(str(error) or type(error).__name__)
 
 
-def listed(names: Sequence[str], places: Sequence[Any], lengths: Sequence[int | Bad]) -> Items:
-    """Items of which some may be bad."""
-    bad = {index: one.reason for index, one in enumerate(lengths) if isinstance(one, Bad)}
-    return Items(names, np.array([0 if isinstance(one, Bad) else one for one in lengths], np.int64), places, bad)
+def regular(path: str) -> str:
+    """The path of a file that can be opened without waiting, or anything else that a device or a FIFO does.
+
+    Raises
+    ------
+    OSError, ValueError
+        No file; another kind of file.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError("no regular file; expected one")
+    return path
+
+
+def listed(names: Sequence[str], places: Sequence[Any], shapes: Sequence[tuple[int, ...] | Bad]) -> Items:
+    """Items of these shapes, of which some may be bad."""
+    checked = [_checked(one) for one in shapes]
+    bad = {index: one.reason for index, one in enumerate(checked) if isinstance(one, Bad)}
+    sound = [(0,) if isinstance(one, Bad) else one for one in checked]
+    lengths, counts = [one[0] for one in sound], [math.prod(one) for one in sound]
+    return Items(names, np.array(lengths, np.int64), places, bad, np.array(counts, np.int64))
+
+
+def _checked(shape: tuple[int, ...] | Bad) -> tuple[int, ...] | Bad:
+    if isinstance(shape, Bad):
+        return shape
+    if not shape:
+        return Bad("an array without axes; expected [T, ...]")
+    if min(shape) < 0 or max(math.prod(shape), *shape) > MOST:
+        return Bad(f"it has shape {shape}; expected at most {MOST} numbers")
+    return shape
 
 
 def files_with(folder: str, suffix: str) -> list[str]:

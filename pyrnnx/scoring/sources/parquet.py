@@ -5,18 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.scoring.items import Bad, Items, consecutive
 from pyrnnx.scoring.packages import import_pyarrow
-from pyrnnx.scoring.sources.base import Source, folder_with
+from pyrnnx.scoring.sources.base import Source, folder_with, regular
 
 ROWS = 256  # decoded at once: a row group may be larger than memory
 NAMES = "name"
+
+
+class _Listed(NamedTuple):
+    names: list[str]
+    lengths: list[int]
+    places: list[tuple[tuple[str, int], int]]
+    bad: dict[int, str]
+
+    def add(self, name: str, length: int, place: tuple[tuple[str, int], int]) -> None:
+        self.names.append(name)
+        self.lengths.append(length)
+        self.places.append(place)
 
 
 class ParquetSource(Source):
@@ -38,41 +50,50 @@ class ParquetSource(Source):
         self.column = column
 
     def items(self) -> Items:
-        names: list[str] = []
-        lengths: list[int] = []
-        places: list[tuple[tuple[str, int], int]] = []
-        bad = {}
+        found = _Listed([], [], [], {})
         for path in self.files():
-            file = self._open(path)
-            with file:
-                column = self._column(path, file)
-                has_names = NAMES in file.schema_arrow.names
-                relative = os.path.relpath(path, self.path) if Path(self.path).is_dir() else Path(path).name
-                start = 0
-                for group in range(file.num_row_groups):
-                    row = 0
-                    wanted = [column, NAMES] if has_names else [column]
-                    for batch in file.iter_batches(ROWS, [group], columns=wanted):
-                        own = batch.column(NAMES).to_pylist() if has_names else [None] * len(batch)
-                        found = import_pyarrow().compute.list_value_length(batch.column(column)).to_pylist()
-                        for name, length in zip(own, found, strict=True):
-                            if length is None:
-                                bad[len(names)] = "null; expected a list"
-                            names.append(name if isinstance(name, str) else f"{relative}:{start + row}")
-                            lengths.append(length or 0)
-                            places.append(((path, group), row))
-                            row += 1
-                    start += row
-        return Items(names, np.array(lengths, np.int64), places, bad)
+            relative = os.path.relpath(path, self.path) if Path(self.path).is_dir() else Path(path).name
+            try:
+                with self._open(path) as file:
+                    self._list(found, path, relative, file)
+            except (OSError, ValueError, import_pyarrow().ArrowException) as error:
+                if isinstance(error, PyrnnxError):
+                    raise
+                found.bad[len(found.names)] = f"it cannot be read as Parquet ({error})"
+                found.add(relative, 0, ((path, 0), 0))
+        return Items(found.names, np.array(found.lengths, np.int64), found.places, found.bad)
+
+    def _list(self, found: _Listed, path: str, relative: str, file: Any) -> None:
+        column = self._column(path, file)
+        has_names = file.schema_arrow.names.count(NAMES) == 1
+        wanted = [column, NAMES] if has_names else [column]
+        start = 0
+        for group in range(file.num_row_groups):
+            row = 0
+            for batch in file.iter_batches(ROWS, [group], columns=wanted):
+                own = batch.column(NAMES).to_pylist() if has_names else [None] * len(batch)
+                lengths = import_pyarrow().compute.list_value_length(batch.column(column)).to_pylist()
+                for name, length in zip(own, lengths, strict=True):
+                    if length is None:
+                        found.bad[len(found.names)] = "null; expected a list"
+                    name = name if isinstance(name, str) else f"{relative}:{start + row}"
+                    found.add(name, length or 0, ((path, group), row))
+                    row += 1
+            start += row
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         for (path, group), run in consecutive(places):
             rows = [places[index][1] for index in run]
+            given = 0
             try:
                 with self._open(path) as file:
-                    yield from self._rows(file, self._column(path, file), group, rows)
-            except (OSError, import_pyarrow().ArrowException) as error:
-                raise ArgumentError(f"score: row group {group} of {shown(path)} cannot be read ({error})") from error
+                    for one in self._rows(file, self._column(path, file), group, rows):
+                        given += 1
+                        yield one
+                missing = "it is not there any more"
+            except Exception as error:  # of decoders, of many kinds
+                missing = f"row group {group} of {shown(path)} cannot be read ({error})"
+            yield from [Bad(missing)] * (len(run) - given)
 
     def _rows(self, file: Any, column: str, group: int, rows: list[int]) -> Iterator[AnyArray | Bad]:
         """Rows of a row group, by their rising numbers."""
@@ -87,10 +108,7 @@ class ParquetSource(Source):
                 return
 
     def _open(self, path: str) -> Any:
-        try:
-            return import_pyarrow().parquet.ParquetFile(path)
-        except (OSError, import_pyarrow().ArrowException) as error:
-            raise ArgumentError(f"score: {shown(path)} cannot be read as Parquet ({error})") from error
+        return import_pyarrow().parquet.ParquetFile(regular(path))
 
     def _column(self, path: str, file: Any) -> str:
         types = import_pyarrow().types
@@ -99,6 +117,9 @@ class ParquetSource(Source):
             for field in file.schema_arrow
             if types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type)
         ]
+        twice = next((one for one in lists if file.schema_arrow.names.count(one) > 1), None)
+        if twice is not None and self.column in (None, twice):
+            raise ArgumentError(f"score: {shown(path)} has two columns {shown(twice)}; expected one")
         if self.column is None and len(lists) == 1:
             return str(lists[0])
         if self.column not in lists:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.scoring.items import Bad, Items
 from pyrnnx.scoring.packages import import_zarr
-from pyrnnx.scoring.sources.base import Source
+from pyrnnx.scoring.sources.base import Source, attempted, listed
 
 VALUES, OFFSETS, NAMES = "values", "offsets", "names"
 _ROWS = ""  # in places: the array itself, of which each row is an item
@@ -32,7 +32,14 @@ class ZarrSource(Source):
     kind = "zarr"
 
     def items(self) -> Items:
-        root = self._root()
+        try:
+            return self._items(self._root())
+        except PyrnnxError:
+            raise
+        except Exception as error:  # of descriptions and codecs, of many kinds
+            raise ArgumentError(f"score: source {shown(self.path)} cannot be read as zarr ({error})") from error
+
+    def _items(self, root: Any) -> Items:
         if hasattr(root, "shape"):
             if len(root.shape) < 2:
                 raise ArgumentError(
@@ -40,19 +47,31 @@ class ZarrSource(Source):
                 )
             count, length = root.shape[:2]
             names = list(map(str, range(count)))
-            return Items(names, np.full(count, length, np.int64), [(_ROWS, i, i + 1) for i in range(count)])
-        keys = sorted(root.array_keys())
+            return listed(names, [(_ROWS, i, i + 1) for i in range(count)], [root.shape[1:]] * count)
+        members = {key: attempted(root.__getitem__, key) for key in self._members()}
+        keys = [key for key, one in members.items() if isinstance(one, Bad) or hasattr(one, "shape")]
         if VALUES in keys and OFFSETS in keys:
             return self._ragged(root, keys)
         if not keys:
             raise ArgumentError(f"score: zarr group {shown(self.path)} has no arrays")
-        bad = {i: "an array without axes; expected [T, ...]" for i, key in enumerate(keys) if not root[key].shape}
-        lengths = [root[key].shape[0] if root[key].shape else 0 for key in keys]
-        return Items(keys, np.array(lengths, np.int64), [(key,) for key in keys], bad)
+        shapes = [one if isinstance(one, Bad) else one.shape for key, one in members.items() if key in keys]
+        return listed(keys, [(key,) for key in keys], shapes)
+
+    def _members(self) -> list[str]:
+        """Names in the group, of members with broken descriptions, too, which zarr's own list would fail for."""
+        described = (".zarray", "zarr.json")
+        return [
+            one.name
+            for one in sorted(Path(self.path).iterdir())
+            if any(os.path.lexists(one / name) for name in described)
+        ]
 
     def _ragged(self, root: Any, keys: list[str]) -> Items:
         offsets = np.asarray(root[OFFSETS][...])
-        total = root[VALUES].shape[0]
+        values = root[VALUES].shape
+        if not values:
+            raise ArgumentError(f'score: zarr group {shown(self.path)}: "values" has no axes; expected [T, ...]')
+        total = values[0]
         sound = offsets.ndim == 1 and len(offsets) and offsets.dtype.kind in "iu"
         if not sound or offsets[0] < 0 or offsets[-1] > total or (np.diff(offsets.astype(np.int64)) < 0).any():
             raise ArgumentError(
@@ -61,14 +80,15 @@ class ZarrSource(Source):
             )
         offsets = offsets.astype(np.int64)
         count = len(offsets) - 1
-        names = list(map(str, root[NAMES][...])) if NAMES in keys else list(map(str, range(count)))
+        names = list(map(str, np.ravel(root[NAMES][...]))) if NAMES in keys else list(map(str, range(count)))
         if len(names) != count:
             raise ArgumentError(
                 f'score: zarr group {shown(self.path)} has {len(names)} "names" and {count + 1} "offsets"; expected '
                 "one name less than offsets"
             )
         pairs = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-        return Items(names, np.diff(offsets), [(VALUES, *pair) for pair in pairs])
+        places = [(VALUES, *pair) for pair in pairs]
+        return listed(names, places, [(length, *values[1:]) for length in np.diff(offsets).tolist()])
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         root = self._root()
