@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import multiprocessing
+import re
+import signal
+import threading
 from collections.abc import Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from importlib import import_module
 from typing import Any
 
 from pyrnnx import config
@@ -19,6 +24,9 @@ AHEAD = 2  # parts for each thread of the workers: one in work, one that waits
 PATIENCE = 60  # seconds until workers have to be there
 ANSWER = 10  # seconds until a scheduler has to answer, at first, and when the connection to it was lost
 LOOK = 5  # seconds between looks whether the scheduler is still there
+MAIN = 'expected the call below if __name__ == "__main__":, as all that starts processes'
+_ADDRESS = re.compile(r"([a-z][a-z0-9]*://)?(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]\0]+):([0-9]{1,5})")
+_LOGGERS = ("distributed", "tornado", "asyncio")
 GONE = "the same call goes on with what is not finished"
 
 
@@ -33,39 +41,122 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[tuple[Any,
     """
     dask = import_distributed()
     if scheduler is not None:
+        _reach(scheduler)
         try:
             client = dask.Client(scheduler, timeout=ANSWER, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            raise ArgumentError(f"score: scheduler {shown(scheduler)} does not answer ({error})") from None
+            raise ArgumentError(_silent(scheduler, error)) from None
         with _closing(client):
             _wait_for_workers(client, workers or 1, scheduler)
             yield client, None
         return
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise ArgumentError(
-            "score: a worker came upon this call while it read the main script; expected it below "
-            'if __name__ == "__main__":, as all that starts processes'
-        )
     cores = config.get_num_threads()
     count = workers or cores
     # The workers' memory is bounded by `memory`, not by Dask, which would stop and kill them by what else they hold.
-    cluster = dask.LocalCluster(
-        n_workers=count,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=":0",  # any free port: the usual one may be another cluster's
-        memory_limit=0,
-        silence_logs=logging.CRITICAL,
-    )
+    try:
+        with _deaf_children():
+            cluster = dask.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=":0",  # any free port: the usual one may be another cluster's
+                memory_limit=0,
+                silence_logs=logging.CRITICAL,
+            )
+    except RuntimeError as error:  # as when the main script starts processes again in each of them
+        raise ArgumentError(f"score: {count} processes could not be started ({error}); {MAIN}") from None
     with _closing(cluster), _closing(dask.Client(cluster, set_as_default=False)) as client:
         _wait_for_workers(client, count, cluster.scheduler_address)
         yield client, max(1, cores // count)
+
+
+def check_main() -> None:
+    """Reject a call in a process that only reads the main script of the one that started it.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise ArgumentError(f"score: a worker came upon this call while it read the main script; {MAIN}")
+
+
+def check_address(scheduler: str) -> None:
+    """Reject what is no address of a scheduler.
+
+    Raises
+    ------
+    ArgumentError
+    """
+    found = _ADDRESS.fullmatch(scheduler)
+    if not found or not 0 < int(found[2]) < 2**16:
+        raise ArgumentError(f'score: scheduler is {shown(scheduler)}; expected an address, such as "tcp://host:8786"')
+
+
+def _reach(scheduler: str) -> None:
+    """See whether a scheduler answers, before there is a client: one that is not answered waits long, and when it ends.
+
+    Raises
+    ------
+    ArgumentError
+        Nobody there, or one who is silent.
+    """
+    import_distributed()
+    comm: Any = import_module("distributed.comm")
+    security: Any = import_module("distributed.security")
+
+    async def reach() -> None:
+        options = security.Security().get_connection_args("client") if scheduler.startswith("tls:") else {}
+        found = await asyncio.wait_for(comm.connect(scheduler, timeout=ANSWER, **options), ANSWER)
+        found.abort()
+
+    try:
+        with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs
+            thread.submit(asyncio.run, reach()).result()
+    except Exception as error:  # of sockets, certificates, names
+        raise ArgumentError(_silent(scheduler, error)) from None
+
+
+def _silent(scheduler: str, error: Exception) -> str:
+    why = printable(str(error)) or f"within {ANSWER} seconds"
+    return f"score: scheduler {shown(scheduler)} does not answer ({why})"
+
+
+@contextlib.contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started within do not hear Ctrl-C, which a terminal sends to all: who started them ends them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what Dask logs of connections that end."""
+    names = [one for one in logging.root.manager.loggerDict if one.partition(".")[0] in _LOGGERS]
+    spoken = [one for one in map(logging.getLogger, names) if not one.disabled]
+    for one in spoken:
+        one.disabled = True
+    try:
+        yield
+    finally:
+        for one in spoken:
+            one.disabled = False
 
 
 @contextlib.contextmanager
 def _closing(one: Any) -> Iterator[Any]:
     try:
         yield one
+    except KeyboardInterrupt:
+        with _quiet(), contextlib.suppress(Exception):
+            one.close(timeout=LOOK)
+        raise
     finally:
         with contextlib.suppress(Exception):  # of a cluster that is not there any more
             one.close(timeout=LOOK)

@@ -157,7 +157,9 @@ class Folder:
             try:
                 size = durable.size(path)
             except OSError as error:
-                raise PyrnnxError(f"score: {shown(os.fspath(path))} was written and is lost ({error}); {AGAIN}") from None
+                raise PyrnnxError(
+                    f"score: {shown(os.fspath(path))} was written and is lost ({error}); {AGAIN}"
+                ) from None
             if size != record["bytes"]:
                 raise PyrnnxError(
                     f"score: {shown(os.fspath(path))} has {size} bytes; expected {record['bytes']}, as written; {AGAIN}"

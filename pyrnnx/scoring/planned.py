@@ -102,7 +102,11 @@ def _listed(source: Source, conversion: Conversion, sink: Sink) -> Items:
         twice = next(name for name in items.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ArgumentError(f"score: source {shown(source.path)} has two items called {shown(twice)}")
     if sink.kind == "parquet":
-        broken = {i: f"its name is not Unicode, which {sink.kind} needs" for i, one in enumerate(items.names) if not _sound(one)}
+        broken = {
+            i: f"its name is not Unicode, which {sink.kind} needs"
+            for i, one in enumerate(items.names)
+            if not _sound(one)
+        }
         items = replace(items, bad={**items.bad, **broken})
     if conversion.frames is not None:
         return replace(items, lengths=conversion.frames.count(items.lengths))
@@ -121,9 +125,10 @@ def _fitting(items: Items, conversion: Conversion, subject: Subject, memory: int
     if frames is not None:
         step = float(frames.size + frames.context)
         if step * takes.dtype.itemsize > most:
+            size = int(step) * takes.dtype.itemsize
             raise ArgumentError(
-                f"score: frame is {frames.size}, context {frames.context}: a frame takes {step * takes.dtype.itemsize:.0f} "
-                f"bytes; memory={memory} allows {most}"
+                f"score: frame is {frames.size}, context {frames.context}: a frame takes {size} bytes; "
+                f"memory={memory} allows {most}"
             )
     # As floats: heads may say anything, and what no int64 holds is too large, too.
     counts = items.lengths * step if items.counts is None else np.maximum(items.lengths * step, items.counts)

@@ -136,6 +136,10 @@ def score(
         raise ArgumentError(
             f"score: scheduler is {shown(scheduler)}, workers {count}; expected an address, workers above 0"
         )
+    if scheduler is not None:
+        cluster.check_address(scheduler)
+    elif count != 0:
+        cluster.check_main()
     replace = options.switch("overwrite", overwrite)
     limits = Limits(
         options.byte_count("memory", memory),
@@ -185,15 +189,19 @@ def _run(run: Run, scheduler: str | None, workers: int | None, show: Progress) -
     records: dict[int, dict[str, Any]] = {}
     resumed = computed = done = 0
     show(0, len(run.items))
-    with _outcomes(run, scheduler, workers) as (outcomes, processes):
-        started = time.perf_counter()
-        for record, kept in outcomes:
-            records[record["part"]] = record
-            resumed += kept
-            computed += 0 if kept else record["items"]
-            done += record["items"] + len(record["skipped"])
-            show(done, len(run.items))
-        seconds = time.perf_counter() - started
+    try:
+        with _outcomes(run, scheduler, workers) as (outcomes, processes):
+            started = time.perf_counter()
+            for record, kept in outcomes:
+                records[record["part"]] = record
+                resumed += kept
+                computed += 0 if kept else record["items"]
+                done += record["items"] + len(record["skipped"])
+                show(done, len(run.items))
+            seconds = time.perf_counter() - started
+    except KeyboardInterrupt:
+        parts = run.header["parts"]
+        raise KeyboardInterrupt(f"{len(records)} of {parts} parts are finished; the same call goes on") from None
     ordered = [records[number] for number in sorted(records)]
     run.job.folder.complete(run.header, ordered)
     skipped = {name: reason for record in ordered for name, reason in record["skipped"].items()}

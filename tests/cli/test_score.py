@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +60,7 @@ def test_json_and_what_was_finished(files: Path) -> None:
     assert score(files, "--outputs", "Y_h")[0] == 0
     status, text, _ = score(files, "--outputs", "Y_h", "--json")
     found = json.loads(text)
+    assert "nothing to do" in score(files, "--outputs", "Y_h")[1]
     assert (status, found["items"], found["resumed"], found["computed"], found["skipped"]) == (0, 5, 1, 0, {})
 
 
@@ -62,6 +69,7 @@ def test_bad_items(files: Path) -> None:
     status, text, errors = score(files)
     assert (status, text) == (2, "")
     assert "item '2.npy'" in errors
+    assert errors.endswith("(--skip-errors skips such)\n")
     assert errors.count("\n") == 1
     status, text, errors = score(files, "--skip-errors")
     assert (status, errors) == (0, "")
@@ -70,12 +78,13 @@ def test_bad_items(files: Path) -> None:
 
 REJECTED = {
     "workers": (["--workers", "many"], "score: --workers: 'many' is no integer"),
-    "frame": (["--frame", "0"], "score: frame is 0"),
-    "memory": (["--memory", "much"], "score: memory is 'much'"),
-    "axes": (["--axes", "NT"], "score: "),
+    "frame": (["--frame", "0"], "score: --frame is 0"),
+    "memory": (["--memory", "much"], "score: --memory is 'much'"),
+    "axes": (["--axes", "NT"], "--axes is 'NT'; expected 3 letters"),
     "no such input": (["--input", "q=1"], "'q'"),
-    "sequences": (["--sequences", "q"], "input is 'q'"),
-    "format": (["--sink-format", "csv"], "sink_format is 'csv'; expected one of zarr, parquet, npz"),
+    "sequences": (["--sequences", "q"], "--sequences is 'q'; expected one of"),
+    "scheduler": (["--workers", "1", "--scheduler", "host"], "--scheduler is 'host'; expected an address, such as"),
+    "format": (["--sink-format", "csv"], "--sink-format is 'csv'; expected one of zarr, parquet, npz"),
 }
 
 
@@ -86,3 +95,43 @@ def test_rejected(name: str, files: Path) -> None:
     assert (status, text) == (2, "")
     assert words in errors
     assert errors.count("\n") == 1
+
+
+def test_options_are_named(files: Path) -> None:
+    """As on the command line, not as Python calls them."""
+    assert score(files)[0] == 0
+    assert "another sink, or --overwrite, which" in score(files, "--batch-size", "3")[2]
+    np.save(files / "in" / "2.npy", np.ones((3, 4)))
+    assert "expected float32 (--cast converts) (--skip-errors skips such)" in score(files, "--overwrite")[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_interrupted(workers: str, files: Path) -> None:
+    """By Ctrl-C, which a terminal sends to all processes: one line, and the same command goes on."""
+    if workers != "0":
+        pytest.importorskip("distributed")
+    for index in range(400):
+        np.save(files / "in" / f"more{index}.npy", RNG.normal(size=(900, 4)).astype(np.float32))
+    command = [
+        sys.executable,
+        "-m",
+        "pyrnnx",
+        "score",
+        str(files / "model.onnx"),
+        str(files / "in"),
+        str(files / "out"),
+    ]
+    command += ["--workers", workers, "--memory", "400kB"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        done = files / "out" / "done"
+        while not (done.is_dir() and len(list(done.iterdir())) > 2):
+            assert process.poll() is None
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        text, errors = process.communicate(timeout=120)
+    assert (process.returncode, text) == (130, "")
+    assert re.fullmatch(r"pyrnnx: interrupted: \d+ of \d+ parts are finished; the same command goes on\n", errors)
+    assert "of an earlier run" in score(files, "--memory", "400kB")[1]

@@ -43,7 +43,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a FIFO": (os.mkfifo, "no regular file"),
     "a device": (lambda path: path.symlink_to("/dev/zero"), "no regular file"),
     "a link to nothing": (lambda path: path.symlink_to("gone"), "No such file"),
-    "a head that lies": (lambda path: _head(path, (10**9, SIZE)), f"0 bytes of values; its head says {4 * 10**9 * SIZE}"),
+    "a head that lies": (lambda path: _head(path, (10**9, SIZE)), "0 bytes of values; its head says 20000000000"),
     "steps without values": (lambda path: _head(path, (10**12, 0)), "bytes with its results; memory"),
     "more than int64": (lambda path: _head(path, (10**30, 0)), "expected at most"),
     "a head of no Python": (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00\x10\x00{'descr': (((((("), ""),

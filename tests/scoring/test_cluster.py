@@ -287,6 +287,31 @@ def test_a_full_disk(workers: int, source: Path, alone: dict[str, bytes], tmp_pa
         assert contents(sink / "parts") == alone
 
 
+def test_a_scheduler_that_is_silent(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import socket
+
+    from pyrnnx.scoring import cluster
+
+    monkeypatch.setattr(cluster, "ANSWER", 1)
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        one.listen()
+        with pytest.raises(PyrnnxError, match="does not answer"):
+            pyrnnx.score(lstm(), source, tmp_path / "out", scheduler=f"tcp://127.0.0.1:{one.getsockname()[1]}")
+
+
+def test_a_main_script_without_its_guard(source: Path, tmp_path: Path) -> None:
+    script = KILLED_RUN.replace('if __name__ == "__main__"', "if True")
+    words = {"path": [str(Path(__file__).parents[1])], "source": str(source), "sink": str(tmp_path / "out")}
+    (tmp_path / "run.py").write_text(script.format(**words, memory=MEMORY))
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "run.py")], capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+    assert done.returncode == 1
+    assert 'expected the call below if __name__ == "__main__":' in done.stderr.splitlines()[-1]
+    assert "ArgumentError" in done.stderr.splitlines()[-1]
+
+
 def test_results_on_a_cluster_are_those_of_the_layer(tmp_path: Path) -> None:
     items = sequences((9, 4, 30))
     source = write_npy(tmp_path / "in", items)

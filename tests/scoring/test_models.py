@@ -239,3 +239,39 @@ def test_rejected(name: str, source: Path) -> None:
     options, words = REJECTED[name]
     with pytest.raises(PyrnnxError, match=words):
         run(recurrent(lengths=True), source, **options)
+
+
+def test_rows_as_many_as_time_steps(tmp_path: Path) -> None:
+    """Four rows, and items of four steps: the axis that follows the items' lengths is not that of the rows."""
+    items = sequences((4, 4, 4))
+    source = write_npy(tmp_path / "in", items)
+    tanh = [onnx.helper.make_node("Tanh", ["Y"], ["Z"])]
+    model = recurrent(lengths=False, rows=4, after=tanh)
+    model.graph.output.append(onnx.helper.make_tensor_value_info("Z", onnx.TensorProto.FLOAT, [None] * 4))
+    run(model, source)
+    found = of_npz(tmp_path / "out")
+    wanted = expected(lstm(), {f"{i:03}.npy": one for i, one in enumerate(items)})
+    for name, outputs in wanted.items():
+        np.testing.assert_allclose(found[name]["Z"], np.tanh(outputs["Y"]), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["file", "allow_pickle", "args"])
+def test_an_output_with_a_name_of_savez(name: str, source: Path) -> None:
+    model = recurrent(lengths=False, after=[onnx.helper.make_node("Identity", ["Y"], [name])])
+    model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [None] * 4))
+    run(model, source)
+    for outputs in of_npz(source.parent / "out").values():
+        np.testing.assert_array_equal(outputs[name], outputs["Y"])
+
+
+def test_another_input_of_lengths_is_another_run(source: Path) -> None:
+    """An input that has a default, and counts only when it is named."""
+    add = [onnx.helper.make_node("Cast", ["M"], ["F"], to=1), onnx.helper.make_node("Add", ["Y_h", "F"], ["Z"])]
+    model = recurrent(lengths=False, after=add)
+    model.graph.input.append(onnx.helper.make_tensor_value_info("M", onnx.TensorProto.INT32, ["N", 1]))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros((1, 1), np.int32), "M"))
+    del model.graph.output[:]
+    model.graph.output.append(onnx.helper.make_tensor_value_info("Z", onnx.TensorProto.FLOAT, [None] * 3))
+    run(model, source)
+    with pytest.raises(PyrnnxError, match="the options: lengths was None and is 'M'|M"):
+        run(model, source, lengths="M")

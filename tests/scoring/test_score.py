@@ -251,6 +251,7 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "frame": ({"frame": 0}, "frame is 0"),
     "context": ({"context": 3}, "context is 3 and frame is None"),
     "scheduler": ({"scheduler": "tcp://127.0.0.1:1"}, "workers 0; expected an address"),
+    "no address": ({"scheduler": "host", "workers": 1}, "scheduler is 'host'; expected an address, such as"),
     "sink_format": ({"sink_format": "csv"}, "sink_format is 'csv'; expected one of zarr, parquet, npz"),
     "outputs": ({"outputs": ["Z"]}, "outputs has 'Z'; expected of Y, Y_h, Y_c"),
     "axes": ({"axes": "NTI"}, "axes is 'NTI'; expected none of it for a layer"),

@@ -2,19 +2,48 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import MODEL_FILE, Json, integer, model_suffixes
 from pyrnnx.cli.result import Result
+from pyrnnx.errors import PyrnnxError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pyrnnx.scoring import ScoreReport
 
+# As messages have arguments: "cast=True converts", "axes is 'NT'", "expected input, the name of", "in inputs".
+_SWITCHES = ("skip_errors", "overwrite", "cast")
+_NAMED = {
+    "input": "--sequences",
+    "inputs": "--input",
+    **{
+        name: f"--{name.replace('_', '-')}"
+        for name in (
+            *("axes", "lengths", "outputs", "column", "source_format", "sink_format", "scheduler", "memory"),
+            *("batch_size", "frame", "context", "workers", *_SWITCHES),
+        )
+    },
+}
+_OPTIONS = (
+    *((re.compile(rf"\b{name}=True\b"), _NAMED[name]) for name in _SWITCHES),
+    (re.compile(r"\bthe same call\b"), "the same command"),
+    *(
+        (
+            re.compile(rf"(?<![\w'-])(?:{name}(?= (?:is|has|lacks|was) )|(?<=expected ){name}(?=,)|{name}(?==\S))"),
+            option,
+        )
+        for name, option in _NAMED.items()
+    ),
+    (re.compile(r"(?<=the others in )inputs\b"), "--input"),
+    (re.compile(r"(?<=leave it out of )outputs\b"), "--outputs"),
+)
 SHOWN_SKIPPED = 20  # items; --json has all
 
 
@@ -103,26 +132,40 @@ def score(
     }
     read = pyrnnx.load(model)
     others = given_inputs("score: --input", inputs, read.inputs) if inputs else None
-    report = pyrnnx.score(
-        read,
-        source,
-        sink,
-        source_format=source_format,
-        sink_format=sink_format,
-        column=column,
-        input=sequences,
-        axes=axes,
-        lengths=lengths,
-        inputs=others,
-        outputs=outputs,
-        cast=cast,
-        scheduler=scheduler,
-        memory=memory,
-        skip_errors=skip_errors,
-        overwrite=overwrite,
-        **numbers,  # type: ignore[arg-type]  # a mapping of the integers among the options
-    )
+    try:
+        report = pyrnnx.score(
+            read,
+            source,
+            sink,
+            source_format=source_format,
+            sink_format=sink_format,
+            column=column,
+            input=sequences,
+            axes=axes,
+            lengths=lengths,
+            inputs=others,
+            outputs=outputs,
+            cast=cast,
+            scheduler=scheduler,
+            memory=memory,
+            skip_errors=skip_errors,
+            overwrite=overwrite,
+            **numbers,  # type: ignore[arg-type]  # a mapping of the integers among the options
+        )
+    except PyrnnxError as error:
+        raise type(error)(_with_options(str(error))) from error
+    except KeyboardInterrupt as error:
+        if str(error):
+            streams.complain(f"interrupted: {_with_options(str(error))}")
+        raise
     return Result(report.to_dict, _shown(report))
+
+
+def _with_options(message: str) -> str:
+    """A message of `pyrnnx.score`, with its arguments called as the options that give them."""
+    for pattern, option in _OPTIONS:
+        message = pattern.sub(option, message)
+    return message
 
 
 def _shown(report: ScoreReport) -> list[RenderableType]:
@@ -134,7 +177,7 @@ def _shown(report: ScoreReport) -> list[RenderableType]:
         ("parts", f"{count(report.parts)}, {count(report.resumed)} of an earlier run"),
         ("batches", report.batching),
         ("workers", count(report.workers) if report.workers else "this process"),
-        ("speed", f"{report.rate:,.1f} items/s"),
+        ("speed", f"{report.rate:,.1f} items/s" if report.computed else "nothing to do"),
     ]
     shown: list[RenderableType] = [heading("Results", report.sink), pairs(facts)]
     if report.skipped:

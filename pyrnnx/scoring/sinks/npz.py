@@ -15,4 +15,4 @@ def write(path: Path, columns: Columns) -> None:
     with zipfile.ZipFile(path, "x", allowZip64=True) as archive:
         for name, array in columns.arrays().items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)  # type: ignore[arg-type]  # only written to
+                np.lib.format.write_array(file, array, allow_pickle=False)

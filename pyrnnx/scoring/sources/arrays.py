@@ -14,6 +14,7 @@ from pyrnnx.dtypes import AnyArray
 from pyrnnx.scoring.items import Bad, Items, consecutive
 from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed, regular
 
+
 class NpySource(Source):
     """A folder of .npy files [T, ...]; the items are called by their paths in it."""
 
@@ -71,10 +72,7 @@ def _load(path: str) -> Any:
 def _members(path: str) -> list[tuple[str, tuple[int, ...] | Bad]]:
     """Names of the arrays in an .npz file, and their shapes."""
     with zipfile.ZipFile(regular(path)) as archive:
-        return [
-            (name.removesuffix(".npy"), attempted(_shape_of_member, archive, name))
-            for name in archive.namelist()
-        ]
+        return [(name.removesuffix(".npy"), attempted(_shape_of_member, archive, name)) for name in archive.namelist()]
 
 
 def _shape_of_member(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:

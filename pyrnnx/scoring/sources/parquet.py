@@ -76,8 +76,11 @@ class ParquetSource(Source):
                 for name, length in zip(own, lengths, strict=True):
                     if length is None:
                         found.bad[len(found.names)] = "null; expected a list"
-                    name = name if isinstance(name, str) else f"{relative}:{start + row}"
-                    found.add(name, length or 0, ((path, group), row))
+                    found.add(
+                        name if isinstance(name, str) else f"{relative}:{start + row}",
+                        length or 0,
+                        ((path, group), row),
+                    )
                     row += 1
             start += row
 

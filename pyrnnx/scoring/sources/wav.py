@@ -14,6 +14,7 @@ from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.items import Bad, Items
 from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed, regular
 
+
 class WavSource(Source):
     """A folder of .wav files, called by their paths in it: float32 from -1 to 1, [T], of several channels [T, C]."""
 

@@ -45,7 +45,7 @@ class ZarrSource(Source):
                 raise ArgumentError(
                     f"score: zarr array {shown(self.path)} has shape {root.shape}; expected [N, T, ...]"
                 )
-            count, length = root.shape[:2]
+            count = root.shape[0]
             names = list(map(str, range(count)))
             return listed(names, [(_ROWS, i, i + 1) for i in range(count)], [root.shape[1:]] * count)
         members = {key: attempted(root.__getitem__, key) for key in self._members()}
