@@ -166,7 +166,7 @@ def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
             found[i] = _checked(job, part, i, next(values, Bad("it is not there any more")))
     except Exception as error:  # of the source itself, of any kind: nothing more can be read
         for i in wanted[position:]:
-            found[i] = Bad(str(error) or type(error).__name__)
+            found[i] = Bad(printable(str(error)) or type(error).__name__)
     for i, one in enumerate(found):
         if isinstance(one, Bad):
             _reject(job, part, i, one)

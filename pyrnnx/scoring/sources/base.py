@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.errors import ArgumentError, printable, shown
 from pyrnnx.scoring.items import Bad, Items
 
 MOST = 2**62  # numbers of an item
@@ -76,9 +76,9 @@ def attempted(read: Callable[..., Result], *arguments: Any) -> Result | Bad:
     try:
         return read(*arguments)
     except EOFError as error:
-        return Bad(str(error) or "it ends too early")
+        return Bad(printable(str(error)) or "it ends too early")
     except Exception as error:
-        return Bad(str(error) or type(error).__name__)
+        return Bad(printable(str(error)) or type(error).__name__)
 
 
 def regular(path: str) -> str:

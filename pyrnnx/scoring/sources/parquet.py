@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
 from pyrnnx.scoring.items import Bad, Items, consecutive
 from pyrnnx.scoring.packages import import_pyarrow
 from pyrnnx.scoring.sources.base import Source, folder_with, regular
@@ -59,7 +59,7 @@ class ParquetSource(Source):
             except (OSError, ValueError, import_pyarrow().ArrowException) as error:
                 if isinstance(error, PyrnnxError):
                     raise
-                found.bad[len(found.names)] = f"it cannot be read as Parquet ({error})"
+                found.bad[len(found.names)] = f"it cannot be read as Parquet ({printable(str(error))})"
                 found.add(relative, 0, ((path, 0), 0))
         return Items(found.names, np.array(found.lengths, np.int64), found.places, found.bad)
 
@@ -95,7 +95,7 @@ class ParquetSource(Source):
                         yield one
                 missing = "it is not there any more"
             except Exception as error:  # of decoders, of many kinds
-                missing = f"row group {group} of {shown(path)} cannot be read ({error})"
+                missing = f"row group {group} of {shown(path)} cannot be read ({printable(str(error))})"
             yield from [Bad(missing)] * (len(run) - given)
 
     def _rows(self, file: Any, column: str, group: int, rows: list[int]) -> Iterator[AnyArray | Bad]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
 from pyrnnx.scoring.items import Bad, Items
 from pyrnnx.scoring.packages import import_zarr
 from pyrnnx.scoring.sources.base import Source, attempted, listed
@@ -37,7 +37,9 @@ class ZarrSource(Source):
         except PyrnnxError:
             raise
         except Exception as error:  # of descriptions and codecs, of many kinds
-            raise ArgumentError(f"score: source {shown(self.path)} cannot be read as zarr ({error})") from error
+            raise ArgumentError(
+                f"score: source {shown(self.path)} cannot be read as zarr ({printable(str(error))})"
+            ) from error
 
     def _items(self, root: Any) -> Items:
         if hasattr(root, "shape"):
@@ -97,7 +99,7 @@ class ZarrSource(Source):
             try:
                 found = _piece(root, run)
             except Exception as error:  # noqa: PERF203  # of codecs, of many kinds
-                yield from [Bad(str(error))] if len(run) == 1 else self._one_by_one(run)
+                yield from [Bad(printable(str(error)))] if len(run) == 1 else self._one_by_one(run)
             else:
                 yield from found
 
@@ -109,7 +111,9 @@ class ZarrSource(Source):
         try:
             return import_zarr().open(self.path, mode="r")
         except Exception as error:  # zarr has errors of many kinds for what is no zarr folder
-            raise ArgumentError(f"score: source {shown(self.path)} cannot be read as zarr ({error})") from error
+            raise ArgumentError(
+                f"score: source {shown(self.path)} cannot be read as zarr ({printable(str(error))})"
+            ) from error
 
     def files(self) -> list[str]:
         found = []
