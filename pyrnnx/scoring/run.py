@@ -69,8 +69,8 @@ def score(
         zeros.
     source : path
         A folder that every worker sees under the same path: zarr (an array [N, T, ...]; a group of arrays; a group with
-        "values" and "offsets"), .npy files, .npz files (each array is an item), .wav files (PCM of one rate; float32 from -1 to 1),
-        or .parquet files (a column of lists; or one such file). Items have the shape [T, ...].
+        "values" and "offsets"), .npy files, .npz files (each array is an item), .wav files (PCM of one rate; float32
+        from -1 to 1), or .parquet files (a column of lists; or one such file). Items have the shape [T, ...].
     sink : path
         A folder, likewise: manifest.json, and in parts/ the results. "name" and "index" are the items', "Y" an output's
         values: [n, ...] of outputs without time steps; of others, time steps first, all one after the other, and item
@@ -112,7 +112,8 @@ def score(
     batch_size : int
         Rows of a batch at most. Default: 32.
     skip_errors : bool
-        Go on without items that cannot be read or scored; the same call tries them again. Default: the first one stops the run.
+        Go on without items that cannot be read or scored; the same call tries them again. Default: the first one stops
+        the run.
     overwrite : bool
         Remove the results of another run. Default: they are an error, but for those of the same model, source and
         options.
