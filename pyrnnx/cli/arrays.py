@@ -79,6 +79,8 @@ def _array(file: Any, size: int) -> AnyArray:
     read_header = {(1, 0): np.lib.format.read_array_header_1_0}
     version = np.lib.format.read_magic(file)
     shape, _, dtype = read_header.get(version, np.lib.format.read_array_header_2_0)(file)
+    if min(shape, default=0) < 0:  # which old versions of NumPy take
+        raise ValueError(f"its shape {shape} has a size below 0")
     needed = math.prod(shape) * dtype.itemsize
     if not dtype.hasobject and needed > size:
         raise ValueError(f"its shape {shape} and type {dtype} take {needed} bytes; it has {size}")
