@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import check, notebook
-from pyrnnx.conventions import CALL_ARGUMENTS, Convention
+from pyrnnx.conventions import CALL_ARGUMENTS, OUTPUTS, Convention
 from pyrnnx.dtypes import INTEGERS, AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.layer import Layer
@@ -240,7 +240,7 @@ class Stack:
     @property
     def output_names(self) -> tuple[str, ...]:
         """Names of what a call returns."""
-        return ("Y", "Y_h", "Y_c") if self.state_forms[1].exists else ("Y", "Y_h")
+        return OUTPUTS if self.state_forms[1].exists else OUTPUTS[:2]
 
     def __reduce__(self) -> tuple[Callable[..., Stack], tuple[Any, ...]]:
         return partial(type(self), batch_first=self.batch_first, name=self.name), (self.layers,)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CANONICAL, rearrange
+from pyrnnx.conventions import CANONICAL, OUTPUTS, rearrange
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.layer import Layer
 from pyrnnx.load import load
 from pyrnnx.testing.cases import Case
-from pyrnnx.testing.models.layer_runs import OUTPUTS, LayerRun
+from pyrnnx.testing.models.layer_runs import LayerRun
 from pyrnnx.testing.runtimes.models import ModelCase
 from pyrnnx.testing.same import oracle
 

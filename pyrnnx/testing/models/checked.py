@@ -15,13 +15,14 @@ import numpy as np
 
 from pyrnnx.comparison.model_runs import model_label
 from pyrnnx.comparison.numbers import deviation
+from pyrnnx.conventions import OUTPUTS
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.load import load
 from pyrnnx.model import Model
 from pyrnnx.testing.models.alone import OLDEST_OPSET, AloneModel, write_alone
 from pyrnnx.testing.models.calls import run_call
-from pyrnnx.testing.models.layer_runs import OUTPUTS, LayerRun, layer_runs, single_run
+from pyrnnx.testing.models.layer_runs import LayerRun, layer_runs, single_run
 from pyrnnx.testing.numbers import Array, long_tolerance
 from pyrnnx.testing.runtimes import Execution
 from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES, ModelCase, ModelRuntime, run_models

@@ -10,7 +10,7 @@ import numpy as np
 
 from pyrnnx.comparison.layers import label, prepared_call, run_layer
 from pyrnnx.comparison.model_runs import kept_states
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
+from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, rearrange
 from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.frontends.onnx.quantized import QuantizedLayer
@@ -18,7 +18,6 @@ from pyrnnx.layer import Layer
 from pyrnnx.model import LayerValue, Model
 from pyrnnx.testing.same import oracle
 
-OUTPUTS = ("Y", "Y_h", "Y_c")
 IN_BODY = "it is in the body of If, Loop or Scan, whose values a call does not give"
 QUANTIZED = "X and h are quantized as it runs, which the oracle does not do"
 NO_WEIGHTS = "its weights are computed in the call"
