@@ -1,58 +1,86 @@
-"""The extension modules of pyrnnx; everything else stands in pyproject.toml.
+"""The extension modules of pyrnnx; everything else is configured in pyproject.toml.
 
+PYRNNX_BUILD_MODEL=1 adds the instruction set "amx_model", a model of AMX in C for tests on any machine.
 PYRNNX_BUILD_DEBUG=1 builds with assertions, bounds checks and the address and undefined-behaviour sanitizers.
-PYRNNX_BUILD_COVERAGE=1 builds with gcc's counters of lines that ran.
+PYRNNX_BUILD_COVERAGE=1 builds with gcc's counters of executed lines.
+
+build/objects caches objects: a file is compiled again only if its code, the compiler or its flags changed.
 """
 
 import atexit
+import hashlib
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-import numpy as np
-from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, PlatformError
 
-DEBUG = os.environ.get("PYRNNX_BUILD_DEBUG", "0") not in ("", "0")
-COVERAGE = os.environ.get("PYRNNX_BUILD_COVERAGE", "0") not in ("", "0")
-NO_ASSERTIONS = [("NDEBUG", None), ("CYTHON_WITHOUT_ASSERTIONS", None)]
+
+def switched_on(name: str) -> bool:
+    return os.environ.get(name, "0") not in ("", "0")
+
+
+DEBUG = switched_on("PYRNNX_BUILD_DEBUG")
+COVERAGE = switched_on("PYRNNX_BUILD_COVERAGE")
+MODEL = switched_on("PYRNNX_BUILD_MODEL")
+MACROS = [
+    ("NPY_NO_DEPRECATED_API", "NPY_1_23_API_VERSION"),
+    *([] if DEBUG else [("NDEBUG", None), ("CYTHON_WITHOUT_ASSERTIONS", None)]),
+    *([("PYRNNX_BUILD_MODEL", None)] if MODEL else []),
+]
 SANITIZERS = "-fsanitize=address,undefined"
 KERNELS = "pyrnnx/_kernels"
-QUIET = ["-Wno-psabi"]  # of vectors wider than registers: no function with one is called from another file
-HEADERS = [str(path) for path in sorted(Path(KERNELS).rglob("*.h"))]
-# Each module, and the C that is linked into it.
+REPOSITORY = "https://github.com/pyrnnx/pyrnnx"
+QUIET = ["-Wno-psabi"]  # functions with vectors wider than registers are not called from other files
+CACHE_DAYS = 30  # unused objects are deleted after this
+# Each module and the C files linked into it, longest to compile first.
 MODULES = {
-    "tables": [],
-    "engines": ["simd/dispatch.c", "simd/avx512.c", "simd/avx2.c", "simd/baseline.c", "simd/amx_model.c"],
+    "engines": ["simd/avx512.c", "simd/avx2.c", "simd/baseline.c", "simd/avx512_double.c", "simd/dispatch.c"],
+    "packed_layer": [],
     "blas.gemm": [],
-    "blas.activations": [],
-    "blas.rnn": [],
-    "blas.gru": [],
-    "blas.lstm": [],
-    "blas.engine": [],
-    "coding": [],
     "timeloop": [],
     "plan": ["threads/threads.c"],
     "matrices": [],
-    "packed_layer": [],
+    "coding": [],
+    "tables": [],
+    "blas.engine": [],
+    "blas.lstm": [],
+    "blas.gru": [],
+    "blas.rnn": [],
+    "blas.activations": [],
+    "calls": [],
+    "onnxruntime.runtime": [],
+    "onnxruntime.inference": [],
+    "onnxruntime.recurrent": [],
+    "onnxruntime.functions": [],
+    "onnxruntime.guard": [],
+    "onnxruntime.operators": ["onnxruntime/register.c"],
 }
+if MODEL:
+    MODULES["engines"].insert(0, "simd/amx_model.c")
+MORE_ARGUMENTS = {"amx_model.c": ["-O1"]}  # compile time matters more than speed here
 
 
 def compile_args() -> list[str]:
     if sys.platform == "win32":
         return []
     if DEBUG:
-        # Checks of memory in line, and the kinds left out, would take gcc minutes for each instruction set.
+        # Inline memory checks, and the checks disabled here, would take gcc minutes for each instruction set.
         calls = ["--param", "asan-instrumentation-with-call-threshold=0"]
-        less = ["-fno-sanitize=null,object-size,pointer-overflow", "-fno-sanitize-recover=undefined"]
-        return ["-O1", "-g1", *QUIET, "-fno-omit-frame-pointer", SANITIZERS, *less, *calls]
+        disabled = ["-fno-sanitize=null,object-size,pointer-overflow", "-fno-sanitize-recover=undefined"]
+        return ["-O1", "-g1", *QUIET, "-fno-omit-frame-pointer", SANITIZERS, *disabled, *calls]
     if COVERAGE:
-        return ["-O1", "-g0", *QUIET, "--coverage", "-fprofile-update=atomic"]  # threads count, too
+        return ["-O1", "-g0", *QUIET, "--coverage", "-fprofile-update=atomic"]  # counters are thread-safe
     return ["-O3", "-g0", *QUIET]
 
 
@@ -60,10 +88,8 @@ extensions = [
     Extension(
         f"pyrnnx._kernels.{name}",
         [f"{KERNELS}/{name.replace('.', '/')}.pyx", *(f"{KERNELS}/{source}" for source in sources)],
-        include_dirs=[KERNELS, np.get_include()],
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_23_API_VERSION"), *([] if DEBUG else NO_ASSERTIONS)],
+        define_macros=MACROS,
         undef_macros=["NDEBUG"] if DEBUG else [],
-        depends=HEADERS,
         extra_compile_args=compile_args(),
         extra_link_args=[SANITIZERS] if DEBUG else ["--coverage"] if COVERAGE else [],
     )
@@ -84,21 +110,144 @@ INSTALL_COMPILER = {
 
 
 class ModulesFirst(build):
-    """A build that cannot compile stops before it has printed pages of other things."""
+    """The build command with build_ext first, so that an error of the compiler is not below pages of output."""
 
     sub_commands = sorted(build.sub_commands, key=lambda command: command[0] != "build_ext")
 
 
 class Modules(build_ext):
-    """Looks for a C compiler, translates Cython to C below the build folder, never beside its source, and compiles."""
+    """The build of all modules with one pool of threads: Cython to C, C to objects, objects to modules."""
 
     def build_extensions(self) -> None:
+        import numpy as np  # late: pip runs this file several times, not only to build
+
         self.try_compiler()
-        translated = cythonize(self.extensions, compiler_directives=DIRECTIVES, build_dir=self.build_temp)
-        sources = {extension.name: extension.sources for extension in translated}
+        self.cache = Path(self.get_finalized_command("build").build_base, "objects")
+        self.headers = [KERNELS, np.get_include()]
+        with ThreadPoolExecutor(self.parallel or os.cpu_count()) as pool:
+            try:
+                self.build_in(pool)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        self.delete_unused()
+
+    def build_in(self, pool: ThreadPoolExecutor) -> None:
+        translated = pool.submit(self.translate)  # in one thread, while others compile C files
+        objects = {
+            source: pool.submit(self.compile, extension, source)
+            for extension in self.extensions
+            for source in extension.sources[1:]
+        }
+        folder = translated.result()
         for extension in self.extensions:
-            extension.sources = sources[extension.name]
-        super().build_extensions()
+            source = str(Path(folder, extension.sources[0]).with_suffix(".c"))
+            objects[extension.sources[0]] = pool.submit(self.compile, extension, source)
+        # The pool starts tasks in order, so a link never waits for an object whose task has not started.
+        list(pool.map(lambda extension: self.link(extension, objects), self.extensions))
+
+    def translate(self) -> Path:
+        """Translate Cython to C and return the folder of the results, which have the paths of their sources."""
+        import numpy as np
+        from Cython import __version__
+        from Cython.Build import cythonize
+
+        sources = sorted([*Path(KERNELS).rglob("*.pyx"), *Path(KERNELS).rglob("*.pxd")])
+        declarations = sorted(Path(np.__file__).parent.glob("*.pxd"))
+        digest = hashlib.sha256(f"{__version__} {DIRECTIVES} {[*map(str, sources)]}".encode())
+        for path in (*sources, *declarations, Path(__file__)):
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+
+        def write(folder: Path) -> None:
+            modules = [Extension(extension.name, extension.sources[:1]) for extension in self.extensions]
+            cythonize(modules, compiler_directives=DIRECTIVES, build_dir=str(folder), force=True)
+            for header in folder.rglob("*.h"):  # outdated copies would be included instead of changed headers
+                header.unlink()
+
+        return self.cached(f"cython-{digest.hexdigest()}", write)
+
+    def compile(self, extension: Extension, source: str) -> str:
+        """Compile a C file and return the path of its object."""
+        macros = [*extension.define_macros, *((name,) for name in extension.undef_macros)]
+        arguments = [*extension.extra_compile_args, *MORE_ARGUMENTS.get(Path(source).name, [])]
+
+        def write(folder: Path) -> None:
+            # Older setuptools do not create again a folder that they created before and that was deleted since.
+            for target in self.compiler.object_filenames([source], output_dir=str(folder)):
+                Path(target).parent.mkdir(parents=True, exist_ok=True)
+            self.compiler.compile(
+                [source],
+                output_dir=str(folder),
+                macros=macros,
+                include_dirs=self.headers,
+                debug=self.debug,
+                extra_postargs=arguments,
+            )
+
+        name = Path(source).stem
+        if self.is_cached():
+            name += f"-{self.digest(source, macros, arguments)}"
+        [path] = self.cached(name, write).rglob(f"*{self.compiler.obj_extension}")
+        return str(path)
+
+    def digest(self, source: str, macros: list[tuple[str | None, ...]], arguments: list[str]) -> str:
+        """Return a digest of the preprocessed source (with its headers), the compiler and its flags."""
+        command = [*self.compiler.compiler_so, *arguments]
+        defined = [
+            f"-U{name}" if not value else f"-D{name}" if value[0] is None else f"-D{name}={value[0]}"
+            for name, *value in (*self.compiler.macros, *macros)
+        ]
+        included = [f"-I{folder}" for folder in (*self.headers, *self.compiler.include_dirs)]
+        # An error here is ignored because compiling the source reports it.
+        version = subprocess.run([*command, "-v", "-E", "-x", "c", os.devnull], capture_output=True, check=False)
+        text = subprocess.run([*command, *defined, *included, "-E", "-P", source], capture_output=True, check=False)
+        program = os.stat(shutil.which(command[0]) or command[0])
+        digest = hashlib.sha256(f"{command} {program.st_size} {program.st_mtime_ns}".encode())
+        digest.update(version.stderr)
+        digest.update(text.stdout.replace(source.encode(), b""))  # Cython's C contains its path
+        return digest.hexdigest()
+
+    def is_cached(self) -> bool:
+        """Return whether objects are cached: only without paths and line numbers, and of Unix compilers."""
+        return self.compiler.compiler_type == "unix" and not (DEBUG or COVERAGE or self.debug)
+
+    def cached(self, name: str, write: Callable[[Path], None]) -> Path:
+        """Return a folder, filled by `write` if it is not in the cache."""
+        folder = self.cache / name
+        if not self.is_cached():
+            folder = Path(self.build_temp, name)
+            shutil.rmtree(folder, ignore_errors=True)
+            write(folder)
+        elif not folder.exists():
+            self.cache.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=self.cache) as scratch:
+                complete = Path(scratch, "complete")
+                write(complete)
+                try:
+                    complete.rename(folder)
+                except OSError:
+                    if not folder.exists():  # otherwise another build wrote it first
+                        raise
+        os.utime(folder)
+        return folder
+
+    def delete_unused(self) -> None:
+        """Delete cached objects that no build has used for CACHE_DAYS."""
+        for folder in self.cache.glob("*"):
+            if time.time() - folder.stat().st_mtime > CACHE_DAYS * 24 * 3600:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def link(self, extension: Extension, objects: dict[str, Future[str]]) -> None:
+        self.compiler.link_shared_object(
+            [objects[source].result() for source in extension.sources],
+            self.get_ext_fullpath(extension.name),
+            libraries=self.get_libraries(extension),
+            extra_postargs=extension.extra_link_args,
+            export_symbols=self.get_export_symbols(extension),
+            debug=self.debug,
+            build_temp=self.build_temp,
+            target_lang="c",
+        )
 
     def try_compiler(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -108,23 +257,30 @@ class Modules(build_ext):
                 self.compiler.compile([str(program)], output_dir=folder)
             except (CCompilerError, PlatformError) as error:
                 raise SystemExit(
-                    f"pyrnnx is built with a C compiler and Python's headers, which do not work here ({error}). "
+                    f"Building pyrnnx requires a working C compiler and Python's headers ({error}). "
                     f"Install them: {INSTALL_COMPILER}."
                 ) from None
 
 
+def readme() -> str:
+    """Return README.md with absolute links for a package index."""
+    text = re.sub(r"(?<=\]\()(?=[\w/]+\.md\))", f"{REPOSITORY}/blob/main/", Path("README.md").read_text("utf-8"))
+    return re.sub(r"(?<=\]\()(?=[\w/]+\.svg\))", f"{REPOSITORY}/raw/main/", text)
+
+
 def options() -> dict[str, dict[str, object]]:
-    """A build writes beside the sources, or, where it may not, into a folder that is gone afterwards."""
-    found: dict[str, dict[str, object]] = {"build_ext": {"parallel": os.cpu_count()}}
-    if not os.access(".", os.W_OK):
-        scratch = tempfile.mkdtemp()
-        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-        found |= {"build": {"build_base": scratch}, "egg_info": {"egg_base": scratch}}
-    return found
+    """Return no options, or if the source folder is read-only, options to build in a temporary folder."""
+    if os.access(".", os.W_OK):
+        return {}
+    scratch = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    return {"build": {"build_base": scratch}, "egg_info": {"egg_base": scratch}}
 
 
 setup(
     options=options(),
     cmdclass={"build": ModulesFirst, "build_ext": Modules},
     ext_modules=extensions,
+    long_description=readme(),
+    long_description_content_type="text/markdown",
 )

@@ -1,7 +1,7 @@
-"""What gcc counted of C and Cython, as coverage.py prints Python: `native_coverage.py ROOT BUILD`.
+"""Line coverage of C and Cython from gcc's counters, printed like coverage.py's: `native_coverage.py ROOT BUILD`.
 
-ROOT is where the sources lie and were compiled, BUILD where the .gcda files and the C that Cython made are. A line is
-covered if any code that came of it ran, in whichever of the files that include it.
+ROOT is the folder of the compiled sources, BUILD the folder of the .gcda files and of Cython's C. A line is covered if
+any code generated from it ran, in any file that includes it.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-# Cython writes above its C which line that is of: `/* "pyrnnx/_kernels/plan.pyx":33`.
+# Cython marks its C with the source line: `/* "pyrnnx/_kernels/plan.pyx":33`.
 MARK = re.compile(r'\s*/\* "(pyrnnx/[^"]+)":(\d+)$')
 Line = tuple[str, int]
 
 
-def marked(generated: Path) -> Mapping[int, Line]:
-    """The lines of C that Cython made, each with the line that it is of; code of Cython's own is left out."""
-    found, line = {}, None
+def source_lines(generated: Path) -> Mapping[int, Line]:
+    """Return the Cython line of each line of a generated C file, without Cython's own code."""
+    lines, line = {}, None
     for number, text in enumerate(generated.read_text().splitlines(), 1):
         if match := MARK.match(text):
             line = match[1], int(match[2])
-        elif text.startswith("}"):  # a function ends, and what follows may be nobody's
+        elif text.startswith("}"):  # end of a function; Cython's own code may follow
             line = None
         elif line is not None:
-            found[number] = line
-    return found
+            lines[number] = line
+    return lines
 
 
-def counted(root: Path, build: Path) -> Iterator[tuple[Line, int]]:
-    """Lines of the sources, and how often some code of theirs ran."""
+def count_lines(root: Path, build: Path) -> Iterator[tuple[Line, int]]:
+    """Yield source lines with counts of their code; a line can occur several times."""
     for counters in sorted(build.rglob("*.gcda")):
         command = ["gcov", "--json-format", "--stdout", str(counters)]
         unit = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
         for source in unit["files"]:
             path = Path(unit["current_working_directory"], source["file"])
-            lines = {one["line_number"]: 0 for one in source["lines"]}
-            for one in source["lines"]:
-                lines[one["line_number"]] += one["count"]
+            counts: dict[int, int] = defaultdict(int)
+            for line in source["lines"]:
+                counts[line["line_number"]] += line["count"]
             if path.is_relative_to(build):
-                places = marked(path)
-                yield from ((places[number], count) for number, count in lines.items() if number in places)
+                lines = source_lines(path)
+                yield from ((lines[number], count) for number, count in counts.items() if number in lines)
             elif path.is_relative_to(root / "pyrnnx"):
-                yield from (((str(path.relative_to(root)), number), count) for number, count in lines.items())
+                yield from (((str(path.relative_to(root)), number), count) for number, count in counts.items())
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -61,7 +61,7 @@ def row(name: str, lines: int, missed: int) -> str:
 
 def main(root: Path, build: Path) -> None:
     files: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    for (name, number), count in counted(root, build):
+    for (name, number), count in count_lines(root, build):
         files[name][number] += count
     total = missed = 0
     for name, counts in sorted(files.items()):

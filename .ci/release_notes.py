@@ -1,6 +1,6 @@
-"""The changelog of the version that a tag names, on standard output: `python .ci/release_notes.py v1.2.3`.
+"""Command that prints the changelog of a tagged version: `python .ci/release_notes.py v1.2.3`.
 
-Exit status 1 where the tag, pyrnnx/_version.py, CHANGELOG.md and CITATION.cff do not name one version.
+Its exit status is 1 if the versions of the tag, pyrnnx/_version.py, CHANGELOG.md and CITATION.cff differ.
 """
 
 import re
@@ -10,35 +10,35 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def found(name: str, pattern: str) -> re.Match[str] | None:
+def search(name: str, pattern: str) -> re.Match[str] | None:
     return re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def problems(tag: str) -> list[str]:
-    """What does not fit a release of that tag."""
-    version = found("pyrnnx/_version.py", r'^__version__ = "([^"]+)"')
+    """Return the reasons against a release of the tag."""
+    version = search("pyrnnx/_version.py", r'^__version__ = "([^"]+)"')
     result = []
     if version is None or tag != f"v{version[1]}":
-        result.append(f"the tag is {tag!r}, and the version in pyrnnx/_version.py {version and version[1]!r}")
+        result.append(f"the tag is {tag!r}, but the version in pyrnnx/_version.py is {version and version[1]!r}")
     number = re.escape(tag.removeprefix("v"))
-    if not found("CHANGELOG.md", rf"^## \[{number}\] - \d{{4}}-\d{{2}}-\d{{2}}$"):
+    if not search("CHANGELOG.md", rf"^## \[{number}\] - \d{{4}}-\d{{2}}-\d{{2}}$"):
         result.append(f'CHANGELOG.md has no "## [{tag.removeprefix("v")}] - YYYY-MM-DD"')
-    if not found("CHANGELOG.md", r"^## \[Unreleased\]\s+(?=## \[|\Z)"):
+    if not search("CHANGELOG.md", r"^## \[Unreleased\]\s+(?=## \[|\Z)"):
         result.append("CHANGELOG.md has changes under Unreleased")
-    if not found("CITATION.cff", rf"^version: {number}$"):
-        result.append("CITATION.cff has another version")
+    if not search("CITATION.cff", rf"^version: {number}$"):
+        result.append(f"CITATION.cff does not have version {tag.removeprefix('v')}")
     return result
 
 
 def notes(tag: str) -> str:
-    section = found("CHANGELOG.md", rf"^## \[{re.escape(tag.removeprefix('v'))}\][^\n]*\n(.*?)(?=^## \[|^\[|\Z)")
+    section = search("CHANGELOG.md", rf"^## \[{re.escape(tag.removeprefix('v'))}\][^\n]*\n(.*?)(?=^## \[|^\[|\Z)")
     return section[1].strip() if section else ""
 
 
 if __name__ == "__main__":
-    wrong = problems(sys.argv[1])
-    for one in wrong:
-        print(one, file=sys.stderr)
-    if not wrong:
+    reasons = problems(sys.argv[1])
+    for reason in reasons:
+        print(reason, file=sys.stderr)
+    if not reasons:
         print(notes(sys.argv[1]))
-    sys.exit(bool(wrong))
+    sys.exit(bool(reasons))

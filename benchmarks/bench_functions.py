@@ -1,4 +1,4 @@
-"""Worst errors of the vectorised activation functions, in units in the last place (ulp) of the exact result.
+"""Measure the worst errors of the vectorised activation functions, in ulp of the exact result.
 
 float32: every n-th of all floats, against long double; float64: points over the whole range, against mpmath.
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from report import progress, table
 
 from pyrnnx._kernels import engines
-from pyrnnx.op import KERNEL_NUMBERS
+from pyrnnx.operator.op import KERNEL_NUMBERS
 
 Array = NDArray[Any]
 mpmath.mp.prec = 160  # bits, three times those of float64
@@ -26,7 +26,7 @@ def _wide_sigmoid(x: Array) -> Array:
     return np.asarray(np.where(x < 0, e, 1) / (1 + e))
 
 
-# The same formulas for long double arrays and for one mpmath number. Elu with alpha = 1 shows expm1.
+# Formulas for long double arrays, and the same for an mpmath number. Elu with alpha = 1 tests expm1.
 FUNCTIONS: dict[str, tuple[Callable[[Array], Array], Callable[[Any], Any]]] = {
     "Tanh": (np.tanh, mpmath.tanh),
     "Sigmoid": (_wide_sigmoid, lambda x: 1 / (1 + mpmath.exp(-x))),
@@ -46,7 +46,7 @@ def evaluate(isa: str, name: str, x: Array) -> Array:
 
 
 def ulps(y: Array, exact: Array) -> Array:
-    """|y - exact| over the distance of floats at `exact`; both wider than y's dtype allows."""
+    """Return |y - exact| over the distance of floats at `exact`, in long double."""
     rounded = np.abs(exact).astype(y.dtype)
     return np.asarray(np.abs(y.astype(np.longdouble) - exact) / np.spacing(rounded).astype(np.longdouble))
 
@@ -70,9 +70,9 @@ def worst_float64(isa: str, name: str, points: int) -> tuple[float, float]:
     x = np.concatenate([size, -size, [-708.4, -745.1, -708.0, 708.0]])
     y = evaluate(isa, name, x)
     worst = (0.0, 0.0)
-    for value, given in zip(x, y, strict=True):
+    for value, result in zip(x, y, strict=True):
         exact = FUNCTIONS[name][1](mpmath.mpf(float(value)))
-        error = abs(mpmath.mpf(float(given)) - exact) / mpmath.mpf(float(np.spacing(abs(float(exact)))))
+        error = abs(mpmath.mpf(float(result)) - exact) / mpmath.mpf(float(np.spacing(abs(float(exact)))))
         worst = max(worst, (float(error), float(value)))
     return worst
 

@@ -1,4 +1,4 @@
-"""The limits of one core, and what share of them the LSTM reaches: multiply-adds at a large batch, reads at batch 1."""
+"""Measure the limits of one core, and the LSTM's share of them: multiply-adds at a large batch, reads at batch 1."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from pyrnnx.bench.workload import GATES, Case
 SOURCE = Path(__file__).with_name("machine.c")
 TRIES = 15
 TRY_TIME = 0.02  # seconds of one try
-ALIGNMENT = 4096  # bytes: what the read loop takes at once
+ALIGNMENT = 4096  # bytes of one piece of the read loop
 LARGE_BATCH = Case("LSTM", 50, 64, 512, 512)
-SWEEPS = (("LSTM", 256), ("GRU", 384), ("LSTM", 384), ("GRU", 512), ("LSTM", 512), ("RNN", 1024), ("LSTM", 1024))
+SWEEPS = (("RNN", 512), ("LSTM", 256), ("GRU", 384), ("LSTM", 384), ("GRU", 512), ("LSTM", 512), ("LSTM", 1024))
 BATCH_1 = Case("LSTM", 100, 1, 256, 256)
 
 
 def compile_machine(folder: str) -> ctypes.CDLL:
-    """machine.c for the processor at hand, by the system's C compiler (or that of the variable CC)."""
+    """Compile machine.c for this processor, by the system's C compiler or that of the variable CC."""
     library = str(Path(folder, "machine.so"))
     command = [os.environ.get("CC", "cc"), "-O3", "-std=gnu11", "-fPIC", "-shared", "-o", library, str(SOURCE)]
     for target in ("-march=native", "-mcpu=native"):
@@ -47,7 +47,7 @@ def compile_machine(folder: str) -> ctypes.CDLL:
 
 
 def peak_operations(machine: ctypes.CDLL) -> float:
-    """float32 operations per second, a multiply-add being two: the best of some tries."""
+    """Return float32 operations per second, two for a multiply-add: the best of several tries."""
     result = ctypes.c_float()
     passes = 1_000_000
     passes = int(passes * TRY_TIME / machine.multiply_add(passes, result)) + 1
@@ -56,9 +56,9 @@ def peak_operations(machine: ctypes.CDLL) -> float:
 
 
 def read_rate(machine: ctypes.CDLL, size: int, *, to_and_fro: bool = False) -> float:
-    """Bytes per second read again and again from a block of that size: the best of some tries."""
+    """Return bytes per second of repeated reads of a block of that size: the best of several tries."""
     size -= size % ALIGNMENT
-    memory = np.full(size + ALIGNMENT, 0, np.uint8)  # written, so that its pages are there
+    memory = np.full(size + ALIGNMENT, 0, np.uint8)  # written, so that its pages are mapped
     address = memory.ctypes.data + -memory.ctypes.data % ALIGNMENT
     result = ctypes.c_float()
     once = max(machine.read_block(address, size, 2, to_and_fro, result) / 2, 1e-9)
@@ -68,22 +68,14 @@ def read_rate(machine: ctypes.CDLL, size: int, *, to_and_fro: bool = False) -> f
 
 
 def blocks() -> dict[str, int]:
-    """A block that fits well into each level of the cache, and one that is far larger than the last."""
+    """Return sizes of blocks: one that fits into each cache, and one far larger than the last cache."""
     sizes = cache_sizes() or {"L1": 2**15, "L2": 2**19, "L3": 2**23}
     return {level: size // 2 for level, size in sizes.items()} | {"memory": 4 * max(sizes.values())}
 
 
 def sweeps(machine: ctypes.CDLL) -> Iterator[list[str]]:
-    """What a step may gain that begins with the part of R that the last one ended with."""
-    for cell, H in (
-        ("RNN", 512),
-        ("LSTM", 256),
-        ("GRU", 384),
-        ("LSTM", 384),
-        ("GRU", 512),
-        ("LSTM", 512),
-        ("LSTM", 1024),
-    ):
+    """Yield rows about the gain of steps that read R in alternating directions."""
+    for cell, H in SWEEPS:
         size = 4 * GATES[cell] * H * H
         rates = [read_rate(machine, size, to_and_fro=to_and_fro) for to_and_fro in (False, True)]
         yield [cell, str(H), str(size // 1024), *(f"{rate / 1e9:.0f}" for rate in rates), f"{rates[1] / rates[0]:.2f}"]

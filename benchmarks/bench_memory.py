@@ -1,4 +1,4 @@
-"""Peak memory of one call beyond its inputs, weights and loaded code, each library in a process of its own."""
+"""Measure the peak memory of one call beyond inputs, weights and code, each library in a process of its own."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ STATUS = Path("/proc/self/status")
 
 
 def status(field: str) -> int:
-    """A field of /proc/self/status, in bytes."""
+    """Return a field of /proc/self/status in bytes."""
     line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field + ":"))
     return int(line.split()[1]) * 1024
 
 
 def growth(name: str, case: Case, threads: int) -> tuple[float, float]:
-    """Peak growth and what stays after the call, in bytes, over the state just before the layer of `case` is made.
+    """Return the growth of memory at its peak and after the call, in bytes, from before the layer is built.
 
-    A call with few steps loads all code before. Making the layer is part of it, because a library that plans its
-    memory for fixed shapes takes it then; the weights themselves are 2 MB.
+    A call with few steps loads all code before. The growth includes building the layer, because a library that plans
+    memory for fixed shapes allocates it then; the weights themselves are 2 MB.
     """
     cls = next(cls for cls in PEERS if cls.name == name)
     small = replace(case, T=WARM_UP_STEPS)
@@ -42,7 +42,7 @@ def growth(name: str, case: Case, threads: int) -> tuple[float, float]:
     arrays = make_arrays(case)
     gc.collect()
     if CLEAR_REFS.exists():
-        CLEAR_REFS.write_text("5")  # the peak starts anew from what is resident now
+        CLEAR_REFS.write_text("5")  # resets the peak to the resident size
         before = status("VmRSS")
     else:
         before = _max_rss()
@@ -60,7 +60,7 @@ def _max_rss() -> int:
 
 
 def in_process(name: str, arguments: argparse.Namespace) -> tuple[float, float]:
-    """`growth` in a fresh interpreter."""
+    """Return `growth` of a new interpreter."""
     command = [sys.executable, __file__, "--only", name, "--steps", str(arguments.steps)]
     command += ["--cell", arguments.cell, "--threads", str(arguments.threads)]
     progress(name)
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--cell", default=CASE.cell, choices=["RNN", "GRU", "LSTM"])
     parser.add_argument("--steps", type=int, default=CASE.T)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", choices=[cls.name for cls in PEERS], help="bytes of this library, in this process")
+    parser.add_argument("--only", choices=[cls.name for cls in PEERS], help="measure one library in this process")
     arguments = parser.parse_args()
     case = replace(CASE, cell=arguments.cell, T=arguments.steps)
     if arguments.only:
@@ -90,7 +90,7 @@ def main() -> None:
         peak, stays = in_process(cls.name, arguments)
         rows.append((cls.name, f"{peak / MB:.0f}", f"{(peak - Y) / MB:.0f}", f"{stays / MB:.0f}"))
     print(f"\n### {case.kind} {case.shape} {case.dtype}, threads = {arguments.threads}: Y is {Y / MB:.0f} MB\n")
-    print(table(["library", "peak growth MB", "beyond Y MB", "still held after the call MB"], rows))
+    print(table(["library", "peak growth MB", "beyond Y MB", "growth after the call MB"], rows))
     print("\n".join(["\nMB: 2^20 bytes.", *reasons]))
 
 

@@ -1,6 +1,6 @@
-"""Whole models beside ONNX Runtime and OpenVINO: time of a call, largest difference, time to load, memory.
+"""Compare whole models with ONNX Runtime and OpenVINO: time of a call, largest difference, time to load, memory.
 
-`models.py` has the models. An IR is what OpenVINO makes of the same file.
+`models.py` has the models; OpenVINO converts them to IRs.
 """
 
 from __future__ import annotations
@@ -25,31 +25,29 @@ from pyrnnx.bench.timing import geometric_mean, measure, milliseconds
 from pyrnnx.testing.runtimes.models import MODEL_RUNS, Run
 
 MB = 2**20
-
-
-RUNS: dict[str, Callable[[Path, int], Run]] = {LIBRARIES[one].name: run for one, run in MODEL_RUNS.items()}
+RUNS: dict[str, Callable[[Path, int], Run]] = {LIBRARIES[key].name: run for key, run in MODEL_RUNS.items()}
 PEERS = {".onnx": "ONNX Runtime", ".xml": "OpenVINO"}  # by the suffix of the file
 
 
 def write_ir(path: Path) -> Path | None:
-    """The model of an .onnx file as IR beside it, in float32; None where OpenVINO does not convert it."""
+    """Convert an .onnx file to an IR in the same folder, in float32; return None if OpenVINO fails."""
     import openvino
 
     try:
         openvino.save_model(openvino.convert_model(path), path.with_suffix(".xml"), compress_to_fp16=False)
-    except Exception as error:  # whatever it raises
+    except Exception as error:  # of any type
         progress(f"{path.name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
         return None
     return path.with_suffix(".xml")
 
 
 def timed(model: Model, path: Path, threads: int, rounds: int) -> tuple[list[str], float | None]:
-    """Times in milliseconds, the peer's over ours, the largest difference of any output; and that ratio."""
+    """Return the cells of a row, milliseconds, ratio and largest difference of outputs, and the ratio itself."""
     names = ("pyrnnx", PEERS[path.suffix])
     try:
         runs = {name: RUNS[name](path, threads) for name in names}
-        results = [[np.array(one) for one in run(model.inputs).values()] for run in runs.values()]
-    except Exception as error:  # whatever a library raises
+        results = [list(map(np.array, run(model.inputs).values())) for run in runs.values()]
+    except Exception as error:  # of any type
         progress(f"{model.name}, {path.suffix}: {type(error).__name__}: {str(error).splitlines()[0][:300]}")
         return [""] * 4, None
     calls = {name: partial(run, model.inputs) for name, run in runs.items()}
@@ -77,24 +75,24 @@ def report(
 
 
 def load(name: str, path: Path, inputs: Path) -> None:
-    """Print milliseconds from the file to the first results, and MB that resident memory grew by: at most, and after.
+    """Print milliseconds from the file to the first results, and growth of resident memory in MB: peak, and after.
 
-    The packages are imported before, and do not count; what a library imports only when it needs it does.
+    Imports of the packages do not count; late imports of a library do.
     """
     import onnxruntime  # noqa: F401
     from bench_memory import CLEAR_REFS, status
 
     import pyrnnx.frontends.onnx  # noqa: F401
 
-    given = dict(np.load(inputs))
+    arrays = dict(np.load(inputs))
     gc.collect()
-    CLEAR_REFS.write_text("5")  # the peak starts anew from what is resident now
+    CLEAR_REFS.write_text("5")  # resets the peak to the resident size
     before, start = status("VmRSS"), time.perf_counter()
     run = RUNS[name](path, 1)
-    run(given)
+    run(arrays)
     elapsed = time.perf_counter() - start
     for _ in range(5):
-        run(given)
+        run(arrays)
     print(1e3 * elapsed, (status("VmHWM") - before) / MB, (status("VmRSS") - before) / MB)
 
 
@@ -103,14 +101,14 @@ def report_loading(models: Sequence[Model], paths: Sequence[Path], rounds: int) 
     for model, path in zip(models, paths, strict=True):
         inputs = path.with_suffix(".npz")
         np.savez(inputs, **model.inputs)
-        found: dict[str, list[list[float]]] = {name: [] for name in names}
+        runs: dict[str, list[list[float]]] = {name: [] for name in names}
         for _ in range(rounds):
             for name in names:
                 command = [sys.executable, __file__, "--load", name, str(path), str(inputs)]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
-                found[name].append([float(one) for one in done.stdout.split()])
-        lowest = [np.min(found[name], axis=0) for name in names]  # other processes only add to a load
-        rows.append([model.name, *(f"{one[k]:.0f}" for k in range(3) for one in lowest)])
+                runs[name].append(list(map(float, done.stdout.split())))
+        lowest = [np.min(runs[name], axis=0) for name in names]  # other processes only slow down a load
+        rows.append([model.name, *(f"{values[k]:.0f}" for k in range(3) for values in lowest)])
         progress(" | ".join(rows[-1]))
     header = ["model", *(f"{name}: {unit}" for unit in ("load, ms", "peak, MB", "after, MB") for name in names)]
     print(f"\n### From the file to the first results\n\n{table(header, rows)}")
@@ -120,10 +118,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--models", default="", help="a part of the names of models; default: all")
-    parser.add_argument("--only", choices=["onnx", "xml", "loading"], help="one of the tables")
-    parser.add_argument("--wheels", type=Path, help="a folder that keeps published models; default: brought anew")
-    parser.add_argument("--load", nargs=3, metavar=("LIBRARY", "MODEL", "INPUTS"), help="in this process")
+    parser.add_argument("--models", default="", help="models whose names contain this text (default: all)")
+    parser.add_argument("--only", choices=["onnx", "xml", "loading"], help="print only this table")
+    parser.add_argument("--wheels", type=Path, help="folder that caches published models (default: download them)")
+    parser.add_argument("--load", nargs=3, metavar=("LIBRARY", "MODEL", "INPUTS"), help="measure in this process")
     options = parser.parse_args()
     if options.load:
         name, path, inputs = options.load

@@ -1,4 +1,4 @@
-"""Time of the operators beside ONNX Runtime, OpenVINO and PyTorch, as a Markdown table."""
+"""Compare the time of operators with ONNX Runtime, OpenVINO and PyTorch, as a Markdown table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyrnnx import Layer
 from pyrnnx.bench.peers import PEERS, Pyrnnx, checked_peers
 from pyrnnx.bench.timing import geometric_mean, measure, milliseconds
 from pyrnnx.bench.workload import Case, make_arrays
-from pyrnnx.reduced import WEIGHT_DTYPES
+from pyrnnx.operator.quantized import WEIGHT_DTYPES
 
 SHAPES = (
     *((1, 1, H, H) for H in (64, 128, 512)),
@@ -32,7 +32,7 @@ SHAPES = (
 )
 TINY = tuple((1000, 1, 1, H) for H in (16, 32, 64))
 STREAMING = tuple((1, 1, H, H) for H in (64, 128, 256, 512))
-SOME = ((100, 1, 128, 128), (100, 8, 128, 128), (100, 16, 256, 256))
+FEW_SHAPES = ((100, 1, 128, 128), (100, 8, 128, 128), (100, 16, 256, 256))
 RAGGED = ((100, 32, 128, 128), (100, 32, 256, 256))
 OPTIONS = (100, 8, 128, 128)
 
@@ -52,14 +52,14 @@ GROUPS: dict[str, list[Case]] = {
     "tiny": cases(TINY, states=False),
     "streaming": cases(STREAMING),
     "ragged": cases(RAGGED, ragged=True),
-    "float64": cases(SOME, dtype="float64"),
-    "bidirectional": cases(SOME, directions=2),
+    "float64": cases(FEW_SHAPES, dtype="float64"),
+    "bidirectional": cases(FEW_SHAPES, directions=2),
 }
 
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one case: medians in seconds, and the fastest peer's time over that of pyrnnx."""
+    """The measurement of one case: medians in seconds, and the ratio of the fastest peer's time to pyrnnx's."""
 
     group: str
     case: Case
@@ -95,7 +95,7 @@ def run_group(group: str, threads: Sequence[int], rounds: int) -> list[Row]:
 
 
 def means(rows: Sequence[Row]) -> Iterator[list[str]]:
-    """Geometric mean, smallest ratio and its shape: for each cell and number of threads, then for all."""
+    """Yield geometric mean, lowest ratio and its shape for each cell and number of threads, and for all cells."""
     counts = sorted({row.threads for row in rows})
     for count in counts:
         for kind in (*dict.fromkeys(row.case.kind for row in rows), "all"):
@@ -103,15 +103,15 @@ def means(rows: Sequence[Row]) -> Iterator[list[str]]:
             measured = [(row.ratio, f"{row.case.kind} {row.case.shape}") for row in chosen if row.ratio is not None]
             if measured:
                 mean = geometric_mean([ratio for ratio, _ in measured])
-                lowest, where = min(measured)
-                yield [kind, str(count), str(len(measured)), f"{mean:.2f}", f"{lowest:.2f}", where]
+                lowest, case = min(measured)
+                yield [kind, str(count), str(len(measured)), f"{mean:.2f}", f"{lowest:.2f}", case]
 
 
 def print_group(group: str, rows: Sequence[Row]) -> None:
     print(f"\n### {group}\n")
     header = ["cell", "T,B,I,H", "threads", *(f"{cls.name} ms" for cls in PEERS), "ratio", "fastest peer"]
     print(table(header, [row.cells() for row in rows]))
-    print("\nratio: time of the fastest peer over that of pyrnnx; above 1 pyrnnx is faster.")
+    print("\nratio: time of the fastest peer over the time of pyrnnx; above 1 pyrnnx is faster.")
     for name, reason, kinds in _reasons(rows):
         print(f"- {name}, no time for {', '.join(kinds)}: {reason}.")
     print()
@@ -119,16 +119,16 @@ def print_group(group: str, rows: Sequence[Row]) -> None:
 
 
 def _reasons(rows: Sequence[Row]) -> Iterator[tuple[str, str, list[str]]]:
-    found: dict[tuple[str, str], dict[str, None]] = {}
+    reasons: dict[tuple[str, str], dict[str, None]] = {}
     for row in rows:
         for name, reason in row.reasons.items():
-            found.setdefault((name, reason), {})[row.case.kind] = None
-    for (name, reason), kinds in found.items():
+            reasons.setdefault((name, reason), {})[row.case.kind] = None
+    for (name, reason), kinds in reasons.items():
         yield name, reason, list(kinds)
 
 
 def option_cases(plain: Case) -> dict[str, Case]:
-    """Each option of the plain cell, alone."""
+    """Return a case for each single option of the plain cell."""
     from pyrnnx import ACTIVATIONS
 
     options = {"clip": replace(plain, attributes={"clip": 0.5})}
@@ -137,10 +137,10 @@ def option_cases(plain: Case) -> dict[str, Case]:
         options["input_forget"] = replace(plain, attributes={"input_forget": 1})
         options["all three"] = replace(plain, peepholes=True, attributes={"clip": 0.5, "input_forget": 1})
     default = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}[plain.cell]
-    for place, letter in enumerate("fgh"[: len(default)]):
+    for k, letter in enumerate("fgh"[: len(default)]):
         for name, row in ACTIVATIONS.items():
-            if name != default[place]:
-                attributes: dict[str, Any] = {"activations": [*default[:place], name, *default[place + 1 :]]}
+            if name != default[k]:
+                attributes: dict[str, Any] = {"activations": [*default[:k], name, *default[k + 1 :]]}
                 attributes |= {"activation_alpha": [0.5]} if row.alpha is not None else {}
                 attributes |= {"activation_beta": [0.25]} if row.beta is not None else {}
                 options[f"{letter} = {name}"] = replace(plain, attributes=attributes)
@@ -148,7 +148,7 @@ def option_cases(plain: Case) -> dict[str, Case]:
 
 
 def run_options(threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Time of each option over that of the plain cell: {cell: {option: ratio}}."""
+    """Return ratios of each option's time to the plain cell's: {cell: {option: ratio}}."""
     results: dict[str, dict[str, float]] = {}
     T, B, I, H = OPTIONS
     for kind in KINDS:
@@ -178,7 +178,7 @@ def print_options(results: dict[str, dict[str, float]], threads: int) -> None:
 
 
 def run_weights(threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Milliseconds of a call with each form of the weights: {case: {form: time}}."""
+    """Return milliseconds of a call with each form of the weights: {case: {form: time}}."""
     results: dict[str, dict[str, float]] = {}
     for T in (1, 100):
         for H in (128, 256, 512):
@@ -200,33 +200,33 @@ def print_weights(results: dict[str, dict[str, float]], threads: int) -> None:
 
 
 def run_push(threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Microseconds of one step of one row, by each way to ask for it: {case: {way: time}}."""
+    """Return microseconds of one step of one row by each kind of call: {case: {kind: time}}."""
     results: dict[str, dict[str, float]] = {}
     for kind in KINDS:
         for H in (16, 64):
             case = Case(T=1, B=1, I=1, H=H, states=False, **kind)
             arrays = make_arrays(case)
             layer = Pyrnnx(case, arrays, threads).layer
-            X, stream, given = arrays["X"], layer.stream(1), layer.stream(1)
+            X, stream, into = arrays["X"], layer.stream(1), layer.stream(1)
             Y, out = layer.stream(1).push(X), layer(X)
             calls: dict[str, Callable[[], Any]] = {
                 "push": partial(stream.push, X),
-                "push, out=": partial(given.push, X, out=Y),
+                "push, out=": partial(into.push, X, out=Y),
                 "call": partial(layer, X),
                 "call, out=": partial(layer, X, out=out),
             }
             timings = measure(calls, rounds, threads=threads)
-            results[f"{case.kind} {case.shape}"] = {way: 1e6 * timings.median(way) for way in calls}
+            results[f"{case.kind} {case.shape}"] = {name: 1e6 * timings.median(name) for name in calls}
     return results
 
 
 def print_push(results: dict[str, dict[str, float]], threads: int) -> None:
     print(f"\n### push: pyrnnx alone, one step of one row, µs, threads = {threads}\n")
-    ways = list(next(iter(results.values())))
-    print(table(["T,B,I,H", *ways], [[case, *(f"{r[way]:.2f}" for way in ways)] for case, r in results.items()]))
+    names = list(next(iter(results.values())))
+    print(table(["T,B,I,H", *names], [[case, *(f"{r[name]:.2f}" for name in names)] for case, r in results.items()]))
 
 
-# Groups in which pyrnnx is beside itself: what measures them, and what prints them.
+# Functions that measure and print groups without peers.
 ALONE = {
     "options": (run_options, print_options),
     "weights": (run_weights, print_weights),
@@ -239,10 +239,10 @@ def main() -> None:
     parser.add_argument("--group", nargs="+", default=["shapes"], choices=[*GROUPS, *ALONE, "all"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--json", type=Path, help="write what was measured to this file as well")
+    parser.add_argument("--json", type=Path, help="also write the measurements to this file")
     arguments = parser.parse_args()
     groups = [*GROUPS, *ALONE] if "all" in arguments.group else arguments.group
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "versions": versions(),
         "rounds": arguments.rounds,
         "rows": [],
@@ -254,13 +254,13 @@ def main() -> None:
             for threads in arguments.threads:
                 results = run(threads, arguments.rounds)
                 show(results, threads)
-                found[group][threads] = results
+                report[group][threads] = results
         else:
             rows = run_group(group, arguments.threads, arguments.rounds)
             print_group(group, rows)
-            found["rows"] += [asdict(row) for row in rows]
+            report["rows"] += [asdict(row) for row in rows]
     if arguments.json:
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+        arguments.json.write_text(json.dumps(report, indent=1) + "\n")
 
 
 if __name__ == "__main__":

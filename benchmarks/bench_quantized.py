@@ -1,6 +1,6 @@
-"""Time of com.microsoft DynamicQuantizeLSTM beside ONNX Runtime, one thread, as a Markdown table.
+"""Compare the time of com.microsoft DynamicQuantizeLSTM with ONNX Runtime, one thread, as a Markdown table.
 
-The least processor time of the calling thread over many calls, in turns: what else the machine does hardly counts.
+The time is the least processor time of the calling thread over many alternating calls, so other processes hardly count.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from pyrnnx.frontends.onnx import read_model
 SHAPES = ((1, 1, 384, 384), (50, 1, 128, 128), (50, 1, 384, 384), (100, 8, 128, 128), (25, 32, 512, 512))
 INPUTS = ("X", "W", "R", "B", "", "", "", "", "W_scale", "W_zero_point", "R_scale", "R_zero_point")
 OUTPUTS = ("Y", "Y_h", "Y_c")
-LIMIT = 1e-3  # of the mean: a state near a tie, which the two round to different codes, moves some values by 1e-2
+LIMIT = 1e-3  # of the mean difference: a state near a tie, rounded to different codes, moves some values by 1e-2
 
 
 def make_model(I: int, H: int, per_channel: bool, directions: int) -> bytes:
-    """int8 weights, as ONNX Runtime's quantize_dynamic makes them: zero points are 0."""
+    """Build a model with int8 weights and zero points of 0, as ONNX Runtime's quantize_dynamic does."""
     rng, factors = np.random.default_rng(0), (directions, 4 * H) if per_channel else (directions,)
     weights: dict[str, Array] = {"B": rng.normal(0, 0.3, (directions, 8 * H)).astype(np.float32)}
     for name, depth in (("W", I), ("R", H)):
@@ -39,10 +39,10 @@ def make_model(I: int, H: int, per_channel: bool, directions: int) -> bytes:
     direction = "bidirectional" if directions == 2 else "forward"
     attributes: dict[str, Any] = {"domain": "com.microsoft", "hidden_size": H, "direction": direction}
     node = helper.make_node("DynamicQuantizeLSTM", INPUTS, OUTPUTS, **attributes)
-    given = helper.make_tensor_value_info("X", TensorProto.FLOAT, (None, None, I))
+    X = helper.make_tensor_value_info("X", TensorProto.FLOAT, (None, None, I))
     results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in OUTPUTS]
     initializers = [numpy_helper.from_array(array, name) for name, array in weights.items()]
-    graph = helper.make_graph([node], "quantized", [given], results, initializers)
+    graph = helper.make_graph([node], "quantized", [X], results, initializers)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     model: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
     return model
@@ -61,7 +61,7 @@ def least_times(calls: Mapping[str, Callable[[], Any]], seconds: float) -> dict[
 
 
 def run_case(shape: Sequence[int], per_channel: bool, directions: int, seconds: float) -> tuple[float, float, float]:
-    """Times of pyrnnx and of ONNX Runtime, and the mean difference of Y."""
+    """Return the times of pyrnnx and ONNX Runtime, and the mean difference of Y."""
     T, N, I, H = shape
     model = make_model(I, H, per_channel, directions)
     X = np.random.default_rng(1).normal(0.2, 1, (T, N, I)).astype(np.float32)
@@ -83,7 +83,7 @@ def run_case(shape: Sequence[int], per_channel: bool, directions: int, seconds: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--directions", type=int, choices=[1, 2], default=1)
-    parser.add_argument("--seconds", type=float, default=3.0, help="for each row")
+    parser.add_argument("--seconds", type=float, default=3.0, help="seconds for each row")
     arguments = parser.parse_args()
     pyrnnx.set_num_threads(1)
     for name, version in versions().items():

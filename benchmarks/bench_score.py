@@ -1,6 +1,6 @@
-"""Scoring a folder of recordings: sequences per second, memory, and what a restart costs.
+"""Measure the scoring of a folder of recordings: sequences per second, memory, and the time of a restart.
 
-Each way runs in a process of its own, in turn, some rounds; files and their cache are the same for all.
+Each way runs in a process of its own, alternating over several rounds, on the same cached files.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from report import table
 
 FRAME, HIDDEN, RATE = 512, 128, 16_000
 SECONDS = (2, 20)  # of a recording
-SMALL = 4_000_000  # bytes of memory, with which a part has one recording or two
+SMALL = 4_000_000  # bytes of memory for parts of one or two recordings
 OUTPUT = "Y_h"
 
 
 def make_data(folder: Path, count: int) -> None:
-    """Recordings of noise, and an LSTM over frames of 512 samples, as Silero VAD's is."""
+    """Write recordings of noise, and an LSTM over frames of 512 samples, like Silero VAD's."""
     from pyrnnx import Layer, RecurrentOp
     from pyrnnx.frontends.onnx import write_model
 
@@ -43,7 +43,7 @@ def make_data(folder: Path, count: int) -> None:
 
 
 def plain_loop(folder: Path, threads: int) -> dict[str, Any]:
-    """ONNX Runtime as one writes it down: a file, a call; all results in one file at the end."""
+    """Run ONNX Runtime in the simplest loop: a call for each file, and all results in one file at the end."""
     import onnxruntime as ort
 
     from pyrnnx.scoring.sources.wav import read_wav
@@ -51,7 +51,7 @@ def plain_loop(folder: Path, threads: int) -> dict[str, Any]:
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     session = ort.InferenceSession(str(folder / "model.onnx"), options)
-    name, found = session.get_inputs()[0].name, {}
+    name, results = session.get_inputs()[0].name, {}
     files = sorted((folder / "in").iterdir())
     started, cpu = time.perf_counter(), time.process_time()
     for path in files:
@@ -59,22 +59,22 @@ def plain_loop(folder: Path, threads: int) -> dict[str, Any]:
         frames = np.zeros(-(-len(samples) // FRAME) * FRAME, np.float32)
         frames[: len(samples)] = samples
         feeds = {name: frames.reshape(-1, 1, FRAME)}
-        for one in session.get_inputs()[1:]:
-            feeds[one.name] = np.array([len(feeds[name])], np.int32)
-        found[path.name] = session.run([OUTPUT], feeds)[0]
+        for info in session.get_inputs()[1:]:
+            feeds[info.name] = np.array([len(feeds[name])], np.int32)
+        results[path.name] = session.run([OUTPUT], feeds)[0]
     with open(folder / "loop.npz", "wb") as file:
-        np.savez(file, **found)
+        np.savez(file, **results)
     return {"seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu, "items": len(files)}
 
 
 def ours(folder: Path, workers: int, threads: int, **options: Any) -> dict[str, Any]:
-    """`pyrnnx.score`, then the same call again, which finds all parts finished."""
+    """Run `pyrnnx.score`, then the same call again, for which all parts are finished."""
     import pyrnnx
 
     pyrnnx.set_num_threads(threads)
     sink = folder / "out"
 
-    def score(**more: Any) -> Any:
+    def score(**others: Any) -> Any:
         return pyrnnx.score(
             folder / "model.onnx",
             folder / "in",
@@ -83,7 +83,7 @@ def ours(folder: Path, workers: int, threads: int, **options: Any) -> dict[str, 
             frame=FRAME,
             workers=workers,
             **options,
-            **more,
+            **others,
         )
 
     started, cpu = time.perf_counter(), time.process_time()
@@ -94,7 +94,7 @@ def ours(folder: Path, workers: int, threads: int, **options: Any) -> dict[str, 
     restart = time.perf_counter() - started
     assert again.computed == 0
     records = json.loads((sink / "manifest.json").read_text())["results"]
-    shares = {key: sum(one["seconds"][key] for one in records) for key in ("read", "compute", "write")}
+    shares = {key: sum(record["seconds"][key] for record in records) for key in ("read", "compute", "write")}
     return {
         "seconds": report.seconds,
         "whole": whole,
@@ -119,15 +119,15 @@ WAYS: dict[str, Callable[[Path], dict[str, Any]]] = {
 
 
 def run_one(way: str, folder: Path) -> None:
-    """In a process of its own: the result and the memory as JSON."""
-    found = WAYS[way](folder)
-    for key, who in (("memory", resource.RUSAGE_SELF), ("workers' memory", resource.RUSAGE_CHILDREN)):
-        found[key] = resource.getrusage(who).ru_maxrss * 1024
-    print(json.dumps(found))
+    """Print the result and the memory of one way as JSON, in a process of its own."""
+    result = WAYS[way](folder)
+    for key, who in (("memory", resource.RUSAGE_SELF), ("workers_memory", resource.RUSAGE_CHILDREN)):
+        result[key] = resource.getrusage(who).ru_maxrss * 1024
+    print(json.dumps(result))
 
 
 def listing(folder: Path) -> tuple[float, float]:
-    """Files that are listed in a second, and bytes that an item takes where the run was started."""
+    """Return files listed per second, and bytes per item in the process that starts a run."""
     import tracemalloc
 
     from pyrnnx.scoring.sources import open_source
@@ -144,7 +144,7 @@ def listing(folder: Path) -> tuple[float, float]:
 
 
 def dispatched(count: int = 500, ahead: int = 64) -> float:
-    """Processor time of scheduler and client, which are this process, for a part that workers do nothing with."""
+    """Return the processor time per empty part of scheduler and client, which are this process."""
     from pyrnnx.scoring.cluster import connected
     from pyrnnx.scoring.packages import import_distributed
     from pyrnnx.scoring.parts import Part
@@ -182,16 +182,16 @@ def main() -> None:
         folder = Path(temporary)
         make_data(folder, arguments.items)
         size = sum(path.stat().st_size for path in (folder / "in").iterdir())
-        found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+        results: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
         for _ in range(arguments.rounds):
             for way in WAYS:
                 command = [sys.executable, __file__, "--one", way, "--folder", temporary]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
-                found[way].append(json.loads(done.stdout))
+                results[way].append(json.loads(done.stdout))
         print(f"{arguments.items} recordings, {size / 1e6:.0f} MB; the best of {arguments.rounds} rounds\n")
-        print(table(list(HEADINGS), [_row(way, runs, size) for way, runs in found.items()]))
+        print(table(list(HEADINGS), [_row(way, runs, size) for way, runs in results.items()]))
         rate, taken = listing(folder)
-        print(f"\nlisted: {rate:,.0f} files a second; {taken:.0f} bytes an item where the run was started")
+        print(f"\nlisted: {rate:,.0f} files a second; {taken:.0f} bytes an item in the process that starts the run")
         print(f"dispatched: {1000 * dispatched():.1f} ms of processor time a part")
 
 
@@ -202,12 +202,12 @@ HEADINGS = (
 
 
 def _row(way: str, runs: list[dict[str, Any]], size: int) -> list[str]:
-    # The round that others on the machine disturbed least.
-    best = min(runs, key=lambda one: one["seconds"])
+    # The fastest round is the one that other processes disturbed least.
+    best = min(runs, key=lambda run: run["seconds"])
     seconds = best["seconds"]
     cells = [way, f"{runs[0]['items'] / seconds:.0f}", f"{size / 1e6 / seconds:.0f}"]
     workers = max(1, 2 * ("2 workers" in way))
-    own = min(one["cpu"] / one["items"] for one in runs)  # which others on the machine change least
+    own = min(run["cpu"] / run["items"] for run in runs)
     cells.append("" if "worker" in way else f"{1000 * own:.2f}")
     if "parts" not in runs[0]:
         cells += [""] * 7
@@ -215,14 +215,12 @@ def _row(way: str, runs: list[dict[str, Any]], size: int) -> list[str]:
         cells += [f"{100 * best['shares'][key] / seconds / workers:.0f}" for key in ("read", "compute", "write")]
         rest = (seconds * workers - sum(best["shares"].values())) / best["parts"]
         cells += [f"{1000 * rest:.1f}", str(best["parts"])]
-        cells += [f"{min(one['whole'] - one['seconds'] for one in runs):.1f}"]
-        cells += [f"{min(one['restart'] for one in runs):.1f}"]
+        cells += [f"{min(run['whole'] - run['seconds'] for run in runs):.1f}"]
+        cells += [f"{min(run['restart'] for run in runs):.1f}"]
     cells.append(f"{best['memory'] / 1e6:.0f}")
-    cells.append(f"{best[_WORKERS] / 1e6:.0f}" if "worker" in way else "")
+    cells.append(f"{best['workers_memory'] / 1e6:.0f}" if "worker" in way else "")
     return cells
 
-
-_WORKERS = "workers' memory"
 
 if __name__ == "__main__":
     main()

@@ -1,10 +1,10 @@
-"""Where the time of an LSTM goes: products, gate functions, the rest. pyrnnx alone, one thread.
+"""Split the time of pyrnnx's LSTM into products, gate functions and the rest, with one thread.
 
-Three calls are timed beside each other:
+Three calls are timed in turns:
 
 - T steps of B rows;
-- the same with Relu for every activation function, which costs next to nothing: what it saves are the gate functions;
-- one step of ROWS rows with one input and no initial state, and so without a product: all but the products.
+- the same with Relu for every activation function, which costs almost nothing: the difference is the gate functions;
+- one step of ROWS rows with one input and no initial state, which has no products: all the rest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyrnnx.bench.timing import measure
 from pyrnnx.bench.workload import Case, make_arrays
 
 T = 50
-ROWS = 128  # whose states and sums stay in cache
+ROWS = 128  # states and sums of so many rows fit into the cache
 SIZES = (64, 128, 256, 512)
 BATCHES = (1, 4, 16, 64)
 HEADER = ["H", "B", "µs a step", "products", "gate functions", "the rest"]

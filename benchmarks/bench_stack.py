@@ -1,4 +1,4 @@
-"""Several layers, beside PyTorch's modules with num_layers: padded batches, and sequences of unequal lengths."""
+"""Compare stacks with PyTorch's modules of several layers, on padded batches and sequences of unequal lengths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyrnnx
 from pyrnnx.bench.timing import measure, milliseconds
 from pyrnnx.frontends.torch import from_module
 
-TOLERANCE = 1e-4  # as of `peers`: another computation is apart by more than 1e-2
+TOLERANCE = 1e-4  # as in `peers`: a different computation differs by more than 1e-2
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ CASES = (
 
 
 def calls_of(case: StackCase, threads: int) -> dict[str, Callable[[], Any]]:
-    """What is timed, by name; their results have been compared."""
+    """Return the calls to time by name, after a comparison of their results."""
     import torch
 
     torch.manual_seed(0)
@@ -64,7 +64,7 @@ def calls_of(case: StackCase, threads: int) -> dict[str, Callable[[], Any]]:
     if case.ragged:
         lengths = rng.integers(case.T // 10, case.T + 1, case.B)
         sequences = [rng.normal(size=(T, case.I)).astype(np.float32) for T in lengths]
-        tensors = [torch.from_numpy(one) for one in sequences]
+        tensors = list(map(torch.from_numpy, sequences))
         calls = {"pyrnnx": lambda: stack(sequences)[0], "PyTorch": lambda: _ragged(torch, module, tensors)}
         apart = max(np.abs(a - b.numpy()).max() for a, b in zip(calls["pyrnnx"](), calls["PyTorch"](), strict=True))
     else:
@@ -83,7 +83,7 @@ def _whole(torch: Any, module: Any, X: Any) -> Any:
 
 
 def _ragged(torch: Any, module: Any, sequences: list[Any]) -> Any:
-    """Packed, and one tensor for each sequence again."""
+    """Run packed sequences; return a tensor for each sequence."""
     rnn = torch.nn.utils.rnn
     with torch.inference_mode():
         packed = module(rnn.pack_sequence(sequences, enforce_sorted=False))[0]

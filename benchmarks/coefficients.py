@@ -1,8 +1,8 @@
-"""Makes the polynomial coefficients of pyrnnx/_kernels/simd/functions.h: prints their #define lines and their errors.
+"""Fit the polynomial coefficients of pyrnnx/_kernels/simd/functions.h; print their #define lines and their errors.
 
-Each polynomial is fitted by weighted least squares at Chebyshev's nodes, again and again: after each fit the weight of
-a node is multiplied by the error there (Lawson's iteration), so that the worst error comes close to the least possible.
-Errors are relative to the first term of the function, which the polynomial corrects. The result is rounded once.
+Each polynomial is fitted by weighted least squares at Chebyshev nodes, repeatedly: after each fit, the weight of a node
+is multiplied by its error (Lawson's iteration), so that the worst error approaches the least possible. Errors are
+relative to the first term of the function, which the polynomial corrects. The result is rounded once.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ Fma = Callable[[Any, Any, Any], Array]
 HEADER = Path(__file__).parents[1] / "pyrnnx/_kernels/simd/functions.h"
 DTYPES: dict[str, Any] = {"float": np.float32, "double": np.float64}
 PRECISION = 256  # bits; with 100 the last digits of float64 are noise of the normal equations
-NODES = 6  # for each coefficient
+NODES = 6  # per coefficient
 FITS = 25
-# Of the largest error: added to every error, so that a node near a zero of the error does not lose its weight for good.
+# Share of the largest error, added to every error: else a node near a zero of the error would lose its weight forever.
 FLOOR = "1e-6"
-COLUMNS = 4  # of long numbers, as clang-format sets them
+COLUMNS = 4  # of long numbers, as clang-format arranges them
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function with a polynomial p(u) in it, in the notation at the top of functions.h."""
+    """A function that contains a polynomial p(u), in the notation at the top of functions.h."""
 
     counts: dict[str, int]  # of coefficients, by type
     interval: Callable[[], tuple[Any, Any]]  # of u, in the working precision
-    target: Callable[[Any], Any]  # what p(u) stands for
+    target: Callable[[Any], Any]  # the exact p(u)
     share: Callable[[Any], Any]  # (error of the function / its first term) / error of p(u)
     points: tuple[float, float]  # of the function's argument
     exact: Callable[[Array], Array]
@@ -46,7 +46,7 @@ class Function:
 
 
 def _expm1_ends() -> tuple[Any, Any]:
-    end = mpmath.log(2) / 2 * mpf("1.002")  # |r| exceeds ln2/2 a little where n was rounded from a rounded product
+    end = mpmath.log(2) / 2 * mpf("1.002")  # n is rounded from a rounded product: |r| may slightly exceed ln2/2
     return -end, end
 
 
@@ -76,7 +76,7 @@ FUNCTIONS = {
     ),
     "TANH": Function(
         {"float": 5, "double": 11},
-        lambda: (mpf(0), mpf("0.3026")),  # 0.55^2 and a little more
+        lambda: (mpf(0), mpf("0.3026")),  # slightly more than 0.55^2
         lambda w: (mpmath.tanh(sqrt(w)) / sqrt(w) - 1) / w,
         lambda w: w,
         (0, 0.55),
@@ -87,7 +87,7 @@ FUNCTIONS = {
 
 
 class Fit:
-    """Least squares for the coefficients of a function at Chebyshev's nodes, with a weight for each node."""
+    """A least-squares fit of a function's coefficients at Chebyshev nodes, with a weight for each node."""
 
     def __init__(self, function: Function, count: int, nodes: int) -> None:
         low, high = function.interval()
@@ -97,23 +97,23 @@ class Fit:
         self.powers = [[x**k for x in u] for k in range(2 * count - 1)]
 
     def errors(self, coefficients: Sequence[Any]) -> list[Any]:
-        """Relative to the first term of the function, at every node."""
+        """Return the error at every node, relative to the first term of the function."""
         values = (mpmath.fdot(coefficients, column[: self.count]) for column in zip(*self.powers, strict=True))
         rows = zip(values, self.target, self.share, strict=True)
         return [abs(share * (value - target)) for value, target, share in rows]
 
     def solve(self, weights: Sequence[Any]) -> list[Any]:
-        """The coefficients that make the weighted sum of the squares of the errors least."""
+        """Return the coefficients that minimize the weighted sum of squared errors."""
         squares = [weight * share**2 for weight, share in zip(weights, self.share, strict=True)]
         moments = [mpmath.fdot(squares, power) for power in self.powers]
-        wanted = [square * target for square, target in zip(squares, self.target, strict=True)]
+        targets = [square * target for square, target in zip(squares, self.target, strict=True)]
         n = self.count
         matrix = mpmath.matrix([moments[row : row + n] for row in range(n)])
-        return list(mpmath.lu_solve(matrix, mpmath.matrix([mpmath.fdot(wanted, self.powers[k]) for k in range(n)])))
+        return list(mpmath.lu_solve(matrix, mpmath.matrix([mpmath.fdot(targets, self.powers[k]) for k in range(n)])))
 
 
 def fitted(kind: str, name: str) -> list[Any]:
-    """The coefficients, rounded to their type."""
+    """Return the coefficients, rounded to their type."""
     with mpmath.workprec(PRECISION):
         count = FUNCTIONS[name].counts[kind]
         fit = Fit(FUNCTIONS[name], count, NODES * count)
@@ -127,16 +127,16 @@ def fitted(kind: str, name: str) -> list[Any]:
 
 
 def polynomial_error(kind: str, name: str, coefficients: Sequence[Any]) -> float:
-    """Worst error of the function from its polynomial alone, relative to the first term, in eps."""
+    """Return the worst error of the function that its polynomial causes, relative to the first term, in eps."""
     with mpmath.workprec(PRECISION):
         errors = Fit(FUNCTIONS[name], len(coefficients), 400).errors([mpf(float(c)) for c in coefficients])
         return float(max(errors)) / float(np.finfo(DTYPES[kind]).eps)
 
 
 def computed_error(kind: str, name: str, coefficients: Sequence[Any], step: int) -> float:
-    """Worst error in ulp of the function as functions.h computes it, at every step-th float32 or as many float64."""
+    """Return the worst error in ulp of functions.h's computation, at every step-th float32 or as many float64."""
     function, dtype = FUNCTIONS[name], DTYPES[kind]
-    # Exact for float32 but for a second rounding; 64 bits for float64, where long double has them.
+    # For float32 exact except for double rounding; for float64 64 bits if long double has them.
     wide: Any = np.float64 if kind == "float" else np.longdouble
 
     def fma(a: Any, b: Any, c: Any) -> Array:
@@ -155,7 +155,7 @@ def computed_error(kind: str, name: str, coefficients: Sequence[Any], step: int)
 
 
 def _points(function: Function, dtype: Any, step: int) -> list[Array]:
-    """From 2^-12 on: below, p is lost in rounding."""
+    """Return points from 2^-12 on; below, p has no effect on the rounded result."""
     parts = []
     for sign, end in zip((-1, 1), function.points, strict=True):
         if end == 0:
@@ -169,14 +169,14 @@ def _points(function: Function, dtype: Any, step: int) -> list[Array]:
 
 
 def literal(value: Any) -> str:
-    """The shortest decimal that reads back as the same number, as C writes its type."""
+    """Return the C literal of a number: the shortest decimal that reads back as the same number."""
     if isinstance(value, np.float32):
         return ("0.5" if value == 0.5 else np.format_float_scientific(value, trim="-", exp_digits=1)) + "f"
     return repr(float(value))
 
 
 def define(kind: str, name: str, coefficients: Sequence[Any]) -> str:
-    """The lines of functions.h."""
+    """Return the lines of functions.h."""
     head, cells = f"#define COEFFICIENTS_{kind}_{name} ", [literal(c) + "," for c in coefficients]
     if kind == "float":
         return f"{head}{{{' '.join(cells)[:-1]}}}"
@@ -198,9 +198,9 @@ def main() -> None:
             errors = polynomial_error(kind, name, c), computed_error(kind, name, c, options.step)
             rows.append([f"{kind} {name}", *(f"{error:.3f}" for error in errors)])
             lines.append(define(kind, name, c))
-    stand = "They stand so" if "\n".join(lines) in HEADER.read_text(encoding="utf-8") else "Others stand"
+    is_current = "\n".join(lines) in HEADER.read_text(encoding="utf-8")
     print("\n".join(lines), "", table(["function", "polynomial alone, eps", "as computed, ulp"], rows), "", sep="\n")
-    print(f"{stand} in {HEADER.name}.")
+    print(f"{HEADER.name} has {'these' if is_current else 'other'} coefficients.")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-/* Two limits of one core: float32 multiply-adds per second, and bytes read per second from a block of some size.
-   Vectors are as wide as the target has them; both return seconds, for the best of several tries in the caller. */
+/* Measures two limits of one core: float32 multiply-adds per second, and bytes per second read from a block.
+   Vectors have the target's width. Both functions return seconds; the caller takes the best of several tries. */
 
 #include <stddef.h>
 #include <time.h>
@@ -44,12 +44,12 @@ double multiply_add(size_t passes, float *result) {
         for (int j = 0; j < CHAINS; j++) a[j] = a[j] * b + c;
     }
     const double elapsed = now() - start;
-    for (int j = 0; j < CHAINS; j++) *result += a[j][0]; /* so that nothing is left out */
+    for (int j = 0; j < CHAINS; j++) *result += a[j][0]; /* keeps the loop */
     return elapsed;
 }
 
-/* Reads the block, whose bytes are a multiple of PIECE and which is aligned to WIDTH, `passes` times: each time from
-   its front, or to and fro, piece by piece. */
+/* Reads a block `passes` times, always forward, or alternating forward and backward by pieces. Its size is a multiple
+   of PIECE, and it is aligned to WIDTH. */
 double read_block(const void *block, size_t bytes, size_t passes, int to_and_fro, float *result) {
     const size_t pieces = bytes / PIECE;
     vec sum[READS];
@@ -64,7 +64,7 @@ double read_block(const void *block, size_t bytes, size_t passes, int to_and_fro
                 for (int j = 0; j < READS; j++) sum[j] += p[k + j];
             }
         }
-        __asm__ volatile("" ::: "memory"); /* the next pass reads anew */
+        __asm__ volatile("" ::: "memory"); /* the next pass reads again */
     }
     const double elapsed = now() - start;
     for (int j = 0; j < READS; j++) *result += sum[j][0];

@@ -1,6 +1,6 @@
-"""Whole models for the benchmarks: published, exported by PyTorch if it is there, and some made as it exports them.
+"""Whole models for the benchmarks: published, exported by PyTorch if it is installed, and built in its style.
 
-Weights of the last are random, uniform in ±1/sqrt(fan-in): only their times mean something, and the differences.
+The weights of built models are random, uniform in ±1/sqrt(fan-in): only their times and differences are meaningful.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OPSET = 17
 
 @dataclass(frozen=True)
 class Model:
-    """A file, and one call of it."""
+    """A model file with inputs for one call."""
 
     name: str
     contents: bytes
@@ -41,7 +41,7 @@ def published(root: Path) -> Iterator[Model]:
 
 
 def exported(folder: Path) -> Iterator[Model]:
-    """nn.RNN, GRU and LSTM of two layers in both directions, by PyTorch's legacy exporter."""
+    """Yield nn.RNN, GRU and LSTM of two layers in both directions, by PyTorch's legacy exporter."""
     with suppress(ImportError):
         import torch
 
@@ -50,14 +50,14 @@ def exported(folder: Path) -> Iterator[Model]:
             module = getattr(torch.nn, name)(64, 128, num_layers=2, bidirectional=True).eval()
             X, file = torch.randn(50, 4, 64), folder / f"{name}.onnx"
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # that this exporter is the old one
+                warnings.simplefilter("ignore")  # that this exporter is deprecated
                 torch.onnx.export(module, (X,), file, input_names=["X"], dynamo=False)
             yield Model(f"torch.nn.{name}, 2 layers, bidirectional", file.read_bytes(), {"X": X.numpy()})
 
 
 @dataclass
 class Builder:
-    """A graph, node by node; every method gives the name of its result."""
+    """A graph under construction; each method returns the name of its result."""
 
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     nodes: list[Any] = field(default_factory=list)
@@ -84,11 +84,10 @@ class Builder:
     def conv(self, x: str, channels: int, result: int, kernel: Sequence[int], **attributes: Any) -> str:
         pads = [k // 2 for k in kernel] * 2
         weights = (self.weights(result, channels, *kernel), self.weights(result))
-        found: str = self.add("Relu", self.add("Conv", x, *weights, pads=pads, **attributes))
-        return found
+        return str(self.add("Relu", self.add("Conv", x, *weights, pads=pads, **attributes)))
 
     def recurrent(self, cell: str, x: str, sizes: tuple[int, int], *states: str, both: bool = False) -> list[str]:
-        """Y as [T, N, D * H], and the last states."""
+        """Return Y as [T, N, D * H], and the last states."""
         (I, H), D, G = sizes, 1 + both, {"RNN": 1, "GRU": 3, "LSTM": 4}[cell]
         inputs = [x, self.weights(D, G * H, I), self.weights(D, G * H, H), self.weights(D, 2 * G * H), "", *states]
         attributes = {"linear_before_reset": 1} if cell == "GRU" else {}
@@ -100,7 +99,7 @@ class Builder:
 
     def model(self, name: str, inputs: Arrays, outputs: Sequence[str]) -> Model:
         declared = [helper.make_tensor_value_info(k, TensorProto.FLOAT, v.shape) for k, v in inputs.items()]
-        results = [helper.make_tensor_value_info(one, TensorProto.FLOAT, None) for one in outputs]
+        results = [helper.make_tensor_value_info(output, TensorProto.FLOAT, None) for output in outputs]
         graph = helper.make_graph(self.nodes, "model", declared, results, self.constants)
         proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
         return Model(name, proto.SerializeToString(), inputs)
@@ -110,14 +109,14 @@ class Builder:
 
 
 def stack(cell: str) -> Model:
-    """Two layers in both directions, [50, 4, 64] -> [50, 4, 256]."""
+    """Build two layers in both directions, [50, 4, 64] -> [50, 4, 256]."""
     b = Builder()
     Y = b.recurrent(cell, b.recurrent(cell, "X", (64, 128), both=True)[0], (256, 128), both=True)[0]
     return b.model(f"{cell}, 2 layers, bidirectional", {"X": b.drawn(50, 4, 64)}, [Y])
 
 
 def denoiser(frames: int) -> Model:
-    """Spectra -> 2 convolutions over time -> 3 GRUs of 256 -> gains of the bands."""
+    """Build spectra -> 2 convolutions over time -> 3 GRUs of 256 -> gains of the bands."""
     b = Builder()
     x = b.conv(b.conv("X", 257, 128, [1]), 128, 128, [1])
     x, states = b.add("Transpose", x, perm=[2, 0, 1]), []
@@ -130,7 +129,7 @@ def denoiser(frames: int) -> Model:
 
 
 def crnn() -> Model:
-    """A picture of 32 rows -> 7 convolutions -> 2 LSTMs of 256 in both directions -> scores of 37 characters."""
+    """Build a picture of 32 rows -> 7 convolutions -> 2 bidirectional LSTMs of 256 -> scores of 37 characters."""
     b = Builder()
     x, channels = "X", 1
     for result, pool in ((64, [2, 2]), (128, [2, 2]), (256, None), (256, [2, 1]), (512, None), (512, [2, 1])):
@@ -144,7 +143,7 @@ def crnn() -> Model:
 
 
 def small_frame() -> Model:
-    """40 features -> 2 LSTMs of 64, states in and out -> a probability; tens of microseconds."""
+    """Build 40 features -> 2 LSTMs of 64 with states -> a probability, which takes tens of microseconds."""
     b, outputs = Builder(), []
     x, size = b.add("Tanh", b.linear("X", 40, 64)), 64
     for layer in range(2):
@@ -155,7 +154,7 @@ def small_frame() -> Model:
     return b.model("small frame, 2 LSTMs", inputs, [b.add("Sigmoid", b.linear(x, 64, 1)), *outputs])
 
 
-MADE: tuple[Callable[[], Model], ...] = (
+BUILT: tuple[Callable[[], Model], ...] = (
     small_frame,
     lambda: denoiser(1),
     lambda: denoiser(100),
@@ -166,9 +165,9 @@ MADE: tuple[Callable[[], Model], ...] = (
 )
 
 
-def all_models(folder: Path, kept: Path) -> Iterator[Model]:
-    """All of them; what they need on the way is in the folders, wheels in `kept`."""
-    yield from published(kept)
+def all_models(folder: Path, wheels_folder: Path) -> Iterator[Model]:
+    """Yield all models; wheels are downloaded to `wheels_folder`, exports written to `folder`."""
+    yield from published(wheels_folder)
     yield from exported(folder)
-    for make in MADE:
-        yield make()
+    for build in BUILT:
+        yield build()

@@ -1,4 +1,4 @@
-"""Pictures of cost against sequence length, batch size, hidden size and number of threads, into benchmarks/results/."""
+"""Plot times against sequence length, batch size, hidden size and number of threads, in benchmarks/results/."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from pyrnnx.bench.peers import PEERS, checked_peers
 from pyrnnx.bench.plot import COLOURS
 from pyrnnx.bench.timing import measure
 from pyrnnx.bench.workload import Case
+from pyrnnx.operator.op import CellName
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -31,7 +32,7 @@ CORES = os.cpu_count() or 1
 
 @dataclass(frozen=True)
 class Panel:
-    """One frame of a picture: cases along an axis, each with its number of threads."""
+    """A panel of a figure: cases along an axis, each with its number of threads."""
 
     title: str
     x: Sequence[int]
@@ -46,19 +47,19 @@ class Panel:
         return 1e6 * seconds / (case.T * case.B if self.per_row else case.T)
 
 
-def figures(cell: str, lbr: int) -> dict[str, tuple[str, list[Panel]]]:
-    """{file name: (label of the x axis, two panels)}."""
+def figures(cell: CellName, lbr: int) -> dict[str, tuple[str, list[Panel]]]:
+    """Return the figures: {file name: (label of the x axis, two panels)}."""
 
-    def one(T: int, B: int, H: int, threads: int = 1) -> tuple[Case, int]:
+    def point(T: int, B: int, H: int, threads: int = 1) -> tuple[Case, int]:
         return Case(cell, T, B, H, H, linear_before_reset=lbr), threads
 
     steps, batches, sizes = (1, 3, 10, 30, 100, 300, 1000), (1, 2, 4, 8, 16, 32, 64), (16, 32, 64, 128, 256, 512)
     threads = sorted({2**k for k in range(CORES.bit_length())} | {CORES})
-    by_length = [Panel(f"B={B}, I=H=128", steps, [one(T, B, 128) for T in steps]) for B in (1, 8)]
-    by_batch = [Panel(f"T=50, I=H={H}", batches, [one(50, B, H) for B in batches], per_row=True) for H in (128, 256)]
-    by_size = [Panel(f"T=50, B={B}", sizes, [one(50, B, H) for H in sizes]) for B in (1, 16)]
+    by_length = [Panel(f"B={B}, I=H=128", steps, [point(T, B, 128) for T in steps]) for B in (1, 8)]
+    by_batch = [Panel(f"T=50, I=H={H}", batches, [point(50, B, H) for B in batches], per_row=True) for H in (128, 256)]
+    by_size = [Panel(f"T=50, B={B}", sizes, [point(50, B, H) for H in sizes]) for B in (1, 16)]
     by_threads = [
-        Panel(f"T=50, B={B}, I=H={H}", threads, [one(50, B, H, n) for n in threads]) for B, H in ((1, 512), (32, 256))
+        Panel(f"T=50, B={B}, I=H={H}", threads, [point(50, B, H, n) for n in threads]) for B, H in ((1, 512), (32, 256))
     ]
     return {
         "sequence_length": ("sequence length T", by_length),
@@ -69,7 +70,7 @@ def figures(cell: str, lbr: int) -> dict[str, tuple[str, list[Panel]]]:
 
 
 def measured(panel: Panel, rounds: int) -> Lines:
-    """The best of the rounds, in the panel's unit: points of a curve were not timed against each other."""
+    """Return the best of the rounds in the panel's unit; points of a curve are not timed in turns."""
     values: Lines = {}
     for case, threads in panel.cases:
         peers, _ = checked_peers(case, threads)
@@ -108,7 +109,7 @@ def draw(path: Path, title: str, x_label: str, panels: Sequence[Panel], values: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cell", default="LSTM", choices=["LSTM", "GRU", "RNN"])
-    parser.add_argument("--linear-before-reset", type=int, default=1, choices=[0, 1], help="of a GRU")
+    parser.add_argument("--linear-before-reset", type=int, default=1, choices=[0, 1], help="attribute of a GRU")
     parser.add_argument("--rounds", type=int, default=7)
     arguments = parser.parse_args()
     lbr = arguments.linear_before_reset if arguments.cell == "GRU" else 0
@@ -118,12 +119,12 @@ def main() -> None:
         kind = panels[0].cases[0][0].kind
         threads = "" if x_label == "threads" else ", one thread"
         path = RESULTS / f"{kind.lower().replace(' ', '_').replace('=', '')}_{name}.png"
-        draw(path, f"{kind}, float32{threads}: best of some rounds, lower is better", x_label, panels, values)
-        found = {
+        draw(path, f"{kind}, float32{threads}: best of several rounds, lower is better", x_label, panels, values)
+        data = {
             panel.title: {"x": list(panel.x), "unit": panel.unit, **lines}
             for panel, lines in zip(panels, values, strict=True)
         }
-        path.with_suffix(".json").write_text(json.dumps(found, indent=1) + "\n")
+        path.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n")
         print(path)
 
 

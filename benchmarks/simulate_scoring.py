@@ -1,8 +1,8 @@
-"""How long many machines score much audio, by a simulation with figures that were measured on one.
+"""Simulate how long many machines score much audio, with figures that were measured on one machine.
 
-A core that is free asks a scheduler, which answers one after the other; the part comes over the network of its machine,
-from a storage that all share; then it is computed, and its results are written. What is measured (bench_score.py) are
-the defaults of --compute, --fixed, --dispatch, --index and --listing; machines, network and storage are assumptions.
+A free core asks a scheduler, which answers one request after the other. The part comes from shared storage over the
+network of its machine; then it is computed, and its results are written. The defaults of --compute, --fixed,
+--dispatch, --index and --listing are measured (bench_score.py); machines, network and storage are assumptions.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from dataclasses import dataclass, replace
 
 from report import table
 
-MOST_PARTS = 300_000  # that are simulated; of more, the time is that of these, multiplied
+MOST_PARTS = 300_000  # simulated; the time of more parts is extrapolated
 HOUR = 3600.0
 YEAR = 365 * 24 * HOUR
-FLOATS = 2  # bytes of float32 for each of 16-bit samples
-SHARES = 3  # of the memory of a worker: pyrnnx/scoring/parts.py
+FLOATS = 2  # bytes of float32 for each byte of 16-bit samples
+SHARES = 3  # of a worker's memory: pyrnnx/scoring/parts.py
 
 
 @dataclass(frozen=True)
 class Site:
-    """Machines and figures; bytes are those of 16-bit samples, times are seconds.
+    """Machines and figures, in bytes of 16-bit samples and in seconds.
 
     Attributes
     ----------
     size, recording : float
         Bytes of all audio, and of one recording.
     machines, cores : int
-        And the cores, each with a worker of one thread, of a machine.
+        Number of machines, and of cores per machine, each with a worker of one thread.
     schedulers : int
-        Runs beside each other, each with its share of the machines and of the audio.
+        Number of concurrent runs, each with its share of the machines and the audio.
     network, storage : float
         Bytes per second to one machine, and to all.
     compute : float
-        Bytes that a core computes in a second.
+        Bytes that a core computes per second.
     fixed : float
-        Of a part in its worker, whatever its size: files opened, renamed, brought to the disk.
+        Seconds per part in a worker, independent of its size: open, rename and flush files.
     dispatch : float
-        Of a part in the scheduler and in the process that started the run.
+        Seconds per part in the scheduler and in the process that started the run.
     failures : float
-        Between two failures of one machine.
+        Seconds between two failures of one machine.
     """
 
     size: float = 1e15
@@ -61,7 +61,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Seconds of the run; which share of their time scheduler, storage, network and cores are busy; parts."""
+    """The seconds of a run, the shares of time in which each resource is busy, and the number of parts."""
 
     seconds: float
     busy: dict[str, float]
@@ -69,11 +69,11 @@ class Outcome:
 
 
 def simulate(site: Site, part: float) -> Outcome:
-    """One run of many parts of that many bytes, first come first served."""
+    """Simulate one run with parts of so many bytes, first come first served."""
     parts = math.ceil(site.size / part)
     count = min(parts, MOST_PARTS)
     workers = site.machines * site.cores
-    # Several schedulers are one that is as many times as fast: their queues are alike.
+    # Several schedulers act as one that is faster by their number: their queues are equal.
     dispatch = site.dispatch / site.schedulers
     over_network, from_storage = part * site.cores / site.network, part / site.storage
     own = site.fixed + part / site.compute
@@ -97,18 +97,18 @@ def simulate(site: Site, part: float) -> Outcome:
 
 
 def lost(site: Site, part: float) -> float:
-    """The share of all work that failures of machines undo: of each core half a part."""
+    """Return the share of all work that is lost by failures of machines: half a part per core."""
     seconds = site.fixed + part / site.compute + part * site.cores / site.network
     return seconds / 2 / site.failures
 
 
 def rows(site: Site, parts: Sequence[float]) -> list[list[str]]:
-    """A line for each size of parts."""
-    found = []
+    """Return a row of the table for each size of parts."""
+    lines = []
     for part in parts:
         outcome = simulate(site, part)
-        bound = max(outcome.busy, key=lambda one: outcome.busy[one])
-        found.append(
+        bound = max(outcome.busy, key=outcome.busy.__getitem__)
+        lines.append(
             [
                 f"{part / 1e6:g}",
                 f"{outcome.parts:,}",
@@ -120,22 +120,22 @@ def rows(site: Site, parts: Sequence[float]) -> list[list[str]]:
                 f"{100 * lost(site, part):.1g}",
             ]
         )
-    return found
+    return lines
 
 
 HEADINGS = (
     "part, MB of audio", "parts", "hours", "most busy", "cores, %", "scheduler, %", "memory of a worker, MB", "lost, %",
 )  # fmt: skip
-PARTS = (0.352, 2, 8, 42, 150, 600, 2400)  # MB; 42 is that of the default memory
+PARTS = (0.352, 2, 8, 42, 150, 600, 2400)  # MB; 42 is the size for the default memory
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
     for name, value in vars(Site()).items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
-    parser.add_argument("--heavier", type=float, default=20.0, help="a second model, that many times as slow")
-    parser.add_argument("--index", type=float, default=150.0, help="bytes of an item where the run is started")
-    parser.add_argument("--listing", type=float, default=20_000.0, help="files that are listed in a second")
+    parser.add_argument("--heavier", type=float, default=20.0, help="a second model is slower by this factor")
+    parser.add_argument("--index", type=float, default=150.0, help="bytes per item in the process that starts the run")
+    parser.add_argument("--listing", type=float, default=20_000.0, help="files listed per second")
     arguments = vars(parser.parse_args())
     heavier, index, listing = (arguments.pop(name) for name in ("heavier", "index", "listing"))
     site = Site(**arguments)
@@ -148,8 +148,8 @@ def main() -> None:
             site, schedulers=site.machines, compute=site.compute / heavier
         ),
     }
-    for title, one in scenes.items():
-        print(f"{title}:\n\n{table(list(HEADINGS), rows(one, sizes))}\n")
+    for title, scene in scenes.items():
+        print(f"{title}:\n\n{table(list(HEADINGS), rows(scene, sizes))}\n")
     items = site.size / site.recording
     for title, runs in (("one run", 1), (f"{site.machines} runs", site.machines)):
         print(

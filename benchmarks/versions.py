@@ -1,4 +1,4 @@
-"""The machine and the versions that a table was made with, as a Markdown table."""
+"""Print the machine and the versions of packages as a Markdown table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def cache_sizes() -> dict[str, int]:
-    """Bytes of each cache that holds data, from the nearest: {"L1": 32768, ...}; empty if the system does not say."""
+    """Return the bytes of each data cache, from the nearest: {"L1": 32768, ...}; empty if unknown."""
     sizes = {}
     for index in sorted(CACHES.glob("index*")):
         level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
@@ -29,7 +29,7 @@ def cache_sizes() -> dict[str, int]:
 
 
 def processor() -> str:
-    """Name, and on x86 family, model and vector extensions: some virtual machines shorten the name."""
+    """Return the processor's name and vector extensions, and on x86 family and model: names may be shortened."""
     info = Path("/proc/cpuinfo")
     if not info.exists():
         return platform.processor() or platform.machine()
@@ -52,20 +52,20 @@ def compiler() -> str:
 
 def versions() -> dict[str, str]:
     sizes = ", ".join(f"{level} {size // 1024} KB" for level, size in cache_sizes().items())
-    found = {
+    rows = {
         "processor": processor(),
         "cores": str(os.cpu_count()),
         "data caches": sizes or "unknown",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "C compiler here": compiler(),
         "Python": platform.python_version(),
+        "pyrnnx runs": configuration(),
     }
-    found["pyrnnx runs"] = configuration()
-    return found | {package: version(package) for package in PACKAGES}
+    return rows | {package: version(package) for package in PACKAGES}
 
 
 def configuration() -> str:
-    """What `pyrnnx.show_config` says of the engine and its instruction set."""
+    """Return the engine and instruction set of `pyrnnx.show_config`."""
     import pyrnnx  # after OPENBLAS_NUM_THREADS is set by peers
 
     text = io.StringIO()

@@ -1,4 +1,4 @@
-"""Sphinx: `python -m sphinx -W -n -b html docs docs/built`. What is generated is made anew at each build."""
+"""Configuration of Sphinx: `python -m sphinx -W -n -b html docs docs/built`. Each build regenerates docs/generated."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ import pyrnnx
 
 HERE = Path(__file__).parent
 ROOT = Path(os.environ.get("PYRNNX_ROOT", HERE.parent))  # where README, benchmarks and examples are
-sys.path.insert(0, str(HERE))  # what makes drawings, plots and tables
+sys.path.insert(0, str(HERE))  # for the modules that generate drawings, plots and tables
 
-PUBLISHED = "https://github.com/pyrnnx/pyrnnx/blob/main/"
+REPOSITORY = "https://github.com/pyrnnx/pyrnnx"
+PUBLISHED = f"{REPOSITORY}/blob/main/"
 
 project = "pyrnnx"
 author = "the pyrnnx developers"
@@ -31,7 +32,7 @@ extensions = [
     "sphinx.ext.githubpages",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["generated/*.md", "built", "jupyter_execute"]  # the first are included by pages
+exclude_patterns = ["generated/*.md", "built", "jupyter_execute"]  # pages include the first
 nitpicky = True
 default_role = "py:obj"
 today_fmt = "%Y-%m-%d"
@@ -54,55 +55,58 @@ html_static_path = ["static"]
 html_css_files = ["pyrnnx.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_theme_options: dict[str, list[str]] = {"footer_icons": [], "top_of_page_buttons": []}
+html_theme_options = {
+    "source_repository": REPOSITORY,  # a link to its source on every page
+    "source_branch": "main",
+    "source_directory": "docs/",
+}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
 def make_generated(app: Sphinx) -> None:
-    """Drawings, plots and tables, from the code and from the recorded figures."""
+    """Write drawings, plots and tables from the code and the recorded figures."""
     import drawings
     import figures
+    import rooms
     import support
 
     folder = Path(app.srcdir) / "generated"
     folder.mkdir(exist_ok=True)
     drawings.write(folder)
     figures.write(folder, ROOT / "benchmarks" / "README.md")
+    rooms.write(folder)
     support.write(folder)
 
 
 def resolve_missing(app: Sphinx, env: Any, node: nodes.Element, contnode: nodes.Node) -> nodes.Node | None:
-    """`X` in a docstring is a link where there is such an object, else code; any other role has to find its target."""
+    """Render `X` as code if no object has this name; any other role must find its target."""
     if node.get("refdomain") == "py" and node.get("reftype") == "obj":
         return contnode
     return None
 
 
 def read_source(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Anchors that pages write as HTML, for other readers of Markdown, are targets that links are checked against.
-
-    Links to files of the repository that are no pages lead to where it is published.
-    """
+    """Turn HTML anchors into targets of checked links, and link other files to the published repository."""
     text = re.sub(r'^<a id="([^"]+)"></a>', r"(\1)=\n", source[0], flags=re.MULTILINE)
     source[0] = re.sub(r"\]\(\.\./(?=(?:tests|benchmarks|frontends|pyrnnx|examples)/)", f"]({PUBLISHED}", text)
 
 
 def lift_sentences(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """What a docstring says in sentences below a list of parameters, results or errors stands before them here.
+    """Move paragraphs below a list of parameters, results or errors to before the lists.
 
-    To numpydoc such a paragraph ("Source: ...") would be one more of them.
+    numpydoc would read such a paragraph ("Source: ...") as another entry of the list.
     """
     lists = ("Parameters", "Returns", "Raises", "Attributes")
     first = next((k for k, line in enumerate(lines) if line in lists), len(lines))
-    lifted, kept, in_list = list[str](), list[str](), True
+    lifted, others, in_list = list[str](), list[str](), True
     for block in re.split(r"\n{2,}", "\n".join(lines[first:])):
         paragraph = block.splitlines()
         if len(paragraph) > 1 and re.fullmatch("-{3,}", paragraph[1]):
             in_list = paragraph[0] in lists
         is_text = block.rstrip().endswith(".") and not any(line[0] in " -" for line in paragraph)
-        (lifted if is_text and in_list else kept).extend([*paragraph, ""])
-    lines[first:] = lifted + kept
+        (lifted if is_text and in_list else others).extend([*paragraph, ""])
+    lines[first:] = lifted + others
 
 
 def setup(app: Sphinx) -> None:

@@ -1,8 +1,12 @@
-"""Plots of the figures that benchmarks/README.md records, as SVG in the colours of the page that includes them."""
+"""Plots of the figures in benchmarks/README.md as SVG, in the colours of the page that includes them.
+
+`python docs/figures.py` writes the plot in README.md, `docs/static/speed.svg`.
+"""
 
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,16 +21,16 @@ import matplotlib.pyplot as plt
 Row = Mapping[str, str]
 
 PEERS = ("pyrnnx", "ONNX Runtime", "OpenVINO", "PyTorch")
-# Each stands out by 3 to 1 at least from white and from black; marks tell the lines apart, too.
+# Contrast of at least 3:1 with white and with black; the lines have different markers too.
 COLOURS = dict(zip(PEERS, ("#d55e00", "#0072b2", "#9a6ad6", "#b8860b"), strict=True))
-OTHERS = "#808080"  # where one library stands out from all others
+OTHERS = "#808080"  # the other libraries, if one is emphasized
 MARKERS = dict(zip(PEERS, "os^D", strict=True))
-TEXT, GRID = "#010203", "#040506"  # stand for the colour of the page's text, and for that with less of it
+TEXT, GRID = "#010203", "#040506"  # placeholders: `_inline` replaces them by the text colour of the page
 
 
 def tables(path: Path) -> dict[str, list[list[Row]]]:
-    """The tables below each heading of a Markdown file, as rows by the names of their columns."""
-    found: dict[str, list[list[Row]]] = {}
+    """Return {heading: tables} of a Markdown file; a table is a list of rows {column: cell}."""
+    result: dict[str, list[list[Row]]] = {}
     heading, columns = "", None
     table: list[Row] = []
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -37,17 +41,17 @@ def tables(path: Path) -> dict[str, list[list[Row]]]:
             continue
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if columns is None:
-            # a name that comes again belongs to the column before it: the second "lowest" of figures
+            # A repeated name belongs to the column before it: the second "lowest" of figures.
             named = [name if name not in cells[:k] else f"{name}, {cells[k - 1]}" for k, name in enumerate(cells)]
             columns, table = named, []
-            found.setdefault(heading, []).append(table)
+            result.setdefault(heading, []).append(table)
         elif not set(cells[0]) <= set("-: "):
             table.append(dict(zip(columns, cells, strict=True)))
-    return found
+    return result
 
 
 def _panel(height: float = 3.4) -> tuple[Any, Any]:
-    """A figure of one frame, as wide as a telephone shows it."""
+    """Return a figure with one frame, as wide as the screen of a telephone."""
     figure, axes = plt.subplots(figsize=(4, height), layout="constrained")
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
@@ -68,7 +72,7 @@ def _bars(labels: Sequence[str], numbers: Sequence[str], label: str, height: flo
 
 
 def ratio_bars(rows: Sequence[Row]) -> Any:
-    """The ratio of each shape; 1 is the fastest peer."""
+    """Plot the ratio for each shape; 1 is the fastest peer."""
     figure = _bars(
         [row["T,B,I,H"] for row in rows],
         [row["ratio"] for row in rows],
@@ -85,7 +89,7 @@ def _size(row: Row) -> int:
 
 
 def time_by_size(rows: Sequence[Row]) -> Any:
-    """Time of one step against H of each library, both axes logarithmic."""
+    """Plot the time of one step against H for each library, with logarithmic axes."""
     figure, axes = _panel()
     for peer in PEERS:
         if points := [(_size(row), 1000 * float(row[f"{peer} ms"])) for row in rows if row[f"{peer} ms"]]:
@@ -98,15 +102,15 @@ def time_by_size(rows: Sequence[Row]) -> Any:
     axes.set_xlabel("H = hidden_size")
     axes.set_ylabel("µs for one step of one row")
     axes.grid()
-    figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)  # above the lines, not on them
+    figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=8)
     return figure
 
 
 def memory_bars(rows: Sequence[Row]) -> Any:
-    """What one long call needs beside its result."""
+    """Plot the memory of one long call, without its result."""
     libraries = [row["library"] for row in rows]
-    colours = [COLOURS["pyrnnx"] if one == "pyrnnx" else OTHERS for one in libraries]
-    return _bars(libraries, [row["beyond Y MB"] for row in rows], "MB beside Y", 2.0, colours)
+    colours = [COLOURS["pyrnnx"] if library == "pyrnnx" else OTHERS for library in libraries]
+    return _bars(libraries, [row["beyond Y MB"] for row in rows], "MB without Y", 2.0, colours)
 
 
 def _by_cell(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -114,35 +118,35 @@ def _by_cell(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return {cell: [row for row in rows if row["cell"] == cell] for cell in cells}
 
 
-def _told(rows: Sequence[Row], column: str) -> str:
-    """The numbers of a plot, for those who do not see it."""
+def _numbers(rows: Sequence[Row], column: str) -> str:
+    """Return the numbers of a plot as text for screen readers."""
     return "; ".join(f"{row.get('T,B,I,H') or row['library']}: {row[column]}" for row in rows)
 
 
-def plots(found: Mapping[str, Sequence[Sequence[Row]]]) -> dict[str, dict[str, tuple[str, Any]]]:
-    """{file name: {caption: (what it shows in words, figure)}} of the recorded tables."""
+def plots(recorded: Mapping[str, Sequence[Sequence[Row]]]) -> dict[str, dict[str, tuple[str, Any]]]:
+    """Return {file name: {caption: (description, figure)}} for the recorded tables."""
     shapes, streaming, memory = (
-        found[heading][0] for heading in ("Shapes, one thread", "Streaming, one thread", "Memory")
+        recorded[heading][0] for heading in ("Shapes, one thread", "Streaming, one thread", "Memory")
     )
     return {
         "ratios": {
-            cell: (f"Ratio to the fastest peer by T,B,I,H. {_told(rows, 'ratio')}", ratio_bars(rows))
+            cell: (f"Ratio to the fastest peer by T,B,I,H. {_numbers(rows, 'ratio')}", ratio_bars(rows))
             for cell, rows in _by_cell(shapes).items()
         },
         "streaming": {
             cell: (
-                f"Milliseconds of pyrnnx for one step by T,B,I,H: {_told(rows, 'pyrnnx ms')}. Of ONNX Runtime: "
-                f"{_told(rows, 'ONNX Runtime ms')}",
+                f"Milliseconds of pyrnnx for one step by T,B,I,H: {_numbers(rows, 'pyrnnx ms')}. Of ONNX Runtime: "
+                f"{_numbers(rows, 'ONNX Runtime ms')}",
                 time_by_size(rows),
             )
             for cell, rows in _by_cell(streaming).items()
         },
-        "memory": {"Memory beside the result": (f"MB: {_told(memory, 'beyond Y MB')}", memory_bars(memory))},
+        "memory": {"Memory without the result": (f"MB: {_numbers(memory, 'beyond Y MB')}", memory_bars(memory))},
     }
 
 
 def _inline(figure: Any, prefix: str, words: str) -> str:
-    """A figure as SVG in a page: in its colours, with ids of its own, and with words."""
+    """Return a figure as SVG for a page: in its colours, with unique ids and a description."""
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata={"Date": None}, transparent=True)
     plt.close(figure)
@@ -153,8 +157,31 @@ def _inline(figure: Any, prefix: str, words: str) -> str:
     return text.replace("<svg", f'<svg role="img" aria-label={quoteattr(words)}', 1)
 
 
+def speed_plot(recorded: Mapping[str, Sequence[Sequence[Row]]]) -> Any:
+    """Return the plot in README.md: mean ratio to the fastest peer, by cell and number of threads."""
+    figure, axes = plt.subplots(figsize=(7, 2.6), layout="constrained", facecolor="white")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axes.set_axisbelow(True)
+    axes.grid(axis="x", color="#dddddd")
+    threads = {"one thread": ("#f0a773", 0.2), "two threads": (COLOURS["pyrnnx"], -0.2)}
+    for label, (colour, offset) in threads.items():
+        cells = _by_cell(recorded[f"Shapes, {label}"][0])
+        means = [math.exp(sum(math.log(float(row["ratio"])) for row in rows) / len(rows)) for rows in cells.values()]
+        places = [place + offset for place in range(len(cells))][::-1]
+        axes.barh(places, means, 0.38, color=colour, label=f"pyrnnx, {label}")
+        for place, mean in zip(places, means, strict=True):
+            axes.text(mean + 0.03, place, f"{mean:.2f}", va="center", fontsize=9)
+        axes.set_yticks(range(len(cells)), [cell.removesuffix(" lbr=0") for cell in cells][::-1])
+    axes.axvline(1, color="#0072b2", linewidth=2, label="fastest of ONNX Runtime, OpenVINO, PyTorch")
+    axes.set_xlim(0)
+    axes.set_xlabel("speed of one layer, geometric mean of 14 shapes each (higher is faster)")
+    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=8)
+    return figure
+
+
 def markdown(rows: Sequence[Row]) -> str:
-    """A table again, its numbers to the right."""
+    """Return a table as Markdown, with numbers aligned to the right."""
     columns = list(rows[0])
     align = ["---", *("---:" for _ in columns[1:])]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (columns, align, *(row.values() for row in rows)))
@@ -171,15 +198,23 @@ STYLE: dict[Any, Any] = {
 
 
 def write(folder: Path, path: Path) -> None:
-    """Plots into .html files that pages include, tables that they show as they are into .md files."""
-    found = tables(path)
+    """Write plots to .html files and tables to .md files, which pages include."""
+    recorded = tables(path)
     for name, heading in (("ratios", "Figures"), ("models", "Whole models")):
-        (folder / f"{name}.md").write_text(markdown(found[heading][0]), encoding="utf-8")
+        (folder / f"{name}.md").write_text(markdown(recorded[heading][0]), encoding="utf-8")
     with mpl.rc_context(STYLE):
-        for name, panels in plots(found).items():
+        for name, panels in plots(recorded).items():
             shown = [
                 f"<figure><figcaption>{escape(caption)}</figcaption>\n{_inline(figure, f'{name}-{k}', words)}</figure>"
                 for k, (caption, (words, figure)) in enumerate(panels.items())
             ]
             text = '<div class="drawings">\n' + "\n".join(shown) + "\n</div>\n"
             (folder / f"plot_{name}.html").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    ROOT = Path(__file__).parents[1]
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "pyrnnx", "font.size": 9}):
+        speed_plot(tables(ROOT / "benchmarks/README.md")).savefig(
+            ROOT / "docs/static/speed.svg", metadata={"Date": None, "Creator": None}
+        )

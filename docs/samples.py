@@ -1,4 +1,4 @@
-"""The samples of a page: its blocks of code, and what it says that they print."""
+"""Samples of a page: its blocks of code with their expected output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# ```python needing a package, ```bash, ```text; a page's front matter and other languages are passed over.
+# ```python (with a package that it needs), ```bash, ```text. Front matter and other languages are ignored.
 _FENCE = re.compile(r"^ *(```+|:::+)(\w+)?(?: (\w+))?\n(.*?)^ *\1$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"# (\w+\.py)\n")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -24,11 +24,11 @@ class Sample:
         "python" or "bash".
     code : str
     expected : str
-        What it prints, by the block of text right behind it; "" where there is none.
+        Expected output, from the block of text that follows directly; "" if there is none.
     needs : str
-        A package that only this block needs; "" for those of the tests.
+        A package that this block needs in addition to those of the tests, or "".
     file : str
-        The name of the file that this is, by its first line; "" for code that is run.
+        Name of the file that this block is, from its first line; "" for code that is run.
     """
 
     language: str
@@ -38,12 +38,12 @@ class Sample:
     file: str = ""
 
     def prints(self, text: str) -> bool:
-        """Whether a text is what the page says; "..." stands for anything, and so does any amount of space."""
+        """Return whether `text` is the expected output, where "..." matches anything and spaces do not count."""
         return not self.expected or doctest.OutputChecker().check_output(self.expected, text, FLAGS)
 
 
 def read_samples(path: Path) -> Iterator[Sample]:
-    """The samples of a page in their order."""
+    """Yield the samples of a page in order."""
     text = path.read_text(encoding="utf-8")
     blocks = list(_FENCE.finditer(text))
     for k, block in enumerate(blocks):
@@ -59,6 +59,6 @@ def read_samples(path: Path) -> Iterator[Sample]:
 
 
 def pages(folder: Path) -> list[Path]:
-    """All pages in MyST, but for what is generated."""
-    made = {"generated", "built"}
-    return sorted(path for path in folder.rglob("*.md") if not made & {*path.relative_to(folder).parts})
+    """Return all pages in MyST, except generated ones."""
+    generated = {"generated", "built"}
+    return sorted(path for path in folder.rglob("*.md") if not generated & {*path.relative_to(folder).parts})

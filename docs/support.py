@@ -1,4 +1,4 @@
-"""What is supported, as tables made from those of the code: docs/support.md includes them."""
+"""Tables of what is supported, from the tables of the code; docs/support.md includes them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pyrnnx.frontends.openvino.writing import operations as _written  # noqa: F4
 from pyrnnx.frontends.openvino.writing.registry import WRITERS
 
 OPERATORS = ("RNN", "GRU", "LSTM")
-FUNCTIONS = {"Sequence": "_sequence", "Cell": "_cell"}  # the end of a type, the end of the function's name
+FUNCTIONS = {"Sequence": "_sequence", "Cell": "_cell"}  # {suffix of a type: suffix of the function's name}
 
 
 def _schemas(operators: Iterable[str]) -> list[Schema]:
-    return [one for operator in operators for one in SCHEMAS[operator].values()]
+    return [schema for operator in operators for schema in SCHEMAS[operator].values()]
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], first: str = "") -> str:
@@ -27,22 +27,22 @@ def _table(columns: Sequence[str], rows: Iterable[Sequence[str]], first: str = "
 
 
 def support_matrix(operators: Sequence[str]) -> str:
-    """Attributes and dtypes of each opset's operators."""
+    """Return a table of the attributes and dtypes of each opset's operators."""
     columns = _schemas(operators)
-    attributes = sorted({name for one in columns for name in one.attributes})
-    dtypes = sorted({name for one in columns for name in one.dtypes})
+    attributes = sorted({name for schema in columns for name in schema.attributes})
+    dtypes = sorted({name for schema in columns for name in schema.dtypes})
     rows = (
-        [name, *("yes" if name in (*one.attributes, *one.dtypes) else "" for one in columns)]
+        [name, *("yes" if name in (*schema.attributes, *schema.dtypes) else "" for schema in columns)]
         for name in (*attributes, *dtypes)
     )
-    return _table([str(one) for one in columns], rows)
+    return _table([str(schema) for schema in columns], rows)
 
 
 def openvino_table() -> str:
-    """OpenVINO's operations: the function of each, its inputs in port order, and what only some have."""
+    """Return a table of OpenVINO's operations: function, inputs in port order, outputs, special attributes."""
     rows = []
     for row in OPERATIONS.values():
-        kind = next(one for one in FUNCTIONS if row.type.endswith(one))
+        kind = next(suffix for suffix in FUNCTIONS if row.type.endswith(suffix))
         required = len(row.inputs) - row.optional
         inputs = [name if k < required else f"({name})" for k, name in enumerate(row.input_names)]
         special = [name for name in row.attributes if name in ("linear_before_reset", "input_forget")]
@@ -56,7 +56,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def write(folder: Path) -> None:
-    """One file for each table, for pages to include."""
+    """Write each table to a file, which a page includes."""
     texts = {f"matrix_{operator.lower()}": support_matrix([operator]) for operator in OPERATORS}
     texts["openvino"] = openvino_table()
     texts["activations"] = f"{', '.join(ACTIVATIONS)}."

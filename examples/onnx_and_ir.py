@@ -1,9 +1,9 @@
-"""Why an ONNX layer and its OpenVINO IR differ: in conventions always, in numbers when something went wrong.
+"""Show how an ONNX layer and its OpenVINO IR differ: always in conventions, in numbers only after a mistake.
 
-    pip install "pyrnnx[plot]"
+    pip install -e ".[plot]"
     python examples/onnx_and_ir.py
 
-One LSTM in both formats: first translated by hand, as the two texts ask for, then with the mistake that is made most.
+The example translates one LSTM by hand, first as the two specifications require, then with the most common mistake.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ TO_IR = [2, 0, 3, 1]  # ONNX has the gates i, o, f, c; OpenVINO f, i, c, o
 
 
 def in_order(array: Array, order: list[int]) -> Array:
-    """The gates of W, R or a bias, [1, 4*H, ...], in another order."""
+    """Reorder the gates of W, R or a bias, [1, 4*H, ...]."""
     return array.reshape(1, 4, H, *array.shape[2:])[:, order].reshape(array.shape)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Why an ONNX layer and its OpenVINO IR differ.")
-    parser.add_argument("--output", default="onnx_and_ir.png", help="the picture")
+    parser = argparse.ArgumentParser(description="Show how an ONNX layer and its OpenVINO IR differ.")
+    parser.add_argument("--output", default="onnx_and_ir.png", help="picture to write")
     arguments = parser.parse_args()
 
     rng = np.random.default_rng(0)
     W, R, B = (rng.normal(0, 0.5, (1, *shape)).astype(np.float32) for shape in [(4 * H, I), (4 * H, H), (8 * H,)])
     layer = pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", H), W, R, B)
     xml = write_layer(layer)  # the <layer> element: its weights are inputs
-    bias = B[:, : 4 * H] + B[:, 4 * H :]  # Wb and Rb are one in an IR
+    bias = B[:, : 4 * H] + B[:, 4 * H :]  # an IR has the sum of Wb and Rb
     right = read_layer(xml).bind(in_order(W, TO_IR), in_order(R, TO_IR), in_order(bias, TO_IR))
-    wrong = read_layer(xml).bind(W, R, bias)  # of the right shapes, but each gate has another one's weights
+    wrong = read_layer(xml).bind(W, R, bias)  # the shapes fit, but each gate has the weights of another
 
     print("1. The same layer: other conventions, the same numbers\n")
     print(pyrnnx.compare(layer, right))
@@ -58,7 +58,7 @@ def main() -> None:
         print(f"   {name:4}{ours.shape!s:16}{ir_name:4}{theirs.shape!s:16}{np.abs(ours - turned).max():.1e}")
 
     print(
-        "\n2. An IR whose gates were left in ONNX's order: the shapes fit, so nothing complains; compare says where\n"
+        "\n2. An IR with its gates in ONNX's order: the shapes fit, so no runtime complains; compare finds the error\n"
     )
     comparison = pyrnnx.compare(layer, wrong, {"X": X})
     print("   gate  largest difference of W, R and b")

@@ -1,9 +1,9 @@
-"""One LSTM three times: the PyTorch module, its ONNX export, and the IR that pyrnnx writes of that.
+"""Compare a PyTorch LSTM, its ONNX export, and the IR that pyrnnx writes from the export.
 
-    pip install "pyrnnx[onnx,plot]" torch onnxscript        # and openvino, to run the IR there, too
+    pip install -e ".[onnx,plot]" torch onnxscript        # and openvino, to run the IR there too
     python examples/pytorch_side_by_side.py
 
-Each is run by what it was made for and by pyrnnx; beside the numbers and the times stands what each file says.
+Each form runs in its own runtime and in pyrnnx. The example prints conventions, results and times.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ Call = Callable[[], Array]
 
 
 def export(module: Any, X: Array, path: Path) -> None:
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # else it tells of each package that it did not find
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # else it logs each missing package
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the exporter's, about itself
+            warnings.simplefilter("ignore")  # of the exporter about itself
             torch.onnx.export(module, (torch.from_numpy(X),), path, input_names=["X"], verbose=False)
     except ImportError as error:
-        sys.exit(f"PyTorch's exporter needs more: pip install onnxscript ({error})")
+        sys.exit(f"PyTorch's exporter needs another package: pip install onnxscript ({error})")
 
 
 def of_onnxruntime(path: Path, X: Array) -> Call:
@@ -58,20 +58,24 @@ def of_onnxruntime(path: Path, X: Array) -> Call:
 def of_openvino(path: Path, X: Array) -> Call:
     import openvino
 
-    # Without the hint, some processors compute in bfloat16.
+    # Without the hint, OpenVINO uses bfloat16 on some processors.
     hints = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
     compiled = openvino.compile_model(path, "CPU", hints)
     return lambda: np.asarray(compiled([X])[0])
 
 
 def conventions(module: Any, exported: Any, ir: Any) -> None:
-    """What of the layer each file holds, and where its forget gate is."""
+    """Print the layer's arrays in each format, and the position of its forget gate."""
     (layer,), (ir_layer,) = exported.layers.values(), ir.layers.values()
     rows = [
         ("", "PyTorch", "ONNX", "OpenVINO IR"),
         ("gates", "i, f, c, o", "i, o, f, c", "f, i, c, o"),
         ("W", *(str(tuple(W.shape)) for W in (module.weight_ih_l0, layer.weights["W"], ir_layer.weights["W"]))),
-        ("bias", f"2 x {tuple(module.bias_ih_l0.shape)}", *(str(one.weights["B"].shape) for one in (layer, ir_layer))),
+        (
+            "bias",
+            f"2 x {tuple(module.bias_ih_l0.shape)}",
+            *(str(form.weights["B"].shape) for form in (layer, ir_layer)),
+        ),
         ("W of f, first unit", *(np.array2string(W, precision=4) for W in forget_weights(module, layer, ir_layer))),
     ]
     for row in rows:
@@ -79,7 +83,7 @@ def conventions(module: Any, exported: Any, ir: Any) -> None:
 
 
 def forget_weights(module: Any, layer: Any, ir_layer: Any) -> list[Array]:
-    """Its first three numbers: the second, the third and the first block of H rows."""
+    """Return the first three weights of the forget gate: in the second, third and first block of H rows."""
     ours = module.weight_ih_l0.detach().numpy()[H]
     return [W[:3] for W in (ours, layer.weights["W"][0, 2 * H], ir_layer.weights["W"][0, 0])]
 
@@ -99,8 +103,8 @@ def draw(milliseconds: dict[str, float], output: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A PyTorch module, its ONNX export and its IR side by side.")
-    parser.add_argument("--output", default="pytorch_side_by_side.png", help="the picture")
+    parser = argparse.ArgumentParser(description="Compare a PyTorch module, its ONNX export and its IR.")
+    parser.add_argument("--output", default="pytorch_side_by_side.png", help="picture to write")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -121,7 +125,7 @@ def main() -> None:
         }
         peers = {"export: ONNX Runtime": (of_onnxruntime, onnx_path), "IR: OpenVINO": (of_openvino, xml_path)}
         for name, (peer, path) in peers.items():
-            with suppress(ImportError):  # then it is not in the table
+            with suppress(ImportError):  # leave out what is not installed
                 calls[name] = peer(path, X)
         exact = deepcopy(module).double()(torch.from_numpy(X.astype(np.float64)))[0].numpy()
         timings = measure(calls, rounds=25)

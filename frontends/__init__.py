@@ -3,18 +3,18 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
-_FRONTENDS = ("keras", "onnx", "openvino", "torch")
+__all__ = ["keras", "onnx", "openvino", "torch"]
 
 if TYPE_CHECKING:
-    from pyrnnx.frontends import keras, onnx, openvino, torch  # noqa: F401  # what __getattr__ gives, for type checkers
+    from pyrnnx.frontends import keras, onnx, openvino, torch  # what __getattr__ gives, for type checkers
 else:
 
     def __getattr__(name: str) -> Any:
         """Each is imported when it is first asked for."""
-        if name not in _FRONTENDS:
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return _import_module(f"{__name__}.{name}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FRONTENDS})
+    return __all__

@@ -1,19 +1,21 @@
-"""Complete, exact and fast recurrent operators (RNN, GRU, LSTM) on a CPU, by the ONNX and the OpenVINO texts."""
+"""Complete, exact and fast recurrent operators (RNN, GRU, LSTM) of ONNX and OpenVINO on a CPU."""
 
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING, Any
 
-# First: how errors of what follows are told; and where the second raises, nothing else can be imported.
-from pyrnnx import (
-    _process,  # noqa: F401
-    _source_tree,  # noqa: F401
+# Import these first: the first sets how errors are shown; the second raises if nothing else can be imported.
+from pyrnnx._internal import (
+    process as _process,  # noqa: F401
+)
+from pyrnnx._internal import (
+    source_tree as _source_tree,  # noqa: F401
 )
 from pyrnnx._version import __version__
 from pyrnnx.comparison import compare
 from pyrnnx.comparison.aspects import Difference
+from pyrnnx.comparison.distances import Deviation
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.models import ModelComparison
-from pyrnnx.comparison.numbers import Deviation
 from pyrnnx.config import (
     get_batch_invariant,
     get_config,
@@ -24,7 +26,22 @@ from pyrnnx.config import (
     set_num_threads,
     show_config,
 )
-from pyrnnx.conventions import (
+from pyrnnx.errors import (
+    ArgumentError,
+    FormatError,
+    MissingLayerError,
+    PyrnnxError,
+    PyrnnxWarning,
+    SlowRuntimeWarning,
+    UnsupportedError,
+)
+from pyrnnx.layers.layer import Layer
+from pyrnnx.layers.stream import Stream
+from pyrnnx.load import load
+from pyrnnx.models.layers import Layers
+from pyrnnx.models.model import Model
+from pyrnnx.models.stream import ModelStream
+from pyrnnx.operator.conventions import (
     CANONICAL,
     KERAS,
     KERAS_RESET_AFTER,
@@ -36,43 +53,24 @@ from pyrnnx.conventions import (
     TORCH_CELL,
     Convention,
 )
-from pyrnnx.errors import (
-    ArgumentError,
-    FormatError,
-    MissingLayerError,
-    PyrnnxError,
-    PyrnnxWarning,
-    SlowRuntimeWarning,
-    UnsupportedError,
-)
-from pyrnnx.layer import Layer
-from pyrnnx.load import load
-from pyrnnx.model import Model
-from pyrnnx.model_layers import Layers
-from pyrnnx.model_stream import ModelStream
-from pyrnnx.op import ACTIVATIONS, Activation, Direction, RecurrentOp
-from pyrnnx.stack import Stack
-from pyrnnx.stack_stream import StackStream
-from pyrnnx.stream import Stream
-from pyrnnx.tensor_info import Interval, TensorInfo
+from pyrnnx.operator.op import ACTIVATIONS, Activation, Direction, RecurrentOp
+from pyrnnx.operator.tensor_info import Interval, TensorInfo
+from pyrnnx.stacks.stack import Stack
+from pyrnnx.stacks.stream import StackStream
 
-_LATE = {"frontends": None, "score": "scoring"}  # imported when they are first asked for: modules, or names in them
+_LATE = {"frontends": None, "score": "scoring"}  # lazy imports: {name: module that contains it, None for a module}
 
-if TYPE_CHECKING:  # what __getattr__ gives, for type checkers
-    from pyrnnx import frontends  # noqa: F401
+if TYPE_CHECKING:  # type checkers do not read __getattr__
+    from pyrnnx import frontends
     from pyrnnx.scoring import score
 else:
 
     def __getattr__(name: str) -> Any:
-        """The front-ends, and `score`, imported when they are first asked for."""
+        """Import the front-ends or `score` when they are first accessed."""
         if name not in _LATE:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = _import_module(f"{__name__}.{_LATE[name] or name}")
         return module if _LATE[name] is None else getattr(module, name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
 
 
 __all__ = [
@@ -92,7 +90,7 @@ __all__ = [
     "ModelStream",
     "TensorInfo",
     "load",
-    # two layers or models side by side
+    # comparison of layers or models
     "Comparison",
     "Deviation",
     "Difference",
@@ -119,7 +117,7 @@ __all__ = [
     "PyrnnxWarning",
     "SlowRuntimeWarning",
     "UnsupportedError",
-    # how it runs
+    # configuration
     "get_batch_invariant",
     "get_config",
     "get_memory_limit",
@@ -130,4 +128,9 @@ __all__ = [
     "show_config",
     # the package
     "__version__",
+    "frontends",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

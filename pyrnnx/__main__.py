@@ -1,4 +1,4 @@
-"""``python -m pyrnnx``: the same as the command `pyrnnx`."""
+"""Entry point of ``python -m pyrnnx``, the same as the command `pyrnnx`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Which engine runs, and with how many threads: chosen at import, changed at run time, shown on demand."""
+"""Settings of the process: engine, instruction set and runtime from the environment; threads, memory, invariance."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from pyrnnx._internal.scalars import integer
 from pyrnnx._kernels import engines, packed_layer
 from pyrnnx._version import __version__
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.scalars import integer
 
 ENGINES = ("simd", "blas")
 SWITCHES = ("0", "1")
@@ -28,14 +28,20 @@ def _choice(variable: str, allowed: tuple[str, ...]) -> str | None:
 
 
 def _choose_isa() -> str:
-    """The kernels that new layers use: "blas", or an instruction set of the SIMD engine."""
+    """Return the kernels for new layers: "blas", or an instruction set of the SIMD engine."""
     supported = engines.supported()
-    engine, isa = _choice("PYRNNX_ENGINE", ENGINES), _choice("PYRNNX_ISA", engines.SIMD + engines.MODELS)
+    engine, isa = _choice("PYRNNX_ENGINE", ENGINES), _choice("PYRNNX_ISA", (*engines.SIMD, engines.MODEL))
     if engine == "simd" and not supported:
         raise ArgumentError("environment variable PYRNNX_ENGINE is 'simd'; this build has only 'blas'")
     if engine == "blas" or not supported:
         return "blas"
-    if isa is not None and isa not in supported + engines.MODELS:
+    if isa == engines.MODEL:
+        if not engines.has_model():
+            raise ArgumentError(
+                f"environment variable PYRNNX_ISA is {isa!r}, an instruction set for tests, which this build does not "
+                "have; build pyrnnx with PYRNNX_BUILD_MODEL=1 in the environment"
+            )
+    elif isa is not None and isa not in supported:
         raise ArgumentError(
             f"environment variable PYRNNX_ISA is {isa!r}; this processor and build support {', '.join(supported)}"
         )
@@ -43,7 +49,7 @@ def _choose_isa() -> str:
 
 
 def _quota() -> float:
-    """How many processors' time a Linux control group allows this process; infinite without a limit."""
+    """Return how many processors a Linux control group allows this process; infinity without a limit."""
     try:
         quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
         return math.inf if quota == "max" else int(quota) / int(period)
@@ -52,7 +58,7 @@ def _quota() -> float:
 
 
 def _physical_cores() -> int:
-    """The physical cores that this process may run on, and whose time it is allowed."""
+    """Return the number of physical cores that affinity and control group allow this process, at least 1."""
     cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     cores = set()
     for cpu in cpus:
@@ -73,19 +79,19 @@ _settings = 0
 
 
 def get_num_threads() -> int:
-    """How many threads a call uses at most; at first, the physical cores that this process may run on."""
+    """Return the maximum number of threads of a call; initially the physical cores that this process may use."""
     return _num_threads
 
 
 def set_num_threads(n: int) -> None:
-    """Let a call use at most `n` threads, from 1 to 2147483647. Results do not depend on it, bit for bit.
+    """Set the maximum number of threads of a call, from 1 to 2147483647. Results are bit for bit the same.
 
-    A call takes fewer where more would not make it faster, and one while another Python thread's call has the others.
+    A call uses fewer threads if more would not be faster, and one while a call of another Python thread uses them.
 
     Raises
     ------
     ArgumentError
-        Not an integer in that range.
+        `n` is no integer in that range.
     """
     global _num_threads, _settings  # noqa: PLW0603  # settings of the process
     _num_threads = integer(
@@ -95,26 +101,25 @@ def set_num_threads(n: int) -> None:
 
 
 def get_batch_invariant() -> bool:
-    """Whether a row's results are the same bits in every batch; at first as PYRNNX_BATCH_INVARIANT says, else not."""
+    """Return whether calls are batch-invariant; initially PYRNNX_BATCH_INVARIANT, else False."""
     return _batch_invariant
 
 
 def set_batch_invariant(value: bool | np.bool_) -> None:
-    """Let every row's results be the same bits in every batch, that of the row alone included, or not.
+    """Choose whether a row's results are bit for bit the same in every batch, also alone. Applies to later calls.
 
-    They are without that, too, below 16 rows, in float64, and on every instruction set but "amx". There 16 rows or more
-    of float32, float16 and bfloat16 are multiplied by the processor's matrices, where that pays: by the sizes of the
-    layer and, in functions, which prepare weights for each call, from 1024 rows of all time steps on. Their sums are as
-    exact, but rounded in another order, and lose bits only where all terms lie below about 1e-30; True does without
-    them. The setting is the process's, for all calls that begin after it. (The BLAS
-    engine sums in an order that depends on the shape of a product, whatever is set.)
+    This matters only on the instruction set "amx", from 16 rows on, in float32, float16 and bfloat16. There the
+    processor's matrix unit multiplies if that is faster. It depends on the sizes of the layer; functions, which prepare
+    weights for each call, need 1024 rows over all time steps. Its sums are as exact, but rounded in another order, and
+    lose bits only if all terms are below about 1e-30. True disables the matrix unit. The BLAS engine ignores the
+    setting: its order of summation always depends on the shape of a product.
 
-    For the matrices a layer keeps its weights once more, in 6 bytes each, from its first call of 16 rows on.
+    The matrix unit needs a copy of a layer's weights, 6 bytes per weight, made in the first call of 16 rows.
 
     Raises
     ------
     ArgumentError
-        Not a bool.
+        `value` is no bool.
     """
     global _batch_invariant, _settings  # noqa: PLW0603  # as the threads
     if not isinstance(value, bool | np.bool_):
@@ -125,22 +130,22 @@ def set_batch_invariant(value: bool | np.bool_) -> None:
 
 
 def get_memory_limit() -> int:
-    """How many bytes the results within one call of a whole model may take; at first 4 GiB."""
+    """Return the limit in bytes of the results within one call of a whole model; initially 4 GiB."""
     return _memory_limit
 
 
 def set_memory_limit(n: int) -> None:
-    """Let a call of a whole model take at most `n` bytes for the results of its operators, intermediate ones included.
+    """Set the limit in bytes of all operator results within one call of a whole model.
 
-    A small file can ask for any amount of memory: an operator whose results would exceed the limit is an error before
-    it runs. The weights of a model and the inputs of a call do not count; nor does a call of a layer or a function,
-    whose results are as large as the shapes of its arguments say. The external data of an ONNX model, which may be the
-    same bytes many times, takes at most `n` bytes, too, and so does each constant of an IR.
+    A small file can ask for any amount of memory. A call raises before an operator whose results would exceed the
+    limit. Weights and inputs do not count. Calls of a layer or a function have no limit: the shapes of their arguments
+    determine the size of their results. The limit also applies to the external data of an ONNX model, which may refer
+    to the same bytes many times, and to each constant of an IR.
 
     Raises
     ------
     ArgumentError
-        Not an integer of 0 or above.
+        `n` is no integer of 0 or above.
     """
     global _memory_limit, _settings  # noqa: PLW0603  # as the threads
     _memory_limit = integer("set_memory_limit", "n", n, 0)
@@ -148,7 +153,7 @@ def set_memory_limit(n: int) -> None:
 
 
 def settings() -> int:
-    """A number that changes whenever threads, batch invariance or the memory limit are set, and in a forked process."""
+    """Return a counter that changes with every `set_...` call and in a forked process; caches compare it."""
     return _settings
 
 
@@ -162,12 +167,12 @@ if hasattr(os, "register_at_fork"):
 
 
 def choose_runtime(label: str, runtime: str | None) -> str:
-    """The runtime for a model, as its caller or else the environment says.
+    """Return the runtime for a model: the argument, else the environment variable PYRNNX_RUNTIME, else "auto".
 
     Raises
     ------
     ArgumentError
-        None of `RUNTIMES`.
+        The runtime is not in `RUNTIMES`.
     """
     if runtime is None:
         return _choice("PYRNNX_RUNTIME", RUNTIMES) or RUNTIMES[0]
@@ -177,16 +182,16 @@ def choose_runtime(label: str, runtime: str | None) -> str:
 
 
 def get_config() -> dict[str, Any]:
-    """What runs: version, engine, instruction set, threads, and what else this machine supports.
+    """Return the settings: version, engine, instruction set, threads, limits, and what this machine supports.
 
     Returns
     -------
     dict
-        "pyrnnx" and "engine" ("simd", "blas") are texts, as is "instruction_set", None with "blas"; "supported" is a
-        list of instruction sets and "blas"; "threads" a number; "batch_invariant" a bool; "memory_limit" bytes a call
-        of a model; "machine" a text, and "logical_processors" a number, None where it is not known.
+        "pyrnnx" (the version), "engine" ("simd" or "blas") and "machine" are str. "instruction_set" is a str, or None
+        with "blas". "supported" is a list of instruction sets and "blas". "threads" is an int, "batch_invariant" a
+        bool, "memory_limit" an int in bytes per call of a model. "logical_processors" is an int, or None if unknown.
     """
-    import platform  # slow to import, and used here alone
+    import platform  # slow to import, and used only here
 
     return {
         "pyrnnx": __version__,
@@ -202,21 +207,21 @@ def get_config() -> dict[str, Any]:
 
 
 def config_rows() -> dict[str, str]:
-    """`get_config` in words."""
-    found = get_config()
+    """Return the values of `get_config` in words."""
+    config = get_config()
     return {
-        "pyrnnx": found["pyrnnx"],
-        "engine": found["engine"],
-        "instruction set": found["instruction_set"] or "that of SciPy's BLAS",
-        "supported": ", ".join(found["supported"]),
-        "threads": str(found["threads"]),
-        "batch invariant": "yes" if found["batch_invariant"] else "no",
-        "memory limit": f"{found['memory_limit']} bytes a call of a model",
-        "machine": f"{found['machine']}, {found['logical_processors']} logical processors",
+        "pyrnnx": config["pyrnnx"],
+        "engine": config["engine"],
+        "instruction set": config["instruction_set"] or "that of SciPy's BLAS",
+        "supported": ", ".join(config["supported"]),
+        "threads": str(config["threads"]),
+        "batch invariant": "yes" if config["batch_invariant"] else "no",
+        "memory limit": f"{config['memory_limit']} bytes per call of a model",
+        "machine": f"{config['machine']}, {config['logical_processors']} logical processors",
     }
 
 
 def show_config() -> None:
-    """Print what `get_config` says."""
+    """Print the settings that `get_config` returns."""
     for name, value in config_rows().items():
         print(f"{name + ':':17}{value}")

@@ -1,4 +1,4 @@
-"""Errors and warnings of pyrnnx: one root, so that callers can catch everything that pyrnnx rejects."""
+"""Errors and warnings of pyrnnx, with one base class for everything that pyrnnx rejects."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _REPR.maxlist = _REPR.maxtuple = _REPR.maxarray = _REPR.maxset = _REPR.maxdict =
 
 
 def shown(value: Any) -> str:
-    """`repr(value)` for a message, in one line, cut to 200 characters: it comes from files or callers, of any size."""
+    """Return `repr(value)` in one line of at most 200 characters, because values from files may have any size."""
     if isinstance(value, bytes):
         value = value[:SHOWN_VALUE]
     try:
-        return printable(shortened(re.sub(r"\s*\n\s*", " ", _REPR.repr(value))))  # arrays have a line for each row
-    # An int of thousands of digits, which Python does not print; a deep list; a class that is named as one of Python's.
+        return printable(shortened(re.sub(r"\s*\n\s*", " ", _REPR.repr(value))))  # arrays have one line per row
+    # An int of thousands of digits, which Python refuses to print; a deep list; a class that reprlib takes for a list.
     except Exception:
         return f"a number of {value.bit_length()} bits" if isinstance(value, int) else f"a {type(value).__name__}"
 
 
 def shortened(text: str) -> str:
-    """A text for a message, without quotes, cut to 200 characters."""
+    """Return a text cut to 200 characters for a message."""
     return text if len(text) <= SHOWN_VALUE else f"{text[: SHOWN_VALUE - 3]}..."
 
 
 def printable(text: str) -> str:
-    """A text in one line, with what a terminal would obey (line breaks, escape sequences) as Python writes it."""
-    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+    """Return a text in one line, with control characters (line breaks, terminal codes) escaped as in a literal."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
 class PyrnnxError(ValueError):
-    """Root of everything that pyrnnx rejects.
+    """Base class of all errors for input that pyrnnx rejects.
 
-    The message names the operator or layer, the argument, what was given and what is allowed. It is never longer than
-    some 4,000 characters, whatever was given.
+    The message names the operator or layer, the argument, its value and the allowed values, in about 4,000 characters
+    at most.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -52,35 +52,38 @@ class PyrnnxError(ValueError):
 
 
 class ArgumentError(PyrnnxError):
-    """An array or a value does not fit: its rank, shape, dtype or range."""
+    """Error for an array or a value of a wrong rank, shape, dtype or range."""
 
 
 class UnsupportedError(PyrnnxError):
-    """The input is well-formed, but the opset, format or convention has no such thing."""
+    """Error for well-formed input that the opset, format or convention does not support."""
 
 
 class MissingLayerError(ArgumentError, KeyError):
-    """A model has no layer of that name, or at that place."""
+    """Error for a layer name or index that a model does not have."""
 
-    def __str__(self) -> str:  # a KeyError puts quotes around its message
+    def __str__(self) -> str:  # KeyError would quote the message
         return Exception.__str__(self)
 
 
 class FormatError(PyrnnxError):
-    """A file, an XML text or a model is broken or contradicts itself."""
+    """Error for a file, an XML text or a model that is broken or contradicts itself."""
 
 
 class PyrnnxWarning(UserWarning):
-    """Something that was given has no effect."""
+    """Warning about an argument or a part of a file that has no effect."""
 
 
 class SlowRuntimeWarning(PyrnnxWarning):
-    """A part of a model runs many times slower than ONNX Runtime would run it, and why."""
+    """Warning about a part of a model that runs many times slower than in ONNX Runtime."""
+
+
+_CALLING_BACK = ("pyrnnx", "onnx", "onnxruntime")
 
 
 def warn(message: str, category: type[Warning] = PyrnnxWarning) -> None:
-    """Warn at the line that led here: the innermost that lies outside of pyrnnx, and of onnx, which may call pyrnnx."""
+    """Issue a warning at the innermost line outside of pyrnnx and of the packages that call it back."""
     level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("pyrnnx", "onnx"):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _CALLING_BACK:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

@@ -1,67 +1,77 @@
-"""A file of any format that a front-end reads."""
+"""Loading of models of any format."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyrnnx.errors import ArgumentError, FormatError, shown
-from pyrnnx.model import Model
+from pyrnnx.models.model import Model
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from pyrnnx.frontends.openvino import IRLayer
 
-WEIGHTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".keras")  # which have front-ends of their own
+
+WEIGHTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".keras")  # read by front-ends of their own, not by `load`
 
 
-def load(source: str | os.PathLike[str] | bytes | ModelProto, *, runtime: str | None = None) -> Model | Any:
-    """The model in an .onnx file, or in an OpenVINO .xml file and the .bin beside it.
+def load(source: str | os.PathLike[str] | bytes | ModelProto, *, runtime: str | None = None) -> Model:
+    """Read a model from an .onnx file, or from an OpenVINO .xml file and the .bin file next to it.
 
     Parameters
     ----------
     source : path, bytes or onnx.ModelProto
-        Bytes are the contents of an .onnx file, or of an .xml file that needs no .bin.
+        Bytes are the contents of an .onnx file, or of an .xml file that needs no .bin file.
     runtime : str, optional
-        What runs the operators around recurrent layers: "onnxruntime"; "reference", onnx's reference evaluator, many
-        times slower; or "auto", ONNX Runtime, and the reference evaluator for what it does not run, with a
+        Runtime of the operators around recurrent layers: "onnxruntime"; "reference" for onnx's reference evaluator,
+        many times slower; or "auto" for ONNX Runtime, falling back to the reference evaluator with a
         `SlowRuntimeWarning`. Default: the environment variable PYRNNX_RUNTIME, else "auto".
 
     Returns
     -------
     Model
-        Or, of an .xml file that holds nothing but one ``<layer>``, the layer: an `IRLayer`, for type checkers Any.
+        An `IRLayer` if the .xml file contains nothing but one ``<layer>``. Type checkers expect a Model in any case;
+        `pyrnnx.frontends.openvino.read_layer` reads a single layer with its exact type.
 
     Raises
     ------
     PyrnnxError
-        Another suffix; a file that cannot be read, is no regular one or too large; what the front-end's `read_model`
+        Another suffix; a file that cannot be read, is not regular or is too large; what the front-end's `read_model`
         rejects.
     """
-    kind, given = _kind(source)
-    # A front-end is imported only for a source of its format: the core does not need them.
+    # Returning a union with IRLayer would force a type check on every caller for a rare kind of file.
+    return cast("Model", read_model_or_layer(source, runtime=runtime))
+
+
+def read_model_or_layer(
+    source: str | os.PathLike[str] | bytes | ModelProto, *, runtime: str | None = None
+) -> Model | IRLayer:
+    """Read a model or a single ``<layer>``: see `load`."""
+    kind, contents = _kind(source)
     if kind == "onnx":
         from pyrnnx.frontends.onnx import read_model as read_onnx
 
-        return read_onnx(given, runtime=runtime)
-    from pyrnnx.frontends.openvino.model import read_file
+        return read_onnx(contents, runtime=runtime)
+    from pyrnnx.frontends.openvino.model_reader import read_file
 
-    return read_file(given, runtime=runtime)
+    return read_file(contents, runtime=runtime)
 
 
 def is_source(source: Any) -> bool:
-    """Whether something is a path or an onnx.ModelProto, which `load` takes."""
+    """Return whether an object is a path or an onnx.ModelProto, which `load` accepts."""
     return isinstance(source, (str, os.PathLike)) or _is_proto(source)
 
 
 def _is_proto(source: Any) -> bool:
-    """By its fields, so that onnx need not be imported."""
+    """Return whether an object is an onnx.ModelProto, judged by its fields to avoid importing onnx."""
     return hasattr(source, "graph") and hasattr(source, "opset_import")
 
 
 def _kind(source: Any) -> tuple[str, Any]:
-    """ "onnx" or "xml", by the name or the first byte, and a path as a Path."""
+    """Return "onnx" or "xml", judged by the suffix or the first byte, and the source as bytes, proto or Path."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         contents = bytes(source)
         return ("xml" if contents.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else "onnx"), contents
@@ -73,7 +83,7 @@ def _kind(source: Any) -> tuple[str, Any]:
     if suffix not in (".onnx", ".xml"):
         if os.path.isdir(source):
             raise FormatError(f"{shown(os.fspath(source))} is a folder; expected a file that ends in .onnx or .xml")
-        hint = " (pyrnnx convert makes these of it)" if suffix in WEIGHTS else ""
+        hint = " (pyrnnx convert makes these from it)" if suffix in WEIGHTS else ""
         raise FormatError(
             f"{shown(os.fspath(source))}: the file name ends in {shown(suffix)}; expected .onnx or .xml{hint}"
         )

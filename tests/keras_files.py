@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from keras_weights import Case
+from keras_weights import Case, random_weights
 
 from pyrnnx.testing.numbers import Array
 
@@ -73,12 +73,7 @@ def weights_file(given: Groups, *, names: bool = True) -> bytes:
 
 
 def write(
-    path: Path,
-    config: Any,
-    weights: bytes | None,
-    *,
-    metadata: Any = None,
-    compression: int = zipfile.ZIP_STORED,
+    path: Path, config: Any, weights: bytes | None, *, metadata: Any = None, compression: int = zipfile.ZIP_STORED
 ) -> Path:
     """A .keras file; a member that is None is left out, and bytes are written as they are."""
     members = {
@@ -91,3 +86,15 @@ def write(
             if member is not None:
                 file.writestr(name, member if isinstance(member, bytes) else json.dumps(member))
     return path
+
+
+LSTM = Case("LSTM", 5, random_weights("LSTM", 3, 5), {"direction": "forward"})
+LAMBDA = serialized("Lambda", {"name": "lambda", "function": {"class_name": "__lambda__", "config": {"code": "x"}}})
+
+
+def good_groups() -> Groups:
+    return groups(LSTM, "first", "layers/lstm")
+
+
+def good_config(**changes: Any) -> dict[str, Any]:
+    return model_config(layer_config(LSTM, "first", **changes))

@@ -1,6 +1,6 @@
-"""Random layers and arrays for them: of any cell, sizes, dtype and convention, the same for the same seed.
+"""Random layers and arrays of any cell, sizes, dtype and convention, reproducible from a seed.
 
-Nothing saturates, and states are away from 0.
+Activations do not saturate, and states are not near 0.
 """
 
 from __future__ import annotations
@@ -11,20 +11,25 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 from pyrnnx import CANONICAL, Convention, Layer, RecurrentOp
-from pyrnnx.conventions import axis_size, canonical_for, convert_weights, rearrange, weight_axes
-from pyrnnx.op import CELLS
+from pyrnnx._kernels import engines
+from pyrnnx.operator.conventions import axis_size, canonical_for, convert_weights, rearrange, weight_axes
+from pyrnnx.operator.op import CELLS
 from pyrnnx.testing.cases import draw
 from pyrnnx.testing.numbers import Array
 
 bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
 float16, float32, float64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
 DTYPES = (float32, float64, float16, bfloat16)
+# The instruction sets of this build and machine that use matrices for many rows.
+MATRICES = (*([engines.MODEL] if engines.has_model() else []), *({"amx"} & set(engines.supported())))
+needs_matrices = pytest.mark.skipif(not MATRICES, reason="needs AMX, or a build with PYRNNX_BUILD_MODEL=1")
 
 
 def _generator(seed: int | str, stream: int) -> np.random.Generator:
-    """Of the name of a case, too; inputs and weights of one seed are of two streams."""
+    """Return a generator for a number or a name; inputs and weights of the same seed have different streams."""
     return np.random.default_rng((zlib.crc32(seed.encode()) if isinstance(seed, str) else seed, stream))
 
 
@@ -42,9 +47,9 @@ def random_weights(
     exact_bias: bool = False,
     seed: int | str = 0,
 ) -> dict[str, Array]:
-    """W, R, B[, P]. The same seed gives the same layer in every convention.
+    """Return W, R, B[, P]; the same seed is the same layer in every convention.
 
-    `exact_bias`: multiples of 1/16, so that Wb + Rb is not rounded in any dtype.
+    `exact_bias`: biases are multiples of 1/16, so that Wb + Rb is exact in every dtype.
     """
     rng, canonical = _generator(seed, 0), canonical_for(convention)
     sizes = {"D": op.num_directions, "H": op.hidden_size, "I": input_size}
@@ -67,9 +72,9 @@ def random_inputs(
     lens: Sequence[int] | None = None,
     seed: int | str = 0,
 ) -> dict[str, Array]:
-    """What a call takes, by the convention's names and in its order, for `sizes` T, N, I.
+    """Return the inputs of a call of `sizes` T, N, I, with the convention's names and order.
 
-    Lengths are uneven by default, with a T and a 0.
+    Default lengths differ and include T and 0.
     """
     rng, (T, N, _) = _generator(seed, 1), sizes
     if lens is None:
@@ -99,7 +104,7 @@ def random_arrays(
     lens: Sequence[int] | None = None,
     seed: int | str = 0,
 ) -> dict[str, Array]:
-    """Inputs and weights by name, in the order of OpenVINO's ports."""
+    """Return inputs and weights by name, in the order of OpenVINO's ports."""
     inputs = random_inputs(op, sizes, dtype, convention=convention, lens=lens, seed=seed)
     return inputs | random_weights(op, sizes[2], dtype, convention=convention, peepholes=peepholes, seed=seed)
 
@@ -114,6 +119,6 @@ def random_layer(
     seed: int | str = 0,
     **keywords: Any,
 ) -> Layer:
-    """`keywords`: those of Layer."""
+    """Return a layer with random weights; `keywords` are those of Layer."""
     weights: Any = random_weights(op, input_size, dtype, convention=convention, peepholes=peepholes, seed=seed)
     return Layer(op, **weights, convention=convention, **keywords)

@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 
 import pyrnnx
-from pyrnnx import config
+from pyrnnx import config, reference
 from pyrnnx._kernels import engines
 from pyrnnx.frontends import onnx, openvino
-from pyrnnx.testing import reference
 
 DEVELOPERS = {"test", "torch", "bench", "docs", "dev"}  # extras of a checkout
 RTOL, ATOL = 1e-5, 1e-6  # of float32 beside the float64 oracle: sums of some ten products below 1

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from layers import random_layer
 
-from pyrnnx import CANONICAL, Convention, Direction, Layer, RecurrentOp, Stack
-from pyrnnx.op import CELLS
-from pyrnnx.testing import reference
+from pyrnnx import CANONICAL, Convention, Direction, Layer, RecurrentOp, Stack, reference
+from pyrnnx.comparison import oracle
+from pyrnnx.operator.op import CELLS, CellName
 from pyrnnx.testing.cases import draw
 from pyrnnx.testing.numbers import Array
-from pyrnnx.testing.same import oracle
 
 I = 3  # input_size of all
-Description = tuple[str, str, int]  # cell, direction, hidden_size
+Description = tuple[CellName, str, int]  # cell, direction, hidden_size
 
 STACKS: dict[str, tuple[Description, ...]] = {
     "one layer": (("GRU", "reverse", 5),),

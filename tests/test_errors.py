@@ -12,6 +12,7 @@ import openvino_nets as nets
 import pytest
 from onnx.reference import ReferenceEvaluator
 from openvino_layers import GOOD
+from rows import each_row
 
 import pyrnnx
 from pyrnnx.errors import shown
@@ -70,7 +71,7 @@ WAYS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@each_row("way", WAYS.values(), ids=WAYS)
 def test_warnings_point_to_the_caller(way: Callable[[Path], Any], tmp_path: Path) -> None:
     with pytest.warns(pyrnnx.PyrnnxWarning, match=r"no effect") as caught:
         way(tmp_path)
@@ -82,7 +83,7 @@ class Drawn:
         return "a\r\n  b\x1b[31m"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         (np.array([[1.5, None], ["a\n", 3]], dtype=object), r"array([[1.5, None], ['a\n', 3]], dtype=object)"),

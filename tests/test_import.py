@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.e2e
 RUN = """
 import sys, warnings
 import numpy as np

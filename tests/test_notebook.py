@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from lxml import etree
+from rows import each_row
 
 import pyrnnx
 from pyrnnx import Activation, Direction, Layer, RecurrentOp
@@ -49,10 +49,7 @@ SHOWN: dict[str, tuple[Any, list[str]]] = {
         pyrnnx.load(EXAMPLES / "small_rnn.onnx").layers,
         ["layer small_rnn", "bidirectional", "[2, 8, 4]"],
     ),
-    "plan of a model": (
-        pyrnnx.load(EXAMPLES / "small_rnn.onnx").plan,
-        ["runs on", "pyrnnx", "RNN 'small_rnn'"],
-    ),
+    "plan of a model": (pyrnnx.load(EXAMPLES / "small_rnn.onnx").plan, ["runs on", "pyrnnx", "RNN 'small_rnn'"]),
     "IR layer": (
         pyrnnx.load(EXAMPLES / "small_rnn.xml"),
         ["IRLayer RNNSequence 'small_rnn' (id 0)", "bidirectional", "sequence_lengths", "float32 [2, 6, 4]"],
@@ -60,7 +57,7 @@ SHOWN: dict[str, tuple[Any, list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@each_row("name", SHOWN)
 def test_html(name: str) -> None:
     one, words = SHOWN[name]
     text = "".join(map(str, etree.fromstring(one._repr_html_()).itertext()))
@@ -78,5 +75,5 @@ def test_a_model_stream_shows_what_a_push_takes_and_what_it_keeps() -> None:
 
 def test_a_plan_in_one_line() -> None:
     plan = pyrnnx.load(EXAMPLES / "small_rnn.onnx").plan
-    assert repr(plan) == "<Plan: 1 recurrent step>"
+    assert repr(plan) == "<Plan: 1 recurrent layer>"
     assert "RNN 'small_rnn'" in str(plan)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 import pyrnnx
 from pyrnnx.frontends.onnx import SCHEMAS, schema
@@ -17,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("operator", SCHEMAS)
+@each_row("operator", SCHEMAS)
 def test_each_cell_of_the_matrix_has_a_case(operator: str) -> None:
     mine = [case for case in cases.CASES if case.operator == operator]
     tested = {(schema(operator, case.opset).since_version, name) for case in mine for name in case.attributes}
@@ -28,12 +30,12 @@ def test_each_cell_of_the_matrix_has_a_case(operator: str) -> None:
     assert wanted - tested == set()
 
 
+@pytest.mark.e2e
 def test_samples_run_in_the_root_of_the_repository() -> None:
-    """As a reader pastes them: one after the other, into a Python started there."""
     if (ROOT / "pyrnnx").exists() and Path(pyrnnx.__file__).parents[1] != ROOT:
         pytest.skip("the sources hide the pyrnnx that is installed; CI runs the samples beside an installed one too")
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 5
     quiet = (
         'import warnings, pyrnnx; warnings.simplefilter("ignore", pyrnnx.SlowRuntimeWarning)'  # without ONNX Runtime
     )
@@ -43,6 +45,16 @@ def test_samples_run_in_the_root_of_the_repository() -> None:
     assert result.stdout == ""
 
 
-def test_links_work_wherever_the_text_is_shown() -> None:
-    prose = re.sub(r"```.*?```", "", README, flags=re.DOTALL)
-    assert re.findall(r"\]\((?!https://)[^)]*", prose) == []
+def test_links_work_in_a_clone_and_on_a_package_index() -> None:
+    links = re.findall(r"\]\(([^)]*)", re.sub(r"```.*?```", "", README, flags=re.DOTALL))
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+    published = str(metadata("pyrnnx")["Description"])
+    assert published.count("](https://github.com/pyrnnx/pyrnnx/") > 15  # an editable install may be older than README
+    assert re.findall(r"\]\([\w/]+\.(?:md|svg)\)", published) == []
+
+
+def test_plot_shows_the_recorded_figures() -> None:
+    figures = pytest.importorskip("figures", reason="needs matplotlib")
+    shown = set(re.findall(r">(\d\.\d\d)<", (ROOT / "docs/static/speed.svg").read_text()))
+    axes = figures.speed_plot(figures.tables(ROOT / "benchmarks/README.md")).axes[0]
+    assert shown == {text.get_text() for text in axes.texts}

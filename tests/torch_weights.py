@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import Stack
-from pyrnnx.testing import reference
+from pyrnnx import Stack, reference
 from pyrnnx.testing.numbers import Array
 
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}

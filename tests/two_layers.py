@@ -37,10 +37,7 @@ def two_layers(
     inputs = [helper.make_tensor_value_info("X", 1, [T, N, I])]
     if lengths:
         inputs.append(helper.make_tensor_value_info("lens", 6, [N]))
-    outputs = [
-        helper.make_tensor_value_info("Y", 1, [T, 1, N, H]),
-        helper.make_tensor_value_info("Y_h", 1, [1, N, H]),
-    ]
+    outputs = [helper.make_tensor_value_info("Y", 1, [T, 1, N, H]), helper.make_tensor_value_info("Y_h", 1, [1, N, H])]
     held = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
     graph = helper.make_graph(nodes, "two layers", inputs, outputs, held)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

@@ -1,4 +1,4 @@
-"""Activation functions of Keras 3 by its names, as ONNX has them."""
+"""ONNX's activation functions by Keras 3's names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from pyrnnx._internal.scalars import number
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
-from pyrnnx.op import Activation
-from pyrnnx.scalars import number
+from pyrnnx.operator.op import Activation
 
 BY_NAME: Mapping[str, Activation] = MappingProxyType(
     {
@@ -17,17 +17,17 @@ BY_NAME: Mapping[str, Activation] = MappingProxyType(
         "sigmoid": Activation("Sigmoid"),
         "relu": Activation("Relu"),
         "linear": Activation("Affine", 1.0, 0.0),
-        "hard_sigmoid": Activation("HardSigmoid", 1 / 6, 0.5),  # relu6(x + 3) / 6; of Keras 2 it was another function
+        "hard_sigmoid": Activation("HardSigmoid", 1 / 6, 0.5),  # relu6(x + 3) / 6; Keras 2 had another function
         "softsign": Activation("Softsign"),
         "softplus": Activation("Softplus"),
         "elu": Activation("Elu", 1.0),
         "leaky_relu": Activation("LeakyRelu", 0.2),
     }
 )
-# keras.layers that are given as an activation, by their configuration
+# Activations from the configuration of a keras.layers class
 _LAYERS: Mapping[str, Callable[[str, Mapping[str, Any]], Activation]] = {
-    "LeakyReLU": lambda label, one: Activation("LeakyRelu", _slope(label, one, "negative_slope", 0.3)),
-    "ELU": lambda label, one: Activation("Elu", _slope(label, one, "alpha", 1.0)),
+    "LeakyReLU": lambda label, config: Activation("LeakyRelu", _slope(label, config, "negative_slope", 0.3)),
+    "ELU": lambda label, config: Activation("Elu", _slope(label, config, "alpha", 1.0)),
 }
 
 
@@ -39,21 +39,21 @@ def _slope(label: str, config: Mapping[str, Any], name: str, default: float) -> 
 
 
 def activation(label: str, argument: str, value: Any) -> Activation:
-    """What Keras' configurations and callers give as an activation.
+    """Return the activation that a caller or a Keras configuration specifies.
 
     Parameters
     ----------
     label, argument : str
-        How the error names the layer, and the argument.
+        Names of the layer and the argument in errors.
     value : str, None, mapping or Activation
-        A name of Keras; None is "linear"; a mapping is what Keras writes of a layer or of a custom function.
+        A name of Keras; None is "linear"; a mapping is Keras' configuration of a layer or of a custom function.
 
     Raises
     ------
     UnsupportedError
-        A function that ONNX's operators do not have.
+        ONNX's operators do not have the function.
     ArgumentError
-        Something else.
+        The value has another type.
     """
     if value is None:
         return BY_NAME["linear"]

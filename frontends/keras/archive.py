@@ -1,4 +1,4 @@
-"""What a .keras file holds: a zip of a JSON configuration and an HDF5 file of weights, of sizes that can be meant."""
+"""Archives: .keras files, which are zips of a JSON configuration and HDF5 weights, with limits of size."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 from pyrnnx.errors import FormatError, UnsupportedError, printable, shortened, shown
 
 METADATA, CONFIG, WEIGHTS = "metadata.json", "config.json", "model.weights.h5"
-LARGEST_JSON = 2**24  # bytes; a configuration of thousands of layers has a few millions
-EXPANSION = 100  # Keras compresses nothing; weights that others compress do not become so much smaller
-OLDEST = 3  # the major version of Keras whose files these are
+LARGEST_JSON = 2**24  # bytes; thousands of layers need a few millions
+EXPANSION = 100  # limit of compression: Keras does not compress, and others compress weights less
+OLDEST = 3  # major version of Keras
 
 
 class Archive:
@@ -21,47 +21,47 @@ class Archive:
     Attributes
     ----------
     label : str
-        How errors name the file.
+        Name of the file in errors.
 
     Raises
     ------
     FormatError
-        No zip file.
+        The file is not a zip file.
     """
 
     def __init__(self, label: str, file: BinaryIO) -> None:
         self.label = label
         try:
             self._zip = zipfile.ZipFile(file)
-        except Exception as error:  # zipfile raises errors of several kinds
-            raise FormatError(f"{label}: no .keras file ({shortened(str(error))})") from error
+        except Exception as error:  # zipfile raises several types
+            raise FormatError(f"{label}: not a .keras file ({shortened(str(error))})") from error
         self._most = EXPANSION * max(os.fstat(file.fileno()).st_size, 1)
 
     def config(self) -> Any:
-        """The configuration of the model, parsed.
+        """Return the parsed configuration of the model.
 
         Raises
         ------
         FormatError
-            It is missing, too large, or no JSON.
+            The configuration is missing, too large, or not JSON.
         UnsupportedError
-            The file was written by Keras 2.
+            Keras 2 wrote the file.
         """
         version = self._json(METADATA).get("keras_version")
         major = version.partition(".")[0] if isinstance(version, str) else ""
         if not major.isdecimal() or not major.isascii():
             raise FormatError(f"{self.label}: keras_version is {shown(version)}; expected a version")
         if len(major) < 2 and int(major) < OLDEST:
-            raise UnsupportedError(f"{self.label}: was written by Keras {shown(version)}; expected Keras {OLDEST}")
+            raise UnsupportedError(f"{self.label}: Keras {shown(version)} wrote the file; expected Keras {OLDEST}")
         return self._json(CONFIG)
 
     def weights(self) -> bytes:
-        """The HDF5 file.
+        """Return the bytes of the HDF5 file.
 
         Raises
         ------
         FormatError
-            It is missing, or larger than it can be.
+            The HDF5 file is missing or too large.
         """
         return self._read(WEIGHTS, self._most)
 
@@ -72,7 +72,7 @@ class Archive:
         except MemoryError:
             raise FormatError(f"{self.label}: {name}, of {len(contents)} bytes, exceeds memory") from None
         except (ValueError, RecursionError) as error:
-            raise FormatError(f"{self.label}: {name} is no JSON ({printable(shortened(str(error)))})") from error
+            raise FormatError(f"{self.label}: {name} is not JSON ({printable(shortened(str(error)))})") from error
         if not isinstance(parsed, dict):
             raise FormatError(f"{self.label}: {name} is {shown(parsed)}; expected an object")
         return parsed
@@ -81,7 +81,9 @@ class Archive:
         try:
             member = self._zip.getinfo(name)
         except KeyError:
-            raise FormatError(f"{self.label}: has no {name}; expected a file of model.save(...) of Keras 3") from None
+            raise FormatError(
+                f"{self.label}: it has no {name}; expected a file of model.save(...) of Keras 3"
+            ) from None
         if member.file_size > most:
             raise FormatError(f"{self.label}: {name} has {member.file_size} bytes; expected at most {most}")
         try:
@@ -89,6 +91,6 @@ class Archive:
                 contents = file.read(member.file_size + 1)
         except MemoryError:
             raise FormatError(f"{self.label}: {name}, of {member.file_size} bytes, exceeds memory") from None
-        except Exception as error:  # encrypted, damaged, compressed as this Python cannot
+        except Exception as error:  # encrypted, damaged, or of an unsupported compression
             raise FormatError(f"{self.label}: {name} cannot be read ({shortened(str(error))})") from error
         return contents

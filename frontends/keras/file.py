@@ -1,4 +1,4 @@
-"""A recurrent layer out of a .keras file, without Keras: nothing in the file is run."""
+"""Reader of recurrent layers in .keras files, without Keras and without running code of the file."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pyrnnx._internal.files import open_regular
 from pyrnnx.errors import ArgumentError, FormatError, printable, shortened, shown
-from pyrnnx.files import open_regular
-from pyrnnx.stack import Stack
+from pyrnnx.stacks.stack import Stack
 
 from .archive import Archive
 from .config import DEPTH, RECURRENT, UniqueNames, is_layer_of_keras, read_config
 from .process import read_weights
 from .weights import build_stack, read_arrays
 
-LISTED = 10  # names that a message lists
-
-
-NO_NUMBERS = {  # what a call of a model passes through as it is, but for training
+LISTED = 10  # number of names that a message lists
+NO_NUMBERS = {  # layers that are the identity in inference
     "InputLayer",
     "Identity",
     "ActivityRegularization",
@@ -29,11 +27,11 @@ NO_NUMBERS = {  # what a call of a model passes through as it is, but for traini
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Entry:
     """A layer in the configuration of a model.
 
-    `parents`: of each model that it is in, from the outermost, the name, and what Keras calls its group of weights
-    where it stores no names; the layer's own come last.
+    `parents` has pairs of names: of each model that contains it, from the outermost, then of the layer itself. The
+    second name of a pair is Keras' default for the group of weights, in files that store no names.
     """
 
     class_name: str
@@ -57,34 +55,34 @@ class _Found:
 def from_file(
     path: str | os.PathLike[str], layer: str | None = None, *, name: str | None = None, weight_dtype: str | None = None
 ) -> Stack:
-    """A recurrent layer of a model in a .keras file, as Keras 3 writes it; h5py is needed, Keras is not.
+    """Read a recurrent layer of a model in a .keras file of Keras 3; it needs h5py, but not Keras.
 
     Parameters
     ----------
     path : path
-        Of the file. Nothing in it is run, whatever else the model holds.
+        Path of the file. No code in it is run.
     layer : str, optional
-        Name of the layer; of one in a model inside the model, "inner/name" or, where that says which, the name. It may
-        be left out where there is one recurrent layer only.
+        Name of the layer; in a model inside the model "inner/name", or the name if it is unique. Default: the only
+        recurrent layer.
     name : str, optional
-        Of the stack, for errors. Default: that of the layer.
+        Name of the stack in errors. Default: the name of the layer.
     weight_dtype : str, optional
-        "bfloat16" or "int8": keep W and R in fewer bits, see `pyrnnx.Layer`. Default: that of the weights.
+        "bfloat16" or "int8": store W and R in fewer bits, see `pyrnnx.Layer`. Default: the dtype of the weights.
 
     Returns
     -------
     Stack
-        As of `from_layer`.
+        The stack of `from_layer`.
 
     Raises
     ------
     ArgumentError
-        A file that cannot be opened; a layer that the model does not have, or that leaves open which.
+        The file cannot be opened, the model does not have the layer, or the name is ambiguous.
     FormatError
-        A file that is broken: no zip file, or one whose parts are missing, too large, or contradict each other. HDF5
-        reads the weights in another process, as it may crash, or loop for ever, on damaged ones.
+        The file is broken: it is not a zip file, or parts are missing, too large, or contradict each other. HDF5 reads
+        the weights in another process, because it may crash or hang on damaged files.
     UnsupportedError
-        As of `from_layer`; a file of Keras 2.
+        As in `from_layer`; or Keras 2 wrote the file.
     PyrnnxError
         h5py is not installed, or no process can be started.
 
@@ -98,62 +96,63 @@ def from_file(
     with open_regular("from_file", path, expected="a .keras file") as file:
         archive = Archive(label, file)
         config = archive.config()
-        found = _chosen(label, layer, [one for one in _layers(label, config, (), 0) if one.is_recurrent])
-        label = f"{label}: {found.class_name} {shown(found.path)}"
-        read = read_config(label, found.class_name, found.config)
+        entry = _selected(label, layer, list(_layers(label, config, (), 0)))
+        label = f"{label}: {entry.class_name} {shown(entry.path)}"
+        layer_config = read_config(label, entry.class_name, entry.config)
         contents = archive.weights()
-    arrays = read_weights(
-        label, contents, found.parents, [(cell.path, 3 if cell.use_bias else 2) for cell in read.cells]
-    )
-    return build_stack(label, read, read_arrays(label, arrays), found.name if name is None else name, weight_dtype)
+    counts = [(cell.path, 3 if cell.use_bias else 2) for cell in layer_config.cells]
+    arrays = read_arrays(label, read_weights(label, contents, entry.parents, counts))
+    return build_stack(label, layer_config, arrays, entry.name if name is None else name, weight_dtype)
 
 
 def other_layers(path: str, layer: str | None) -> list[tuple[str, str]]:
-    """Class and path of all layers of a .keras file but for the recurrent one of that name, and `NO_NUMBERS`.
+    """Return class and path of all layers in a .keras file except the recurrent `layer` and `NO_NUMBERS`.
 
     Raises
     ------
     PyrnnxError
-        As of `from_file`.
+        As in `from_file`.
     """
     label = printable(shortened(path))
     with open_regular("from_file", path, expected="a .keras file") as file:
-        found = list(_layers(label, Archive(label, file).config(), (), 0))
-    own = _chosen(label, layer, [one for one in found if one.is_recurrent])
-    others = (one for one in found if one is not own and not (one.is_of_keras and one.class_name in NO_NUMBERS))
-    return [(one.class_name, one.path) for one in others]
+        entries = list(_layers(label, Archive(label, file).config(), (), 0))
+    selected = _selected(label, layer, entries)
+    others = (row for row in entries if row is not selected and not (row.is_of_keras and row.class_name in NO_NUMBERS))
+    return [(row.class_name, row.path) for row in others]
 
 
-def _layers(label: str, model: Mapping[str, Any], parents: tuple[tuple[str, str], ...], depth: int) -> Iterator[_Found]:
-    """The layers of a model, and of models in it instead of these."""
+def _layers(label: str, model: Mapping[str, Any], parents: tuple[tuple[str, str], ...], depth: int) -> Iterator[_Entry]:
+    """Yield the layers of a model, with models in it replaced by their layers."""
     config = model.get("config")
     layers = config.get("layers") if isinstance(config, dict) else None
     if not isinstance(layers, list):
         return
     if depth > DEPTH:
-        raise FormatError(f"{label}: has models in models, {depth} deep; expected at most {DEPTH}")
+        raise FormatError(f"{label}: it has models nested {depth} deep; expected at most {DEPTH}")
     names = UniqueNames()
-    for one in layers:
-        if not isinstance(one, dict) or not isinstance(one.get("class_name"), str):
-            raise FormatError(f"{label}: has {shown(one)} among its layers; expected objects with a class_name")
-        class_name, own = one["class_name"], one.get("config")
+    for layer in layers:
+        if not isinstance(layer, dict) or not isinstance(layer.get("class_name"), str):
+            raise FormatError(f"{label}: it has {shown(layer)} among its layers; expected objects with a class_name")
+        class_name, own = layer["class_name"], layer.get("config")
         name = own.get("name") if isinstance(own, dict) else None
         here = (*parents, (name if isinstance(name, str) else class_name, names.of(class_name)))
-        found = _Found(class_name, own, here, is_layer_of_keras(one))
-        if not found.is_recurrent and isinstance(own, dict) and isinstance(own.get("layers"), list):
-            yield from _layers(label, one, here, depth + 1)
+        entry = _Entry(class_name, own, here, is_layer_of_keras(layer))
+        if not entry.is_recurrent and isinstance(own, dict) and isinstance(own.get("layers"), list):
+            yield from _layers(label, layer, here, depth + 1)
         else:
-            yield found
+            yield entry
 
 
-def _chosen(label: str, layer: str | None, found: list[_Found]) -> _Found:
-    if not found:
-        raise ArgumentError(f"{label}: has no recurrent layer; expected one of {', '.join(RECURRENT)}")
-    fitting = [one for one in found if layer in (None, one.path)]
-    fitting = fitting or [one for one in found if layer == one.name]
-    if len(fitting) == 1:
-        return fitting[0]
-    names = ", ".join(shown(one.path) for one in found[:LISTED])
-    more = "" if len(found) <= LISTED else f" and {len(found) - LISTED} more"
-    given = "was not given" if layer is None else f"is {shown(layer)}"
-    raise ArgumentError(f"{label}: layer {given}; expected one of {names}{more}")
+def _selected(label: str, layer: str | None, entries: list[_Entry]) -> _Entry:
+    """Return the recurrent layer with a path or name; the only one without a name."""
+    recurrent = [entry for entry in entries if entry.is_recurrent]
+    if not recurrent:
+        raise ArgumentError(f"{label}: it has no recurrent layer; expected one of {', '.join(RECURRENT)}")
+    matches = [entry for entry in recurrent if layer in (None, entry.path)]
+    matches = matches or [entry for entry in recurrent if layer == entry.name]
+    if len(matches) == 1:
+        return matches[0]
+    names = ", ".join(shown(entry.path) for entry in recurrent[:LISTED])
+    more = "" if len(recurrent) <= LISTED else f" and {len(recurrent) - LISTED} more"
+    text = "was not given" if layer is None else f"is {shown(layer)}"
+    raise ArgumentError(f"{label}: layer {text}; expected one of {names}{more}")

@@ -1,4 +1,4 @@
-"""The weights of a .keras file, read in a process of its own: on a damaged file HDF5 may loop for ever, or crash."""
+"""Reader of HDF5 weights in a process of its own, because HDF5 may hang or crash on a damaged file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray, named_dtype
+from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import FormatError, PyrnnxError, shortened
 
 from .worker import REJECTED
 
-SECONDS = 60.0  # that the process may take, however small the file
-BYTES_A_SECOND = 2**24  # and what it reads at least in each second more
+SECONDS = 60.0  # time limit of the process for an empty file
+BYTES_A_SECOND = 2**24  # further bytes for each further second of the limit
 LONGEST_MESSAGE = 2**16  # bytes
 
-# Isolated, so that neither the environment nor the working folder changes what is imported; the path is the caller's.
+# Run with -I and the caller's sys.path: neither the environment nor the working folder changes the imports.
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from pyrnnx.frontends.keras.worker import main; main()"
 )
@@ -30,14 +30,14 @@ _PROGRAM = (
 def read_weights(
     label: str, contents: bytes, parents: Sequence[tuple[str, str]], cells: Sequence[tuple[str, int]]
 ) -> list[AnyArray]:
-    """As `read_weights` of h5.py, and safe from what HDF5 does with files that are damaged, or made to harm.
+    """Run `read_weights` of h5.py in a process, safe from damaged and malicious files.
 
     Raises
     ------
     FormatError
-        No HDF5 file, or a damaged one; one that takes too long to read, or that HDF5 crashes on.
+        The contents are damaged or not an HDF5 file, take too long to read, or crash HDF5.
     PyrnnxError
-        h5py is not installed; no process can be started.
+        h5py is not installed, or no process can be started.
     """
     if find_spec("h5py") is None:
         raise PyrnnxError("reading .keras files needs the h5py package; install pyrnnx[keras]")
@@ -59,18 +59,18 @@ def read_weights(
 
 
 def _run(label: str, source: BinaryIO, result: BinaryIO, seconds: float) -> int:
-    """The exit status, 0 or REJECTED, of the worker."""
+    """Run the worker; return its exit status, 0 or REJECTED."""
     if not sys.executable or getattr(sys, "frozen", False):  # a frozen program would start itself again
-        raise PyrnnxError(f"{label}: .keras files are read in another process, and sys.executable is no Python")
+        raise PyrnnxError(f"{label}: .keras files are read in another process, but sys.executable is not a Python")
     command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path, default=str)]
     try:
         status = subprocess.run(
             command, stdin=source, stdout=result, stderr=subprocess.DEVNULL, timeout=seconds, check=False
         ).returncode
     except subprocess.TimeoutExpired:
-        raise FormatError(f"{label}: the weights are damaged (HDF5 read them for {seconds:.0f} seconds)") from None
-    if status == 1:  # an exception that the worker does not expect
-        raise PyrnnxError(f"{label}: the Python process that reads the weights failed; expected h5py to work in it")
+        raise FormatError(f"{label}: the weights are damaged (HDF5 did not finish in {seconds:.0f} s)") from None
+    if status == 1:  # an unexpected exception
+        raise PyrnnxError(f"{label}: the Python process that reads the weights failed; check that h5py works")
     if status not in (0, REJECTED):
         raise FormatError(f"{label}: the weights are damaged (HDF5 crashed on them, exit status {status})")
     return status

@@ -1,4 +1,4 @@
-"""The arrays of Keras' recurrent layers, in the order of `get_weights`, as layers of pyrnnx."""
+"""Stacks of layers from arrays of Keras' recurrent layers, in the order of `get_weights`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import check
-from pyrnnx.conventions import KERAS, KERAS_RESET_AFTER
-from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
+from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
-from pyrnnx.layer import Layer
-from pyrnnx.op import CELLS as OPERATORS
-from pyrnnx.op import Direction, RecurrentOp
-from pyrnnx.stack import Stack
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator import check
+from pyrnnx.operator.conventions import KERAS, KERAS_RESET_AFTER
+from pyrnnx.operator.op import CELLS as OPERATORS
+from pyrnnx.operator.op import CellName, Direction, RecurrentOp
+from pyrnnx.stacks.stack import Stack
 
 from .activations import activation as read_activation
 from .config import CELLS, CellConfig, LayerConfig, cell_activations
 
 KINDS = ("kernel", "recurrent_kernel", "bias")
-_BY_GATES = {len(row.gates): operator for operator, row in OPERATORS.items()}
+_BY_GATES = {len(row.gates): row.name for row in OPERATORS.values()}
 
 
 def from_weights(
@@ -34,40 +34,39 @@ def from_weights(
     name: str | None = None,
     weight_dtype: str | None = None,
 ) -> Stack:
-    """The layer of the arrays that `get_weights` of Keras' SimpleRNN, GRU, LSTM or Bidirectional gives.
-
-    Keras is not needed.
+    """Build a stack from the arrays of `get_weights` of Keras' SimpleRNN, GRU, LSTM or Bidirectional, without Keras.
 
     Parameters
     ----------
     weights : sequence of array_like
-        kernel [input_size, G*units], recurrent_kernel [units, G*units] and, if there is one, bias [G*units], of a GRU
-        with reset_after [2, G*units]; for both directions those of the forward layer, then those of the backward one.
-        G = 1 (SimpleRNN), 3 (GRU: z, r, h), 4 (LSTM: i, f, c, o).
+        kernel [input_size, G*units], recurrent_kernel [units, G*units] and optionally bias [G*units], or [2, G*units]
+        for a GRU with reset_after. For both directions, the arrays of the forward layer precede those of the backward
+        layer. G = 1 (SimpleRNN), 3 (GRU: z, r, h), 4 (LSTM: i, f, c, o).
     operator : str, optional
-        "SimpleRNN", "GRU" or "LSTM", as which the weights must fit. Default: as the recurrent_kernel tells.
+        "SimpleRNN", "GRU" or "LSTM", which the weights must fit. Default: taken from the shape of recurrent_kernel.
     direction : str
-        "forward", "reverse" (go_backwards) or "bidirectional". Y is in the order of time in all of them.
+        "forward", "reverse" (go_backwards) or "bidirectional". Y is always in time order.
     activation, recurrent_activation : str, None or Activation
-        By Keras' names, as `from_layer` knows them; None is "linear". A SimpleRNN has no recurrent_activation.
+        Keras' names of the functions that `from_layer` supports; None is "linear". A SimpleRNN has no
+        recurrent_activation.
     reset_after : bool, optional
-        Of a GRU. Default: as the bias tells, and without one True, as in Keras.
+        Attribute of a GRU. Default: taken from the shape of the bias; without a bias True, as in Keras.
     name : str, optional
-        Of the stack, for errors.
+        Name of the stack in errors.
     weight_dtype : str, optional
-        "bfloat16" or "int8": keep W and R in fewer bits, see `pyrnnx.Layer`. Default: that of the weights.
+        "bfloat16" or "int8": store W and R in fewer bits, see `pyrnnx.Layer`. Default: the dtype of the weights.
 
     Returns
     -------
     Stack
-        With batch_first; it has copies of the weights.
+        A stack with batch_first and copies of the weights.
 
     Raises
     ------
     ArgumentError
-        Another number of arrays; shapes and dtypes that do not fit each other or the arguments.
+        The number of arrays is wrong, or shapes and dtypes do not fit each other or the arguments.
     UnsupportedError
-        An activation that ONNX's operators do not have.
+        ONNX's operators do not have an activation.
 
     Source: keras.layers.SimpleRNN, GRU, LSTM of Keras 3.
     """
@@ -99,14 +98,11 @@ def from_weights(
 
 
 def read_arrays(label: str, weights: Any) -> list[AnyArray]:
-    """What was given as arrays, of one floating-point type.
-
-    Raises
-    ------
-    ArgumentError
-    """
+    """Return checked arrays of one floating-point type; raise an ArgumentError for anything else."""
     if isinstance(weights, (str, bytes, dict)) or not isinstance(weights, (Sequence, np.ndarray)) or not len(weights):
-        raise ArgumentError(f"{label}: weights is {shown(weights)}; expected a list of arrays, as of get_weights()")
+        raise ArgumentError(
+            f"{label}: weights is {shown(weights)}; expected a list of arrays, as get_weights() returns"
+        )
     arrays: list[AnyArray] = []
     for k, value in enumerate(weights):
         array = check.floating_array(label, f"weights[{k}]", value)
@@ -116,30 +112,30 @@ def read_arrays(label: str, weights: Any) -> list[AnyArray]:
     return arrays
 
 
-def _cell_of(label: str, R: AnyArray, operator: str | None) -> tuple[str, int]:
-    """The operator that the shape of recurrent_kernel [units, G*units] tells, and units."""
+def _cell_of(label: str, R: AnyArray, operator: str | None) -> tuple[CellName, int]:
+    """Return the operator and units by the shape of recurrent_kernel, [units, G*units]."""
     gates = R.shape[1] // R.shape[0] if R.ndim == 2 and R.shape[0] and R.shape[1] % R.shape[0] == 0 else 0
-    found = _BY_GATES.get(gates)
-    if found is None or operator not in (None, found):
-        wanted = f"{len(OPERATORS[operator].gates)}" if operator else "G"
-        counts = "" if operator else ", with G = 1 of a SimpleRNN, 3 of a GRU, 4 of an LSTM"
+    cell = _BY_GATES.get(gates)
+    if cell is None or operator not in (None, cell):
+        expected = f"{len(OPERATORS[operator].gates)}" if operator else "G"
+        counts = "" if operator else ", with G = 1 for a SimpleRNN, 3 for a GRU, 4 for an LSTM"
         raise ArgumentError(
-            f"{label}: recurrent_kernel (weights[1]) has shape {R.shape}; expected (units, {wanted}*units){counts}"
+            f"{label}: recurrent_kernel (weights[1]) has shape {R.shape}; expected (units, {expected}*units){counts}"
         )
-    return found, R.shape[0]
+    return cell, R.shape[0]
 
 
 def build_stack(
     label: str, config: LayerConfig, arrays: Sequence[AnyArray], name: str | None, weight_dtype: str | None
 ) -> Stack:
-    """The layers of a configuration and its arrays, in the order of `get_weights`.
+    """Build a stack from a configuration and its arrays, in the order of `get_weights`.
 
     Raises
     ------
     ArgumentError
-        Another number of arrays; shapes that do not fit; no floating-point type, or more than one.
+        The number of arrays is wrong, a shape does not fit, or the arrays do not have one floating-point type.
     PyrnnxError
-        Weights that exceed memory.
+        The weights exceed memory.
     """
     try:
         return _stack(label, config, arrays, name, weight_dtype)
@@ -160,10 +156,10 @@ def _stack(
         own = [[next(remaining) for _ in range(3 if cell.use_bias else 2)] for cell in cells]
         if input_size is None and own[0][0].ndim == 2:
             input_size = own[0][0].shape[0]
-        for cell, given in zip(cells, own, strict=True):
-            _check_arrays(label, cell, given, input_size, arrays[0].dtype)
+        for cell, cell_arrays in zip(cells, own, strict=True):
+            _check_arrays(label, cell, cell_arrays, input_size, arrays[0].dtype)
         own = _with_equal_biases(cells, own)
-        W, R, *bias = (np.stack(one) for one in zip(*own, strict=True))
+        W, R, *bias = (np.stack(directions) for directions in zip(*own, strict=True))
         layers.append(
             Layer(
                 _op(label, cells, config.direction),
@@ -175,7 +171,7 @@ def _stack(
                 weight_dtype=weight_dtype,
             )
         )
-        input_size = cells[0].units  # of a cell upon another; there is one direction then
+        input_size = cells[0].units  # of the next cell; stacked cells have one direction
     return Stack(layers, batch_first=True, name=name)
 
 
@@ -195,23 +191,23 @@ def _check_arrays(
 ) -> None:
     columns = len(OPERATORS[cell.operator].gates) * cell.units
     bias = (2, columns) if cell.reset_after else (columns,)
-    where = f"{cell.path}: " if cell.path else ""
+    place = f"{cell.path}: " if cell.path else ""
     shapes = (("input_size" if input_size is None else input_size, columns), (cell.units, columns), bias)
     for kind, array, expected in zip(KINDS, arrays, shapes, strict=False):
         if array.shape != expected:
             text = ", ".join(map(str, expected)) + ("," if len(expected) == 1 else "")
             hint = _bias_hint(cell) if kind == "bias" else ""
-            raise ArgumentError(f"{label}: {where}{kind} has shape {array.shape}; expected ({text}){hint}")
+            raise ArgumentError(f"{label}: {place}{kind} has shape {array.shape}; expected ({text}){hint}")
         if array.dtype != dtype:
-            raise ArgumentError(f"{label}: {where}{kind} has dtype {array.dtype}; expected {dtype}, as of the others")
+            raise ArgumentError(f"{label}: {place}{kind} has dtype {array.dtype}; expected {dtype}, the others' dtype")
 
 
 def _bias_hint(cell: CellConfig) -> str:
-    return f", of a GRU with reset_after={cell.reset_after}" if cell.operator == "GRU" else ""
+    return f" for a GRU with reset_after={cell.reset_after}" if cell.operator == "GRU" else ""
 
 
 def _with_equal_biases(cells: Sequence[CellConfig], own: list[list[AnyArray]]) -> list[list[AnyArray]]:
-    """Zeros for the bias of a direction that has none, where the other has one."""
+    """Add a bias of zeros to a direction that has none if the other has one."""
     if len({cell.use_bias for cell in cells}) == 1:
         return own
     bias = next(arrays[2] for arrays in own if len(arrays) == 3)

@@ -1,4 +1,4 @@
-"""The process that reads weights with HDF5: a request and the file on its standard input, arrays on its output."""
+"""Worker process that reads HDF5 weights: a request and the file on standard input, arrays on standard output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyrnnx.errors import FormatError
 
 from .h5 import read_weights
 
-REJECTED = 3  # exit status: the output is the message of a FormatError; 1 is that of Python itself
+REJECTED = 3  # exit status if the output is the message of a FormatError; Python's own is 1
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from enum import Enum
 from itertools import islice
 from typing import Any
 
-from pyrnnx.scalars import as_integer, as_number
+from pyrnnx._internal.scalars import as_integer, as_number
 
 _LONGEST = 1_000  # values of a list; six are the most that have an effect
 
@@ -22,10 +22,10 @@ def _list(item: Callable[[Any], Any], value: Any) -> list[Any] | None:
     if isinstance(value, (str, bytes, Mapping)):
         return None
     try:
-        items = [item(one) for one in islice(value, _LONGEST + 1)]
+        items = [item(element) for element in islice(value, _LONGEST + 1)]
     except (TypeError, NotImplementedError):  # a number, an array without axes; a memoryview with several
         return None
-    return None if len(items) > _LONGEST or any(one is None for one in items) else items
+    return None if len(items) > _LONGEST or any(element is None for element in items) else items
 
 
 def _numbers(value: Any) -> list[float] | None:

@@ -1,4 +1,4 @@
-"""ONNX attributes to a `RecurrentOp`: checked against the opset's schema, defaults filled in, nothing ignored."""
+"""Conversion of ONNX attributes to a `RecurrentOp`, checked against the opset's schema."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown, warn
-from pyrnnx.op import CELLS, Activation, Direction, RecurrentOp, activation_function
+from pyrnnx.operator.op import CELLS, Activation, Direction, RecurrentOp, activation_function
 
 from .schemas import SCHEMAS, Attribute, Schema
 
 
 def read_attributes(schema: Schema, label: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All attributes of a schema: those that are given (not None), each of its type, and the defaults of the others.
+    """Check attributes that are not None against a schema; return them with the defaults of the others.
 
     Raises
     ------
@@ -39,16 +39,16 @@ def _read(schema: Schema, label: str, name: str, given: Any) -> Any:
 
 
 def find_attribute(schema: Schema, label: str, name: str) -> Attribute:
-    """The attribute of that name.
+    """Return the attribute of that name.
 
     Raises
     ------
     UnsupportedError
         The opset's operator does not have it.
     """
-    found = schema.attribute(name)
-    if found is not None:
-        return found
+    attribute = schema.attribute(name)
+    if attribute is not None:
+        return attribute
     versions = [version for version, other in SCHEMAS.get(schema.operator, {}).items() if name in other.attributes]
     allowed = f"{schema} has the attributes {', '.join(schema.attributes)}"
     if versions:
@@ -60,7 +60,7 @@ def find_attribute(schema: Schema, label: str, name: str) -> Attribute:
 
 
 def build_op(schema: Schema, label: str, attributes: Mapping[str, Any], hidden_size: int) -> RecurrentOp:
-    """The operator that read attributes describe; `hidden_size` is for where they do not say it.
+    """Return the op that checked attributes describe; `hidden_size` is the default of theirs.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def build_op(schema: Schema, label: str, attributes: Mapping[str, Any], hidden_s
         A value out of its range.
     """
     given = attributes["direction"]
-    # The default of every schema is this one, however its text spells it.
+    # The default in every schema, however ONNX spells it.
     direction = Direction.FORWARD if given == schema.defaults["direction"] else Direction.named(label, given)
     return RecurrentOp(
         schema.cell,
@@ -85,7 +85,7 @@ def build_op(schema: Schema, label: str, attributes: Mapping[str, Any], hidden_s
 def _activations(
     schema: Schema, label: str, attributes: Mapping[str, Any], num_directions: int
 ) -> tuple[tuple[Activation, ...], ...]:
-    """The functions of each direction; alpha and beta go, in order, to the functions that take them.
+    """Return the functions of each direction; functions with alpha and beta take these in order.
 
     Empty where nothing is given: the defaults of the operator.
     """
@@ -99,7 +99,7 @@ def _activations(
     if names is None:
         names = defaults * num_directions
     elif default is not None and [name.lower() for name in names] == [name.lower() for name in default]:
-        names = names[:expected]  # the default of a schema is written for two directions
+        names = names[:expected]  # schemas list the default for two directions
     if len(names) != expected:
         raise ArgumentError(
             f"{label}: activations has {len(names)} names, {shown(list(names))}; expected {expected}"
@@ -117,7 +117,7 @@ def _activations(
 
 
 def _activation(label: str, name: str, left: Mapping[str, list[float]]) -> Activation:
-    """The function of that name with its share of the parameters that are left."""
+    """Return the function of that name, with its parameters removed from those left."""
     try:
         row = activation_function(name)
         taken = {p: left[p].pop(0) if left[p] else None for p in left if getattr(row, p) is not None}

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import check
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.scalars import integer
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.scalars import integer
+from pyrnnx.operator import check
 
 from .graph.walk import node_label
 from .model import Model, read_model
@@ -21,7 +21,7 @@ from onnx.backend import base  # noqa: E402  (after the message of what is missi
 
 
 class BackendRep(base.BackendRep):
-    """A prepared model.
+    """Prepared model.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class BackendRep(base.BackendRep):
         self.model = model
 
     def run(self, inputs: Any, **_: Any) -> tuple[Any, ...]:
-        """Outputs in the model's order, of inputs in the model's order or by their names."""
+        """Return the outputs, for inputs in the model's order or by name."""
         if isinstance(inputs, Mapping):
             return tuple(self.model(inputs).values())
         arrays = _sequence(self.model.label, inputs)
@@ -43,11 +43,11 @@ class BackendRep(base.BackendRep):
 
 
 class Backend(base.Backend):
-    """Models by onnx's ReferenceEvaluator with pyrnnx's recurrent operators, on a CPU."""
+    """Backend of onnx's ReferenceEvaluator with pyrnnx's recurrent operators, on a CPU."""
 
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **_: Any) -> bool:
-        """Whether the model is sound, and all of its operators are known."""
+        """Return whether the model is valid and all its operators are known."""
         try:
             cls.prepare(model, device)
         except PyrnnxError:
@@ -56,7 +56,7 @@ class Backend(base.Backend):
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **_: Any) -> BackendRep:
-        """A model made ready for many runs.
+        """Prepare a model for many runs.
 
         Raises
         ------
@@ -66,19 +66,19 @@ class Backend(base.Backend):
         if not cls.supports_device(device):
             raise ArgumentError(f"backend: device is {shown(device)}; expected 'CPU'")
         prepared = read_model(model)
-        prepared.prepare()
+        prepared.plan  # noqa: B018  (raises errors of operators now)
         return BackendRep(prepared)
 
     @classmethod
     def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **keywords: Any) -> tuple[Any, ...]:
-        """Outputs of a model; as `prepare`, then `BackendRep.run`."""
+        """Return the outputs of a model; as `prepare`, then `BackendRep.run`."""
         return cls.prepare(model, device, **keywords).run(inputs)
 
     @classmethod
     def run_node(
         cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None, **keywords: Any
     ) -> tuple[Any, ...]:
-        """Outputs of one node.
+        """Return the outputs of a node.
 
         Parameters
         ----------
@@ -120,12 +120,12 @@ class Backend(base.Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether the device is a CPU."""
+        """Return whether the device is a CPU."""
         return isinstance(device, str) and device.split(":", maxsplit=1)[0] == "CPU"
 
 
 def _sequence(label: str, inputs: Any) -> list[Any]:
-    """Inputs in order; an array alone is the only one."""
+    """Return the inputs in order; a single array is the only input."""
     if isinstance(inputs, np.ndarray):
         return [inputs]
     if not isinstance(inputs, (list, tuple)):

@@ -1,11 +1,11 @@
-"""What is constant in a model, and the model with it folded."""
+"""Constants of a model, and the model with constants folded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 
 from .graph.check import opsets_of
 from .graph.fold import fold
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def constant_values(model: ModelProto, names: Iterable[str]) -> dict[str, AnyArray]:
-    """Values of those of the names at the top level that depend on constants only.
+    """Return the values of top-level names that depend on constants only.
 
     Parameters
     ----------
     model : onnx.ModelProto
     names : iterable of str
-        Initializers and outputs of nodes. Only what they depend on is computed.
+        Initializers and outputs of nodes. Only their sources are computed.
 
     Returns
     -------
     dict
         {name: array}; a name that depends on an input, or on an operator that is never folded, is absent. An
-        initializer that is an input too is a default that a caller may replace: no constant.
+        initializer that is also an input is a default, not a constant.
     """
     wanted, label = list(names), "constant_values"
     source, opsets = inlined(model, opsets_of(model, label), label)
@@ -41,19 +41,18 @@ def constant_values(model: ModelProto, names: Iterable[str]) -> dict[str, AnyArr
 
 
 def fold_constants(model: ModelProto, *, largest: int | None = None) -> ModelProto:
-    """A new model in which the results of nodes with only constant inputs are initializers.
+    """Return a new model in which the results of constant nodes are initializers.
 
-    Local functions are inlined, dead nodes and initializers dropped. Nodes with bodies (If, Loop, Scan), and random,
-    recurrent, unknown and failing ones stay, and so do those that Python's loops compute; those in bodies are folded
-    like those outside. A node stays, too, where its results, told by their shapes, would make all the results take
-    more than 16 MiB and 64 times what the model's own constants take.
+    Local functions are inlined, dead nodes and initializers dropped. Nodes with bodies (If, Loop, Scan) stay but are
+    folded inside. Random, recurrent, unknown and failing nodes stay, and so do operators that need Python loops. A node
+    also stays if its results would push the total above 16 MiB and 64 times the model's own constants.
 
     Parameters
     ----------
     model : onnx.ModelProto
     largest : int, optional
-        A node stays if its result has more elements than that and takes more bytes than the constants that it was
-        computed from. What depends on it is folded nevertheless. Default: everything is folded.
+        A node stays if its result has more elements, and takes more bytes than its sources. Its dependents are folded
+        nevertheless. Default: no limit.
     """
     label = "fold_constants"
     source, opsets = inlined(model, opsets_of(model, label), label)
@@ -61,14 +60,14 @@ def fold_constants(model: ModelProto, *, largest: int | None = None) -> ModelPro
 
 
 def _with_ancestors(graph: GraphProto, names: Iterable[str]) -> set[str]:
-    """The names, and every name that their values depend on."""
+    """Return the names and all names that they depend on."""
     producers = {output: node for node in graph.node for output in node.output}
-    found: set[str] = set()
+    ancestors: set[str] = set()
     left = list(names)
     while left:
         name = left.pop()
-        if name not in found:
-            found.add(name)
+        if name not in ancestors:
+            ancestors.add(name)
             if name in producers:
                 left.extend(needed_names(producers[name]))
-    return found
+    return ancestors

@@ -1,4 +1,4 @@
-"""External data of ONNX models: files beside the model that hold the bytes of tensors."""
+"""External data of ONNX models: files in the model's folder with the bytes of tensors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx import config
+from pyrnnx._internal.files import open_regular
 from pyrnnx.errors import ArgumentError, FormatError, shortened, shown
-from pyrnnx.files import open_regular
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -19,15 +19,14 @@ _LONGEST = 4096  # characters of a path
 
 
 def load_external(onnx: Any, label: str, tensors: Iterable[TensorProto], folder: Path | None) -> None:
-    """Put the bytes of external data where the tensors are.
+    """Read external data into the tensors.
 
     Raises
     ------
     FormatError
-        A location that is no regular file in the model's folder, or a place that is not within it, or not of the
-        tensor's size.
+        A location is not a regular file in the model's folder, or a range is outside the file or has the wrong size.
     ArgumentError
-        All of the data exceeds `pyrnnx.get_memory_limit`: tensors may share a file, and files may be sparse.
+        The data exceeds `pyrnnx.get_memory_limit`: tensors may share a file, and files may be sparse.
     """
     total = 0
     for tensor in tensors:
@@ -35,7 +34,7 @@ def load_external(onnx: Any, label: str, tensors: Iterable[TensorProto], folder:
             continue
         where = {entry.key: entry.value for entry in tensor.external_data}
         location = where.get("location", "")
-        if not isinstance(location, str):  # bytes, as protobuf gives texts that are no UTF-8
+        if not isinstance(location, str):  # protobuf returns bytes for invalid UTF-8
             raise FormatError(f"{label}: the location of tensor {shown(tensor.name)} is {shown(location)}, not UTF-8")
         what = f"{label}: the data of tensor {shown(tensor.name)} is in the file {shown(location)}"
         path = _path(what, location, folder)
@@ -56,7 +55,7 @@ def _path(what: str, location: str, folder: Path | None) -> Path:
     if len(location) <= _LONGEST and "\0" not in location and not _leaves(location):
         try:
             inside = (folder / location).resolve().is_relative_to(folder.resolve())
-        except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, in older Python
+        except (OSError, RuntimeError) as error:  # RuntimeError: a cycle of links, in older Python
             raise FormatError(f"{what}, which cannot be used ({shortened(str(error))})") from error
     if not inside:
         raise FormatError(f"{what}; expected a file in the model's folder")
@@ -71,7 +70,7 @@ def _path(what: str, location: str, folder: Path | None) -> Path:
 
 
 def _bytes(onnx: Any, what: str, tensor: TensorProto) -> int:
-    """What a tensor's dtype and dims say."""
+    """Return the bytes of a tensor, from its dtype and dims."""
     try:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
         name = onnx.TensorProto.DataType.Name(tensor.data_type)
@@ -85,7 +84,7 @@ def _bytes(onnx: Any, what: str, tensor: TensorProto) -> int:
 
 
 def _place(what: str, where: Mapping[str, str], size: int, expected: int) -> tuple[int, int]:
-    """Offset and length, within a file of that size."""
+    """Return offset and length, checked against the file and the tensor."""
     try:
         offset = int(where.get("offset", "0"))
         length = int(where.get("length", str(size - offset)))
@@ -113,6 +112,6 @@ def _read(tensor: TensorProto, what: str, path: Path, offset: int, length: int) 
 
 
 def _leaves(location: str) -> bool:
-    """Whether a path is absolute, or goes up, on any system."""
+    """Return whether a path is absolute or contains "..", on any system."""
     paths = (PurePosixPath(location), PureWindowsPath(location))
     return not location or any(p.is_absolute() or p.drive or p.root or ".." in p.parts for p in paths)

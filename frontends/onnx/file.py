@@ -1,13 +1,14 @@
-"""ONNX files and bytes to a ModelProto with its external data, and back to bytes."""
+"""Conversion of ONNX files and bytes to a ModelProto with external data, and back to bytes."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pyrnnx._internal.files import read_regular
 from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, shortened
-from pyrnnx.files import read_regular
 
 from .external import load_external
 from .messages import tensors
@@ -22,36 +23,42 @@ LARGEST = 2**31 - 1  # bytes of a protobuf message
 
 
 def source_label(source: Source) -> str:
-    """How errors name what was given to `load_proto`."""
+    """Return how errors name a source."""
     return shortened(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else "ONNX model"
 
 
-def load_proto(source: Source) -> ModelProto:
-    """A ModelProto with its external data.
+def source_folder(source: Source) -> Path | None:
+    """Return the folder of a path, which contains external data; None for other sources."""
+    return Path(os.fsdecode(source)).parent if isinstance(source, (str, os.PathLike)) else None
+
+
+def load_proto(source: Source, *, external: bool = True) -> ModelProto:
+    """Load a ModelProto with its external data.
 
     Parameters
     ----------
     source : path, bytes or ModelProto
-        A str is a path, bytes are a file's contents; a ModelProto is copied. External data is looked for beside a path,
-        and nowhere else.
+        A str is a path, bytes are a file's contents; a ModelProto is copied. External data is read only from the folder
+        of a path.
+    external : bool
+        Whether to read external data; `load_needed` can read a part of it later.
 
     Raises
     ------
     ArgumentError
-        A file that cannot be read, or is larger than protobuf allows; something else than a path, bytes or ModelProto.
+        The file cannot be read or exceeds protobuf's limit, or the source is not a path, bytes or ModelProto.
     FormatError
-        No ONNX model; external data that is missing, too short, or outside the model's folder. Whether the parts of
-        the model fit together is for `check_model`.
+        Not an ONNX model, or external data is missing, too short, or outside the model's folder. `check_model` checks
+        the model itself.
     """
     onnx = import_onnx()
     label = source_label(source)
-    folder: Path | None = None
     model: ModelProto
     if isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto()
         try:
             model.CopyFrom(source)
-        except Exception as error:  # deeper, or larger, than this version of protobuf copies
+        except Exception as error:  # too deep or large for this version of protobuf
             raise FormatError(f"{label}: cannot be copied ({shortened(str(error))})") from error
     elif isinstance(source, (bytes, bytearray, memoryview)):
         if memoryview(source).nbytes > LARGEST:
@@ -60,22 +67,40 @@ def load_proto(source: Source) -> ModelProto:
     elif isinstance(source, (str, os.PathLike)):
         path = Path(os.fsdecode(source))
         contents = read_regular("ONNX model", path, most=LARGEST, expected="an ONNX file")
-        model, folder = _parse(onnx, label, contents), path.parent
+        model = _parse(onnx, label, contents)
     else:
         raise ArgumentError(f"read_model: {type(source).__name__} was given; expected a path, bytes or a ModelProto")
     if not model.HasField("graph"):
         raise FormatError(f"{label}: not an ONNX model (it has no graph)")
-    load_external(onnx, label, tensors(model), folder)
+    if external:
+        load_external(onnx, label, tensors(model), source_folder(source))
     return model
 
 
-def external_files(path: Path) -> list[Path]:
-    """Where the external data of a model lies, whether the files are there or not.
+def load_needed(model: ModelProto, source: Source, names: Collection[str]) -> None:
+    """Read the external data of tensors with these names, in place.
 
     Raises
     ------
     PyrnnxError
-        As of `load_proto`, but for the data.
+        As in `load_proto`.
+    """
+    needed = (tensor for tensor in tensors(model) if tensor.name in names)
+    load_external(import_onnx(), source_label(source), needed, source_folder(source))
+
+
+def has_external(model: ModelProto) -> bool:
+    """Return whether a model has external data."""
+    return any(tensor.data_location == tensor.EXTERNAL for tensor in tensors(model))
+
+
+def external_files(path: Path) -> list[Path]:
+    """Return the paths of a model's external data, existing or not.
+
+    Raises
+    ------
+    PyrnnxError
+        As in `load_proto`, except for the data.
     """
     contents = read_regular("ONNX model", path, most=LARGEST, expected="an ONNX file")
     model = _parse(import_onnx(), source_label(path), contents)
@@ -94,16 +119,16 @@ def _parse(onnx: Any, label: str, contents: bytes) -> Any:
 
 
 def serialized(model: ModelProto, label: str) -> bytes:
-    """The model as the bytes of a file.
+    """Return the model as the bytes of a file.
 
     Raises
     ------
     UnsupportedError
-        A model beyond what protobuf can write, 2 GiB: one whose weights were external data.
+        The model exceeds protobuf's limit of 2 GiB.
     """
     try:
         contents = bytes(model.SerializeToString())
-    except Exception as error:  # of protobuf, whose errors differ between its versions
+    except Exception as error:  # protobuf's own errors differ between its versions
         raise UnsupportedError(f"{label}: cannot be pickled or copied ({shortened(str(error))})") from error
     if len(contents) > LARGEST:
         raise UnsupportedError(

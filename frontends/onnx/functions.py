@@ -1,16 +1,16 @@
-"""`rnn`, `gru` and `lstm`: one call of an ONNX operator, inputs by position and attributes by name."""
+"""Functions `rnn`, `gru` and `lstm`: calls of ONNX operators, inputs by position and attributes by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pyrnnx import check
-from pyrnnx.conventions import ONNX_LAYOUTS
-from pyrnnx.dtypes import AnyArray, dtype_name
+from pyrnnx._internal.dtypes import AnyArray, dtype_name
+from pyrnnx._internal.signatures import known_arguments
 from pyrnnx.errors import UnsupportedError
-from pyrnnx.layer import Layer
-from pyrnnx.signatures import known_arguments
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator import check
+from pyrnnx.operator.conventions import ONNX_LAYOUTS
 
 from .attributes import build_op, read_attributes
 from .schemas import DEFAULT_OPSET, WEIGHTS, Schema, schema
@@ -25,7 +25,7 @@ def build_layer(
     attributes: Mapping[str, Any],
     make: Callable[..., LayerType],
 ) -> LayerType:
-    """The prepared layer of one operator at one opset.
+    """Return the prepared layer of an operator in an opset.
 
     Parameters
     ----------
@@ -33,16 +33,16 @@ def build_layer(
     label : str
         How errors name the layer.
     weights : mapping
-        W, R, B and P, as far as they are given.
+        W, R, B and P; absent ones may be None.
     attributes : mapping
-        As `read_attributes` gives them.
+        As `read_attributes` returns them.
     make : callable
-        `Layer` or a subclass, perhaps with arguments of its own.
+        `Layer` or a subclass, possibly partial.
 
     Raises
     ------
     PyrnnxError
-        Weights that do not fit the operator or each other, or whose dtype the opset's operator does not have.
+        The weights do not fit the operator or each other, or the opset does not allow their dtype.
     """
     hidden_size = attributes["hidden_size"]
     if hidden_size is None:
@@ -76,16 +76,16 @@ def rnn(
     layout: int | None = None,
     output_sequence: int | None = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """ONNX RNN (opsets 1, 7, 14, 22): Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi).
+    """Run ONNX RNN (opsets 1, 7, 14, 22): Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi).
 
-    The weights are prepared anew in every call: for more calls with the same ones, `pyrnnx.Layer` prepares them once.
+    Every call prepares the weights; `pyrnnx.Layer` prepares them once for many calls.
 
     Parameters
     ----------
     X : array_like
         [seq_length, batch_size, input_size]; float32, float64, float16 or (opset 22) bfloat16.
     W : array_like
-        [num_directions, hidden_size, input_size], of the dtype of X, as all that follow but sequence_lens.
+        [num_directions, hidden_size, input_size], of the dtype of X, like all other arrays but sequence_lens.
     R : array_like
         [num_directions, hidden_size, hidden_size].
     B : array_like, optional
@@ -95,21 +95,21 @@ def rnn(
     initial_h : array_like, optional
         [num_directions, batch_size, hidden_size]. Default: zero.
     opset : int
-        The opset whose definition applies: the newest one that is not above it.
+        Opset; the newest definition that is not above it applies.
     activations : sequence of str, optional
         f for each direction. Default: Tanh.
     activation_alpha, activation_beta : sequence of float, optional
-        Parameters of the activations, in order, for those that take them. Default: each function's own.
+        Parameters of the activations, in order, for those that have them. Default: the function's own.
     clip : float, optional
         Bound of the input of each activation, positive. Default: none.
     direction : str, optional
         "forward" (the default), "reverse" or "bidirectional".
     hidden_size : int, optional
-        Default: what R tells.
+        Default: from R.
     layout : int, optional
         1: batch_size is the first axis, see below. From opset 14 on. Default: 0.
     output_sequence : int, optional
-        0 (the default) or 1: below opset 7, whether the node gives Y. This function gives it for both.
+        0 (the default) or 1: below opset 7, whether the node returns Y. This function always does.
 
     Returns
     -------
@@ -118,13 +118,13 @@ def rnn(
     Y_h : ndarray
         [num_directions, batch_size, hidden_size]: the state after each row's last step; zero for length 0.
 
-    With layout=1 the axes are those of the text: X [batch_size, seq_length, input_size], Y [batch_size, seq_length,
+    With layout=1 the axes are: X [batch_size, seq_length, input_size], Y [batch_size, seq_length,
     num_directions, hidden_size], initial_h and Y_h [batch_size, num_directions, hidden_size].
 
     Raises
     ------
     PyrnnxError
-        An array, attribute or opset that the text does not allow.
+        An array, attribute or opset is not allowed.
     """
     weights = {"W": W, "R": R, "B": B}
     attributes = {
@@ -161,16 +161,16 @@ def gru(
     layout: int | None = None,
     output_sequence: int | None = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """ONNX GRU (opsets 1, 3, 7, 14, 22): gates z, r, h; Ht = (1 - zt) (.) ht + zt (.) Ht-1.
+    """Run ONNX GRU (opsets 1, 3, 7, 14, 22): gates z, r, h; Ht = (1 - zt) (.) ht + zt (.) Ht-1.
 
-    The weights are prepared anew in every call: for more calls with the same ones, `pyrnnx.Layer` prepares them once.
+    Every call prepares the weights; `pyrnnx.Layer` prepares them once for many calls.
 
     Parameters
     ----------
     X : array_like
         [seq_length, batch_size, input_size]; float32, float64, float16 or (opset 22) bfloat16.
     W : array_like
-        [num_directions, 3*hidden_size, input_size], gates z, r, h; of the dtype of X, as all that follow but
+        [num_directions, 3*hidden_size, input_size], gates z, r, h; of the dtype of X, like all other arrays but
         sequence_lens.
     R : array_like
         [num_directions, 3*hidden_size, hidden_size].
@@ -181,23 +181,23 @@ def gru(
     initial_h : array_like, optional
         [num_directions, batch_size, hidden_size]. Default: zero.
     opset : int
-        The opset whose definition applies: the newest one that is not above it.
+        Opset; the newest definition that is not above it applies.
     activations : sequence of str, optional
         f and g for each direction. Default: Sigmoid, Tanh.
     activation_alpha, activation_beta : sequence of float, optional
-        Parameters of the activations, in order, for those that take them. Default: each function's own.
+        Parameters of the activations, in order, for those that have them. Default: the function's own.
     clip : float, optional
         Bound of the input of each activation, positive. Default: none.
     direction : str, optional
         "forward" (the default), "reverse" or "bidirectional".
     hidden_size : int, optional
-        Default: what R tells.
+        Default: from R.
     linear_before_reset : int, optional
         1: the reset gate is applied to Ht-1*(Rh^T) + Rbh, not to Ht-1. From opset 3 on. Default: 0.
     layout : int, optional
         1: batch_size is the first axis, see below. From opset 14 on. Default: 0.
     output_sequence : int, optional
-        0 (the default) or 1: below opset 7, whether the node gives Y. This function gives it for both.
+        0 (the default) or 1: below opset 7, whether the node returns Y. This function always does.
 
     Returns
     -------
@@ -206,13 +206,13 @@ def gru(
     Y_h : ndarray
         [num_directions, batch_size, hidden_size]: the state after each row's last step; zero for length 0.
 
-    With layout=1 the axes are those of the text: X [batch_size, seq_length, input_size], Y [batch_size, seq_length,
+    With layout=1 the axes are: X [batch_size, seq_length, input_size], Y [batch_size, seq_length,
     num_directions, hidden_size], initial_h and Y_h [batch_size, num_directions, hidden_size].
 
     Raises
     ------
     PyrnnxError
-        An array, attribute or opset that the text does not allow.
+        An array, attribute or opset is not allowed.
     """
     weights = {"W": W, "R": R, "B": B}
     attributes = {
@@ -252,16 +252,16 @@ def lstm(
     layout: int | None = None,
     output_sequence: int | None = None,
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """ONNX LSTM (opsets 1, 7, 14, 22): gates i, o, f, c; Ct = ft (.) Ct-1 + it (.) ct; Ht = ot (.) h(Ct).
+    """Run ONNX LSTM (opsets 1, 7, 14, 22): gates i, o, f, c; Ct = ft (.) Ct-1 + it (.) ct; Ht = ot (.) h(Ct).
 
-    The weights are prepared anew in every call: for more calls with the same ones, `pyrnnx.Layer` prepares them once.
+    Every call prepares the weights; `pyrnnx.Layer` prepares them once for many calls.
 
     Parameters
     ----------
     X : array_like
         [seq_length, batch_size, input_size]; float32, float64, float16 or (opset 22) bfloat16.
     W : array_like
-        [num_directions, 4*hidden_size, input_size], gates i, o, f, c; of the dtype of X, as all that follow but
+        [num_directions, 4*hidden_size, input_size], gates i, o, f, c; of the dtype of X, like all other arrays but
         sequence_lens.
     R : array_like
         [num_directions, 4*hidden_size, hidden_size].
@@ -274,23 +274,23 @@ def lstm(
     P : array_like, optional
         [num_directions, 3*hidden_size]: peepholes of i, o, f. Default: none.
     opset : int
-        The opset whose definition applies: the newest one that is not above it.
+        Opset; the newest definition that is not above it applies.
     activations : sequence of str, optional
         f, g and h for each direction. Default: Sigmoid, Tanh, Tanh.
     activation_alpha, activation_beta : sequence of float, optional
-        Parameters of the activations, in order, for those that take them. Default: each function's own.
+        Parameters of the activations, in order, for those that have them. Default: the function's own.
     clip : float, optional
         Bound of the input of each activation, positive. Default: none.
     direction : str, optional
         "forward" (the default), "reverse" or "bidirectional".
     hidden_size : int, optional
-        Default: what R tells.
+        Default: from R.
     input_forget : int, optional
         1: the forget gate is 1 - it. Default: 0.
     layout : int, optional
         1: batch_size is the first axis, see below. From opset 14 on. Default: 0.
     output_sequence : int, optional
-        0 (the default) or 1: below opset 7, whether the node gives Y. This function gives it for both.
+        0 (the default) or 1: below opset 7, whether the node returns Y. This function always does.
 
     Returns
     -------
@@ -299,13 +299,13 @@ def lstm(
     Y_h, Y_c : ndarray
         [num_directions, batch_size, hidden_size]: the states after each row's last step; zero for length 0.
 
-    With layout=1 the axes are those of the text: X [batch_size, seq_length, input_size], Y [batch_size, seq_length,
+    With layout=1 the axes are: X [batch_size, seq_length, input_size], Y [batch_size, seq_length,
     num_directions, hidden_size], the states [batch_size, num_directions, hidden_size].
 
     Raises
     ------
     PyrnnxError
-        An array, attribute or opset that the text does not allow.
+        An array, attribute or opset is not allowed.
     """
     weights = {"W": W, "R": R, "B": B, "P": P}
     attributes = {

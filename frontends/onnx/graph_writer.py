@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._version import __version__
-from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shortened, shown
 
 from .onnx_package import import_onnx
@@ -45,15 +45,15 @@ class GraphWriter:
         self._names: set[str] = set()
 
     def unique(self, name: str) -> str:
-        """The name, or with a number behind it where a node has it already."""
-        found, number = self._text(name), 1
-        while found in self._names:
-            found, number = f"{name}_{number}", number + 1
-        self._names.add(found)
-        return found
+        """Return the name, with a number if a node already has it."""
+        unique, number = self._text(name), 1
+        while unique in self._names:
+            unique, number = f"{name}_{number}", number + 1
+        self._names.add(unique)
+        return unique
 
     def _text(self, name: str) -> str:
-        """The name, if UTF-8 has all of its characters, as protobuf needs it."""
+        """Return the name, if UTF-8 can encode it, as protobuf requires."""
         try:
             name.encode()
         except UnicodeEncodeError as error:
@@ -73,28 +73,28 @@ class GraphWriter:
         return helper.make_tensor_value_info(name, element_type, list(shape))
 
     def constant(self, name: str, array: AnyArray) -> str:
-        """An initializer."""
+        """Add an initializer."""
         self._constants.append(self._onnx.numpy_helper.from_array(array, name))
         return name
 
     def node(self, op_type: str, inputs: Sequence[str], outputs: Sequence[str], name: str, **attributes: Any) -> None:
-        """A node; inputs that are left out at the end are not written."""
-        given = list(inputs)
-        while not given[-1]:
-            given.pop()
-        self._nodes.append(self._onnx.helper.make_node(op_type, given, list(outputs), name, **attributes))
+        """Add a node without absent trailing inputs."""
+        names = list(inputs)
+        while not names[-1]:
+            names.pop()
+        self._nodes.append(self._onnx.helper.make_node(op_type, names, list(outputs), name, **attributes))
 
     def transpose(self, value: str, perm: Sequence[int], output: str) -> str:
         self.node("Transpose", [value], [output], self.unique(f"{output}.Transpose"), perm=list(perm))
         return output
 
     def squeeze(self, value: str, axis: int, output: str) -> str:
-        """The value without an axis of length 1."""
+        """Squeeze an axis of length 1."""
         self._with_integers("Squeeze", value, "axes", [axis], [output], f"{output}.Squeeze", AXES_ARE_INPUTS)
         return output
 
     def reshape(self, value: str, sizes: Sequence[int], output: str) -> str:
-        """The value in another shape; a size of 0 is that of the same axis of the value."""
+        """Reshape a value; 0 means the size of the same axis."""
         self._with_integers("Reshape", value, "shape", sizes, [output], f"{output}.Reshape", SHAPE_IS_INPUT)
         return output
 
@@ -117,16 +117,16 @@ class GraphWriter:
         since: int,
         **attributes: Any,
     ) -> None:
-        """A node with a list of integers: an input since that opset, an attribute before."""
-        given = [value]
+        """Add a node with a list of integers: an input since that opset, an attribute before."""
+        inputs = [value]
         if self.opset >= since:
-            given.append(self.constant(f"{name}.{what}", np.array(integers, np.int64)))
+            inputs.append(self.constant(f"{name}.{what}", np.array(integers, np.int64)))
         else:
             attributes[what] = list(integers)
-        self.node(op_type, given, outputs, self.unique(name), **attributes)
+        self.node(op_type, inputs, outputs, self.unique(name), **attributes)
 
     def model(self, name: str) -> ModelProto:
-        """The model of this graph."""
+        """Return the model of this graph."""
         helper = self._onnx.helper
         try:
             graph = helper.make_graph(
@@ -134,7 +134,7 @@ class GraphWriter:
             )
             opsets = [helper.make_opsetid("", self.opset)]
             oldest = max(_OLDEST_IR, helper.find_min_ir_version_for(opsets, ignore_unknown=True))
-            made: ModelProto = helper.make_model(
+            result: ModelProto = helper.make_model(
                 graph,
                 opset_imports=opsets,
                 ir_version=oldest,
@@ -142,5 +142,5 @@ class GraphWriter:
                 producer_version=__version__,
             )
         except (ValueError, MemoryError) as error:  # its size
-            raise ArgumentError(f"{self.label}: the model cannot be made ({shortened(str(error))})") from error
-        return made
+            raise ArgumentError(f"{self.label}: the model cannot be result ({shortened(str(error))})") from error
+        return result

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from pyrnnx import check
-from pyrnnx.conventions import CANONICAL, rearrange
-from pyrnnx.dtypes import AnyArray
-from pyrnnx.layer import Layer
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator import check
+from pyrnnx.operator.conventions import CANONICAL, rearrange
 
 from .graph_writer import Dimension, GraphWriter
 from .node_writer import node_attributes, node_schema, node_weights
@@ -20,7 +20,7 @@ SEQ_LENGTH, BATCH_SIZE = "seq_length", "batch_size"
 def write_node(
     graph: GraphWriter, layer: Layer, name: str, sources: Mapping[str, str], outputs: Mapping[str, str]
 ) -> None:
-    """The node of a layer.
+    """Write the node of a layer.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ def write_node(
 
 
 def node_name(graph: GraphWriter, layer: Layer, place: int = 0) -> str:
-    """The layer's name, if it has one that is free."""
+    """Return the layer's name, if present and unique."""
     return graph.unique(layer.name or f"{layer.op.cell.lower()}_{place}")
 
 
 def write_layer(graph: GraphWriter, layer: Layer, asked: Collection[str]) -> None:
-    """A graph of one node; `asked` are the inputs besides X."""
+    """Write a graph of one node; `asked` are the inputs in addition to X."""
     constants = _constants(layer)
     states = constants.keys() & {"initial_h", "initial_c"}
     rows: Dimension = BATCH_SIZE
@@ -84,7 +84,7 @@ def write_layer(graph: GraphWriter, layer: Layer, asked: Collection[str]) -> Non
 
 
 def _constants(layer: Layer) -> dict[str, AnyArray]:
-    """The arguments of calls that a layer holds, as ONNX arranges them: they agree on batch_size, which they fix.
+    """Return the constants of a layer in ONNX layout; they fix batch_size.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""An onnx.NodeProto to a layer: prepared, where its weights are constants, or as it is declared."""
+"""Layers of ONNX nodes: prepared if their weights are constants, else unbound."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from pyrnnx.conventions import Convention
+from pyrnnx._internal import html
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError
-from pyrnnx.layer import Layer
-from pyrnnx.op import RecurrentOp
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator import check
+from pyrnnx.operator.conventions import Convention
+from pyrnnx.operator.op import RecurrentOp
 
 from .functions import build_layer
 from .nodes import RecurrentNode, read_node
-from .schemas import DEFAULT_OPSET, SCHEMAS
+from .schemas import DEFAULT_OPSET, SCHEMAS, WEIGHTS
 
 
 class NodeLayer(Layer):
-    """The layer of one ONNX node; inputs that are constants of the model need not be given again.
+    """Layer of an ONNX node; constants of the model are default arguments.
 
     Parameters
     ----------
     *arguments, **keywords
-        As of `Layer`; its `constants` are those of the node.
+        As for `Layer`; `constants` are those of the node.
     node_inputs : iterable of str
-        Those of sequence_lens, initial_h and initial_c that the node has an input for, constant or not.
+        The node's inputs among sequence_lens, initial_h and initial_c, constant or not.
 
     Attributes
     ----------
@@ -44,19 +47,19 @@ class NodeLayer(Layer):
 def from_node(
     node: Any, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET, *, weight_dtype: str | None = None
 ) -> NodeLayer:
-    """A prepared layer from an ONNX node.
+    """Return the prepared layer of an ONNX node.
 
     Parameters
     ----------
     node : onnx.NodeProto
         An RNN, GRU or LSTM.
     initializers : mapping
-        Constant arrays by the name of the node's input; those of W and R, and of B and P where the node has them, must
-        be there. Others (sequence_lens, initial_h, initial_c) become what a call takes when they are not given.
+        Constant arrays by the name of the node's input: W, R and, if the node has them, B and P. Others (sequence_lens,
+        initial_h, initial_c) become defaults of calls.
     opset : int
         Version of the default domain in the model.
     weight_dtype : str, optional
-        "bfloat16" or "int8": keep W and R in fewer bits, see `Layer`. Default: that of W.
+        "bfloat16" or "int8" stores W and R in fewer bits, see `Layer`. Default: the dtype of W.
 
     Returns
     -------
@@ -66,7 +69,7 @@ def from_node(
     Raises
     ------
     PyrnnxError
-        Another operator, missing weights, too many inputs, attributes or arrays that the opset does not allow.
+        Another operator, missing weights, too many inputs, or attributes or arrays that the opset rejects.
     """
     read = read_node("from_node", node, opset, SCHEMAS)
     check_initializers(read.label, initializers)
@@ -81,19 +84,19 @@ def node_layer(
     *,
     weight_dtype: str | None = None,
 ) -> NodeLayer:
-    """The layer of a node and its weights.
+    """Return the layer of a node and its weights.
 
     Raises
     ------
     PyrnnxError
-        Weights that do not fit the node or each other.
+        The weights do not fit the node or each other.
     """
     make = partial(cls, name=node.name, constants=constants, node_inputs=node.call_inputs, weight_dtype=weight_dtype)
     return build_layer(node.definition, node.label, weights, node.attributes, make)
 
 
 def check_initializers(label: str, initializers: Any) -> None:
-    """Reject what is no mapping.
+    """Reject initializers that are not a mapping.
 
     Raises
     ------
@@ -105,7 +108,7 @@ def check_initializers(label: str, initializers: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class UnboundNode:
-    """A recurrent node whose weights are computed at run time.
+    """Recurrent node whose weights are computed at run time.
 
     Attributes
     ----------
@@ -115,9 +118,9 @@ class UnboundNode:
     label : str
         How errors name this layer.
     constants : mapping
-        sequence_lens, initial_h, initial_c, where they are constants.
+        Constants among sequence_lens, initial_h and initial_c.
     op : RecurrentOp or None
-        None where the node does not say hidden_size.
+        None if the node lacks hidden_size.
     convention : Convention
     """
 
@@ -143,38 +146,64 @@ class UnboundNode:
 
     @property
     def dtype(self) -> str | None:
-        """None: the weights are to tell."""
+        """Dtype: None, because the weights determine it."""
         return None
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What the operator calls the inputs that the node has."""
+        """Names of the node's inputs in the operator's definition."""
         return tuple(self.parts.inputs)
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Empty: a node declares no size of X."""
+        """Sizes of X: empty, because a node declares none."""
         return {}
 
     def bind(self, W: Any, R: Any, B: Any = None, P: Any = None, *, weight_dtype: str | None = None) -> NodeLayer:
-        """The layer with its weights prepared, for many calls; `weight_dtype` as of `from_node`.
+        """Return the layer with prepared weights, for many calls; `weight_dtype` as in `from_node`.
 
         Raises
         ------
         PyrnnxError
-            Weights that do not fit the node or each other.
+            The weights do not fit the node or each other.
         """
         weights = {"W": W, "R": R, "B": B, "P": P}
         return node_layer(self.parts, weights, self.constants, weight_dtype=weight_dtype)
 
+    def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]:
+        """Run with all inputs of the operator, weights included, in its order or by name.
+
+        Parameters
+        ----------
+        *arrays, **named : array_like
+            X, W, R, B, sequence_lens, initial_h and, for an LSTM, initial_c and P. None if absent.
+
+        Returns
+        -------
+        tuple of ndarray
+            Y, Y_h and, for an LSTM, Y_c, in the layout of the node.
+
+        Raises
+        ------
+        PyrnnxError
+            An array is missing, unknown or duplicated, or does not fit the node or the others.
+        """
+        arguments = check.arguments(self.label, self.convention, self.parts.definition.inputs, arrays, named)
+        bound = self.bind(*(arguments.pop(name, None) for name in WEIGHTS))
+        return bound._for_one_call().run(**arguments)
+
+    def _repr_html_(self) -> str:
+        facts = {} if self.op is None else self.op.facts()
+        return html.whole(html.facts(f"{type(self).__name__} {self.label}", facts))
+
 
 def unbound_node(node: Any, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET) -> UnboundNode:
-    """A recurrent node without its weights; what of its other inputs is among the initializers becomes its constants.
+    """Return a recurrent node without its weights; initializers of other inputs become constants.
 
     Raises
     ------
     PyrnnxError
-        As `from_node`, for all but the weights.
+        As in `from_node`, except for weights.
     """
     read = read_node("unbound_node", node, opset, SCHEMAS)
     return UnboundNode(read, read.constants(initializers), read.op())

@@ -1,4 +1,4 @@
-"""What makes layers of the nodes of each operator."""
+"""Functions that build layers, by operator."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Maker:
     Attributes
     ----------
     layer : callable
-        Of a node whose weights are among the constants.
+        Builds the layer of a node with constant weights.
     unbound : callable
-        Of one whose weights are not.
+        Describes a node with computed weights.
     """
 
     layer: Callable[[Any, Mapping[str, Any], int], NodeLayer]

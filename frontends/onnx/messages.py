@@ -1,44 +1,52 @@
-"""What a protobuf message holds, at any depth: the texts and tensors of a model, wherever they stand."""
+"""Protobuf messages: copies, and the texts and tensors at any depth."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
-_HELD: dict[str, tuple[str, bool]] = {}  # what fields hold, by their names
+Message = TypeVar("Message")
+_FIELDS: dict[str, tuple[str, bool]] = {}  # kinds of fields, by their full names
+
+
+def copied(message: Message) -> Message:
+    """Return a deep copy of a protobuf message."""
+    copy: Any = type(message)()
+    copy.CopyFrom(message)
+    return copy  # type: ignore[no-any-return]
 
 
 def walk_messages(message: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """The message and all that it holds, at any depth, each with its texts: str, or bytes of what is no UTF-8.
+    """Yield the message and all messages in it, each with its texts: str, or bytes that are not UTF-8.
 
-    Tensors are not looked into, which would copy their data; of their texts there are name and doc_string.
+    Of tensors, the texts are name and doc_string: listing their fields would copy the data.
     """
     left = [message]
     while left:
-        one = left.pop()
+        part = left.pop()
         texts: list[Any] = []
-        if type(one).__name__ == "TensorProto":
-            texts += (one.name, one.doc_string)
+        if type(part).__name__ == "TensorProto":
+            texts += (part.name, part.doc_string)
         else:
-            for field, value in one.ListFields():
-                holds, is_repeated = _HELD.get(field.full_name) or _held(field, value)
-                if holds:
-                    found = left if holds == "messages" else texts
+            for field, value in part.ListFields():
+                kind, is_repeated = _FIELDS.get(field.full_name) or _kind_of(field, value)
+                if kind:
+                    items = left if kind == "messages" else texts
                     if is_repeated:
-                        found.extend(value)
+                        items.extend(value)
                     else:
-                        found.append(value)
-        yield one, texts
+                        items.append(value)
+        yield part, texts
 
 
-def _held(field: Any, value: Any) -> tuple[str, bool]:
-    """Whether a field holds messages, texts or something else (""), and whether it holds many."""
+def _kind_of(field: Any, value: Any) -> tuple[str, bool]:
+    """Return whether a field has "messages", "texts" or other values (""), and whether it is repeated."""
     kinds = {field.TYPE_MESSAGE: "messages", field.TYPE_STRING: "texts"}
-    is_repeated = hasattr(value, "append") or hasattr(value, "add")  # in one version or another
-    _HELD[field.full_name] = kinds.get(field.type, ""), is_repeated
-    return _HELD[field.full_name]
+    is_repeated = hasattr(value, "append") or hasattr(value, "add")  # by version of protobuf
+    _FIELDS[field.full_name] = kinds.get(field.type, ""), is_repeated
+    return _FIELDS[field.full_name]
 
 
 def tensors(message: Any) -> Iterator[Any]:
-    """Every TensorProto of a model: initializers and attributes, of all graphs and functions."""
-    return (one for one, _ in walk_messages(message) if type(one).__name__ == "TensorProto")
+    """Yield every TensorProto of a model: initializers and attributes, in all graphs and functions."""
+    return (part for part, _ in walk_messages(message) if type(part).__name__ == "TensorProto")

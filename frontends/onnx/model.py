@@ -1,41 +1,51 @@
-"""Whole ONNX models.
+"""ONNX models, run as a whole.
 
-file (bytes to a message) -> graph.check, graph.inline, graph.dense (a sound graph without functions and sparse tensors)
--> graph.fold (its constants known) -> recurrent_graph (its recurrent nodes as layers) -> runtime.plan (these layers,
-and segments between them)
+file (bytes to a message) -> graph.check, graph.inline, graph.dense (a valid graph without functions and sparse tensors)
+-> graph.fold (constants) -> recurrent_graph (layers of recurrent nodes) -> runtime.program (one ONNX Runtime session
+with these layers)
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping
+from itertools import chain
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx import config
-from pyrnnx import model as core
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.feedback import candidates_of
-from pyrnnx.model_layers import Layers
-from pyrnnx.model_stream import Carrier
-from pyrnnx.tensor_info import TensorInfo
+from pyrnnx.layers.layer import Layer
+from pyrnnx.models import model as core
+from pyrnnx.models.layers import Layers
+from pyrnnx.models.state_pairs import candidates_of
+from pyrnnx.models.stream import Carrier
+from pyrnnx.operator.tensor_info import TensorInfo
 
 from .carried import Carried, carried
-from .file import load_proto, serialized, source_label
-from .graph.check import check_model
+from .external import load_external
+from .file import load_proto, serialized, source_folder, source_label
+from .graph.check import sound_graph
 from .graph.constants import array_of
 from .graph.dense import densified
 from .graph.fold import fold
 from .graph.inline import inlined
 from .graph.rebuild import with_graph
-from .graph.walk import needed_names
+from .graph.walk import Graph, all_graphs, local_names
+from .layers import NodeLayer, UnboundNode
+from .messages import copied
+from .messages import tensors as all_tensors
 from .onnx_package import import_onnx
 from .recurrent_graph import RecurrentGraph, recurrent_graph
-from .runtime.choice import Settings
+from .recurrent_operators import check_handles
 from .runtime.evaluator import evaluate_node
-from .runtime.plan import Plan, plan
+from .runtime.plan import Plan
+from .runtime.program import Program
 from .runtime.recurrent import LayerCall
 from .runtime.session import is_installed
+from .runtime.settings import Settings
+from .stream_layer import StreamLayer
 from .value_info import tensor_info, value_info
 
 if TYPE_CHECKING:
@@ -45,35 +55,37 @@ if TYPE_CHECKING:
     from .graph.constants import Tensor
 
 
-_MAIN: tuple[bool, frozenset[str]] = (True, frozenset())  # of the plans, that for the model's outputs alone
+_MAIN = (True, frozenset[str](), frozenset[str]())  # key of the program that returns only the model's outputs
 
 
 class Model(core.Model):
-    """An ONNX model, ready to be called from any number of threads.
+    """Thread-safe ONNX model.
 
     Parameters
     ----------
     proto : onnx.ModelProto
-        As `load_proto` gives it; not to be changed afterwards.
+        As `load_proto` returns it; must not change afterwards.
     label : str
         How errors name the model.
     runtime : str, optional
-        As of `read_model`.
+        As in `read_model`.
     calls : mapping, optional
-        What runs nodes of domains that no runtime knows, by the names of the nodes.
+        Runners of nodes of other domains, by node name.
+    folder : Path, optional
+        Folder of external data.
 
     Attributes
     ----------
     proto : onnx.ModelProto
-        As given.
+        The argument.
     inputs, outputs : tuple of TensorInfo
-        Inputs that are initializers too have that value as their default.
+        Initializers that are also inputs are default values.
 
     Raises
     ------
     PyrnnxError
-        Names or opsets that do not fit together; functions that cannot be inlined; sparse tensors that are broken, or
-        beyond the memory limit, for they are made dense.
+        Names or opsets are inconsistent, a function cannot be inlined, or a sparse tensor is invalid or, made dense,
+        exceeds the memory limit.
     """
 
     def __init__(
@@ -83,39 +95,46 @@ class Model(core.Model):
         *,
         runtime: str | None = None,
         calls: Mapping[str, LayerCall] = MappingProxyType({}),
+        folder: Path | None = None,
     ) -> None:
         if not isinstance(proto, import_onnx().ModelProto):
             raise ArgumentError(f"{label}: proto is {type(proto).__name__}; expected an onnx.ModelProto")
         self.proto, self.label, self._calls = proto, label, calls
         self.runtime = config.choose_runtime(label, runtime)
-        source, self._opsets = inlined(proto, check_model(proto, label), label)
-        self._source = densified(source, label)
-        graph = self._source.graph
-        self._defaults = frozenset(one.name for one in graph.initializer) & {one.name for one in graph.input}
-        self.inputs = tuple(tensor_info(label, one, optional=one.name in self._defaults) for one in graph.input)
-        self.outputs = tuple(tensor_info(label, one) for one in graph.output)
-        self._input_names = [info.name for info in self.inputs]
+        graph = Graph(proto.graph)
+        tensors = (tensor for inner in all_graphs(graph) for tensor in inner.tensors)
+        load_external(import_onnx(), label, chain(tensors, *map(all_tensors, proto.functions)), folder)
+        graph, opsets = sound_graph(proto, label, graph)
+        source, self._opsets = inlined(proto, opsets, label, graph)
+        if source is not proto:
+            graph = Graph(source.graph)
+        check_handles(graph, label)
+        self._source = densified(source, label, graph)
+        if self._source is not source:
+            graph = Graph(self._source.graph)
+        self._read = graph
+        self._defaults = frozenset(t.name for t in graph.initializer) & {value.name for value in graph.input}
+        self.inputs = tuple(tensor_info(label, info, optional=info.name in self._defaults) for info in graph.input)
+        self.outputs = tuple(tensor_info(label, info) for info in graph.output)
         self._output_names = frozenset(info.name for info in self.outputs)
         self._lock = threading.RLock()
         self._graphs: dict[bool, RecurrentGraph] = {}
-        self._layers: Layers | None = None
-        self._plans: dict[tuple[bool, frozenset[str]], Plan] = {}
+        self._layers: Layers[NodeLayer | UnboundNode] | None = None
+        self._programs: dict[tuple[bool, frozenset[str], frozenset[str]], Program] = {}
         self._carriers: dict[tuple[frozenset[str], bool | frozenset[str]], Carrier] = {}
-        self._carried: Mapping[str, Carried] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By its source: what is prepared is made anew, where and when it is needed."""
+        """Pickle the source; layers and programs are prepared again when needed."""
         return _restored, (serialized(self.proto, self.label), self.label, self.runtime)
 
     @property
-    def layers(self) -> Layers:
-        """Recurrent nodes in the model's order, those in the bodies of If, Loop and Scan and in functions included.
+    def layers(self) -> Layers[NodeLayer | UnboundNode]:
+        """Recurrent nodes in the model's order, also in functions and in bodies of If, Loop and Scan.
 
-        A `NodeLayer` where W, R, B and P are constants; an `UnboundNode` where one of them is computed at run time, or
-        is an input without a default. The key is the node's name if no other node of the model has it, else the first
-        output of the node after, for each node that it is in the body of, that one's first output and the attribute
-        that is the body: "h", "y/then_branch/h"; and "#2" and so on where that is the name of another node. Functions
-        are inlined, so that each of their calls has layers of its own. ``layers[0]`` is the first.
+        A node with constant W, R, B and P is a `NodeLayer`; a node with weights that are computed at run time, or are
+        inputs without a default, is an `UnboundNode`. The key is the node's name if unique, else a path of first
+        outputs and body attributes: "h", "y/then_branch/h", with "#2" and so on if the path is another node's name.
+        Functions are inlined, so that each call has its own layers. ``layers[0]`` is the first.
 
         Raises
         ------
@@ -130,129 +149,127 @@ class Model(core.Model):
             return self._layers
 
     def _recurrent_graph(self, *, defaults: bool) -> RecurrentGraph:
-        """The graph folded; with the defaults of inputs as constants, or as inputs."""
+        """Return the folded graph, with the defaults of inputs as constants or as inputs."""
         if defaults not in self._graphs:
             codes = self.runtime != "reference" and is_installed()
-            folded = fold(self._source.graph, self._opsets, evaluate_node, self.label, defaults=defaults, codes=codes)
+            folded = fold(self._read, self._opsets, evaluate_node, self.label, defaults=defaults, codes=codes)
             self._graphs[defaults] = recurrent_graph(folded)
         return self._graphs[defaults]
 
     def folded(self) -> tuple[ModelProto, Mapping[str, Tensor]]:
-        """The model without functions, its constants folded, defaults of inputs too; and its initializers by name.
+        """Return the model without functions, with constants and defaults folded, and its initializers by name.
 
-        In the model these have only names and types. Its recurrent nodes have the names of `layers`, and none of the
-        weights that a prepared layer has.
+        In the model, initializers have only names and types. Recurrent nodes have the names of `layers`, without the
+        weights of prepared layers.
 
         Raises
         ------
         PyrnnxError
-            As of `layers`.
+            As for `layers`.
         """
-        found = recurrent_graph(fold(self._source.graph, self._opsets, evaluate_node, self.label, defaults=True))
-        graph, _ = found.rebuilt((), self.layers)
-        return with_graph(self._source, graph), found.tensors(graph)
+        recurrent = recurrent_graph(fold(self._read, self._opsets, evaluate_node, self.label, defaults=True))
+        graph, _ = recurrent.rebuilt((), self.layers)
+        names = local_names(graph)
+        graph.value_info.extend(value for value in self._source.graph.value_info if value.name in names)
+        return with_graph(self._source, graph), recurrent.tensors(graph)
 
     @property
     def plan(self) -> Plan:
-        """Who runs what, and why: printed as a table.
+        """Table of the engines that run the parts of the model, and why.
 
         Raises
         ------
         PyrnnxError
-            An operator that is not known.
+            An operator is unknown.
         """
-        return self._plan(defaults=True)
+        return Plan(self._program().rows())
 
-    def _plan(self, defaults: bool, more: frozenset[str] = frozenset()) -> Plan:
-        """What runs the model, and gives the values of more names than its outputs'."""
-        found = self._plans.get((defaults, more))
-        if found is not None:
-            return found
-        with self._lock:
-            if (defaults, more) not in self._plans:
-                self._plans[defaults, more] = self._new_plan(defaults, more)
-            return self._plans[defaults, more]
+    def _program(
+        self, defaults: bool = True, more: frozenset[str] = frozenset(), absent: frozenset[str] = frozenset()
+    ) -> Program:
+        """Return the cached program of these arguments of `_new_program`."""
+        key = defaults, more, absent
+        program = self._programs.get(key)
+        if program is None:
+            with self._lock:
+                program = self._programs.get(key) or self._new_program(*key)
+                self._programs[key] = program
+        return program
 
-    def _new_plan(self, defaults: bool, more: frozenset[str]) -> Plan:
-        graph = self._source.graph
-        known = {name for node in graph.node for name in node.output}
-        known |= {one.name for one in (*graph.initializer, *graph.input)}
-        for name in sorted(more - known):
-            raise ArgumentError(f"{self.label}: outputs has {shown(name)}, which is no value at the model's top level")
-        # A default that a caller replaces may be a weight: without the defaults, layers are made in the call.
-        layers = self.layers if defaults else {}
-        found, calls = self._recurrent_graph(defaults=defaults), self._calls
-        carried = {name: one for name, one in self._carried.items() if defaults or one.states}
-        if carried:
-            found.check_weights(self.label, [name for name, one in carried.items() if one.states])
-            layers = {**layers, **{name: one.layer for name, one in carried.items()}}
-            calls = {**calls, **{name: LayerCall(one.layer) for name, one in carried.items() if name in calls}}
-        graph, large = found.rebuilt(more, layers, {name: one.edit for name, one in carried.items()})
-        graph.input.extend(value_info(info) for one in carried.values() for info in one.infos)
-        settings = Settings(self.label, self._opsets, layers, self.runtime, calls)
-        wanted = dict.fromkeys([info.name for info in self.outputs] + sorted(more))
-        tensors = found.tensors(graph)
-        made = plan(settings, self._source, graph, tensors, list(wanted), large, replaceable=not defaults)
-        self._graphs.pop(defaults, None)  # it holds arrays of weights that layers and sessions have now
-        return made
-
-    def prepare(self) -> None:
-        """Fold constants, prepare the weights and look up all operators now; else the first call does.
-
-        Raises
-        ------
-        PyrnnxError
-            An operator that is not known.
-        """
-        self._plan(defaults=True)
-
-    def run_again(self, arrays: tuple[Any, ...]) -> dict[str, Any] | None:
-        """The outputs, if arrays of the same dtypes and shapes have been checked and run before; else None.
+    def _new_program(
+        self,
+        defaults: bool,
+        more: frozenset[str],
+        absent: frozenset[str],
+        carried: Mapping[str, Carried] = MappingProxyType({}),
+    ) -> Program:
+        """Build a program of the model.
 
         Parameters
         ----------
-        arrays : tuple
-            The positional arguments of a call: arrays in order, or one dict.
+        defaults : bool
+            Whether the defaults of inputs are constants, or inputs.
+        more : frozenset of str
+            Values that it returns in addition to the model's outputs.
+        absent : frozenset of str
+            Inputs of `carried` that are absent in calls.
+        carried : mapping
+            Layers with states that are inputs and outputs, by name.
         """
-        found = self._plans.get(_MAIN)
-        if found is None:
-            return None
-        if len(arrays) == 1 and type(arrays[0]) is dict:
-            return found.call_again(arrays[0])
-        if len(arrays) > len(self._input_names):
-            return None
-        return found.call_again(dict(zip(self._input_names, arrays, strict=False)))
+        known = self._read.local | {output for node in carried.values() for output in node.states}
+        for name in sorted(more - known):
+            raise ArgumentError(
+                f"{self.label}: outputs has {shown(name)}, which is not a value at the model's top level"
+            )
+        # A replaced default may be a weight: without defaults, each call builds the layers.
+        layers: dict[str, Layer | UnboundNode | StreamLayer] = dict(self.layers) if defaults else {}
+        recurrent, calls = self._recurrent_graph(defaults=defaults), self._calls
+        carried = {name: node for name, node in carried.items() if defaults or node.states}
+        if carried:
+            recurrent.check_weights(self.label, [name for name, node in carried.items() if node.states])
+            layers = {**layers, **{name: node.layer for name, node in carried.items()}}
+            calls = {**calls, **{name: LayerCall(node.layer) for name, node in carried.items() if name in calls}}
+        edits = {name: node.edit_without(absent) for name, node in carried.items()}
+        graph, large = recurrent.rebuilt(more, layers, edits)
+        infos = (info for node in carried.values() for info in node.infos if info.name not in absent)
+        graph.input.extend(value_info(info) for info in infos)
+        settings = Settings(self.label, self._opsets, layers, self.runtime, calls)
+        wanted = dict.fromkeys([info.name for info in self.outputs] + sorted(more))
+        tensors = recurrent.tensors(graph)
+        program = Program(settings, self._source, graph, tensors, list(wanted), large, replaceable=not defaults)
+        self._graphs.pop(defaults, None)  # frees weights that layers and sessions own now
+        return program
 
-    def run_checked(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        """Values by name; the inputs are as a call checks them."""
+    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        program = self._programs.get(_MAIN)
+        if program is not None and outputs == program.wanted and self._defaults.isdisjoint(inputs):
+            return program.call(inputs)
         defaults = self._defaults.isdisjoint(inputs)
-        values = self._plan(defaults, frozenset(outputs) - self._output_names).call(inputs)
+        values = self._program(defaults, frozenset(outputs) - self._output_names).call(inputs)
         return {name: values[name] for name in outputs}
-
-    _again, _run = run_again, run_checked
 
     def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         defaults = self._defaults.isdisjoint(inputs)
         with self._lock:
-            made = self._new_plan(defaults, frozenset(outputs) - self._output_names)
-        values = made.call(inputs)
+            program = self._new_program(defaults, frozenset(outputs) - self._output_names, frozenset())
+        values = program.call(inputs)
         return {name: values[name] for name in outputs}
 
     def _computed_values(self) -> tuple[Mapping[str, str], frozenset[str]]:
-        graph = self._source.graph
-        known = {one.name for one in graph.input}
+        graph = self._read
+        known = {value.name for value in graph.input}
         for node in graph.node:
-            if not known.isdisjoint(needed_names(node)):
+            if not known.isdisjoint(node.needs):
                 known.update(name for name in node.output if name)
         return {name: name for node in graph.node for name in node.output if name in known}, frozenset()
 
     def _layer_values(self) -> Mapping[str, Mapping[str, core.LayerValue]]:
         layers = self.layers
         with self._lock:
-            found = self._recurrent_graph(defaults=True).values(layers)
-            if _MAIN in self._plans:  # as `_new_plan` leaves it
+            values = self._recurrent_graph(defaults=True).values(layers)
+            if _MAIN in self._programs:  # as `_new_program` leaves it
                 self._graphs.pop(True)
-        return found
+        return values
 
     def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
         with self._lock:
@@ -261,39 +278,62 @@ class Model(core.Model):
             return self._carriers[fed, layers]
 
     def _new_carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
-        starts = {one.name: array_of(one, self.label) for one in self._source.graph.initializer if one.name in fed}
-        starts = {name: value for name, value in starts.items() if name in self._defaults}
+        starts = {
+            tensor.name: array_of(tensor, self.label)
+            for tensor in self._source.graph.initializer
+            if tensor.name in fed & self._defaults
+        }
         if starts:
             model = Model(self._without(starts), self.label, runtime=self.runtime, calls=self._calls)
             return model._new_carrier(fed, layers)._replace(starts=starts)
-        found = carried(
+        nodes = carried(
             *(self._recurrent_graph(defaults=True), self.layers, self._calls, fed, layers),
             lambda names: candidates_of([info for info in self.inputs if info.name in names], self.outputs),
         )
-        states = {output: name for one in found.values() for output, name in one.states.items()}
-        return Carrier(_Carrying(self, found), states) if found else Carrier(self)
+        states = {output: name for node in nodes.values() for output, name in node.states.items()}
+        if not nodes:
+            return Carrier(self)
+        backward = [node.layer.label for node in nodes.values() if node.is_backward]
+        return Carrier(_WithStates(self, nodes), states, backward=tuple(backward))
 
     def _without(self, initializers: Collection[str]) -> ModelProto:
-        """The model, inlined, without the defaults of inputs that every push will give."""
-        proto = type(self._source)()
-        proto.CopyFrom(self._source)
+        """Return the inlined model without the defaults of inputs that every push supplies."""
+        proto = copied(self._source)
         for index in reversed(range(len(proto.graph.initializer))):
             if proto.graph.initializer[index].name in initializers:
                 del proto.graph.initializer[index]
         return proto
 
 
-class _Carrying(Model):
-    """A model with inputs and outputs for the states of layers; it shares all but its plans with that model."""
+class _WithStates:
+    """Model of a stream, with inputs and outputs for the states of layers."""
 
-    def __init__(self, model: Model, found: Mapping[str, Carried]) -> None:
-        vars(self).update(vars(model))
-        self._carried, self._plans = found, {}
-        self.inputs += tuple(info for one in found.values() for info in one.infos)
-        names = [name for one in found.values() for name in one.states if name not in model._output_names]
-        self.outputs += tuple(TensorInfo(name) for name in names)
-        self._input_names = [info.name for info in self.inputs]
-        self._output_names = frozenset(info.name for info in self.outputs)
+    def __init__(self, model: Model, carried: Mapping[str, Carried]) -> None:
+        self._model, self._carried, self.label = model, carried, model.label
+        self._lock = threading.Lock()
+        self._programs: dict[tuple[bool, frozenset[str], frozenset[str]], Program] = {}
+        own = [info for node in carried.values() for info in node.infos]
+        self._states = frozenset(info.name for info in own)
+        self.inputs = (*model.inputs, *own)
+        known = {info.name for info in model.outputs}
+        names = [name for node in carried.values() for name in node.states if name not in known]
+        self.outputs = (*model.outputs, *map(TensorInfo, names))
+
+    @property
+    def layers(self) -> Layers[NodeLayer | UnboundNode]:
+        return self._model.layers
+
+    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        model = self._model
+        defaults = model._defaults.isdisjoint(inputs)
+        key = defaults, frozenset(outputs) - model._output_names, frozenset(self._states.difference(inputs))
+        with self._lock:
+            if key not in self._programs:
+                with model._lock:
+                    self._programs[key] = model._new_program(*key, self._carried)
+            program = self._programs[key]
+        values = program.call(inputs)
+        return {name: values[name] for name in outputs}
 
 
 def _restored(contents: bytes, label: str, runtime: str) -> Model:
@@ -301,15 +341,15 @@ def _restored(contents: bytes, label: str, runtime: str) -> Model:
 
 
 def read_model(source: Source, *, runtime: str | None = None) -> Model:
-    """A whole ONNX model.
+    """Read an ONNX model.
 
     Parameters
     ----------
     source : path, bytes or onnx.ModelProto
-        A str is a path. External data is looked for beside a path; a ModelProto is copied.
+        A str is a path. External data is read from the folder of a path; a ModelProto is copied.
     runtime : str, optional
-        What runs the nodes around recurrent ones: "onnxruntime"; "reference", onnx's reference evaluator, many times
-        slower; or "auto", ONNX Runtime, and the reference evaluator for what it does not run, with a warning. Default:
+        Engine for non-recurrent nodes: "onnxruntime"; "reference", onnx's reference evaluator, many times slower; or
+        "auto", ONNX Runtime, and with a warning the reference evaluator for nodes that it cannot run. Default:
         the environment variable PYRNNX_RUNTIME, else "auto".
 
     Returns
@@ -320,7 +360,7 @@ def read_model(source: Source, *, runtime: str | None = None) -> Model:
     Raises
     ------
     PyrnnxError
-        A file that cannot be read, is no ONNX model or is not sound. An operator that is not known is an error only
-        when the model is called.
+        The file cannot be read, or is not a valid ONNX model. Unknown operators raise only when the model is called.
     """
-    return Model(load_proto(source), source_label(source), runtime=runtime)
+    proto = load_proto(source, external=False)
+    return Model(proto, source_label(source), runtime=runtime, folder=source_folder(source))

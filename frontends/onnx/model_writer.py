@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx import scalars
+from pyrnnx._internal import scalars
+from pyrnnx._internal.writing import write_files
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
-from pyrnnx.files import write_files
-from pyrnnx.layer import CONSTANTS, Layer
-from pyrnnx.stack import Stack
+from pyrnnx.layers.layer import CONSTANTS, Layer
+from pyrnnx.stacks.stack import Stack
 
 from .graph_writer import GraphWriter
 from .layer_graph import write_layer
@@ -32,7 +32,7 @@ def write_model(
     inputs: Iterable[str] | None = None,
     opset: int = DEFAULT_OPSET,
 ) -> ModelProto:
-    """A recurrent layer or a stack as an ONNX model, which runs wherever ONNX's RNN, GRU and LSTM do.
+    """Return a recurrent layer or a stack as an ONNX model of RNN, GRU and LSTM nodes.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def write_model(
 
 
 def _asked(label: str, inputs: Any, layers: Sequence[Layer]) -> list[str]:
-    """The inputs that were asked for, in the operator's order."""
+    """Return the requested inputs in the operator's order."""
     allowed = f"expected some of {', '.join(CONSTANTS)}"
     if isinstance(inputs, str) or not isinstance(inputs, Iterable):
         raise ArgumentError(f"{label}: inputs is {shown(inputs)}; {allowed}")

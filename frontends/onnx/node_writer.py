@@ -1,4 +1,4 @@
-"""A layer as a node: its attributes and weights as ONNX has them."""
+"""Node of a layer: its attributes and weights in ONNX form."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CANONICAL, convert_weights
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import UnsupportedError
-from pyrnnx.layer import Layer
-from pyrnnx.op import CELLS, Direction, RecurrentOp
-from pyrnnx.reduced import Quantized
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator.conventions import CANONICAL, convert_weights
+from pyrnnx.operator.op import CELLS, Direction, RecurrentOp
+from pyrnnx.operator.quantized import Quantized
 
 from .schemas import Schema, schema
 
@@ -19,7 +19,7 @@ LARGEST = float(np.finfo(np.float32).max)  # attributes are float32 in ONNX
 
 
 def node_schema(layer: Layer, opset: int) -> Schema:
-    """The definition of a layer's operator in an opset that can express it.
+    """Return the definition of a layer's operator in an opset that can express it.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def node_schema(layer: Layer, opset: int) -> Schema:
         What the opset's operator has no dtype or attribute for; a layer that computes something else.
     """
     label, op = layer.label, layer.op
-    if type(layer).run is not Layer.run or any(isinstance(one, Quantized) for one in layer._kept.values()):
+    if type(layer).run is not Layer.run or any(isinstance(weight, Quantized) for weight in layer._kept.values()):
         raise UnsupportedError(
             f"{label}: {type(layer).__name__} computes something else than an operator of ONNX's own; expected a layer "
             "of an RNN, GRU or LSTM"
@@ -45,23 +45,23 @@ def node_schema(layer: Layer, opset: int) -> Schema:
 
 
 def node_attributes(label: str, op: RecurrentOp, definition: Schema) -> dict[str, Any]:
-    """Those of a node that are not the operator's defaults, and hidden_size.
+    """Return the attributes of a node that are not defaults, and hidden_size.
 
     Raises
     ------
     UnsupportedError
-        A number that float32 does not hold.
+        A number is out of float32's range.
     """
     attributes: dict[str, Any] = {"hidden_size": op.hidden_size}
     if op.direction is not Direction.FORWARD:
         attributes["direction"] = op.direction.value
     functions = [function for direction in op.activations for function in direction]
-    names = [one.name for one in functions]
+    names = [function.name for function in functions]
     if names != [*CELLS[op.cell].activations] * op.num_directions:
         attributes["activations"] = names
     for parameter in ("alpha", "beta"):
         name = f"activation_{parameter}"
-        values = [getattr(one, parameter) for one in functions if getattr(one, parameter) is not None]
+        values = [getattr(function, parameter) for function in functions if getattr(function, parameter) is not None]
         if values:
             attributes[name] = [_float32(label, name, value) for value in values]
     if op.clip is not None:
@@ -77,7 +77,7 @@ def node_attributes(label: str, op: RecurrentOp, definition: Schema) -> dict[str
 
 
 def _float32(label: str, name: str, value: float) -> float:
-    """The value as an attribute holds it: rounded, but not to an infinity."""
+    """Return the value rounded to float32, but not to an infinity."""
     if abs(value) > LARGEST:
         raise UnsupportedError(f"{label}: {name} is {value}; ONNX holds it in float32, expected at most 3.4e38")
     return float(np.float32(value))

@@ -8,7 +8,7 @@ from pyrnnx.errors import PyrnnxError
 
 
 def import_onnx() -> Any:
-    """The onnx package.
+    """Return the onnx package.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""com.microsoft DynamicQuantizeLSTM: an LSTM with weights in 8 bits, whose X and h are rounded to 8 bits as it runs.
+"""DynamicQuantizeLSTM of com.microsoft: an LSTM with 8-bit weights that rounds X and h to 8 bits in each call.
 
 The kernels multiply codes with codes, in integers, and scale the sums; the gates are those of an ordinary layer.
 """
@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from pyrnnx import check
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError
-from pyrnnx.reduced import Quantized
-from pyrnnx.stream import Stream
+from pyrnnx.layers.stream import Stream
+from pyrnnx.operator import check
+from pyrnnx.operator.quantized import Quantized
 
 from .layers import NodeLayer, UnboundNode, check_initializers, node_layer
 from .nodes import read_node
@@ -24,7 +24,7 @@ _OPERATORS = (QUANTIZED_LSTM.operator,)
 
 
 class QuantizedLayer(NodeLayer):
-    """The layer of a DynamicQuantizeLSTM node; its `weights` are dequantized, in the shapes of LSTM, when asked for.
+    """Layer of a DynamicQuantizeLSTM node; its `weights` are dequantized lazily, in the shapes of LSTM.
 
     X has one range of quantization for the whole call: that of the values of all rows, and zero. What lies beyond a
     row's length has no part in it (in ONNX Runtime, it has). h has one range for each step: that of the states of all
@@ -45,7 +45,7 @@ class QuantizedLayer(NodeLayer):
             raise ArgumentError(f"{self.label}: expected W and R in codes, with their scales, and no weight_dtype")
 
     def stream(self, batch_size: int) -> Stream:
-        """Not offered: the range of X is that of a whole call.
+        """Raise: X has one range for a whole call.
 
         Raises
         ------
@@ -55,7 +55,7 @@ class QuantizedLayer(NodeLayer):
 
 
 def from_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int = 1) -> NodeLayer:
-    """A prepared layer (a `QuantizedLayer`) from a com.microsoft DynamicQuantizeLSTM node; as `from_node`.
+    """Return the prepared `QuantizedLayer` of a com.microsoft DynamicQuantizeLSTM node; as `from_node`.
 
     W [num_directions, input_size, 4*hidden_size] and R [num_directions, hidden_size, 4*hidden_size] are int8 or uint8,
     with W_scale, W_zero_point, R_scale and R_zero_point of shape [num_directions] or [num_directions, 4*hidden_size].
@@ -70,7 +70,7 @@ def from_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int =
 
 
 def _quantized(label: str, name: str, arrays: Mapping[str, AnyArray]) -> Quantized:
-    """W or R, [num_directions, 4*hidden_size, ...] as an LSTM has it; copies."""
+    """Return a copy of W or R in the shape of LSTM, [num_directions, 4*hidden_size, ...]."""
     weight = arrays[name]
     if weight.dtype.name not in ("int8", "uint8") or weight.ndim != 3:
         raise ArgumentError(
@@ -93,10 +93,10 @@ def _quantized(label: str, name: str, arrays: Mapping[str, AnyArray]) -> Quantiz
 
 
 class UnboundQuantizedNode(UnboundNode):
-    """A DynamicQuantizeLSTM node whose weights are computed at run time; it runs in its model only."""
+    """DynamicQuantizeLSTM node whose weights are computed at run time; it runs in its model only."""
 
     def bind(self, W: Any, R: Any, B: Any = None, P: Any = None, *, weight_dtype: str | None = None) -> NoReturn:
-        """Not offered: the scales of W and R belong to them.
+        """Raise: the weights need their scales.
 
         Raises
         ------
@@ -106,6 +106,6 @@ class UnboundQuantizedNode(UnboundNode):
 
 
 def unbound_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int = 1) -> UnboundQuantizedNode:
-    """A node without its weights; as `unbound_node`."""
+    """Return a node without its weights; as `unbound_node`."""
     read = read_node("unbound_quantized_node", node, opset, _OPERATORS)
     return UnboundQuantizedNode(read, read.constants(initializers), read.op())

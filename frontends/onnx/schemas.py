@@ -1,4 +1,4 @@
-"""What each opset's RNN, GRU and LSTM has, as a table: inputs, outputs, attributes and dtypes."""
+"""Tables of RNN, GRU and LSTM in each opset: inputs, outputs, attributes and dtypes."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any
 
+from pyrnnx._internal.scalars import integer
 from pyrnnx.errors import UnsupportedError, shown
-from pyrnnx.scalars import integer
+from pyrnnx.operator.op import CellName
 
 from .attribute_types import AttributeType
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute as an opset defines it.
+    """Attribute in an opset.
 
     Attributes
     ----------
     name : str
     type : AttributeType
     default : int, str, tuple of str, or None
-        None where the schema has none.
+        None if the schema has none.
     allowed : tuple of int, optional
-        Default: every value of the type, or what `RecurrentOp` checks.
+        Default: every value of the type that `RecurrentOp` accepts.
     """
 
     name: str
@@ -36,7 +37,7 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Schema:
-    """One operator as one opset defines it.
+    """Definition of an operator in an opset.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class Schema:
     attributes : tuple of str
         Their names.
     dtypes : tuple of str
-        What the type constraint T allows.
+        Dtypes that the type constraint T allows.
     inputs, outputs : tuple of str
         Names in order.
     """
@@ -62,8 +63,8 @@ class Schema:
         return f"{self.operator}-{self.since_version}"
 
     @property
-    def cell(self) -> str:
-        """Whose equations it computes: "RNN", "GRU" or "LSTM"."""
+    def cell(self) -> CellName:
+        """Cell of the operator: "RNN", "GRU" or "LSTM"."""
         return OPERATORS[self.operator].cell
 
     @property
@@ -76,16 +77,16 @@ class Schema:
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        return tuple(one.name for one in self.declared)
+        return tuple(attribute.name for attribute in self.declared)
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
-        """The default of every attribute, None where there is none."""
-        return {one.name: one.default for one in self.declared}
+        """Defaults of all attributes; None means no default."""
+        return {attribute.name: attribute.default for attribute in self.declared}
 
     def attribute(self, name: str) -> Attribute | None:
-        """The attribute of that name."""
-        return next((one for one in self.declared if one.name == name), None)
+        """Return the attribute of that name, or None."""
+        return next((attribute for attribute in self.declared if attribute.name == name), None)
 
 
 WEIGHTS = ("W", "R", "B", "P")
@@ -94,21 +95,21 @@ _SCALES = ("W_scale", "W_zero_point", "R_scale", "R_zero_point")
 
 @dataclass(frozen=True)
 class Operator:
-    """What all versions of an operator share.
+    """Properties that all versions of an operator share.
 
     Attributes
     ----------
     name, domain : str
     cell : str
-        Whose equations it computes: "RNN", "GRU" or "LSTM".
+        Cell of the operator: "RNN", "GRU" or "LSTM".
     inputs, outputs : tuple of str
         Names in order.
     scales : tuple of str
-        The inputs, all required, that belong to W and R in 8 bits.
+        Inputs for W and R in 8 bits, all required.
     """
 
     name: str
-    cell: str
+    cell: CellName
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     scales: tuple[str, ...] = ()
@@ -116,7 +117,7 @@ class Operator:
 
     @property
     def weights(self) -> tuple[str, ...]:
-        """The inputs that a layer is made of."""
+        """Inputs that belong to the layer."""
         return tuple(name for name in self.inputs if name in (*WEIGHTS, *self.scales))
 
 
@@ -128,10 +129,10 @@ _OPERATORS = (
     Operator("LSTM", "LSTM", _LSTM_INPUTS, _LSTM_OUTPUTS),
     Operator("DynamicQuantizeLSTM", "LSTM", (*_LSTM_INPUTS, *_SCALES), _LSTM_OUTPUTS, _SCALES, "com.microsoft"),
 )
-OPERATORS: Mapping[str, Operator] = MappingProxyType({one.name: one for one in _OPERATORS})
+OPERATORS: Mapping[str, Operator] = MappingProxyType({operator.name: operator for operator in _OPERATORS})
 
-DEFAULT_OPSET = 22  # of functions and nodes, unless told otherwise
-NEWEST_OPSET = 28  # whose RNN, GRU and LSTM are still those of opset 22
+DEFAULT_OPSET = 22  # default of functions and nodes
+NEWEST_OPSET = 28  # its RNN, GRU and LSTM equal those of opset 22
 _FLOATS = ("float32", "float64", "float16")
 _ALL_FLOATS = (*_FLOATS, "bfloat16")
 
@@ -141,7 +142,7 @@ def _flag(name: str) -> Attribute:
 
 
 def _common(direction: str = "forward", activations: tuple[str, ...] | None = None) -> tuple[Attribute, ...]:
-    """The attributes of every operator in every opset."""
+    """Return the attributes of every operator in every opset."""
     return (
         Attribute("activation_alpha", AttributeType.FLOATS),
         Attribute("activation_beta", AttributeType.FLOATS),
@@ -155,11 +156,11 @@ def _common(direction: str = "forward", activations: tuple[str, ...] | None = No
 _LAYOUT, _OUTPUT_SEQUENCE = _flag("layout"), _flag("output_sequence")
 _LINEAR_BEFORE_RESET, _INPUT_FORGET = _flag("linear_before_reset"), _flag("input_forget")
 _RNN = _common(activations=("Tanh", "Tanh"))  # for two directions
-_GRU_1 = _common(direction="foward")  # so its text has it; later ones spell it right
+_GRU_1 = _common(direction="foward")  # typo of ONNX in opset 1
 _GRU = (*_common(), _LINEAR_BEFORE_RESET)
 _LSTM = (*_common(), _INPUT_FORGET)
 
-# Every version of the operators: since which opset, its attributes, what T allows.
+# Every version of the operators: first opset, attributes, dtypes of T.
 _SCHEMAS = (
     Schema("RNN", 1, (*_RNN, _OUTPUT_SEQUENCE), _FLOATS),
     Schema("RNN", 7, _RNN, _FLOATS),
@@ -177,7 +178,7 @@ _SCHEMAS = (
 )
 SCHEMAS: Mapping[str, Mapping[int, Schema]] = MappingProxyType(
     {
-        operator: MappingProxyType({one.since_version: one for one in _SCHEMAS if one.operator == operator})
+        operator: MappingProxyType({row.since_version: row for row in _SCHEMAS if row.operator == operator})
         for operator in ("RNN", "GRU", "LSTM")
     }
 )
@@ -185,15 +186,14 @@ QUANTIZED_LSTM = Schema("DynamicQuantizeLSTM", 1, _LSTM, ("float32",))
 
 
 def schema(operator: str, opset: Any) -> Schema:
-    """The definition that an opset uses: the newest one that is not above it.
+    """Return the newest definition that is not above an opset.
 
     Raises
     ------
     ArgumentError
-        An opset that is not a positive integer.
+        The opset is not a positive integer.
     UnsupportedError
-        An opset that is newer than the tables here, and than the onnx package if it is installed: what its operators
-        are is not known.
+        The opset is newer than these tables and the installed onnx package, if any.
     """
     version = integer(operator, "opset", opset, 1, expected="a positive integer")
     if version > NEWEST_OPSET and version > (newest := max(NEWEST_OPSET, _installed_opset())):

@@ -1,4 +1,4 @@
-"""A stack as a graph: its layers one after another, with as few operators between them as ONNX needs."""
+"""Graph of a stack: its layers in sequence, with as few operators between them as ONNX allows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from pyrnnx.layer import Layer
-from pyrnnx.stack import Stack
-from pyrnnx.stack_states import StateForm
+from pyrnnx.layers.layer import Layer
+from pyrnnx.stacks.stack import Stack
+from pyrnnx.stacks.states import StateForm
 
 from .graph_writer import Dimension, GraphWriter
 from .layer_graph import BATCH_SIZE, SEQ_LENGTH, node_name, write_node
@@ -16,16 +16,18 @@ from .layer_graph import BATCH_SIZE, SEQ_LENGTH, node_name, write_node
 ROWS_FIRST = (1, 0, 2)  # swaps seq_length and batch_size
 
 
-def write_stack(graph: GraphWriter, stack: Stack, asked: Collection[str]) -> None:
-    """The whole graph; `asked` are the inputs besides X."""
+def write_stack(graph: GraphWriter, stack: Stack, optional_inputs: Collection[str]) -> None:
+    """Write the graph; `optional_inputs` are the inputs in addition to X."""
     names = [node_name(graph, layer, k) for k, layer in enumerate(stack.layers)]
     value = graph.input("X", _sequence(stack, stack.input_size))
     if stack.batch_first:
         value = graph.transpose(value, ROWS_FIRST, "X_steps")
     sources: dict[str, str] = {}
-    if "sequence_lens" in asked:
+    if "sequence_lens" in optional_inputs:
         sources["sequence_lens"] = graph.input("sequence_lens", [BATCH_SIZE], np.dtype(np.int32))
-    states = {form.argument: _initial(graph, form, names) for form in stack.state_forms if form.argument in asked}
+    states = {
+        form.argument: _initial(graph, form, names) for form in stack.state_forms if form.argument in optional_inputs
+    }
     forms = dict(zip(("Y_h", "Y_c"), stack.state_forms, strict=True))
     for k, (name, layer) in enumerate(zip(names, stack.layers, strict=True)):
         own = {key: values[k] for key, values in states.items() if values[k]}
@@ -44,7 +46,7 @@ def _sequence(stack: Stack, size: int) -> list[Dimension]:
 
 
 def _last(graph: GraphWriter, stack: Stack, layer: Layer, Y: str) -> None:
-    """Y [T, D, N, H] of the last layer as the stack returns it."""
+    """Write Y [T, D, N, H] of the last layer as the output of the stack."""
     D, H = layer.op.num_directions, layer.op.hidden_size
     if not stack.batch_first:
         _side_by_side(graph, layer, Y, "Y")
@@ -55,7 +57,7 @@ def _last(graph: GraphWriter, stack: Stack, layer: Layer, Y: str) -> None:
 
 
 def _side_by_side(graph: GraphWriter, layer: Layer, Y: str, output: str) -> str:
-    """Y [T, D, N, H] as [T, N, D*H]."""
+    """Write Y [T, D, N, H] as [T, N, D*H]."""
     D, H = layer.op.num_directions, layer.op.hidden_size
     if D == 1:
         return graph.squeeze(Y, 1, output)
@@ -63,19 +65,19 @@ def _side_by_side(graph: GraphWriter, layer: Layer, Y: str, output: str) -> str:
 
 
 def _parts(form: StateForm) -> int:
-    """How many layers have such states."""
+    """Return how many layers have these states."""
     return sum(D > 0 for D in form.counts)
 
 
 def _state_name(form: StateForm, key: str, k: int, name: str) -> str:
-    """What the last state of layer k is called: the output's name, where nothing comes behind it."""
+    """Return the name of the last state of layer k: the output's name if no Concat follows."""
     if not form.is_joined:
         return f"{key}_{k}"
     return key if _parts(form) == 1 else f"{name}.{key}"
 
 
 def _initial(graph: GraphWriter, form: StateForm, names: Sequence[str]) -> list[str]:
-    """The values that are the initial states of each layer, "" of one that has none."""
+    """Return the name of each layer's initial state, "" if it has none."""
     key = form.argument
     sizes = [(D, BATCH_SIZE, op.hidden_size) for D, op in zip(form.counts, form.ops, strict=True)]
     if not form.is_joined:
@@ -89,7 +91,7 @@ def _initial(graph: GraphWriter, form: StateForm, names: Sequence[str]) -> list[
 
 
 def _final(graph: GraphWriter, form: StateForm, key: str, names: Sequence[str]) -> None:
-    """The outputs for the last states."""
+    """Write the outputs of the last states."""
     if not form.is_joined:
         for k, (D, op) in enumerate(zip(form.counts, form.ops, strict=True)):
             if D:

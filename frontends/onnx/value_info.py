@@ -1,12 +1,12 @@
-"""What a graph declares of its inputs and outputs."""
+"""Declared types of inputs and outputs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx.dtypes import named_dtype
+from pyrnnx._internal.dtypes import named_dtype
 from pyrnnx.errors import FormatError, shown
-from pyrnnx.tensor_info import TensorInfo
+from pyrnnx.operator.tensor_info import TensorInfo
 
 from .onnx_package import import_onnx
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def tensor_info(label: str, info: ValueInfoProto, *, optional: bool = False) -> TensorInfo:
-    """The name, dtype and shape of an input or output, as far as they are declared.
+    """Return the declared name, dtype and shape of an input or output.
 
     Raises
     ------
     FormatError
-        An element type that is none.
+        The element type is unknown.
     """
     onnx = import_onnx()
     tensor = info.type.tensor_type
@@ -32,16 +32,16 @@ def tensor_info(label: str, info: ValueInfoProto, *, optional: bool = False) -> 
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
         except KeyError:
             raise FormatError(f"{label}: {shown(info.name)} has the unknown element type {tensor.elem_type}") from None
-    shape = tuple(_dimension(one) for one in tensor.shape.dim) if tensor.HasField("shape") else None
+    shape = tuple(_dimension(size) for size in tensor.shape.dim) if tensor.HasField("shape") else None
     return TensorInfo(info.name, dtype, shape, optional=optional)
 
 
 def value_info(info: TensorInfo) -> ValueInfoProto:
-    """That of a tensor, without its shape."""
+    """Return an onnx.ValueInfoProto without a shape."""
     onnx = import_onnx()
     element = onnx.helper.np_dtype_to_tensor_dtype(named_dtype(str(info.dtype)))
-    found: ValueInfoProto = onnx.helper.make_tensor_value_info(info.name, element, None)
-    return found
+    result: ValueInfoProto = onnx.helper.make_tensor_value_info(info.name, element, None)
+    return result
 
 
 def _dimension(dimension: Any) -> int | str | None:

@@ -1,4 +1,4 @@
-"""The OpenVINO recurrent operations by their conventions: functions, layers, and whole models (IR)."""
+"""OpenVINO front-end: recurrent operations as functions, layers, and whole models (IR)."""
 
 from .export import to_onnx
 from .functions import (
@@ -14,7 +14,8 @@ from .ir.ports import NetPort
 from .layer_reader import read_layer
 from .layer_writer import write_layer
 from .layers import BoundLayer, IRLayer, Port
-from .model import Model, read_model
+from .model import Model
+from .model_reader import read_model
 from .model_writer import write_model
 from .net import Net, read_net
 from .schemas import OPERATIONS, Operation
@@ -43,7 +44,11 @@ __all__ = [
     "to_onnx",
     "write_layer",
     "write_model",
-    # what each operation has
+    # table of operations
     "OPERATIONS",
     "Operation",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""The attributes of a recurrent operation: read from `<data>`, and made a `RecurrentOp`."""
+"""Attributes of recurrent operations: read from `<data>`, converted to a `RecurrentOp`."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pyrnnx import scalars
+from pyrnnx._internal import scalars
 from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, shown
-from pyrnnx.op import CELLS, Activation, Direction, RecurrentOp, activation_function
+from pyrnnx.operator.op import CELLS, Activation, Direction, RecurrentOp, activation_function
 
 from .ir.numbers import boolean, integer, number
 from .schemas import NEUTRAL, Operation
 
-LONGEST = 1_000  # values of a list; six are the most that have an effect
+LONGEST = 1_000  # values of a list; at most six have an effect
 
 
 def read_attributes(label: str, operation: Operation, data: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """The attributes in `<data>`, and a message for each that has no effect.
+    """Return the attributes in `<data>`, and a message for each that has no effect.
 
     Raises
     ------
     PyrnnxError
-        hidden_size is missing; a text that is no value of its attribute; an attribute of another operation.
+        hidden_size is missing, a text is not a value of its attribute, or an attribute belongs to another operation.
     """
     if "hidden_size" not in data:
         raise FormatError(f"{label}: hidden_size is missing; the layer needs <data hidden_size=.../>")
@@ -69,18 +69,15 @@ _TYPES: Mapping[str, tuple[str, Callable[[str], Any]]] = {
 }
 
 
-# The operator that they describe
-
-
 def build_op(operation: Operation, label: str, hidden_size: int, attributes: Mapping[str, Any]) -> RecurrentOp:
-    """The operator that attributes describe; absent ones have the specification's defaults.
+    """Build the operator from its attributes; absent ones have the specification's defaults.
 
     Raises
     ------
     ArgumentError
-        A value out of its range.
+        A value is out of range.
     UnsupportedError
-        A weights_format that is not the specification's.
+        weights_format is not the specification's.
     """
     weights_format = attributes.get("weights_format", NEUTRAL["weights_format"])
     if weights_format != NEUTRAL["weights_format"]:
@@ -103,7 +100,7 @@ def build_op(operation: Operation, label: str, hidden_size: int, attributes: Map
 
 
 def _clip(label: str, clip: Any) -> float | None:
-    """None, 0 and infinity mean: no clipping."""
+    """Return the bound; None, 0 and infinity mean no clipping."""
     if clip is None:
         return None
     value = scalars.as_number(clip)
@@ -113,9 +110,9 @@ def _clip(label: str, clip: Any) -> float | None:
 
 
 def _activations(label: str, cell: str, num_directions: int, attributes: Mapping[str, Any]) -> tuple[Activation, ...]:
-    """One list, shared by both directions; alpha and beta belong to the function at their own place in it.
+    """Return the functions that both directions share; alpha and beta belong to the function at the same index.
 
-    OpenVINO writes the list twice for a bidirectional operation that it took from ONNX with explicit activations.
+    OpenVINO writes the list twice for a bidirectional operation converted from ONNX with explicit activations.
     """
     defaults = CELLS[cell].activations
     count = len(defaults)
@@ -128,20 +125,20 @@ def _activations(label: str, cell: str, num_directions: int, attributes: Mapping
             raise ArgumentError(
                 f"{label}: activations_{parameter} has {len(values)} values; expected at most {len(names)}"
             )
-    functions = tuple(_activation(label, name, place, parameters) for place, name in enumerate(names))
+    functions = tuple(_activation(label, name, index, parameters) for index, name in enumerate(names))
     if functions[count:] not in ((), functions[:count]):
-        given = ", ".join(map(str, functions))
-        raise ArgumentError(f"{label}: activations differ by direction, {given}; expected {count}, for both directions")
+        text = ", ".join(map(str, functions))
+        raise ArgumentError(f"{label}: activations differ by direction, {text}; expected {count}, for both directions")
     return functions[:count]
 
 
-def _activation(label: str, name: str, place: int, parameters: Mapping[str, Sequence[float]]) -> Activation:
+def _activation(label: str, name: str, index: int, parameters: Mapping[str, Sequence[float]]) -> Activation:
     try:
         row = activation_function(name)
-        given = {
-            p: values[place] for p, values in parameters.items() if place < len(values) and getattr(row, p) is not None
+        own = {
+            p: values[index] for p, values in parameters.items() if index < len(values) and getattr(row, p) is not None
         }
-        return Activation(row.name, **given)
+        return Activation(row.name, **own)
     except ArgumentError as error:
         raise ArgumentError(f"{label}: {error}") from None
 
@@ -158,10 +155,10 @@ def _list(label: str, attributes: Mapping[str, Any], name: str, kind: type[str] 
             raise ArgumentError(
                 f"{label}: {name} has more than {LONGEST} values; expected one for each activation function"
             )
-        one = (str(value) if isinstance(value, str) else None) if kind is str else scalars.as_number(value)
-        if one is None:
+        item = (str(value) if isinstance(value, str) else None) if kind is str else scalars.as_number(value)
+        if item is None:
             raise ArgumentError(
-                f"{label}: {name} holds {shown(value)}; expected {'names' if kind is str else 'numbers'}"
+                f"{label}: {name} contains {shown(value)}; expected {'names' if kind is str else 'numbers'}"
             )
-        result.append(one)
+        result.append(item)
     return tuple(result)

@@ -1,49 +1,49 @@
-"""A model or a layer of OpenVINO as an ONNX model."""
+"""Export of OpenVINO models and layers to ONNX."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx import model as base
 from pyrnnx.errors import ArgumentError, shortened
-from pyrnnx.layer import Layer
+from pyrnnx.layers.layer import Layer
+from pyrnnx.models import model as base
 
 from .ir.xml import source_path
-from .layer_writer import layer_net
+from .layer_net import layer_net
 from .layers import IRLayer
-from .model import Model, read_model
+from .model import Model
+from .model_reader import read_model
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 
 def to_onnx(model: Any) -> ModelProto:
-    """The ONNX model (opset 22) of the same computation.
+    """Return an ONNX model (opset 22) of the same computation.
 
     Parameters
     ----------
     model : pyrnnx.frontends.openvino.Model, path or Layer
-        What `read_model` gives or takes as a path, or a layer with its weights: of that the model that `write_model`
-        writes.
+        An IR model or the path of its .xml, or a layer with weights, exported as `write_model` writes it.
 
     Returns
     -------
     onnx.ModelProto
-        Inputs and outputs with the model's names, values and nodes with those of tensors and layers. Dynamic dimensions
-        have names: of the k-th axis of input X "X_dim_k". Constants that are equal are one initializer; compressed
-        weights stay as they are, with the nodes that expand them, but those of recurrent layers are expanded. Variables
-        are inputs, with a default where what they begin with is known, and outputs, behind the others: "h" and "h_out".
+        Inputs and outputs have the model's names; values and nodes have the names of tensors and layers. A dynamic
+        axis k of input X is named "X_dim_k". Equal constants share one initializer. Compressed weights stay compressed,
+        with the nodes that expand them, except in recurrent layers. Each variable becomes an input, with a
+        default if its first value is known, and an output after the others: "h" and "h_out".
 
     Raises
     ------
     PyrnnxError
-        Something else, or a layer without weights; what `read_model` rejects in a file; an operation, or an option of
-        one, that is not translated: named with the layer; constants of more than 2 GB; the onnx package is missing.
+        The argument has another type or lacks weights, `read_model` rejects the file, an operation or option is not
+        translated (the message names the layer), constants exceed 2 GB, or the onnx package is missing.
     """
     if isinstance(model, IRLayer):
         raise ArgumentError(
             f"to_onnx: {model.label} has no weights; expected a Model, a path, or a layer with weights, as layer.bind "
-            "gives"
+            "returns"
         )
     if isinstance(model, Layer):
         net = layer_net(model)
@@ -54,7 +54,7 @@ def to_onnx(model: Any) -> ModelProto:
         raise ArgumentError(f"to_onnx: {shortened(model.label)} is an ONNX model already; its ModelProto is `proto`")
     if not isinstance(model, Model):
         raise ArgumentError(
-            f"to_onnx: {type(model).__name__} was given; expected a Model, as read_model gives, the path of an .xml, "
+            f"to_onnx: {type(model).__name__} was given; expected a Model, as read_model returns, the path of an .xml, "
             "or a layer with its weights"
         )
     return model._export()

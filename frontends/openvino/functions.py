@@ -1,20 +1,21 @@
-"""The recurrent operations as functions, inputs in port order."""
+"""Recurrent operations as functions, with inputs in port order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from pyrnnx import check, scalars
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal import scalars
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.signatures import known_arguments
 from pyrnnx.errors import UnsupportedError
-from pyrnnx.signatures import known_arguments
+from pyrnnx.operator import check
 
 from .attributes import build_op
 from .layers import BoundLayer
 from .schemas import WEIGHTS, find_operation
 
-LATEST = 16  # opset that the functions are of, unless told otherwise
+LATEST = 16  # default opset of the functions
 
 
 @known_arguments("RNNSequence")
@@ -33,16 +34,16 @@ def rnn_sequence(
     activations_beta: Sequence[float] = (),
     clip: float | None = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """OpenVINO RNNSequence-5: Ht = f(Xt*W^T + Ht-1*R^T + B).
+    """Run OpenVINO RNNSequence-5: Ht = f(Xt*W^T + Ht-1*R^T + B).
 
-    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
+    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
 
     Parameters
     ----------
     X : array_like
         [batch_size, seq_length, input_size]; float32, float64, float16 or bfloat16.
     H : array_like
-        Initial state [batch_size, num_directions, hidden_size], of the dtype of X, as W, R and B.
+        Initial state [batch_size, num_directions, hidden_size]. H, W, R and B have the dtype of X.
     sequence_lengths : array_like of any integer type
         [batch_size]: length of each row, 0 to seq_length.
     W : array_like
@@ -52,15 +53,15 @@ def rnn_sequence(
     B : array_like
         [num_directions, hidden_size]: the sum of the biases of W and R.
     hidden_size : int, optional
-        Default: as R tells.
+        Default: taken from the shape of R.
     direction : str
         "forward", "reverse" or "bidirectional".
     activations : sequence of str
         Shared by both directions.
     activations_alpha, activations_beta : sequence of float
-        Their parameters, by place in `activations`.
+        Their parameters, by index in `activations`.
     clip : float, optional
-        Bound of what goes into an activation. None, 0 or infinity: none.
+        Bound of the inputs of activations. None, 0 or infinity: no clipping.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def rnn_sequence(
     Raises
     ------
     PyrnnxError
-        An array or attribute that the specification does not allow.
+        The specification does not allow an array or attribute.
     """
     Y, Ho = _run(
         "RNNSequence",
@@ -104,18 +105,18 @@ def gru_sequence(
     clip: float | None = None,
     linear_before_reset: bool = False,
 ) -> tuple[AnyArray, AnyArray]:
-    """OpenVINO GRUSequence-5: gates z, r, h; Ht = (1 - zt) (.) ht + zt (.) Ht-1.
+    """Run OpenVINO GRUSequence-5: gates z, r, h; Ht = (1 - zt) (.) ht + zt (.) Ht-1.
 
-    As `rnn_sequence`, with W [num_directions, 3*hidden_size, input_size], R [num_directions, 3*hidden_size,
-    hidden_size], B [num_directions, 3*hidden_size], or with linear_before_reset [num_directions, 4*hidden_size]: z and
-    r summed, then Wb_h, Rb_h.
+    Arguments and results are as in `rnn_sequence`, with other shapes of weights: W [num_directions, 3*hidden_size,
+    input_size], R [num_directions, 3*hidden_size, hidden_size], B [num_directions, 3*hidden_size]. With
+    linear_before_reset, B is [num_directions, 4*hidden_size]: the sums of z and r, then Wb_h, Rb_h.
 
-    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
+    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
 
     Raises
     ------
     PyrnnxError
-        An array or attribute that the specification does not allow.
+        The specification does not allow an array or attribute.
     """
     Y, Ho = _run(
         "GRUSequence",
@@ -151,20 +152,22 @@ def lstm_sequence(
     clip: float | None = None,
     input_forget: bool | None = None,
 ) -> tuple[AnyArray, AnyArray, AnyArray]:
-    """OpenVINO LSTMSequence-5: gates f, i, c, o; Ct = ft (.) Ct-1 + it (.) ct; Ht = ot (.) h(Ct).
+    """Run OpenVINO LSTMSequence-5: gates f, i, c, o; Ct = ft (.) Ct-1 + it (.) ct; Ht = ot (.) h(Ct).
 
-    As `rnn_sequence`, with the initial cell state C like H, the last one Co like Ho, W [num_directions, 4*hidden_size,
-    input_size], R [num_directions, 4*hidden_size, hidden_size], B [num_directions, 4*hidden_size]. With an opset below
-    5 it is LSTMSequence-1, which also has peepholes P [num_directions, 3*hidden_size] of f, i, o, and the attribute
-    input_forget, by default False (i = 1 - f, where ONNX has f = 1 - i: the weights, bias and peephole of i are
-    unused).
+    Arguments and results are as in `rnn_sequence`. The initial cell state C has the shape of H, the last one Co the
+    shape of Ho. Weights are W [num_directions, 4*hidden_size, input_size], R [num_directions, 4*hidden_size,
+    hidden_size], B [num_directions, 4*hidden_size].
 
-    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
+    An opset below 5 runs LSTMSequence-1. It also has peepholes P [num_directions, 3*hidden_size] of f, i, o, and the
+    attribute input_forget, by default False. It means i = 1 - f, which leaves the weights, bias and peephole of i
+    unused; ONNX has f = 1 - i.
+
+    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
 
     Raises
     ------
     PyrnnxError
-        An array or attribute that the specification does not allow.
+        The specification does not allow an array or attribute.
     """
     Y, Ho, Co = _run(
         "LSTMSequence",
@@ -195,17 +198,17 @@ def rnn_cell(
     activations_beta: Sequence[float] = (),
     clip: float | None = None,
 ) -> AnyArray:
-    """OpenVINO RNNCell-1: one step of `rnn_sequence`.
+    """Run OpenVINO RNNCell-1, one step of `rnn_sequence`.
 
     X [batch_size, input_size], H and the result [batch_size, hidden_size], W [hidden_size, input_size],
     R [hidden_size, hidden_size], B [hidden_size].
 
-    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
+    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
 
     Raises
     ------
     PyrnnxError
-        An array or attribute that the specification does not allow.
+        The specification does not allow an array or attribute.
     """
     (Ho,) = _run(
         "RNNCell",
@@ -234,17 +237,17 @@ def gru_cell(
     clip: float | None = None,
     linear_before_reset: bool = False,
 ) -> AnyArray:
-    """OpenVINO GRUCell-3: one step of `gru_sequence`.
+    """Run OpenVINO GRUCell-3, one step of `gru_sequence`.
 
     X [batch_size, input_size], H and the result [batch_size, hidden_size], W [3*hidden_size, input_size],
     R [3*hidden_size, hidden_size], B [3*hidden_size], or [4*hidden_size] with linear_before_reset.
 
-    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
+    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
 
     Raises
     ------
     PyrnnxError
-        An array or attribute that the specification does not allow.
+        The specification does not allow an array or attribute.
     """
     (Ho,) = _run(
         "GRUCell",
@@ -277,18 +280,18 @@ def lstm_cell(
     clip: float | None = None,
     input_forget: bool | None = None,
 ) -> tuple[AnyArray, AnyArray]:
-    """OpenVINO LSTMCell-4: one step of `lstm_sequence`; returns Ho, Co.
+    """Run OpenVINO LSTMCell-4, one step of `lstm_sequence`; return Ho, Co.
 
     X [batch_size, input_size], H, C and the results [batch_size, hidden_size], W [4*hidden_size, input_size],
-    R [4*hidden_size, hidden_size], B [4*hidden_size]. With an opset below 4 it is LSTMCell-1, where B is optional, and
-    which also has peepholes P [3*hidden_size] of f, i, o, and the attribute input_forget, by default False (i = 1 - f).
+    R [4*hidden_size, hidden_size], B [4*hidden_size]. An opset below 4 runs LSTMCell-1: B is optional, and it also has
+    peepholes P [3*hidden_size] of f, i, o, and the attribute input_forget, by default False (i = 1 - f).
 
-    The weights are prepared anew in every call: for more calls with the same ones, `BoundLayer` prepares them once.
+    Every call prepares the weights; `BoundLayer` prepares them once for many calls.
 
     Raises
     ------
     PyrnnxError
-        An array or attribute that the specification does not allow.
+        The specification does not allow an array or attribute.
     """
     Ho, Co = _run(
         "LSTMCell",
@@ -313,10 +316,10 @@ def _run(
     input_forget: Any = None,
     **attributes: Any,
 ) -> tuple[AnyArray, ...]:
-    """`arrays`: in port order; the last of version 1, P, may be given to any."""
+    """Run an operation on `arrays` in port order; P, the last input of version 1, may follow for any version."""
     opset = scalars.integer(operation_type, "opset", opset, 1)
     operation = find_operation(operation_type, opset)
-    assert operation is not None  # only the LSTMs are told an opset, and they are in the first
+    assert operation is not None  # only LSTMs take an opset, and opset 1 has both
     if input_forget is not None:
         if "input_forget" not in operation.attributes:
             allowed = ", ".join(operation.attributes)
@@ -324,9 +327,9 @@ def _run(
                 f"{operation_type}: argument 'input_forget' is unknown; {operation.versioned_name} has {allowed}"
             )
         attributes["input_forget"] = input_forget
-    given = dict(zip((*operation.inputs, "P"), arrays, strict=False))
+    inputs = dict(zip((*operation.inputs, "P"), arrays, strict=False))
     if hidden_size is None:
-        hidden_size = check.hidden_size(operation_type, operation.cell, operation.convention, given["R"])
+        hidden_size = check.hidden_size(operation_type, operation.cell, operation.convention, inputs["R"])
     op = build_op(operation, operation_type, hidden_size, attributes)
-    weights = {name: given.pop(name) for name in WEIGHTS if name in given}
-    return BoundLayer(operation, op, **weights)._for_one_call()(*given.values())
+    weights = {name: inputs.pop(name) for name in WEIGHTS if name in inputs}
+    return BoundLayer(operation, op, **weights)._for_one_call()(*inputs.values())

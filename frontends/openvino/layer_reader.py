@@ -1,4 +1,4 @@
-"""One `<layer>` element to an `IRLayer`: attributes and ports read, and held against each other."""
+"""Reader of one recurrent `<layer>` element: checks attributes and ports against each other."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from lxml import etree
 
-from pyrnnx import check
-from pyrnnx.conventions import operator_axes
 from pyrnnx.errors import FormatError, UnsupportedError, shortened, shown, warn
-from pyrnnx.op import RecurrentOp
+from pyrnnx.operator import check
+from pyrnnx.operator.conventions import operator_axes
+from pyrnnx.operator.op import RecurrentOp
 
 from .attributes import build_op, read_attributes
 from .ir.element_types import ELEMENT_TYPES
@@ -25,12 +25,12 @@ INTEGER_PRECISIONS = tuple(row.precision for row in ELEMENT_TYPES.values() if ro
 
 
 def read_layer(xml: Any) -> IRLayer:
-    """One `<layer>` element of an IR.
+    """Read one `<layer>` element of an IR.
 
     Parameters
     ----------
     xml : str, bytes, os.PathLike or lxml element
-        A text that begins with "<", its bytes, the path of a file of at most 256 MiB that holds it, or the element.
+        Text that begins with "<", its bytes, the path of a file of at most 256 MiB, or the element.
 
     Returns
     -------
@@ -39,67 +39,67 @@ def read_layer(xml: Any) -> IRLayer:
     Raises
     ------
     PyrnnxError
-        Broken XML, a layer that is no recurrent operation, attributes that are missing or out of range, ports that are
-        missing, contradict each other or the attributes.
+        The XML is broken, the layer is not a recurrent operation, an attribute is missing or out of range, or a port is
+        missing or contradicts another port or an attribute.
 
     Warns
     -----
     PyrnnxWarning
-        An attribute that the operation does not have.
+        The operation does not have an attribute.
 
     Source: OpenVINO IR versions 10 and 11; RNNSequence-5, GRUSequence-5, LSTMSequence-5, RNNCell-1, GRUCell-3,
     LSTMCell-4, and version 1 of the two LSTMs.
     """
     with named_errors(source_path(xml)):
-        layer, unknown = layer_of(parse(xml, "read_layer", "layer"))
-    for message in unknown:
+        layer, messages = layer_of(parse(xml, "read_layer", "layer"))
+    for message in messages:
         warn(message)
     return layer
 
 
 def layer_of(element: etree._Element) -> tuple[IRLayer, list[str]]:
-    """As `read_layer`, of an element, with what it would warn of."""
+    """Return the layer that an element declares, and the warnings of `read_layer`."""
     layer = element_layer(element)
     return recurrent_layer(_operation(layer), layer)
 
 
 def recurrent_layer(operation: Operation, layer: NetLayer) -> tuple[IRLayer, list[str]]:
-    """A layer of a known operation, and a message for each attribute that has no effect.
+    """Return a layer of a known operation, and a message for each attribute that has no effect.
 
     Raises
     ------
     PyrnnxError
-        What `read_layer` rejects in a layer whose type it knows.
+        As in `read_layer`, except for an unknown type.
     """
     label = layer.label
-    attributes, unknown = read_attributes(label, operation, layer.data)
+    attributes, messages = read_attributes(label, operation, layer.data)
     op = build_op(operation, label, attributes.pop("hidden_size"), attributes)
     axes = operator_axes(op, operation.convention)
     inputs = _named(label, "input", layer.inputs, operation.inputs, operation, axes)
     outputs = _named(label, "output", layer.outputs, operation.outputs, operation, axes)
     _check_ports(label, operation, op, inputs, outputs, axes)
-    return IRLayer(op, operation, layer.name, layer.id, inputs, outputs), unknown
+    return IRLayer(op, operation, layer.name, layer.id, inputs, outputs), messages
 
 
 def _operation(layer: NetLayer) -> Operation:
-    label, given = layer.label, layer.type
-    if not given:
+    label, kind = layer.label, layer.type
+    if not kind:
         raise FormatError(f"{label}: the element has no type attribute; expected one of {', '.join(TYPES)}")
-    newest = find_operation(given)
+    newest = find_operation(kind)
     if newest is None:
-        what = explain(given)
+        explanation = explain(kind)
         raise UnsupportedError(
-            f"{label}: {shortened(given)} is not run here: it is {what}"
-            if what
-            else f"{label}: type {shown(given)} is not a recurrent operation; expected {', '.join(TYPES)}"
+            f"{label}: {shortened(kind)} is not run here: it is {explanation}"
+            if explanation
+            else f"{label}: type {shown(kind)} is not a recurrent operation; expected {', '.join(TYPES)}"
         )
     version = layer.element.get("version")
     if version is None:
         return newest
     opset = opset_number(version)
-    operation = None if opset is None else find_operation(given, opset)
+    operation = None if opset is None else find_operation(kind, opset)
     if operation is None:
-        raise UnsupportedError(f"{label}: version is {shown(version)}; expected opset{first_opset(given)} or later")
+        raise UnsupportedError(f"{label}: version is {shown(version)}; expected opset{first_opset(kind)} or later")
     return operation
 
 
@@ -111,7 +111,7 @@ def _named(
     operation: Operation,
     axes: Mapping[str, Sequence[str]],
 ) -> tuple[Port, ...]:
-    """Ports with the operation's names of what they carry; none of it is a scalar: no ``<dim>`` is any rank."""
+    """Return ports with the operation's names; a port without ``<dim>`` has any rank, because none is a scalar."""
     names = [operation.convention.name_of(argument) for argument in arguments]
     optional = operation.optional if kind == "input" else 0
     if not len(names) - optional <= len(ports) <= len(names):
@@ -132,7 +132,7 @@ def _check_ports(
     outputs: tuple[Port, ...],
     axes: Mapping[str, Sequence[str]],
 ) -> None:
-    """Declared shapes and precisions against the attributes and against each other."""
+    """Check declared shapes and precisions against the attributes and each other."""
     sizes = {"H": op.hidden_size, "D": op.num_directions}
     floating: Port | None = None
     arguments = operation.inputs[: len(inputs)] + operation.outputs
@@ -148,6 +148,7 @@ def _check_ports(
         if argument != "sequence_lens":
             if floating is not None and port.precision != floating.precision:
                 raise FormatError(
-                    f"{label}: {port} has precision {port.precision}, {floating} {floating.precision}; expected one"
+                    f"{label}: {port} has precision {port.precision}, but {floating} has {floating.precision}; "
+                    "expected the same"
                 )
             floating = port

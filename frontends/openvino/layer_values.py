@@ -1,30 +1,30 @@
-"""What the values of a net are called, and how those of its recurrent layers are arranged."""
+"""Names of the values of a net, and axes of the values of its recurrent layers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pyrnnx.conventions import CALL_ARGUMENTS
-from pyrnnx.model import LayerValue
-from pyrnnx.tensor_info import TensorInfo
+from pyrnnx.models.model import LayerValue
+from pyrnnx.operator.conventions import CALL_ARGUMENTS
+from pyrnnx.operator.tensor_info import TensorInfo
 
 from .ir.layer import NetLayer, Output
 from .net import Net
 
 
 def computed_values(net: Net, values: Mapping[str, Output]) -> tuple[dict[str, Output], frozenset[str]]:
-    """Names of values in the order in which they are computed; and which are names of their layers alone.
+    """Return names of values in order of computation, and the names that only a layer has.
 
-    A layer may be called as what it was in another format and yet have its result in other axes: a tensor is not.
+    A layer may have the name that it had in another format, though its result now has other axes; a tensor does not.
     """
-    places = {layer: place for place, layer in enumerate(net.order)}
-    changing: set[NetLayer] = set()  # what depends on an input or a variable
+    ranks = {layer: rank for rank, layer in enumerate(net.order)}
+    changing: set[NetLayer] = set()  # layers that depend on an input or a variable
     for layer in net.order:
         if layer.type in ("Parameter", "ReadValue") or any(source.layer in changing for source in layer.sources):
             changing.add(layer)
     own = [item for item in values.items() if item[1].layer in changing and item[1].layer.type != "Parameter"]
-    found = dict(sorted(own, key=lambda item: (places[item[1].layer], item[1].index)))
-    return found, frozenset(name for name, value in found.items() if name not in value.port.names)
+    ordered = dict(sorted(own, key=lambda item: (ranks[item[1].layer], item[1].index)))
+    return ordered, frozenset(name for name, value in ordered.items() if name not in value.port.names)
 
 
 def layer_values(
@@ -34,9 +34,9 @@ def layer_values(
     inputs: Sequence[TensorInfo],
     outputs: Sequence[TensorInfo],
 ) -> dict[str, dict[str, LayerValue]]:
-    """Of each layer that is in no body, by its key; a loop that is a sequence has its own axes.
+    """Return the named values of each recurrent layer outside bodies, by its key.
 
-    `values` are the names of values, `inputs` and `outputs` those of the model.
+    A loop that is a sequence has its own axes. `values` maps names to values, `inputs` and `outputs` are the model's.
     """
     names: dict[Output, list[str]] = {}
     for name, value in values.items():
@@ -63,9 +63,9 @@ def _arrays(net: Net, layer: NetLayer) -> Iterator[tuple[str, str, Output]]:
         yield from ((argument, "NH", layer.sources[place]) for argument, place in looped.states.items())
         yield from ((argument, axes, Output(layer, place)) for place, (argument, axes) in looped.outputs.items())
         return
-    assert declared is not None  # as recurrent_paths has it
-    given = zip(declared.arguments, layer.sources, strict=True)
-    arrays = [(argument, value) for argument, value in given if argument in CALL_ARGUMENTS]
+    assert declared is not None  # recurrent_paths yields only recurrent layers
+    inputs = zip(declared.arguments, layer.sources, strict=True)
+    arrays = [(argument, value) for argument, value in inputs if argument in CALL_ARGUMENTS]
     arrays += [
         (argument, Output(layer, k)) for k, argument in enumerate(declared.operation.outputs[: len(layer.outputs)])
     ]

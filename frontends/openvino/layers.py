@@ -1,4 +1,4 @@
-"""Recurrent layers of an IR: as declared (`IRLayer`), and with their weights (`BoundLayer`)."""
+"""Recurrent layers of an IR, as declared (`IRLayer`) and with weights (`BoundLayer`)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import check, notebook
-from pyrnnx.conventions import Convention, weight_axes
-from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
+from pyrnnx._internal import html
+from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError
-from pyrnnx.layer import Layer
-from pyrnnx.op import RecurrentOp
-from pyrnnx.tensor_info import TensorInfo, fits
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator import check
+from pyrnnx.operator.conventions import Convention, weight_axes
+from pyrnnx.operator.op import RecurrentOp
+from pyrnnx.operator.tensor_info import TensorInfo, fits
 
 from .ir.element_types import BY_PRECISION
 from .ir.layer import layer_label
@@ -24,7 +25,7 @@ from .schemas import WEIGHTS, Operation
 
 @dataclass(frozen=True)
 class Port:
-    """What a layer declares of one input or output.
+    """Declaration of one input or output of a layer.
 
     Attributes
     ----------
@@ -32,9 +33,9 @@ class Port:
     name : str
         The operation's own name of that input or output: X, H, sequence_lengths, W, ...
     shape : tuple
-        None stands for a dynamic dimension.
+        None is a dynamic dimension.
     precision : str or None
-        "FP32", "I64", ...; None where the port does not say.
+        "FP32", "I64", ...; None if the port declares none.
     """
 
     id: int
@@ -47,12 +48,12 @@ class Port:
 
     @property
     def dtype(self) -> str | None:
-        """NumPy name of the dtype that the port declares; None where it does not say."""
+        """NumPy name of the declared dtype; None if the port declares none."""
         row = BY_PRECISION.get(self.precision or "")
         return None if row is None else row.dtype
 
     def check(self, label: str, array: AnyArray) -> None:
-        """Reject an array that does not fit the declaration."""
+        """Raise if an array does not fit the declaration."""
         if not fits(self.shape, array.shape):
             raise ArgumentError(
                 f"{label}: {self} was given an array of shape {array.shape}; the layer declares {self.shape}"
@@ -66,19 +67,19 @@ class Port:
 
 
 class BoundLayer(Layer):
-    """A layer with its W, R, B and P; called with the rest of the operation's inputs, in port order.
+    """A layer with its W, R, B and P; calls take the operation's other inputs, in port order.
 
     Parameters
     ----------
     operation : Operation
-        What it is in the table of operations; says how the arrays are arranged.
+        Row of the table of operations, whose convention arranges the arrays.
     op, W, R, B, P, name, label, weight_dtype
-        As of `Layer`; the label is by default the operation's type.
+        As for `Layer`; the default label is the operation's type.
 
     Raises
     ------
     PyrnnxError
-        Weights that do not fit the operator or each other.
+        The weights do not fit the operator or each other.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class BoundLayer(Layer):
         super().__init__(op, W, R, B, P, convention=convention, name=name, label=label, weight_dtype=weight_dtype)
 
     def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]:
-        """``layer(X, H[, C][, sequence_lengths])``, in the operation's own arrangement.
+        """Run ``layer(X, H[, C][, sequence_lengths])`` in the operation's own arrangement.
 
         Parameters
         ----------
@@ -116,14 +117,14 @@ class BoundLayer(Layer):
         Raises
         ------
         ArgumentError
-            Arrays that are missing (all of them are named), too many, unknown, given twice, or that do not fit.
+            An array is missing (the message lists all of them), superfluous, unknown, passed twice, or does not fit.
         """
-        given = check.arguments(self.label, self.convention, self._arguments, arrays, named, all_required=True)
-        if len(given) != len(self._arguments):
-            if "X" in given:  # an error in X is told before one about what is missing
-                check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, {"X": given["X"]})
-            raise _missing(self.label, self.convention, self._arguments, given)
-        outputs = zip(self.output_names, self.run(**given), strict=True)
+        inputs = check.arguments(self.label, self.convention, self._arguments, arrays, named, all_required=True)
+        if len(inputs) != len(self._arguments):
+            if "X" in inputs:  # an error in X comes before one about missing arrays
+                check.inputs(self.label, self.op, self.convention, self.dtype, self.input_size, {"X": inputs["X"]})
+            raise _missing(self.label, self.convention, self._arguments, inputs)
+        outputs = zip(self.output_names, self.run(**inputs), strict=True)
         return tuple(array for name, array in outputs if name in self.operation.outputs)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -134,14 +135,14 @@ class BoundLayer(Layer):
 
 @dataclass(frozen=True, repr=False)
 class IRLayer:
-    """A recurrent `<layer>` as it stands in an IR: its operator and ports, without weights.
+    """A recurrent `<layer>` as declared in an IR: operator and ports, without weights.
 
     Attributes
     ----------
     op : RecurrentOp
     operation : Operation
     name, id, type : str
-        As in the XML; `type` in the specification's spelling.
+        Those of the XML; `type` in the specification's spelling.
     inputs, outputs : tuple of Port
         In port order.
     """
@@ -163,12 +164,12 @@ class IRLayer:
 
     @cached_property
     def label(self) -> str:
-        """How errors name this layer."""
+        """Name of this layer in errors."""
         return layer_label(self.type, self.name, self.id)
 
     @property
     def dtype(self) -> str | None:
-        """Name of the floating-point dtype that the ports declare; None where they do not say."""
+        """Name of the floating-point dtype that the ports declare; None if they declare none."""
         return next((port.dtype for port in self.inputs if port.dtype in FLOAT_TYPES), None)
 
     @property
@@ -184,7 +185,7 @@ class IRLayer:
 
     def _repr_html_(self) -> str:
         ports = {port.name: TensorInfo(port.name, port.dtype, port.shape).in_words() for port in self.inputs}
-        return notebook.whole(notebook.facts(f"{type(self).__name__} {self.label}", {**self.op.facts(), **ports}))
+        return html.whole(html.facts(f"{type(self).__name__} {self.label}", {**self.op.facts(), **ports}))
 
     def __repr__(self) -> str:
         return (
@@ -192,21 +193,21 @@ class IRLayer:
             f"hidden_size={self.op.hidden_size}, {self.dtype or 'any dtype'}, {self.convention.name}>"
         )
 
-    def check_weights(self, given: Mapping[str, Any]) -> dict[str, AnyArray]:
-        """The weights that are given, any of W, R, B and P, as arrays.
+    def check_weights(self, weights: Mapping[str, Any]) -> dict[str, AnyArray]:
+        """Return any of W, R, B and P as checked arrays.
 
         Raises
         ------
         PyrnnxError
-            Weights that do not fit the ports, the operator or each other.
+            The weights do not fit the ports, the operator or each other.
         """
         axes = weight_axes(self.op, self.convention)
         sizes = {"H": self.op.hidden_size, "D": self.op.num_directions, **self.sizes}
         arrays: dict[str, AnyArray] = {}
         for argument, port in zip(self.arguments, self.inputs, strict=True):
-            if argument not in given:
+            if argument not in weights:
                 continue
-            array = check.as_array(self.label, port.name, given[argument])
+            array = check.as_array(self.label, port.name, weights[argument])
             port.check(self.label, array)
             array = check.floating_array(self.label, port.name, array)
             for first, other in arrays.items():
@@ -218,14 +219,14 @@ class IRLayer:
         return arrays
 
     def bind(self, W: Any, R: Any, B: Any = None, P: Any = None, *, weight_dtype: str | None = None) -> BoundLayer:
-        """The layer with its weights prepared, for many calls; P, and B of LSTMCell-1, are zero where they are absent.
+        """Return the layer with prepared weights, for many calls; an absent P, or B of LSTMCell-1, is zero.
 
-        `weight_dtype` "bfloat16" or "int8" keeps W and R in fewer bits: see `Layer`.
+        `weight_dtype` "bfloat16" or "int8" stores W and R in fewer bits: see `Layer`.
 
         Raises
         ------
         PyrnnxError
-            Weights that do not fit the ports or each other.
+            The weights do not fit the ports or each other.
         """
         weights = {"W": W, "R": R, "B": B, "P": P}
         weights |= self.check_weights({name: a for name, a in weights.items() if a is not None or name in "WR"})
@@ -234,36 +235,36 @@ class IRLayer:
         )
 
     def __call__(self, *arrays: Any, **named: Any) -> tuple[AnyArray, ...]:
-        """All inputs in port order, weights included, or by name; outputs in port order.
+        """Run the layer on all inputs, weights included, in port order or by name; return outputs in port order.
 
         Parameters
         ----------
         *arrays, **named : array_like
-            As of `BoundLayer`, with W, R, B and P.
+            As for `BoundLayer`, with W, R, B and P.
 
         Raises
         ------
         PyrnnxError
-            Arrays that are missing (all of them are named), too many, unknown or given twice; one that does not fit its
-            port or the others.
+            An array is missing (the message lists all of them), superfluous, unknown or passed twice, or does not fit
+            its port or the other arrays.
         """
-        given = check.arguments(self.label, self.convention, self.arguments, arrays, named, all_required=True)
+        inputs = check.arguments(self.label, self.convention, self.arguments, arrays, named, all_required=True)
         for argument, port in zip(self.arguments, self.inputs, strict=True):
-            if argument in given and argument not in WEIGHTS:
-                value, array = given[argument], check.as_array(self.label, port.name, given[argument])
-                # A list of lengths need not be of the declared type.
+            if argument in inputs and argument not in WEIGHTS:
+                value, array = inputs[argument], check.as_array(self.label, port.name, inputs[argument])
+                # A list of lengths need not have the declared type.
                 if argument != "sequence_lens" or isinstance(value, np.ndarray):
                     port.check(self.label, array)
-                    given[argument] = array
-        if len(given) != len(self.arguments):
-            raise _missing(self.label, self.convention, self.arguments, given)
-        bound = self.bind(**{name: given.pop(name) for name in WEIGHTS if name in given})
-        return bound._for_one_call()(**given)
+                    inputs[argument] = array
+        if len(inputs) != len(self.arguments):
+            raise _missing(self.label, self.convention, self.arguments, inputs)
+        bound = self.bind(**{name: inputs.pop(name) for name in WEIGHTS if name in inputs})
+        return bound._for_one_call()(**inputs)
 
 
-def _missing(label: str, convention: Convention, arguments: Sequence[str], given: Mapping[str, Any]) -> ArgumentError:
-    absent = ", ".join(convention.name_of(argument) for argument in arguments if argument not in given)
+def _missing(label: str, convention: Convention, arguments: Sequence[str], inputs: Mapping[str, Any]) -> ArgumentError:
+    absent = ", ".join(convention.name_of(argument) for argument in arguments if argument not in inputs)
     names = ", ".join(convention.name_of(argument) for argument in arguments)
     return ArgumentError(
-        f"{label}: {len(given)} arrays were given; expected {len(arguments)}: {names}; missing, and required: {absent}"
+        f"{label}: {len(inputs)} arrays were given; expected {len(arguments)}: {names}; required but missing: {absent}"
     )

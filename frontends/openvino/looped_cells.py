@@ -1,7 +1,7 @@
-"""A TensorIterator whose body is one recurrent cell over a slice: the sequence that it is.
+r"""Matcher of TensorIterators whose body is one recurrent cell over slices, which makes them sequences.
 
 X -> slices -> Squeeze -> cell -> Unsqueeze -> Y     becomes     X -> sequence -> Y
-                            ^ |                                               \\-> the last states
+                            ^ |                                               \-> the last states
                             +-+ back edges: h, and c
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError, UnsupportedError
-from pyrnnx.op import Direction
+from pyrnnx.operator.op import Direction
 
 from .ir.layer import NetLayer, Output
 from .ir.port_maps import Body, Mapped, Slices, read_body
@@ -25,28 +25,28 @@ from .schemas import OPERATIONS, WEIGHTS, Operation, find_operation
 
 _STATES = {"initial_h": "Y_h", "initial_c": "Y_c"}
 _RESHAPING = ("squeeze", "unsqueeze", "reshape")
-# Operations between constants and weights: each can be computed beforehand.
+# Operations between constants and weights.
 _OF_WEIGHTS = (*_RESHAPING, "concat", "convert", "multiply", "subtract", "transpose")
 
 
 @dataclass(frozen=True, eq=False)
 class LoopedCell:
-    """What `looped_cell` finds.
+    """A loop that is a sequence.
 
     Attributes
     ----------
     layer : IRLayer
         The sequence.
     X : int
-        Which input of the loop it is.
+        Index of the loop's input X.
     axes : str
-        Of X: "NTI" or "TNI".
+        Axes of X: "NTI" or "TNI".
     states : mapping
-        By the argument, initial_h or initial_c, which input of the loop it is: [N, H].
+        Indices of the loop's inputs initial_h and initial_c, each [N, H].
     weights : mapping
-        By the argument, the value in the body that it is, without the axis of directions.
+        Values in the body by argument, without the axis of directions.
     outputs : mapping
-        Of the loop, by their places: Y_h, Y_c or Y, and its axes: "NH", "NTH" or "TNH".
+        By index of the loop's output: Y_h, Y_c or Y, and its axes "NH", "NTH" or "TNH".
     """
 
     layer: IRLayer
@@ -57,51 +57,46 @@ class LoopedCell:
     outputs: Mapping[int, tuple[str, str]]
 
     def bound(self, value: Callable[[Output], Any]) -> BoundLayer:
-        """The layer with its weights."""
+        """Return the layer with its weights; `value` returns the array of a constant."""
         weights: dict[str, Any] = {**self.arrays(value)}
         return self.layer.bind(**weights)
 
     def arrays(self, value: Callable[[Output], Any]) -> dict[str, AnyArray]:
-        """The weights with an axis of directions; `value` gives that of a constant.
+        """Return the weights with an axis of directions; `value` returns the array of a constant.
 
         Raises
         ------
         UnsupportedError
-            One that cannot be computed.
+            A weight cannot be computed.
         """
-        found = {}
+        arrays = {}
         for argument, source in self.weights.items():
             array = value(source)
             if array is None:
                 raise UnsupportedError(f"{self.layer.label}: {argument} cannot be computed by {source.layer.label}")
-            found[argument] = array[np.newaxis]
-        return found
+            arrays[argument] = array[np.newaxis]
+        return arrays
 
 
 def looped_cell(layer: NetLayer) -> tuple[LoopedCell, list[str]] | None:
-    """What a layer is, and what to warn of, if it is such a loop; else None, of one that is broken, too."""
+    """Return the sequence that a loop is, with its warnings; None for any other layer and for a broken loop."""
     if layer.type.lower() != "tensoriterator" or not layer.bodies:
         return None
-    cells = [one for one in layer.bodies["body"].layers if _cell_of(one) is not None]
+    cells = [(node, operation) for node in layer.bodies["body"].layers if (operation := _cell_operation(node))]
     if len(cells) != 1:
         return None
+    ((node, operation),) = cells
     try:
-        body, (cell, unknown) = read_body(layer), recurrent_layer(_operation(cells[0]), cells[0])
+        body, (cell, messages) = read_body(layer), recurrent_layer(operation, node)
     except PyrnnxError:
         return None
-    found = _Match(layer, body, cells[0], cell).found()
-    return None if found is None else (found, unknown)
+    sequence = _Match(layer, body, node, cell).sequence()
+    return None if sequence is None else (sequence, messages)
 
 
-def _cell_of(layer: NetLayer) -> Operation | None:
-    found = find_operation(layer.type, layer.opset)
-    return found if found is not None and found.type.endswith("Cell") else None
-
-
-def _operation(layer: NetLayer) -> Operation:
-    found = _cell_of(layer)
-    assert found is not None
-    return found
+def _cell_operation(layer: NetLayer) -> Operation | None:
+    operation = find_operation(layer.type, layer.opset)
+    return operation if operation is not None and operation.type.endswith("Cell") else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,27 +106,28 @@ class _Match:
     node: NetLayer
     cell: IRLayer
 
-    def found(self) -> LoopedCell | None:
+    def sequence(self) -> LoopedCell | None:
+        """Return the sequence; None if the loop is not one."""
         sources = dict(zip(self.cell.arguments, self.node.sources, strict=True))
-        states = {name: one for name, one in sources.items() if name in _STATES}
-        weights = {name: one for name, one in sources.items() if name in WEIGHTS}
+        states = {name: source for name, source in sources.items() if name in _STATES}
+        weights = {name: source for name, source in sources.items() if name in WEIGHTS}
         X, inputs = self._sliced(sources["X"]), self._states(states)
         if X is None or X.slices is None or inputs is None or not all(map(self._is_constant, weights.values())):
             return None
-        outputs = {one.place: self._output(one, X.slices) for one in self.body.outputs}
-        known = {place: one for place, one in outputs.items() if one is not None}
+        outputs = {mapped.place: self._output(mapped, X.slices) for mapped in self.body.outputs}
+        known = {place: output for place, output in outputs.items() if output is not None}
         if len(known) != len(self.loop.outputs):
             return None
         axes = "TNI" if X.slices.axis == 0 else "NTI"
-        layer = self._sequence(X, axes, Direction("reverse" if X.slices.is_reversed else "forward"))
+        layer = self._layer(X, axes, Direction("reverse" if X.slices.is_reversed else "forward"))
         return LoopedCell(layer, X.place, axes, inputs, weights, known)
 
     def _sliced(self, source: Output) -> Mapped | None:
-        """The input whose slices, [N, 1, I] or [1, N, I], are the cell's X, [N, I]."""
+        """Return the input whose slices, [N, 1, I] or [1, N, I], are the cell's X, [N, I]."""
         if source.layer.type.lower() not in _RESHAPING:
             return None
         wide = source.layer.sources[0]
-        mapped = next((one for one in self.body.inputs if one.layer is wide.layer), None)
+        mapped = next((mapped for mapped in self.body.inputs if mapped.layer is wide.layer), None)
         slices = None if mapped is None else mapped.slices
         if mapped is None or slices is None or slices.part_size != 1 or slices.axis > 1 or not slices.are_whole:
             return None
@@ -140,18 +136,18 @@ class _Match:
         return mapped if same and outer is not None and len(outer) == 3 else None
 
     def _states(self, sources: Mapping[str, Output]) -> dict[str, int] | None:
-        """The inputs that are the states, each fed back from the cell."""
-        found = {}
+        """Return the indices of the inputs that are states; None unless the cell feeds each of them back."""
+        places = {}
         for name, source in sources.items():
-            mapped = next((one for one in self.body.inputs if one.layer is source.layer), None)
+            mapped = next((mapped for mapped in self.body.inputs if mapped.layer is source.layer), None)
             back = self.body.back_edges.get(source.layer)
             if mapped is None or back is None or self._argument(back.sources[0]) != _STATES[name]:
                 return None
-            found[name] = mapped.place
-        return found if len(self.body.back_edges) == len(found) else None
+            places[name] = mapped.place
+        return places if len(self.body.back_edges) == len(places) else None
 
     def _argument(self, source: Output) -> str | None:
-        """Which output of the cell it is."""
+        """Return which output of the cell a value is."""
         return self.cell.operation.outputs[source.index] if source.layer is self.node else None
 
     def _output(self, mapped: Mapped, X: Slices) -> tuple[str, str] | None:
@@ -169,25 +165,25 @@ class _Match:
         return ("Y", "TNH" if slices.axis == 0 else "NTH") if same else None
 
     def _is_constant(self, output: Output) -> bool:
-        """Whether a value depends on nothing but constants, of the body or around the loop."""
-        outer = {one.layer: self.loop.sources[one.place] for one in self.body.invariant}
-        left, seen = [output], set[NetLayer]()
-        while left:
-            one = left.pop()
-            layer = outer.get(one.layer, one).layer
+        """Return whether a value depends only on constants of the body or around the loop."""
+        outer = {mapped.layer: self.loop.sources[mapped.place] for mapped in self.body.invariant}
+        queue, seen = [output], set[NetLayer]()
+        while queue:
+            value = queue.pop()
+            layer = outer.get(value.layer, value).layer
             if layer.type == "Const" or layer in seen:
                 continue
             if layer.type.lower() not in _OF_WEIGHTS:
                 return False
             seen.add(layer)
-            left += layer.sources
+            queue += layer.sources
         return True
 
-    def _sequence(self, X: Mapped, axes: str, direction: Direction) -> IRLayer:
-        """The layer that the loop is, with ports as its cell declares them."""
+    def _layer(self, X: Mapped, axes: str, direction: Direction) -> IRLayer:
+        """Return the sequence with the ports that its cell declares."""
         cell, kind = self.cell, self.cell.operation.type.replace("Cell", "Sequence")
-        same = f"{kind}-{cell.operation.first_opset}"
-        operation = OPERATIONS[same] if same in OPERATIONS else _newest(kind)
+        operation = OPERATIONS.get(f"{kind}-{cell.operation.first_opset}") or find_operation(kind)
+        assert operation is not None  # each cell has a sequence
         outer = self.loop.sources[X.place].port.shape
         assert outer is not None
         sizes = dict(zip(axes, outer, strict=True))
@@ -205,23 +201,19 @@ class _Match:
                 rows[name] = (1, *port.shape), port.precision
             elif name != "X":
                 rows[name] = (port.shape[0], 1, port.shape[1]), port.precision
-        made = []
-        for names in (operation.inputs, operation.outputs):
-            given = [name for name in names if name in rows]
-            own = [operation.convention.name_of(name) for name in given]
-            made.append(tuple(Port(k, own[k], *rows[name]) for k, name in enumerate(given)))
+        inputs, outputs = (
+            tuple(
+                Port(k, operation.convention.name_of(name), *rows[name])
+                for k, name in enumerate(name for name in names if name in rows)
+            )
+            for names in (operation.inputs, operation.outputs)
+        )
         op = replace(cell.op, direction=direction)
-        return IRLayer(op, operation, self.loop.name, self.loop.id, *made)
-
-
-def _newest(kind: str) -> Operation:
-    found = find_operation(kind)
-    assert found is not None
-    return found
+        return IRLayer(op, operation, self.loop.name, self.loop.id, inputs, outputs)
 
 
 def _is_row(wide: tuple[int | None, ...] | None, narrow: tuple[int | None, ...] | None, axis: int) -> bool:
-    """Whether [N, 1, I] or [1, N, I], with the 1 at that axis, and [N, I] are the same numbers, by their shapes."""
+    """Return whether shape `narrow` is [N, I] and `wide` is the same with a 1 inserted at `axis`."""
     if wide is None or narrow is None or (len(wide), len(narrow)) != (3, 2):
         return False
     return wide[axis] == 1 and wide[2] is not None and wide[2] == narrow[1]

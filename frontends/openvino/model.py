@@ -1,33 +1,28 @@
-"""A whole IR, ready to be called, and its recurrent layers."""
+"""Callable models read from IR, and their recurrent layers."""
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from lxml import etree
 
 from pyrnnx import config
-from pyrnnx import model as base
-from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown, warn
-from pyrnnx.model_layers import Layers
-from pyrnnx.model_stream import Carrier, ModelStream
-from pyrnnx.tensor_info import TensorInfo
+from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
+from pyrnnx.models import model as base
+from pyrnnx.models.layers import Layers
+from pyrnnx.models.stream import Carrier, ModelStream
+from pyrnnx.operator.tensor_info import TensorInfo
 
 from .ir.bin_file import BinFile
 from .ir.layer import NetLayer, Output
 from .ir.names import input_infos, layer_keys, output_infos, state_names, value_names
 from .ir.variables import variables
-from .ir.xml import named_errors, parse, source_path
-from .layer_reader import layer_of
 from .layer_values import computed_values, layer_values
 from .layers import BoundLayer, IRLayer
-from .net import Net, net_of
+from .net import Net
 from .schemas import WEIGHTS
 from .states import Session, State, WithVariables, first_value
 
@@ -40,12 +35,12 @@ if TYPE_CHECKING:
 class Model(base.Model):
     """A model in OpenVINO's intermediate representation (IR).
 
-    Names. An input is called as its layer if that is one of its tensor's names, else by the first of these names, and
-    only where there is none by its layer in any case. An output is called by the names of the tensor that it returns:
-    the one that its Result layer bears (up to "/sink_port_0"), else the first that no other output has; where the
-    tensor has no name, by the layer that computes it, with the place of the output (".1") if that has several. So a
-    model that was converted from ONNX has its own names. All other names of the same tensors are aliases that a call
-    takes as well. ``outputs=`` of a call takes names of outputs, tensors and layers.
+    An input has the name of its layer if that is also a name of its tensor, or if the tensor has no names; else the
+    first name of the tensor. An output has a name of the tensor that it returns: the name of its Result layer (up to
+    "/sink_port_0") if the tensor has it, else the first name that no other output has. An output whose tensor has no
+    name has the name of the layer that computes it, with an index (".1") if the layer has several outputs. A model
+    converted from ONNX thus has its original names. All other names of these tensors are aliases, which calls accept
+    too. ``outputs=`` of a call takes names of outputs, tensors and layers.
 
     Attributes
     ----------
@@ -56,17 +51,15 @@ class Model(base.Model):
     inputs, outputs : tuple of TensorInfo
         In the order of the Parameter and Result layers.
     layers : mapping
-        Recurrent layers by name, "name (id 7)" if others have the same name; those in the bodies of loops and choices
-        are among them, then "loop/body/name". A TensorIterator whose body is one cell over a slice is the sequence that
-        it is. One whose W, R, B (and P) are constant is a `BoundLayer`, whose weights are read when it is first asked
-        for; any other is an `IRLayer`.
+        Recurrent layers by name, "name (id 7)" if several have that name, "loop/body/name" in the body of a loop or an
+        If. A TensorIterator whose body is one cell over slices is a sequence. A layer whose W, R, B (and P) are
+        constant is a `BoundLayer`, whose weights are read on first access; any other is an `IRLayer`.
     variables : tuple of TensorInfo
-        What ReadValue and Assign keep from call to call, by its variable_id, under which `state` has its value. Calls
-        from several threads are made one after the other; each `stream` is a session with a state of its own, and
-        streams run beside each other.
+        The values that ReadValue and Assign carry from call to call, by variable_id, as in `state`. Calls are
+        thread-safe and run one after the other; each `stream` has its own state, and streams run concurrently.
 
-    It can be pickled and copied, with the values of its variables: as its XML and the bytes of its constants, each of
-    them once, so that a copy needs no files; what has been prepared for calls is prepared again there.
+    A model can be pickled and copied with the values of its variables. The copy contains the XML and each constant
+    once, so it needs no files; it prepares itself for calls again.
     """
 
     def __init__(self, net: Net, weights: BinFile, label: str = "", *, runtime: str | None = None) -> None:
@@ -80,26 +73,25 @@ class Model(base.Model):
         self._layers = Layers(self.label, sources, self._bind, net.why_no_layers)
         self._lock = threading.Lock()
         self._programs: dict[tuple[bool, frozenset[str]], Program] = {}
-        self._variables = {one.id: one for one in variables(net)}
-        taken = [info.name for info in (*self.inputs, *self.outputs)]
-        self._states = state_names(self._variables, taken)
-        self.variables = tuple(TensorInfo(one.id, one.dtype, one.shape) for one in self._variables.values())
-        own = {one: before for one, (before, *_) in self._states.items()}
-        self._session = Session(lambda: ModelStream(self, {}, None, False, self._carrier), own, self.label)
+        self._variables = {variable.id: variable for variable in variables(net)}
+        self._states = state_names(self._variables, [info.name for info in (*self.inputs, *self.outputs)])
+        self.variables = tuple(TensorInfo(row.id, row.dtype, row.shape) for row in self._variables.values())
+        names = {identifier: before for identifier, (before, *_) in self._states.items()}
+        self._session = Session(lambda: ModelStream(self, {}, None, False, self._carrier), names, self.label)
 
     @property
-    def layers(self) -> Layers:
-        """Recurrent layers by name, or by place; each is prepared when it is first asked for."""
+    def layers(self) -> Layers[BoundLayer | IRLayer]:
+        """Recurrent layers by name or index; each is prepared on first access."""
         return self._layers
 
     @property
     def plan(self) -> Any:
-        """Who runs what, and why: printed as a table, in the names of the translated net.
+        """Table of which engine runs each node of the translated net, and why.
 
         Raises
         ------
         PyrnnxError
-            As of `to_onnx`.
+            As in `to_onnx`.
         """
         return self._translated().model.plan
 
@@ -113,10 +105,9 @@ class Model(base.Model):
 
     @property
     def state(self) -> State:
-        """What the next call begins with: variables by their ids, to be read and to be written to, one or all.
+        """Values of the variables at the next call, by id; assign one of them, or a mapping of all.
 
-        Assign a mapping to go on from there: what it lacks begins anew. A value that does not fit the variable is an
-        ArgumentError.
+        Variables that an assigned mapping lacks are reset. A value that does not fit raises ArgumentError.
         """
         return State(self._session)
 
@@ -125,7 +116,7 @@ class Model(base.Model):
         self._session.change(lambda _: values)
 
     def reset_state(self) -> None:
-        """Let all variables begin anew: with what the model computes for them, else with zeros."""
+        """Reset all variables to the first values that the model computes, else to zeros."""
         self._session.reset()
 
     def _bind(self, layer: NetLayer) -> BoundLayer | IRLayer:
@@ -133,7 +124,7 @@ class Model(base.Model):
         if looped is not None:
             return looped.bound(self.constant)
         ir_layer = self.net.declared(layer)
-        assert ir_layer is not None  # as `layers` has only such as are recurrent
+        assert ir_layer is not None  # `layers` has only recurrent ones
         weights: dict[str, Any] = {}
         for argument, source in zip(ir_layer.arguments, layer.sources, strict=True):
             if argument in WEIGHTS:
@@ -143,7 +134,7 @@ class Model(base.Model):
         return ir_layer.bind(**weights)
 
     def constant(self, output: Output) -> Any:
-        """The value of an output that does not depend on the inputs of the model; None of any other."""
+        """Return the value of an output that does not depend on the model's inputs; None for any other."""
         if output.layer.type == "Const":
             return self.weights.constant(output.layer)
         return self._constants.value(output)
@@ -153,9 +144,6 @@ class Model(base.Model):
         from .translation import ConstantValues
 
         return ConstantValues(self.net, self.weights)
-
-    def _again(self, arrays: tuple[Any, ...]) -> dict[str, Any] | None:
-        return self._session.again(arrays) if self._variables else self._evaluate_again(arrays, frozenset())
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         if self._variables:
@@ -167,26 +155,24 @@ class Model(base.Model):
             self._run(inputs, outputs) if self._variables else self._evaluate(inputs, outputs, frozenset(), once=True)
         )
 
-    def _doubtful(self, missing: frozenset[str]) -> dict[str, str]:
-        """Outputs that are variables, by those that tell whether they have a value, where that is not certain."""
-        doubtful = self._translated(missing=missing).doubtful if missing else ()
-        return {known: after for _, after, known in self._states.values() if known in doubtful}
-
-    def _evaluate_again(self, arrays: tuple[Any, ...], missing: frozenset[str]) -> dict[str, Any] | None:
-        program = self._programs.get((False, missing))
-        return None if program is None else program.model.run_again(arrays)
+    def _variables_by_flag(self, missing: frozenset[str]) -> dict[str, str]:
+        """Return outputs of variables that may be unset, by the names of their flags "variable is set"."""
+        flags = self._translated(missing=missing).flags if missing else ()
+        return {known: after for _, after, known in self._states.values() if known in flags}
 
     def _evaluate(
         self, inputs: dict[str, Any], outputs: tuple[str, ...], missing: frozenset[str], *, once: bool = False
     ) -> dict[str, Any]:
-        """Values by name, in one run of one program; `missing` variables begin in it.
+        """Return values by name, in one run of one program, which computes the first values of `missing` variables.
 
-        What a name is     Its value
-        =================  =================================================
-        of an output       the program's output
-        of a constant      the constant: no run is needed
-        of another value   the program's value; it may be one that no output
-                           depends on, which only the larger program has
+        =================  ========================================================
+        Name of            Value
+        =================  ========================================================
+        an output          the program's output
+        a constant         the constant, without a run
+        another value      the program's value; if no output depends on it, only the
+                           program of all layers has it
+        =================  ========================================================
         """
         constants: dict[str, Any] = {}
         others: dict[str, Output] = {}
@@ -199,54 +185,54 @@ class Model(base.Model):
         program = self._program(others, missing)
         own = {name: program.values[value] for name, value in others.items()}
         own |= {name: self._output_names[name] for name in outputs if name in self._output_names}
-        run = program.model._run_once if once else program.model.run_checked
+        run = program.model._run_once if once else program.model._run
         results = run(inputs, tuple(dict.fromkeys(own.values()))) if own else {}
         values: dict[str, Any] = {}
-        given: set[str | None] = {None}
-        for name in outputs:  # constants are the model's, and one value may have several names
+        returned: set[str | None] = {None}
+        for name in outputs:  # copy constants, which the model owns, and values with several names
             source = own.get(name)
             value = constants[name] if source is None else results[source]
-            values[name] = np.array(value) if source in given else value
-            given.add(source)
+            values[name] = np.array(value) if source in returned else value
+            returned.add(source)
         return values
 
     def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
         if not self._variables:
             return self._carrier_of(fed, layers, frozenset())
-        computed = frozenset(one.id for one in self._variables.values() if one.has_initial_value)
+        computed = frozenset(row.id for row in self._variables.values() if row.has_initial_value)
         infos = {
-            one.id: TensorInfo(self._states[one.id][0], one.dtype, one.shape, optional=True)
-            for one in self._variables.values()
+            identifier: TensorInfo(self._states[identifier][0], row.dtype, row.shape, optional=True)
+            for identifier, row in self._variables.items()
         }
         runnable = WithVariables(self, infos, computed, fed, layers)
-        starts = {info.name: first_value(info) for one, info in infos.items() if one not in computed}
+        starts = {info.name: first_value(info) for identifier, info in infos.items() if identifier not in computed}
         states = {after: before for before, after, _ in self._states.values()} | dict(runnable.states)
         known = {name: value for name, value in starts.items() if value is not None}
-        return Carrier(runnable, states, known, frozenset(infos[one].name for one in computed))
+        return Carrier(runnable, states, known, frozenset(infos[identifier].name for identifier in computed))
 
     def _carrier_of(self, fed: frozenset[str], layers: bool | frozenset[str], missing: frozenset[str]) -> Carrier:
         program = self._translated(missing=missing)
-        fed |= program.begun | {before for before, *_ in self._states.values()}
+        fed |= program.first_values | {before for before, *_ in self._states.values()}
         if not isinstance(layers, bool):
             chosen = [self._layers[name] for name in layers]
-            layers = frozenset(name for name, layer in program.layers.items() if any(layer is one for one in chosen))
+            layers = frozenset(name for name, layer in program.layers.items() if any(layer is row for row in chosen))
         return program.model._carrier(fed, layers)
 
     @cached_property
     def _output_names(self) -> Mapping[str, str]:
-        """The name of each output, by that and by its aliases."""
+        """Names of outputs by name and alias."""
         names = {alias: info.name for info in self.outputs for alias in info.aliases}
         names |= {info.name: info.name for info in self.outputs}
-        return names | {name: name for own in self._states.values() for name in own}
+        return names | {name: name for state in self._states.values() for name in state}
 
     def _value(self, name: str) -> Output:
-        """The value with the name of a tensor or layer."""
+        """Return the value with the name of a tensor or layer."""
         output = self._values.get(name)
         if output is None:
             allowed = ", ".join(info.name for info in self.outputs)
             raise ArgumentError(
                 f"{self.label}: outputs has {shown(name)}; expected names of outputs ({allowed}), of tensors, or of "
-                "layers, each of one value only"
+                "layers with one output"
             )
         return output
 
@@ -261,12 +247,12 @@ class Model(base.Model):
         return layer_values(self.net, self._keys, self._values, self.inputs, self.outputs)
 
     def _program(self, values: Mapping[str, Output], missing: frozenset[str]) -> Program:
-        """What runs the net: the layers that its outputs depend on, or all layers, where these values need others.
+        """Return the program of the layers that the outputs depend on, or of all layers if `values` need them.
 
         Raises
         ------
         PyrnnxError
-            As of `to_onnx`; a value behind a layer that is not translated.
+            As in `to_onnx`; or a value depends on a layer that is not translated.
         """
         program = self._translated(missing=missing)
         if program.values.keys() >= set(values.values()):
@@ -280,7 +266,7 @@ class Model(base.Model):
         return program
 
     def _translated(self, *, everything: bool = False, missing: frozenset[str] = frozenset()) -> Program:
-        """The program, made when a call first needs it; one with everything leaves out what is not translated."""
+        """Return the cached program, built on first use; with `everything`, it skips layers that are not translated."""
         with self._lock:
             if (everything, missing) not in self._programs:
                 from .translation import program
@@ -297,8 +283,7 @@ class Model(base.Model):
             return self._programs[everything, missing]
 
     def _prepared(self, layer: NetLayer) -> BoundLayer | IRLayer:
-        prepared: BoundLayer | IRLayer = self._layers[self._keys[layer]]
-        return prepared
+        return self._layers[self._keys[layer]]
 
     def _export(self) -> ModelProto:
         from .translation import export
@@ -309,85 +294,5 @@ class Model(base.Model):
     def _names(self) -> Names:
         from .translation import Names, StateNames
 
-        states = {one: StateNames(*pair) for one, pair in self._states.items()}
+        states = {identifier: StateNames(*names) for identifier, names in self._states.items()}
         return Names([info.name for info in self.inputs], [info.name for info in self.outputs], states)
-
-
-def read_model(xml: Any, weights: Any = None, *, runtime: str | None = None) -> Model:
-    """A whole IR.
-
-    Parameters
-    ----------
-    xml : str, bytes, os.PathLike or lxml element
-        A text that begins with "<", its bytes, the path of a file of at most 256 MiB that holds it, or the element.
-    weights : path or bytes-like, optional
-        The .bin file, or its contents. Default: the file beside the .xml, with the suffix .bin; it may be absent if no
-        constant needs it. Nothing is read of it before a constant is asked for, so it must not be changed while the
-        model is in use: see `BinFile`.
-    runtime : str, optional
-        What runs the operations around recurrent layers: see `pyrnnx.load`.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    PyrnnxError
-        What `read_net` rejects; files that are no regular ones; constants that do not lie within the weights, or whose
-        size is not that of their shape and type. An operation that is not known is no error here, but when the model is
-        called or exported.
-
-    Warns
-    -----
-    PyrnnxWarning
-        An attribute that a recurrent operation does not have; a version above 11.
-
-    Source: OpenVINO IR versions 10 and 11.
-    """
-    path = source_path(xml)
-    with named_errors(path):
-        model = _model(parse(xml, "read_model", "net"), weights, path, runtime)
-    for message in model.net.warnings:
-        warn(message)
-    return model
-
-
-def read_file(source: Path | bytes, *, runtime: str | None = None) -> Model | IRLayer:
-    """An .xml file, or its contents: what `read_model` gives of a net, and `read_layer` of a single layer.
-
-    Raises
-    ------
-    PyrnnxError
-        What they reject.
-
-    Warns
-    -----
-    PyrnnxWarning
-        As they do.
-    """
-    found: Model | IRLayer
-    messages: Sequence[str]
-    path = source if isinstance(source, Path) else None
-    with named_errors(path):
-        element = parse(source, "load", "net", "layer")
-        if element.tag == "layer":
-            found, messages = layer_of(element)
-        else:
-            found = _model(element, None, path, runtime)
-            messages = found.net.warnings
-    for message in messages:
-        warn(message)
-    return found
-
-
-def _model(root: etree._Element, weights: Any, path: Path | None, runtime: str | None) -> Model:
-    net = net_of(root, "read_model")
-    if weights is None and path is not None:
-        opened = BinFile(path.with_suffix(".bin"), may_be_absent=True)
-    else:
-        opened = BinFile(weights)
-    for layer in net.everything:
-        if layer.type == "Const":
-            opened.check(layer)
-    return Model(net, opened, os.fspath(path) if path is not None else "", runtime=runtime)

@@ -1,4 +1,4 @@
-"""A whole IR with its recurrent layers."""
+"""Nets: whole IRs with their recurrent layers, without weights."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from lxml import etree
 
 from pyrnnx.errors import warn
-from pyrnnx.model_layers import why_none
+from pyrnnx.models.layers import why_none
 
 from .ir.layer import NetLayer
 from .ir.net_graph import NetGraph, net_graph
@@ -23,26 +23,26 @@ from .schemas import find_operation
 
 @dataclass(frozen=True, eq=False)
 class Net(NetGraph):
-    """What `read_net` returns.
+    """A whole IR with its recurrent layers.
 
     Attributes
     ----------
     name : str
     version : int
-        10 or 11; a newer one whose elements and attributes are those of 11.
+        10 or 11, or newer if it uses only elements and attributes of 11.
     layers, order : tuple of NetLayer
-        As in the XML, and so that each comes after those that it takes inputs from.
+        The layers in the order of the XML, and in topological order.
     element : lxml element
     recurrent : mapping of NetLayer to IRLayer
-        Every RNN, GRU and LSTM, sequence or cell, in the order of the XML; not those in bodies.
+        Every RNN, GRU and LSTM outside bodies, sequence or cell, in the order of the XML.
     inner : mapping of NetLayer to IRLayer
-        Those in the bodies of loops and choices, but of `looped`.
+        The recurrent layers in bodies of loops and Ifs, except those of `looped`.
     looped : mapping of NetLayer to LoopedCell
-        Every TensorIterator, in bodies too, that is a sequence: its body is one cell over a slice.
+        Every TensorIterator, in bodies too, that is a sequence: its body is one cell over slices.
     warnings : tuple of str
-        What has no effect in them; that the version is newer.
+        Warnings about attributes without effect and about a newer version.
 
-    It can be pickled and copied, as its XML.
+    A net can be pickled and copied, as its XML.
     """
 
     recurrent: Mapping[NetLayer, IRLayer]
@@ -51,12 +51,12 @@ class Net(NetGraph):
     warnings: tuple[str, ...]
 
     def declared(self, layer: NetLayer) -> IRLayer | None:
-        """What a recurrent layer is, or a loop that is one; None of any other."""
+        """Return the declaration of a recurrent layer, or of a loop that is one; None for any other layer."""
         looped = self.looped.get(layer)
         return looped.layer if looped is not None else self.recurrent.get(layer, self.inner.get(layer))
 
     def recurrent_paths(self) -> Iterator[tuple[NetLayer, str]]:
-        """The recurrent layers in the order of the XML, with the paths of the bodies that they are in: "loop/body/"."""
+        """Yield recurrent layers in the order of the XML, with the paths of their bodies: "loop/body/"."""
         return self._paths(self, "")
 
     def _paths(self, graph: NetGraph, path: str) -> Iterator[tuple[NetLayer, str]]:
@@ -68,22 +68,22 @@ class Net(NetGraph):
                     yield from self._paths(body, f"{path}{layer.name or layer.label}/{tag}/")
 
     def why_no_layers(self) -> str:
-        """Of a net without recurrent layers: why, as far as one can tell."""
+        """Explain, as far as possible, why the net has no recurrent layers."""
         weights = (_constant(layer.sources[1].layer) for layer in self.everything if layer.type == "MatMul")
         loops = (layer.type for layer in self.everything if layer.type in ("TensorIterator", "Loop"))
-        return why_none((one for one in weights if one is not None), loops)
+        return why_none((weight for weight in weights if weight is not None), loops)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (etree.tostring(self.element, encoding="utf-8", with_tail=False),)
 
 
 def read_net(xml: Any) -> Net:
-    """A whole IR.
+    """Read a whole IR, without weights.
 
     Parameters
     ----------
     xml : str, bytes, os.PathLike or lxml element
-        A text that begins with "<", its bytes, the path of a file of at most 256 MiB that holds it, or the element.
+        Text that begins with "<", its bytes, the path of a file of at most 256 MiB, or the element.
 
     Returns
     -------
@@ -92,14 +92,14 @@ def read_net(xml: Any) -> Net:
     Raises
     ------
     PyrnnxError
-        Broken XML; an older version than 10, a newer one than 11 that holds more; layers without id or type, ids that
-        stand twice; edges from or to what does not exist, two edges into one port, an input without any, cycles;
-        recurrent layers that `read_layer` rejects. Layers of other types may be anything.
+        The XML is broken, the version is below 10 or uses more than version 11 has, a layer lacks id or type, an id
+        occurs twice, an edge has an unknown end, an input has no edge or two, the graph has a cycle, or `read_layer`
+        rejects a recurrent layer. Other layers are not checked.
 
     Warns
     -----
     PyrnnxWarning
-        An attribute that a recurrent operation does not have; a version above 11.
+        A recurrent operation does not have an attribute, or the version is above 11.
 
     Source: OpenVINO IR versions 10 and 11.
     """
@@ -110,37 +110,36 @@ def read_net(xml: Any) -> Net:
     return net
 
 
-def net_of(root: etree._Element, what: str) -> Net:
-    """As `read_net`, of an element, with what it would warn of in the net."""
-    graph = net_graph(root, what)
+def net_of(root: etree._Element, function: str) -> Net:
+    """Read the net of an element without warning; errors name the calling `function`."""
+    graph = net_graph(root, function)
+    recurrent: dict[NetLayer, IRLayer] = {}
+    inner: dict[NetLayer, IRLayer] = {}
     looped: dict[NetLayer, LoopedCell] = {}
-    messages = newer(graph.version)
+    warnings = newer(graph.version)
 
-    def found(layers: Iterable[NetLayer], inner: dict[NetLayer, IRLayer]) -> dict[NetLayer, IRLayer]:
-        """The recurrent ones; those in bodies go to `inner`."""
-        recurrent: dict[NetLayer, IRLayer] = {}
+    def collect(layers: Iterable[NetLayer], declared: dict[NetLayer, IRLayer]) -> None:
+        """Add recurrent layers to `declared`, those in bodies to `inner`."""
         for layer in layers:
             operation, match = find_operation(layer.type, layer.opset), looped_cell(layer)
             if operation is not None:
-                recurrent[layer], unknown = recurrent_layer(operation, layer)
-                messages.extend(unknown)
+                declared[layer], messages = recurrent_layer(operation, layer)
+                warnings.extend(messages)
             elif match is not None:
-                looped[layer], unknown = match
-                messages.extend(unknown)
+                looped[layer], messages = match
+                warnings.extend(messages)
             else:
                 for body in layer.bodies.values():
-                    inner |= found(body.layers, inner)
-        return recurrent
+                    collect(body.layers, inner)
 
-    inner: dict[NetLayer, IRLayer] = {}
-    recurrent = found(graph.layers, inner)
+    collect(graph.layers, recurrent)
     return Net(
-        graph.name, graph.version, graph.layers, graph.order, graph.element, recurrent, inner, looped, tuple(messages)
+        graph.name, graph.version, graph.layers, graph.order, graph.element, recurrent, inner, looped, tuple(warnings)
     )
 
 
 def _constant(layer: NetLayer) -> tuple[str, ...] | None:
-    """Where a weight lies in the .bin, behind what decompresses and arranges it; None of what is computed."""
+    """Return offset and size in the .bin of a decompressed and rearranged weight; None if it is computed."""
     while layer.type in ("Convert", "Transpose", "Reshape") and layer.sources:
         layer = layer.sources[0].layer
     return (layer.data.get("offset", ""), layer.data.get("size", "")) if layer.type == "Const" else None

@@ -1,4 +1,4 @@
-"""OpenVINO's recurrent operations, a row each."""
+"""Table of OpenVINO's recurrent operations."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from pyrnnx.conventions import (
+from pyrnnx.operator.conventions import (
     OPENVINO_CELL,
     OPENVINO_CELL_1,
     OPENVINO_SEQUENCE,
     OPENVINO_SEQUENCE_1,
     Convention,
 )
-from pyrnnx.op import CELLS
+from pyrnnx.operator.op import CELLS, CellName
 
 WEIGHTS = ("W", "R", "B", "P")
-# Attributes of version 1 only, and the values with which they have no effect.
+# Attributes of version 1 only, and the values without effect.
 NEUTRAL: Mapping[str, Any] = MappingProxyType({"input_forget": False, "weights_format": "fico"})
 _COMMON = ("hidden_size", "activations", "activations_alpha", "activations_beta", "clip")
 
@@ -29,7 +29,7 @@ class Operation:
     Attributes
     ----------
     type : str
-        As in `<layer type="...">`.
+        Type in `<layer type="...">`.
     cell : str
         "RNN", "GRU" or "LSTM".
     convention : Convention
@@ -39,11 +39,11 @@ class Operation:
     first_opset : int
         The opset that introduced this version of the operation.
     optional : int
-        So many of the last inputs may be absent.
+        Number of last inputs that may be absent.
     """
 
     type: str
-    cell: str
+    cell: CellName
     convention: Convention
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -66,7 +66,7 @@ class Operation:
         return tuple(self.convention.name_of(argument) for argument in self.outputs)
 
 
-def _operation(cell: str, kind: str, first_opset: int) -> Operation:
+def _operation(cell: CellName, kind: str, first_opset: int) -> Operation:
     sequence = kind == "Sequence"
     states = ("initial_h", "initial_c") if CELLS[cell].has_cell_state else ("initial_h",)
     last = ("Y_h", "Y_c")[: len(states)]
@@ -83,7 +83,7 @@ def _operation(cell: str, kind: str, first_opset: int) -> Operation:
 
 
 def _first_version(row: Operation, convention: Convention, optional: int) -> Operation:
-    """Version 1 of an LSTM: as the later one, with peepholes and input_forget."""
+    """Return version 1 of an LSTM: the later version with peepholes and input_forget."""
     return replace(
         row,
         convention=convention,
@@ -105,7 +105,7 @@ _ROWS = (
     _first_version(_LSTM_SEQUENCE, OPENVINO_SEQUENCE_1, optional=1),  # P
     _first_version(_LSTM_CELL, OPENVINO_CELL_1, optional=2),  # B, P
 )
-# By versioned name, "LSTMSequence-5". A layer has the newest version that is not newer than its opset.
+# By versioned name, "LSTMSequence-5". A layer has the newest version that its opset includes.
 OPERATIONS: Mapping[str, Operation] = MappingProxyType({row.versioned_name: row for row in _ROWS})
 TYPES = tuple(dict.fromkeys(row.type for row in _ROWS))
 _VERSIONS: Mapping[str, tuple[Operation, ...]] = MappingProxyType(
@@ -116,35 +116,34 @@ _VERSIONS: Mapping[str, tuple[Operation, ...]] = MappingProxyType(
         for kind in TYPES
     }
 )
-# Types that hold a recurrence but are not run here: what each is, and what to do instead.
+# Recurrent types that are not run as layers: what each is, and what to do instead.
 _NOT_RUN = {
     "AUGRUSequence": "a GRU whose update gate is scaled by an attention input; ONNX has no such operator. Run it with "
     "OpenVINO, or write it as a GRU cell in a loop",
     "AUGRUCell": "one step of a GRU whose update gate is scaled by an attention input; ONNX has no such operator. Run "
     "it with OpenVINO, or write it out in elementwise operations",
-    "TensorIterator": "a loop over a body of its own, which it needs to be run, as a layer of a whole IR: read_model. "
-    "Alone, let OpenVINO make a recurrent layer of it (ConvertTensorIteratorToSequence), or unroll it "
-    "(UnrollTensorIterator)",
-    "Loop": "a loop over a body of its own, which it needs to be run, as a layer of a whole IR: read_model. Alone, "
-    "convert the model again with a recurrent layer in place of the loop, or with the loop unrolled",
-    "CTCLoss": "a loss, which is for training; ONNX has no such operator. What a trained model says of a sequence is "
-    "decoded by CTCGreedyDecoder and CTCGreedyDecoderSeqLen, which are translated",
-    "If": "a choice between two bodies, which it needs to be run, as a layer of a whole IR: read_model",
+    "TensorIterator": "a loop over a body, which runs only in a whole IR: read_model. As a single layer, let OpenVINO "
+    "convert it to a recurrent layer (ConvertTensorIteratorToSequence), or unroll it (UnrollTensorIterator)",
+    "Loop": "a loop over a body, which runs only in a whole IR: read_model. As a single layer, convert the model again "
+    "with a recurrent layer in place of the loop, or with the loop unrolled",
+    "CTCLoss": "a loss for training; ONNX has no such operator. To decode a sequence, use CTCGreedyDecoder or "
+    "CTCGreedyDecoderSeqLen, which are translated",
+    "If": "a choice between two bodies, which run only in a whole IR: read_model",
 }
 _NOT_RUN_BY_LOWER_NAME = {name.lower(): text for name, text in _NOT_RUN.items()}
 
 
 def find_operation(kind: str, opset: int | None = None) -> Operation | None:
-    """The row of a type, in any case, at an opset (None: the newest); None where there is none."""
+    """Return the row of a type, in any case, at an opset (None: the newest); None if there is none."""
     versions = _VERSIONS.get(kind.lower(), ())
     return next((row for row in versions if opset is None or row.first_opset <= opset), None)
 
 
 def first_opset(kind: str) -> int | None:
-    """The opset that introduced a type, in any case; None of one that is no row's."""
+    """Return the opset that introduced a type, in any case; None for a type without a row."""
     return min((row.first_opset for row in _VERSIONS.get(kind.lower(), ())), default=None)
 
 
 def explain(kind: str) -> str | None:
-    """What to say of a type that holds a recurrence but is not run here; None for any other type."""
+    """Return why a recurrent type is not run here, and what to do instead; None for any other type."""
     return _NOT_RUN_BY_LOWER_NAME.get(kind.lower())

@@ -1,4 +1,4 @@
-"""Files of weights: .safetensors, read array by array, and .pt, of which nothing but arrays in containers is read."""
+"""Files of weights: .safetensors, read array by array, and .pt, read without running code."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from pyrnnx._internal.files import open_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, printable, shortened, shown
-from pyrnnx.files import open_regular
 
 from .tensors import bfloat16, is_tensor
 
 SAFETENSORS, PICKLED = (".safetensors",), (".pt", ".pth", ".bin", ".ckpt")
-SHARED = 100  # times the bytes of a file: modules may share tensors, which are in the file once
+SHARED = 100  # limit of all tensors, in sizes of the file: modules may share tensors, which are stored once
 
 
 class SafetensorsArrays(Mapping[str, Any]):
-    """The arrays of a .safetensors file by name; each is read when it is asked for."""
+    """The arrays of a .safetensors file by name, read on access."""
 
     def __init__(self, label: str, file: Any) -> None:
         self._label, self._file = label, file
@@ -33,45 +33,45 @@ class SafetensorsArrays(Mapping[str, Any]):
         return len(self._names)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names  # that of Mapping would read the array
+        return name in self._names  # Mapping's method would read the array
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._names:
             raise KeyError(name)
         dtype = self._file.get_slice(name).get_dtype()
         if dtype == "BF16":
-            bfloat16()  # from then on NumPy knows the name, by which safetensors asks for it
+            bfloat16()  # registers NumPy's name of the dtype, which safetensors uses
         try:
             return self._file.get_tensor(name)
-        except Exception as error:  # a type that NumPy has not
+        except Exception as error:  # a type that NumPy lacks
             raise UnsupportedError(
-                f"{self._label}: {shown(name)} is of the type {shown(dtype)}; expected F64, F32, F16 or BF16"
+                f"{self._label}: {shown(name)} has type {shown(dtype)}; expected F64, F32, F16 or BF16"
             ) from error
 
 
 class PickledArrays(Mapping[str, Any]):
-    """The tensors of a .pt file by name, each of a size that the file can hold.
+    """The tensors of a .pt file by name, of sizes that fit the file.
 
-    A tensor may lie on a few numbers many times over, and so may many tensors on the same: a file of 2 kB can ask for
-    any amount of memory.
+    A tensor may repeat a few numbers by its strides, and many tensors may share their numbers: without a limit, a file
+    of 2 kB could need any amount of memory.
     """
 
-    def __init__(self, label: str, found: Mapping[str, Any], size: int) -> None:
-        self._label, self._found, self._size = label, found, size
+    def __init__(self, label: str, values: Mapping[str, Any], size: int) -> None:
+        self._label, self._values, self._size = label, values, size
         self._read, self._total = set[str](), 0
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
+        return iter(self._values)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._values)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._found
+        return name in self._values
 
     def __getitem__(self, name: str) -> Any:
-        value = self._found[name]
-        if not is_tensor(value):  # a list, in which lists may stand many times over
+        value = self._values[name]
+        if not is_tensor(value):  # nested lists may repeat each other without limit
             raise FormatError(f"{self._label}: {shown(name)} is {shown(value)}; expected a tensor")
         size = value.numel() * value.element_size()
         if name not in self._read:
@@ -79,25 +79,25 @@ class PickledArrays(Mapping[str, Any]):
             self._total += size
         if size > self._size or self._total > SHARED * self._size:
             raise FormatError(
-                f"{self._label}: {shown(name)} has shape {tuple(value.shape)}, and with what is before it "
-                f"{self._total} bytes; the file has {self._size}"
+                f"{self._label}: {shown(name)} has shape {tuple(value.shape)}; the tensors up to it have "
+                f"{self._total} bytes, but the file only {self._size}"
             )
         return value
 
 
 def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]]:
-    """How errors name a source, and what it holds by name; containers in each other are joined by ".".
+    """Return the name of a source in errors, and its arrays by name; "." joins the names of nested mappings.
 
     Parameters
     ----------
     source : mapping, or path
     closing : contextlib.ExitStack
-        Closes the file that the arrays are read from.
+        Stack that closes the file.
 
     Raises
     ------
     PyrnnxError
-        Something else; a file that cannot be read, or holds more than arrays; a package that is not installed.
+        The source has another type, the file cannot be read or contains more than arrays, or a package is missing.
     """
     if isinstance(source, Mapping):
         return "from_state_dict", _flat(source)
@@ -116,24 +116,24 @@ def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]
 
 
 def _flat(mapping: Mapping[Any, Any]) -> dict[str, Any]:
-    """Mappings in mappings as one, by names joined with "."; what has another name than a string is left out.
+    """Flatten nested mappings, with names joined by "."; skip names that are not strings.
 
-    A mapping that stands in several places is found at the first: it may be in itself.
+    A mapping that occurs several times, even in itself, is visited once.
     """
-    found: dict[str, Any] = {}
-    waiting: deque[tuple[str, Mapping[Any, Any]]] = deque([("", mapping)])
+    flat: dict[str, Any] = {}
+    queue: deque[tuple[str, Mapping[Any, Any]]] = deque([("", mapping)])
     seen = {id(mapping)}
-    while waiting:
-        start, one = waiting.popleft()
-        for name, value in one.items():
+    while queue:
+        start, inner = queue.popleft()
+        for name, value in inner.items():
             if not isinstance(name, str):
                 continue
             if not isinstance(value, Mapping):
-                found[start + name] = value
+                flat[start + name] = value
             elif id(value) not in seen:
                 seen.add(id(value))
-                waiting.append((f"{start}{name}.", value))
-    return found
+                queue.append((f"{start}{name}.", value))
+    return flat
 
 
 def _open_safetensors(label: str, path: str | os.PathLike[str], closing: ExitStack) -> SafetensorsArrays:
@@ -147,11 +147,11 @@ def _open_safetensors(label: str, path: str | os.PathLike[str], closing: ExitSta
     try:
         return SafetensorsArrays(label, closing.enter_context(safe_open(os.fspath(path), framework="np")))
     except Exception as error:
-        raise FormatError(f"{label}: no .safetensors file ({_one_line(error)})") from error
+        raise FormatError(f"{label}: not a .safetensors file ({_one_line(error)})") from error
 
 
 def _load_pickled(label: str, path: str | os.PathLike[str]) -> PickledArrays:
-    """What torch.load gives with weights_only: it makes tensors and plain containers, and runs nothing of the file."""
+    """Load tensors and plain containers with torch.load(weights_only=True), which runs no code of the file."""
     try:
         import torch
     except ImportError as error:
@@ -163,27 +163,27 @@ def _load_pickled(label: str, path: str | os.PathLike[str]) -> PickledArrays:
         try:
             loaded = torch.load(file, map_location="cpu", weights_only=True)
         except MemoryError:
-            raise FormatError(f"{label}: what it holds exceeds memory; the file has {size} bytes") from None
-        except Exception as error:  # of pickle, zip files and PyTorch, whose errors differ between its versions
+            raise FormatError(f"{label}: its contents exceed memory; the file has {size} bytes") from None
+        except Exception as error:  # of pickle, zip files and PyTorch, which differ between versions
             raise FormatError(
-                f"{label}: {_why_not_loaded(error)}; expected tensors alone, as "
-                "of torch.save(module.state_dict(), path)"
+                f"{label}: {_why_not_loaded(error)}; expected only tensors, as written by "
+                "torch.save(module.state_dict(), path)"
             ) from error
     if not isinstance(loaded, Mapping):
-        raise FormatError(f"{label}: holds {shown(type(loaded).__name__)}; expected a mapping of tensors")
+        raise FormatError(f"{label}: it contains {shown(type(loaded).__name__)}; expected a mapping of tensors")
     return PickledArrays(label, _flat(loaded), size)
 
 
 def _why_not_loaded(error: Exception) -> str:
-    """In one line, without PyTorch's advice to read the file unsafely."""
+    """Return the reason in one line, without PyTorch's advice to load the file unsafely."""
     text = str(error)
     if "TorchScript" in text:
         return "it is a TorchScript archive"
     refused = re.search(r"GLOBAL (\S+)", text)
     if refused is not None:
-        return f"it holds {shown(refused[1])}, which is no tensor"
+        return f"it contains {shown(refused[1])}, which is not a tensor"
     if "weights_only" in text:
-        return "it is no file of tensors and plain containers"
+        return "it contains more than tensors and plain containers"
     return f"it cannot be read ({_one_line(error)})"
 
 

@@ -1,4 +1,4 @@
-"""A state_dict of PyTorch as a stack of layers: which of its names belong to a recurrent module, and how they fit."""
+"""Stacks of layers from a state_dict of PyTorch: selection and checks of a recurrent module's names."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pyrnnx.conventions import TORCH, TORCH_BATCH_FIRST, Convention
-from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
+from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortened, shown
-from pyrnnx.layer import Layer
-from pyrnnx.op import Activation, Direction, RecurrentOp
-from pyrnnx.stack import Stack
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator.conventions import TORCH, TORCH_BATCH_FIRST, Convention
+from pyrnnx.operator.op import Activation, CellName, Direction, RecurrentOp
+from pyrnnx.stacks.stack import Stack
 
 from .files import open_arrays
 from .tensors import as_numpy
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     Source: TypeAlias = Mapping[str, Any] | str | os.PathLike[str]
 
-OPERATORS = {1: "RNN", 3: "GRU", 4: "LSTM"}  # by the gates of a cell
+OPERATORS: Mapping[int, CellName] = {1: "RNN", 3: "GRU", 4: "LSTM"}  # by number of gates
 NONLINEARITIES = {"tanh": "Tanh", "relu": "Relu"}
-LISTED = 10  # names that a message lists
+LISTED = 10  # number of names that a message lists
 _KEY = re.compile(r"(?:(.*)\.)?((?:weight|bias)_(?:ih|hh|hr))(?:_l(0|[1-9][0-9]{0,5})(_reverse)?)?", re.DOTALL)
 
 
@@ -41,44 +41,43 @@ def from_state_dict(
     name: str | None = None,
     weight_dtype: str | None = None,
 ) -> Stack:
-    """The layers of one recurrent module of PyTorch from its weights; PyTorch is needed for .pt files only.
+    """Build a stack from the weights of one recurrent module of PyTorch; only .pt files need PyTorch.
 
     Parameters
     ----------
     source : mapping, or path
-        A state_dict: arrays or tensors by their names in it. Or a file of one: .safetensors; .pt, .pth, .bin or .ckpt,
-        which is read with ``torch.load(..., weights_only=True)``, so that nothing in it is run. Mappings in mappings,
-        as in a checkpoint, are joined by ".": "state_dict.encoder.lstm.weight_ih_l0".
+        A state_dict: arrays or tensors by name. Or the path of its file: .safetensors, or .pt, .pth, .bin or .ckpt,
+        which is read with ``torch.load(..., weights_only=True)`` and runs no code. Names of nested mappings, as in a
+        checkpoint, are joined by ".": "state_dict.encoder.lstm.weight_ih_l0".
     prefix : str, optional
-        What stands before the names of the module, with its ".": "encoder.lstm.". It may be left out where there is
-        one recurrent module only.
+        Prefix of the module's names, with its ".": "encoder.lstm.". Default: the prefix of the only recurrent module.
     operator : str, optional
-        "RNN", "GRU" or "LSTM", as which the weights must fit. Default: as the shape of weight_hh tells.
+        "RNN", "GRU" or "LSTM", which the weights must fit. Default: taken from the shape of weight_hh.
     nonlinearity : str
-        Of an RNN "tanh" or "relu": a state_dict does not hold it.
+        "tanh" or "relu" of an RNN, which a state_dict does not contain.
     batch_first : bool
-        Whether X and Y are [batch_size, seq_length, ...]: a state_dict does not hold it.
+        True if X and Y are [batch_size, seq_length, ...], which a state_dict does not contain.
     name : str, optional
-        Of the stack, for errors. Default: the prefix.
+        Name of the stack in errors. Default: the prefix.
     weight_dtype : str, optional
-        "bfloat16" or "int8": keep W and R in fewer bits, see `Layer`. Default: that of the weights.
+        "bfloat16" or "int8": store W and R in fewer bits, see `Layer`. Default: the dtype of the weights.
 
     Returns
     -------
     Stack
-        As of `from_module`; it has copies of the weights.
+        The stack of `from_module`, with copies of the weights.
 
     Raises
     ------
     ArgumentError
-        A prefix under which there is no recurrent module, or that leaves open which; names that are missing or that
-        such modules do not have; shapes and dtypes that do not fit.
+        The prefix selects no recurrent module, or is needed to select one of several; a name is missing or unknown; or
+        a shape or dtype does not fit.
     FormatError
-        A file that is broken, or holds more than arrays.
+        The file is broken, or contains more than arrays.
     UnsupportedError
-        Weights of a module with proj_size, or of a parametrized one.
+        The module has proj_size, or is parametrized.
     PyrnnxError
-        A file whose package, safetensors or torch, is not installed; weights that exceed memory.
+        The package to read the file, safetensors or torch, is missing, or the weights exceed memory.
     """
     if not isinstance(prefix, str):
         raise ArgumentError(f"from_state_dict: prefix is {shown(prefix)}; expected a string")
@@ -89,34 +88,34 @@ def from_state_dict(
         raise ArgumentError(f"from_state_dict: batch_first is {shown(batch_first)}; expected True or False")
     with ExitStack() as closing:
         label, available = open_arrays(source, closing)
-        found = _chosen(label, prefix, available)
-        if found:
-            label = f"{label}: {shown(found)}"
-        own = [key for key in available if key.startswith(found)]
-        _check_keys(label, [key[len(found) :] for key in own])
+        prefix = _module_prefix(label, prefix, available)
+        if prefix:
+            label = f"{label}: {shown(prefix)}"
+        names = {key.removeprefix(prefix): key for key in available if key.startswith(prefix)}
+        _check_keys(label, list(names))
         try:
-            arrays = {key[len(found) :]: as_numpy(label, key[len(found) :], available[key]) for key in own}
+            arrays = {short: as_numpy(label, short, available[key]) for short, key in names.items()}
         except MemoryError as error:
             raise PyrnnxError(f"{label}: the arrays exceed memory ({shortened(str(error))})") from error
     convention = TORCH_BATCH_FIRST if batch_first else TORCH
-    layers = build_layers(label, found, arrays, operator, nonlinearity, convention, weight_dtype)
-    return Stack(layers, batch_first=bool(batch_first), name=name or found.removesuffix(".") or None)
+    layers = build_layers(label, prefix, arrays, operator, nonlinearity, convention, weight_dtype)
+    return Stack(layers, batch_first=bool(batch_first), name=name or prefix.removesuffix(".") or None)
 
 
-def _chosen(label: str, prefix: str, available: Iterable[str]) -> str:
-    """The prefix of the module that is meant: the one given, or the only one."""
+def _module_prefix(label: str, prefix: str, available: Iterable[str]) -> str:
+    """Return the prefix of a module: `prefix`, or if it is "" the prefix of the only module."""
     parsed = [match for key in available if (match := _KEY.fullmatch(key))]
-    prefixes = list(dict.fromkeys("" if one[1] is None else f"{one[1]}." for one in parsed))
+    prefixes = list(dict.fromkeys("" if match[1] is None else f"{match[1]}." for match in parsed))
     if prefix in prefixes:
         return prefix
     if not prefix and len(prefixes) == 1:
         return prefixes[0]
     if not prefixes:
         raise ArgumentError(
-            f"{label}: holds no weights of a recurrent module; expected names such as weight_ih_l0 and weight_hh_l0"
+            f"{label}: it has no weights of a recurrent module; expected names such as weight_ih_l0 and weight_hh_l0"
         )
-    given = f"is {shown(prefix)}" if prefix else "was not given"
-    raise ArgumentError(f"{label}: prefix {given}; expected one of {_listed(map(shown, prefixes))}")
+    text = f"is {shown(prefix)}" if prefix else "was not given"
+    raise ArgumentError(f"{label}: prefix {text}; expected one of {_listed(map(shown, prefixes))}")
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -134,12 +133,12 @@ def build_layers(
     weight_dtype: str | None,
     layer_label: str | None = None,
 ) -> list[Layer]:
-    """Layers from all arrays of one module by their names without the prefix; `layer_label` as `label` of `Layer`.
+    """Build layers from all arrays of one module, by names without prefix; `layer_label` is the `label` of `Layer`.
 
     Raises
     ------
     PyrnnxError
-        As `from_state_dict`.
+        As in `from_state_dict`.
     """
     layout = _check_keys(label, list(arrays))
     options: dict[str, Any] = {"convention": convention, "label": layer_label, "weight_dtype": weight_dtype}
@@ -168,7 +167,7 @@ def _layers(
         B = np.concatenate(biases, axis=-1) if biases else None
         if not options["convention"].has_directions:
             W, R, B = W[0], R[0], None if B is None else B[0]
-        own = f"{prefix}{ends[0].removeprefix('_')}" or None
+        layer_name = f"{prefix}{ends[0].removeprefix('_')}" or None
         op = RecurrentOp(
             cell,
             hidden_size,
@@ -177,16 +176,16 @@ def _layers(
             linear_before_reset=cell == "GRU",
             label=label,
         )
-        layers.append(Layer(op, W, R, B, name=own, **options))
+        layers.append(Layer(op, W, R, B, name=layer_name, **options))
     return layers
 
 
-_GATES = {operator: gates for gates, operator in OPERATORS.items()}
+_GATES: Mapping[str, int] = {operator: gates for gates, operator in OPERATORS.items()}
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Which arrays a module has: `suffixes` of the layers, of each both directions, and `kinds` before them."""
+    """The names of a module's arrays: `kinds` followed by `suffixes` of layers and directions."""
 
     num_layers: int
     num_directions: int
@@ -204,7 +203,7 @@ class _Layout:
 
 
 def _check_keys(label: str, keys: list[str]) -> _Layout:
-    """Reject names that a recurrent module does not have, and those of one that are missing."""
+    """Return the layout; raise if a name is missing or does not belong to a recurrent module."""
     matches = {key: _KEY.fullmatch(key) for key in keys}
     unknown = [key for key, match in matches.items() if match is None or match[1] is not None]
     parametrized = [key for key in unknown if "parametrizations." in key or key.endswith(("_g", "_v", "_orig"))]
@@ -214,22 +213,22 @@ def _check_keys(label: str, keys: list[str]) -> _Layout:
             "torch.nn.utils.parametrize.remove_parametrizations, or remove_weight_norm"
         )
     if unknown:
-        expected = "weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and those of other layers and directions"
-        raise ArgumentError(f"{label}: unknown are {_listed(map(shown, unknown))}; expected {expected}")
+        expected = "weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and the same of other layers and directions"
+        raise ArgumentError(f"{label}: unknown names {_listed(map(shown, unknown))}; expected {expected}")
     parsed = [match for match in matches.values() if match is not None]
     if any(match[2].endswith("_hr") for match in parsed):
         raise UnsupportedError(
-            f"{label}: weight_hr is of an LSTM with proj_size, whose h has another size than its cell state: ONNX and "
-            "OpenVINO have no such operator; expected proj_size=0"
+            f"{label}: weight_hr belongs to an LSTM with proj_size, for which ONNX and OpenVINO have no operator; "
+            "expected proj_size=0"
         )
     numbered = [match for match in parsed if match[3] is not None]
     if numbered and len(numbered) != len(parsed):
-        raise ArgumentError(f"{label}: has the names of a layer and of a cell, {_listed(keys)}; expected either")
+        raise ArgumentError(f"{label}: it has names of a layer and of a cell, {_listed(keys)}; expected one kind")
     numbers = {int(match[3]) for match in numbered} or {0}
     num_layers = max(numbers) + 1
     if len(numbers) != num_layers:
         absent = next(k for k in range(num_layers) if k not in numbers)
-        raise ArgumentError(f"{label}: has layer {num_layers - 1}, but not layer {absent}; expected all from 0")
+        raise ArgumentError(f"{label}: it has layer {num_layers - 1}, but not layer {absent}; expected all from 0")
     ends = ("", "_reverse") if any(match[4] for match in parsed) else ("",)
     suffixes = tuple(f"_l{k}{end}" for k in range(num_layers) for end in ends) if numbered else ("",)
     kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -237,37 +236,37 @@ def _check_keys(label: str, keys: list[str]) -> _Layout:
     layout = _Layout(num_layers, len(ends), suffixes, kinds if has_biases else kinds[:2])
     missing = [key for key in layout.keys if key not in matches]
     if missing:
-        raise ArgumentError(f"{label}: missing are {_listed(missing)}; expected all of {layout}")
+        raise ArgumentError(f"{label}: missing names {_listed(missing)}; expected all of {layout}")
     return layout
 
 
-def _cell(label: str, R: AnyArray, suffix: str, operator: str | None) -> tuple[str, int]:
-    """The cell that the shape of weight_hh [G*hidden_size, hidden_size] tells, and hidden_size."""
+def _cell(label: str, R: AnyArray, suffix: str, operator: str | None) -> tuple[CellName, int]:
+    """Return the cell and hidden_size by the shape of weight_hh, [G*hidden_size, hidden_size]."""
     gates = R.shape[0] // R.shape[1] if R.ndim == 2 and R.shape[1] and R.shape[0] % R.shape[1] == 0 else 0
     if gates not in OPERATORS:
         raise ArgumentError(
-            f"{label}: weight_hh{suffix} has shape {R.shape}; expected (G*hidden_size, hidden_size), with G = 1 of an "
-            "RNN, 3 of a GRU, 4 of an LSTM"
+            f"{label}: weight_hh{suffix} has shape {R.shape}; expected (G*hidden_size, hidden_size), with G = 1 for an "
+            "RNN, 3 for a GRU, 4 for an LSTM"
         )
     H = R.shape[1]
     if operator is not None and operator != OPERATORS[gates]:
         raise ArgumentError(
-            f"{label}: weight_hh{suffix} has shape {R.shape}, that of operator {OPERATORS[gates]!r}; expected "
+            f"{label}: weight_hh{suffix} has shape {R.shape}, which fits operator {OPERATORS[gates]!r}; expected "
             f"({_GATES[operator]}*hidden_size, hidden_size) for {operator!r}"
         )
     return OPERATORS[gates], H
 
 
 def _check_arrays(label: str, arrays: Mapping[str, AnyArray], layout: _Layout, G: int, H: int) -> None:
-    """Reject shapes and dtypes that do not fit each other."""
+    """Raise if shapes or dtypes do not fit each other."""
     rows, D = G * H, layout.num_directions
     first = arrays[layout.keys[0]]
     if first.dtype.name not in FLOAT_TYPES:
         raise ArgumentError(
             f"{label}: {layout.keys[0]} has dtype {first.dtype}; expected one of {', '.join(FLOAT_TYPES)}"
         )
-    for place, suffix in enumerate(layout.suffixes):
-        inputs: int | str = D * H if place >= D else first.shape[1] if first.ndim == 2 else "input_size"
+    for k, suffix in enumerate(layout.suffixes):
+        inputs: int | str = D * H if k >= D else first.shape[1] if first.ndim == 2 else "input_size"
         shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, H), "bias_ih": (rows,), "bias_hh": (rows,)}
         for kind in layout.kinds:
             array, expected = arrays[kind + suffix], shapes[kind]
@@ -281,7 +280,7 @@ def _check_arrays(label: str, arrays: Mapping[str, AnyArray], layout: _Layout, G
                 )
 
 
-def _activations(label: str, cell: str, nonlinearity: Any) -> tuple[tuple[Activation, ...], ...]:
+def _activations(label: str, cell: CellName, nonlinearity: Any) -> tuple[tuple[Activation, ...], ...]:
     if not isinstance(nonlinearity, str) or nonlinearity not in NONLINEARITIES:
         allowed = " or ".join(map(repr, NONLINEARITIES))
         raise ArgumentError(f"{label}: nonlinearity is {shown(nonlinearity)}; expected {allowed}")

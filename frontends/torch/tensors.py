@@ -1,12 +1,12 @@
-"""Tensors of PyTorch as arrays, known by their methods: PyTorch is not imported for them."""
+"""Conversion of PyTorch's tensors to arrays, without an import of PyTorch."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from pyrnnx import check
-from pyrnnx.dtypes import AnyArray, named_dtype
+from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
+from pyrnnx.operator import check
 
 
 def is_tensor(value: Any) -> bool:
@@ -14,13 +14,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def bfloat16() -> Any:
-    """NumPy's dtype of that name.
-
-    Raises
-    ------
-    PyrnnxError
-        ml_dtypes, which has it, is not installed.
-    """
+    """Return the dtype bfloat16; raise a PyrnnxError if its package, ml_dtypes, is not installed."""
     try:
         return named_dtype("bfloat16")
     except ImportError as error:
@@ -28,22 +22,22 @@ def bfloat16() -> Any:
 
 
 def as_numpy(label: str, name: str, value: Any) -> AnyArray:
-    """An array of what was given: one of NumPy, a tensor on any device, numbers in lists.
+    """Convert an array, a tensor on any device, or lists of numbers to an array.
 
     Raises
     ------
     ArgumentError
-        What is no array of numbers, such as a tensor that is quantized, sparse or without data.
+        It is not an array of numbers, for example a tensor that is quantized, sparse or without data.
     """
     if not is_tensor(value):
-        given = check.as_array(label, name, value)
-        if given.dtype.kind == "O":
+        array: AnyArray = check.as_array(label, name, value)
+        if array.dtype.kind == "O":
             raise ArgumentError(f"{label}: {name} is {shown(value)}; expected an array")
-        return given
-    is_bfloat16 = str(value.dtype).endswith("bfloat16")  # NumPy's arrays of it are those of ml_dtypes
+        return array
+    is_bfloat16 = str(value.dtype).endswith("bfloat16")  # numpy() does not support it
     try:
         value = value.detach().cpu()
-        array: AnyArray = (value.float() if is_bfloat16 else value).numpy()
+        array = (value.float() if is_bfloat16 else value).numpy()
     except Exception as error:
-        raise ArgumentError(f"{label}: {name} cannot be taken as an array ({shortened(str(error))})") from error
+        raise ArgumentError(f"{label}: {name} cannot be converted to an array ({shortened(str(error))})") from error
     return array.astype(bfloat16()) if is_bfloat16 else array

@@ -1,22 +1,25 @@
-"""Compiled kernels: they know no format, and are given nothing that has not been checked.
+"""Compiled kernels, independent of file formats and called with checked arguments.
 
-`PackedLayer`, what Python makes and calls, holds that again for all that memory safety hangs on: shapes, dtypes,
-numbers of rows of tables, lengths. What lies below it cannot fail but for lack of memory.
+`PackedLayer`, their interface to Python, checks again what memory safety depends on: shapes, dtypes, indices of tables,
+lengths. The code below it can fail only for lack of memory.
 
-The spine, from the caller down: each part uses only those below it, and the engines through `engine.h` alone.
+The core, from the caller down; each part uses only those below it, and engines only through `engine.h`:
 
-packed_layer   one operator, its weights packed: takes the caller's arrays as `arrays` finds them, makes the results
-plan           how a call is cut into row blocks, chunks and threads, and the memory that these take
-timeloop       one row block of one direction, chunk by chunk and step by step; `storage` widens and rounds rows
-coding         X and h rounded to 8 bits, of a quantized LSTM, for products of floats
-engines        which engines there are
-engine.h       what an engine offers: packing, the projection of a chunk, one time step; rows rounded to codes of 8 bits
-parameters.h   what an engine reads of a layer
-tables.h       the rows of the activation functions and of the cells; `tables` shows them to Python
+packed_layer   one operator with packed weights; reads the caller's arrays with `arrays`, creates the results
+calls          preparation of a call: shapes, the order of rows; without Python or the GIL
+matrices       W and R split for the processor's matrices
+plan           division of a call into row blocks, chunks and threads, and their memory
+timeloop       one row block of one direction, chunk by chunk and step by step; `storage` converts rows
+coding         X and h of a quantized LSTM rounded to 8 bits, for products of floats
+engines        the engines of this build
+engine.h       the interface of an engine: packing, the projection of a chunk, one time step, coded rows
+parameters.h   the parameters of a layer for an engine
+tables.h       the tables of activation functions and cells; `tables` exports them to Python
 
-Beside it:
+Other folders:
 
-blas/          the portable engine, in Cython on SciPy's BLAS; loaded where it is asked for alone
-simd/          the vector engine, in C: a file for each instruction set, all of them from template.h
-threads/       the pool of threads, and the barrier that the threads of a team meet at
+blas/          the portable engine, in Cython on SciPy's BLAS; loaded only on request
+simd/          the vector engine, in C: one or two files for each instruction set, all from template.h
+threads/       the pool of threads, and the barrier of a team
+onnxruntime/   custom operators of ONNX Runtime, which run packed layers within its sessions
 """

@@ -1,4 +1,4 @@
-"""The caller's arrays: where their axes lie, and what a call reads of them; once, and only where it fits."""
+"""Access to the caller's arrays: the order of their axes, checks, and one read of their shape and strides."""
 
 cimport numpy as cnp
 
@@ -9,35 +9,35 @@ cdef enum:
 
 
 cdef struct Axes:
-    # The place of each axis in an array of the caller's, -1 where it has none; `last` is the contiguous one.
+    # The index of each axis in a caller's array, -1 for a missing axis; `last` is the contiguous axis.
     int rank, t, n, d, last
 
 
 cdef struct Taken:
-    # What the call knows of an array of the caller's. All of it is read at once, under the GIL, and never again: another
-    # thread may give the array another shape or dtype while the call runs.
+    # Data, shape and strides of a caller's array, read once with the GIL: other threads may change the array's shape
+    # or dtype during the call.
     char *data
     cnp.npy_intp shape[MAX_RANK]
     cnp.npy_intp strides[MAX_RANK]
 
 
-cdef inline Axes places(str name, str axes, str allowed) except *:
-    """The places of axis letters, such as "TNI" or "NDTH"; the last of those allowed is the contiguous one."""
+cdef inline Axes parse_axes(str name, str axes, str allowed) except *:
+    """Return the indices of axis letters, such as "TNI" or "NDTH"; the last allowed letter is the contiguous axis."""
     cdef Axes result
     if axes is None or len(set(axes)) != len(axes) or not set(axes) <= set(allowed) or "N" not in axes:
-        raise ValueError(f"axes of {name} are {axes!r}; expected some of {allowed}, N among them")
+        raise ValueError(f"axes of {name} are {axes!r}; expected different letters of {allowed}, including N")
     if not axes.endswith(allowed[len(allowed) - 1]):
-        raise ValueError(f"axes of {name} are {axes!r}; expected the last of {allowed} at the end")
+        raise ValueError(f"axes of {name} are {axes!r}; expected {allowed[len(allowed) - 1]} at the end")
     result.rank = len(axes)
     result.t, result.n, result.d, result.last = axes.find("T"), axes.find("N"), axes.find("D"), len(axes) - 1
     return result
 
 
-cdef inline bint take(a, const Axes *axes, cnp.dtype dtype, Taken *taken) noexcept:
-    """Whether an object is an array that can be read as it is, and if so, where and what it is."""
+cdef inline bint read_array(a, const Axes *axes, cnp.dtype dtype, Taken *taken) noexcept:
+    """Set `taken` and return True if an object is an array that can be read in place."""
     cdef:
         int k
-        bint empty = False  # then its strides mean nothing
+        bint empty = False  # strides of an empty array are arbitrary
     if not (cnp.PyArray_CheckExact(a) and cnp.PyArray_NDIM(a) == axes.rank
             and <void *> cnp.PyArray_DESCR(a) == <void *> dtype):
         return False
@@ -48,8 +48,8 @@ cdef inline bint take(a, const Axes *axes, cnp.dtype dtype, Taken *taken) noexce
     return empty or taken.strides[axes.last] == dtype.itemsize or taken.shape[axes.last] == 1
 
 
-cdef inline Array arranged(const Taken *taken, const Axes *axes) noexcept:
-    """An array as the loop sees it."""
+cdef inline Array arranged(const Taken *taken, const Axes *axes) noexcept nogil:
+    """Return an array for the time loop."""
     cdef Array result
     result.data = taken.data
     result.t = 0 if axes.t < 0 else taken.strides[axes.t]
@@ -58,8 +58,8 @@ cdef inline Array arranged(const Taken *taken, const Axes *axes) noexcept:
     return result
 
 
-cdef inline bint apart(cnp.ndarray a, cnp.ndarray b) noexcept:
-    """Whether no byte can be of both arrays; the first is one piece of memory."""
+cdef inline bint is_disjoint(cnp.ndarray a, cnp.ndarray b) noexcept:
+    """Return whether the packed array a and any array b share no memory."""
     cdef:
         char *low = cnp.PyArray_BYTES(b)
         char *high = low + cnp.PyArray_ITEMSIZE(b)
@@ -77,7 +77,7 @@ cdef inline bint apart(cnp.ndarray a, cnp.ndarray b) noexcept:
 
 
 cdef inline bint is_packed(cnp.ndarray a) noexcept:
-    """Whether the elements of an array fill one piece of memory, each once, its axes in any order but for the last."""
+    """Return whether an array's elements fill one block of memory, with the last axis innermost."""
     cdef:
         int rank = cnp.PyArray_NDIM(a), k, done = 0
         cnp.npy_intp stride = cnp.PyArray_ITEMSIZE(a)
@@ -96,8 +96,8 @@ cdef inline bint is_packed(cnp.ndarray a) noexcept:
     return done == (1 << rank) - 1
 
 
-cdef inline bint can_be_written(a, int rank, const cnp.npy_intp *shape, cnp.dtype dtype) noexcept:
-    """Whether an object is an array of that shape and dtype that can be written as it is."""
+cdef inline bint is_writable(a, int rank, const cnp.npy_intp *shape, cnp.dtype dtype) noexcept:
+    """Return whether an object is an array of that shape and dtype that can be written in place."""
     cdef int k
     if not (cnp.PyArray_CheckExact(a) and cnp.PyArray_NDIM(a) == rank
             and <void *> cnp.PyArray_DESCR(a) == <void *> dtype and cnp.PyArray_ISBEHAVED(a) and is_packed(a)):
@@ -108,8 +108,8 @@ cdef inline bint can_be_written(a, int rank, const cnp.npy_intp *shape, cnp.dtyp
     return True
 
 
-cdef inline Array written(cnp.ndarray a, const Axes *axes) noexcept:
-    """An array for results, new or given for them, as the loop sees it."""
+cdef inline Array as_output(cnp.ndarray a, const Axes *axes) noexcept:
+    """Return an array of results for the time loop."""
     cdef:
         Taken taken
         int k
@@ -119,8 +119,8 @@ cdef inline Array written(cnp.ndarray a, const Axes *axes) noexcept:
     return arranged(&taken, axes)
 
 
-cdef inline bint meet(tuple outs, tuple inputs):
-    """Whether writing one of the arrays may change another, or an input other than the state that it takes over from."""
+cdef inline bint overlap(tuple outs, tuple inputs):
+    """Return whether writing an output may change another, or an input that is not the state it replaces."""
     cdef Py_ssize_t k, j
     for k in range(len(outs)):
         if outs[k] is None:
@@ -129,10 +129,12 @@ cdef inline bint meet(tuple outs, tuple inputs):
                 and cnp.PyArray_ISBEHAVED(outs[k]) and is_packed(outs[k])):
             return True
         for j in range(k):
-            if outs[j] is not None and not apart(outs[k], outs[j]):
+            if outs[j] is not None and not is_disjoint(outs[k], outs[j]):
                 return True
         for j in range(len(inputs)):
-            if inputs[j] is not None and not (j == k > 0 and outs[k] is inputs[j]) and not apart(outs[k], inputs[j]):
+            if inputs[j] is None or j == k > 0 and outs[k] is inputs[j]:
+                continue
+            if not is_disjoint(outs[k], inputs[j]):
                 return True
     return False
 
@@ -148,10 +150,10 @@ cdef inline bint below_large(const Real *numbers, Py_ssize_t count) noexcept nog
         Py_ssize_t k
         int below = True
     for k in range(count):
-        below &= (numbers[k] < large) & (numbers[k] > -large)  # without a branch: the compiler makes vectors of it
+        below &= (numbers[k] < large) & (numbers[k] > -large)  # without a branch, so that the compiler vectorizes it
     return below
 
 
 cdef inline bint all_below_large(const char *numbers, Py_ssize_t count, int itemsize) noexcept nogil:
-    """Whether all are finite, and still would be in bfloat16."""
+    """Return whether all numbers are finite, even rounded to bfloat16."""
     return below_large(<const float *> numbers, count) if itemsize == 4 else below_large(<const double *> numbers, count)

@@ -1,6 +1,6 @@
-"""assert of C, where there is no Python to raise: the process ends. In a debug build alone; NDEBUG is defined elsewhere.
+"""C's assert for code without Python, which ends the process; debug builds only, all others define NDEBUG.
 
-Ask one function, and nothing else: what stands around the call would be computed in every build.
+The argument must be one call: other expressions would be computed in every build.
 """
 
 cdef extern from "assert.h" nogil:

@@ -1,8 +1,6 @@
-"""X and h rounded to 8 bits where weights are multiplied as floats: by the BLAS engine, and in sums that are too long for
-integers.
+"""Rounding of X and h to 8 bits for products of floats: in the BLAS engine, and in sums too long for integers.
 
-What simd/codes.h makes codes of becomes, here, the floats that the codes stand for: rows of elements, which every engine
-takes.
+The results are the floats represented by the codes of simd/codes.h, which every engine can multiply.
 """
 
 from libc.math cimport INFINITY, isfinite, rintf
@@ -25,12 +23,12 @@ cdef void widen_range(Py_ssize_t rows, Py_ssize_t depth, const float *x, Py_ssiz
 
 cdef void round_rows(const Parameters *p, Py_ssize_t rows, Py_ssize_t depth, const float *x, Py_ssize_t ldx,
                      const float *bounds, void *rounded, size_t row_size) noexcept nogil:
-    """scale * clip(rint(x / scale), -zero_point, 255 - zero_point); NaN stays NaN."""
+    """Compute scale * clip(rint(x / scale), -zero_point, 255 - zero_point); NaN stays NaN."""
     cdef:
         Py_ssize_t r, k
         float width = bounds[1] - bounds[0], scale, zero_point, value
         float *row
-    # the width may be beyond the largest float
+    # the width may overflow to infinity
     scale = width / 255 if width < INFINITY else bounds[1] / 255 - bounds[0] / 255
     if not scale > 0:
         scale = 1

@@ -3,13 +3,14 @@ from typing import Any
 import numpy.typing as npt
 
 SIMD: tuple[str, ...]
-MODELS: tuple[str, ...]
+MODEL: str
 WEIGHT_DTYPES: dict[str | None, int]
 CODES: int
 MAX_CODES: int
 ASSERTIONS: bool
 
 def supported() -> tuple[str, ...]: ...
+def has_model() -> bool: ...
 def multiplies_codes(isa: str) -> bool: ...
 def packs(isa: str, itemsize: int, weight_dtype: int) -> bool: ...
 def activate(

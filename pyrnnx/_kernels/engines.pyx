@@ -1,6 +1,6 @@
 """The engines of this build, by instruction set."""
 
-from cython cimport floating
+cimport numpy as cnp
 from libc.string cimport memset
 
 from pyrnnx._kernels.engine cimport Kernels, Matrices
@@ -16,6 +16,8 @@ from pyrnnx._kernels.parameters cimport (
 )
 from pyrnnx._kernels.tables cimport PYRNNX_ACTIVATION_COUNT
 
+cnp.import_array()
+
 cdef extern from "simd/simd.h" nogil:
     const Kernels *simd_kernels "pyrnnx_simd_kernels"(const char *isa, int itemsize)
     int simd_supported "pyrnnx_simd_supported"(const char *isa)
@@ -30,16 +32,16 @@ cdef extern from *:
     """
     const bint PYRNNX_ASSERTIONS
 
-# Whether this build checks, beside all else, what its kernels ask of their callers (PYRNNX_BUILD_DEBUG, see setup.py).
+# Whether this build asserts the preconditions of its kernels (PYRNNX_BUILD_DEBUG, see setup.py).
 ASSERTIONS = bool(PYRNNX_ASSERTIONS)
 # Fastest first.
 SIMD = ("amx", "avx512", "avx2", "baseline")
-# Never chosen by itself: the same kernels as "amx", for any machine, with what its matrices compute in C.
-MODELS = ("amx_model",)
-BY_MATRICES = ("amx", *MODELS)
-# The dtypes that W and R may be packed in, and their numbers in the kernels; None: their own.
+# The kernels of "amx" for any machine, with a model of its matrices in C. Only in builds with PYRNNX_BUILD_MODEL (see
+# setup.py), and never the default.
+MODEL = "amx_model"
+# The dtypes of packed W and R, and their numbers in the kernels; None: their own dtype.
 WEIGHT_DTYPES = {None: PYRNNX_WEIGHTS_FULL, "bfloat16": PYRNNX_WEIGHTS_BFLOAT16, "int8": PYRNNX_WEIGHTS_INT8}
-# The number of codes with a scale and a zero point, and the most terms of their products, which are summed in 32 bits.
+# The number of the type "codes with scales and zero points", and the most products of codes whose sum fits 32 bits.
 CODES = PYRNNX_WEIGHTS_CODES
 MAX_CODES = PYRNNX_MAX_CODES
 
@@ -49,50 +51,64 @@ cdef:
 
 
 def supported() -> tuple:
-    """The instruction sets of the SIMD engine that this build has and this processor can run, fastest first."""
+    """Return the instruction sets of the SIMD engine that this build and this processor support, fastest first."""
     return tuple(isa for isa in SIMD if simd_supported(isa.encode()))
 
 
+def has_model() -> bool:
+    """Return whether this build has the instruction set `MODEL`."""
+    return bool(simd_supported(MODEL.encode()))
+
+
 def packs(str isa not None, int itemsize, int weight_dtype) -> bool:
-    """Whether an engine has weights in that dtype, a number of `WEIGHT_DTYPES`."""
+    """Return whether an engine can pack weights in a dtype, a number of `WEIGHT_DTYPES`."""
     return packs_as(find_kernels(isa, itemsize), weight_dtype)
 
 
 def multiplies_codes(str isa not None) -> bool:
-    """Whether an engine has weights as `CODES`, of float32."""
+    """Return whether an engine can pack float32 weights as `CODES`."""
     return find_kernels(isa, sizeof(float)).coding != NULL
 
 
 cdef const Matrices *find_matrices(str isa, int itemsize) except? NULL:
-    """What multiplies many rows with that instruction set; NULL: its kernels alone."""
-    return find_kernels(isa, itemsize).matrices if isa in BY_MATRICES else NULL
+    """Return the products of many rows of an instruction set, or NULL."""
+    return find_kernels(isa, itemsize).matrices if isa in ("amx", MODEL) else NULL
 
 
 cdef bint packs_as(const Kernels *kernels, int weight_dtype) noexcept:
     return 0 <= weight_dtype < PYRNNX_WEIGHTS_COUNT and (kernels.weight_dtypes >> weight_dtype) & 1
 
 
-def activate(str isa not None, int number, double alpha, double beta, double clip, const floating[::1] x not None,
-             floating[::1] y not None):
-    """y := f(clip(x)) by an engine's kernel; `number` is that of f's row in the table. For tests and benchmarks."""
-    cdef Parameters parameters
-    if not 0 <= number < PYRNNX_ACTIVATION_COUNT or x.shape[0] != y.shape[0]:
-        raise ValueError("expected a number of the table of activation functions, and x and y of one length")
+def activate(str isa not None, int number, double alpha, double beta, double clip, cnp.ndarray x not None,
+             cnp.ndarray y not None):
+    """Compute y := f(clip(x)) with an engine's kernel, for tests; `number` is the index of f in the table."""
+    cdef:
+        Parameters parameters
+        cnp.ndarray array
+        int itemsize = <int> cnp.PyArray_ITEMSIZE(x)
+    for array in (x, y):
+        # Not typed memory views: those of each float type take most of a module's time to compile.
+        if array.dtype != x.dtype or array.dtype.char not in "fd" or not array.dtype.isnative or array.ndim != 1:
+            raise ValueError("expected x and y of the same dtype, float32 or float64, with one axis")
+        if not cnp.PyArray_IS_C_CONTIGUOUS(array) or cnp.PyArray_SIZE(array) != cnp.PyArray_SIZE(x):
+            raise ValueError("expected x and y contiguous and of the same length")
+    if not 0 <= number < PYRNNX_ACTIVATION_COUNT or not cnp.PyArray_ISWRITEABLE(y):
+        raise ValueError("expected an index in the table of activation functions, and a writable y")
     memset(&parameters, 0, sizeof(parameters))
-    parameters.itemsize, parameters.clip = sizeof(floating), clip
+    parameters.itemsize, parameters.clip = itemsize, clip
     parameters.functions[0] = Activation(number, alpha, beta)
-    if x.shape[0]:
-        find_kernels(isa, sizeof(floating)).activate(&parameters, &x[0], &y[0], x.shape[0])
+    if cnp.PyArray_SIZE(x):
+        find_kernels(isa, itemsize).activate(&parameters, cnp.PyArray_DATA(x), cnp.PyArray_DATA(y), cnp.PyArray_SIZE(x))
 
 
 cdef const Kernels *find_kernels(str isa, int itemsize) except NULL:
-    """The kernels of "blas" or of an instruction set that this processor has, for float32 (4) or float64 (8)."""
+    """Return the kernels of "blas" or of a supported instruction set, for float32 (4) or float64 (8)."""
     cdef const Kernels *kernels = NULL
     if isa == "blas":
-        import pyrnnx._kernels.blas.engine  # registers itself; late, for it imports scipy.linalg
+        import pyrnnx._kernels.blas.engine  # registers itself; imported late because it imports scipy.linalg
 
         kernels = BLAS_FLOAT if itemsize == 4 else BLAS_DOUBLE if itemsize == 8 else NULL
-    elif isa in SIMD + MODELS and simd_supported(isa.encode()):
+    elif isa in (*SIMD, MODEL) and simd_supported(isa.encode()):
         kernels = simd_kernels(isa.encode(), itemsize)
     if kernels == NULL:
         raise ValueError(f"no kernels for {isa} and elements of {itemsize} bytes")

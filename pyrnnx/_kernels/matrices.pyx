@@ -1,82 +1,51 @@
-"""The weights of a layer once more, split for the processor's matrices at the first call that wants them."""
+"""Split weights of a layer for the processor's matrices, computed when a call first needs them."""
 
-from cpython.pythread cimport (
-    PyThread_acquire_lock,
-    PyThread_allocate_lock,
-    PyThread_free_lock,
-    PyThread_release_lock,
-    PyThread_type_lock,
-    WAIT_LOCK,
-)
 from libc.stdlib cimport free, malloc
 
-from os import getpid
-
 from pyrnnx._kernels.plan cimport ALIGNMENT, round_up
+from pyrnnx._kernels.threads cimport once_begin, once_done, once_end
 
 
-cdef SplitWeights split_weights(const Matrices *matrices, Parameters *parameters, int directions):
-    cdef SplitWeights made = SplitWeights.__new__(SplitWeights)
-    made.matrices, made.parameters, made.directions = matrices, parameters, directions
-    return made
+cdef void free_split(SplitWeights *weights) noexcept nogil:
+    free(weights.memory)
+    weights.memory = NULL
 
 
-cdef class SplitWeights:
-    """W and R of all directions, once more: made once, by one thread, while other Python threads go on."""
+cdef Py_ssize_t size_of(const SplitWeights *weights, int direction, int recurrent) noexcept nogil:
+    return round_up(weights.matrices.packed_size(&weights.parameters[direction], recurrent), ALIGNMENT)
 
-    def __dealloc__(self):
-        free(self.memory)
-        if self.lock != NULL:
-            PyThread_free_lock(<PyThread_type_lock> self.lock)
 
-    cdef Py_ssize_t size(self, int direction, int recurrent) noexcept nogil:
-        return round_up(self.matrices.packed_size(&self.parameters[direction], recurrent), ALIGNMENT)
+cdef bint split(SplitWeights *weights) noexcept nogil:
+    """Split W and R of all directions; return False if memory is exceeded."""
+    cdef:
+        Py_ssize_t total = ALIGNMENT
+        char *memory
+        char *at
+        int d, recurrent
+    for d in range(weights.directions):
+        total += size_of(weights, d, 0) + size_of(weights, d, 1)
+    memory = <char *> malloc(total)
+    if memory == NULL:
+        return False
+    at = <char *> round_up(<Py_ssize_t> memory, ALIGNMENT)
+    for d in range(weights.directions):
+        weights.parameters[d].split_W, weights.parameters[d].split_R = at, at + size_of(weights, d, 0)
+        for recurrent in range(2):
+            if not weights.matrices.pack_weights(&weights.parameters[d], recurrent, at):
+                free(memory)
+                weights.impossible = True
+                return True
+            at += size_of(weights, d, recurrent)
+    weights.memory = memory
+    return True
 
-    cdef bint split(self) noexcept nogil:
-        """Whether there was room for it."""
-        cdef:
-            Py_ssize_t total = ALIGNMENT
-            char *memory
-            char *at
-            int d, recurrent
-        for d in range(self.directions):
-            total += self.size(d, 0) + self.size(d, 1)
-        memory = <char *> malloc(total)
-        if memory == NULL:
-            return False
-        at = <char *> round_up(<Py_ssize_t> memory, ALIGNMENT)
-        for d in range(self.directions):
-            self.parameters[d].split_W, self.parameters[d].split_R = at, at + self.size(d, 0)
-            for recurrent in range(2):
-                if not self.matrices.pack_weights(&self.parameters[d], recurrent, at):
-                    free(memory)
-                    self.state = IMPOSSIBLE
-                    return True
-                at += self.size(d, recurrent)
-        self.memory, self.state = memory, MADE
-        return True
 
-    cdef bint ready(self) except -1:
-        """Whether they are there, made now if need be. MemoryError: there is no room for them."""
-        return self.seen == MADE or (self.seen == WANTED and self.make())
-
-    cdef bint make(self) except -1:
-        cdef:
-            bint has_room = True
-            State state
-            PyThread_type_lock lock
-        if self.lock == NULL or self.process != getpid():  # in a forked process nobody may be left to release it
-            self.lock, self.process = <void *> PyThread_allocate_lock(), getpid()
-            if self.lock == NULL:
-                raise MemoryError("a lock exceeds memory")
-        lock = <PyThread_type_lock> self.lock
-        with nogil:
-            PyThread_acquire_lock(lock, WAIT_LOCK)
-            if self.state == WANTED:
-                has_room = self.split()
-            state = self.state
-            PyThread_release_lock(lock)
-        if not has_room:
-            raise MemoryError("the weights split for matrices exceed memory")
-        self.seen = state
-        return state == MADE
+cdef Split ready_split(SplitWeights *weights) noexcept nogil:
+    """Split the weights if no earlier call has; other threads wait meanwhile."""
+    cdef bint done
+    if not once_done(&weights.once) and once_begin(&weights.once):
+        done = split(weights)
+        once_end(&weights.once, done)
+        if not done:
+            return SPLIT_NO_MEMORY
+    return SPLIT_IMPOSSIBLE if weights.impossible else SPLIT_MADE

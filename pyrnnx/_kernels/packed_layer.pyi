@@ -46,4 +46,12 @@ class PackedLayer:
         wide_states: bool = False,
         out: tuple[_Array | None, ...] | None = None,
     ) -> tuple[_Array, ...] | None: ...
-    def push(self, X: Any, h: _Array, c: _Array | None, out: Any = None) -> _Array | None: ...
+    def push(
+        self,
+        X: Any,
+        h: _Array,
+        c: _Array | None,
+        out: Any = None,
+        h_next: _Array | None = None,
+        c_next: _Array | None = None,
+    ) -> _Array | None: ...

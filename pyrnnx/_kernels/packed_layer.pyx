@@ -11,18 +11,25 @@ from pyrnnx._kernels.arrays cimport (
     Axes,
     Taken,
     all_below_large,
-    apart,
-    arranged,
-    can_be_written,
-    meet,
-    places,
-    take,
-    written,
+    as_output,
+    is_disjoint,
+    is_writable,
+    overlap,
+    parse_axes,
+    read_array,
+)
+from pyrnnx._kernels.calls cimport (
+    DONE,
+    NO_SPLIT_MEMORY,
+    choose_matrices,
+    set_batch_invariance,
+    set_inputs,
+    set_lengths,
 )
 from pyrnnx._kernels.coding cimport ROUNDING
-from pyrnnx._kernels.engine cimport PYRNNX_MATRIX_ROWS, Kernels, Matrices
+from pyrnnx._kernels.engine cimport Kernels, Matrices
 from pyrnnx._kernels.engines cimport find_kernels, find_matrices, packs_as
-from pyrnnx._kernels.matrices cimport SplitWeights, split_weights
+from pyrnnx._kernels.matrices cimport free_split
 from pyrnnx._kernels.parameters cimport (
     PYRNNX_DOT_COUNT,
     PYRNNX_MAX_CODES,
@@ -31,7 +38,15 @@ from pyrnnx._kernels.parameters cimport (
     Parameters,
     QuantizedWeights,
 )
-from pyrnnx._kernels.plan cimport ALIGNMENT, by_falling_length, checked_lengths, round_up, run_call, takes_one_thread
+from pyrnnx._kernels.plan cimport (
+    ALIGNMENT,
+    can_be_interrupted,
+    is_short,
+    keeps_gil,
+    round_up,
+    run_call,
+    watch_signals,
+)
 from pyrnnx._kernels.storage cimport BFLOAT16, FLOAT16, NATIVE
 from pyrnnx._kernels.tables cimport (
     CELL_ROWS,
@@ -43,39 +58,34 @@ from pyrnnx._kernels.tables cimport (
     PYRNNX_LSTM,
     PYRNNX_PLAIN,
 )
-from pyrnnx._kernels.timeloop cimport Array, Call
+from pyrnnx._kernels.threads cimport Interrupt
+from pyrnnx._kernels.timeloop cimport ELEMENT_WORK, ROW_WORK, Call
 
 cdef extern from "numpy/arrayobject.h":
     cnp.ndarray PyArray_Empty(int rank, const cnp.npy_intp *shape, cnp.dtype dtype, int fortran)
 
 cnp.import_array()
 
-cdef dict STORED = {NATIVE: ("float32", "float64"), FLOAT16: ("float16",), BFLOAT16: ("bfloat16",)}
+cdef dict DTYPES = {NATIVE: ("float32", "float64"), FLOAT16: ("float16",), BFLOAT16: ("bfloat16",)}
 cdef dict COUPLED = {"f": PYRNNX_COUPLED_FORGET, "i": PYRNNX_COUPLED_INPUT}
-cdef bint batch_invariant = False
-
-cdef enum:
-    ONE_CALL_ROWS = 1024    # of all time steps, below which splitting W and R takes longer than it saves
-
 
 def set_batch_invariant(bint value) -> None:
-    """Whether every row's bits are to be those of a batch of that row alone, in all calls that begin from now on."""
-    global batch_invariant
-    batch_invariant = value
+    """Set whether each row's bits equal those of a batch of that row alone, in calls that begin afterwards."""
+    set_batch_invariance(value)
 
 
 cdef Activation activation(function) except *:
     cdef Activation result
     result.number, result.alpha, result.beta = function
     if not 0 <= result.number < PYRNNX_ACTIVATION_COUNT:
-        raise ValueError(f"activation function {result.number} is not in the table")
+        raise ValueError(f"activation function {result.number}; expected 0 to {PYRNNX_ACTIVATION_COUNT - 1}")
     return result
 
 
 cdef int variant_of(int cell, bint linear_before_reset, str coupled_gate) except -1:
     cdef int variant = PYRNNX_PLAIN
     if not 0 <= cell < PYRNNX_CELL_COUNT:
-        raise ValueError(f"cell {cell} is not in the table")
+        raise ValueError(f"cell {cell}; expected 0 to {PYRNNX_CELL_COUNT - 1}")
     if linear_before_reset:
         variant = PYRNNX_LINEAR_BEFORE_RESET
     elif coupled_gate is not None:
@@ -83,7 +93,7 @@ cdef int variant_of(int cell, bint linear_before_reset, str coupled_gate) except
             raise ValueError(f"coupled_gate is {coupled_gate!r}; expected None or one of {', '.join(COUPLED)}")
         variant = COUPLED[coupled_gate]
     if (linear_before_reset and coupled_gate is not None) or not CELL_ROWS[cell].variants >> variant & 1:
-        raise ValueError(f"cell {cell} does not have linear_before_reset or coupled_gate as given")
+        raise ValueError(f"cell {cell} does not have this linear_before_reset or coupled_gate")
     return variant
 
 
@@ -96,31 +106,30 @@ cdef class PackedLayer:
 
     Parameters, in terms of the kernels: the engine's `isa`; `cell` (its number); `reverse` (for each direction);
     `activations` (for each direction (number, alpha, beta) of f, g, h); `clip` (inf: none); `linear_before_reset`;
-    `coupled_gate` (of input_forget: "f", f = 1 - i, or "i", i = 1 - f; else None); the weights in the kernels' dtype,
+    `coupled_gate` (input_forget: "f" for f = 1 - i, "i" for i = 1 - f; else None); the weights in the kernels' dtype,
     C-contiguous: W [D, G*H, I], R [D, G*H, H], bias [D, G*H], recurrent_bias [D, H] or None, peepholes [D, 3*H] or
-    None; the `weight_dtype` that W and R are packed in (its number); `dtype` of the caller's arrays and its `storage`
-    (0 the weights' own, 1 float16, 2 bfloat16); and the axis letters of X, Y and the states.
+    None; `weight_dtype`, the number of the type that W and R are packed in; the `dtype` of the caller's arrays and its
+    `storage` (0 the weights' own, 1 float16, 2 bfloat16); and the axis letters of X, Y and the states.
 
-    With `coded`, for an LSTM in float32, X and h are rounded to 8 bits before they are multiplied (simd/codes.h). Then W
-    and R may be codes themselves, int8 and of weight_dtype PYRNNX_WEIGHTS_CODES, with their `factors`: W_scale,
-    W_zero_point, R_scale, R_zero_point, each [D, G*H], of float32 and int32. `dot`: the last of PYRNNX_DOT_* to use, where
-    the processor has it; the results are the same bits.
+    With `coded`, for an LSTM in float32, X and h are rounded to 8 bits before products (simd/codes.h). W and R can then
+    be int8 codes of weight_dtype PYRNNX_WEIGHTS_CODES, with `factors` W_scale, W_zero_point, R_scale, R_zero_point,
+    each [D, G*H], float32 scales and int32 zero points. `dot` is the last PYRNNX_DOT_* to use if the processor supports
+    it; it does not change results.
 
-    ValueError: any of them does not fit the others. What it says is for developers: a layer checks before.
+    Raise ValueError for parameters that do not match. Layers check theirs before, so its messages are for developers.
     """
 
-    cdef:
-        Parameters parameters[2]    # of each direction
-        bint reverse[2]
-        int directions, itemsize, storage
-        Axes X, Y, state
-        Call call                   # all of it that is the same for every call
-        const Kernels *kernels
-        cnp.dtype dtype, kernel_dtype
-        list packed
-        SplitWeights split          # for matrices; None: they do not pay
+    @property
+    def one_call(self):
+        """Whether the layer is called only once, so that splitting W and R must pay in one call."""
+        return self.packed.one_call
 
-    cdef public bint one_call       # whether no call will follow the first, for whose sake alone W and R are split
+    @one_call.setter
+    def one_call(self, bint value):
+        self.packed.one_call = value
+
+    def __dealloc__(self):
+        free_split(&self.packed.split)
 
     def __cinit__(self, *, str isa not None, int cell, tuple reverse not None, tuple activations not None, double clip,
                   bint linear_before_reset, str coupled_gate, cnp.ndarray W not None, cnp.ndarray R not None,
@@ -132,33 +141,33 @@ cdef class PackedLayer:
             Py_ssize_t G = CELL_ROWS[cell].gate_count, H, I
             Parameters *p
             const Matrices *matrices
-        self.packed = []
-        self.directions = len(reverse)
-        # A dtype is known by its object here, so of equal ones (an array that was pickled has another) it is NumPy's own.
+        self.memory = []
+        self.packed.directions = len(reverse)
+        # Dtypes are compared by identity. Equal dtypes may be different objects, for example of unpickled arrays.
         self.dtype, self.kernel_dtype, self.storage = native_dtype(dtype), native_dtype(bias.dtype), storage
         self.itemsize = self.kernel_dtype.itemsize
         self.check_dtypes_and_functions(cell, activations)
         if W.ndim != 3 or R.ndim != 3 or R.shape[2] < 1:
-            raise ValueError("W and R do not have 3 axes and units")
+            raise ValueError("W and R must have 3 axes, and R at least one unit")
         H, I = R.shape[2], W.shape[2]
         if max(G * H, I) > INT_MAX:
-            raise ValueError("sizes of a product are beyond a C int")
+            raise ValueError(f"gates * hidden_size is {G * H} and input_size {I}; expected sizes that fit a C int")
         if linear_before_reset != (recurrent_bias is not None):
-            raise ValueError("linear_before_reset and recurrent_bias go together")
+            raise ValueError("recurrent_bias is required with linear_before_reset, and not allowed without")
         if peepholes is not None and not CELL_ROWS[cell].has_cell_state:
-            raise ValueError("peepholes go with a cell state")
-        self.X, self.Y, self.state = (
-            places("X", X_axes, "TNI"), places("Y", Y_axes, "TNDH"), places("states", state_axes, "NDH"))
-        if self.directions > 1 and (self.Y.d < 0 or self.state.d < 0):
-            raise ValueError("axes of Y and of the states lack D, and there are two directions")
+            raise ValueError("peepholes require a cell with a cell state")
+        self.packed.X, self.packed.Y, self.packed.state = (
+            parse_axes("X", X_axes, "TNI"), parse_axes("Y", Y_axes, "TNDH"), parse_axes("states", state_axes, "NDH"))
+        if self.packed.directions > 1 and (self.packed.Y.d < 0 or self.packed.state.d < 0):
+            raise ValueError("axes of Y and of the states must have D for two directions")
         self.kernels = find_kernels(isa, self.itemsize)
         if not (packs_as(self.kernels, weight_dtype)
                 or weight_dtype == PYRNNX_WEIGHTS_CODES and self.kernels.coding != NULL):
-            raise ValueError(f"weight_dtype {weight_dtype} is not one of {isa}")
+            raise ValueError(f"{isa} does not support weight_dtype {weight_dtype}")
         self.check_coding(cell, coded, weight_dtype, factors, max(H, I))
-        for d in range(self.directions):
-            self.reverse[d] = reverse[d]
-            p = &self.parameters[d]
+        for d in range(self.packed.directions):
+            self.packed.reverse[d] = reverse[d]
+            p = &self.packed.parameters[d]
             p.cell, p.variant, p.itemsize, p.weight_dtype, p.clip = cell, variant, self.itemsize, weight_dtype, clip
             p.input_size, p.hidden_size = I, H
             if factors is not None:
@@ -171,53 +180,54 @@ cdef class PackedLayer:
                 p.W = self.pack_codes(p, 0, "W", W, (G * H, I), d, factors[0], factors[1])
                 p.R = self.pack_codes(p, 1, "R", R, (G * H, H), d, factors[2], factors[3])
             else:
-                p.W = self.pack_weights(p, 0, self.checked("W", W, (G * H, I), d))
-                p.R = self.pack_weights(p, 1, self.checked("R", R, (G * H, H), d))
+                p.W = self.pack_weights(p, 0, self.checked_data("W", W, (G * H, I), d))
+                p.R = self.pack_weights(p, 1, self.checked_data("R", R, (G * H, H), d))
             p.finite_R = factors is None and all_below_large(cnp.PyArray_BYTES(R[d]), G * H * H, self.itemsize)
-            p.bias = self.pack_bias(p, self.checked("bias", bias, (G * H,), d))
+            p.bias = self.pack_bias(p, self.checked_data("bias", bias, (G * H,), d))
             p.recurrent_bias = p.peepholes = NULL
             if recurrent_bias is not None:
-                p.recurrent_bias = self.pack_units(p, 1, self.checked("recurrent_bias", recurrent_bias, (H,), d))
+                p.recurrent_bias = self.pack_units(p, 1, self.checked_data("recurrent_bias", recurrent_bias, (H,), d))
             if peepholes is not None:
-                p.peepholes = self.pack_units(p, 3, self.checked("peepholes", peepholes, (3 * H,), d))
+                p.peepholes = self.pack_units(p, 3, self.checked_data("peepholes", peepholes, (3 * H,), d))
         self.prepare_call(coded)
         matrices = find_matrices(isa, self.itemsize)
-        if matrices != NULL and not coded and matrices.pays(&self.parameters[0]):
-            self.split = split_weights(matrices, self.parameters, self.directions)
+        if matrices != NULL and not coded and matrices.pays(&self.packed.parameters[0]):
+            self.packed.split.matrices = matrices
+            self.packed.split.parameters, self.packed.split.directions = self.packed.parameters, self.packed.directions
 
     cdef int check_coding(self, int cell, bint coded, int weight_dtype, tuple factors, Py_ssize_t depth) except -1:
         cdef bint codes = weight_dtype == PYRNNX_WEIGHTS_CODES, has_factors = factors is not None
         if codes != has_factors:
-            raise ValueError("weights that are codes and factors go together")
+            raise ValueError("factors are required with weights that are codes, and not allowed without")
         if codes and (not coded or len(factors) != 4 or depth > PYRNNX_MAX_CODES):
-            raise ValueError(f"codes go with coded rows, with 4 factors, and in sums of at most {PYRNNX_MAX_CODES}")
+            raise ValueError(f"codes require coded=True, 4 factors, and sums of at most {PYRNNX_MAX_CODES} terms")
         if coded and (cell != PYRNNX_LSTM or self.kernel_dtype.name != "float32"):
-            raise ValueError("coded rows go with an LSTM in float32")
+            raise ValueError("coded=True requires an LSTM in float32")
         return 0
 
     cdef int check_dtypes_and_functions(self, int cell, tuple activations) except -1:
         cdef int count = CELL_ROWS[cell].function_count
-        if self.directions not in (1, 2) or [len(one) for one in activations] != [count] * self.directions:
+        if self.packed.directions not in (1, 2) or list(map(len, activations)) != [count] * self.packed.directions:
             raise ValueError(f"expected 1 or 2 directions, and {count} activation functions for each")
-        if self.dtype.name not in STORED.get(self.storage, ()):
-            raise ValueError(f"dtype {self.dtype} is not that of storage {self.storage}")
+        if self.dtype.name not in DTYPES.get(self.storage, ()):
+            raise ValueError(f"storage {self.storage} does not support dtype {self.dtype}")
         if self.kernel_dtype.name != (self.dtype.name if self.storage == NATIVE else "float32"):
-            raise ValueError(f"weights of {self.kernel_dtype} do not go with arrays of {self.dtype}")
+            raise ValueError(f"weights of {self.kernel_dtype} do not match arrays of {self.dtype}")
         return 0
 
-    cdef const void *checked(self, str name, a, tuple shape, int direction, dtype=None) except NULL:
-        """Where the numbers of a direction lie in weights that are as they should be: the one door to their memory."""
+    cdef const void *checked_data(self, str name, a, tuple shape, int direction, dtype=None) except NULL:
+        """Check an array of weights and return the data of a direction; nothing else accesses their memory."""
         dtype = self.kernel_dtype if dtype is None else dtype
         if not (cnp.PyArray_CheckExact(a) and a.dtype == dtype and a.flags.c_contiguous
-                and a.flags.aligned and a.shape == (self.directions, *shape)):
-            expected = f"C-contiguous, aligned array of {dtype} and shape {(self.directions, *shape)}"
+                and a.flags.aligned and a.shape == (self.packed.directions, *shape)):
+            expected = f"C-contiguous, aligned array of {dtype} and shape {(self.packed.directions, *shape)}"
             raise ValueError(f"{name} is not a {expected}")
         return cnp.PyArray_BYTES(a) + direction * cnp.PyArray_STRIDE(a, 0)
 
     cdef void prepare_call(self, bint coded):
         cdef:
-            Call *call = &self.call
-            const Parameters *p = &self.parameters[0]
+            Call *call = &self.packed.call
+            const Parameters *p = &self.packed.parameters[0]
         call.kernels, call.storage, call.itemsize = self.kernels, self.storage, self.itemsize
         call.outer_itemsize = self.dtype.itemsize
         call.input_size, call.hidden_size = p.input_size, p.hidden_size
@@ -226,6 +236,7 @@ cdef class PackedLayer:
         call.state_storage, call.state_itemsize = self.storage, self.dtype.itemsize
         call.projected_size = self.kernels.gate_count(p) * call.padded_size
         call.phases = self.kernels.phases(p)
+        call.step_work = ROW_WORK + <double> call.projected_size * (p.hidden_size + ELEMENT_WORK)
         call.x_size, call.ldx = p.input_size * self.itemsize, p.input_size
         if not coded:
             return
@@ -235,156 +246,179 @@ cdef class PackedLayer:
             call.x_size = call.ldx = call.coding.row_size(p, p.input_size)
             call.coded_size = call.coding.row_size(p, p.hidden_size)
 
-    cdef void *room(self, Py_ssize_t size):
-        """Memory for packed weights that lives as long as this object."""
+    cdef void *allocate(self, Py_ssize_t size):
+        """Return memory for packed weights, which this object owns."""
         memory = np.zeros(size + ALIGNMENT, np.uint8)
-        self.packed.append(memory)
+        self.memory.append(memory)
         return <void *> round_up(<Py_ssize_t> cnp.PyArray_DATA(memory), ALIGNMENT)
 
     cdef Py_ssize_t padded(self, const Parameters *p):
         return round_up(p.hidden_size, self.kernels.lanes)
 
     cdef const void *pack_weights(self, const Parameters *p, int recurrent, const void *source):
-        cdef void *packed = self.room(self.kernels.packed_size(p, recurrent))
+        cdef void *packed = self.allocate(self.kernels.packed_size(p, recurrent))
         self.kernels.pack_weights(p, recurrent, source, packed)
         return packed
 
     cdef const void *pack_codes(self, const Parameters *p, int recurrent, str name, codes, tuple shape, int direction,
                                 scale, zero_point) except NULL:
         cdef QuantizedWeights source
-        source.codes = <const signed char *> self.checked(name, codes, shape, direction, np.dtype(np.int8))
-        source.scale = <const float *> self.checked(f"{name}_scale", scale, shape[:1], direction)
-        source.zero_point = <const int *> self.checked(
+        source.codes = <const signed char *> self.checked_data(name, codes, shape, direction, np.dtype(np.int8))
+        source.scale = <const float *> self.checked_data(f"{name}_scale", scale, shape[:1], direction)
+        source.zero_point = <const int *> self.checked_data(
             f"{name}_zero_point", zero_point, shape[:1], direction, np.dtype(np.int32))
         return self.pack_weights(p, recurrent, &source)
 
     cdef const void *pack_bias(self, const Parameters *p, const void *source):
-        cdef void *packed = self.room(self.kernels.gate_count(p) * self.padded(p) * self.itemsize)
+        cdef void *packed = self.allocate(self.kernels.gate_count(p) * self.padded(p) * self.itemsize)
         self.kernels.pack_bias(p, source, packed)
         return packed
 
     cdef const void *pack_units(self, const Parameters *p, Py_ssize_t count, const void *source):
-        cdef void *packed = self.room(count * self.padded(p) * self.itemsize)
+        cdef void *packed = self.allocate(count * self.padded(p) * self.itemsize)
         self.kernels.pack_units(p, count, source, packed)
         return packed
 
-    cdef int choose_matrices(self, Call *call) except -1:
-        """Whether matrices multiply, and in which time steps: by the rows of the whole call, however it is cut."""
-        call.matrices = NULL
-        if batch_invariant or self.split is None or call.batch_size < PYRNNX_MATRIX_ROWS:
+    cdef int compute(self, Call *call, int threads) except -1:
+        """Run a call whose arrays are set; raise MemoryError, or the error of a signal handler."""
+        cdef:
+            bint has_memory
+            int status, directions = self.packed.directions
+            Interrupt interrupt
+        interrupt.stop = False
+        call.interrupt = NULL
+        if can_be_interrupted(call, directions) and watch_signals(&interrupt):
+            call.interrupt = &interrupt
+        if keeps_gil(call, directions):
+            status = choose_matrices(&self.packed, call)
+        else:
+            with nogil:
+                status = choose_matrices(&self.packed, call)
+        if status == NO_SPLIT_MEMORY:
+            raise MemoryError("the split weights exceed memory")
+        if call.batch_size == 0:
             return 0
-        if self.one_call and call.seq_length < (ONE_CALL_ROWS + call.batch_size - 1) // call.batch_size:
-            return 0
-        if self.split.ready():
-            call.matrices = self.split.matrices
-            call.matrix_steps = call.seq_length if call.lengths == NULL else call.lengths[PYRNNX_MATRIX_ROWS - 1]
-        return 0
+        if keeps_gil(call, directions):
+            has_memory = run_call(call, self.packed.parameters, self.packed.reverse, directions, threads, NULL)
+        else:
+            with nogil:
+                has_memory = run_call(call, self.packed.parameters, self.packed.reverse, directions, threads, NULL)
+        if not has_memory:
+            raise MemoryError("the scratch buffers exceed memory")
+        return -1 if interrupt.stop else 0
 
-    cdef cnp.ndarray result(self, given, const Axes *axes, const Call *call, cnp.dtype dtype):
-        """A new array for a result, or the one given for it; None if that cannot be written as it is."""
+    cdef cnp.ndarray result(self, out, const Axes *axes, const Call *call, cnp.dtype dtype):
+        """Return the array for a result, `out` or a new one; None if `out` cannot be written in place."""
         cdef cnp.npy_intp shape[MAX_RANK]
         shape[axes.last] = call.hidden_size
         shape[axes.n] = call.batch_size
         if axes.t >= 0:
             shape[axes.t] = call.seq_length
         if axes.d >= 0:
-            shape[axes.d] = self.directions
-        if given is not None:
-            return given if can_be_written(given, axes.rank, shape, dtype) else None
+            shape[axes.d] = self.packed.directions
+        if out is not None:
+            return out if is_writable(out, axes.rank, shape, dtype) else None
         Py_INCREF(dtype)  # PyArray_Empty takes a reference
         return PyArray_Empty(axes.rank, shape, dtype, 0)
 
-    cdef bint take_state(self, a, const Call *call, cnp.dtype dtype, Array *state):
-        """Whether an initial state, or None, can be read as it is."""
-        cdef:
-            Taken taken
-            const Axes *axes = &self.state
-        state.data = NULL
-        state.t = state.d = state.n = 0
-        if a is None:
-            return True
-        if not take(a, axes, dtype, &taken) or taken.shape[axes.last] != call.hidden_size:
+    cdef bint read_inputs(self, Call *call, X, initial_h, initial_c, cnp.dtype state_dtype):
+        """Set X and the initial states, and their sizes, in the call; return False if one cannot be read in place."""
+        cdef Taken x, h, c
+        if (not read_array(X, &self.packed.X, self.dtype, &x)
+                or (initial_h is not None and not read_array(initial_h, &self.packed.state, state_dtype, &h))
+                or (initial_c is not None and not read_array(initial_c, &self.packed.state, state_dtype, &c))):
             return False
-        state[0] = arranged(&taken, axes)
-        return taken.shape[axes.n] == call.batch_size and (axes.d < 0 or taken.shape[axes.d] == self.directions)
+        return set_inputs(&self.packed, call, &x, NULL if initial_h is None else &h, NULL if initial_c is None else &c)
 
-    cdef bint take_inputs(self, Call *call, X, initial_h, initial_c, cnp.dtype state_dtype):
-        """Whether X and the initial states, or None, can be read as they are: then they and their sizes are the call's."""
-        cdef Taken x
-        if not take(X, &self.X, self.dtype, &x) or x.shape[self.X.last] != call.input_size:
-            return False
-        call.X = arranged(&x, &self.X)
-        call.seq_length = 1 if self.X.t < 0 else x.shape[self.X.t]
-        call.batch_size = x.shape[self.X.n]
-        call.order = call.lengths = NULL
-        return (self.take_state(initial_h, call, state_dtype, &call.initial_h)
-                and self.take_state(initial_c, call, state_dtype, &call.initial_c)
-                and (initial_c is None or CELL_ROWS[self.parameters[0].cell].has_cell_state))
+    cdef cnp.ndarray read_lengths(self, lengths, Call *call):
+        """Set the lengths of the rows of a call and return their memory; None if they do not match the rows."""
+        cdef:
+            cnp.npy_intp shape[2]
+            cnp.ndarray source = np.asarray(lengths), memory
+        shape[0], shape[1] = 3, call.batch_size
+        if cnp.PyArray_NDIM(source) == 1 and cnp.PyArray_DIM(source, 0) == call.batch_size:
+            memory = cnp.PyArray_EMPTY(2, shape, cnp.NPY_INTP, 0)
+            cnp.PyArray_CopyInto(memory[0], source)  # other threads may write to the caller's array
+            if set_lengths(call, <Py_ssize_t *> cnp.PyArray_DATA(memory),
+                           <Py_ssize_t *> cnp.PyArray_DATA(memory) + call.batch_size):
+                return memory
+        return None
 
     def run(self, int threads, X, lengths, initial_h, initial_c, bint wide_states=False, tuple out=None):
-        """Y, Y_h and, of an LSTM, Y_c from X and the initial states (or None), all in the caller's arrangement.
+        """Return Y, Y_h and, for an LSTM, Y_c, in the caller's arrangement.
 
-        None where X, a state or an array of `out` is not an array that can be read or written as it is: they need a
-        closer look. `lengths`: of the rows, None for all T. With `wide_states` the states, given and returned, are in
-        the kernels' dtype. `out`: for each result the array to write it to, or None; an array for a last state may be
-        the initial state. At most `threads` threads work; the results do not depend on it.
+        Return None if X, a state or an array of `out` cannot be read or written in place, or if `lengths` do not match
+        X: the caller then checks its arguments. `lengths` None means T for every row. With `wide_states`, initial and
+        returned states have the kernels' dtype. `out` has an array or None for each result; the array of a last state
+        may be the initial state. At most `threads` threads work, and results do not depend on their number.
 
-        MemoryError: what exceeds memory, as a sentence. ValueError: lengths that are none of X.
+        MemoryError names what exceeds memory. An error of a signal handler can leave arrays of `out` partly written.
         """
         cdef:
-            Call call = self.call
-            bint has_cell_state = CELL_ROWS[self.parameters[0].cell].has_cell_state
+            Call call = self.packed.call
+            bint has_cell_state = CELL_ROWS[self.packed.parameters[0].cell].has_cell_state
             cnp.dtype state_dtype = self.kernel_dtype if wide_states else self.dtype
-            cnp.ndarray order = None, falling = None, Y, Y_h, Y_c = None
+            cnp.ndarray rows = None, Y, Y_h, Y_c = None
         if wide_states:
             call.state_storage, call.state_itemsize = NATIVE, self.itemsize
-        if not self.take_inputs(&call, X, initial_h, initial_c, state_dtype):
+        if not self.read_inputs(&call, X, initial_h, initial_c, state_dtype):
             return None
-        if out is not None and (len(out) != 2 + has_cell_state or meet(out, (X, initial_h, initial_c))):
+        if out is not None and (len(out) != 2 + has_cell_state or overlap(out, (X, initial_h, initial_c))):
             return None
         if lengths is not None:
-            falling = checked_lengths(lengths, &call)
-            order = by_falling_length(falling, &call)
+            rows = self.read_lengths(lengths, &call)
+            if rows is None:
+                return None
         try:
-            Y = self.result(None if out is None else out[0], &self.Y, &call, self.dtype)
-            Y_h = self.result(None if out is None else out[1], &self.state, &call, state_dtype)
+            Y = self.result(None if out is None else out[0], &self.packed.Y, &call, self.dtype)
+            Y_h = self.result(None if out is None else out[1], &self.packed.state, &call, state_dtype)
             if has_cell_state:
-                Y_c = self.result(None if out is None else out[2], &self.state, &call, state_dtype)
-        except (ValueError, MemoryError) as error:  # NumPy's: more than it can count, or than there is
+                Y_c = self.result(None if out is None else out[2], &self.packed.state, &call, state_dtype)
+        except (ValueError, MemoryError) as error:  # NumPy raises ValueError for sizes that overflow
             raise MemoryError(f"the outputs exceed memory ({error})") from error
         if Y is None or Y_h is None or (Y_c is None and has_cell_state):
             return None
-        call.Y, call.Y_h = written(Y, &self.Y), written(Y_h, &self.state)
+        call.Y, call.Y_h = as_output(Y, &self.packed.Y), as_output(Y_h, &self.packed.state)
         call.Y_c.data = NULL
         if has_cell_state:
-            call.Y_c = written(Y_c, &self.state)
-        self.choose_matrices(&call)
-        if call.batch_size:
-            run_call(&call, self.parameters, self.reverse, self.directions, threads)
+            call.Y_c = as_output(Y_c, &self.packed.state)
+        self.compute(&call, threads)
         return (Y, Y_h, Y_c) if has_cell_state else (Y, Y_h)
 
-    def push(self, X, cnp.ndarray h not None, cnp.ndarray c, out=None):
-        """Y of the next time steps of every row; h and c (None but of an LSTM), in the kernels' dtype, move on.
+    cdef bint is_like_state(self, cnp.ndarray a, cnp.ndarray state):
+        """Return whether the kernels can write the next value of `state` to an array."""
+        return a.dtype is self.kernel_dtype and cnp.PyArray_ISCARRAY(a) and cnp.PyArray_SAMESHAPE(a, state)
 
-        They are the caller's own, contiguous and known to nobody else. None, with nothing done, for what `run` has to
-        look at: arrays that cannot be read or written as they are, nothing to compute, enough for several threads, or
-        too much for the memory that there is.
+    def push(self, X, cnp.ndarray h not None, cnp.ndarray c, out=None, cnp.ndarray h_next=None, cnp.ndarray c_next=None):
+        """Return Y of the next time steps of every row, and update h and c (LSTM only) in place.
+
+        h, c and the optional h_next and c_next have the kernels' dtype, are contiguous, and belong to the caller. With
+        h_next and c_next, h and c do not change. Do nothing and return None if `run` must handle the call: arrays
+        that cannot be read or written in place, no steps or rows, enough work for several threads or an interrupt, or
+        too little memory.
         """
         cdef:
-            Call call = self.call
+            Call call = self.packed.call
             cnp.ndarray Y
-        if (not self.take_inputs(&call, X, h, c, self.kernel_dtype) or call.seq_length == 0 or call.batch_size == 0
-                or not takes_one_thread(&call, self.directions)
+        if (not self.read_inputs(&call, X, h, c, self.kernel_dtype) or call.seq_length == 0 or call.batch_size == 0
+                or not is_short(&call, self.packed.directions)
                 or not cnp.PyArray_ISCARRAY(h) or (c is not None and not cnp.PyArray_ISCARRAY(c))):
             return None
         call.state_storage, call.state_itemsize = NATIVE, self.itemsize
-        try:
-            Y = self.result(out, &self.Y, &call, self.dtype)
-            if Y is None or (out is not None and not apart(Y, X)):
+        call.Y_h, call.Y_c = call.initial_h, call.initial_c
+        if h_next is not None:
+            if not self.is_like_state(h_next, h) or (c is not None and (c_next is None
+                                                                        or not self.is_like_state(c_next, c))):
                 return None
-            call.Y, call.Y_h, call.Y_c = written(Y, &self.Y), call.initial_h, call.initial_c
-            self.choose_matrices(&call)
-            run_call(&call, self.parameters, self.reverse, self.directions, 1)
-        except MemoryError:  # `run` says of what
+            call.Y_h.data = cnp.PyArray_BYTES(h_next)
+            if c is not None:
+                call.Y_c.data = cnp.PyArray_BYTES(c_next)
+        try:
+            Y = self.result(out, &self.packed.Y, &call, self.dtype)
+            if Y is None or (out is not None and not is_disjoint(Y, X)):
+                return None
+            call.Y = as_output(Y, &self.packed.Y)
+            self.compute(&call, 1)
+        except MemoryError:  # `run` reports the details
             return None
         return Y

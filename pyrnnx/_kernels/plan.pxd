@@ -1,6 +1,5 @@
-cimport numpy as cnp
-
 from pyrnnx._kernels.parameters cimport Parameters
+from pyrnnx._kernels.threads cimport Interrupt, Task
 from pyrnnx._kernels.timeloop cimport Call
 
 
@@ -12,7 +11,15 @@ cdef inline Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t multiple) noexcept nogi
     return (n + multiple - 1) // multiple * multiple
 
 
-cdef int run_call(const Call *call, const Parameters *parameters, bint *reverse, int directions, int threads) except -1
-cdef bint takes_one_thread(const Call *call, int directions) noexcept nogil
-cdef cnp.ndarray checked_lengths(lengths, const Call *call)
-cdef cnp.ndarray by_falling_length(cnp.ndarray lengths, Call *call)
+cdef struct Pool:
+    # A pool of another runtime: it runs task(argument, k) for each k below count, possibly one after the other.
+    void *context
+    void (*run)(void *context, int count, Task task, void *argument) noexcept nogil
+
+
+cdef bint run_call(const Call *call, const Parameters *parameters, const bint *reverse, int directions, int threads,
+                   const Pool *pool) noexcept nogil
+cdef bint is_short(const Call *call, int directions) noexcept nogil
+cdef bint keeps_gil(const Call *call, int directions) noexcept nogil
+cdef bint can_be_interrupted(const Call *call, int directions) noexcept nogil
+cdef bint watch_signals(Interrupt *interrupt) noexcept nogil

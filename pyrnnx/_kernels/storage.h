@@ -1,7 +1,6 @@
-/* How elements lie in the caller's arrays, and rows of them carried to and from the kernels' float or double.
+/* Storage types of the caller's arrays, and conversions of rows to and from the kernels' float or double.
 
-   Each instruction set compiles these loops for itself: they have no branches within, so that the compiler makes
-   vectors of them. */
+   Each instruction set compiles these loops. Their bodies have no branches, so that the compiler vectorizes them. */
 #ifndef PYRNNX_STORAGE_H
 #define PYRNNX_STORAGE_H
 
@@ -29,13 +28,13 @@ static inline uint32_t pyrnnx_bits(float value) {
 
 static inline float pyrnnx_from_float16(uint16_t half) {
     const uint32_t sign = (uint32_t)(half & 0x8000) << 16, magnitude = (uint32_t)(half & 0x7fff) << 13;
-    /* times 2**112 moves the exponent's bias from 15 to 127, subnormals included, without rounding */
+    /* * 2**112 changes the exponent's bias from 15 to 127 without rounding, even of subnormals */
     const uint32_t moved = pyrnnx_bits(pyrnnx_from_bits(magnitude) * 0x1p112f);
-    /* infinity and NaN: the exponent is all ones in both formats */
+    /* infinity and NaN have an exponent of ones in both formats */
     return pyrnnx_from_bits(sign | moved | (magnitude >= 0x0f800000 ? 0x7f800000 : 0));
 }
 
-/* Rounds to nearest, ties to even. */
+/* Round to nearest, ties to even. */
 static inline uint16_t pyrnnx_to_float16(float value) {
     const uint32_t bits = pyrnnx_bits(value), sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7fffffff;
     /* below 2**-14: adding 0.5 rounds to a multiple of 2**-24, the subnormal step */
@@ -49,13 +48,13 @@ static inline uint16_t pyrnnx_to_float16(float value) {
 
 static inline float pyrnnx_from_bfloat16(uint16_t half) { return pyrnnx_from_bits((uint32_t)half << 16); }
 
-/* Rounds to nearest, ties to even. */
+/* Round to nearest, ties to even. */
 static inline uint16_t pyrnnx_to_bfloat16(float value) {
     const uint32_t bits = pyrnnx_bits(value), rounded = bits + 0x7fff + ((bits >> 16) & 1);
     return (uint16_t)(((bits & 0x7fffffff) > 0x7f800000 ? bits | 0x400000 : rounded) >> 16);
 }
 
-/* n elements of the caller's, widened to the kernels' type, whose size is itemsize. */
+/* Convert n elements of the caller to the kernels' type, of size itemsize. */
 static inline void pyrnnx_widen(int storage, size_t itemsize, const char *source, void *row, ptrdiff_t n) {
     float *out = (float *)row;
     uint16_t half;
@@ -73,7 +72,7 @@ static inline void pyrnnx_widen(int storage, size_t itemsize, const char *source
         }
 }
 
-/* n elements to the caller's, rounded once. */
+/* Convert n elements to the caller's type, rounded once. */
 static inline void pyrnnx_narrow(int storage, size_t itemsize, const void *row, char *target, ptrdiff_t n) {
     const float *in = (const float *)row;
     uint16_t half;

@@ -1,19 +1,18 @@
-/* The rows of the activation functions and of the cells: one for each, and the only list of them.
+/* The tables of activation functions and cells, one row each.
 
-   From these rows come the numbers (enum), the dispatch of every engine, which has no default branch, and Python's
-   tables (tables.pyx). A row without a formula in simd/functions.h and blas/formulas.h, or without a file of its cell
-   in simd/, does not compile; one without a step of its cell in blas/ fails when that engine is loaded. */
+   The enums, the dispatch of every engine and Python's tables (tables.pyx) are generated from these rows. A row without
+   a formula in simd/functions.h and blas/formulas.h, or without its cell's file in simd/, does not compile. A cell
+   without a step in blas/ fails when that engine is loaded. */
 #ifndef PYRNNX_TABLES_H
 #define PYRNNX_TABLES_H
 
 #include <math.h>
 
-/* The default of a parameter of an activation function, where it is no number: the function takes it but has no
-   default; or the function does not take it. */
+/* Defaults of alpha or beta that are no numbers: the parameter is required, or the function has no such parameter. */
 #define PYRNNX_REQUIRED NAN
 #define PYRNNX_ABSENT INFINITY
 
-/* ROW(name, formula as in the operator texts, defaults of alpha and beta: those of the ONNX operator of that name) */
+/* ROW(name, formula as in the operator texts, defaults of alpha and beta as in the ONNX operator of that name) */
 #define PYRNNX_ACTIVATIONS(ROW) \
     ROW(Relu, "max(0, x)", PYRNNX_ABSENT, PYRNNX_ABSENT) \
     ROW(Tanh, "(1 - e^{-2x})/(1 + e^{-2x})", PYRNNX_ABSENT, PYRNNX_ABSENT) \
@@ -27,12 +26,12 @@
     ROW(Softsign, "x/(1 + |x|)", PYRNNX_ABSENT, PYRNNX_ABSENT) \
     ROW(Softplus, "log(1 + e^x)", PYRNNX_ABSENT, PYRNNX_ABSENT)
 
-/* Which equations of its cell a layer computes. */
+/* The variant of its cell's equations that a layer computes. */
 enum pyrnnx_variant {
     PYRNNX_PLAIN,
     PYRNNX_LINEAR_BEFORE_RESET, /* GRU: r multiplies Ht-1.Rh^T + Rbh, not Ht-1 */
-    PYRNNX_COUPLED_FORGET,      /* LSTM: f = 1 - i, its own weights unused */
-    PYRNNX_COUPLED_INPUT,       /* LSTM: i = 1 - f, its own weights unused */
+    PYRNNX_COUPLED_FORGET,      /* LSTM: f = 1 - i, weights of f unused */
+    PYRNNX_COUPLED_INPUT,       /* LSTM: i = 1 - f, weights of i unused */
     PYRNNX_VARIANT_COUNT
 };
 #define PYRNNX_HAS(variant) (1 << PYRNNX_##variant)

@@ -1,2 +1,4 @@
+from typing import Literal
+
 ACTIVATIONS: tuple[tuple[str, str, float | None, float | None], ...]
-CELLS: tuple[tuple[str, str, tuple[str, ...], bool], ...]
+CELLS: tuple[tuple[Literal["RNN", "GRU", "LSTM"], str, tuple[str, ...], bool], ...]

@@ -1,7 +1,7 @@
-"""The rows of tables.h for Python, each at the index that is its number in the kernels.
+"""The tables of tables.h for Python; the index of a row is its number in the kernels.
 
-ACTIVATIONS: (name, formula, alpha, beta), where a parameter is its default, NaN if there is none, or None if the
-function does not take it. CELLS: (name, gates in ONNX order, names of the default activations, has_cell_state).
+ACTIVATIONS: (name, formula, alpha, beta); alpha and beta are defaults, NaN if required, or None if the function has no
+such parameter. CELLS: (name, gates in ONNX order, names of the default activations, has_cell_state).
 """
 
 from libc.math cimport isinf

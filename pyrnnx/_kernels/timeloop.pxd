@@ -1,62 +1,74 @@
-"""The time loop: a row block of one direction, from its first time step to its last."""
+"""The time loop, which runs all time steps of a row block of one direction."""
 
 from pyrnnx._kernels.engine cimport Coding, Kernels, Matrices
 from pyrnnx._kernels.parameters cimport Parameters
-from pyrnnx._kernels.threads cimport Barrier
+from pyrnnx._kernels.threads cimport Barrier, Interrupt
+
+
+cdef enum:
+    STEP_WORK = 1 << 12     # overhead of a time step, in multiply-adds
+    ROW_WORK = 1 << 8       # overhead of a row: copies to the buffer x and to Y
+    ELEMENT_WORK = 1 << 6   # overhead of an element of `projected`: its activation function
 
 
 cdef struct Array:
-    # A caller's array: its bytes and its strides in bytes; the innermost axis is contiguous. NULL: not there.
+    # A caller's array: data (NULL: no array) and strides in bytes; the innermost axis is contiguous.
     char *data
     Py_ssize_t t, d, n
 
 
 cdef struct Call:
-    # What all threads of a call share, and none changes.
+    # Constants of a call, shared by its threads.
     const Kernels *kernels
     int itemsize                            # of an element in the kernels
-    int storage, outer_itemsize             # of X and Y: how an element lies there, and its size
+    int storage, outer_itemsize             # of X and Y: storage type and size of an element
     int state_storage, state_itemsize       # of the initial and last states
     Py_ssize_t seq_length, batch_size, input_size, hidden_size
     Py_ssize_t padded_size      # hidden_size rounded up to whole unit blocks
     Py_ssize_t unit_blocks
     Py_ssize_t projected_size   # elements in a row of the buffer `projected`: gate_count * padded_size
     int phases                  # of one time step
-    const Coding *coding        # how X and h are rounded to 8 bits; NULL: they are not
-    const Matrices *matrices    # what multiplies many rows; NULL: the kernels alone
-    Py_ssize_t matrix_steps     # the first time steps, in which enough rows run for that
-    Py_ssize_t x_size, ldx      # a row of the buffer x: its bytes; the distance that project takes
-    Py_ssize_t coded_size       # bytes of a row of h as step takes it, where it is coded
+    double step_work            # of a row in one time step, without the projection of X
+    const Coding *coding        # rounds X and h to 8 bits; NULL: no rounding
+    const Matrices *matrices    # multiply many rows; NULL: only the kernels do
+    Py_ssize_t matrix_steps     # number of first time steps with enough running rows for matrices
+    Py_ssize_t x_size, ldx      # of a row of the buffer x: bytes; `ldx` of project
+    Py_ssize_t coded_size       # bytes of a coded row of h
     Array X, initial_h, initial_c, Y, Y_h, Y_c
-    Py_ssize_t *order           # row of the caller's arrays at each place; NULL: as they come
-    Py_ssize_t *lengths         # length of the row at each place, falling; NULL: seq_length
+    Py_ssize_t *order           # row of the caller's arrays at each place; NULL: the same
+    bint keeps_states           # whether the last state of a row without steps is its initial state, not zero
+    Py_ssize_t *lengths         # length of the row at each place, descending; NULL: seq_length
+    Interrupt *interrupt        # stops the call early; NULL: never
 
 
 cdef struct Block:
-    # A row block of one direction as one thread of its team sees it. Buffers are the team's; a thread writes only its
-    # own units of them.
+    # A row block of one direction, for one thread of its team. The team shares the buffers; a thread writes only its
+    # own units.
     const Call *call
     const Parameters *parameters
     int direction
     bint reverse
-    Py_ssize_t first, rows      # the place of its first row; how many
-    Py_ssize_t active           # rows that are still running: the first ones
-    Py_ssize_t chunk_rows       # rows of X, of all time steps of a chunk, that the buffers hold
+    Py_ssize_t first, rows      # place of its first row; number of rows
+    Py_ssize_t active           # number of running rows, which are the first
+    Py_ssize_t chunk_rows       # capacity of the buffers: rows of X in all time steps of a chunk
     char *x
     char *projected
     char *h
     char *h_next
     char *c
     char *work
-    char *coded                 # Ht-1 as step takes it, where the call has a coding
-    char *split_x               # with matrices: the chunk's rows of X, and the states of a phase, split
+    char *coded                 # with a coding: Ht-1 as coded rows
+    char *split_x               # with matrices: split rows of X of the chunk, and split states of a phase
     char *split_states
-    char *row                   # one row of X, widened, for the coding to read
-    float x_range[2]            # of all X of the block, with a coding
-    Py_ssize_t ran              # rows that ran in the last time step: they have a part in the range of h
+    char *row                   # with a coding: one widened row of X
+    float x_range[2]            # with a coding: the range of X
+    Py_ssize_t last_active      # with a coding: rows that ran in the last time step, whose h have one range
     int rank, team_size
     Barrier *barrier
     Py_ssize_t u0, u1           # this thread's unit blocks: [u0, u1)
+    bint is_caller              # whether this is the caller's thread, which polls the interrupt
+    bint stopped                # whether this thread leaves because the call was interrupted
+    double unpolled             # work since the last poll, in multiply-adds
 
 
 cdef void run_block(Block *b) noexcept nogil

@@ -1,19 +1,21 @@
-"""The time loop: directions, lengths and layouts, over the kernels of an engine.
+"""The time loop, which handles directions, lengths and layouts and calls the kernels of an engine.
 
-Rows of the batch are ordered by falling length, so that the rows still running are always the first ones. The loop
-gathers a chunk of time steps of X (in any layout, reversed within each row's length where the direction says so),
-projects it by one product, and steps through it; h and c stay in scratch, h is written to Y after each step. Scratch
-memory does not grow with the number of time steps.
+Rows of the batch are sorted by descending length, so that the rows still running are always the first. The loop gathers
+a chunk of time steps of X (in any layout, reversed within each row's length for a reverse direction), projects it with
+one product, and steps through it. h and c stay in scratch memory, and h is written to Y after each step. Scratch memory
+does not grow with the number of time steps.
 
-Where the call has a coding, X and h are rounded to 8 bits on their way into the products: X with one scale for the call,
-h with one scale for each time step. The range of h is that of all rows, so that a direction is one row block then, and
-the work of one thread.
+If the call has a coding, X and h are rounded to 8 bits before products: X with one scale for the call, h with one scale
+for each time step. That scale depends on all rows, so a direction is then one row block and runs in one thread.
 
-Where the call has matrices, they project all of X, and multiply the states as long as enough rows run. That is said of
-the rows of the call, not of a row block, so that results do not depend on how it is cut.
+If the call has matrices, they project all of X, and multiply the states while enough rows run. The rows of the whole
+call decide, not those of a row block, so that results do not depend on row blocks.
 
-A team of threads shares the hidden units of every step: all of them read the whole of x and of the last h, and write
-their own units of everything else, with a barrier where one reads what another wrote.
+A team of threads shares the hidden units of every step. All threads read all of x and of the last h, and write only
+their own units. A barrier separates writes from reads by other threads.
+
+A call with an `interrupt` polls it after every `POLL_WORK`, and cuts long products into ranges of unit blocks. A team
+of one leaves at once; the members of a larger team leave together, at the next barrier.
 """
 
 from libc.string cimport memset
@@ -21,7 +23,12 @@ from libc.string cimport memset
 from pyrnnx._kernels.assertions cimport debug_assert
 from pyrnnx._kernels.engine cimport Step
 from pyrnnx._kernels.storage cimport NATIVE
-from pyrnnx._kernels.threads cimport barrier_wait
+from pyrnnx._kernels.threads cimport PYRNNX_GO_ON, PYRNNX_STOPPED, Verdict, barrier_wait, interrupt_poll
+
+
+cdef enum:
+    POLL_WORK = 1 << 22     # work between two polls: about 0.1 to 2 ms
+    PRODUCT_WORK = 1 << 26  # largest work of a product between two polls: about 2 to 20 ms
 
 
 cdef inline Py_ssize_t row_at(const Block *b, Py_ssize_t place) noexcept nogil:
@@ -36,8 +43,8 @@ cdef inline Py_ssize_t time_at(const Block *b, Py_ssize_t place, Py_ssize_t step
     return length_at(b, place) - 1 - step if b.reverse else step
 
 
-cdef inline bint holds_rows(const Block *b) noexcept nogil:
-    """Whether the block's rows are rows of the call, the longest first, and its units those of the layer."""
+cdef inline bint is_valid(const Block *b) noexcept nogil:
+    """Return whether the block's rows, longest first, and its units are within the call's."""
     cdef:
         const Call *call = b.call
         Py_ssize_t place, longest = call.seq_length
@@ -50,8 +57,8 @@ cdef inline bint holds_rows(const Block *b) noexcept nogil:
     return 0 <= b.u0 <= b.u1 <= call.unit_blocks and b.u1 * call.kernels.lanes <= call.padded_size
 
 
-cdef inline bint is_alone(const Block *b) noexcept nogil:
-    """Whether the block is all rows of the call and all units, as a range of all of them needs it."""
+cdef inline bint is_whole_call(const Block *b) noexcept nogil:
+    """Return whether the block has all rows and units of the call, as a range over them requires."""
     return b.rows == b.call.batch_size and b.team_size == 1
 
 
@@ -60,32 +67,65 @@ cdef inline Py_ssize_t first_unit(const Block *b) noexcept nogil:
 
 
 cdef inline Py_ssize_t own_units(const Block *b) noexcept nogil:
-    """How many hidden units are this thread's, without padding."""
+    """Return the number of this thread's hidden units, without padding."""
     return min(b.u1 * b.call.kernels.lanes, b.call.hidden_size) - first_unit(b)
 
 
 cdef inline char *own_state(const Block *b, char *state, Py_ssize_t place) noexcept nogil:
-    """This thread's units of a row of h or c."""
+    """Return this thread's units of a row of h or c."""
     return state + (place * b.call.padded_size + first_unit(b)) * b.call.itemsize
 
 
 cdef inline char *own_row(const Block *b, const Array *a, int itemsize, Py_ssize_t place) noexcept nogil:
-    """This thread's units of a row of the caller's states or, at time 0, of Y."""
+    """Return this thread's units of a row of the caller's states or, at time 0, of Y."""
     return a.data + b.direction * a.d + row_at(b, place) * a.n + first_unit(b) * itemsize
 
 
-cdef bint leave(Block *b) noexcept nogil:
-    """Meet the team at its barrier; whether this thread is to leave.
+cdef inline bint poll(Block *b, double work) noexcept nogil:
+    """Count work; after every POLL_WORK return whether the call must stop, else False.
 
-    Threads of one team, each with its share of the unit blocks, until the barrier disbands the team:
+    Results computed after True are not used: a thread may skip work, but must reach the next barrier.
+    """
+    if b.call.interrupt == NULL:
+        return False
+    b.unpolled += work
+    if b.unpolled < POLL_WORK:
+        return False
+    b.unpolled = 0
+    if not interrupt_poll(b.call.interrupt, b.is_caller):
+        return False
+    b.stopped = b.team_size == 1
+    return True
+
+
+cdef inline Py_ssize_t blocks_per_poll(const Block *b, double work) noexcept nogil:
+    """Return how many of this thread's unit blocks a product of all of them, `work`, may compute between two polls."""
+    cdef Py_ssize_t blocks = b.u1 - b.u0
+    if b.call.interrupt == NULL or b.call.kernels.whole or work <= PRODUCT_WORK:
+        return blocks
+    return max(<Py_ssize_t> (blocks * (PRODUCT_WORK / work)), 1)
+
+
+cdef bint leave(Block *b) noexcept nogil:
+    """Wait for the team at its barrier; return whether this thread must leave.
+
+    Threads of a team share the unit blocks until the barrier disbands the team:
 
         rank 0   |--- step ---| barrier |--- step ---| barrier: disbanded |--- step, all unit blocks --- ...
         rank 1   |--- step ---| barrier |--- step ---| barrier: disbanded, leaves
 
-    All members learn it at the same barrier, where nobody is within a step: so rank 0 finds every unit written.
+    All members leave at the same barrier, never within a step, so that rank 0 continues with complete states. If the
+    call was interrupted, rank 0 leaves too.
     """
-    if b.team_size == 1 or not barrier_wait(b.barrier):
+    cdef Verdict verdict
+    if b.team_size == 1:
+        return b.stopped
+    verdict = barrier_wait(b.barrier)
+    if verdict == PYRNNX_GO_ON:
         return False
+    if verdict == PYRNNX_STOPPED:
+        b.stopped = True
+        return True
     b.team_size, b.u0, b.u1 = 1, 0, b.call.unit_blocks
     return b.rank != 0
 
@@ -103,21 +143,21 @@ cdef void load_state(const Block *b, const Array *initial, char *state) noexcept
 
 
 cdef void store_state(const Block *b, const Array *last, char *state, Py_ssize_t place) noexcept nogil:
-    """The last state of a row; zero for a row that never ran."""
+    """Store the last state of a row; for a row without steps, zero or its initial state."""
     cdef:
         const Call *call = b.call
         char *row
     if last.data == NULL:
         return
     row = own_row(b, last, call.state_itemsize, place)
-    if length_at(b, place) == 0:
+    if length_at(b, place) == 0 and not call.keeps_states:
         memset(row, 0, own_units(b) * call.state_itemsize)
     else:
         call.kernels.narrow(call.state_storage, call.itemsize, own_state(b, state, place), row, own_units(b))
 
 
 cdef Py_ssize_t running(const Block *b, Py_ssize_t step, Py_ssize_t rows) noexcept nogil:
-    """How many of the first `rows` rows are longer than `step`."""
+    """Return how many of the first `rows` rows are longer than `step`."""
     while rows > 0 and length_at(b, rows - 1) <= step:
         rows -= 1
     return rows
@@ -133,7 +173,7 @@ cdef void retire(Block *b, Py_ssize_t step) noexcept nogil:
 
 
 cdef Py_ssize_t plan_chunk(const Block *b, Py_ssize_t step, Py_ssize_t *total) noexcept nogil:
-    """The number of time steps from `step` on that fit a chunk, and the rows of them all."""
+    """Return how many time steps from `step` on fit a chunk, and set `total` to the sum of their rows."""
     cdef Py_ssize_t steps = 0, active = b.active
     total[0] = 0
     while True:
@@ -144,11 +184,11 @@ cdef Py_ssize_t plan_chunk(const Block *b, Py_ssize_t step, Py_ssize_t *total) n
         steps += 1
 
 
-cdef bint lies_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
-    """Whether the rows of X for a chunk can be read where they are: one distance apart, in the kernels' dtype.
+cdef bint can_read_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
+    """Return whether the chunk's rows of X can be read in place: equally spaced, in the kernels' dtype.
 
-    The chunk's rows are those of its time steps, one step after the other, so with several steps X must be [T, N, I]
-    without gaps between the steps.
+    A chunk has the rows of its time steps, step by step, so with several steps X must be [T, N, I] without gaps between
+    the steps.
     """
     cdef:
         const Call *call = b.call
@@ -171,7 +211,7 @@ cdef void read_X(const Block *b, Py_ssize_t place, Py_ssize_t time, void *row) n
 
 
 cdef void widen_x_range(Block *b) noexcept nogil:
-    """The range of all X within its rows' lengths."""
+    """Set x_range to the range of X within its rows' lengths."""
     cdef:
         const Call *call = b.call
         const Array *X = &call.X
@@ -180,6 +220,8 @@ cdef void widen_x_range(Block *b) noexcept nogil:
     b.x_range[0] = b.x_range[1] = 0
     for time in range(call.seq_length):
         active = running(b, time, active)
+        if poll(b, active * call.input_size + ROW_WORK):
+            return
         if aligned and call.storage == NATIVE and call.lengths == NULL:
             call.coding.widen_range(active, call.input_size, <const float *> (X.data + time * X.t),
                                     X.n // call.itemsize, b.x_range)
@@ -190,23 +232,24 @@ cdef void widen_x_range(Block *b) noexcept nogil:
 
 
 cdef void encode_states(Block *b) noexcept nogil:
-    """Ht-1 of the running rows to the buffer `coded`."""
+    """Encode Ht-1 of the running rows into the buffer `coded`."""
     cdef:
         const Call *call = b.call
         float bounds[2]
     bounds[0] = bounds[1] = 0
-    call.coding.widen_range(b.ran, call.hidden_size, <const float *> b.h, call.padded_size, bounds)
+    call.coding.widen_range(b.last_active, call.hidden_size, <const float *> b.h, call.padded_size, bounds)
     call.coding.encode(b.parameters, b.active, call.hidden_size, <const float *> b.h, call.padded_size, bounds, b.coded,
                        call.coded_size)
-    b.ran = b.active
+    b.last_active = b.active
 
 
 cdef void copy_rows(const Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The rows [begin, end) of a chunk from X to the buffer x, widened and, with a coding, coded. Rows that have ended
-    have none:
+    """Copy the rows [begin, end) of a chunk from X to the buffer x, widened and, with a coding, coded.
+
+    A chunk has no rows of ended sequences:
 
         place in the row block        0    1    2
-        time step `step`              x0   x1   x2       lengths fall from place to place
+        time step `step`              x0   x1   x2       longest row first
         time step `step` + 1          x3   x4
         time step `step` + 2          x5
     """
@@ -228,14 +271,14 @@ cdef void copy_rows(const Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_
 
 
 cdef const char *gather(Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t total, Py_ssize_t *ldx) noexcept nogil:
-    """The `total` rows of X for a chunk, `ldx` apart: in place, or each thread of the team copies its share.
+    """Return the `total` rows of X for a chunk, `ldx` apart: in place, or copied by the threads of the team.
 
-    NULL: this thread is to leave.
+    Return NULL if this thread must leave.
     """
     cdef:
         const Call *call = b.call
         const Array *X = &call.X
-    if lies_in_place(b, steps):
+    if can_read_in_place(b, steps):
         ldx[0] = (X.t if call.batch_size == 1 else X.n) // call.itemsize
         return X.data + step * X.t
     ldx[0] = call.ldx
@@ -253,44 +296,57 @@ cdef void write_outputs(const Block *b, Py_ssize_t step) noexcept nogil:
         call.kernels.narrow(call.storage, call.itemsize, own_state(b, b.h, place), row, own_units(b))
 
 
-cdef void zero_padding(const Block *b) noexcept nogil:
-    """Y beyond each row's length."""
+cdef void zero_padding(Block *b) noexcept nogil:
+    """Set Y beyond each row's length to zero."""
     cdef:
         const Call *call = b.call
         Py_ssize_t place, t, size = own_units(b) * call.outer_itemsize
     for place in range(b.rows):
         for t in range(length_at(b, place), call.seq_length):
             memset(own_row(b, &call.Y, call.outer_itemsize, place) + t * call.Y.t, 0, size)
+            if poll(b, ROW_WORK + size):
+                return
 
 
-cdef inline bint takes_matrices(const Call *call, Py_ssize_t step) noexcept nogil:
+cdef inline bint uses_matrices(const Call *call, Py_ssize_t step) noexcept nogil:
     return call.matrices != NULL and step < call.matrix_steps
 
 
 cdef bint split(Block *b, Py_ssize_t rows, Py_ssize_t depth, const char *x, Py_ssize_t ldx, char *target) noexcept nogil:
-    """Rows for matrices, each thread of the team its share of them; False: leave."""
+    """Split rows for matrices, each thread of the team a range; return False if this thread must leave."""
     b.call.matrices.split(b.parameters, rows, rows * b.rank // b.team_size, rows * (b.rank + 1) // b.team_size, depth,
                           <const float *> x, ldx, target)
     return not leave(b)
 
 
 cdef bint project(Block *b, Py_ssize_t total, const char *x, Py_ssize_t ldx) noexcept nogil:
-    """A chunk's rows of X to the buffer `projected`; False: leave."""
-    cdef const Call *call = b.call
-    if call.matrices == NULL:
-        call.kernels.project(b.parameters, total, x, ldx, b.projected, b.u0, b.u1)
-        return True
-    if not split(b, total, call.input_size, x, ldx, b.split_x):
+    """Project a chunk's rows of X to the buffer `projected`; return False if this thread must leave."""
+    cdef:
+        const Call *call = b.call
+        double work = <double> total * call.projected_size * call.input_size / b.team_size
+        Py_ssize_t blocks = blocks_per_poll(b, work), u, v
+    if call.matrices != NULL and not split(b, total, call.input_size, x, ldx, b.split_x):
         return False
-    call.matrices.project(b.parameters, total, x, ldx, b.split_x, b.projected, b.u0, b.u1)
+    u = b.u0
+    while u < b.u1:
+        v = min(u + blocks, b.u1)
+        if call.matrices == NULL:
+            call.kernels.project(b.parameters, total, x, ldx, b.projected, u, v)
+        else:
+            call.matrices.project(b.parameters, total, x, ldx, b.split_x, b.projected, u, v)
+        if poll(b, work * blocks / (b.u1 - b.u0)):
+            return b.team_size > 1
+        u = v
     return True
 
 
 cdef bint advance(Block *b, Py_ssize_t number, char *projected) noexcept nogil:
-    """One time step of the running rows: Ht and Ct from Ht-1, Ct-1 and the projected Xt; False: leave."""
+    """Run one time step of the running rows; return False if this thread must leave."""
     cdef:
         const Call *call = b.call
-        bint by_matrices = takes_matrices(call, number)
+        bint by_matrices = uses_matrices(call, number)
+        double work = STEP_WORK + <double> b.active * call.step_work / b.team_size
+        Py_ssize_t blocks = blocks_per_poll(b, work)
         int phase
         Step step
     step.number, step.rows, step.projected, step.h_prev = number, b.active, projected, b.h
@@ -303,43 +359,57 @@ cdef bint advance(Block *b, Py_ssize_t number, char *projected) noexcept nogil:
         if by_matrices and not split(b, b.active, call.hidden_size, b.work if phase else b.h, call.padded_size,
                                      b.split_states):
             return False
-        step.u0, step.u1 = b.u0, b.u1
-        if by_matrices:
-            call.matrices.step(b.parameters, phase, &step, b.split_states)
-        else:
-            call.kernels.step(b.parameters, phase, &step)
+        step.u1 = b.u0
+        while step.u1 < b.u1:
+            step.u0, step.u1 = step.u1, min(step.u1 + blocks, b.u1)
+            if by_matrices:
+                call.matrices.step(b.parameters, phase, &step, b.split_states)
+            else:
+                call.kernels.step(b.parameters, phase, &step)
+            if poll(b, work * blocks / (b.u1 - b.u0)):
+                break
         if leave(b):
             return False
     b.h, b.h_next = b.h_next, b.h
     return True
 
 
-cdef bint run_row(const Block *b, char *projected, Py_ssize_t step, Py_ssize_t steps) noexcept nogil:
-    """Whether the engine took these time steps of the one row that is still running in one call.
+cdef bint run_row(Block *b, char *projected, Py_ssize_t step, Py_ssize_t steps) noexcept nogil:
+    """Run time steps of the only running row with the engine's `steps`; return False if it cannot.
 
-    Not the first step without an initial state, whose product `advance` leaves out.
+    The first step without an initial state is left to `advance`, which skips its product.
     """
     cdef:
         const Call *call = b.call
         char *y = own_row(b, &call.Y, call.outer_itemsize, 0) + time_at(b, 0, step) * call.Y.t
-    if (call.kernels.steps == NULL or takes_matrices(call, step) or call.coding != NULL or call.storage != NATIVE
+        Py_ssize_t y_time = -call.Y.t if b.reverse else call.Y.t, count = steps, done = 0
+    if (call.kernels.steps == NULL or uses_matrices(call, step) or call.coding != NULL or call.storage != NATIVE
             or b.team_size > 1 or step == 0 and call.initial_h.data == NULL
             or (<size_t> y | <size_t> call.Y.t) % <size_t> call.itemsize):
         return False
-    return call.kernels.steps(b.parameters, steps, projected, b.h, b.c, y, -call.Y.t if b.reverse else call.Y.t)
+    if call.interrupt != NULL:
+        count = min(max(<Py_ssize_t> (PRODUCT_WORK / call.step_work), 1), steps)
+    while done < steps and not b.stopped:
+        count = min(count, steps - done)
+        if not call.kernels.steps(b.parameters, count, projected + done * call.projected_size * call.itemsize, b.h, b.c,
+                                  y + done * y_time, y_time):
+            return False
+        done += count
+        poll(b, count * call.step_work)
+    return True
 
 
 cdef void run_block(Block *b) noexcept nogil:
-    """All time steps of a row block in one direction, chunk by chunk."""
+    """Run all time steps of a row block in one direction, chunk by chunk."""
     cdef:
         const Call *call = b.call
         Py_ssize_t step = 0, steps, total, ldx, s
         const char *x
         char *projected
-    debug_assert(holds_rows(b))
+    debug_assert(is_valid(b))
     if call.coding != NULL:
-        debug_assert(is_alone(b))
-        b.ran = b.rows
+        debug_assert(is_whole_call(b))
+        b.last_active = b.rows
         widen_x_range(b)
     load_state(b, &call.initial_h, b.h)
     load_state(b, &call.initial_c, b.c)
@@ -356,12 +426,14 @@ cdef void run_block(Block *b) noexcept nogil:
         projected = b.projected
         for s in range(step, step + steps):
             retire(b, s)
-            if b.active == 1 and run_row(b, projected, s, step + steps - s):  # so it is to the end of the chunk
+            if b.active == 1 and run_row(b, projected, s, step + steps - s):  # all remaining steps of the chunk
                 break
             if not advance(b, s, projected):
                 return
             write_outputs(b, s)
             projected += b.active * call.projected_size * call.itemsize
+        if b.stopped:
+            return
         step += steps
         retire(b, step)
     zero_padding(b)

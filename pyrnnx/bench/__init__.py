@@ -1,1 +1,1 @@
-"""Operators and whole models timed beside other libraries, in one process: for `pyrnnx bench` and benchmarks/."""
+"""Timing of operators and whole models against other libraries, for `pyrnnx bench` and benchmarks/."""

@@ -1,4 +1,4 @@
-"""One operator or model, timed in pyrnnx and beside it in the peers that compute the same."""
+"""Measurements of one operator or model in pyrnnx and in the peers whose results agree."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ import numpy as np
 from pyrnnx.bench.peers import NOT_INSTALLED, PEERS, Peer, Pyrnnx, checked_peers
 from pyrnnx.bench.timing import Timings, measure
 from pyrnnx.bench.workload import Case
-from pyrnnx.comparison.numbers import deviation
+from pyrnnx.comparison.agreement import LONG, agreement
 from pyrnnx.errors import ArgumentError, printable, shown
-from pyrnnx.testing.numbers import Array, long_tolerance
+from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes.models import MODEL_RUNS, MODEL_RUNTIMES, ModelCase, run_models
 from pyrnnx.testing.runtimes.worker import line_of
 
-LIBRARIES: Mapping[str, type[Peer]] = {cls.module: cls for cls in PEERS}  # by the names that users give
+LIBRARIES: Mapping[str, type[Peer]] = {cls.module: cls for cls in PEERS}  # keys are values of ``--against``
 TIMEOUT = 300.0  # seconds of a peer's first call
 _REASONS = {"refused": "does not run it"}
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured.
+    """Times of one operator or model.
 
     Attributes
     ----------
     what : str
-        The operator with its sizes, or the model.
+        Operator with its sizes, or model.
     threads : int
     seconds : mapping
-        Of one call, for each round, by the name of the library: pyrnnx and the peers that compute the same.
+        By library: seconds of one call in each round.
     reasons : mapping
-        By the name of each other peer: why it has no times.
+        By peer without times: the reason.
     differences : mapping
-        Largest absolute difference of each peer from pyrnnx, of a model.
+        By peer, for a model: largest absolute difference of outputs from pyrnnx.
     """
 
     what: str
@@ -50,21 +50,21 @@ class Measurement:
 
     @property
     def medians(self) -> dict[str, float]:
-        return {name: statistics.median(one) for name, one in self.seconds.items()}
+        return {name: statistics.median(times) for name, times in self.seconds.items()}
 
     @property
     def ratios(self) -> dict[str, float]:
-        """Time of each peer over that of pyrnnx: the median of the rounds' quotients; above 1 pyrnnx is faster."""
+        """Median over the rounds of each peer's time divided by pyrnnx's; above 1 pyrnnx is faster."""
         timings = Timings(self.seconds)
         return {name: timings.ratio(name, Pyrnnx.name) for name in self.seconds if name != Pyrnnx.name}
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON holds; times in seconds."""
+        """Return values of JSON, with times in seconds."""
         return {
             "what": self.what,
             "threads": self.threads,
             "median": self.medians,
-            "seconds": {name: list(one) for name, one in self.seconds.items()},
+            "seconds": {name: list(times) for name, times in self.seconds.items()},
             "ratio": self.ratios,
             "difference": dict(self.differences),
             "reasons": dict(self.reasons),
@@ -72,19 +72,19 @@ class Measurement:
 
 
 def chosen_peers(against: Sequence[str] | None, have: Sequence[str]) -> list[str]:
-    """Modules of the peers to time; None are all that are installed.
+    """Return the modules of the peers to time; all of them by default.
 
     Parameters
     ----------
     against : sequence of str or None
-        As a caller names them.
+        Modules that the caller has chosen.
     have : sequence of str
-        What there is for such a workload.
+        Modules that can run the workload.
 
     Raises
     ------
     ArgumentError
-        One that is not among them, or not installed.
+        A module that is not in `have`, or not installed.
     """
     if against is None:
         return list(have)
@@ -92,7 +92,7 @@ def chosen_peers(against: Sequence[str] | None, have: Sequence[str]) -> list[str
         if name not in have:
             raise ArgumentError(f"bench: against has {shown(name)}; expected names out of {', '.join(have)}")
         if not LIBRARIES[name].is_installed():
-            raise ArgumentError(f"bench: {name} is not installed")
+            raise ArgumentError(f"bench: {name} is not installed; expected an installed library")
     return list(dict.fromkeys(against))
 
 
@@ -103,26 +103,26 @@ def measure_case(case: Case, against: Sequence[str] | None, threads: int, rounds
     ----------
     case : Case
     against : sequence of str, optional
-        "onnxruntime", "openvino", "torch". Default: those that are installed.
+        "onnxruntime", "openvino", "torch". Default: the installed ones.
     threads, rounds : int
 
     Raises
     ------
     PyrnnxError
-        A peer that is not there; numbers of pyrnnx that are wrong.
+        A missing peer; wrong results of pyrnnx.
     """
     names = chosen_peers(against, [name for name in LIBRARIES if name != Pyrnnx.module])
     peers, reasons = checked_peers(case, threads, [Pyrnnx, *(LIBRARIES[name] for name in names)])
     timings = measure({name: peer.run for name, peer in peers.items()}, rounds, threads=threads)
     forms = (case.directions == 2 and "bidirectional", case.linear_before_reset and "linear_before_reset=1")
-    what = " ".join([case.cell, case.shape, case.dtype, *(one for one in forms if one)])
-    return Measurement(what, threads, timings.seconds, _told(reasons, against), {})
+    what = " ".join([case.cell, case.shape, case.dtype, *(form for form in forms if form)])
+    return Measurement(what, threads, timings.seconds, _relevant(reasons, against), {})
 
 
 def measure_model(
     path: Path, inputs: Mapping[str, Array], against: Sequence[str] | None, threads: int, rounds: int
 ) -> Measurement:
-    """Time a whole model on given inputs; as `measure_case`."""
+    """Time a whole model on the given inputs: see `measure_case`."""
     names = chosen_peers(against, [name for name in MODEL_RUNS if name != Pyrnnx.module])
     own = MODEL_RUNS[Pyrnnx.module](path, threads)
     expected = list(own(inputs).values())
@@ -134,40 +134,33 @@ def measure_model(
         if not LIBRARIES[module].is_installed():
             reasons[name] = NOT_INSTALLED
             continue
-        # First in a process of its own: some abort on a batch or sequence of size 0, and all times would be lost.
-        (tried,) = run_models(MODEL_RUNTIMES[module], [(ModelCase(path.name, path), inputs)], TIMEOUT)
-        if tried.status != "ran":
-            reasons[name] = f"{_REASONS.get(tried.status, tried.status)} ({tried.detail})"
+        # First in another process: libraries may abort, for example on a batch of size 0, and lose all times.
+        (trial,) = run_models(MODEL_RUNTIMES[module], [(ModelCase(path.name, path), inputs)], TIMEOUT)
+        if trial.status != "ran":
+            reasons[name] = f"{_REASONS.get(trial.status, trial.status)} ({trial.detail})"
             continue
         try:
             run = MODEL_RUNS[module](path, threads)
-            results = [np.array(one) for one in run(inputs).values()]
-        except Exception as error:  # whatever a library raises
+            results = [np.array(array) for array in run(inputs).values()]
+        except Exception as error:  # libraries raise errors of any type
             reasons[name] = f"does not run it ({line_of(error)})"
             continue
         differences[name], same = difference(expected, results)
         if same:
             calls[name] = partial(run, inputs)
         else:
-            reasons[name] = f"its outputs are {differences[name]:.1g} apart: `pyrnnx check` tells which are right"
+            reasons[name] = f"its outputs are {differences[name]:.1g} apart: `pyrnnx check` shows which are right"
     timings = measure(calls, rounds, threads=threads)
-    return Measurement(printable(path.name), threads, timings.seconds, _told(reasons, against), differences)
+    return Measurement(printable(path.name), threads, timings.seconds, _relevant(reasons, against), differences)
 
 
-def difference(expected: Sequence[Any], given: Sequence[Any]) -> tuple[float, bool]:
-    """The largest of all outputs, in order, and whether it is none that matters for their dtypes."""
-    if len(given) < len(expected):
-        return float("inf"), False
-    largest, same = 0.0, True
-    for wanted, one in zip(expected, given, strict=False):
-        found = deviation(np.asarray(one), np.asarray(wanted))
-        if found is None:
-            return float("inf"), False
-        largest = max(largest, 0.0 if np.isnan(found.largest) else found.largest)
-        same = same and found.within(long_tolerance(np.asarray(wanted)), 0.0)
-    return largest, same
+def difference(expected: Sequence[Any], results: Sequence[Any]) -> tuple[float, bool]:
+    """Return the largest difference of outputs in the same order, and whether all are within tolerance."""
+    outputs, right = (dict(enumerate(map(np.asarray, arrays))) for arrays in (results, expected))
+    result = agreement(outputs, right, LONG)
+    return float(np.nan_to_num(result.largest, posinf=np.inf)), result.apart is None
 
 
-def _told(reasons: Mapping[str, str], against: Sequence[str] | None) -> dict[str, str]:
-    """Of all that are installed, those that are not are nothing to tell."""
-    return {name: why for name, why in reasons.items() if against is not None or why != NOT_INSTALLED}
+def _relevant(reasons: Mapping[str, str], against: Sequence[str] | None) -> dict[str, str]:
+    """Return the reasons without peers that are not installed, unless the caller has chosen the peers."""
+    return {name: reason for name, reason in reasons.items() if against is not None or reason != NOT_INSTALLED}

@@ -1,7 +1,7 @@
-"""The libraries, each made ready for one case: `run()` is what is timed.
+"""The libraries, each prepared for one case; `run()` is the timed call.
 
-A library is imported only when it is used. What favours a peer is done for it: ONNX Runtime and OpenVINO read their
-inputs in place and ONNX Runtime writes into arrays bound once, while pyrnnx allocates its results at every call.
+A library is imported only when it is used. Each peer gets its fastest interface: ONNX Runtime and OpenVINO read their
+inputs in place, and ONNX Runtime writes to bound arrays, while pyrnnx allocates its results at every call.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pyrnnx.bench.workload import OPSET, WEIGHTS, Array, Case, make_arrays, make_model, make_node
+from pyrnnx.comparison.agreement import LONG_TOLERANCES
 from pyrnnx.errors import PyrnnxError
-from pyrnnx.testing.numbers import LONG_TOLERANCES
 from pyrnnx.testing.runtimes.worker import line_of
 
-# The BLAS beneath SciPy would bring its own threads; read when it is loaded, so before pyrnnx is imported.
+# SciPy's BLAS would start its own threads. It reads the variable when it is loaded, so set it before importing pyrnnx.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 NOT_INSTALLED = "not installed"
 
 
 class Peer:
-    """One library prepared for one case.
+    """Library prepared for one case.
 
     Parameters
     ----------
     case : Case
     arrays : dict
-        From `make_arrays`; shared, not changed.
+        Result of `make_arrays`; shared and not modified.
     threads : int
     """
 
@@ -46,7 +46,7 @@ class Peer:
 
     @classmethod
     def refusal(cls, case: Case) -> str | None:
-        """Why this library cannot run the case; None if it can."""
+        """Return why this library cannot run the case, or None if it can."""
         return None if cls.is_installed() else NOT_INSTALLED
 
     @classmethod
@@ -57,11 +57,11 @@ class Peer:
         raise NotImplementedError
 
     def run(self) -> Any:
-        """All outputs are computed; returned is Y, as the library gives it."""
+        """Compute all outputs, and return Y in the library's form."""
         raise NotImplementedError
 
     def canonical(self, Y: Any) -> Array:
-        """What `run` returned as [T, D, B, H]; not timed."""
+        """Return the result of `run` as [T, D, B, H]; not timed."""
         return np.asarray(Y)
 
     @property
@@ -70,7 +70,7 @@ class Peer:
 
 
 class Pyrnnx(Peer):
-    """A layer prepared from the ONNX node, called with NumPy arrays; results are new arrays."""
+    """Layer of pyrnnx, built from the ONNX node and called with NumPy arrays; results are new arrays."""
 
     name = module = "pyrnnx"
 
@@ -88,7 +88,7 @@ class Pyrnnx(Peer):
 
 
 class OnnxRuntime(Peer):
-    """A session of the ONNX model with inputs and outputs bound once."""
+    """Session of ONNX Runtime with inputs and outputs bound once."""
 
     name, module = "ONNX Runtime", "onnxruntime"
 
@@ -99,8 +99,8 @@ class OnnxRuntime(Peer):
         return super().refusal(case)
 
     def prepare(self) -> None:
-        # Idle threads spin, as by default: without, short calls take up to twice as long on two threads. They go on for
-        # some 50 ms after a call, which is what the pause of `timing.measure` is for.
+        # Idle threads spin, which is the default: else short calls take up to twice as long on two threads. They spin
+        # for about 50 ms after a call; `timing.measure` waits for the end.
         options = self.library.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
         options.execution_mode = self.library.ExecutionMode.ORT_SEQUENTIAL
@@ -120,7 +120,7 @@ class OnnxRuntime(Peer):
 
 
 class OpenVINO(Peer):
-    """The ONNX model compiled for the CPU, with one infer request."""
+    """ONNX model compiled by OpenVINO for the CPU, with one infer request."""
 
     name, module = "OpenVINO", "openvino"
 
@@ -137,7 +137,7 @@ class OpenVINO(Peer):
             "INFERENCE_NUM_THREADS": self.threads,
             "NUM_STREAMS": 1,
             "PERFORMANCE_HINT": "LATENCY",
-            "ENABLE_CPU_PINNING": False,  # pinning costs more than it gives on the small cases
+            "ENABLE_CPU_PINNING": False,  # pinning makes small cases slower
         }
         compiled = core.compile_model(core.read_model(make_model(self.case, self.arrays)), "CPU", options)
         self.request = compiled.create_infer_request()
@@ -150,10 +150,10 @@ class OpenVINO(Peer):
 
 
 class PyTorch(Peer):
-    """torch.nn.LSTM, GRU or RNN in inference mode; ragged rows as a packed sequence, padded again."""
+    """PyTorch's LSTM, GRU or RNN in inference mode; ragged rows become a packed sequence, padded again."""
 
     name, module = "PyTorch", "torch"
-    # blocks of the ONNX order in the order of PyTorch: LSTM i, f, g, o from i, o, f, c; GRU r, z, n from z, r, h
+    # Indices of ONNX gates in the order of PyTorch: LSTM i, f, g, o from i, o, f, c; GRU r, z, n from z, r, h
     gates: ClassVar[dict[str, tuple[int, ...]]] = {"RNN": (0,), "GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1)}
 
     @classmethod
@@ -201,7 +201,7 @@ PEERS: tuple[type[Peer], ...] = (Pyrnnx, OnnxRuntime, OpenVINO, PyTorch)
 
 
 def reference(case: Case, arrays: dict[str, Array]) -> Array:
-    """Y of the case, computed by pyrnnx in float64 from the same values."""
+    """Return Y of the case, computed by pyrnnx in float64 from the same values."""
     wide = {key: a.astype(np.float64) if a.dtype.kind == "f" else a for key, a in arrays.items()}
     return np.asarray(Pyrnnx(case, wide, 1).run())
 
@@ -209,19 +209,19 @@ def reference(case: Case, arrays: dict[str, Array]) -> Array:
 def checked_peers(
     case: Case, threads: int, chosen: Sequence[type[Peer]] = PEERS
 ) -> tuple[dict[str, Peer], dict[str, str]]:
-    """Every library that runs the case and computes the same.
+    """Return all libraries that run the case with the right result.
 
     Returns
     -------
     peers : dict
-        By name.
+        Libraries by name.
     reasons : dict
-        Why the others are not there, by name.
+        By name of each other library: why it is left out.
 
     Raises
     ------
     PyrnnxError
-        pyrnnx itself is apart from its float64 run; or what it rejects in the case.
+        pyrnnx rejects the case, or differs from its float64 result.
     """
     arrays = make_arrays(case)
     expected = reference(case, arrays)
@@ -232,7 +232,7 @@ def checked_peers(
             try:
                 peer = cls(case, arrays, threads)
                 Y = peer.canonical(peer.run())
-            except Exception as error:  # whatever a library raises
+            except Exception as error:  # libraries raise errors of any type
                 if cls is Pyrnnx:
                     raise
                 reasons[cls.name] = f"does not run it ({line_of(error)})"

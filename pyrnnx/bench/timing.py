@@ -1,6 +1,6 @@
-"""Interleaved timing: A B C, C A B, ...; drift of the machine then meets all alike and leaves their ratios.
+"""Interleaved timing (A B C, C A B, ...), so that drift of the machine affects all calls and not their ratios.
 
-The order is shuffled in each round: else a process that takes its turn at the same rhythm would always meet one.
+The order is shuffled in each round, because another process with the same rhythm could always disturb the same call.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any
 
 MIN_ROUNDS = 5
 MAX_TIME = 10.0  # seconds
-MIN_TIME = 2e-3  # seconds of one timing: far above the clock's resolution
-SPIN_TIME = 0.06  # seconds until the idle threads of every library have gone to sleep (measured: ONNX Runtime 50 ms)
+MIN_TIME = 2e-3  # seconds of one timing, far above the clock's resolution
+SPIN_TIME = 0.06  # seconds until the idle threads of every library sleep (measured: ONNX Runtime 50 ms)
 
 
 @dataclass(frozen=True)
 class Timings:
-    """Seconds of one call, by name, one for each round."""
+    """Seconds of one call, by name, in each round."""
 
     seconds: Mapping[str, Sequence[float]]
 
@@ -34,7 +34,7 @@ class Timings:
         return min(self.seconds[name])
 
     def ratio(self, numerator: str, denominator: str) -> float:
-        """Median over the rounds of the quotient of two times of the same round."""
+        """Return the median over the rounds of the ratio of two times of the same round."""
         pairs = zip(self.seconds[numerator], self.seconds[denominator], strict=True)
         return statistics.median(a / b for a, b in pairs)
 
@@ -47,21 +47,20 @@ def measure(
     min_time: float = MIN_TIME,
     max_time: float = MAX_TIME,
 ) -> Timings:
-    """Time calls against each other; short calls are run some times untimed before each timing.
+    """Time calls against each other; short calls run a few times untimed before each timing.
 
     Parameters
     ----------
     calls : mapping
-        What to time, by name.
+        Calls by name.
     rounds : int
-        Timings of each.
+        Timings of each call.
     threads : int
-        How many threads the calls use; with more than one, each timing waits until the threads of the one before it
-        have stopped spinning.
+        Threads of a call; with more than one, each timing waits until idle threads have stopped spinning.
     min_time : float
-        Calls are repeated within a timing until it takes so many seconds.
+        Minimum seconds of a timing; short calls are repeated.
     max_time : float
-        After so many seconds no further round is started, once there are MIN_ROUNDS.
+        Seconds after which no further round begins, but not before MIN_ROUNDS.
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     shuffled = random.Random(0)
@@ -85,7 +84,7 @@ def geometric_mean(values: Sequence[float]) -> float:
 
 
 def milliseconds(seconds: float) -> str:
-    """Three significant digits, without an exponent."""
+    """Return milliseconds with three significant digits and no exponent."""
     value = seconds * 1e3
     for digits, limit in ((4, 0.1), (3, 1.0), (2, 10.0), (1, 100.0)):
         if value < limit:
@@ -94,7 +93,7 @@ def milliseconds(seconds: float) -> str:
 
 
 def _calibrate(call: Callable[[], Any], min_time: float) -> int:
-    """How often to call so that it takes min_time."""
+    """Return the number of calls that take `min_time`."""
     call()
     call()
     repetitions = 1

@@ -1,4 +1,4 @@
-"""What is timed: one recurrent operator, its seeded weights and inputs, and the ONNX model of it."""
+"""The workload: one recurrent operator, its seeded weights and inputs, and its ONNX model."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pyrnnx.operator.op import CellName
 
 Array = NDArray[Any]
 
@@ -18,7 +20,7 @@ IR_VERSION = 8
 
 @dataclass(frozen=True)
 class Case:
-    """One row of a table.
+    """Recurrent operator with its sizes.
 
     Attributes
     ----------
@@ -31,18 +33,18 @@ class Case:
     dtype : str
         "float32", "float64" or "float16".
     linear_before_reset : int
-        Of a GRU.
+        Attribute of a GRU.
     ragged : bool
-        Whether rows have lengths of their own, uniform in 1..T; else none is given.
+        Whether rows have different lengths, uniform in 1..T; else there are no lengths.
     states : bool
-        Whether initial states are given, as they are where a sequence goes on; else they are zero.
+        Whether there are initial states, as for the continuation of a sequence; else they are zero.
     peepholes : bool
-        Of an LSTM.
+        Whether an LSTM has peepholes.
     attributes : dict
-        Other attributes of the ONNX node: clip, activations and the like.
+        Other attributes of the ONNX node, such as clip and activations.
     """
 
-    cell: str
+    cell: CellName
     T: int
     B: int
     I: int
@@ -57,7 +59,7 @@ class Case:
 
     @property
     def kind(self) -> str:
-        """The cell as tables name it."""
+        """Name of the cell in tables."""
         return f"GRU lbr={self.linear_before_reset}" if self.cell == "GRU" else self.cell
 
     @property
@@ -66,7 +68,7 @@ class Case:
 
     @property
     def lengths(self) -> Array | None:
-        """Length of each row, the longest T; None where rows are not ragged."""
+        """Length of each row, the longest T; None if rows are not ragged."""
         if not self.ragged:
             return None
         lengths: Array = np.random.default_rng(1).integers(1, self.T, self.B, endpoint=True, dtype=np.int32)
@@ -75,7 +77,7 @@ class Case:
 
     @property
     def operations(self) -> float:
-        """Multiplications and additions of the products with W and R, all steps of all rows."""
+        """Number of multiplications and additions of the products with W and R, over all steps and rows."""
         return 2.0 * self.T * self.B * self.directions * GATES[self.cell] * self.H * (self.I + self.H)
 
     @property
@@ -86,7 +88,7 @@ class Case:
 
 
 def make_arrays(case: Case) -> dict[str, Array]:
-    """Weights and inputs by their ONNX names; the same values for every dtype."""
+    """Return weights and inputs by their ONNX names, with the same values for every dtype."""
     rng = np.random.default_rng(0)
     D, H, GH = case.directions, case.H, GATES[case.cell] * case.H
 
@@ -108,7 +110,7 @@ def make_arrays(case: Case) -> dict[str, Array]:
 
 
 def make_node(case: Case, arrays: dict[str, Array]) -> Any:
-    """The onnx.NodeProto; inputs and outputs are called as in the operator text."""
+    """Return the onnx.NodeProto, with the names of inputs and outputs of the operator text."""
     from onnx import helper
 
     order = ["X", "W", "R", "B", "sequence_lens", "initial_h"]
@@ -126,7 +128,7 @@ def make_node(case: Case, arrays: dict[str, Array]) -> Any:
 
 
 def make_model(case: Case, arrays: dict[str, Array]) -> bytes:
-    """An ONNX model of the one node: weights are initializers, shapes are static, the rest are inputs."""
+    """Return an ONNX model of one node with static shapes; weights are initializers, the rest are inputs."""
     from onnx import helper, numpy_helper
 
     def value(name: str, dtype: Any, shape: tuple[int, ...]) -> Any:

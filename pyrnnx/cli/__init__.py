@@ -1,4 +1,4 @@
-"""The command `pyrnnx`: models inspected, run and compared, runtimes checked against the oracle."""
+"""The command `pyrnnx`: inspect, run and compare models, and check runtimes against the oracle."""
 
 from pyrnnx.cli.entry import main
 

@@ -1,4 +1,4 @@
-"""The Typer application: its options, and how a command is put into it."""
+"""The Typer application: its options, and the decorator that registers commands."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ app = typer.Typer(
 
 @dataclass(frozen=True)
 class Call:
-    """A command with its arguments, parsed and not yet run: what it raises does not pass through Typer."""
+    """A parsed command, not run inside Typer so that Typer does not handle its errors."""
 
     function: Callable[..., Result]
     arguments: dict[str, Any]
 
     @property
     def as_json(self) -> bool:
-        """Whether ``--json``, of `pyrnnx.cli.arguments`, was given."""
+        """Return whether the option ``--json`` is set."""
         return self.arguments.get("as_json") is True
 
     def run(self) -> Result:
@@ -45,30 +45,30 @@ class Call:
 def command(
     name: str, *examples: str, notes: Sequence[str] = ()
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Put a function into the application as the command `name`.
+    """Return a decorator that registers a function as the command `name`.
 
-    Its parameters are annotated as Typer reads them, its docstring is the help. It imports what it needs when it runs:
-    the modules of all commands are imported for ``pyrnnx --help``.
+    Typer reads its annotations, and shows its docstring as help. A command should import modules only when it runs:
+    ``pyrnnx --help`` imports the modules of all commands.
 
     Parameters
     ----------
     *examples : str
-        Command lines, which end its help.
+        Command lines at the end of the help.
     notes : sequence of str
-        What stands between help and examples, a paragraph each.
+        Paragraphs between help and examples.
     """
 
-    def put(function: Callable[..., Result]) -> Callable[..., Result]:
+    def register(function: Callable[..., Result]) -> Callable[..., Result]:
         @functools.wraps(function)
         def call(**arguments: Any) -> Call:
             return Call(function, arguments)
 
-        lines = [*notes, *(f"Example: {one}" for one in examples)]
-        # Typer reads markup here, and takes one line break for none.
+        lines = [*notes, *(f"Example: {example}" for example in examples)]
+        # Typer reads markup here, and needs an empty line to break a line.
         app.command(name, epilog="\n\n".join(lines).replace("[", r"\["))(call)
         return function
 
-    return put
+    return register
 
 
 def _show_version(value: bool) -> None:
@@ -80,10 +80,10 @@ def _show_version(value: bool) -> None:
 @app.callback()
 def _options(
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error. May stand behind a command, too.")
+        bool, typer.Option("--debug", help="Show the traceback of an error. Also allowed after a command.")
     ] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Of all commands; `pyrnnx.cli.entry` looks for --debug itself."""
+    """Declare the options of all commands; `pyrnnx.cli.entry` handles --debug."""

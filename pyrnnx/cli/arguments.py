@@ -1,12 +1,13 @@
-"""Arguments that several commands take, and texts read as numbers.
+"""Arguments that several commands share, and conversion of texts to numbers.
 
-They are declared as texts: what a text has to be is said by pyrnnx's own errors, alike with every version of Typer.
+All arguments are declared as texts: their errors are pyrnnx's own, the same with every version of Typer.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -15,57 +16,96 @@ from pyrnnx.errors import ArgumentError, shown
 MODEL_FILE = "an .onnx model, an OpenVINO .xml model, or an .xml file with one recurrent <layer>"
 
 Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
-Seed = Annotated[str, typer.Option("--seed", "--random", metavar="INTEGER", help="Of the random inputs.")]
+Seed = Annotated[str, typer.Option("--seed", "--random", metavar="INTEGER", help="Seed of the random inputs.")]
 Inputs = Annotated[
     list[str] | None,
     typer.Option(
         "--input",
         "--inputs",
         metavar="NAME=FILE.npy",
-        help="NAME=FILE.npy, NAME=NUMBER, or FILE.npz with arrays by name; may be given again.",
+        help="NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER, or FILE.npz with arrays by name; repeatable.",
     ),
 ]
 Dims = Annotated[
     list[str] | None,
-    typer.Option("--dim", metavar="NAME=SIZE", help="Size of a symbolic dimension; may be given again."),
+    typer.Option("--dim", metavar="NAME=SIZE", help="Size of a symbolic dimension; repeatable."),
 ]
 
 
-def model_suffixes(incomplete: str) -> list[str]:
-    """Completions of the path of a model: folders, and files that `pyrnnx.load` reads."""
-    from glob import escape, glob
-    from os.path import isdir
+def complete_files(suffixes: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return a completer of paths: folders, and files with one of these suffixes."""
 
-    found = sorted(glob(f"{escape(incomplete)}*"))
-    return [f"{one}/" if isdir(one) else one for one in found if isdir(one) or one.endswith((".onnx", ".xml"))]
+    def complete(incomplete: str) -> list[str]:
+        from glob import escape, glob
+        from os.path import isdir
+
+        ends = tuple(suffixes())
+        paths = sorted(glob(f"{escape(incomplete)}*"))
+        return [f"{path}/" if isdir(path) else path for path in paths if isdir(path) or path.lower().endswith(ends)]
+
+    return complete
 
 
-def runtime_names(incomplete: str) -> list[str]:
-    """Completions of the name of a runtime."""
+def complete_names(choices: Callable[[], Iterable[str]], *, several: bool = False) -> Callable[[str], list[str]]:
+    """Return a completer of a name, or with `several` of the last name in a comma-separated list."""
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",") if several else ("", "", incomplete)
+        used = before.split(",")
+        return [f"{before}{comma}{name}" for name in choices() if name.startswith(last) and name not in used]
+
+    return complete
+
+
+def _runtimes() -> Iterable[str]:
+    """Return the names of the runtimes of single cases."""
     from pyrnnx.testing.runtimes import RUNTIMES
 
-    return [name for name in RUNTIMES if name.startswith(incomplete)]
+    return RUNTIMES
+
+
+model_suffixes = complete_files(lambda: (".onnx", ".xml"))
+runtime_names = complete_names(_runtimes)
+
+
+def chosen_layer(layers: Mapping[Any, Any], text: str) -> Any:
+    """Return the recurrent layer with the name or else the index of ``--layer``.
+
+    Parameters
+    ----------
+    layers : mapping
+        `Model.layers`.
+    text : str
+        A name, or an index in the model's order: "0" is the first, "-1" the last.
+
+    Raises
+    ------
+    MissingLayerError
+        The model has no such layer.
+    """
+    is_index = text not in layers and text.removeprefix("-").isdecimal() and len(text) < 10
+    return layers[int(text) if is_index else text]
 
 
 def integer(label: str, text: str, least: int | None = None) -> int:
-    """A text as an integer.
+    """Return a text as an integer.
 
     Parameters
     ----------
     label : str
-        The command and the option, as errors name them: "compare: --seed".
+        Command and option for the error message: "compare: --seed".
     text : str
     least : int, optional
-        What it has to be at least.
+        Minimum.
 
     Raises
     ------
     ArgumentError
-        A text that is none, or a smaller one.
+        The text is no integer or below the minimum.
     """
     try:
         value = int(text)
-    except ValueError:  # also of more digits than Python reads
+    except ValueError:  # also for more digits than Python reads
         raise ArgumentError(f"{label}: {shown(text)} is no integer; expected an integer") from None
     if least is not None and value < least:
         raise ArgumentError(f"{label} is {shown(value)}; expected an integer, {least} or above")
@@ -73,12 +113,12 @@ def integer(label: str, text: str, least: int | None = None) -> int:
 
 
 def number(label: str, text: str, what: str = "number of 0 or above", *, above: bool = False) -> float:
-    """A text as a finite number of 0 or above; `above`: not of 0 itself.
+    """Return a text as a finite number of 0 or above; with `above`, above 0.
 
     Raises
     ------
     ArgumentError
-        A text that is none: "... is no `what`".
+        Any other text: "... is no `what`".
     """
     try:
         value = float(text)
@@ -90,30 +130,30 @@ def number(label: str, text: str, what: str = "number of 0 or above", *, above: 
 
 
 def named(label: str, texts: list[str] | None, expected: str = "NAME=SIZE") -> dict[str, str]:
-    """Texts of the form NAME=VALUE; the last "=" parts them, for names may have some.
+    """Return texts NAME=VALUE as a dict; split at the last "=", because names may contain one.
 
     Raises
     ------
     ArgumentError
-        A text of another form, or a name that is given twice.
+        A text of another form; a name that occurs twice.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts or ():
         name, separator, value = text.rpartition("=")
         if not (name and separator and value):
             raise ArgumentError(f"{label}: {shown(text)}; expected {expected}")
-        if name in found:
-            raise ArgumentError(f"{label}: {shown(name)} is given twice")
-        found[name] = value
-    return found
+        if name in values:
+            raise ArgumentError(f"{label}: {shown(name)} is given twice; expected it once")
+        values[name] = value
+    return values
 
 
 def sizes(label: str, texts: list[str] | None) -> dict[str, int]:
-    """What ``--dim`` says: sizes by name.
+    """Return the values of ``--dim`` as sizes by name.
 
     Raises
     ------
     ArgumentError
-        A text that is not NAME=SIZE, or a size that is no integer of 0 or above.
+        A text that is not NAME=SIZE; a size that is no integer of 0 or above.
     """
     return {name: integer(f"{label}: {shown(name)}", value, 0) for name, value in named(label, texts).items()}

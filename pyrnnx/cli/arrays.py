@@ -1,4 +1,4 @@
-"""Arrays of files and of the command line, and arrays in a few numbers."""
+"""Arrays from files and from the command line, and their summaries."""
 
 from __future__ import annotations
 
@@ -13,73 +13,99 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import AnyArray, named_dtype
+from pyrnnx._internal.files import open_regular
+from pyrnnx._internal.writing import check_writable, write_files
 from pyrnnx.cli.arguments import named
 from pyrnnx.config import get_memory_limit
-from pyrnnx.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
-from pyrnnx.files import check_writable, open_regular, write_files
-from pyrnnx.tensor_info import TensorInfo
+from pyrnnx.operator.tensor_info import TensorInfo
 
-_ARCHIVES, _ARRAYS = (".npz",), (".npy",)
+_ARCHIVES, _ARRAYS, _SOUNDS = (".npz",), (".npy",), (".wav",)
+EXPECTED = "NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or FILE.npz"
 _ZIP, _MAGIC = b"PK\x03\x04", np.lib.format.MAGIC_PREFIX
 
 
 def read_npz(label: str, path: str, accept: Callable[[str], object] = lambda name: None) -> dict[str, AnyArray]:
-    """The arrays of an .npz file.
+    """Return the arrays of an .npz file.
 
     Parameters
     ----------
     label : str
-        Who reads it, as errors name it.
+        Command and option for the error message.
     path : str
     accept : callable
-        Is called with each name before anything is read, and raises of one that is not wanted.
+        Called with each name before anything is read; may raise.
 
     Raises
     ------
     ArgumentError
-        A file that is not there, is no .npz file, or holds objects, which would run code, or something else than
-        arrays; arrays that do not lie in it, or that take more than `pyrnnx.get_memory_limit`.
+        A missing file; no .npz file; objects, which could run code; broken arrays, or arrays larger than
+        `pyrnnx.get_memory_limit`.
     """
     with open_regular(label, path, expected="an .npz file") as file:
         if file.read(len(_MAGIC)) == _MAGIC:
-            raise ArgumentError(f"{label}: {shown(path)} holds one array; expected an .npz file")
-        with _told(label, path, "an .npz file"), zipfile.ZipFile(file) as archive:
-            members = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
+            raise ArgumentError(f"{label}: {shown(path)} is an .npy file; expected an .npz file")
+        with _as_argument_error(label, path, "an .npz file, without objects"), zipfile.ZipFile(file) as archive:
+            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             for name in members:
                 accept(name)
-            total, limit = sum(one.file_size for one in members.values()), get_memory_limit()
+            total, limit = sum(info.file_size for info in members.values()), get_memory_limit()
             if total > limit:
                 raise ValueError(f"its arrays take {total} bytes, more than the {limit} allowed")
-            found = {}
-            for name, one in members.items():
-                with archive.open(one) as member:
-                    found[name] = _array(member, one.file_size)
-            return found
+            arrays = {}
+            for name, info in members.items():
+                with archive.open(info) as member:
+                    arrays[name] = _array(member, info.file_size)
+            return arrays
 
 
 def read_npy(label: str, path: str) -> AnyArray:
-    """The array of an .npy file.
+    """Return the array of an .npy file.
 
     Raises
     ------
     ArgumentError
-        A file that is not there, is no .npy file, or holds objects; an array that does not lie in it.
+        A missing file; no .npy file; objects; a broken array.
     """
     with open_regular(label, path, expected="an .npy file") as file:
         if file.read(len(_ZIP)) == _ZIP:
             raise ArgumentError(f"{label}: {shown(path)} is an .npz file; expected an .npy file")
         file.seek(0)
-        with _told(label, path, "an .npy file"):
+        with _as_argument_error(label, path, "an .npy file, without objects"):
             return _array(file, os.fstat(file.fileno()).st_size)
 
 
+def read_samples(label: str, path: str, info: TensorInfo) -> AnyArray:
+    """Return the samples of a .wav file, from -1 to 1, as an input of a model.
+
+    The last axis has the samples, and all others the size 1. The dtype is float32, unless the input declares float16
+    or float64.
+
+    Raises
+    ------
+    ArgumentError
+        A missing file; no PCM samples; several channels.
+    """
+    from pyrnnx.scoring.sources.wav import read_wav
+
+    with _as_argument_error(label, path, "a .wav file of PCM samples"):
+        samples = read_wav(path)
+    if samples.ndim > 1:
+        raise ArgumentError(
+            f"{label}: {shown(path)} has {samples.shape[1]} channels; expected one: mix them down, or take one of them"
+        )
+    dtype = info.dtype if info.dtype in ("float16", "float64") else "float32"
+    rank = len(info.shape or (None,))
+    return samples.reshape((1,) * (rank - 1) + samples.shape).astype(dtype)
+
+
 def _array(file: Any, size: int) -> AnyArray:
-    """What stands in a file of so many bytes; NumPy makes room for what the header says before it reads."""
+    """Read an array from a file of `size` bytes; check the header first, because NumPy allocates what it declares."""
     read_header = {(1, 0): np.lib.format.read_array_header_1_0}
     version = np.lib.format.read_magic(file)
     shape, _, dtype = read_header.get(version, np.lib.format.read_array_header_2_0)(file)
-    if min(shape, default=0) < 0:  # which old versions of NumPy take
+    if min(shape, default=0) < 0:  # old versions of NumPy accept this
         raise ValueError(f"its shape {shape} has a size below 0")
     needed = math.prod(shape) * dtype.itemsize
     if not dtype.hasobject and needed > size:
@@ -90,38 +116,37 @@ def _array(file: Any, size: int) -> AnyArray:
 
 
 @contextmanager
-def _told(label: str, path: str, expected: str) -> Iterator[None]:
-    """What NumPy and zipfile raise, of many types, as an ArgumentError."""
+def _as_argument_error(label: str, path: str, expected: str) -> Iterator[None]:
+    """Raise what readers of files raise, of many types, as an ArgumentError."""
     try:
         yield
     except PyrnnxError:
         raise
     except Exception as error:
         why = shortened(" ".join(str(error).split()) or type(error).__name__)
-        raise ArgumentError(
-            f"{label}: {shown(path)} cannot be read ({why}); expected {expected}, without objects"
-        ) from None
+        raise ArgumentError(f"{label}: {shown(path)} cannot be read ({why}); expected {expected}") from None
 
 
 def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[TensorInfo]) -> dict[str, AnyArray]:
-    """What ``--input`` says, by the names of inputs.
+    """Return the values of ``--input`` by the names of inputs.
 
     Parameters
     ----------
     label : str
-        The command and the option, as errors name them.
+        Command and option for the error message.
     texts : sequence of str
-        NAME=FILE.npy; NAME=NUMBER, for an input of a declared shape, filled with that; or FILE.npz, of arrays by name.
+        NAME=FILE.npy; NAME=FILE.wav, see `read_samples`; NAME=NUMBER, which fills an input of a declared shape; or
+        FILE.npz with arrays by name.
     infos : sequence of TensorInfo
-        The inputs that there are; of each a name or an alias.
+        All inputs; texts use their names or aliases.
 
     Raises
     ------
     ArgumentError
-        A text of another form; a file that cannot be read; a name that no input has, or that is given twice.
+        A text of another form; a file that cannot be read; a name that is unknown or given twice.
     """
     by_name = {alias: info for info in infos for alias in info.aliases} | {info.name: info for info in infos}
-    found: dict[str, AnyArray] = {}
+    arrays: dict[str, AnyArray] = {}
 
     def known(name: str) -> TensorInfo:
         if name not in by_name:
@@ -130,54 +155,59 @@ def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[Tensor
 
     def put(name: str, make: Callable[[TensorInfo], AnyArray]) -> None:
         info = known(name)
-        if info.name in found:
-            raise ArgumentError(f"{label}: {shown(info.name)} is given twice")
-        found[info.name] = make(info)
+        if info.name in arrays:
+            raise ArgumentError(f"{label}: {shown(info.name)} is given twice; expected it once")
+        arrays[info.name] = make(info)
 
-    for one in texts or ():
-        if one.lower().endswith(_ARCHIVES) and not any(one.startswith(f"{name}=") for name in by_name):
-            for name, array in read_npz(label, one, known).items():
+    for text in texts or ():
+        if text.lower().endswith(_ARCHIVES) and not any(text.startswith(f"{name}=") for name in by_name):
+            for name, array in read_npz(label, text, known).items():
                 put(name, lambda _, array=array: array)  # type: ignore[misc]
             continue
-        for name, value in named(label, [one], "NAME=FILE.npy, NAME=NUMBER or FILE.npz").items():
+        for name, value in named(label, [text], EXPECTED).items():
             if value.lower().endswith(_ARCHIVES):
                 raise ArgumentError(
-                    f"{label}: {shown(name)} is {shown(value)}; expected an .npy file, or {value} alone, without a "
-                    "name: an .npz file has arrays by their names"
+                    f"{label}: {shown(name)} is {shown(value)}; expected an .npy file, or {value} without a name, "
+                    "because an .npz file has arrays by name"
                 )
             if value.lower().endswith(_ARRAYS):
                 put(name, lambda _, value=value: read_npy(label, value))  # type: ignore[misc]
+            elif value.lower().endswith(_SOUNDS):
+                put(name, lambda info, value=value: read_samples(label, value, info))  # type: ignore[misc]
             else:
                 put(name, lambda info, value=value: _filled(label, info, value))  # type: ignore[misc]
-    return found
+    return arrays
 
 
 def inputs_of(label: str, texts: Sequence[str] | None, model: str) -> dict[str, AnyArray] | None:
-    """As `given_inputs`, of a model's path: loaded where inputs have names; None where nothing is given."""
+    """Return `given_inputs` for the model at a path, or None without texts; load the model only if it is needed."""
     if not texts:
         return None
     if len(texts) == 1 and texts[0].lower().endswith(_ARCHIVES) and "=" not in texts[0]:
         return read_npz(label, texts[0])
-    from pyrnnx.load import load
+    from pyrnnx.load import read_model_or_layer
 
-    ports: Any = load(model).inputs  # those of a layer that stands alone are of another class
-    infos = [one if isinstance(one, TensorInfo) else TensorInfo(one.name, one.dtype, tuple(one.shape)) for one in ports]
-    return given_inputs(label, texts, infos)
+    ports: Any = read_model_or_layer(model).inputs  # the inputs of a single layer have another class
+    return given_inputs(label, texts, [_info(port) for port in ports])
+
+
+def _info(port: Any) -> TensorInfo:
+    return port if isinstance(port, TensorInfo) else TensorInfo(port.name, port.dtype, tuple(port.shape))
 
 
 def _nearest(name: str, names: Mapping[str, Any]) -> str:
     near = get_close_matches(name, names, n=1)
     hint = f"; did you mean {shown(near[0])}?" if near else ""
-    return f"expected one of {shortened(', '.join(names))}{hint}" if names else "expected none, for there are no inputs"
+    return f"expected one of {shortened(', '.join(names))}{hint}" if names else "expected none: there are no inputs"
 
 
 def _filled(label: str, info: TensorInfo, text: str) -> AnyArray:
-    """An array of one number."""
+    """Return an array for an input, filled with one number."""
     shape = info.shape
     if shape is None or not all(isinstance(size, int) for size in shape):
         raise ArgumentError(
-            f"{label}: {shown(info.name)} is {shown(text)}; expected an .npy file: only an input whose shape is "
-            "declared can be a number"
+            f"{label}: {shown(info.name)} is {shown(text)}; expected an .npy file: a number is only for inputs of a "
+            "declared shape"
         )
     try:
         dtype = named_dtype(info.dtype or "float32")
@@ -190,12 +220,12 @@ def _filled(label: str, info: TensorInfo, text: str) -> AnyArray:
 
 
 def check_npz(label: str, path: str) -> None:
-    """Whether `write_npz` may write there, as far as can be told before.
+    """Raise if `write_npz` could not write a path, best effort.
 
     Raises
     ------
     ArgumentError
-        Another suffix; as of `check_writable`.
+        Another suffix; what `check_writable` rejects.
     """
     if Path(path).suffix.lower() not in _ARCHIVES:
         raise ArgumentError(f"{label}: {shown(path)}; expected the name of an .npz file")
@@ -203,7 +233,7 @@ def check_npz(label: str, path: str) -> None:
 
 
 def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
-    """Arrays by name to a new .npz file; one that is there is replaced at once, or stays as it is.
+    """Write arrays by name to an .npz file, atomically.
 
     Raises
     ------
@@ -213,10 +243,12 @@ def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
     check_npz(label, path)
     for name, value in arrays.items():
         if not isinstance(value, np.ndarray) or value.dtype.hasobject:
-            raise ArgumentError(f"{label}: {shown(name)} is a {type(value).__name__}, which no .npz file holds")
+            raise ArgumentError(
+                f"{label}: {shown(name)} is a {type(value).__name__}; expected an array of numbers for an .npz file"
+            )
 
     def write(file: BinaryIO) -> None:
-        # One after the other into the archive, for a name may be any text, "file" too.
+        # `numpy.savez` is of no use: it reserves names such as "file".
         with zipfile.ZipFile(file, "w") as archive:
             for name, value in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
@@ -226,22 +258,23 @@ def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
 
 
 def summary(value: Any) -> dict[str, Any]:
-    """An array as values of JSON: "dtype", "shape", and of numbers "min", "mean", "max" (NaN aside) and "nan"."""
+    """Return "dtype" and "shape" of an array, and of numbers "min", "mean", "max" without NaN, and the count "nan"."""
     if not isinstance(value, (np.ndarray, np.generic)):
         return {"kind": type(value).__name__, "length": len(value) if hasattr(value, "__len__") else None}
     array = np.asarray(value)
-    found: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
+    facts: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
     if array.dtype.kind not in "biufV" or array.dtype.names:
-        return found
+        return facts
     wide = array.astype(np.float64)
     numbers = wide[~np.isnan(wide)]
     with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs
-        many = {"min": numbers.min(), "mean": numbers.mean(), "max": numbers.max()} if numbers.size else {}
-    return {**found, **{name: float(one) for name, one in many.items()}, "nan": int(wide.size - numbers.size)}
+        statistics = {"min": numbers.min(), "mean": numbers.mean(), "max": numbers.max()} if numbers.size else {}
+    floats = {name: float(value) for name, value in statistics.items()}
+    return {**facts, **floats, "nan": int(wide.size - numbers.size)}
 
 
 def seconds(value: float) -> str:
-    """A duration for a person: "1.23 ms"."""
+    """Return a duration with a suitable unit: "1.23 ms"."""
     if value <= 0 or not math.isfinite(value):
         return f"{value:g} s"
     for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):

@@ -1,4 +1,4 @@
-"""Models, layers and weights read from one file and written to another, and whether both compute the same."""
+"""Conversion of models, layers and weights from one file to another, and the check that both compute the same."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyrnnx._internal.writing import check_writable, write_files
+from pyrnnx.cli.arguments import chosen_layer
+from pyrnnx.cli.targets import check_not_read
+from pyrnnx.comparison.agreement import LONG, agreement
 from pyrnnx.comparison.layers import run_layer
 from pyrnnx.comparison.models import run_models
-from pyrnnx.comparison.numbers import deviation
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, shown
-from pyrnnx.files import check_writable, write_files
-from pyrnnx.layer import Layer
-from pyrnnx.load import load
-from pyrnnx.model import Model
-from pyrnnx.stack import Stack
-from pyrnnx.testing.numbers import long_tolerance
+from pyrnnx.layers.layer import Layer
+from pyrnnx.load import load, read_model_or_layer
+from pyrnnx.models.model import Model, layer_values
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
+from pyrnnx.stacks.stack import Stack
 
 MODELS, KERAS = (".onnx", ".xml"), (".keras",)
 TORCH = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
-SIZES = {"T": 5, "N": 3}  # of what both are run on
-OF_OPENVINO = ("relu", "sigmoid", "tanh")  # activations that its CPU plugin runs
+SIZES = {"T": 5, "N": 3}  # of the inputs on which `verify` compares both
+OF_OPENVINO = ("relu", "sigmoid", "tanh")  # activations that OpenVINO's CPU plugin runs
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line says of the source and of what is written; None, or empty: nothing."""
+    """Options of the command line for the source and the target; None or empty if they are not given."""
 
     layer: str | None = None
     prefix: str | None = None
@@ -44,72 +45,51 @@ class Options:
 
 
 class Verified(NamedTuple):
-    """Of what was read back: the largest difference of each output from the source, and whether none matters."""
+    """Largest difference of each output of the target from the source, and whether all are within tolerance."""
 
     differences: Mapping[str, float]
     same: bool
 
 
 def check_target(source: str, target: str, *, force: bool) -> Path:
-    """The path to write to.
+    """Return the path of the target.
 
     Raises
     ------
     ArgumentError
-        Another suffix; a file that the source is read from; a file that is there, without `force`; a path where
-        nothing can be written.
+        Another suffix; a file of the source; an existing file without `force`; a path that is not writable.
     """
     path = Path(target)
     if path.suffix not in MODELS:
         raise ArgumentError(f"convert: {shown(target)}: the name ends in {shown(path.suffix)}; expected .onnx or .xml")
     written = [path, path.with_suffix(".bin")] if path.suffix == ".xml" else [path]
-    if os.path.abspath(source) in map(os.path.abspath, written):
-        raise ArgumentError(f"convert: {shown(target)} is what is to be converted; expected another name")
-    for one in written:
-        if os.path.lexists(one) and not force:
-            raise ArgumentError(f"convert: {shown(str(one))} is there already; --force replaces it")
-        check_writable("convert", one)
-    there = [one for one in written if one.exists()]
-    for read in _read_files(Path(source)) if there else ():
-        for one in there:
-            if read.exists() and one.samefile(read):
-                raise ArgumentError(
-                    f"convert: {shown(str(one))} would be replaced, and {shown(source)} is read from it; expected "
-                    "another name"
-                )
+    for file in written:
+        check_not_read("convert", file, [source])
+        if os.path.lexists(file) and not force:
+            raise ArgumentError(f"convert: {shown(str(file))} exists already; --force replaces it")
+        check_writable("convert", file)
     return path
 
 
-def _read_files(source: Path) -> list[Path]:
-    """The files that `read_source` reads."""
-    suffix = source.suffix.lower()
-    if suffix == ".xml":
-        return [source, source.with_suffix(".bin")]
-    if suffix == ".onnx":
-        from pyrnnx.frontends.onnx.file import external_files
-
-        return [source, *external_files(source)]
-    return [source]
-
-
 def read_source(path: str, options: Options) -> Model | Layer | Stack:
-    """What the file holds, of which the options choose a part.
+    """Read a file, or the part of it that the options choose.
 
     Raises
     ------
     PyrnnxError
-        A suffix that is not known; options that mean nothing for such a file; what its front-end rejects; a layer
-        without weights.
+        An unknown suffix; options that do not apply to such a file; what its front-end rejects; a layer without
+        weights.
     """
     suffix = Path(path).suffix.lower()
     if suffix in TORCH:
         from pyrnnx.frontends.torch import from_state_dict
 
         _reject(path, options, ("layer",), "weights of PyTorch")
-        given = {"prefix": _whole(options.prefix), "operator": options.operator, "nonlinearity": options.nonlinearity}
-        chosen = {name: value for name, value in given.items() if value is not None}
+        prefix = _with_dot(options.prefix)
+        choices = {"prefix": prefix, "operator": options.operator, "nonlinearity": options.nonlinearity}
+        arguments = {name: value for name, value in choices.items() if value is not None}
         with _options_named():
-            stack: Stack = from_state_dict(path, batch_first=options.batch_first, **chosen)
+            stack: Stack = from_state_dict(path, batch_first=options.batch_first, **arguments)
         return stack
     if suffix not in (*MODELS, *KERAS):
         raise FormatError(
@@ -122,13 +102,13 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
         from pyrnnx.frontends.keras import from_file
 
         with _options_named():
-            found: Stack = from_file(path, options.layer)
-        return found
-    read = load(path)
+            keras_stack: Stack = from_file(path, options.layer)
+        return keras_stack
+    read = read_model_or_layer(path)
     if isinstance(read, Model):
         if options.layer is None:
             return read
-        layer = read.layers[options.layer]
+        layer = chosen_layer(read.layers, options.layer)
     else:
         _reject(path, options, ("layer",), "a single layer")
         layer = read
@@ -137,14 +117,14 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
     return layer
 
 
-def _whole(prefix: str | None) -> str | None:
-    """With the "." that ends it, for no module has names without."""
+def _with_dot(prefix: str | None) -> str | None:
+    """Return a prefix with a final ".", because it is the name of a module."""
     return f"{prefix}." if prefix and not prefix.endswith(".") else prefix
 
 
 @contextmanager
 def _options_named() -> Iterator[None]:
-    """Errors of front-ends, with options for arguments."""
+    """Rewrite errors of front-ends to name options instead of arguments."""
     try:
         yield
     except PyrnnxError as error:
@@ -156,23 +136,23 @@ def _reject(path: str, options: Options, names: Sequence[str], what: str) -> Non
     for field in fields(options):
         if field.name in names and getattr(options, field.name) not in (None, False):
             flag = field.name.replace("_", "-")
-            raise ArgumentError(f"convert: --{flag} was given with {shown(path)}, {what}; it means nothing there")
+            raise ArgumentError(f"convert: --{flag} does not apply to {shown(path)}, {what}; expected it left out")
 
 
 def write_target(source: Model | Layer | Stack, origin: str, target: Path, options: Options) -> None:
-    """Write all, or nothing.
+    """Write the target completely or not at all.
 
     Raises
     ------
     PyrnnxError
-        What the format cannot express: named with the node or layer; a whole model that has that format already;
-        options that mean nothing for it.
+        A node or layer that the format cannot express; a whole model that has the format already; options that do not
+        apply.
     """
     to_onnx = target.suffix == ".onnx"
     if options.opset is not None and (isinstance(source, Model) or not to_onnx):
-        raise ArgumentError("convert: --opset was given; it is of layers and weights that are written as .onnx")
+        raise ArgumentError("convert: --opset was given; expected it only for layers and weights written as .onnx")
     if options.inputs and (isinstance(source, Model) or not (to_onnx or isinstance(source, Stack))):
-        raise ArgumentError("convert: --input was given; it is of weights, and of layers that are written as .onnx")
+        raise ArgumentError("convert: --input was given; expected it only for weights, and for layers written as .onnx")
     if isinstance(source, Model) and Path(origin).suffix.lower() == target.suffix:
         raise ArgumentError(
             f"convert: {shown(origin)} is a model in {target.suffix} already; expected another suffix, or --layer"
@@ -186,10 +166,10 @@ def write_target(source: Model | Layer | Stack, origin: str, target: Path, optio
     if isinstance(source, Stack) or (to_onnx and isinstance(source, Layer)):
         from pyrnnx.frontends.onnx import write_model as write_onnx
 
-        more: dict[str, Any] = {} if options.opset is None else {"opset": options.opset}
+        arguments: dict[str, Any] = {} if options.opset is None else {"opset": options.opset}
         if options.inputs:
-            more["inputs"] = options.inputs
-        written = write_onnx(source, target if to_onnx else None, **more)
+            arguments["inputs"] = options.inputs
+        written = write_onnx(source, target if to_onnx else None, **arguments)
     if not to_onnx:
         from pyrnnx.frontends.openvino import write_model as write_ir
 
@@ -197,97 +177,102 @@ def write_target(source: Model | Layer | Stack, origin: str, target: Path, optio
 
 
 def losses(source: Model | Layer | Stack, target: Path, options: Options) -> list[str]:
-    """What is not, or not at once, as it was: a sentence each."""
-    found = []
+    """Return sentences on differences of the target from the source in use."""
+    sentences = []
     layers = source.layers.values() if isinstance(source, Model) else getattr(source, "layers", [source])
     variables = [info.name for info in getattr(source, "variables", ())]
     if variables:
-        found.append(f"its variables ({', '.join(variables)}) are inputs and outputs now: feed these back into those")
+        words = ", ".join(variables)
+        sentences.append(f"its variables ({words}) are inputs and outputs now: pass the outputs to the next call")
     if target.suffix == ".onnx":
-        return found
+        return sentences
     defaults = [info.name for info in source.inputs if info.optional] if isinstance(source, Model) else []
     if defaults:
-        found.append(f"inputs with a default ({', '.join(defaults)}) are constants now")
-    names = {one.name.lower() for layer in layers if layer.op for each in layer.op.activations for one in each}
-    if names - {*OF_OPENVINO}:
-        found.append(f"OpenVINO's CPU plugin does not run {', '.join(sorted(names - {*OF_OPENVINO}))}")
+        sentences.append(f"inputs with a default ({', '.join(defaults)}) are constants now")
+    activations = {
+        activation for layer in layers if layer.op for direction in layer.op.activations for activation in direction
+    }
+    unsupported = {activation.name.lower() for activation in activations} - {*OF_OPENVINO}
+    if unsupported:
+        sentences.append(f"OpenVINO's CPU plugin does not run {', '.join(sorted(unsupported))}")
     if _has_free_lengths(source, options):
-        found.append("OpenVINO's CPU plugin ignores sequence_lengths while a dimension of X is dynamic: fix the shapes")
-    return found
+        sentences.append(
+            "OpenVINO's CPU plugin ignores sequence_lengths if a dimension of X is dynamic: fix the shapes"
+        )
+    return sentences
 
 
 def _has_free_lengths(source: Model | Layer | Stack, options: Options) -> bool:
-    """Whether a layer will be given lengths of sequences whose X has a dynamic dimension."""
+    """Return whether a layer of the target takes sequence lengths although X has a dynamic dimension."""
     if isinstance(source, Layer):
         return "T" in source.convention.axes_of("X")
     if isinstance(source, Stack):
         return "sequence_lens" in options.inputs
     is_dynamic = any(not isinstance(size, int) for info in source.inputs for size in info.shape or (None,))
-    return is_dynamic and any("sequence_lens" in one for one in source._layer_values().values())
+    return is_dynamic and any("sequence_lens" in values for values in layer_values(source).values())
 
 
 def verify(source: Model | Layer | Stack, target: Path) -> Verified:
-    """Read the file and run it beside the source on the same random inputs.
+    """Read the target, and compare its outputs with the source's on the same random inputs.
 
     Raises
     ------
     PyrnnxError
-        Models that cannot be given the same inputs, such as those that take what was a variable.
+        The models take different inputs, for example if a variable has become an input.
     """
     written: Any = load(target)
     if isinstance(source, Model):
         matched, ran = run_models(source, written, None, 0)
-        pairs = {
-            name: (matched.in_a(first, second, ran.outputs_b.get(second)), ran.outputs_a.get(first))
-            for name, (first, second) in matched.names.items()
-            if first
-        }
+        pairs = {name: (b, a) for name, (a, b) in matched.values(ran).items() if matched.names[name][0]}
     elif isinstance(source, Stack):
         pairs = _run_stack(source, written)
     else:
         pairs = _run_layer(source, written)
-    differences, same = {}, True
-    for name, (one, wanted) in pairs.items():
-        found = deviation(one, wanted)
-        differences[name] = np.inf if found is None else found.largest
-        same = same and found is not None and found.within(long_tolerance(np.asarray(wanted)), 0.0)
-    return Verified(differences, same)
+    return verified(pairs)
+
+
+def verified(pairs: Mapping[str, tuple[Any, Any]]) -> Verified:
+    """Compare outputs by name: pairs of the target's array and the source's."""
+    outputs, expected = ({name: pair[place] for name, pair in pairs.items()} for place in (0, 1))
+    result = agreement(outputs, expected, LONG)
+    return Verified(result.differences, result.apart is None)
 
 
 def _run_layer(layer: Layer, written: Model) -> dict[str, tuple[Any, Any]]:
-    """The outputs of a model of one layer, and of the layer, by name."""
-    (values,) = written._layer_values().values()
-    taken = {info.name for info in written.inputs}
-    asked = [name for name in CALL_ARGUMENTS if name in values and taken & {*values[name].names}]
-    held = [len(array) for name, array in layer.constants.items() if name == "sequence_lens"]
-    held += [array.shape[layer.convention.axes_of(name).index("N")] for name, array in layer.constants.items()]
-    sizes = {**SIZES, "N": held[0] if held else SIZES["N"], "I": layer.input_size}
+    """Return pairs of outputs, of a model of one layer and of the layer, by name."""
+    (values,) = layer_values(written).values()
+    inputs = {info.name for info in written.inputs}
+    names = [name for name in CALL_ARGUMENTS if name in values and inputs & {*values[name].names}]
+    rows = [len(array) for name, array in layer.constants.items() if name == "sequence_lens"]
+    rows += [array.shape[layer.convention.axes_of(name).index("N")] for name, array in layer.constants.items()]
+    sizes = {**SIZES, "N": rows[0] if rows else SIZES["N"], "I": layer.input_size}
     if "T" not in layer.convention.axes_of("X"):
         sizes["T"] = 1
     sizes |= {"D": layer.op.num_directions, "H": layer.op.hidden_size}
-    arrays = _arrays({name: [sizes[one] for one in CANONICAL.axes_of(name)] for name in asked}, sizes["T"], layer.dtype)
-    given = {
-        next(one for one in values[name].names if one in taken): rearrange(
+    shapes = {name: [sizes[axis] for axis in CANONICAL.axes_of(name)] for name in names}
+    arrays = _arrays(shapes, sizes["T"], layer.dtype)
+    feeds = {
+        next(key for key in values[name].names if key in inputs): rearrange(
             array, CANONICAL.axes_of(name), values[name].axes
         )
         for name, array in arrays.items()
     }
-    results, expected = written(given), run_layer(layer, arrays)
+    results, expected = written(feeds), run_layer(layer, arrays)
     pairs = {}
-    for name, one in values.items():
-        for output in (output for output in one.names if output in results and name in expected):
-            pairs[output] = results[output], rearrange(expected[name], CANONICAL.axes_of(name), one.axes)
+    for name, value in values.items():
+        for output in (output for output in value.names if output in results and name in expected):
+            pairs[output] = results[output], rearrange(expected[name], CANONICAL.axes_of(name), value.axes)
     return pairs
 
 
 def _run_stack(stack: Stack, written: Model) -> dict[str, tuple[Any, Any]]:
-    """The outputs of a model of a stack, and of the stack, by name."""
+    """Return pairs of outputs, of a model of a stack and of the stack, by name."""
     T, N = SIZES["T"], SIZES["N"]
     of_X = [N, T] if stack.batch_first else [T, N]
     shapes: dict[str, list[int]] = {}
     for info in written.inputs:
-        free = iter(of_X if info.name == "X" else [N])  # states and lengths have a row for each sequence, in any form
-        shapes[info.name] = [one if isinstance(one, int) else next(free) for one in info.shape or ()]
+        free = iter(of_X if info.name == "X" else [N])  # the open dimension of states and lengths is the batch
+        shapes[info.name] = [size if isinstance(size, int) else next(free) for size in info.shape or ()]
     arrays = _arrays(shapes, T, stack.dtype)
     results = written(arrays)
     expected = stack.run(**arrays)
@@ -295,7 +280,7 @@ def _run_stack(stack: Stack, written: Model) -> dict[str, tuple[Any, Any]]:
 
 
 def _arrays(shapes: Mapping[str, Sequence[int]], T: int, dtype: Any) -> dict[str, Any]:
-    """Random numbers; lengths that are not equal, where any are asked for."""
+    """Return random arrays of these shapes; unequal lengths for an input of lengths."""
     rng = np.random.default_rng(0)
     return {
         name: np.resize(np.arange(T, 0, -2, dtype=np.int32), shape)

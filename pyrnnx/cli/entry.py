@@ -1,4 +1,4 @@
-"""From the arguments of the process to its exit status."""
+"""Entry point of the command: from the arguments of the process to its exit status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyrnnx.errors import PyrnnxError, shortened, shown
 if TYPE_CHECKING:
     from pyrnnx.cli.app import Call
 
-_NEEDED = ("typer", "rich")  # of the extra `cli`
+_NEEDED = ("typer", "rich")  # packages of the extra `cli`
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,30 +25,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Default: those of the process.
+        Default: the arguments of the process.
 
     Returns
     -------
     int
-        The exit status, as `pyrnnx.cli.status.MEANINGS` has them. What is wrong stands in one line on standard error,
-        after a traceback with ``--debug``.
+        A status of `pyrnnx.cli.status.MEANINGS`. An error is one line on standard error, after a traceback with
+        ``--debug``.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in given[: given.index("--") if "--" in given else None]
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words[: words.index("--") if "--" in words else None]
     try:
-        return int(_run(given))
+        return int(_run(words))
     except KeyboardInterrupt:
         return int(Status.INTERRUPTED)
     except Exception as error:
-        if debug and not callable(getattr(error, "format_message", None)):  # which says what was mistyped
+        if debug and not callable(getattr(error, "format_message", None)):  # a usage error needs no traceback
             streams.write_error("".join(traceback.format_exception(error)))
-        streams.complain(_told(error))
+        streams.complain(_in_one_line(error))
         return int(Status.REJECTED)
 
 
-def _run(given: list[str]) -> Status:
+def _run(words: list[str]) -> Status:
     with warnings.catch_warnings(record=True) as caught:
-        call = parse(given)
+        call = parse(words)
         if isinstance(call, Status):
             return call
         result = call.run()
@@ -63,40 +63,40 @@ def _run(given: list[str]) -> Status:
 
 
 def parse(arguments: Sequence[str]) -> Call | Status:
-    """The call that is asked for; where Typer does all of it (a help, the version, completion), the status.
+    """Return the requested call; if Typer has done everything (help, version, completion), return the status.
 
     Raises
     ------
     Exception
-        Of Typer or of the click below it, with `format_message`: arguments that no command takes.
+        A usage error of Typer or click, with `format_message`.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of an older Typer about the click below it
+        warnings.simplefilter("ignore", DeprecationWarning)  # older versions of Typer warn about click
         import typer
 
-        import pyrnnx.cli.commands  # noqa: F401  # puts them into the application
+        import pyrnnx.cli.commands  # noqa: F401  # registers the commands
         from pyrnnx.cli.app import Call, app
 
-    words = [one for one in arguments if one != "--debug"]
+    words = [argument for argument in arguments if argument != "--debug"]
     try:
         with streams.captured() as texts, warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
             answer = typer.main.get_command(app).main(words or ["--help"], "pyrnnx", standalone_mode=False)
-    except SystemExit as ended:  # completion, which takes no words
-        return streams.written(texts[0]) or (Status.REJECTED if ended.code else Status.SUCCESS)
+    except SystemExit as stop:  # completion, which has no command
+        return streams.written(texts[0]) or (Status.REJECTED if stop.code else Status.SUCCESS)
     except typer.Abort:
         raise KeyboardInterrupt from None
     if isinstance(answer, Call):
         return answer
-    if answer == Status.INTERRUPTED:  # Typer's answer to Ctrl-C, in some versions and places
+    if answer == Status.INTERRUPTED:  # some versions of Typer return this after Ctrl-C
         raise KeyboardInterrupt
-    status = Status.SUCCESS if words and not answer else Status.REJECTED  # no command is none that ran
+    status = Status.SUCCESS if words and not answer else Status.REJECTED  # a missing command is an error
     return streams.written(texts[0]) or status
 
 
-def _told(error: Exception) -> str:
-    """An error in one line."""
-    usage = getattr(error, "format_message", None)  # an error of Typer, or of the click below it
+def _in_one_line(error: Exception) -> str:
+    """Return the message of an error in one line."""
+    usage = getattr(error, "format_message", None)  # a usage error of Typer or click
     if callable(usage):
         text = shortened(" ".join(usage().split()))
         return f"{text.removesuffix('.')}; expected one of {', '.join(_commands())}" if _is_no_command(text) else text
@@ -108,7 +108,7 @@ def _told(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{shown(error.filename)}: {error.strerror}" if error.filename is not None else str(error)
     if isinstance(error, MemoryError):
-        return "it needs more memory than there is"
+        return "not enough memory"
     return f"an error in pyrnnx itself ({type(error).__name__}: {error}); --debug shows where"
 
 
@@ -119,4 +119,4 @@ def _is_no_command(text: str) -> bool:
 def _commands() -> list[str]:
     from pyrnnx.cli.app import app
 
-    return sorted(str(one.name) for one in app.registered_commands)
+    return sorted(str(command.name) for command in app.registered_commands)

@@ -1,29 +1,27 @@
-"""What is known of a model and its recurrent layers, as values of JSON."""
+"""Facts about a model and its recurrent layers, as values of JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from pyrnnx.conventions import CALL_ARGUMENTS
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError
-from pyrnnx.layer import Layer
-from pyrnnx.model import Model
-from pyrnnx.op import CELLS, RecurrentOp
-from pyrnnx.tensor_info import Dimension, Interval, TensorInfo
+from pyrnnx.layers.layer import Layer
+from pyrnnx.models.model import Model, layer_values
+from pyrnnx.operator.conventions import CALL_ARGUMENTS
+from pyrnnx.operator.op import CELLS, RecurrentOp
+from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
 
 Facts = dict[str, Any]
 NO_WEIGHTS = "weights are no constants"
 
 
 def model_facts(model: Model) -> Facts:
-    """Of a whole model, by the keys that ``pyrnnx inspect --json`` has."""
+    """Return the facts of a whole model, with the keys of ``pyrnnx inspect --json``."""
     try:
-        layers = [layer_facts(name, layer) for name, layer in model.layers.items()]
-        given = model._layer_values()
-        for one in layers:  # of an IR, whose layers do not say it themselves
-            one["inputs"] = one["inputs"] or _inputs(given.get(one["name"], {}), one["constants"])
+        values = layer_values(model)
+        layers = [layer_facts(name, layer, values.get(name, {})) for name, layer in model.layers.items()]
         problem, why_none = "", model.layers.why_none
     except PyrnnxError as error:
         layers, problem, why_none = [], str(error), ""
@@ -48,25 +46,20 @@ def model_facts(model: Model) -> Facts:
 
 
 def _ir_version(model: Any) -> int:
-    """Of either format's file."""
+    """Return the version of the file format, ONNX or OpenVINO IR."""
     return int(model.proto.ir_version if hasattr(model, "proto") else model.net.version)
 
 
-def _inputs(values: Mapping[str, Any], constants: Mapping[str, Any]) -> list[str]:
-    """Arguments of a call that are values of the model."""
-    return [name for name in CALL_ARGUMENTS if name in values and name not in constants]
-
-
 def _opsets(model: Any) -> dict[str, int]:
-    """Versions of the operators, by their domains; of an IR, that of the format."""
+    """Return the versions of operator sets by domain; an IR has none."""
     if hasattr(model, "proto"):
-        return {one.domain or "ai.onnx": one.version for one in model.proto.opset_import}
+        return {entry.domain or "ai.onnx": entry.version for entry in model.proto.opset_import}
     return {}
 
 
 def tensor_facts(info: TensorInfo) -> Facts:
-    """Of an input, an output or a variable; an open dimension is None, and an interval a text "1..8"."""
-    shape = None if info.shape is None else [_dimension(one) for one in info.shape]
+    """Return the facts of an input, output or variable; an open dimension is None, an interval a text "1..8"."""
+    shape = None if info.shape is None else [_dimension(size) for size in info.shape]
     return {
         "name": info.name,
         "dtype": info.dtype,
@@ -76,39 +69,54 @@ def tensor_facts(info: TensorInfo) -> Facts:
     }
 
 
-def _dimension(one: Dimension) -> int | str | None:
-    return str(one) if isinstance(one, Interval) else one
+def _dimension(size: Dimension) -> int | str | None:
+    return str(size) if isinstance(size, Interval) else size
 
 
-def layer_facts(name: str, layer: Any) -> Facts:
-    """Of a recurrent layer of either format, with weights or without."""
+def layer_facts(name: str, layer: Any, values: Collection[str] = ()) -> Facts:
+    """Return the facts of a recurrent layer of either format, with weights or without.
+
+    Parameters
+    ----------
+    name : str
+    layer : Layer, or one without weights
+    values : collection of str
+        Canonical names of the arguments that are values of the layer's model.
+    """
     op: RecurrentOp | None = layer.op
     weights: Mapping[str, AnyArray] | None = layer.weights if isinstance(layer, Layer) else None
     input_size = layer.input_size if isinstance(layer, Layer) else layer.sizes.get("I")
-    found: Facts = {
+    return {
         "name": name,
         "operator": _operator(layer),
         "convention": layer.convention.name,
         "direction": None if op is None else op.direction.value,
         "input_size": input_size,
         "hidden_size": None if op is None else op.hidden_size,
-        "activations": [] if op is None else [[str(one) for one in each] for each in op.activations],
+        "activations": [] if op is None else [[str(name) for name in names] for names in op.activations],
         "clip": None if op is None else op.clip,
         "dtype": None if layer.dtype is None else str(layer.dtype),
         "weight_dtype": getattr(layer, "weight_dtype", None),
-        "parameters": None if weights is None else sum(one.size for one in weights.values()),
+        "parameters": None if weights is None else sum(array.size for array in weights.values()),
         "mflop_per_step": _mflop(op, input_size),
-        "constants": {key: list(one.shape) for key, one in _constants(layer).items()},
-        "inputs": sorted(getattr(layer, "node_inputs", ()), key=CALL_ARGUMENTS.index),
+        "constants": {key: list(array.shape) for key, array in _constants(layer).items()},
+        "inputs": [layer.convention.name_of(key) for key in _inputs(layer, values)],
         "unusual": _unusual(layer, op, weights),
     }
-    return found
+
+
+def _inputs(layer: Any, values: Collection[str]) -> list[str]:
+    """Return the arguments of a call besides X that are inputs: a node lists them, an IR layer does not."""
+    inputs = getattr(layer, "node_inputs", None)
+    if inputs is None:
+        inputs = {*values} - {*_constants(layer)}
+    return [name for name in CALL_ARGUMENTS if name in inputs and name != "X"]
 
 
 def _constants(layer: Any) -> dict[str, AnyArray]:
-    """Arguments of a call that a layer holds, in the order of a call."""
-    held = getattr(layer, "constants", {})
-    return {name: held[name] for name in CALL_ARGUMENTS if name in held}
+    """Return the constant arguments of a layer in the order of a call."""
+    constants = getattr(layer, "constants", {})
+    return {name: constants[name] for name in CALL_ARGUMENTS if name in constants}
 
 
 def _operator(layer: Any) -> str:
@@ -121,45 +129,45 @@ def _operator(layer: Any) -> str:
 
 
 def _is_quantized(layer: Any) -> bool:
-    """By its class, so that the front-end of ONNX need not be imported."""
-    return any("Quantized" in one.__name__ for one in type(layer).__mro__)
+    """Return whether a layer is quantized, judged by its class to avoid importing the ONNX front-end."""
+    return any("Quantized" in cls.__name__ for cls in type(layer).__mro__)
 
 
 def _mflop(op: RecurrentOp | None, input_size: int | None) -> float | None:
-    """Of a row of one time step: a multiplication and an addition for each element of W and R."""
+    """Return the MFLOP of a row and time step: a multiplication and an addition per element of W and R."""
     if op is None or input_size is None:
         return None
     return 2 * op.num_directions * len(op.gates) * op.hidden_size * (input_size + op.hidden_size) / 1e6
 
 
 def _unusual(layer: Any, op: RecurrentOp | None, weights: Mapping[str, AnyArray] | None) -> list[str]:
-    """What a port to another runtime gets wrong most easily."""
-    found = []
+    """Return the properties that ports to another runtime get wrong most easily."""
+    words = []
     if layer.convention.name == "ONNX, layout 1":
-        found.append("layout=1")
+        words.append("layout=1")
     if op is not None:
-        found += _of_op(op)
+        words += _unusual_of_op(op)
     if weights is None:
-        found.append(NO_WEIGHTS)
+        words.append(NO_WEIGHTS)
     elif "P" in weights and weights["P"].any():
-        found.append("peepholes")
+        words.append("peepholes")
     if _is_quantized(layer):
-        found.append("quantized: weights, X and h in 8 bits")
+        words.append("quantized: weights, X and h in 8 bits")
     if getattr(layer, "weight_dtype", None):
-        found.append(f"weight_dtype={layer.weight_dtype}")
+        words.append(f"weight_dtype={layer.weight_dtype}")
     inputs, constants = getattr(layer, "node_inputs", ()), _constants(layer)
     if "sequence_lens" in inputs and "sequence_lens" not in constants:
-        found.append("lengths of rows")
-    return found + [f"constant {name}" for name in constants]
+        words.append("lengths of rows")
+    return words + [f"constant {name}" for name in constants]
 
 
-def _of_op(op: RecurrentOp) -> list[str]:
+def _unusual_of_op(op: RecurrentOp) -> list[str]:
     default = [CELLS[op.cell].activations] * op.num_directions
     unusual: Sequence[tuple[bool, str]] = (
         (op.direction.value == "reverse", "reverse"),
         (op.linear_before_reset, "linear_before_reset"),
         (op.input_forget, "input_forget"),
         (op.clip is not None, f"clip={op.clip}"),
-        ([tuple(map(str, each)) for each in op.activations] != default, "activations"),
+        ([tuple(map(str, names)) for names in op.activations] != default, "activations"),
     )
-    return [text for there, text in unusual if there]
+    return [text for applies, text in unusual if applies]

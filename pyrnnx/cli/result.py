@@ -1,4 +1,4 @@
-"""What a command gives, and the one place that makes text of it: for a terminal, for a pipe, as JSON."""
+"""Results of commands, and their rendering for a terminal, for a pipe, and as JSON."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Result:
-    """What a command gives.
+    """Result of a command.
 
     Attributes
     ----------
-    data : mapping, or callable that gives one
-        For ``--json``: values of JSON, and NumPy's; numbers that are not finite become "nan", "inf" and
-        "-inf". A callable is called for ``--json`` alone.
+    data : mapping, or callable that returns one
+        Output of ``--json``: values of JSON or NumPy; numbers that are not finite become "nan", "inf" and "-inf". A
+        callable is called only for ``--json``.
     shown : iterable of Rich renderables
-        For a terminal, one below the other; may be a generator, which is then run for a terminal alone. A str is text,
-        never markup; what came from a file goes through `pyrnnx.errors.printable` first.
+        Output for a terminal; a generator is run only for a terminal. A str is text, never markup; pass text from a
+        file through `pyrnnx.errors.printable` first.
     plain : str, optional
-        For pipes and files. Default: `shown` without colours, 80 columns wide.
+        Output for pipes and files. Default: `shown` without colours, 80 columns wide.
     status : Status
-        What the process ends with.
+        Exit status of the process.
     problem : str
-        What went wrong after the result was there: written to standard error after it, and the status is 2.
+        Error that occurred after the result was complete. It is written to standard error, and the status is 2.
     """
 
     data: Mapping[str, Any] | Callable[[], Mapping[str, Any]]
@@ -45,10 +45,10 @@ class Result:
 
 
 def render(result: Result, *, as_json: bool) -> str:
-    """The text that goes to standard output, with its last line break; "" for nothing."""
+    """Return the text for standard output, with a final line break, or ""."""
     if as_json:
         data = result.data() if callable(result.data) else result.data
-        # Escapes instead of letters beyond ASCII: every terminal shows them, and none obeys them.
+        # ASCII escapes are shown by every terminal, and cannot control it.
         return f"{json.dumps(plain_values(data), indent=1, allow_nan=False)}\n"
     terminal = streams.is_terminal(streams.out())
     text = _rich_text(result.shown, terminal=terminal) if terminal or result.plain is None else ""
@@ -56,31 +56,31 @@ def render(result: Result, *, as_json: bool) -> str:
 
 
 def plain_values(value: Any) -> Any:
-    """A value as JSON has it.
+    """Return a value converted to types that JSON has.
 
     Raises
     ------
     TypeError
-        A value that has no form there.
+        A value that JSON cannot express.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(name): plain_values(one) for name, one in value.items()}
+        return {str(name): plain_values(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain_values(one) for one in value]
+        return [plain_values(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if value is None or isinstance(value, (str, int, float)):
         return value
-    raise TypeError(f"a {type(value).__name__} has no form in JSON")
+    raise TypeError(f"JSON cannot express a {type(value).__name__}")
 
 
 def _rich_text(shown: Iterable[RenderableType], *, terminal: bool) -> str:
-    """As Rich lays it out, without spaces at the ends of lines where nobody sees colours."""
+    """Return the layout of Rich; for pipes and files without trailing spaces."""
     console = streams.console(terminal=terminal)
     with console.capture() as captured:
-        for one in shown:
-            console.print(one, markup=False, highlight=False, emoji=False)
+        for renderable in shown:
+            console.print(renderable, markup=False, highlight=False, emoji=False)
     text = captured.get()
     return text if terminal else "".join(f"{line.rstrip()}\n" for line in text.splitlines())

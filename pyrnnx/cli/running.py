@@ -1,4 +1,4 @@
-"""What `pyrnnx run` runs: a whole model, or one recurrent layer, in one call or push by push."""
+"""Subjects of `pyrnnx run`: a whole model or one recurrent layer, in one call or push by push."""
 
 from __future__ import annotations
 
@@ -8,31 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
-from pyrnnx.model import Model
-from pyrnnx.tensor_info import TensorInfo
+from pyrnnx.models.model import Model, layer_values
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
+from pyrnnx.operator.tensor_info import TensorInfo
 
 HINT = "--input"
 Arrays = dict[str, Any]
 
 
 class Subject(ABC):
-    """What is run.
+    """Model or layer to run.
 
     Attributes
     ----------
     label : str
-        As errors and headings name it.
+        Name in errors and headings.
     inputs : sequence of TensorInfo
-        What it takes.
     outputs : sequence of TensorInfo
-        What is known of what it gives.
+        Declared outputs, as far as they are known.
     fed, states : frozenset of str
-        Of a stream: inputs that it gives itself, but for the first push; and outputs that are kept for the next push.
+        Of a stream: inputs that it sets itself after the first push, and outputs that it saves for the next push.
     ends : frozenset of str
-        Outputs that are what a layer ends with: Y_h and Y_c.
+        Outputs that are final states of a layer: Y_h and Y_c.
     """
 
     label: str
@@ -43,16 +42,19 @@ class Subject(ABC):
     ends: frozenset[str] = frozenset()
 
     @abstractmethod
-    def calls(self, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Iterator[Arrays]:
-        """Inputs of a call, random where they are not given, of sizes after sizes; None: random where they must be."""
+    def calls(self, provided: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Iterator[Arrays]:
+        """Yield inputs of a call for one choice of sizes after another.
+
+        Missing inputs are random; without a seed only those that the call needs.
+        """
 
     @abstractmethod
     def call(self, inputs: Arrays) -> Arrays:
-        """One call."""
+        """Return the outputs of one call."""
 
     @abstractmethod
     def prepare_stream(self) -> None:
-        """Find out what a stream keeps, so that `fed` and `states` say it.
+        """Set `fed` and `states` for a stream.
 
         Raises
         ------
@@ -62,48 +64,48 @@ class Subject(ABC):
 
     @abstractmethod
     def begin(self, inputs: Arrays) -> Callable[[Arrays], Arrays]:
-        """A new stream, for pushes of so many rows as these inputs have, from the states among them: what pushes."""
+        """Begin a stream with the batch size and initial states of these inputs; return its push function."""
 
     @abstractmethod
     def time_axis(self, name: str) -> int | None:
-        """Which axis of an input or output is time, where that is known."""
+        """Return the time axis of an input or output, or None if it is unknown."""
 
     def needed(self) -> Sequence[TensorInfo]:
-        """The inputs without which there is no call."""
+        """Return the required inputs."""
         return [info for info in self.inputs if not info.optional]
 
     @abstractmethod
     def lengths(self) -> frozenset[str]:
-        """Inputs that are lengths of rows."""
+        """Return the inputs that are lengths of rows."""
 
 
 class WholeModel(Subject):
-    """A model of either format."""
+    """Model of either format."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.label, self.inputs, self.outputs = model, model.label, model.inputs, model.outputs
         axes: dict[str, set[str]] = {}
-        layers = model._layer_values().values()
+        layers = layer_values(model).values()
         for values in layers:
-            for one in values.values():
-                for name in one.names:
-                    axes.setdefault(name, set()).add(one.axes)
+            for value in values.values():
+                for name in value.names:
+                    axes.setdefault(name, set()).add(value.axes)
         self.ends = frozenset(
             {name for values in layers for end in ("Y_h", "Y_c") if end in values for name in values[end].names}
         )
-        self._axes = {name: next(iter(found)) for name, found in axes.items() if len(found) == 1}
+        self._axes = {name: next(iter(choices)) for name, choices in axes.items() if len(choices) == 1}
         self._pairs: dict[str, str] = {}
 
-    def calls(self, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Iterator[Arrays]:
+    def calls(self, provided: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Iterator[Arrays]:
         from pyrnnx.comparison.model_runs import random_calls
 
-        return random_calls(self.model, given, seed or 0, dims, "run", HINT)
+        return random_calls(self.model, provided, seed or 0, dims, "run", HINT)
 
     def call(self, inputs: Arrays) -> Arrays:
         return self.model(inputs)
 
     def prepare_stream(self) -> None:
-        has_variables = bool(getattr(self.model, "variables", ()))  # those a stream keeps without being told
+        has_variables = bool(getattr(self.model, "variables", ()))  # a stream saves them in any case
         try:
             stream = self.model.stream()
         except ArgumentError:
@@ -118,66 +120,66 @@ class WholeModel(Subject):
         return lambda arrays: stream.push({name: value for name, value in arrays.items() if name not in self.fed})
 
     def time_axis(self, name: str) -> int | None:
-        place = self._axes.get(name, "").find("T")
-        return None if place < 0 else place
+        axis = self._axes.get(name, "").find("T")
+        return None if axis < 0 else axis
 
     def lengths(self) -> frozenset[str]:
         return frozenset(info.name for info in self.inputs if self._axes.get(info.name) == "N")
 
 
 class OneLayer(Subject):
-    """A recurrent layer alone; its weights are random where it has none."""
+    """Recurrent layer alone; if it has no weights, they are random."""
 
     def __init__(self, layer: Any) -> None:
         self._layer, self.label = layer, layer.label
         self._convention = layer.convention
         if layer.op is None:
-            raise ArgumentError(f"run: {layer.label} does not say its hidden_size; expected a layer with weights")
-        names = [one for one in CALL_ARGUMENTS if one != "initial_c" or layer.op.has_cell_state]
-        self._names = {self._convention.name_of(one): one for one in names if self._axes(one) or one == "X"}
+            raise ArgumentError(f"run: {layer.label} does not declare its hidden_size; expected a layer with weights")
+        keys = [key for key in CALL_ARGUMENTS if key != "initial_c" or layer.op.has_cell_state]
+        self._names = {self._convention.name_of(key): key for key in keys if self._axes(key) or key == "X"}
         self._constants = frozenset(getattr(layer, "constants", ()))
-        optional = {one: one != "X" and one not in self._convention.required for one in CALL_ARGUMENTS}
+        optional = {key: key != "X" and key not in self._convention.required for key in CALL_ARGUMENTS}
         self.inputs = [
-            TensorInfo(name, aliases=() if name == one else (one,), optional=optional[one] or one in self._constants)
-            for name, one in self._names.items()
+            TensorInfo(name, aliases=() if name == key else (key,), optional=optional[key] or key in self._constants)
+            for name, key in self._names.items()
         ]
         self._bound = layer
 
     def _axes(self, name: str) -> str:
         return str(self._convention.axes_of(name))
 
-    def calls(self, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Iterator[Arrays]:
+    def calls(self, provided: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]) -> Iterator[Arrays]:
         from pyrnnx.comparison.layers import prepared_call
         from pyrnnx.testing.same.errors import named_after
 
         canonical: Arrays = {}
-        for name, array in given.items():
-            one = self._names[name]
-            axes = self._axes(one)
+        for name, array in provided.items():
+            key = self._names[name]
+            axes = self._axes(key)
             if array.ndim != len(axes):
                 raise ArgumentError(f"run: input {shown(name)} has shape {array.shape}; expected {len(axes)} axes")
-            canonical[one] = rearrange(array, axes, CANONICAL.axes_of(one)) if one != "sequence_lens" else array
+            canonical[key] = rearrange(array, axes, CANONICAL.axes_of(key)) if key != "sequence_lens" else array
         with named_after("run"):
             (self._bound, _), arrays = prepared_call(self._layer, self._layer, canonical, seed or 0, dims)
         T, N = arrays["X"].shape[:2]
-        made: Arrays = {}
-        for name, one in self._names.items():
-            if name in given:
-                made[name] = given[name]
-            elif one == "sequence_lens":
-                if one in self._convention.required:
-                    made[name] = np.full(N, T, np.int32)
-            elif one not in self._constants and (seed is not None or one in ("X", *self._convention.required)):
-                made[name] = rearrange(arrays[one].astype(self._bound.dtype), CANONICAL.axes_of(one), self._axes(one))
-        yield made
+        inputs: Arrays = {}
+        for name, key in self._names.items():
+            if name in provided:
+                inputs[name] = provided[name]
+            elif key == "sequence_lens":
+                if key in self._convention.required:
+                    inputs[name] = np.full(N, T, np.int32)
+            elif key not in self._constants and (seed is not None or key in ("X", *self._convention.required)):
+                inputs[name] = rearrange(arrays[key].astype(self._bound.dtype), CANONICAL.axes_of(key), self._axes(key))
+        yield inputs
 
     def call(self, inputs: Arrays) -> Arrays:
-        given = {self._names[name]: np.ascontiguousarray(array) for name, array in inputs.items()}
+        arguments = {self._names[name]: np.ascontiguousarray(array) for name, array in inputs.items()}
         names = [self._convention.name_of(name) for name in self._bound.output_names]
-        return dict(zip(names, self._bound.run(**given), strict=True))
+        return dict(zip(names, self._bound.run(**arguments), strict=True))
 
     def prepare_stream(self) -> None:
-        names = {one: self._convention.name_of(one) for one in ("initial_h", "initial_c", "Y_h", "Y_c")}
+        names = {key: self._convention.name_of(key) for key in ("initial_h", "initial_c", "Y_h", "Y_c")}
         self.fed = frozenset({names["initial_h"], names["initial_c"]} & self._names.keys())
         self.states = frozenset({names["Y_h"], names["Y_c"]})
 
@@ -196,10 +198,10 @@ class OneLayer(Subject):
         return push
 
     def time_axis(self, name: str) -> int | None:
-        for one in ("X", "Y"):
-            if name == self._convention.name_of(one):
-                place = self._axes(one).find("T")
-                return None if place < 0 else place
+        for key in ("X", "Y"):
+            if name == self._convention.name_of(key):
+                axis = self._axes(key).find("T")
+                return None if axis < 0 else axis
         return None
 
     def lengths(self) -> frozenset[str]:
@@ -207,29 +209,28 @@ class OneLayer(Subject):
 
 
 def first_that_runs(
-    subject: Subject, given: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]
+    subject: Subject, provided: Mapping[str, AnyArray], seed: int | None, dims: Mapping[str, int]
 ) -> tuple[Arrays, Arrays]:
-    """The first of inputs of several sizes, as of `Subject.calls`, that are not rejected, and what they give.
+    """Return the first inputs of `Subject.calls` that the subject accepts, and its outputs.
 
     Raises
     ------
     PyrnnxError
-        What is said of the first, if there is none.
+        The subject accepts none; the error is the first one.
     """
     errors: list[PyrnnxError] = []
     inputs: Arrays = {}
-    for inputs in subject.calls(given, seed, dims):
+    for inputs in subject.calls(provided, seed, dims):
         try:
             return inputs, subject.call(inputs)
-        except PyrnnxError as error:  # noqa: PERF203  # whether sizes suit is what a call tells
+        except PyrnnxError as error:  # noqa: PERF203  # only a call shows whether sizes are right
             errors.append(error)
     if len(errors) == 1:
         raise errors[0]
-    ones = [name for name, array in inputs.items() if name not in given and np.asarray(array).dtype.kind in "iu"]
-    hint = (
-        f"; {', '.join(map(shown, ones))} was 1, as random integers are: --input NAME=NUMBER gives it" if ones else ""
-    )
+    ones = [name for name, array in inputs.items() if name not in provided and np.asarray(array).dtype.kind in "iu"]
+    integers = ", ".join(map(shown, ones))
+    hint = f"; random integers are 1: set {integers} by --input NAME=NUMBER" if ones else ""
     raise type(errors[0])(
-        f"run: {shortened(subject.label)} does not run on random inputs of the sizes that it declares; --dim and "
-        f"--input can give others{hint} ({shortened(str(errors[0]).removeprefix(f'{subject.label}: '))})"
+        f"run: {shortened(subject.label)} does not run on random inputs of its declared sizes; set others by --dim or "
+        f"--input{hint} ({shortened(str(errors[0]).removeprefix(f'{subject.label}: '))})"
     ) from errors[0]

@@ -1,4 +1,4 @@
-"""The exit statuses of every command: one table."""
+"""Table of the exit statuses of all commands."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from enum import IntEnum
 
 
 class Status(IntEnum):
-    """What a command ends with; `MEANINGS` says it in words."""
+    """Exit status of a command; `MEANINGS` has descriptions."""
 
     SUCCESS = 0
     DIFFERENT = 1
     REJECTED = 2
-    INTERRUPTED = 130  # the last two: what a shell says of a signal's victim
-    CLOSED_PIPE = 141
+    INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+    CLOSED_PIPE = 141  # 128 + SIGPIPE
 
 
 MEANINGS = {
@@ -20,5 +20,5 @@ MEANINGS = {
     Status.DIFFERENT: "they differ, or a check failed",
     Status.REJECTED: "an error: an input or option is rejected, or a result cannot be written",
     Status.INTERRUPTED: "interrupted",
-    Status.CLOSED_PIPE: "nobody reads the output any more",
+    Status.CLOSED_PIPE: "the reader of the output has closed it",
 }

@@ -1,4 +1,4 @@
-"""Standard output and standard error: what is written there, and how far a command is."""
+"""Standard output and standard error: results, messages and progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLOUR = re.compile("\x1b\\[[0-9;]*m")
 
 
 def out() -> TextIO | None:
-    """Standard output; None where it was closed."""
+    """Return standard output, or None if it is closed."""
     return sys.stdout
 
 
@@ -31,16 +31,19 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 def width() -> int:
-    """Columns of the terminal that the output goes to; 80 of a file or a pipe."""
+    """Return the columns of the terminal, or 80 for a file or a pipe."""
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else PIPE_WIDTH
 
 
 def written(text: str) -> Status:
-    """Write a result to standard output; what the process ends with."""
+    """Write a result to standard output, and return the exit status."""
+    if text and sys.stdout is None:
+        complain("the result cannot be written (standard output is closed)")
+        return Status.REJECTED
     try:
         _write(text, sys.stdout)
     except OSError as error:
-        # Python writes what is left in the stream once more when it ends.
+        # Python flushes the stream again at exit: redirect it so that this cannot fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return Status.CLOSED_PIPE
@@ -50,25 +53,25 @@ def written(text: str) -> Status:
 
 
 def complain(message: str) -> None:
-    """One line on standard error."""
+    """Write one line to standard error."""
     write_error(f"pyrnnx: {printable(message)}\n")
 
 
 def write_error(text: str) -> None:
-    """Lines on standard error, as they are."""
-    with suppress(OSError):  # there is nobody left to tell
+    """Write text to standard error unchanged."""
+    with suppress(OSError):  # an error about standard error can be reported nowhere
         _write(text, sys.stderr)
 
 
 def show_progress(text: str) -> None:
-    """In one line of a terminal, over what was there; "" leaves it empty."""
+    """Replace the current line of a terminal; "" clears it."""
     if is_terminal(sys.stderr):
         write_error(f"\r{printable(text)[: shutil.get_terminal_size().columns - 1]}\x1b[K")
 
 
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error, if that is a terminal, which is gone afterwards; gives what to call after each step."""
+    """Show a bar on standard error during the block, if it is a terminal; yield a function to call after each step."""
     if not (total and is_terminal(sys.stderr)):
         yield lambda: None
         return
@@ -82,7 +85,7 @@ def progress_bar(what: str, total: int) -> Iterator[Callable[[], None]]:
 
 
 def console(*, terminal: bool) -> Console:
-    """What lays out a result for standard output: in colours for a terminal, unless NO_COLOR is set."""
+    """Return the console that lays out a result, with colours for a terminal unless NO_COLOR is set."""
     from rich.console import Console
 
     return Console(
@@ -100,7 +103,7 @@ def console(*, terminal: bool) -> Console:
 
 @contextmanager
 def captured() -> Iterator[list[str]]:
-    """What others print to standard output meanwhile (helps, scripts for shells), at the width of ours."""
+    """Yield a list that gets the text that Typer prints during the block (help, completion), at our width."""
     stream, columns = sys.stdout, os.environ.get("COLUMNS")
     terminal, buffer = is_terminal(stream), _Buffer(stream)
     texts: list[str] = []
@@ -120,14 +123,14 @@ def captured() -> Iterator[list[str]]:
 
 
 class _Buffer(io.StringIO):
-    """Text for a stream: a terminal, and of an encoding, as that."""
+    """Text buffer that looks like another stream: same encoding, and a terminal if that is one."""
 
     def __init__(self, stream: TextIO | None) -> None:
         super().__init__()
         self._stream = stream
 
     @property
-    def encoding(self) -> str:  # type: ignore[override]  # a TextIO's, which StringIO says is None
+    def encoding(self) -> str:  # type: ignore[override]  # None in StringIO
         return getattr(self._stream, "encoding", None) or "utf-8"
 
     def isatty(self) -> bool:
@@ -135,7 +138,7 @@ class _Buffer(io.StringIO):
 
 
 def _write(text: str, stream: TextIO | None) -> None:
-    """To a stream, which is None where it was closed, with what its encoding lacks as escapes."""
+    """Write to a stream (None: closed); escape characters that its encoding lacks."""
     if stream is not None:
         encoding = stream.encoding or "utf-8"
         stream.write(text.encode(encoding, "backslashreplace").decode(encoding))

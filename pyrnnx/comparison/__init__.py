@@ -1,4 +1,4 @@
-"""`compare`: two layers, or two models, side by side."""
+"""Comparison of two layers or two models: `compare`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import os
 from collections.abc import Mapping
 from typing import Any, TypeAlias, overload
 
-from pyrnnx import scalars
+from pyrnnx._internal import scalars
+from pyrnnx.comparison import views  # noqa: F401  # sets how comparisons are shown
+from pyrnnx.comparison.aspects import Difference
+from pyrnnx.comparison.distances import Deviation
 from pyrnnx.comparison.inputs import INPUTS
-from pyrnnx.comparison.layers import AnyLayer, Comparison, UnboundLayer, compare_layers
+from pyrnnx.comparison.layers import Comparison, compare_layers
 from pyrnnx.comparison.model_runs import model_label
 from pyrnnx.comparison.models import ModelComparison, compare_models
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
-from pyrnnx.layer import Layer
-from pyrnnx.load import is_source, load
-from pyrnnx.model import Model
+from pyrnnx.layers.layer import Layer
+from pyrnnx.load import is_source, read_model_or_layer
+from pyrnnx.models.layers import AnyLayer, UnboundLayer
+from pyrnnx.models.model import Model
+
+__all__ = ["Comparison", "Deviation", "Difference", "ModelComparison", "compare"]
 
 Path: TypeAlias = str | os.PathLike[str]
 
@@ -74,35 +80,34 @@ def compare(
     ----------
     a, b : Layer, a layer from `read_layer`, a model, or the path of one
         A path is what `load` takes. A layer without weights takes the other's, rearranged; if neither has any, both
-        take random ones. Of a model and a layer, the model's only recurrent layer is compared with the layer.
+        take random ones. A model is compared with a layer by its only recurrent layer.
     inputs : mapping, optional
         X [seq_length, batch_size, input_size], sequence_lens [batch_size], initial_h, initial_c [num_directions,
-        batch_size, hidden_size]: canonical names and axes, whatever the layers' conventions; real numbers, which each
-        layer gets in its own dtype. Those that are missing are made at random, in sizes that fit the layers. A cell
-        takes one step: seq_length 1. Of two models: arrays by the names of a's inputs, given to both as they are; but
-        in the axes of b's layer where both models give them to a pair of layers that arrange them differently. If None,
-        random numbers, and ones for integers, in sizes with which both models run (`ModelComparison.input_shapes`).
-        Inputs and outputs of both models belong together by their names, else by those that ONNX and OpenVINO have for
-        one array (initial_h, H), else by dtype and rank, in order.
+        batch_size, hidden_size]: canonical names and axes, whatever the layers' conventions; real numbers, converted to
+        each layer's dtype. Missing arrays are random, in sizes that fit the layers. A cell takes one step: seq_length
+        1. For two models: arrays by the names of a's inputs. Both models take them unchanged, except that b takes them
+        in the axes of its layer if a pair of layers arranges them differently. If None, random numbers, and ones for
+        integers, in sizes with which both models run (`ModelComparison.input_shapes`). Inputs and outputs are matched
+        by name, else by the ONNX and OpenVINO names of one array (initial_h, H), else by dtype and rank, in order.
     seed : int
-        Of the random arrays, 0 or above.
+        Seed of the random arrays, 0 or above.
     intermediates : bool, optional
-        Of two models: whether to compare the values inside as well, those that both have (`ModelComparison.values`).
-        Each model is then run some times more, for so many values at a time as fit some 64 MiB. Default: where the
-        outputs are apart by more than `equal` allows at first.
+        For two models: whether to compare shared intermediate values too (`ModelComparison.values`). This runs each
+        model several more times, for about 64 MiB of values at a time. Default: only if the outputs differ by more than
+        the default tolerance of `equal`.
     dims : mapping, optional
-        Where inputs are made: sizes of symbolic dimensions of models, by their names; of two layers, of "seq_length"
-        and "batch_size". Default: the first sizes with which both run.
+        Sizes for random inputs: symbolic dimensions of models by name; "seq_length" and "batch_size" of layers.
+        Default: the first sizes with which both run.
 
     Returns
     -------
     Comparison or ModelComparison
-        The latter of two models: their layers in pairs, and the numbers of their outputs. Layers are paired by equal
-        weights, else by nearly equal ones, else by name, else by operator and sizes, else by their order, and
-        `Comparison.paired_by` says which. Models whose layers cannot be paired, or not be compared, are no error. Of
-        models that name their arrays by two conventions, and whose layers arrange them differently, only the layers are
-        compared, and `ModelComparison.not_compared` says so; unless those arrays are all what paired layers take and
-        give, so that it is known how to arrange them. The variables of models (of IRs) stay as they are.
+        A ModelComparison for two models: pairs of layers, and the differences of outputs. Layers are paired by equal
+        weights, else nearly equal weights, else name, else operator and sizes, else order; `Comparison.paired_by` says
+        which. Layers that cannot be paired or compared raise no error. Only layers are compared if two models name
+        arrays by two conventions and their layers arrange them differently; `ModelComparison.not_compared` says so.
+        Outputs are still compared if all those arrays are inputs and outputs of paired layers, which determine the
+        arrangement. The variables of models (of IRs) are unchanged.
 
     Raises
     ------
@@ -128,36 +133,44 @@ def _checked_dims(dims: Any, inputs: Any) -> dict[str, int]:
     if not isinstance(dims, Mapping):
         raise ArgumentError(f"compare: dims is {_what(dims)}; expected a mapping of sizes by name")
     if inputs is not None:
-        raise ArgumentError("compare: dims and inputs were both given; the sizes are those of inputs")
+        raise ArgumentError("compare: dims and inputs are both set; expected one of them, as inputs fix the sizes")
     return {name: scalars.integer("compare", f"dims: {shown(name)}", size, 0) for name, size in dims.items()}
 
 
-def _opened(name: str, one: Any) -> AnyLayer | Model:
-    if is_source(one):
-        one = load(one)
-    if not isinstance(one, (Model, Layer, UnboundLayer)):
-        raise ArgumentError(f"compare: {name} is {_what(one)}; expected a layer, a model, or the path of one")
-    return one
+def _opened(name: str, value: Any) -> AnyLayer | Model:
+    if is_source(value):
+        value = read_model_or_layer(value)
+    if not isinstance(value, (Model, Layer, UnboundLayer)):
+        raise ArgumentError(f"compare: {name} is {_what(value)}; expected a layer, a model, or the path of one")
+    return value
 
 
-def _what(one: Any) -> str:
-    return f"the class {one.__name__}" if isinstance(one, type) else f"{type(one).__name__} {printable(shown(one))}"
+def _what(value: Any) -> str:
+    return (
+        f"the class {value.__name__}"
+        if isinstance(value, type)
+        else f"{type(value).__name__} {printable(shown(value))}"
+    )
 
 
-def only_layer(one: AnyLayer | Model) -> AnyLayer:
-    """A layer as it is, or the only recurrent one of a model.
+def only_layer(source: AnyLayer | Model) -> AnyLayer:
+    """Return a layer unchanged, or the only recurrent layer of a model.
 
     Raises
     ------
     ArgumentError
         A model with several, or none.
     """
-    if not isinstance(one, Model):
-        return one
-    if len(one.layers) != 1:
-        names = shortened(", ".join(map(repr, one.layers))) or "none"
+    if not isinstance(source, Model):
+        return source
+    if len(source.layers) != 1:
+        names = shortened(", ".join(map(repr, source.layers))) or "none"
         raise ArgumentError(
-            f"compare: {model_label(one)} has {len(one.layers)} recurrent layers ({names}); expected one"
+            f"compare: {model_label(source)} has {len(source.layers)} recurrent layers ({names}); expected one"
         )
-    (layer,) = one.layers.values()
-    return layer  # type: ignore[no-any-return]
+    (layer,) = source.layers.values()
+    return layer
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""How the conventions and the operators of two layers differ, aspect by aspect, in words."""
+"""Differences of the conventions and operators of two layers, in words."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, Convention, bias_blocks, coupling, rearrange, weight_axes
-from pyrnnx.dtypes import INTEGERS
-from pyrnnx.layer import Layer
-from pyrnnx.op import RecurrentOp
+from pyrnnx._internal.dtypes import INTEGERS
+from pyrnnx.comparison.weights import canonical_constants
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator.conventions import (
+    CALL_ARGUMENTS,
+    Convention,
+    bias_blocks,
+    coupling,
+    weight_axes,
+)
+from pyrnnx.operator.op import RecurrentOp
 
 _PEEPHOLES = "P (peepholes)"
 
@@ -27,40 +34,34 @@ class Difference:
 def differing_conventions(
     a: Layer, b: Layer, convention_a: Convention, convention_b: Convention
 ) -> tuple[Difference, ...]:
-    """How the arrays are arranged, and of what type; the conventions are those that the layers were given in."""
+    """Return differences of arrangement and dtype; a and b are in their original conventions."""
     described = [_describe(a.op, convention_a), _describe(b.op, convention_b)]
-    if not any("P" in layer.weights for layer in (a, b)):  # nothing is arranged in either way
-        described = [{name: one for name, one in each.items() if name != _PEEPHOLES} for each in described]
-    found = _differences(*described)
+    if not any("P" in layer.weights for layer in (a, b)):  # the axes of P do not matter
+        described = [{name: words for name, words in aspects.items() if name != _PEEPHOLES} for aspects in described]
+    differences = _differences(*described)
     for name in ("dtype", "weight_dtype"):
         first, second = (str(getattr(layer, name)) for layer in (a, b))
         if first != second:
-            found += (Difference(name, first, second),)
-    return found + _differing_constants(a, b)
+            differences += (Difference(name, first, second),)
+    return differences + _differing_constants(a, b)
 
 
 def differing_operators(a: RecurrentOp, b: RecurrentOp) -> tuple[Difference, ...]:
-    """How what is computed differs."""
+    """Return differences of what two operators compute."""
     return _differences(_describe_op(a), _describe_op(b))
 
 
 def _differing_constants(a: Layer, b: Layer) -> tuple[Difference, ...]:
-    """What the layers take where a call leaves it out: the numbers are compared on inputs that leave nothing out."""
-    names = [name for name in CALL_ARGUMENTS if name in a.constants or name in b.constants]
-    differing = [name for name in names if not _same_constant(a, b, name)]
+    """Compare what the layers take if a call leaves it out: the call that is compared leaves nothing out."""
+    first, second = constants = canonical_constants(a), canonical_constants(b)
+    names = [name for name in CALL_ARGUMENTS if name in first or name in second]
+    both = [name for name in names if name in first and name in second]
+    same = [name for name in both if np.array_equal(first[name], second[name])]
+    differing = [name for name in names if name not in same]
     if not differing:
         return ()
-    texts = [", ".join(name for name in differing if name in layer.constants) or "none" for layer in (a, b)]
+    texts = [", ".join(name for name in differing if name in held) or "none" for held in constants]
     return (Difference("constants", texts[0], f"{texts[1]}, other values" if texts[0] == texts[1] else texts[1]),)
-
-
-def _same_constant(a: Layer, b: Layer, name: str) -> bool:
-    if name not in a.constants or name not in b.constants:
-        return False
-    first, second = (
-        rearrange(layer.constants[name], layer.convention.axes_of(name), CANONICAL.axes_of(name)) for layer in (a, b)
-    )
-    return np.array_equal(first, second)
 
 
 def _differences(a: Mapping[str, str], b: Mapping[str, str]) -> tuple[Difference, ...]:
@@ -68,7 +69,7 @@ def _differences(a: Mapping[str, str], b: Mapping[str, str]) -> tuple[Difference
 
 
 def _describe(op: RecurrentOp, convention: Convention) -> dict[str, str]:
-    """Every aspect in which conventions can differ, in words."""
+    """Return every aspect in which conventions can differ, in words."""
     arguments = ["sequence_lens", "initial_h", "Y_h"] + (["initial_c", "Y_c"] if op.has_cell_state else [])
     states = [name for name in arguments if name != "sequence_lens"]
     axes = weight_axes(op, convention)

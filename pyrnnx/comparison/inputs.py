@@ -1,4 +1,4 @@
-"""What two layers, or two models, are run on: the arrays that were given, checked, and random ones for the rest."""
+"""Inputs of a comparison: the caller's arrays, checked, and random arrays for the rest."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import check
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL
-from pyrnnx.dtypes import INTEGERS, AnyArray, float_type, named_dtype
+from pyrnnx._internal.dtypes import INTEGERS, AnyArray, float_type, named_dtype
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.op import RecurrentOp
+from pyrnnx.operator import check
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL
+from pyrnnx.operator.op import RecurrentOp
 
 MOST_MADE = 2**26  # elements of an array that is made at random
 MOST_AXES = 32  # of any array, in every NumPy
 INPUTS = "compare: inputs"  # how errors name them
 _ANY_LENGTHS = replace(CANONICAL, length_dtypes=INTEGERS)
 _LONGEST = 2**31 - 2  # lengths are int32
-HINT = "inputs=..."  # how else an array can be given
+HINT = "inputs=..."  # another way to pass an array
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
 
 def made_shape(what: str, shape: Iterable[int], hint: str = HINT) -> tuple[int, ...]:
-    """The shape of an array that is to be made; `what` says who makes which.
+    """Return the shape of an array that is to be made; `what` says who makes which.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def random_array(
     scale: float = 1,
     hint: str = HINT,
 ) -> AnyArray:
-    """Random numbers of normal distribution, such that each of the dtypes holds them; of the last one.
+    """Return normally distributed numbers, in the last dtype, that every dtype can represent.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def random_array(
     try:
         types = [named_dtype(dtype) for dtype in dtypes]
     except ImportError:
-        raise PyrnnxError(f"{what} has dtype bfloat16; it needs ml_dtypes, pip install ml_dtypes") from None
+        raise PyrnnxError(f"{what} has dtype bfloat16, which requires ml_dtypes; pip install ml_dtypes") from None
     array: AnyArray = rng.normal(0, scale, made_shape(what, shape, hint))
     for dtype in types:
         array = array.astype(dtype)
@@ -68,32 +68,24 @@ def random_array(
 
 
 def call_inputs(
-    given: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     op: RecurrentOp,
     sizes: Mapping[str, int],
     dtypes: Iterable[str],
     rng: np.random.Generator,
     one_step: str,
 ) -> dict[str, AnyArray]:
-    """Canonical inputs of a call of two layers.
+    """Return canonical inputs of a call of two layers of these dtypes: those of a caller, and random ones.
 
-    Parameters
-    ----------
-    given : mapping
-        Those that the caller gave.
-    sizes : mapping
-        Of T, N and I, by these letters; what X has goes before T and N.
-    dtypes : iterable of str
-        Of the two layers.
-    one_step : str
-        The name of the layer that runs one step, if one does.
+    `sizes` are T, N and I; what the caller's X has goes before T and N. `one_step` is the name of a layer that runs one
+    step, if there is one.
     """
-    for name in given:
+    for name in inputs:
         if name not in CALL_ARGUMENTS or (name == "initial_c" and not op.has_cell_state):
             raise ArgumentError(f"{INPUTS} has {shown(name)}; expected names out of {', '.join(CALL_ARGUMENTS)}")
-    given = {name: value for name, value in given.items() if value is not None}
+    inputs = {name: value for name, value in inputs.items() if value is not None}
     sizes = {**sizes, "H": op.hidden_size, "D": op.num_directions}
-    arrays = {name: _real(name, value) for name, value in given.items() if name != "sequence_lens"}
+    arrays = {name: _real(name, value) for name, value in inputs.items() if name != "sequence_lens"}
     if "X" in arrays and arrays["X"].ndim == 3:
         sizes |= zip("TN", arrays["X"].shape, strict=False)
     if one_step:
@@ -104,7 +96,7 @@ def call_inputs(
             check.shape(INPUTS, name, arrays[name].shape, axes, sizes)
         else:
             arrays[name] = random_array(f"compare: input {name}", (sizes[axis] for axis in axes), dtypes, rng)
-    arrays["sequence_lens"] = _lengths(given.get("sequence_lens"), sizes, rng, one_step)
+    arrays["sequence_lens"] = _lengths(inputs.get("sequence_lens"), sizes, rng, one_step)
     return arrays
 
 
@@ -116,7 +108,7 @@ def _real(name: str, value: Any) -> AnyArray:
 
 
 def random_lengths(rng: np.random.Generator, T: int, N: int) -> AnyArray:
-    """Lengths of N rows from 1 to T, at least one of them T: every step is run."""
+    """Return lengths of N rows from 1 to T, at least one of them T: every step is run."""
     lengths = rng.integers(min(1, T), T + 1, N, dtype=np.int32)
     if N:
         lengths[rng.integers(N)] = T
@@ -138,7 +130,7 @@ def _lengths(value: Any, sizes: Mapping[str, int], rng: np.random.Generator, one
 
 
 def converted(name: str, array: AnyArray, dtype: np.dtype[Any], whose: str) -> AnyArray:
-    """The numbers in a layer's dtype, for two layers may have two.
+    """Return the numbers in a layer's dtype; the two layers may have different dtypes.
 
     Raises
     ------
@@ -147,7 +139,7 @@ def converted(name: str, array: AnyArray, dtype: np.dtype[Any], whose: str) -> A
     """
     if array.dtype == dtype:
         return array
-    with np.errstate(over="ignore"):  # that is an error of its own, below
+    with np.errstate(over="ignore"):  # reported below
         result = array.astype(dtype)
     if (np.isinf(result) & ~np.isinf(array)).any():
         raise ArgumentError(f"{INPUTS}: {name} has numbers beyond {dtype}, the dtype of {whose}")

@@ -1,4 +1,4 @@
-"""The values inside two models: those that both have, in the order of the first, and how far they are apart."""
+"""Intermediate values that two models share, in the order of the first, and their deviations."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyrnnx.comparison.distances import Deviation, deviation
 from pyrnnx.comparison.model_runs import LayerValues, kept_states
-from pyrnnx.comparison.numbers import Deviation, deviation
-from pyrnnx.conventions import CANONICAL, OUTPUTS, rearrange
 from pyrnnx.errors import PyrnnxError
-from pyrnnx.model import Model
-from pyrnnx.model_inputs import read_inputs
+from pyrnnx.models.inputs import read_inputs
+from pyrnnx.models.model import Model, computed_values, run_once
+from pyrnnx.operator.conventions import CANONICAL, OUTPUTS, rearrange
 
-FIRST_GROUP, LARGEST_GROUP = 1, 512  # values that one run of a model gives
-GROUP_BYTES = 2**26  # of the values of a group, as far as those before it tell
-MOST_FAILURES = 32  # runs that give nothing, for a value in them cannot be computed
+FIRST_GROUP, LARGEST_GROUP = 1, 512  # values computed by one run of a model
+GROUP_BYTES = 2**26  # of the values of a group, estimated from earlier groups
+MOST_FAILURES = 32  # failed runs, in which a value cannot be computed
 
 
 class Shared(NamedTuple):
@@ -32,13 +32,13 @@ class Shared(NamedTuple):
 def shared_values(
     a: Model, b: Model, layers_a: LayerValues, layers_b: LayerValues, pairs: Sequence[tuple[str, str]]
 ) -> list[Shared]:
-    """Values that have a name in common, and the outputs of paired layers; in the order of a.
+    """Return values with a common name and the outputs of paired layers, in the order of a.
 
-    The outputs of paired layers are brought to canonical axes. Of a value with several names, one is taken.
+    The outputs of paired layers are converted to canonical axes. A value with several names is listed once.
     """
-    (own, internal), (others, other_internal) = a._computed_values(), b._computed_values()
+    (own, internal), (others, other_internal) = computed_values(a), computed_values(b)
     arranged = _outputs(layers_a, layers_b, pairs)
-    found: list[Shared] = []
+    shared: list[Shared] = []
     seen = set()
     for name, value in own.items():
         if name in arranged:
@@ -50,22 +50,22 @@ def shared_values(
             continue
         if (value, others.get(other, other)) not in seen:
             seen.add((value, others.get(other, other)))
-            found.append(Shared(name if other == name else f"{name}, {other}", name, other, axes))
-    return found
+            shared.append(Shared(name if other == name else f"{name}, {other}", name, other, axes))
+    return shared
 
 
 def _outputs(
     a: LayerValues, b: LayerValues, pairs: Sequence[tuple[str, str]]
 ) -> dict[str, tuple[tuple[str, ...], tuple[str, str, str]]]:
-    """For each name of an output of a paired layer of a: its names in b, and its axes."""
-    found: dict[str, tuple[tuple[str, ...], tuple[str, str, str]]] = {}
+    """Return, for each output name of a paired layer of a, its names in b and its axes."""
+    outputs: dict[str, tuple[tuple[str, ...], tuple[str, str, str]]] = {}
     for first, second in pairs:
         mine, theirs = a.get(first, {}), b.get(second, {})
         for argument in OUTPUTS:
             if argument in mine and argument in theirs:
                 axes = mine[argument].axes, theirs[argument].axes, CANONICAL.axes_of(argument)
-                found |= dict.fromkeys(mine[argument].names, (theirs[argument].names, axes))
-    return found
+                outputs |= dict.fromkeys(mine[argument].names, (theirs[argument].names, axes))
+    return outputs
 
 
 class Values:
@@ -87,8 +87,8 @@ class Values:
         while start < len(shared):
             self._group(shared[start : start + size])
             start += size
-            each = self._bytes // max(start, 1) + 1
-            size = max(1, min(8 * size, LARGEST_GROUP, GROUP_BYTES // each))
+            mean = self._bytes // max(start, 1) + 1
+            size = max(1, min(8 * size, LARGEST_GROUP, GROUP_BYTES // mean))
 
     def _group(self, shared: Sequence[Shared]) -> None:
         if self._failures >= MOST_FAILURES:
@@ -97,8 +97,8 @@ class Values:
         try:
             with kept_states(*(model for model, _ in self._runs)):
                 (a, inputs_a), (b, inputs_b) = self._runs
-                first = a._run_once(inputs_a, tuple(dict.fromkeys(one.a for one in shared)))
-                second = b._run_once(inputs_b, tuple(dict.fromkeys(one.b for one in shared)))
+                first = run_once(a, inputs_a, tuple(dict.fromkeys(value.a for value in shared)))
+                second = run_once(b, inputs_b, tuple(dict.fromkeys(value.b for value in shared)))
         except PyrnnxError:
             self._failures += 1
             if len(shared) == 1:
@@ -107,16 +107,18 @@ class Values:
                 self._group(shared[: len(shared) // 2])
                 self._group(shared[len(shared) // 2 :])
             return
-        for one in shared:
-            x, y = first[one.a], second[one.b]
+        for value in shared:
+            x, y = first[value.a], second[value.b]
             self._bytes += getattr(x, "nbytes", 0) + getattr(y, "nbytes", 0)
-            if one.axes is not None:
-                x, y = (rearrange(np.asarray(z), axes, one.axes[2]) for z, axes in zip((x, y), one.axes, strict=False))
-            self.deviations[one.name] = _deviation(x, y)
+            if value.axes is not None:
+                x, y = (
+                    rearrange(np.asarray(z), axes, value.axes[2]) for z, axes in zip((x, y), value.axes, strict=False)
+                )
+            self.deviations[value.name] = _deviation(x, y)
 
 
 def _deviation(x: Any, y: Any) -> Deviation:
-    """Of two values inside; two formats may hold one number as a scalar and as an array of one element."""
+    """Compare two values; a scalar equals an array of one element."""
     shapes = [getattr(value, "shape", None) for value in (x, y)]
     if None not in shapes and shapes[0] != shapes[1]:
         if np.squeeze(x).shape == np.squeeze(y).shape:
@@ -127,7 +129,7 @@ def _deviation(x: Any, y: Any) -> Deviation:
 
 
 def described(value: Any) -> str:
-    """What kind of value it is, in words."""
+    """Return the kind of a value in words."""
     if isinstance(value, (list, tuple)):
         return f"a sequence of {len(value)}"
     if not isinstance(value, (np.ndarray, np.generic)):

@@ -1,82 +1,54 @@
-"""Two layers side by side: how their conventions, their operators and their numbers differ."""
+"""Comparison of two layers: conventions, operators, weights and numbers."""
 
 from __future__ import annotations
 
-import math
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison.aspects import Difference, differing_conventions, differing_operators
+from pyrnnx.comparison.distances import UNLIKE, Deviation, deviation, largest
 from pyrnnx.comparison.gates import Gates, Source, gates
 from pyrnnx.comparison.inputs import NO_DIMS, call_inputs, converted, random_array
-from pyrnnx.comparison.numbers import Deviation, Verdict, deviation, largest
+from pyrnnx.comparison.result import Result
 from pyrnnx.comparison.steps import Place, Profile, output_profile
-from pyrnnx.comparison.views.text import layer_lines
 from pyrnnx.comparison.weights import WeightBlock, compare_weights, differing, directions
-from pyrnnx.conventions import AXIS_NAMES, CANONICAL, Convention, canonical_for, convert_weights, rearrange, weight_axes
-from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
-from pyrnnx.layer import Layer
-from pyrnnx.op import RecurrentOp
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from pyrnnx.layers.layer import Layer
+from pyrnnx.models.layers import AnyLayer
+from pyrnnx.operator.conventions import AXIS_NAMES, CANONICAL, canonical_for, convert_weights, rearrange, weight_axes
 
 DEFAULT_SIZES = {"T": 5, "N": 3, "I": 4}
 
 
-@runtime_checkable
-class UnboundLayer(Protocol):
-    """A layer whose weights are inputs, such as one read from a `<layer>` element.
-
-    `op` is None where the layer does not say its hidden_size.
-    """
-
-    @property
-    def op(self) -> RecurrentOp | None: ...
-    @property
-    def convention(self) -> Convention: ...
-    @property
-    def label(self) -> str: ...
-    @property
-    def dtype(self) -> str | None: ...
-    @property
-    def sizes(self) -> Mapping[str, int]: ...
-    def bind(self, W: Any, R: Any, B: Any) -> Layer: ...
-
-
-AnyLayer: TypeAlias = Layer | UnboundLayer
-
-
 @dataclass(frozen=True)
-class Comparison(Verdict):
-    """What `compare` found in two layers; printed as a table.
+class Comparison(Result):
+    """Comparison of two layers; printed as a table.
 
-    It holds the two layers until its `gates` are asked for, or it is copied or pickled.
+    It references both layers until `gates` are computed, or until it is copied or pickled.
 
     Attributes
     ----------
     a, b : str
         The two layers, as errors name them, with their convention.
     conventions : tuple of Difference
-        How the arrays are arranged: axes, gate order, bias form, names, what is required, and the weights' dtype.
+        Differences in axes, gate order, bias form, names, required inputs, and dtype of weights.
     operators : tuple of Difference
-        How the operators differ: activations, clip and the like. Empty for two descriptions of one layer.
+        Differences in activations, clip and other attributes. Empty for two descriptions of one layer.
     deviations : dict
-        For each output, by canonical name: how far the two are from each other, in the canonical arrangement.
+        Difference of each output, by canonical name, in the canonical arrangement.
     paired_by : str
-        Of layers of two models: what makes them a pair, such as "equal weights".
+        For layers of two models: why they are a pair, such as "equal weights".
     not_compared : str
-        Of layers of two models: why there are no numbers, such as weights that a convention cannot express.
+        For layers of two models: why there are no numbers, such as weights that a convention cannot express.
     weights : tuple of WeightBlock
-        For each weight, direction and gate: how far the two are from each other, in the canonical arrangement.
+        Difference of each weight, direction and gate, in the canonical arrangement.
     profiles : dict
-        For each output, by canonical name: where the two part, and the largest difference of each step.
+        First and largest differences of each output by step, by canonical name.
     """
 
     a: str
@@ -94,35 +66,35 @@ class Comparison(Verdict):
     def largest_difference(self) -> float:
         """The largest absolute difference over all outputs.
 
-        Infinity where one has a NaN, and the other a number; NaN where nothing was compared: outputs without elements.
+        Infinity if only one of two numbers is NaN; NaN if nothing was compared: outputs without elements.
         """
         return largest(self.numbers.values())
 
     @property
     def first_difference(self) -> Place | None:
         """The first number of Y, else of Y_h, else of Y_c, that is beyond the tolerance of `equal` (see `Profile`)."""
-        return next((one.first for one in self.profiles.values() if one.first is not None), None)
+        return next((profile.first for profile in self.profiles.values() if profile.first is not None), None)
 
     @property
     def gates(self) -> Mapping[str, Profile]:
-        """Where the gates part: by name, in the order in which a step computes them.
+        """Differences of the gates by name, in the order in which a step computes them.
 
-        "i", "z", ... are the gates of the ONNX text after their activation, "i_in" what goes into that, "H" and "C" the
-        states after the step. They are computed when they are first asked for, in float64 by `pyrnnx.testing.reference`
-        from the weights of both layers and what `compare` ran them on; so they are equal where only the arithmetic of
-        the two differs, as with `weight_dtype`. Empty where the layers and their outputs are the same. It is slow: of
-        many steps only the first are taken, and `gates_note` says which.
+        "i", "z", ... are the gates of the ONNX text after their activation, "i_in" the input of that activation, "H"
+        and "C" the states after the step. They are computed on first access, in float64 by `pyrnnx.reference`, from the
+        weights of both layers and the inputs of `compare`. So they are equal if only the arithmetic differs, as with
+        `weight_dtype`, and empty if the layers and their outputs are the same. The computation is slow: if there are
+        many steps, only the first are used, and `gates_note` says which.
         """
         return self._by_gate.profiles
 
     @property
     def first_gate(self) -> Place | None:
-        """Where `gates` part first: in the earliest step, and there in the first by the equations."""
+        """The first difference in `gates`: the earliest step, then the first gate in the order of the equations."""
         return self._by_gate.first
 
     @property
     def gates_note(self) -> str:
-        """Which steps `gates` leave out, or why there are none; else empty."""
+        """The steps that `gates` leave out, or why there are none; else empty."""
         return self._by_gate.note
 
     @cached_property
@@ -138,7 +110,7 @@ class Comparison(Verdict):
         return self.deviations.values()
 
     def __getstate__(self) -> dict[str, Any]:
-        """With the gates, in place of the layers, which may be large."""
+        """Return the state with computed gates instead of the layers, which may be large."""
         return {**self.__dict__, "_by_gate": self._by_gate, "_source": None}
 
     def __hash__(self) -> int:
@@ -146,44 +118,6 @@ class Comparison(Verdict):
 
     def __repr__(self) -> str:
         return self._repr(f"{printable(shortened(self.a))} and {printable(shortened(self.b))}")
-
-    def __str__(self) -> str:
-        return "\n".join(layer_lines(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        from pyrnnx.comparison.views.plain import layer_dict
-
-        return layer_dict(self)
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """A picture of the differences over time and hidden units: an image for each direction and output.
-
-        Its colours are the logarithm of the largest absolute difference of all rows of the batch. Of more than 1024
-        steps or units, the largest of several is shown.
-
-        Parameters
-        ----------
-        path : path, optional
-            A file to write the picture to; its suffix says in which format, such as .png or .svg.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        PyrnnxError
-            matplotlib is not installed (``pip install pyrnnx[plot]``); there are no numbers; a path that cannot be
-            written.
-        """
-        from pyrnnx.comparison.views.plot import plot_layers
-
-        return plot_layers(self, path)
-
-    def _repr_html_(self) -> str:
-        from pyrnnx.comparison.views.notebook import layer_html
-
-        return layer_html(self)
 
 
 def compare_layers(
@@ -193,14 +127,14 @@ def compare_layers(
     seed: int,
     dims: Mapping[str, int] = NO_DIMS,
 ) -> Comparison:
-    """As `compare`, of two layers."""
+    """Compare two layers: see `pyrnnx.compare`."""
     bound, arrays = prepared_call(a, b, inputs, seed, dims)
     bound_a, bound_b = bound
     outputs = [run_layer(layer, arrays) for layer in bound]
     deviations, profiles = {}, {}
     for name, first in outputs[0].items():
         second = outputs[1][name]
-        deviations[name] = deviation(first, second) or Deviation(math.inf)
+        deviations[name] = deviation(first, second) or UNLIKE
         profiles[name] = output_profile(name, first, second, directions(bound_a.op), arrays["sequence_lens"])
     return Comparison(
         with_convention(a),
@@ -221,7 +155,7 @@ def prepared_call(
     seed: int,
     dims: Mapping[str, int] = NO_DIMS,
 ) -> tuple[tuple[Layer, Layer], dict[str, AnyArray]]:
-    """The two layers with weights, and what both are called with: canonical arrays by canonical name.
+    """Return the two layers with weights, and the canonical arrays of their call by canonical name.
 
     Raises
     ------
@@ -240,23 +174,23 @@ def prepared_call(
 
 
 def _chosen(dims: Mapping[str, int], one_step: str) -> dict[str, int]:
-    """Sizes of T and N as a caller names them."""
+    """Return the sizes of T and N that a caller sets."""
     names = {AXIS_NAMES[axis]: axis for axis in "TN"}
     for name, size in dims.items():
         if name not in names:
-            raise ArgumentError(f"compare: dims has {shown(name)}; expected of layers {', '.join(names)}")
+            raise ArgumentError(f"compare: dims has {shown(name)}; expected, for layers, {', '.join(names)}")
         if names[name] == "T" and one_step and size != 1:
             raise ArgumentError(f"compare: dims has {name} {size}; expected 1: {one_step} runs one step")
     return {names[name]: size for name, size in dims.items()}
 
 
 def with_convention(layer: AnyLayer) -> str:
-    """How a table names a layer."""
+    """Return the name of a layer in a table."""
     return f"{label(layer)} ({layer.convention.name})"
 
 
 def label(layer: AnyLayer) -> str:
-    """How errors and tables name a layer."""
+    """Return the name of a layer in errors and tables."""
     return printable(shortened(layer.label))
 
 
@@ -265,10 +199,10 @@ def _same_kind(a: AnyLayer, b: AnyLayer) -> None:
     for layer in (a, b):
         if layer.op is None:
             raise ArgumentError(
-                f"compare: {label(layer)} does not say its hidden_size; expected a layer that says it, or has weights"
+                f"compare: {label(layer)} has no hidden_size; expected a layer with hidden_size or weights"
             )
     for aspect in ("cell", "direction", "hidden_size"):
-        first, second = (getattr(one.op, aspect) for one in (a, b))
+        first, second = (getattr(layer.op, aspect) for layer in (a, b))
         if first != second:
             raise _mismatch(aspect, a, first, b, second)
 
@@ -281,9 +215,12 @@ def _mismatch(aspect: str, a: AnyLayer, first: Any, b: AnyLayer, second: Any) ->
 def _bind(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> tuple[Layer, Layer]:
     if isinstance(a, Layer) and isinstance(b, Layer):
         return a, b
-    owner = next((one for one in (a, b) if isinstance(one, Layer)), None)
-    weights = _random_weights(a, b, rng) if owner is None else _canonical_weights(owner)
+    owner = next((layer for layer in (a, b) if isinstance(layer, Layer)), None)
     arrangement = canonical_for((owner or a).convention)
+    if owner is None:
+        weights = _random_weights(a, b, rng)
+    else:
+        weights = convert_weights(owner.op, owner.weights, owner.convention, arrangement)
     layers = []
     for layer in (a, b):
         if isinstance(layer, Layer):
@@ -295,10 +232,6 @@ def _bind(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> tuple[Layer, La
             weights = {**weights, "B": np.zeros((D, 2 * GH), weights["W"].dtype)}
         layers.append(layer.bind(**convert_weights(layer.op, weights, arrangement, layer.convention, layer.label)))
     return layers[0], layers[1]
-
-
-def _canonical_weights(layer: Layer) -> dict[str, AnyArray]:
-    return convert_weights(layer.op, layer.weights, layer.convention, canonical_for(layer.convention))
 
 
 def _random_weights(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> dict[str, AnyArray]:
@@ -315,7 +248,7 @@ def _random_weights(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> dict[
 
 
 def _sizes(*layers: AnyLayer) -> dict[str, int]:
-    """Sizes of the axes of X: the last layer that fixes one has it."""
+    """Return the sizes of the axes of X: of two layers that fix one, the last decides."""
     sizes = dict(DEFAULT_SIZES)
     for layer in layers:
         sizes |= getattr(layer, "sizes", {})
@@ -323,19 +256,29 @@ def _sizes(*layers: AnyLayer) -> dict[str, int]:
 
 
 def run_layer(layer: Layer, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
-    """Canonical arrays through a layer of any convention, and its outputs made canonical."""
-    convention = layer.convention
-    given: dict[str, Any] = {
-        name: rearrange(
-            converted(name, array, layer.dtype, label(layer)), CANONICAL.axes_of(name), convention.axes_of(name)
-        )
-        for name, array in arrays.items()
-        if name != "sequence_lens"
-    }
-    if convention.axes_of("sequence_lens") and "sequence_lens" in arrays:
-        given["sequence_lens"] = arrays["sequence_lens"]
-    outputs = layer.run(**given)
-    return {
-        name: rearrange(array, convention.axes_of(name), CANONICAL.axes_of(name))
-        for name, array in zip(layer.output_names, outputs, strict=True)
-    }
+    """Run a layer of any convention on canonical arrays, and return canonical outputs by canonical name."""
+    outputs = run_arranged(layer, arrays)
+    axes = layer.convention.axes_of
+    return {name: rearrange(array, axes(name), CANONICAL.axes_of(name)) for name, array in outputs.items()}
+
+
+def run_arranged(layer: Layer, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    """Run a layer on canonical arrays, and return its outputs by canonical name, in its own arrangement."""
+    call: dict[str, Any] = arranged(layer, arrays)
+    return dict(zip(layer.output_names, layer.run(**call), strict=True))
+
+
+def arranged(layer: Layer, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    """Return canonical arrays in the axes and dtype of the layer's call.
+
+    Raises
+    ------
+    ArgumentError
+        Finite numbers that the dtype does not hold.
+    """
+    call = {}
+    for name, array in arrays.items():
+        if axes := layer.convention.axes_of(name):
+            typed = array if name == "sequence_lens" else converted(name, array, layer.dtype, label(layer))
+            call[name] = rearrange(typed, CANONICAL.axes_of(name), axes)
+    return call

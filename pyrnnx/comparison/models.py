@@ -1,19 +1,20 @@
-"""Two whole models side by side: their recurrent layers in pairs, and the numbers of their outputs and values."""
+"""Comparison of two models: paired recurrent layers, outputs and intermediate values."""
 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pyrnnx.comparison.agreement import first_apart
 from pyrnnx.comparison.aspects import Difference
+from pyrnnx.comparison.distances import Deviation, deviation, largest
 from pyrnnx.comparison.inputs import INPUTS, NO_DIMS
 from pyrnnx.comparison.intermediates import Values, described, shared_values
-from pyrnnx.comparison.layers import AnyLayer, Comparison, compare_layers, label, with_convention
+from pyrnnx.comparison.layers import Comparison, compare_layers, label, with_convention
 from pyrnnx.comparison.model_runs import (
     LayerValues,
     Matched,
@@ -26,19 +27,16 @@ from pyrnnx.comparison.model_runs import (
     run_on,
     two_conventions,
 )
-from pyrnnx.comparison.numbers import DEFAULT, Deviation, Verdict, deviation, first_apart, largest
 from pyrnnx.comparison.pairs import Pair, pair_layers
-from pyrnnx.comparison.views.text import model_lines
+from pyrnnx.comparison.result import Result
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.model import Model
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from pyrnnx.models.layers import AnyLayer
+from pyrnnx.models.model import Model, layer_values
 
 
 @dataclass(frozen=True)
-class ModelComparison(Verdict):
-    """What `compare` found in two models; printed as text.
+class ModelComparison(Result):
+    """Comparison of two models; printed as text.
 
     Attributes
     ----------
@@ -51,19 +49,18 @@ class ModelComparison(Verdict):
     outputs : tuple of Difference
         Outputs that are not in both models, or of other shapes or kinds.
     deviations : dict
-        For each output that both have: how far the two are from each other.
+        Difference of each output that both have.
     not_compared : str
-        Why there are no outputs: the models name theirs by two conventions, which arrange arrays differently.
+        Why there are no outputs: the models use two conventions, which arrange arrays differently.
     values : dict
-        For each value inside that both have, in the order in which a computes them: how far the two are from each
-        other. Values are the same by their names; outputs of paired layers, whose names may differ, are compared in
-        canonical arrangement; shapes that differ in dimensions of size 1 alone are the same, for others
-        `Deviation.unlike` says how they differ. What depends on no input is left out. Empty where `compare` was not to
-        look at them.
+        Difference of each shared intermediate value, in the order in which a computes them. Values are matched by name.
+        Outputs of paired layers, whose names may differ, are compared in canonical arrangement. Dimensions of size 1
+        are ignored; for other shape differences see `Deviation.unlike`. Values that depend on no input are left out.
+        Empty if `compare` did not compare intermediate values.
     values_skipped : int
         How many such values a model could not compute.
     input_shapes : dict
-        What the models were run on, by the names of a.
+        Shapes of the inputs, by the names of a.
     """
 
     a: str
@@ -86,8 +83,8 @@ class ModelComparison(Verdict):
     def largest_difference(self) -> float:
         """The largest absolute difference over all outputs, and over those of all pairs of layers.
 
-        Infinity where an output or a layer is in one model only, an output has two shapes or kinds, or one has a NaN
-        and the other a number; NaN where nothing was compared.
+        Infinity if an output or layer is in only one model, an output has two shapes or kinds, or only one of two
+        numbers is NaN. NaN if nothing was compared.
         """
         if self.unpaired or self.outputs:
             return math.inf
@@ -111,42 +108,6 @@ class ModelComparison(Verdict):
         count = len(self.layers)
         return self._repr(f"{shown(self.a)} and {shown(self.b)}: {count} {'pair' if count == 1 else 'pairs'} of layers")
 
-    def __str__(self) -> str:
-        return "\n".join(model_lines(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        from pyrnnx.comparison.views.plain import model_dict
-
-        return model_dict(self)
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """A picture of the largest difference of each of `values` in order, or of the outputs where there are none.
-
-        Those of two layers over time and hidden units are pictures of their own: ``comparison.layers[name].plot()``.
-
-        Parameters
-        ----------
-        path : path, optional
-            A file to write the picture to; its suffix says in which format, such as .png or .svg.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-
-        Raises
-        ------
-        PyrnnxError
-            As of `Comparison.plot`.
-        """
-        from pyrnnx.comparison.views.plot import plot_models
-
-        return plot_models(self, path)
-
-    def _repr_html_(self) -> str:
-        from pyrnnx.comparison.views.notebook import model_html
-
-        return model_html(self)
-
 
 def compare_models(
     a: Model,
@@ -156,57 +117,68 @@ def compare_models(
     intermediates: bool | None = None,
     dims: Mapping[str, int] = NO_DIMS,
 ) -> tuple[ModelComparison, Matched, Run | None]:
-    """As `compare`, of two models; and which outputs belong together, and what they are, where both ran."""
+    """Compare two models as `pyrnnx.compare` does; return which outputs belong together, and the run, too."""
+    match = _matched(a, b)
     layers_a, layers_b = dict(a.layers), dict(b.layers)
-    pairs, only_a, only_b = pair_layers(layers_a, layers_b)
     layers: dict[str, Comparison] = {}
-    for pair in pairs:
+    for pair in match.pairs:
         layers[_free_key(pair, layers)] = _compare_pair(pair, layers_a[pair.a], layers_b[pair.b], seed)
-    unpaired = [label(layers_a[name]) for name in only_a] + [label(layers_b[name]) for name in only_b]
-    names, inside = _layer_values(a, b, pairs)
-    axes = axes_of_layers(*inside, names)
-    taken, given = matched_inputs(a, b, axes), matched_outputs(a, b, axes)
     why = ""
-    if any(_axes(layers_a[pair.a]) != _axes(layers_b[pair.b]) for pair in pairs):
-        why = two_conventions(taken, given)
+    if any(layers_a[pair.a].convention.axes != layers_b[pair.b].convention.axes for pair in match.pairs):
+        why = two_conventions(match.inputs, match.outputs)
     if why and inputs is not None:
         raise ArgumentError(
             f"{INPUTS} cannot be given to {model_label(a)} and {model_label(b)} alike: {why}; compare their layers"
         )
-    found = ModelComparison(model_label(a), model_label(b), layers, tuple(unpaired), (), {}, why)
+    result = ModelComparison(model_label(a), model_label(b), layers, match.unpaired, (), {}, why)
     if why:
-        return found, given, None
-    ran = _run(a, b, taken, inputs, seed, dims)
-    found = replace(found, **_outputs(given, ran), input_shapes={name: np.shape(one) for name, one in ran[0].items()})
+        return result, match.outputs, None
+    ran = _run(a, b, match.inputs, inputs, seed, dims)
+    shapes = {name: np.shape(array) for name, array in ran.inputs_a.items()}
+    result = replace(result, **_outputs(match.outputs, ran), input_shapes=shapes)
     if intermediates is None:
-        apart = any(_apart(one) for one in found.deviations.values())
-        intermediates = bool(found.outputs) or apart
+        intermediates = bool(result.outputs) or first_apart(result.deviations) is not None
     if intermediates:
         values = Values(a, b, ran.inputs_a, ran.inputs_b)
-        values.compare(shared_values(a, b, *inside, names))
-        found = replace(found, values=values.deviations, values_skipped=values.skipped)
-    return found, given, ran
+        values.compare(shared_values(a, b, *match.inside, match.names))
+        result = replace(result, values=values.deviations, values_skipped=values.skipped)
+    return result, match.outputs, ran
 
 
 def run_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int) -> tuple[Matched, Run]:
-    """Which outputs of two models belong together, and what they are on the inputs that `compare_models` takes.
+    """Run two models as `compare_models` does; return which outputs belong together, and what they are.
 
     Raises
     ------
     PyrnnxError
         As of `compare`.
     """
-    pairs, _, _ = pair_layers(dict(a.layers), dict(b.layers))
-    names, inside = _layer_values(a, b, pairs)
-    axes = axes_of_layers(*inside, names)
-    return matched_outputs(a, b, axes), _run(a, b, matched_inputs(a, b, axes), inputs, seed)
+    match = _matched(a, b)
+    return match.outputs, _run(a, b, match.inputs, inputs, seed)
 
 
-def _layer_values(
-    a: Model, b: Model, pairs: Sequence[Pair]
-) -> tuple[list[tuple[str, str]], tuple[LayerValues, LayerValues]]:
-    """The names of paired layers, and what these take and give in their models."""
-    return [(pair.a, pair.b) for pair in pairs], (a._layer_values(), b._layer_values()) if pairs else ({}, {})
+class _Match(NamedTuple):
+    """Paired layers, inputs and outputs of two models."""
+
+    pairs: list[Pair]
+    unpaired: tuple[str, ...]  # labels of other layers
+    inside: tuple[LayerValues, LayerValues]  # what the layers take and return in their models
+    inputs: Matched
+    outputs: Matched
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """The names of paired layers."""
+        return [(pair.a, pair.b) for pair in self.pairs]
+
+
+def _matched(a: Model, b: Model) -> _Match:
+    layers = dict(a.layers), dict(b.layers)
+    pairs, *rest = pair_layers(*layers)
+    unpaired = tuple([label(own[name]) for own, names in zip(layers, rest, strict=True) for name in names])
+    inside = (layer_values(a), layer_values(b)) if pairs else ({}, {})
+    axes = axes_of_layers(*inside, [(pair.a, pair.b) for pair in pairs])
+    return _Match(pairs, unpaired, inside, matched_inputs(a, b, axes), matched_outputs(a, b, axes))
 
 
 def _run(
@@ -221,25 +193,20 @@ def _run(
 
 
 def _outputs(matched: Matched, ran: Run) -> dict[str, Any]:
-    """The fields `outputs` and `deviations`."""
+    """Return the fields `outputs` and `deviations`."""
     differences: list[Difference] = []
     deviations: dict[str, Deviation] = {}
-    for name, (first, second) in matched.names.items():
-        one, other = ran.outputs_a.get(first), matched.in_a(first, second, ran.outputs_b.get(second))
-        apart = deviation(one, other) if first and second else None
+    for name, values in matched.values(ran).items():
+        apart = deviation(*values) if all(matched.names[name]) else None
         if apart is None:
-            differences.append(Difference(f"output {shown(name)}", described(one), described(other)))
+            differences.append(Difference(f"output {shown(name)}", *map(described, values)))
         else:
             deviations[name] = apart
     return {"outputs": tuple(differences), "deviations": deviations}
 
 
-def _apart(one: Deviation) -> bool:
-    return not one.within(*DEFAULT)
-
-
 def _free_key(pair: Pair, layers: Mapping[str, Comparison]) -> str:
-    """Both names; with a number where two pairs would have one key."""
+    """Return both names, with a number if two pairs would have one key."""
     stem = key = ", ".join({pair.a: None, pair.b: None})
     number = 1
     while key in layers:
@@ -249,12 +216,8 @@ def _free_key(pair: Pair, layers: Mapping[str, Comparison]) -> str:
 
 
 def _compare_pair(pair: Pair, a: AnyLayer, b: AnyLayer, seed: int) -> Comparison:
-    """What keeps two layers from being compared is a finding, not a failure: the rest of the models can be."""
+    """Report layers that cannot be compared instead of raising, so that the others still are."""
     try:
         return replace(compare_layers(a, b, None, seed), paired_by=pair.by)
     except PyrnnxError as error:
         return Comparison(with_convention(a), with_convention(b), (), (), {}, pair.by, str(error))
-
-
-def _axes(layer: AnyLayer) -> Mapping[str, str]:
-    return layer.convention.axes

@@ -1,4 +1,4 @@
-"""Which recurrent layer of one model is which of another: by their weights first, for those are a layer's own."""
+"""Pairs of recurrent layers of two models, matched by weights first."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pyrnnx.comparison.layers import AnyLayer
-from pyrnnx.conventions import KERNELS, convert_weights
-from pyrnnx.dtypes import AnyArray, widened
+from pyrnnx._internal.dtypes import AnyArray, widened
 from pyrnnx.errors import PyrnnxError
-from pyrnnx.layer import Layer
+from pyrnnx.layers.layer import Layer
+from pyrnnx.models.layers import AnyLayer
+from pyrnnx.operator.conventions import KERNELS, convert_weights
 
 NEAR = 1 / 64  # of the norm: bfloat16 rounds by 2^-9 and int8 by some 2^-7, other weights are about 2^0.5 away
 _SAMPLES = 16  # elements of W and of R by which the nearest is looked for
@@ -32,23 +32,22 @@ class Pair(NamedTuple):
 
 
 def pair_layers(a: Layers, b: Layers) -> tuple[list[Pair], list[str], list[str]]:
-    """Pairs of layers of the same cell, direction and sizes, in the order of a; what is left of a, and of b.
+    """Return pairs of layers of the same cell, direction and sizes, and the unpaired ones of a and b.
 
-    In turn: layers with equal weights; with equal W and R; with nearly equal ones (one model in fewer bits); those of
-    the same name; the only ones with their operator and sizes; those that follow each other. Where several could be
-    meant, those of the same name are a pair, then those that follow each other.
+    Layers are paired by equal weights, by equal W and R, by nearly equal W and R (one model in fewer bits), by name, as
+    the only ones with their operator and sizes, and by order. If several match, the name decides, then the order.
     """
     rest_a, rest_b = dict(a), dict(b)
-    found: dict[str, Pair] = {}
+    pairs: dict[str, Pair] = {}
     for by, pairs_of in _STAGES:
         for first, second in list(pairs_of(rest_a, rest_b)):
-            found[first] = Pair(first, second, by)
+            pairs[first] = Pair(first, second, by)
             del rest_a[first], rest_b[second]
-    return [found[name] for name in a if name in found], list(rest_a), list(rest_b)
+    return [pairs[name] for name in a if name in pairs], list(rest_a), list(rest_b)
 
 
 def _by_key(key: Key, a: Layers, b: Layers, *, only: bool = False) -> Names:
-    """Layers with the same key: those of the same name, then in order; `only`: where there is no choice."""
+    """Yield layers with the same key, by name, then in order; `only` skips ambiguous ones."""
     groups_a, groups_b = _grouped(key, a), _grouped(key, b)
     for value, names_a in groups_a.items():
         names_b = groups_b.get(value, {})
@@ -63,7 +62,7 @@ def _by_key(key: Key, a: Layers, b: Layers, *, only: bool = False) -> Names:
 
 
 def _grouped(key: Key, layers: Layers) -> dict[Hashable, dict[str, None]]:
-    """Names by key, in order; a dict without values is a set that keeps it."""
+    """Return names by key, in order; a dict without values is an ordered set."""
     groups: dict[Hashable, dict[str, None]] = {}
     for name, layer in layers.items():
         if (value := key(layer)) is not None:
@@ -109,19 +108,19 @@ def _nearest(a: list[tuple[str, AnyLayer]], b: list[tuple[str, AnyLayer]]) -> Na
 
 
 def _near(a: AnyLayer, b: AnyLayer) -> bool:
-    """Whether W and R differ by little, of all of them together."""
+    """Return whether W and R as a whole differ by little."""
     distance = norm = 0.0
-    for one, other in zip(_weights(a, "WR").values(), _weights(b, "WR").values(), strict=True):
-        if one.shape != other.shape:  # one of them in a convention of its own
+    for first, second in zip(_weights(a, "WR").values(), _weights(b, "WR").values(), strict=True):
+        if first.shape != second.shape:  # one of them in a convention of its own
             return False
         with np.errstate(invalid="ignore", over="ignore"):
-            distance += float(np.sum(np.square(one - other), dtype=np.float64))
-            norm += float(np.sum(np.square(other), dtype=np.float64))
+            distance += float(np.sum(np.square(first - second), dtype=np.float64))
+            norm += float(np.sum(np.square(second), dtype=np.float64))
     return distance <= NEAR**2 * norm < np.inf
 
 
 def _sample(layer: AnyLayer) -> AnyArray:
-    """Some of the weights, from the same places of all layers of one shape."""
+    """Return a sample of the weights, at the same positions for all layers of one shape."""
     parts = [array.ravel() for array in _weights(layer, "WR").values()]
     parts = [part[np.linspace(0, part.size - 1, min(part.size, _SAMPLES)).astype(int)] for part in parts]
     with np.errstate(invalid="ignore"):  # a signalling NaN is made a quiet one
@@ -130,7 +129,7 @@ def _sample(layer: AnyLayer) -> AnyArray:
 
 
 def _digest(layer: AnyLayer, names: str) -> Hashable:
-    """Of the values of weights, whatever their convention and dtype; None of a layer without."""
+    """Return a digest of weight values, independent of convention and dtype; None without weights."""
     if (kind := _exact_kind(layer)) is None:
         return None
     digest = blake2b()
@@ -142,14 +141,14 @@ def _digest(layer: AnyLayer, names: str) -> Hashable:
 
 
 def _weights(layer: AnyLayer, names: str) -> dict[str, AnyArray]:
-    """The weights with these names, in one convention and wide; B and P that are zero are as good as absent."""
+    """Return the named weights in one convention, widened; B and P of zeros count as absent."""
     assert isinstance(layer, Layer)
     wide = {name: widened(layer.weights[name]) for name in names if name in layer.weights}
-    given: dict[str, AnyArray] = {name: array for name, array in wide.items() if name in "WR" or array.any()}
+    present: dict[str, AnyArray] = {name: array for name, array in wide.items() if name in "WR" or array.any()}
     try:
-        return convert_weights(layer.op, given, layer.convention, KERNELS)
+        return convert_weights(layer.op, present, layer.convention, KERNELS)
     except PyrnnxError:  # what the convention says cannot be said in another: equal to its own kind only
-        return given
+        return present
 
 
 def _kind(layer: AnyLayer) -> Hashable:
@@ -158,7 +157,7 @@ def _kind(layer: AnyLayer) -> Hashable:
 
 
 def _exact_kind(layer: AnyLayer) -> Hashable:
-    """None of a layer without weights."""
+    """Return None if the layer has no weights."""
     return (_kind(layer), layer.input_size) if isinstance(layer, Layer) else None
 
 
@@ -167,7 +166,7 @@ def _operator(layer: AnyLayer) -> Hashable:
 
 
 def _input_size(layer: AnyLayer) -> int | None:
-    """None where it is open."""
+    """Return None if the size is open."""
     return layer.input_size if isinstance(layer, Layer) else layer.sizes.get("I")
 
 

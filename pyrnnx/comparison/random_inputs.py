@@ -1,4 +1,4 @@
-"""Random inputs of models: of the sizes that they declare, and of some after the other where they declare none."""
+"""Random inputs of models, of their declared sizes or of several sizes in turn."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import FLOAT_TYPES, INTEGERS, AnyArray
 from pyrnnx.comparison.inputs import made_shape, random_array, random_lengths
-from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS, AnyArray
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.tensor_info import Dimension, Interval, TensorInfo
+from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
 
 # Of open dimensions: of the first one of an input, often the batch, and of its others. The first with which a model
 # runs: some take one row alone, and a convolution takes a minimum of samples.
@@ -29,54 +29,52 @@ class Wanted(NamedTuple):
 def random_inputs(
     wanted: Sequence[Wanted], seed: int, dims: Mapping[str, int], what: str, hint: str
 ) -> Iterator[dict[str, AnyArray]]:
-    """Arrays by the names of the first model: numbers of normal distribution; of integers ones, legal as most indices.
+    """Yield arrays by the names of the first model: normally distributed floats, and ones for integers.
 
-    Parameters
-    ----------
-    wanted : sequence of Wanted
-    seed : int
-    dims : mapping
-        Sizes of symbolic dimensions by their names. All others are those of `OPEN_SIZES`, a pair in each round; where
-        no dimension is open there is one round.
-    what : str
-        Who asks, as errors begin.
-    hint : str
-        How else an array can be given.
+    `dims` sets symbolic dimensions. Each round takes the next pair of `OPEN_SIZES` for all other open dimensions; if
+    none is open, there is one round. Errors begin with `what`, and suggest `hint` as another way to pass an array.
 
     Raises
     ------
     ArgumentError
         Names that are no symbol of these inputs; an input of a type of which there are no random numbers.
     """
-    symbols = symbols_of(one for pair in wanted for one in pair[:2])
+    check_dims(dims, symbols_of(info for pair in wanted for info in pair[:2]), what)
+    for sizes in OPEN_SIZES:
+        rng, known = np.random.default_rng(seed), _Open(sizes, dims)
+        arrays = {}
+        for info, other, axes in wanted:
+            arrays[info.name] = _random(what, hint, info, known.shape(_dimensions(info, other, axes)), rng)
+        known_axes = {info.name: axes[0] for info, _, axes in wanted if axes is not None}
+        steps = [arrays[name].shape[letters.index("T")] for name, letters in known_axes.items() if "T" in letters]
+        for name, letters in known_axes.items():
+            array = arrays[name]
+            if steps and letters == "N" and array.dtype.name in INTEGERS:  # the lengths of a layer
+                arrays[name] = random_lengths(rng, min(steps), array.size).astype(array.dtype)
+        yield arrays
+        if not known.asked:
+            return
+
+
+def check_dims(dims: Mapping[str, int], symbols: Sequence[str], what: str) -> None:
+    """Raise an ArgumentError for sizes of other dimensions than the symbolic ones of the inputs."""
     for name in dims:
         if name not in symbols:
             raise ArgumentError(
                 f"{what}: dims has {shown(name)}; expected symbolic dimensions of the inputs: "
                 f"{', '.join(symbols) or 'there are none'}"
             )
-    for sizes in OPEN_SIZES:
-        rng, known = np.random.default_rng(seed), _Open(sizes, dims)
-        made = {}
-        for info, other, axes in wanted:
-            made[info.name] = _random(what, hint, info, known.shape(_dimensions(info, other, axes)), rng)
-        known_axes = {info.name: axes[0] for info, _, axes in wanted if axes is not None}
-        steps = [made[name].shape[one.index("T")] for name, one in known_axes.items() if "T" in one]
-        for name, one in known_axes.items():
-            if steps and one == "N" and made[name].dtype.name in INTEGERS:  # lengths, which a layer takes as they are
-                made[name] = random_lengths(rng, min(steps), made[name].size).astype(made[name].dtype)
-        yield made
-        if not known.asked:
-            return
 
 
 def symbols_of(infos: Iterable[TensorInfo]) -> list[str]:
-    """The symbolic dimensions of inputs, each once."""
-    return list(dict.fromkeys(one for info in infos for one in info.shape or () if isinstance(one, str)))
+    """Return the symbolic dimensions of inputs, each once."""
+    return list(
+        dict.fromkeys(dimension for info in infos for dimension in info.shape or () if isinstance(dimension, str))
+    )
 
 
 def _dimensions(info: TensorInfo, other: TensorInfo, axes: tuple[str, str] | None) -> Sequence[Dimension]:
-    """What either model declares, in the order of the first."""
+    """Return the dimensions that either model declares, in the order of the first."""
     theirs = other.shape
     if axes is not None and theirs is not None and len(theirs) == len(axes[1]):
         sizes = dict(zip(axes[1], theirs, strict=True))
@@ -85,7 +83,12 @@ def _dimensions(info: TensorInfo, other: TensorInfo, axes: tuple[str, str] | Non
     if theirs is None or len(theirs) != len(dimensions):
         return dimensions
     pairs = zip(dimensions, theirs, strict=True)
-    return tuple([two if isinstance(two, int) and not isinstance(one, int) else one for one, two in pairs])
+    return tuple(
+        [
+            other_size if isinstance(other_size, int) and not isinstance(mine, int) else mine
+            for mine, other_size in pairs
+        ]
+    )
 
 
 class _Open:
@@ -96,7 +99,7 @@ class _Open:
 
     def shape(self, dimensions: Sequence[Dimension]) -> list[int]:
         place = count()
-        return [self._size(one, place) for one in dimensions]
+        return [self._size(dimension, place) for dimension in dimensions]
 
     def _size(self, dimension: Dimension, places: Iterator[int]) -> int:
         if isinstance(dimension, int):
@@ -118,4 +121,4 @@ def _random(what: str, hint: str, info: TensorInfo, sizes: Sequence[int], rng: n
         return random_array(name, sizes, [str(info.dtype)], rng, hint=hint)
     if info.dtype in (*INTEGERS, "bool"):
         return np.ones(made_shape(name, sizes, hint), info.dtype)
-    raise ArgumentError(f"{name} has type {info.dtype}; {hint} must give it")
+    raise ArgumentError(f"{name} has type {info.dtype}; pass it as {hint}")

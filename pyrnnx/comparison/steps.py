@@ -1,22 +1,23 @@
-"""Where two arrays over time part: the first element beyond a tolerance, and the largest difference of each step."""
+"""First element beyond a tolerance (step, row, unit), and the differences of each step."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from pyrnnx.comparison.numbers import TOLERANCE, Distances, distances
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison.agreement import TOLERANCE
+from pyrnnx.comparison.distances import WithNumbers, element_distances
 
-MOST_PIXELS = 1024  # of either axis of an image: beyond, an element of it stands for several steps or units
+MOST_PIXELS = 1024  # per image axis; beyond, a pixel shows the largest of several steps or units
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class Place(WithNumbers):
     """One number of an output of a layer, or of one of its gates, in both layers.
 
     Attributes
@@ -28,7 +29,7 @@ class Place:
     direction : str
         "forward" or "reverse".
     row, unit : int
-        Of the batch; of the hidden ones.
+        Index in the batch; index of the hidden unit.
     a, b : float
         The two numbers.
     """
@@ -48,20 +49,10 @@ class Place:
             f"{self.a:.9g} in a, {self.b:.9g} in b"
         )
 
-    def _key(self) -> tuple[Any, ...]:
-        numbers = (None if math.isnan(one) else one for one in (self.a, self.b))
-        return (self.name, self.step, self.direction, self.row, self.unit, *numbers)
-
-    def __eq__(self, other: object) -> bool:
-        return self._key() == other._key() if isinstance(other, Place) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
 
 @dataclass(frozen=True, eq=False)
-class Profile:
-    """How two arrays over time differ.
+class Profile(WithNumbers):
+    """Differences of two arrays over time.
 
     Attributes
     ----------
@@ -69,14 +60,14 @@ class Profile:
         The first number that is beyond the tolerance of `equal`, in the order in which the direction runs: in reverse,
         the last time step of a row comes first. None: there is none.
     by_step : ndarray
-        [T, D], of a last state [1, D]: the largest absolute difference over all rows and units; NaN where no row ran.
+        [T, D], or [1, D] for a last state: the largest absolute difference over rows and units; NaN if no row ran.
     image : ndarray
-        [D, T, H], of a last state [D, 1, H]: the largest absolute difference over all rows. Of more than 1024 steps
-        or units, each element stands for several. Of gates it has no elements.
+        [D, T, H], or [D, 1, H] for a last state: the largest absolute difference over rows. Beyond 1024 steps or units,
+        each element is the largest of several. Empty for gates.
     units : int
         H.
     over_time : bool
-        Whether it is one of Y or of a gate, and not of a last state.
+        Whether the array is Y or a gate, not a last state.
     """
 
     first: Place | None
@@ -85,19 +76,38 @@ class Profile:
     units: int = 0
     over_time: bool = True
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Profile):
-            return NotImplemented
-        arrays = ((self.by_step, other.by_step), (self.image, other.image))
-        return self.first == other.first and all(np.array_equal(*pair, equal_nan=True) for pair in arrays)
-
-    def __hash__(self) -> int:
-        return hash((self.first, self.by_step.shape))
-
     @property
     def largest(self) -> float:
         """The largest absolute difference; NaN where nothing was compared."""
         return float(np.fmax.reduce(self.by_step, axis=None, initial=math.nan))
+
+
+class Steps(NamedTuple):
+    """The time steps of arrays [S, D, N, H] of an output or a gate."""
+
+    directions: Sequence[str]
+    times: AnyArray  # [S, D, N]
+    order: AnyArray  # [S, D, N]: the place at which a direction runs each of them
+    rows: Sequence[int] | None = None  # of the batch, unless all of it
+    over_time: bool = True  # else of a last state, which has no time step
+
+    def first(self, name: str, a: AnyArray, b: AnyArray, beyond: AnyArray) -> Place | None:
+        """Return the first of the elements that are `beyond`, in the order in which they run."""
+        apart = beyond.any(axis=-1)
+        if not apart.any():
+            return None
+        when = np.where(apart, self.order, np.iinfo(np.int64).max).transpose(1, 2, 0)  # of one time, the first row
+        d, n, s = map(int, np.unravel_index(when.argmin(), when.shape))
+        unit = int(beyond[s, d, n].argmax())
+        return Place(
+            name,
+            int(self.times[s, d, n]) if self.over_time else None,
+            self.directions[d],
+            n if self.rows is None else self.rows[n],
+            unit,
+            float(a[s, d, n, unit]),
+            float(b[s, d, n, unit]),
+        )
 
 
 def output_profile(
@@ -110,7 +120,7 @@ def output_profile(
     atol: float = TOLERANCE,
     rtol: float = TOLERANCE,
 ) -> Profile:
-    """Of an output in canonical arrangement: Y [T, D, N, H], or a last state [D, N, H]."""
+    """Compare an output in canonical arrangement: Y [T, D, N, H], or a last state [D, N, H]."""
     over_time = a.ndim == 4
     if not over_time:
         a, b = a[np.newaxis], b[np.newaxis]
@@ -118,56 +128,24 @@ def output_profile(
     times = np.broadcast_to(np.arange(T)[:, None, None], (T, D, N))
     order = times.copy()
     for d, direction in enumerate(directions if over_time else ()):
-        if direction == "reverse":  # what lies beyond a row's length comes last
+        if direction == "reverse":  # padding comes last
             order[:, d] = np.where(times[:, d] < lengths, lengths - 1 - times[:, d], times[:, d])
-    found = _distances(a, b)
-    first = first_place(name, a, b, found.beyond(atol, rtol), times if over_time else None, order, directions)
-    by_step = found.distance.max(axis=(2, 3)) if N else np.full((T, D), math.nan)
+    distances = element_distances(a, b)
+    first = Steps(directions, times, order, over_time=over_time).first(name, a, b, distances.beyond(atol, rtol))
+    by_step = distances.distance.max(axis=(2, 3)) if N else np.full((T, D), math.nan)
     if over_time and N:
         padding = by_step[lengths.max() :]
         padding[padding == 0] = math.nan
-    return Profile(first, by_step, _image(found.distance), a.shape[-1], over_time)
+    return Profile(first, by_step, _image(distances.distance), a.shape[-1], over_time)
 
 
-def first_place(
-    name: str,
-    a: AnyArray,
-    b: AnyArray,
-    beyond: AnyArray,
-    times: AnyArray | None,
-    order: AnyArray,
-    directions: Sequence[str],
-    rows: Sequence[int] | None = None,
-) -> Place | None:
-    """The first of the elements [S, D, N, H] that are `beyond`; `times` and `order` are [S, D, N].
-
-    `rows`: which rows of the batch these are, if not all of them.
-    """
-    apart = beyond.any(axis=-1)
-    if not apart.any():
-        return None
-    when = np.where(apart, order, np.iinfo(np.int64).max).transpose(1, 2, 0)  # of one time, the first row
-    d, n, s = map(int, np.unravel_index(when.argmin(), when.shape))
-    unit = int(beyond[s, d, n].argmax())
-    return Place(
-        name,
-        None if times is None else int(times[s, d, n]),
-        directions[d],
-        n if rows is None else rows[n],
-        unit,
-        float(a[s, d, n, unit]),
-        float(b[s, d, n, unit]),
-    )
-
-
-def _distances(a: AnyArray, b: AnyArray) -> Distances:
-    found = distances(a, b)
-    assert found is not None  # numbers
-    return found
+def first_index(mask: AnyArray) -> tuple[int, ...]:
+    """Return the index of the first element that is set."""
+    return tuple(map(int, np.unravel_index(mask.argmax(), mask.shape)))
 
 
 def _image(distance: AnyArray) -> AnyArray:
-    """[T, D, N, H] -> [D, T, H], of bounded size."""
+    """Return [D, T, H], of bounded size, of [T, D, N, H]."""
     image = distance.max(axis=2, initial=0).transpose(1, 0, 2)
     for axis in (1, 2):
         size = image.shape[axis]
@@ -177,7 +155,7 @@ def _image(distance: AnyArray) -> AnyArray:
 
 
 def by_step_in_words(by_step: AnyArray, most: int = 8) -> str:
-    """The largest difference of each step, over all directions: "0: 0.1, 1: 0.2"; of many, the first and largest."""
+    """Return the largest difference of each step, "0: 0.1, 1: 0.2"; of many steps the first and the largest."""
     values = np.fmax.reduce(by_step, axis=1, initial=math.nan)
     steps = np.flatnonzero(~np.isnan(values))
     shown = steps if len(steps) <= most else sorted({*steps[: most - 1].tolist(), int(np.nanargmax(values))})

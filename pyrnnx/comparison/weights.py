@@ -1,4 +1,4 @@
-"""The weights of two layers side by side, block by block: which gate of W, R, B and P differs, and by how much."""
+"""Comparison of the weights of two layers by gate of W, R, B and P."""
 
 from __future__ import annotations
 
@@ -7,32 +7,40 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyrnnx.comparison.numbers import distances
-from pyrnnx.conventions import CANONICAL, SEPARATE, Convention, canonical_for, convert_weights, split_bias
-from pyrnnx.dtypes import AnyArray, widened
+from pyrnnx._internal.dtypes import AnyArray, widened
+from pyrnnx.comparison.distances import element_distances
 from pyrnnx.errors import UnsupportedError
-from pyrnnx.layer import Layer
-from pyrnnx.op import RecurrentOp
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator.conventions import (
+    CANONICAL,
+    SEPARATE,
+    Convention,
+    canonical_for,
+    convert_weights,
+    rearrange,
+    split_bias,
+)
+from pyrnnx.operator.op import RecurrentOp
 
 
 @dataclass(frozen=True)
 class WeightBlock:
-    """What one gate of one direction has of a weight, in two layers.
+    """Difference of one gate, direction and weight between two layers.
 
     Attributes
     ----------
     name : str
-        "W", "R", "P", "Wb", "Rb"; "b" for Wb + Rb, where one of the two conventions has only the sum.
+        "W", "R", "P", "Wb", "Rb"; "b" for Wb + Rb if one of the conventions has only the sum.
     direction : str
         "forward" or "reverse".
     gate : str
         By its letter in the ONNX text: "i", "z", ...
     largest : float
-        The largest absolute difference. Infinity where one has a NaN, and the other a number.
+        The largest absolute difference. Infinity if only one of two numbers is NaN.
     largest_relative : float
-        The largest abs(a - b) / abs(b). Infinity where b is zero, and a is not.
+        The largest abs(a - b) / abs(b). Infinity if b is zero, and a is not.
     absent : str
-        "a" or "b": the layer that has no such weight, for which zeros stand here. Else empty.
+        "a" or "b": the layer without this weight, compared as zeros. Else empty.
     """
 
     name: str
@@ -44,29 +52,36 @@ class WeightBlock:
 
 
 def compare_weights(a: Layer, b: Layer) -> tuple[WeightBlock, ...]:
-    """All blocks of two layers of the same cell, direction and sizes, in canonical arrangement and float64.
+    """Compare all blocks of two layers of the same cell, direction and sizes, in float64.
 
-    The gate that input_forget leaves unused has none. Where the two couple their gates differently, and one cannot be
-    said in the other's way, the blocks are compared as they are.
+    The gate that input_forget leaves unused is skipped. If the two couple their gates differently and cannot be
+    converted, the blocks are compared as they are.
     """
     arrangements = _arrangements(a, b)
     unused = [
-        one.coupled_gate if layer.op.input_forget else "" for layer, one in zip((a, b), arrangements, strict=True)
+        arrangement.coupled_gate if layer.op.input_forget else ""
+        for layer, arrangement in zip((a, b), arrangements, strict=True)
     ]
     skipped = unused[0] if unused[0] == unused[1] else ""
-    first, second = (canonical_weights(layer, one) for layer, one in zip((a, b), arrangements, strict=True))
+    first, second = (
+        canonical_weights(layer, arrangement) for layer, arrangement in zip((a, b), arrangements, strict=True)
+    )
     parts: list[WeightBlock] = []
     for name, gates in (("W", a.op.gates), ("R", a.op.gates), ("B", ""), ("P", CANONICAL.peepholes)):
         if name in first or name in second:
             absent = "a" if name not in first else "b" if name not in second else ""
             present = (first if name in first else second)[name]
-            one, other = (weights.get(name, np.zeros_like(present)) for weights in (first, second))
-            parts += _biases(a, b, one, other, absent) if name == "B" else _blocks(a, name, gates, one, other, absent)
+            weight_a, weight_b = (weights.get(name, np.zeros_like(present)) for weights in (first, second))
+            parts += (
+                _biases(a, b, weight_a, weight_b, absent)
+                if name == "B"
+                else _blocks(a, name, gates, weight_a, weight_b, absent)
+            )
     return tuple([block for block in parts if block.gate != skipped])
 
 
 def directions(op: RecurrentOp) -> tuple[str, ...]:
-    """What each of the op's directions is called."""
+    """Return the name of each direction of the op."""
     return tuple(["reverse" if backward else "forward" for backward in op.direction.reversed])
 
 
@@ -75,7 +90,7 @@ def differing(blocks: Iterable[WeightBlock]) -> list[WeightBlock]:
 
 
 def in_lines(blocks: Iterable[WeightBlock]) -> list[str]:
-    """For a table: one line where all are the same; else a line for each weight and direction that differs."""
+    """Return one line if all blocks are the same, else one for each weight and direction that differs."""
     blocks = list(blocks)
     apart = differing(blocks)
     absent = {("B" if "b" in block.name else block.name): block.absent for block in blocks if block.absent}
@@ -91,7 +106,7 @@ def in_lines(blocks: Iterable[WeightBlock]) -> list[str]:
 
 
 def canonical_weights(layer: Layer, arrangement: Convention = CANONICAL) -> dict[str, AnyArray]:
-    """W, R, B, P as computed with, in canonical axes, gate order and form of the bias.
+    """Return W, R, B, P, widened, in canonical axes, gate order and bias form.
 
     Raises
     ------
@@ -103,9 +118,15 @@ def canonical_weights(layer: Layer, arrangement: Convention = CANONICAL) -> dict
     )
 
 
+def canonical_constants(layer: Layer) -> dict[str, AnyArray]:
+    """Return the call arguments that are constants of a layer, in canonical axes."""
+    axes = layer.convention.axes_of
+    return {name: rearrange(array, axes(name), CANONICAL.axes_of(name)) for name, array in layer.constants.items()}
+
+
 def _arrangements(a: Layer, b: Layer) -> tuple[Convention, Convention]:
     own = canonical_for(a.convention), canonical_for(b.convention)
-    coupled = {one.coupled_gate for layer, one in zip((a, b), own, strict=True) if layer.op.input_forget}
+    coupled = {convention.coupled_gate for layer, convention in zip((a, b), own, strict=True) if layer.op.input_forget}
     if len(coupled) < 2:
         return own
     try:
@@ -116,11 +137,11 @@ def _arrangements(a: Layer, b: Layer) -> tuple[Convention, Convention]:
     return CANONICAL, CANONICAL
 
 
-def _biases(a: Layer, b: Layer, one: AnyArray, other: AnyArray, absent: str) -> Iterator[WeightBlock]:
-    """Wb and Rb apart where both layers have them so, or need them so; else their sums."""
+def _biases(a: Layer, b: Layer, bias_a: AnyArray, bias_b: AnyArray, absent: str) -> Iterator[WeightBlock]:
+    """Yield Wb and Rb separately if both layers have both or the reset needs it; else their sums."""
     apart = all(layer.convention.bias == SEPARATE for layer in (a, b))
     reset = a.op.linear_before_reset and b.op.linear_before_reset
-    parts, others = split_bias(one, a.op, CANONICAL), split_bias(other, b.op, CANONICAL)
+    parts, others = split_bias(bias_a, a.op, CANONICAL), split_bias(bias_b, b.op, CANONICAL)
     for gate in a.op.gates:
         if apart or (reset and gate == "h"):
             for kind in ("Wb", "Rb"):
@@ -131,18 +152,19 @@ def _biases(a: Layer, b: Layer, one: AnyArray, other: AnyArray, absent: str) -> 
             yield from _blocks(a, "b", gate, first, second, absent)
 
 
-def _blocks(layer: Layer, name: str, gates: str, one: AnyArray, other: AnyArray, absent: str) -> Iterator[WeightBlock]:
-    """Of arrays [D, G*H, ...]."""
+def _blocks(
+    layer: Layer, name: str, gates: str, weight_a: AnyArray, weight_b: AnyArray, absent: str
+) -> Iterator[WeightBlock]:
+    """Yield the blocks of arrays [D, G*H, ...]."""
     H = layer.op.hidden_size
     for d, direction in enumerate(directions(layer.op)):
         for k, gate in enumerate(gates):
             rows = slice(k * H, (k + 1) * H)
-            yield WeightBlock(name, direction, gate, *_extremes(one[d, rows], other[d, rows]), absent)
+            yield WeightBlock(name, direction, gate, *_extremes(weight_a[d, rows], weight_b[d, rows]), absent)
 
 
-def _extremes(one: AnyArray, other: AnyArray) -> tuple[float, float]:
-    if np.array_equal(one, other):
+def _extremes(weight_a: AnyArray, weight_b: AnyArray) -> tuple[float, float]:
+    if np.array_equal(weight_a, weight_b):
         return 0.0, 0.0
-    found = distances(one, other)
-    assert found is not None  # numbers of one shape
-    return float(found.distance.max()), float(found.relative().max())
+    distances = element_distances(weight_a, weight_b)
+    return float(distances.distance.max()), float(distances.relative().max())

@@ -1,11 +1,16 @@
 """Scoring of data that is larger than memory, in several processes or machines: `pyrnnx.score`.
 
-A source lists its items (sources/) -> a few calls tell how the model takes and gives them (subject, probe, outputs) ->
-parts and batches (parts) -> each part is read, scored and written (task, sinks/, durable), here or in workers of Dask
-(cluster, dask_worker) -> what is finished stands in the folder (manifest), and a report tells the rest.
+1. A source lists its items (sources/), and a few calls show how the model takes them (subject, probe, outputs).
+2. The items are divided into parts and batches (parts, planned).
+3. Each part is read, scored and written (task, sinks/, durable), here or in Dask workers (cluster, dask_worker).
+4. Records of finished parts are in the sink folder (manifest); `score` returns a report.
 """
 
 from pyrnnx.scoring.report import ScoreReport
 from pyrnnx.scoring.run import score
 
 __all__ = ["ScoreReport", "score"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""Parts on workers of Dask: at most a few for each worker on their way, so that neither side's memory grows."""
+"""Scoring of parts on Dask workers, with few parts submitted at a time so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from pyrnnx.scoring.packages import import_distributed
 from pyrnnx.scoring.parts import Part
 from pyrnnx.scoring.task import Job
 
-AHEAD = 2  # parts for each thread of the workers: one in work, one that waits
-PATIENCE = 60  # seconds until workers have to be there
-ANSWER = 10  # seconds until a scheduler has to answer, at first, and when the connection to it was lost
-LOOK = 5  # seconds between looks whether the scheduler is still there
-MAIN = 'expected the call below if __name__ == "__main__":, as all that starts processes'
+AHEAD = 2  # parts per worker thread: one running, one queued
+PATIENCE = 60  # seconds until all workers must have started
+ANSWER = 10  # seconds until a scheduler must answer
+LOOK = 5  # seconds between checks of the connection to the scheduler
+MAIN = 'expected the call below if __name__ == "__main__":, because it starts processes'
 _ADDRESS = re.compile(r"([a-z][a-z0-9]*://)?(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]\0]+):([0-9]{1,5})")
 _LOGGERS = ("distributed", "tornado", "asyncio")
-GONE = "the same call goes on with what is not finished"
+RESUME = "the same call scores the unfinished parts"
 
 
 @contextlib.contextmanager
 def connected(scheduler: str | None, workers: int | None) -> Iterator[tuple[Any, int | None]]:
-    """A client of a scheduler, or of a new cluster of processes here; and threads for each worker, if that is known.
+    """Yield a client of a scheduler or of new local processes, and the threads per worker (None: the worker decides).
 
     Raises
     ------
@@ -45,25 +45,25 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[tuple[Any,
         try:
             client = dask.Client(scheduler, timeout=ANSWER, set_as_default=False)
         except (OSError, ValueError, TypeError) as error:
-            raise ArgumentError(_silent(scheduler, error)) from None
+            raise ArgumentError(_no_answer(scheduler, error)) from None
         with _closing(client):
             _wait_for_workers(client, workers or 1, scheduler)
             yield client, None
         return
     cores = config.get_num_threads()
     count = workers or cores
-    # The workers' memory is bounded by `memory`, not by Dask, which would stop and kill them by what else they hold.
+    # The argument `memory` bounds the workers' memory. Dask's limit would kill workers for the memory of a large model.
     try:
-        with _deaf_children():
+        with _sigint_ignored():
             cluster = dask.LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=":0",  # any free port: the usual one may be another cluster's
+                dashboard_address=":0",  # any free port: another cluster may use the default one
                 memory_limit=0,
                 silence_logs=logging.CRITICAL,
             )
-    except RuntimeError as error:  # as when the main script starts processes again in each of them
+    except RuntimeError as error:  # for example if the main script starts processes again in each of them
         raise ArgumentError(f"score: {count} processes could not be started ({error}); {MAIN}") from None
     with _closing(cluster), _closing(dask.Client(cluster, set_as_default=False)) as client:
         _wait_for_workers(client, count, cluster.scheduler_address)
@@ -71,35 +71,25 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[tuple[Any,
 
 
 def check_main() -> None:
-    """Reject a call in a process that only reads the main script of the one that started it.
-
-    Raises
-    ------
-    ArgumentError
-    """
+    """Raise an `ArgumentError` in a worker that imports the main script of its parent."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise ArgumentError(f"score: a worker came upon this call while it read the main script; {MAIN}")
+        raise ArgumentError(f"score: a worker reached this call while it imported the main script; {MAIN}")
 
 
 def check_address(scheduler: str) -> None:
-    """Reject what is no address of a scheduler.
-
-    Raises
-    ------
-    ArgumentError
-    """
-    found = _ADDRESS.fullmatch(scheduler)
-    if not found or not 0 < int(found[2]) < 2**16:
+    """Raise an `ArgumentError` if a text is no address of a scheduler."""
+    match = _ADDRESS.fullmatch(scheduler)
+    if not match or not 0 < int(match[2]) < 2**16:
         raise ArgumentError(f'score: scheduler is {shown(scheduler)}; expected an address, such as "tcp://host:8786"')
 
 
 def _reach(scheduler: str) -> None:
-    """See whether a scheduler answers, before there is a client: one that is not answered waits long, and when it ends.
+    """Check that a scheduler answers, before a client is made: a client without an answer waits long, also to close.
 
     Raises
     ------
     ArgumentError
-        Nobody there, or one who is silent.
+        No connection or no answer.
     """
     import_distributed()
     comm: Any = import_module("distributed.comm")
@@ -107,24 +97,24 @@ def _reach(scheduler: str) -> None:
 
     async def reach() -> None:
         options = security.Security().get_connection_args("client") if scheduler.startswith("tls:") else {}
-        found = await asyncio.wait_for(comm.connect(scheduler, timeout=ANSWER, **options), ANSWER)
-        found.abort()
+        connection = await asyncio.wait_for(comm.connect(scheduler, timeout=ANSWER, **options), ANSWER)
+        connection.abort()
 
     try:
-        with ThreadPoolExecutor(1) as thread:  # this one may have a loop that runs
+        with ThreadPoolExecutor(1) as thread:  # the calling thread may already run an event loop
             thread.submit(asyncio.run, reach()).result()
-    except Exception as error:  # of sockets, certificates, names
-        raise ArgumentError(_silent(scheduler, error)) from None
+    except Exception as error:  # sockets, certificates and names raise errors of many types
+        raise ArgumentError(_no_answer(scheduler, error)) from None
 
 
-def _silent(scheduler: str, error: Exception) -> str:
-    why = printable(str(error)) or f"within {ANSWER} seconds"
-    return f"score: scheduler {shown(scheduler)} does not answer ({why})"
+def _no_answer(scheduler: str, error: Exception) -> str:
+    reason = printable(str(error)) or f"within {ANSWER} seconds"
+    return f"score: scheduler {shown(scheduler)} does not answer ({reason})"
 
 
 @contextlib.contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Processes started within do not hear Ctrl-C, which a terminal sends to all: who started them ends them."""
+def _sigint_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C in processes started in the block; a terminal sends it to all, but the parent ends its children."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -136,30 +126,31 @@ def _deaf_children() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without what Dask logs of connections that end."""
-    names = [one for one in logging.root.manager.loggerDict if one.partition(".")[0] in _LOGGERS]
-    spoken = [one for one in map(logging.getLogger, names) if not one.disabled]
-    for one in spoken:
-        one.disabled = True
+def _logging_disabled() -> Iterator[None]:
+    """Disable Dask's loggers, which report each connection that ends."""
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in _LOGGERS]
+    loggers = [logger for logger in map(logging.getLogger, names) if not logger.disabled]
+    for logger in loggers:
+        logger.disabled = True
     try:
         yield
     finally:
-        for one in spoken:
-            one.disabled = False
+        for logger in loggers:
+            logger.disabled = False
 
 
 @contextlib.contextmanager
-def _closing(one: Any) -> Iterator[Any]:
+def _closing(resource: Any) -> Iterator[Any]:
+    """Yield a client or a cluster, and close it after the block."""
     try:
-        yield one
+        yield resource
     except KeyboardInterrupt:
-        with _quiet(), contextlib.suppress(Exception):
-            one.close(timeout=LOOK)
+        with _logging_disabled(), contextlib.suppress(Exception):
+            resource.close(timeout=LOOK)
         raise
     finally:
-        with contextlib.suppress(Exception):  # of a cluster that is not there any more
-            one.close(timeout=LOOK)
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            resource.close(timeout=LOOK)
 
 
 def _wait_for_workers(client: Any, count: int, address: Any) -> None:
@@ -167,19 +158,19 @@ def _wait_for_workers(client: Any, count: int, address: Any) -> None:
         client.wait_for_workers(count, timeout=PATIENCE)
     except import_distributed().TimeoutError:
         raise ArgumentError(
-            f"score: scheduler {shown(address)} has less than {count} workers after {PATIENCE} seconds"
+            f"score: scheduler {shown(address)} has fewer than {count} workers after {PATIENCE} seconds"
         ) from None
 
 
 def scored(client: Any, job: Job, threads: int | None, parts: Iterator[Part]) -> Iterator[tuple[dict[str, Any], bool]]:
-    """What `score_part` gives for each part, as they are finished.
+    """Yield the result of `score_part` for each part, in order of completion.
 
     Raises
     ------
     PyrnnxError
-        As of `score_part`; workers of another version; a part that workers die of; a scheduler that is lost.
+        As `score_part` raises; workers of another version; a part that kills its workers; a lost scheduler.
     """
-    from pyrnnx.scoring import dask_worker  # it imports distributed
+    from pyrnnx.scoring import dask_worker  # imports distributed
 
     setup = dask_worker.Setup(job, threads)
     try:
@@ -188,11 +179,11 @@ def scored(client: Any, job: Job, threads: int | None, parts: Iterator[Part]) ->
     except import_distributed().KilledWorker as error:
         part = str(error.task).rpartition("-")[2]
         raise PyrnnxError(
-            f"score: part {part} has been given up, for every worker that took it died, as when memory is short; "
-            f"memory=... makes parts smaller, and {GONE} for the same"
+            f"score: part {part} has failed because every worker that ran it died, perhaps out of memory; a smaller "
+            f"memory=... makes smaller parts, and {RESUME}"
         ) from None
     except (CancelledError, OSError) as error:  # OSError: also Dask's CommClosedError
-        raise PyrnnxError(f"score: the scheduler was lost ({printable(str(error))}); {GONE}") from None
+        raise PyrnnxError(f"score: the scheduler was lost ({printable(str(error))}); {RESUME}") from None
     finally:
         with contextlib.suppress(Exception):
             client.unregister_worker_plugin(setup.name)
@@ -227,12 +218,12 @@ def _next(parts: Iterator[Part], count: int) -> Iterator[Part]:
 
 
 def _ready(client: Any, pending: set[Any]) -> set[Any]:
-    """Futures that are finished; waits for one.
+    """Wait until at least one future is finished, and return the finished ones.
 
     Raises
     ------
     CancelledError
-        The connection to the scheduler is gone.
+        The connection to the scheduler is lost.
     """
     dask = import_distributed()
     done: set[Any] = set()

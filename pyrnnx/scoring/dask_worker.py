@@ -1,4 +1,4 @@
-"""What Dask's workers run; the one module that imports distributed when it is imported."""
+"""Code that runs in Dask workers. No other module imports distributed at import time."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from pyrnnx.scoring.task import Job, score_part
 
 
 class Setup(WorkerPlugin):
-    """Brings the model to each worker once, to those that start later, too, and sizes its thread pool.
+    """Plugin that sends the model once to each worker, also to later ones, and sets the threads of its calls.
 
     Parameters
     ----------
     job : Job
     threads : int or None
-        Of a call. Default: as many as the worker has threads for tasks, which is its share of the machine.
+        Threads of a call. Default: the number of task threads of the worker, its share of the machine.
     """
 
     def __init__(self, job: Job, threads: int | None) -> None:
         self.name = f"pyrnnx-score-{job.run}"
         self._threads, self._version = threads, __version__
         self._batch_invariant = job.batch_invariant
-        # As bytes: threads are set before a model is made of them, which sizes its pools then.
+        # As bytes, because a model sizes its thread pools when it is unpickled: after `setup` has set the threads.
         self._contents = pickle.dumps(job)
 
     def setup(self, worker: Any) -> None:
         if self._version != __version__:
             raise ArgumentError(
-                f"score: the worker at {worker.address} has pyrnnx {__version__}; expected {self._version}, as here"
+                f"score: the worker at {worker.address} has pyrnnx {__version__}; expected {self._version}, as locally"
             )
         self._before = config.get_num_threads(), config.get_batch_invariant()
         config.set_num_threads(self._threads or worker.state.nthreads)
@@ -47,7 +47,7 @@ class Setup(WorkerPlugin):
 
 
 def run_part(name: str, part: Part) -> Any:
-    """As `score_part`; a `PyrnnxError` is returned, for Dask would write its traceback to the worker's log."""
+    """Run `score_part`, and return a `PyrnnxError` instead of raising: Dask would log its traceback."""
     setup = get_worker().plugins[name]
     assert isinstance(setup, Setup)
     try:

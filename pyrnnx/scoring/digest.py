@@ -1,4 +1,4 @@
-"""A checksum of what a model or layer is: the same in every process, and for every file that holds the same."""
+"""Checksums of models and layers by content, the same in every process."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ import numpy as np
 
 
 def digest(value: Any, leave_out: str = "") -> str:
-    """SHA-256 of a value, by what pickle would take apart; a text that is `leave_out`, such as a path, does not count.
+    """Return the SHA-256 of a value, computed from its parts as pickle sees them, without texts equal to `leave_out`.
 
-    Not of the pickle itself, which tells apart equal objects by whether they are the same one.
+    A pickle itself is no basis: its bytes depend on which equal parts are the same object.
     """
-    found = hashlib.sha256()
-    _add(found, value, leave_out)
-    return found.hexdigest()
+    checksum = hashlib.sha256()
+    _add(checksum, value, leave_out)
+    return checksum.hexdigest()
 
 
-def _add(found: hashlib._Hash, value: Any, leave_out: str) -> None:
+def _add(checksum: hashlib._Hash, value: Any, leave_out: str) -> None:
     kind = type(value)
-    found.update(f"{kind.__module__}.{kind.__qualname__}(".encode())
+    checksum.update(f"{kind.__module__}.{kind.__qualname__}(".encode())
     if isinstance(value, str) and value == leave_out:
         pass
     elif value is None or isinstance(value, (str, bool, int, float, complex, np.dtype)):
-        found.update(f"{value!r}".encode("utf-8", "surrogatepass"))
+        checksum.update(f"{value!r}".encode("utf-8", "surrogatepass"))
     elif isinstance(value, (bytes, bytearray)):
-        found.update(b"%d:" % len(value))
-        found.update(value)
+        checksum.update(b"%d:" % len(value))
+        checksum.update(value)
     elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        found.update(f"{value.dtype.name}{value.shape}".encode())
-        found.update(np.ascontiguousarray(value).tobytes())
+        checksum.update(f"{value.dtype.name}{value.shape}".encode())
+        checksum.update(np.ascontiguousarray(value).tobytes())
     elif isinstance(value, Mapping):
-        for key, one in value.items():
-            _add(found, key, leave_out)
-            _add(found, one, leave_out)
+        for key, item in value.items():
+            _add(checksum, key, leave_out)
+            _add(checksum, item, leave_out)
     elif isinstance(value, Set):
-        found.update("".join(sorted(digest(one, leave_out) for one in value)).encode())
+        checksum.update("".join(sorted(digest(item, leave_out) for item in value)).encode())
     elif isinstance(value, Sequence):
-        for one in value:
-            _add(found, one, leave_out)
+        for item in value:
+            _add(checksum, item, leave_out)
     elif isinstance(value, type) or hasattr(value, "__qualname__"):
-        found.update(f"{value.__module__}.{value.__qualname__}".encode())
+        checksum.update(f"{value.__module__}.{value.__qualname__}".encode())
     else:
         reduced = value.__reduce_ex__(4)
-        _add(found, reduced if isinstance(reduced, str) else tuple(reduced[:3]), leave_out)
-    found.update(b")")
+        _add(checksum, reduced if isinstance(reduced, str) else tuple(reduced[:3]), leave_out)
+    checksum.update(b")")

@@ -1,4 +1,4 @@
-"""Items: the sequences of a source, as they are listed, read and cut into frames."""
+"""Items, the sequences of a source: their listing, and their division into frames."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError
 
 
 @dataclass(frozen=True)
 class Items:
-    """What a source holds, in its order, without the values.
+    """Listing of a source's items in order, without their values.
 
     Attributes
     ----------
     names : sequence of str
-        Each another.
+        Unique names.
     lengths : ndarray of int64
-        Sizes of the first axis; 0 of an item that cannot be read.
+        Sizes of the first axis; 0 for an item that cannot be read.
     places : sequence
-        Where each is, as `Source.read` takes it: small, and can be pickled.
+        Location of each item, small and picklable, for `Source.read`.
     bad : mapping
-        Why items cannot be read, by their index, as far as listing told.
+        By index: why an item cannot be read, as far as the listing shows.
     counts : ndarray of int64, optional
-        Numbers that each item holds, as far as listing told. Default: as many as its length.
+        Number of elements of each item, as far as the listing shows. Default: `lengths`.
+    stamps : ndarray of int64, optional
+        `Source.stamps` at the time of the listing.
     """
 
     names: Sequence[str]
@@ -35,6 +37,7 @@ class Items:
     places: Sequence[Any]
     bad: Mapping[int, str] = field(default_factory=dict)
     counts: AnyArray | None = None
+    stamps: AnyArray | None = None
 
     def __len__(self) -> int:
         return len(self.names)
@@ -42,51 +45,51 @@ class Items:
 
 @dataclass(frozen=True)
 class Bad:
-    """In place of an item's values: why there are none."""
+    """Placeholder for an item's values that gives the reason why there are none."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Frames:
-    """How sequences of single values, such as samples, become sequences of frames.
+    """Division of sequences of single values, such as samples, into frames.
 
     Attributes
     ----------
     size : int
-        Values that each frame adds; the last one is filled up with zeros.
+        New values in each frame; the last frame is padded with zeros.
     context : int
-        Values before these that each frame begins with; zeros before the first.
+        Preceding values at the start of each frame; zeros before the first value.
     """
 
     size: int
     context: int = 0
 
     def count(self, lengths: AnyArray) -> AnyArray:
-        """Frames of sequences with so many values."""
+        """Return the numbers of frames of sequences with these lengths."""
         return -(-lengths // self.size)
 
     def cut(self, values: AnyArray) -> AnyArray:
-        """[T] as [frames, context + size].
+        """Return values [T] as frames [frames, context + size].
 
         Raises
         ------
         ArgumentError
-            Values with other axes than one.
+            Values with more axes than one, or none.
         """
         if values.ndim != 1:
             raise ArgumentError(f"it has shape {values.shape}; expected [T], which is cut into frames")
         count = -(-len(values) // self.size)
-        whole = np.zeros(self.context + count * self.size, values.dtype)
-        whole[self.context : self.context + len(values)] = values
+        padded = np.zeros(self.context + count * self.size, values.dtype)
+        padded[self.context : self.context + len(values)] = values
         if not count:
             return np.zeros((0, self.context + self.size), values.dtype)
-        found = np.lib.stride_tricks.sliding_window_view(whole, self.context + self.size)[:: self.size]
-        return np.ascontiguousarray(found)
+        frames = np.lib.stride_tricks.sliding_window_view(padded, self.context + self.size)[:: self.size]
+        return np.ascontiguousarray(frames)
 
 
 def consecutive(places: Sequence[tuple[Any, ...]]) -> Iterator[tuple[Any, list[int]]]:
-    """Places as runs with the same first entry (a file, a row group): that entry, and their indices."""
+    """Yield each run of places with the same first entry (a file, a row group): the entry and the indices."""
     run: list[int] = []
     for index, place in enumerate(places):
         if run and place[0] != places[run[0]][0]:

@@ -1,4 +1,4 @@
-"""That one process alone runs into a folder."""
+"""Exclusive lock on the sink folder."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pyrnnx.errors import ArgumentError, shown
 
 
 class Lock:
-    """Of a folder: held as long as the process lives, and the lock is not released.
+    """Lock of a folder, acquired at once, until `release` or the end of the process.
 
     Raises
     ------
     ArgumentError
-        Another process holds it.
+        Another process has locked the folder.
     OSError
-        The file cannot be opened, or is a link.
+        The lock file cannot be opened, or is a link.
     """
 
     def __init__(self, path: str) -> None:
@@ -24,7 +24,7 @@ class Lock:
             import fcntl
         except ImportError:  # no POSIX system
             return
-        # What the file holds is left as it is, and a link is not followed: it may be another's.
+        # An existing file may belong to another program: do not truncate it or follow a link.
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         self._file = os.open(os.path.join(path, "lock"), flags, 0o666)
         try:

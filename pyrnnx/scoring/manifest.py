@@ -1,12 +1,12 @@
-"""The folder that results are written to: what was run, which parts are finished, and with what checksums.
+"""The sink folder: manifest, parts, and a record with a checksum for each finished part.
 
-manifest.json     what is run: written first, and again with the list of parts when all are finished
+manifest.json     description of the run: written first, and again with the list of parts when all are finished
 parts/00000.npz   results of the items of a part
-done/00000.json   that the part is finished: of which run, its checksum, and the items that were skipped
-tmp/              what is being written
-lock              held by the process that runs
+done/00000.json   record of a finished part: its run, its checksum, and the skipped items
+tmp/              unfinished files
+lock              locked by the running process
 
-What has other names is not ours, and is neither changed nor removed.
+Files with other names belong to somebody else, and are neither changed nor removed.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyrnnx._internal import writing
+from pyrnnx._internal.files import is_folder
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, printable, shown
 from pyrnnx.scoring import durable
+from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.sinks import SINKS, zarr
 
 FORMAT = 1
-_SUFFIXES = "|".join(re.escape(one.suffix) for one in SINKS.values())
+_SUFFIXES = "|".join(re.escape(sink.suffix) for sink in SINKS.values())
 _PART = re.compile(rf"(\d{{5,}})(?:{_SUFFIXES})")
 _RECORD = re.compile(r"(\d{5,})\.json")
 _HALF = re.compile(rf"(?:\d{{5,}}(?:{_SUFFIXES}|\.json)|manifest\.json)\.[0-9a-f]{{32}}")  # of durable.write_whole
@@ -34,14 +37,14 @@ _HALF = re.compile(rf"(?:\d{{5,}}(?:{_SUFFIXES}|\.json)|manifest\.json)\.[0-9a-f
 
 @dataclass(frozen=True)
 class Folder:
-    """Where results are written; the same path in every process.
+    """The sink folder, under the same path in every process.
 
     Attributes
     ----------
     path : str
-        Absolute.
+        Absolute path.
     suffix : str
-        Of the names of parts.
+        Suffix of the names of parts.
     """
 
     path: str
@@ -70,42 +73,53 @@ class Folder:
         return self.records / f"{number:05}.json"
 
     def finished(self, number: int, names: Sequence[str], identity: str) -> dict[str, Any] | None:
-        """The record of a part with these items, if a run with this `identity` wrote it and it is whole; else None."""
+        """Return the record of a part with these items, this `identity` and the right checksum, else None."""
         try:
             record = _loaded(self.done(number))
             sound = _sound(record, number, names, identity)
             if sound and record["sha256"] == durable.checksum(self.part(number)):
                 return record
-        except (OSError, PyrnnxError):
+        except (OSError, ValueError):  # broken JSON, links, FIFOs
             pass
         return None
 
+    def looks_finished(self, number: int, names: Sequence[str], identity: str) -> int | None:
+        """Return the size of a part if its record is valid and has this size, else None; the part is not read."""
+        try:
+            record = _loaded(self.done(number))
+            sound = _sound(record, number, names, identity) and durable.size(self.part(number)) == record["bytes"]
+        except (OSError, ValueError):
+            return None
+        return int(record["bytes"]) if sound else None
+
     def finish(self, number: int, record: Mapping[str, Any]) -> None:
-        """Write the record of a part that has been written."""
+        """Write the record of a finished part."""
         durable.write_text(self.done(number), self.tmp, json.dumps(record, indent=1))
 
     def check_run(self, run: str) -> None:
-        """Reject a folder that another run has, or that is not there, as on a machine that sees other files.
-
-        Raises
-        ------
-        ArgumentError
-        """
+        """Raise an `ArgumentError` if another run has taken the folder, or if this machine does not see it."""
         try:
-            found = _loaded(self.manifest).get("run")
-        except (OSError, PyrnnxError) as error:
+            current = _loaded(self.manifest).get("run")
+        except (OSError, ValueError) as error:
             raise ArgumentError(f"score: sink {shown(self.path)} is not there for {_here()} ({error})") from None
-        if found != run:
+        if current != run:
             raise ArgumentError(f"score: sink {shown(self.path)} has been taken by another run")
 
     def check(self, header: Mapping[str, Any], *, overwrite: bool) -> None:
-        """Look whether a run may have the folder: a new one, or one that ran the same before; nothing is changed.
+        """Raise unless the folder is new or has results of the same run; change nothing.
 
         Raises
         ------
         PyrnnxError
-            A folder with other files, or of a run that was another: what of it was, is told.
+            Other files in the folder; results of a run with other options, which the message lists; a link in place of
+            a subfolder, which could lead to files of others.
         """
+        for folder in (self.parts, self.records, self.tmp):
+            if os.path.lexists(folder) and not is_folder(folder):
+                kind = "a symbolic link" if folder.is_symlink() else "no folder"
+                raise ArgumentError(
+                    f"score: sink {shown(self.path)}: {shown(folder.name)} is {kind}; expected a folder"
+                )
         before = self._before()
         if before is not None and not overwrite:
             changed = list(_changes(before, header))
@@ -116,41 +130,41 @@ class Folder:
                 )
 
     def begin(self, header: Mapping[str, Any], *, overwrite: bool) -> None:
-        """Take the folder for a run, after a `check`, and remove what is ours and not of this run.
+        """Take the folder for a run, after a `check`, and remove the files of earlier runs that this one cannot use.
 
-        Records go first, and the manifest stays until the new one replaces it: a run that is killed in between leaves
-        what is still told to be of the old run, and parts without records.
+        Records are removed first, and the new manifest replaces the old one last. So a run that is killed in between
+        leaves parts without records, under the manifest of the old run.
 
         Raises
         ------
         PyrnnxError
-            As of `check`.
+            As `check` raises.
         """
         self.check(header, overwrite=overwrite)
         count = 0 if overwrite else header["parts"]
         planned = {path.name for number in range(count) for path in (self.part(number), self.done(number))}
         for folder, pattern in ((self.records, _RECORD), (self.parts, _PART)):
-            for one in _entries(folder):
-                if pattern.fullmatch(one.name) and one.name not in planned:
-                    durable.remove(one)
+            for path in _entries(folder):
+                if pattern.fullmatch(path.name) and path.name not in planned:
+                    writing.remove(path)
         if overwrite and self.manifest.exists():
             (self.parts / zarr.GROUP).unlink(missing_ok=True)
-        for one in _entries(self.tmp):
-            if _HALF.fullmatch(one.name):
-                with contextlib.suppress(OSError):  # a worker of a run whose scheduler was lost may still write there
-                    durable.remove(one)
+        for path in _entries(self.tmp):
+            if _HALF.fullmatch(path.name):
+                with contextlib.suppress(OSError):  # a worker of a run with a lost scheduler may still write there
+                    writing.remove(path)
         self.tmp.mkdir(parents=True, exist_ok=True)
         self.write({**header, "complete": False})
         for folder in (self.parts, self.records):
             folder.mkdir(exist_ok=True)
 
     def complete(self, header: Mapping[str, Any], records: list[dict[str, Any]]) -> None:
-        """Write that all parts are finished.
+        """Write the final manifest, with the records of all parts.
 
         Raises
         ------
         PyrnnxError
-            A part that is not there any more, or of another size than when it was written.
+            A part that was lost or changed its size since it was written.
         """
         for record in records:
             path = self.part(record["part"])
@@ -170,56 +184,61 @@ class Folder:
         durable.write_text(self.manifest, self.tmp, f"{json.dumps(manifest, indent=1)}\n")
 
     def _before(self) -> dict[str, Any] | None:
-        """The manifest that is there; None in an empty folder, or one that a run had only begun with."""
+        """Return the manifest of an earlier run; None if the folder is empty or the run died before it wrote one."""
         if os.path.lexists(self.manifest):
-            found = _loaded(self.manifest)
-            if found.get("format") != FORMAT or not isinstance(found.get("run"), str):
+            manifest = _loaded(self.manifest)
+            if manifest.get("format") != FORMAT or not isinstance(manifest.get("run"), str):
                 raise FormatError(
                     f"score: {shown(os.fspath(self.manifest))} is no manifest of format {FORMAT}, that of this version"
                 )
-            return found
-        for one in sorted(_entries(Path(self.path))):
-            if not self._only_begun(one):
+            return manifest
+        for path in sorted(_entries(Path(self.path))):
+            if not self._precedes_manifest(path):
                 raise ArgumentError(
-                    f"score: sink {shown(self.path)} holds {shown(one.name)} and no manifest.json; expected a folder "
-                    "that is new or empty, or one of an earlier run"
+                    f"score: sink {shown(self.path)} has {shown(path.name)} but no manifest.json; expected a new or "
+                    "empty folder, or the sink of an earlier run"
                 )
         return None
 
-    def _only_begun(self, one: Path) -> bool:
-        """Whether it is what a run makes before there is a manifest."""
-        if one.name == "lock":
-            return one.is_file() and not one.is_symlink() and not one.stat().st_size
-        return one == self.tmp and not one.is_symlink() and all(_HALF.fullmatch(half.name) for half in _entries(one))
+    def _precedes_manifest(self, path: Path) -> bool:
+        """Return whether a run creates this entry before it writes the manifest."""
+        if path.name == "lock":
+            return path.is_file() and not path.is_symlink() and not path.stat().st_size
+        return path == self.tmp and not path.is_symlink() and all(_HALF.fullmatch(half.name) for half in _entries(path))
 
 
 AGAIN = "the same call computes what is missing"
 
 
 def _entries(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.is_dir() else []
+    return list(folder.iterdir()) if is_folder(folder) else []
 
 
 def _loaded(path: Path) -> dict[str, Any]:
-    """A JSON object.
+    """Return the JSON object in a file.
 
     Raises
     ------
     FormatError
-        Anything else.
+        The file is not regular or contains no JSON object.
     OSError
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        with open_file(path, follow=False) as file:
+            contents = file.read()
+    except ValueError as error:
+        raise FormatError(f"score: {shown(os.fspath(path))} cannot be opened: {error}") from None
+    try:
+        value = json.loads(contents.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise FormatError(f"score: {shown(os.fspath(path))} is no JSON ({printable(str(error))})") from None
-    if not isinstance(found, dict):
-        raise FormatError(f"score: {shown(os.fspath(path))} is a JSON {type(found).__name__}; expected an object")
-    return found
+    if not isinstance(value, dict):
+        raise FormatError(f"score: {shown(os.fspath(path))} is a JSON {type(value).__name__}; expected an object")
+    return value
 
 
 def _sound(record: Mapping[str, Any], number: int, names: Sequence[str], identity: str) -> bool:
-    """Whether a record tells of just this part."""
+    """Return whether a record is complete and describes exactly this part."""
     items, skipped = record.get("items"), record.get("skipped")
     return (
         record.get("identity") == identity
@@ -240,22 +259,22 @@ _COMPARED = {"pyrnnx": "the version of pyrnnx", "model": "the model", "source": 
 
 
 def identity(header: Mapping[str, Any]) -> str:
-    """A checksum of all that two runs have to agree in for one to go on with the parts of the other."""
+    """Return a checksum of everything that two runs must share for one to reuse the parts of the other."""
     source = {name: value for name, value in header["source"].items() if name != "path"}
     compared = {**{key: header[key] for key in _COMPARED}, "source": source}
     return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """In words, what differs of two manifests."""
+    """Yield the differences between two manifests in words."""
     for key, words in _COMPARED.items():
-        one, other = before.get(key), now[key]
-        if isinstance(one, dict) and isinstance(other, dict):
-            for name in other:
-                if name != "path" and one.get(name) != other[name]:
-                    yield f"{words}: {name} was {shown(one.get(name))} and is {shown(other[name])}"
-        elif one != other:
-            yield f"{words} was {shown(one)} and is {shown(other)}"
+        old, new = before.get(key), now[key]
+        if isinstance(old, dict) and isinstance(new, dict):
+            for name in new:
+                if name != "path" and old.get(name) != new[name]:
+                    yield f"{words}: {name} was {shown(old.get(name))} and is {shown(new[name])}"
+        elif old != new:
+            yield f"{words} was {shown(old)} and is {shown(new)}"
 
 
 def _here() -> str:

@@ -1,4 +1,4 @@
-"""Arguments of `score` that are numbers and switches."""
+"""Checks of the arguments of `score` that are numbers and switches."""
 
 from __future__ import annotations
 
@@ -7,55 +7,72 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import scalars
+from pyrnnx._internal import scalars
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.items import Frames
+from pyrnnx.scoring.outputs import Batching
 
 _UNITS = {"": 1, **{f"{letter}{end}": 1000**power for power, letter in enumerate("kMGT", 1) for end in ("", "B")}}
 _UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)} | {"B": 1, "K": 1000, "KB": 1000}
-_MOST = 2**31 - 1  # values of a frame
+_MOST = 2**31 - 1  # largest frame
 _BYTES = re.compile(r"(\d{1,18}) ?([A-Za-z]*)")
 
 
 def byte_count(name: str, value: Any) -> int:
-    """Bytes, given as an integer or as a text such as "256MiB" or "2 GB".
+    """Return a number of bytes from an integer or from a text such as "256MiB" or "2 GB".
 
     Raises
     ------
     ArgumentError
-        Anything else; 0.
+        Any other value; 0.
     """
-    found = value
+    count = value
     if isinstance(value, str):
         match = _BYTES.fullmatch(value.strip())
-        found = int(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else value
-    return scalars.integer("score", name, found, 1, expected='a number of bytes above 0, or a text such as "256MiB"')
+        count = int(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else value
+    return scalars.integer("score", name, count, 1, expected='a number of bytes above 0, or a text such as "256MiB"')
 
 
 def switch(name: str, value: Any) -> bool:
-    """A bool.
+    """Return an argument that is a bool.
 
     Raises
     ------
     ArgumentError
-        Anything else.
+        Any other value.
     """
     if not isinstance(value, (bool, np.bool_)):
         raise ArgumentError(f"score: {name} is {shown(value)}; expected True or False")
     return bool(value)
 
 
-def frames_of(frame: Any, context: Any) -> Frames | None:
-    """How values are cut into frames; None: not at all.
+BATCHINGS = {"auto": Batching.PADDED, "equal": Batching.EQUAL, "none": Batching.ALONE}
+
+
+def batching_of(value: Any) -> Batching:
+    """Return the most permissive batching that the argument `batching` allows.
 
     Raises
     ------
     ArgumentError
-        No integers in range; a context without frames.
+        The value is not in `BATCHINGS`.
+    """
+    if not isinstance(value, str) or value not in BATCHINGS:
+        raise ArgumentError(f"score: batching is {shown(value)}; expected one of {', '.join(BATCHINGS)}")
+    return BATCHINGS[value]
+
+
+def frames_of(frame: Any, context: Any) -> Frames | None:
+    """Return the division into frames; None for no frames.
+
+    Raises
+    ------
+    ArgumentError
+        Values that are no integers in range; a context without frames.
     """
     before = scalars.integer("score", "context", context, 0, _MOST)
     if frame is not None:
         return Frames(scalars.integer("score", "frame", frame, 1, _MOST), before)
     if before:
-        raise ArgumentError(f"score: context is {before} and frame is None; expected frame, too")
+        raise ArgumentError(f"score: context is {before} and frame is None; expected frame, because context needs it")
     return None

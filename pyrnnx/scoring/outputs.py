@@ -1,4 +1,4 @@
-"""What a batch gives, parted into what each of its items gives."""
+"""Outputs of a batch, divided into the results of its items."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.scoring.subject import Input, Subject
+from pyrnnx.scoring.interface import Input, Subject
 
 
 class Batching(str, Enum):
-    """Which items one call of the model takes."""
+    """Kinds of items that may share a call of the model."""
 
     PADDED = "items of like length, padded"
     EQUAL = "items of equal length"
@@ -25,18 +25,18 @@ class Batching(str, Enum):
 
 @dataclass(frozen=True)
 class Output:
-    """An output of the model, as far as its shape is the same for all items.
+    """An output of the model: the part of its shape that is the same for all items.
 
     Attributes
     ----------
     name : str
     dtype : numpy.dtype
     rows, time : int or None
-        Which axis the rows of the batch are, and which the time steps; None where there is none.
+        Axis of the batch's rows, and axis of the time steps; None if there is none.
     shape : tuple of int
-        Of an item, without the time steps.
+        Shape of an item's result without the time steps.
     follows : bool
-        Whether it has as many time steps as the item, so that what padding gives can be cut off.
+        Whether it has as many time steps as the item, so that the steps of the padding can be cut off.
     """
 
     name: str
@@ -47,76 +47,79 @@ class Output:
     follows: bool = False
 
     def of_item(self, array: AnyArray, row: int, length: int | None) -> AnyArray:
-        """One row of a batch's output, [T, ...] where it has time steps; a copy, so that the batch can be freed.
+        """Return a copy of one row of a batch's output, [T, ...] if it has time steps, so that the batch can be freed.
 
         Raises
         ------
         ArgumentError
-            A shape that is not that of the other items.
+            The shape differs from the first item's.
         """
         axes = [axis for axis in (self.rows, self.time) if axis is not None]
         if array.ndim <= max(axes, default=-1) or array.dtype != self.dtype:
             raise self._differs(array)
-        found = np.moveaxis(array, axes, range(len(axes)))
+        result = np.moveaxis(array, axes, range(len(axes)))
         if self.rows is not None:
-            found = found[row]
+            result = result[row]
         if self.time is not None and self.follows and length is not None:
-            found = found[:length]
-        if found.shape[0 if self.time is None else 1 :] != self.shape:
+            result = result[:length]
+        if result.shape[0 if self.time is None else 1 :] != self.shape:
             raise self._differs(array)
-        return np.array(found)  # in C order, whatever the axes of the batch were
+        return np.array(result)  # C-contiguous whatever the order of axes
 
     def _differs(self, array: AnyArray) -> ArgumentError:
         size = "" if self.time is None else "T, "
         expected = f"[{size}{', '.join(map(str, self.shape))}] of {self.dtype} for each item"
         return ArgumentError(
             f"output {shown(self.name)} has shape {array.shape} and dtype {array.dtype}; expected {expected}, as for "
-            "the first one"
+            "the first item"
         )
 
     def size(self, length: int) -> int:
-        """Bytes of an item of that length: with fewer time steps than the item, still as many."""
+        """Return an upper bound in bytes of the result of an item of this length."""
         return math.prod(self.shape) * self.dtype.itemsize * (1 if self.time is None else length)
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """A subject, and how it takes and gives items.
+    """A subject with its outputs and the batches that it may be called with.
 
     Attributes
     ----------
     subject : Subject
     outputs : tuple of Output
     batching : Batching
+    reason : str
+        Why this batching was chosen.
     """
 
     subject: Subject
     outputs: tuple[Output, ...]
     batching: Batching
+    reason: str = ""
 
     def run(self, items: Sequence[AnyArray]) -> list[dict[str, AnyArray]]:
-        """What each item of one batch gives, by the names of outputs.
+        """Return the results of each item of a batch, by output.
 
         Raises
         ------
         PyrnnxError
-            As of the model; an output whose shape is not that of other items.
+            As the model raises; an output whose shape differs from the first item's.
         """
-        called = call(self.subject, items)
-        if missing := [one.name for one in self.outputs if one.name not in called]:
+        results = call(self.subject, items)
+        if missing := [output.name for output in self.outputs if output.name not in results]:
             raise ArgumentError(f"output {shown(missing[0])} is missing")
         return [
-            {one.name: one.of_item(called[one.name], row, len(item)) for one in self.outputs}
+            {output.name: output.of_item(results[output.name], row, len(item)) for output in self.outputs}
             for row, item in enumerate(items)
         ]
 
     def size(self, length: int, step: int) -> int:
-        """Bytes of an item of `length` time steps of `step` bytes, and of what it gives."""
-        return length * step + sum(one.size(length) for one in self.outputs)
+        """Return the bytes of an item of `length` time steps of `step` bytes, with its results."""
+        return length * step + sum(output.size(length) for output in self.outputs)
 
 
 def call(subject: Subject, items: Sequence[AnyArray]) -> Mapping[str, AnyArray]:
-    """The outputs of a batch of these items: of as many rows and time steps as the model declares, if it does."""
+    """Return the outputs of a batch of items, padded to the rows and time steps that the model declares, if any."""
     takes: Input = subject.input
     steps = takes.size("T") or max(map(len, items))
     rows = takes.size("N") or len(items)

@@ -1,4 +1,4 @@
-"""Packages of the extras of scoring, imported when they are first used."""
+"""Late imports of the optional packages of scoring."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from pyrnnx.errors import UnsupportedError
 
 def _imported(what: str, extra: str, *modules: str) -> Any:
     try:
-        found = [import_module(name) for name in modules]
+        imported = [import_module(name) for name in modules]
     except ImportError as error:
         raise UnsupportedError(
-            f"score: {what} needs the package {modules[0].partition('.')[0]} ({error}); "
-            f'install it, or "pyrnnx[{extra}]"'
+            f'score: {what} needs the package {modules[0].partition(".")[0]} ({error}); install "pyrnnx[{extra}]"'
         ) from None
-    return found[0]
+    return imported[0]
 
 
 def import_pyarrow() -> Any:

@@ -1,6 +1,6 @@
-"""How the items of a source are divided: into parts, which are scored and written as one, and these into batches.
+"""Division of the items into parts, which are scored and written as a whole, and of parts into batches.
 
-Both depend on the items and the options alone, not on the number of workers: so the results are the same bits.
+Both depend only on items and options, not on the number of workers, so that results are bit for bit the same.
 """
 
 from __future__ import annotations
@@ -11,31 +11,33 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.scoring.items import Items
 from pyrnnx.scoring.outputs import Batching
 
-SHARES = 3  # of the memory: items and results; copies of results, as they are written; a batch, padded
-BATCH = 2**23  # bytes of a padded batch and its results; of 39 MB an item took 1.6 times as long as of 5 to 10 MB
-MOST_ITEMS = 100_000  # of a part: names take memory, too
-PARTS = 32  # there are so many, unless they are small: so that many workers have something to do
-SMALL = 2**23  # bytes of items and results: parts of less cost more than they are worth
-LEAST = 256  # bytes that an item takes at least, with its name and its objects
+SHARES = 3  # shares of the memory: items and results; copies of results while they are written; a padded batch
+BATCH = 2**23  # bytes of a padded batch and its results; items of a 39 MB batch took 1.6 times as long as of 5 to 10 MB
+MOST_ITEMS = 100_000  # items of a part at most, because names need memory, too
+PARTS = 32  # parts at least, unless they would be small, so that many workers are busy
+SMALL = 2**23  # bytes of items and results: the overhead of smaller parts does not pay
+LEAST = 256  # bytes of an item at least, with its name and its objects
 
 
 @dataclass(frozen=True)
 class Part:
-    """Items that lie one after the other in the source.
+    """Consecutive items of a source.
 
     Attributes
     ----------
     number : int
     first : int
-        Index of its first item.
+        Index of the first item.
     names, places, lengths : tuples
-        As of `Items`.
+        As in `Items`.
     bad : dict
-        As of `Items`, by the index within the part.
+        As in `Items`, but by the index within the part.
+    stamps : tuple of int
+        As in `Items`; () if there are none.
     """
 
     number: int
@@ -44,10 +46,11 @@ class Part:
     places: tuple[Any, ...]
     lengths: tuple[int, ...]
     bad: dict[int, str]
+    stamps: tuple[int, ...] = ()
 
 
 def boundaries(sizes: AnyArray, memory: int) -> AnyArray:
-    """Where parts begin, and the end: as many items as take a share of the memory, or of all; at least one.
+    """Return the indices at which parts begin, and the end. A part has at least one item.
 
     Parameters
     ----------
@@ -57,17 +60,17 @@ def boundaries(sizes: AnyArray, memory: int) -> AnyArray:
     """
     ends = np.cumsum(np.maximum(sizes, LEAST), dtype=np.int64)
     most = min(memory // SHARES, max(SMALL, int(ends[-1]) // PARTS)) if len(ends) else 0
-    found = [0]
-    while found[-1] < len(ends):
-        start = found[-1]
+    starts = [0]
+    while starts[-1] < len(ends):
+        start = starts[-1]
         before = int(ends[start - 1]) if start else 0
         end = int(np.searchsorted(ends, before + most, side="right"))
-        found.append(min(max(end, start + 1), start + MOST_ITEMS))
-    return np.array(found, np.int64)
+        starts.append(min(max(end, start + 1), start + MOST_ITEMS))
+    return np.array(starts, np.int64)
 
 
 def part(items: Items, starts: AnyArray, number: int) -> Part:
-    """One of the parts between `boundaries`."""
+    """Return a part by its number and the `boundaries`."""
     start, end = int(starts[number]), int(starts[number + 1])
     return Part(
         number,
@@ -76,11 +79,12 @@ def part(items: Items, starts: AnyArray, number: int) -> Part:
         tuple(items.places[start:end]),
         tuple(items.lengths[start:end].tolist()),
         {index - start: items.bad[index] for index in range(start, end) if index in items.bad},
+        () if items.stamps is None else tuple(items.stamps[start:end].tolist()),
     )
 
 
 def batches(lengths: Sequence[int], batching: Batching, *, rows: int, most: int, row_size: Any) -> Iterator[list[int]]:
-    """Indices of items, in batches of like length, the longest first.
+    """Yield batches of items of similar length as indices, the longest first.
 
     Parameters
     ----------
@@ -88,11 +92,11 @@ def batches(lengths: Sequence[int], batching: Batching, *, rows: int, most: int,
         Time steps of the items.
     batching : Batching
     rows : int
-        Of a batch at most.
+        Maximum number of rows of a batch.
     most : int
-        Bytes of a batch at most, if it has more than one row.
+        Maximum number of bytes of a batch with more than one row.
     row_size : callable
-        Bytes of a row of so many time steps, and of its results.
+        Function of a length that returns the bytes of a row and its results.
     """
     rows = 1 if batching is Batching.ALONE else rows
     batch: list[int] = []

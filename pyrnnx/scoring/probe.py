@@ -1,100 +1,164 @@
-"""How a model takes and gives items: found out by calling it, for its file does not say."""
+"""Trial calls of a model: they show the axes of its outputs and check which items may share a call."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
+from pyrnnx.scoring.interface import Subject
 from pyrnnx.scoring.outputs import Batching, Output, Scorer, call
-from pyrnnx.scoring.subject import Subject
+from pyrnnx.scoring.parts import BATCH
+from pyrnnx.scoring.proof import Proof
 
-# What the same row may differ by in another batch: sums in another order, as products of another shape have them. What
-# this is to find, padding or other rows that a result depends on, is as large as the results.
-TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-3, 1e-3), 8: (1e-6, 1e-6)}  # by the size of a number: rtol, atol
+# Differences of a row between batches: products of another shape sum in another order. Tolerances can be generous,
+# because a result that depends on padding or other rows differs by as much as its own size.
+TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-3, 1e-3), 8: (1e-6, 1e-6)}  # by itemsize: rtol, atol
+SCALE = 30  # factor of trial items that are larger than real ones
 
 
-def probe(subject: Subject, sample: AnyArray, lengths: Sequence[int]) -> Scorer:
-    """Call a model with a few batches made of an item, and see which axes of the outputs are rows and time steps.
+def probe(subject: Subject, samples: Sequence[AnyArray], lengths: Sequence[int], most: Batching) -> Scorer:
+    """Call a model with a few batches of real items to find its outputs' axes, and to check what its graph proves.
 
     Parameters
     ----------
     subject : Subject
-    sample : ndarray
-        An item [T, ...], T above 0.
+    samples : sequence of ndarray
+        Items [T, ...], T above 0, of which the first fits the model.
     lengths : sequence of int
-        Of the items that will be scored.
+        Lengths of the items that will be scored.
+    most : Batching
+        Most permissive batching that the caller allows.
 
     Raises
     ------
     ArgumentError
-        A model that fails with these; rows that depend on each other; outputs that have no rows.
+        A model that fails with these items; rows that depend on each other in a model with a fixed number of rows;
+        outputs without an axis of rows.
     """
-    positive = np.array([one for one in lengths if one > 0])
+    positive = np.array([length for length in lengths if length > 0])
     fixed = subject.input.size("T")
-    # The median first: where time steps become fewer, as with strides, short ones may become none.
+    # The median first: a model with strides may leave no time steps of a short sequence.
     tried = [fixed] if fixed else sorted({int(positive.min()), int(np.median(positive))}, reverse=True)
+    proof = subject.proof() if "N" in subject.input.axes and subject.input.size("N") != 1 else Proof()
     failure: PyrnnxError | None = None
     for steps in tried:
-        found = _attempted(subject, sample, steps)
-        if isinstance(found, Scorer):
-            return found
-        failure = found
+        try:
+            outputs = _outputs(subject, samples[0], steps, proof)
+        except PyrnnxError as error:
+            failure = error
+            continue
+        return _chosen(subject, outputs, proof, samples, steps, most)
     raise ArgumentError(
-        f"score: {subject.label} cannot be called with sequences of {tried[-1]} steps made of the first item: {failure}"
+        f"score: {subject.label} fails with sequences of {tried[-1]} steps of the first item: {failure}"
     )
 
 
-def _attempted(subject: Subject, sample: AnyArray, steps: int) -> Scorer | PyrnnxError:
-    try:
-        return _probed(subject, sample, steps)
-    except _DependsError:
-        raise
-    except PyrnnxError as error:
-        return error
-
-
-class _DependsError(ArgumentError):
-    """Rows that depend on each other."""
-
-
-def _probed(subject: Subject, sample: AnyArray, steps: int) -> Scorer:
+def _outputs(subject: Subject, sample: AnyArray, steps: int, proof: Proof) -> tuple[Output, ...]:
     takes = subject.input
     longer = steps if takes.size("T") else 2 * steps
-    one, other = _made(sample, steps, 0), _made(sample, steps, 1)
-    alone = call(subject, [one])
-    at_length = alone if longer == steps else call(subject, [_made(sample, longer, 0)])
-    if "N" not in takes.axes:
-        outputs = tuple(_output(subject, name, alone, alone, at_length, steps, longer) for name in alone)
-        return Scorer(subject, outputs, Batching.ALONE)
+    sequence, shifted = _sequence(sample, steps, 0), _sequence(sample, steps, 1)
+    alone = call(subject, [sequence])
+    at_length = alone if longer == steps else call(subject, [_sequence(sample, longer, 0)])
+    pair = call(subject, [sequence, shifted]) if "N" in takes.axes and takes.size("N") != 1 else alone
+    return tuple(_output(subject, name, alone, pair, at_length, steps, longer, proof) for name in alone)
+
+
+def _sequences(samples: Sequence[AnyArray], lengths: Sequence[int]) -> list[AnyArray]:
+    """Return trial sequences, from real, negated and scaled items, of these lengths in turn.
+
+    They are fewer if they are long, but three at least: items that fit the memory once need not fit it many times.
+    """
+    items = [samples[0], samples[-1]]
+    if items[0].dtype.kind == "f":
+        large = [sample * sample.dtype.type(SCALE) for sample in samples[:2]]
+        items = [samples[0], -samples[-1], *large, *(-sample for sample in samples[:-1])]
+    items += [*samples[1:], samples[0]]
+    size = max(lengths) * max(1, samples[0][:1].nbytes)
+    items = items[: max(3, BATCH // size)]
+    return [_sequence(item, lengths[i % len(lengths)], i) for i, item in enumerate(items)]
+
+
+def _chosen(
+    subject: Subject,
+    outputs: tuple[Output, ...],
+    proof: Proof,
+    samples: Sequence[AnyArray],
+    steps: int,
+    most: Batching,
+) -> Scorer:
+    """Return the most permissive batching that the graph proves, the caller allows and trial calls confirm."""
+    alone = Scorer(subject, outputs, Batching.ALONE)
+    why = _why_alone(alone, proof, _sequences(samples, [steps]), most)
+    if why:
+        return replace(alone, reason=why)
+    equal = replace(alone, batching=Batching.EQUAL)
+    fewer = [steps, max(1, steps // 2), 1] if subject.input.size("T") else [2 * steps, steps, max(1, steps // 2)]
+    why = _why_equal(equal, proof, _sequences(samples, fewer), most)
+    if why:
+        return replace(equal, reason=f"rows are independent; {why}")
+    return replace(alone, batching=Batching.PADDED, reason="rows are independent, and padding does not change results")
+
+
+def _why_alone(scorer: Scorer, proof: Proof, sequences: Sequence[AnyArray], most: Batching) -> str:
+    """Return why items cannot share a call; "" if they can.
+
+    Raises
+    ------
+    ArgumentError
+        The model has a fixed number of rows, and they depend on each other.
+    """
+    takes, label = scorer.subject.input, scorer.subject.label
     rows = takes.size("N")
-    pair = call(subject, [one, other]) if rows != 1 else alone
-    outputs = tuple(_output(subject, name, alone, pair, at_length, steps, longer) for name in alone)
-    if rows == 1:
-        return Scorer(subject, outputs, Batching.ALONE)
-    scorer = Scorer(subject, outputs, Batching.EQUAL)
-    expected = [scorer.run([item])[0] for item in (one, other)]
-    if not _same(expected, scorer.run([one, other])):
-        raise _DependsError(
-            f"score: {subject.label}: what a row of a batch gives depends on the other rows; expected rows of their "
-            "own, or axes without N, so that items are scored one at a time"
+    if "N" not in takes.axes or rows == 1:
+        return "the model has one row" if rows == 1 else "the model has no axis of rows"
+    agrees = (rows is None and most is Batching.ALONE) or _agrees(scorer, sequences)
+    if rows is not None and not agrees:
+        raise ArgumentError(
+            f"score: {label}: the results of a row depend on other rows, and each call has {rows} rows; expected "
+            "independent rows, any number of rows, or axes without N"
         )
-    if not subject.has_lengths or not all(output.time is None or output.follows for output in outputs):
-        return scorer
-    short = [item[: max(1, steps // 2)] for item in (one, other)] if takes.size("T") else [one, other]
+    if most is Batching.ALONE:
+        return "batching is 'none'"
+    if proof.rows:
+        return f"rows may depend on each other: {proof.rows}"
+    return "" if agrees else "a probe found that rows depend on each other"
+
+
+def _why_equal(scorer: Scorer, proof: Proof, sequences: Sequence[AnyArray], most: Batching) -> str:
+    """Return why items of different lengths cannot share a call; "" if they can."""
+    if most is Batching.EQUAL:
+        return "batching is 'equal'"
+    if not scorer.subject.has_lengths:
+        return "the model takes no lengths"
+    if proof.padding:
+        return f"padding may change results: {proof.padding}"
+    for output in scorer.outputs:
+        proven = proof.axes.get(output.name, (output.rows, output.time))
+        if output.time is not None and (not output.follows or proven != (output.rows, output.time)):
+            return f"padding may change results: output {shown(output.name)} has other time steps than the items"
+    return "" if _agrees(scorer, sequences) else "a probe found that padding changes results"
+
+
+def _agrees(scorer: Scorer, sequences: Sequence[AnyArray]) -> bool:
+    """Return whether a batch of the sequences succeeds and has the results of each sequence alone."""
+    rows = scorer.subject.input.size("N") or len(sequences)
     try:
-        padded = scorer.run([_made(sample, longer, 0), *short[: 1 if rows == 2 else 2]])[1:]
+        for start in range(0, len(sequences), rows):
+            batch = sequences[start : start + rows]
+            if not _same([scorer.run([sequence])[0] for sequence in batch], scorer.run(batch)):
+                return False
     except PyrnnxError:
-        return scorer
-    whole = [scorer.run([item])[0] for item in short[: len(padded)]]
-    return Scorer(subject, outputs, Batching.PADDED) if _same(whole, padded) else scorer
+        return False
+    return True
 
 
-def _made(sample: AnyArray, steps: int, turned: int) -> AnyArray:
-    """A sequence of that many steps of the sample, beginning at another one."""
-    return np.take(sample, (np.arange(steps) + turned) % len(sample), axis=0)
+def _sequence(sample: AnyArray, steps: int, start: int) -> AnyArray:
+    """Return a sequence of `steps` steps of the sample, from step `start` on, repeated if necessary."""
+    return np.take(sample, (np.arange(steps) + start) % len(sample), axis=0)
 
 
 def _output(
@@ -105,18 +169,19 @@ def _output(
     longer: Mapping[str, AnyArray],
     steps: int,
     more_steps: int,
+    proof: Proof,
 ) -> Output:
-    found = np.asarray(alone[name])
+    array = np.asarray(alone[name])
     axes = subject.axes.get(name)
-    rows: int | None
-    if axes is not None and len(axes) == found.ndim:
+    rows, time = proof.axes.get(name, (None, None))
+    if rows is None and axes is not None and len(axes) == array.ndim:
         rows, time = axes.index("N"), axes.index("T") if "T" in axes else None
     else:
-        time = _changed(subject, name, found, np.asarray(longer[name]))
-        rows = _rows_axis(subject, name, alone, pair, time)
-    kept = [axis for axis in range(found.ndim) if axis not in (rows, time)]
-    follows = time is not None and found.shape[time] == steps and longer[name].shape[time] == more_steps
-    return Output(name, found.dtype, rows, time, tuple(found.shape[axis] for axis in kept), follows)
+        time = time if time is not None else _changed_axis(name, array, np.asarray(longer[name]))
+        rows = rows if rows is not None else _rows_axis(subject, name, alone, pair, time)
+    shape = tuple(size for axis, size in enumerate(array.shape) if axis not in (rows, time))
+    follows = time is not None and array.shape[time] == steps and longer[name].shape[time] == more_steps
+    return Output(name, array.dtype, rows, time, shape, follows)
 
 
 def _rows_axis(
@@ -128,36 +193,36 @@ def _rows_axis(
     shape = np.shape(alone[name])
     fixed = takes.size("N")
     if fixed is None:
-        axis = _changed(subject, name, np.asarray(alone[name]), np.asarray(pair[name]))
+        axis = _changed_axis(name, np.asarray(alone[name]), np.asarray(pair[name]))
     else:
         axis = next((axis for axis, size in enumerate(shape) if size == fixed and axis != time), None)
     if axis is None or axis == time:
         raise ArgumentError(
-            f"output {shown(name)} has shape {shape} for any number of rows; leave it out of outputs, a list of names"
+            f"output {shown(name)} has shape {shape} for any number of rows; expected an axis of rows: leave it out of "
+            "outputs, a list of names"
         )
     return axis
 
 
-def _changed(subject: Subject, name: str, one: AnyArray, other: AnyArray) -> int | None:
-    if one.ndim != other.ndim:
-        raise ArgumentError(f"output {shown(name)} has shape {one.shape} and then {other.shape}; expected one rank")
-    found = [axis for axis, sizes in enumerate(zip(one.shape, other.shape, strict=True)) if sizes[0] != sizes[1]]
-    if len(found) > 1:
-        raise ArgumentError(
-            f"output {shown(name)} has shape {one.shape} and then {other.shape}; expected one axis to change"
-        )
-    return found[0] if found else None
+def _changed_axis(name: str, a: AnyArray, b: AnyArray) -> int | None:
+    """Return the axis along which the shapes of two results of an output differ, or None if they are the same."""
+    if a.ndim != b.ndim:
+        raise ArgumentError(f"output {shown(name)} has shape {a.shape} and then {b.shape}; expected one rank")
+    axes = [axis for axis, sizes in enumerate(zip(a.shape, b.shape, strict=True)) if sizes[0] != sizes[1]]
+    if len(axes) > 1:
+        raise ArgumentError(f"output {shown(name)} has shape {a.shape} and then {b.shape}; expected one axis to change")
+    return axes[0] if axes else None
 
 
-def _same(expected: Sequence[Mapping[str, AnyArray]], given: Sequence[Mapping[str, AnyArray]]) -> bool:
-    return all(_close(one[name], other[name]) for one, other in zip(expected, given, strict=True) for name in one)
+def _same(expected: Sequence[Mapping[str, AnyArray]], results: Sequence[Mapping[str, AnyArray]]) -> bool:
+    return all(_close(a[name], b[name]) for a, b in zip(expected, results, strict=True) for name in a)
 
 
-def _close(one: AnyArray, other: AnyArray) -> bool:
-    if one.shape != other.shape:
+def _close(a: AnyArray, b: AnyArray) -> bool:
+    if a.shape != b.shape:
         return False
-    if one.dtype.kind in "biuOUS":
-        return bool((one == other).all())
-    rtol, atol = TOLERANCES.get(one.dtype.itemsize, TOLERANCES[8])
-    wide = np.complex128 if one.dtype.kind == "c" else np.float64
-    return np.allclose(one.astype(wide), other.astype(wide), rtol, atol, equal_nan=True)
+    if a.dtype.kind in "biuOUS":
+        return bool((a == b).all())
+    rtol, atol = TOLERANCES.get(a.dtype.itemsize, TOLERANCES[8])
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    return np.allclose(a.astype(wide), b.astype(wide), rtol, atol, equal_nan=True)

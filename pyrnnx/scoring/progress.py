@@ -1,4 +1,4 @@
-"""How far a run is: in a line of the terminal, or as a caller wants to know it."""
+"""Progress of a run: a line on the terminal, or calls of the caller's function."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ Progress = Callable[[int, int], None]
 WIDTH = 30
 
 
-def progress_of(given: Any) -> Progress:
-    """What to call with the items that are done and all that there are.
+def progress_of(value: Any) -> Progress:
+    """Return the function to call with the number of finished items and the number of all items.
 
     Raises
     ------
     ArgumentError
-        Neither None, a bool nor callable.
+        The value is neither None, a bool nor callable.
     """
-    if callable(given):
-        return given  # type: ignore[no-any-return]
-    if given is not None and not isinstance(given, bool):
-        raise ArgumentError(f"score: progress is {shown(given)}; expected True, False, or a function of two integers")
+    if callable(value):
+        return value  # type: ignore[no-any-return]
+    if value is not None and not isinstance(value, bool):
+        raise ArgumentError(f"score: progress is {shown(value)}; expected True, False, or a function of two integers")
     stream = sys.stderr
-    if given is False or (given is None and not (stream is not None and stream.isatty())):
+    if value is False or (value is None and not (stream is not None and stream.isatty())):
         return lambda done, total: None
     return _line()
 
@@ -37,7 +37,7 @@ def _line() -> Progress:
     def show(done: int, total: int) -> None:
         nonlocal before
         if before < 0:
-            before = done  # what an earlier run did tells nothing of the speed of this one
+            before = done  # items of an earlier run do not count for the speed of this one
         filled = WIDTH * done // max(total, 1)
         passed = time.monotonic() - started
         left = f", {passed * (total - done) / (done - before):.0f} s left" if done > before and done < total else ""

@@ -1,4 +1,4 @@
-"""What a run did."""
+"""The report of a run."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from pyrnnx.errors import shortened
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """What `pyrnnx.score` did.
+    """Report of a call of `pyrnnx.score`.
 
     Attributes
     ----------
     sink : str
-        Where the results are.
+        Path of the results.
     items : int
-        That have results.
+        Number of items with results.
     skipped : mapping
-        Items that have none, by their names, and why.
+        By the name of an item without results: the reason.
     parts : int
-        That the results are in.
+        Number of parts.
     resumed : int
-        Parts that an earlier run had finished, of `parts`.
+        Number of parts that an earlier run had finished.
     computed : int
-        Items that this run scored, of `items`.
+        Number of items that this run scored.
     seconds : float
-        From the first part to the last.
+        Time from the first part to the last.
     workers : int
-        Processes that scored; 0: this one.
+        Number of worker processes; 0 if this process did the work.
     batching : str
-        Which items a call of the model took.
+        Kinds of items that shared a call of the model.
+    batching_reason : str
+        Why this batching was chosen.
     """
 
     sink: str
@@ -43,14 +45,15 @@ class ScoreReport:
     seconds: float
     workers: int
     batching: str
+    batching_reason: str
 
     @property
     def rate(self) -> float:
-        """Items that this run scored in a second; 0 if it scored none."""
+        """Items per second that this run scored; 0 if it scored none."""
         return self.computed / self.seconds if self.computed else 0.0
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """Return all attributes and `rate` as values of JSON."""
         return {**vars(self), "skipped": dict(self.skipped), "rate": self.rate}
 
     def __repr__(self) -> str:

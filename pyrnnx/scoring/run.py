@@ -1,4 +1,4 @@
-"""`score`: from its arguments to results in a folder."""
+"""The function `score`: from its arguments to results in a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx import scalars
+from pyrnnx._internal import scalars
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring import cluster, options
 from pyrnnx.scoring.lock import Lock
@@ -26,9 +26,9 @@ from pyrnnx.scoring.task import Conversion, score_part
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from pyrnnx.layer import Layer
-    from pyrnnx.model import Model
-    from pyrnnx.stack import Stack
+    from pyrnnx.layers.layer import Layer
+    from pyrnnx.models.model import Model
+    from pyrnnx.stacks.stack import Stack
 
 
 def score(
@@ -44,6 +44,8 @@ def score(
     lengths: str | None = None,
     inputs: Mapping[str, Any] | None = None,
     outputs: Sequence[str] | None = None,
+    channels: int | str | None = None,
+    rate: int | None = None,
     frame: int | None = None,
     context: int = 0,
     cast: bool = False,
@@ -51,75 +53,86 @@ def score(
     scheduler: str | None = None,
     memory: int | str = "256MiB",
     batch_size: int = 32,
+    batching: str = "auto",
     skip_errors: bool = False,
     overwrite: bool = False,
     progress: bool | Callable[[int, int], None] | None = None,
 ) -> ScoreReport:
     """Run a model over all sequences of a source that may be larger than memory, in several processes or machines.
 
-    The items are scored in parts, which follow each other in the source, and within a part in batches of like length.
-    Each part is written beside, brought to the disk and renamed; a call that was killed goes on, when it is made again,
-    with the parts that are not finished. Parts and batches depend on the source, `memory` and `batch_size`, not on the
-    number of workers: the results are the same bits for any, on processors of one instruction set.
+    The items are scored in parts of consecutive items, and within a part in batches of items of similar length. Each
+    part is written atomically: repeat a call that was killed, and it scores only the unfinished parts. Parts and
+    batches depend on the source, `memory` and `batch_size`, not on the number of workers. So results are bit for bit
+    the same for any number of workers, on processors with the same instruction set.
 
     Parameters
     ----------
     model : path, bytes, ModelProto, Model, Layer or Stack
-        What `pyrnnx.load` takes or gives, or layers. Each item is a sequence of its own, and begins with states of
-        zeros.
+        An argument or a result of `pyrnnx.load`, a layer or a stack. Every item is an independent sequence with initial
+        states of zero.
     source : path
-        A folder that every worker sees under the same path: zarr (an array [N, T, ...]; a group of arrays; a group with
-        "values" and "offsets"), .npy files, .npz files (each array is an item), .wav files (PCM of one rate; float32
-        from -1 to 1), or .parquet files (a column of lists; or one such file). Items have the shape [T, ...].
+        A folder or a file, under the same path for every worker: zarr (an array [N, T, ...]; a group of arrays; a group
+        with "values" and "offsets"), .npy files, .npz files (each array is an item), .wav files (PCM of one rate;
+        float32 from -1 to 1), or .parquet files (a column of lists). Items have the shape [T, ...].
     sink : path
-        A folder, likewise: manifest.json, and in parts/ the results. "name" and "index" are the items', "Y" an output's
-        values: [n, ...] of outputs without time steps; of others, time steps first, all one after the other, and item
-        i's are from "Y.offsets"[i] to [i + 1]. In Parquet each row has the lists of an item.
+        A folder, under the same path for every worker. It gets manifest.json, and the results in parts/. "name" and
+        "index" identify the items. An output "Y" without time steps is [n, ...]. With time steps, it is the
+        concatenation of all items along the first axis, and item i is ``Y[offsets[i]:offsets[i + 1]]`` with
+        "Y.offsets". In Parquet each row has the lists of an item.
     source_format, sink_format : str, optional
-        "zarr", "npy", "npz", "parquet", "wav"; "zarr", "parquet", "npz". Default: by the files; by the name of the sink
-        (OUT.parquet), else "npz".
+        Source: "zarr", "npy", "npz", "parquet" or "wav". Default: the format of its files. Sink: "zarr", "parquet" or
+        "npz". Default: the suffix of its name (OUT.parquet), "npz" without suffix.
     column : str, optional
-        Of a Parquet source. Default: the only column of lists.
+        Column of a Parquet source. Default: the only column of lists.
     input : str, optional
-        Of the model, which takes the sequences. Default: the only one that is open.
+        Input of the model that takes the sequences. Default: the only input without a value.
     axes : str, optional
-        What the axes of that input are: T the time steps, N the rows of a batch, other letters what a step holds, as in
-        "NTI"; "TI" of a model that takes one sequence at a time. Default: of what a recurrent layer reads, what it has
-        there.
+        A letter for each axis of that input: T for time steps, N for rows of a batch, others for the axes of a step,
+        such as "NTI", or "TI" for a model that takes one sequence at a time. Default: the axes of the recurrent layer
+        that reads the input.
     lengths : str, optional
-        The input that takes the lengths of rows. Default: what the recurrent layers read as such. With it, a batch has
-        items of different lengths, if results do not depend on the padding; else items of equal length.
+        Input that takes the lengths of rows. Default: the one that recurrent layers use as lengths. Only with lengths
+        can items of different lengths share a batch: see `batching`.
     inputs : mapping, optional
-        Arrays for other inputs, the same in every call. Default: zeros for states that recurrent layers begin with; the
+        Arrays for other inputs, the same in every call. Default: zeros for initial states of recurrent layers; the
         model's own defaults.
     outputs : sequence of str, optional
-        Default: all.
+        Names of outputs to write. Default: all.
+    channels : int or str, optional
+        Channel of recordings with several channels: an index from 0, "first", or "mean" for the mean of all. Default:
+        items [T, channels].
+    rate : int, optional
+        Required samples per second of recordings; nothing is resampled, and another rate is a bad item. Default: any
+        rate, the same for all recordings.
     frame, context : int, optional
-        Cut items [T], such as samples, into frames [frames, context + frame], the last one filled up with zeros; each
-        begins with the `context` values before, zeros before the first. Default: no frames.
+        Cut items [T], such as samples, into frames [frames, context + frame]. Each frame begins with the `context`
+        preceding values. Zeros precede the first frame and pad the last one. Default: no frames.
     cast : bool
         Convert items to the input's dtype. Default: another dtype is a bad item.
     workers : int, optional
-        Processes to start on this machine, with one thread pool each, sized to its share of `pyrnnx.get_num_threads()`;
-        0: this process alone, without Dask. With `scheduler`: workers to wait for. Default: one for each thread; with
-        `scheduler`, 1.
+        Number of processes to start on this machine; each gets an equal share of `pyrnnx.get_num_threads()`. 0 scores
+        in this process, without Dask. With `scheduler`: number of workers to wait for. Default: one for each thread;
+        with `scheduler`, 1.
     scheduler : str, optional
-        Address of a Dask scheduler, "tcp://host:8786", whose workers have this version of pyrnnx. Default: a cluster of
-        processes on this machine, for this call.
+        Address of a Dask scheduler, such as "tcp://host:8786", whose workers have this version of pyrnnx. Default:
+        start processes on this machine for this call.
     memory : int or str
-        Bytes that a part takes in a worker at most: its items, results, and their copies; not what the model needs
-        within a call (see `pyrnnx.set_memory_limit`). A larger item is a bad one. Default: "256MiB".
+        Memory limit in bytes of a part in a worker: its items, results and their copies, not the memory of the model's
+        calls (see `pyrnnx.set_memory_limit`). A larger item is a bad item. Default: "256MiB".
     batch_size : int
-        Rows of a batch at most. Default: 32.
+        Maximum number of rows of a batch. Default: 32.
+    batching : str
+        "auto": items of different lengths share a padded batch if the model's graph proves that neither padding nor
+        other rows change a result; items of equal length share one if this is proven for rows only; else each item is
+        a call. "equal": only items of equal length may share a batch. "none": each item is a call. The report has the
+        choice (`batching`) and its reason (`batching_reason`). Default: "auto".
     skip_errors : bool
-        Go on without items that cannot be read or scored; the same call tries them again. Default: the first one stops
-        the run.
+        Skip items that cannot be read or scored; the same call tries them again. Default: the first one is an error.
     overwrite : bool
-        Remove the results of another run. Default: they are an error, but for those of the same model, source and
-        options.
+        Remove the results of another run. Default: they are an error unless model, source and options are the same.
     progress : bool or callable, optional
-        Whether to show progress on standard error, or a function of the number of items that are done, and of all.
-        Default: on a terminal.
+        Whether to show progress on standard error, or a function of the number of finished items and of all items.
+        Default: only on a terminal.
 
     Returns
     -------
@@ -128,10 +141,10 @@ def score(
     Raises
     ------
     PyrnnxError
-        A model, source or options that do not fit; an item that cannot be scored, by its name; results of another run
-        in the sink; a scheduler that is lost. What is finished stays.
+        A model, source or options that do not fit; an item that cannot be scored; results of another run in the sink;
+        a lost scheduler. Finished parts stay valid.
     KeyboardInterrupt
-        Ctrl-C; it says how many parts are finished.
+        Ctrl-C; the message has the number of finished parts.
     """
     show = progress_of(progress)
     count = None if workers is None else scalars.integer("score", "workers", workers, 0)
@@ -148,10 +161,11 @@ def score(
         options.byte_count("memory", memory),
         scalars.integer("score", "batch_size", batch_size, 1),
         options.switch("skip_errors", skip_errors),
+        options.batching_of(batching),
     )
     conversion = Conversion(options.frames_of(frame, context), options.switch("cast", cast))
     subject = subject_of(model, input=input, axes=axes, lengths=lengths, inputs=inputs, outputs=outputs)
-    opened = open_source(source, source_format, column)
+    opened = open_source(source, source_format, column, channels=channels, rate=rate)
     path = _sink_path(sink, opened)
     kind = choose_sink(path, sink_format)
     run = planned(subject, opened, conversion, Folder(path, kind.suffix), kind, limits)
@@ -170,21 +184,23 @@ def score(
 
 
 def _sink_path(sink: Any, source: Source) -> str:
-    """Absolute.
+    """Return the absolute path of the sink.
 
     Raises
     ------
     ArgumentError
-        No path of a folder; one within the source, or around it.
+        The path is no path of a folder; it is inside the source or contains it.
     """
     if not isinstance(sink, (str, os.PathLike)) or not isinstance(os.fspath(sink), str) or "\0" in os.fspath(sink):
         raise ArgumentError(f"score: sink is {shown(sink)}; expected a path")
     path = os.path.abspath(sink)
     if os.path.exists(path) and not os.path.isdir(path):
         raise ArgumentError(f"score: sink {shown(os.fspath(sink))} is no folder; expected one, or a new path")
-    one, other = os.path.realpath(path), os.path.realpath(source.path)
-    if os.path.commonpath([one, other]) in (one, other):
-        raise ArgumentError(f"score: sink {shown(path)} and source {shown(source.path)} are one within the other")
+    paths = [os.path.realpath(path), os.path.realpath(source.path)]
+    if os.path.commonpath(paths) in paths:
+        raise ArgumentError(
+            f"score: sink {shown(path)} and source {shown(source.path)} overlap; expected folders outside each other"
+        )
     return path
 
 
@@ -195,23 +211,26 @@ def _run(run: Run, scheduler: str | None, workers: int | None, show: Progress) -
     try:
         with _outcomes(run, scheduler, workers) as (outcomes, processes):
             started = time.perf_counter()
-            for record, kept in outcomes:
+            for record, was_finished in outcomes:
                 records[record["part"]] = record
-                resumed += kept
-                computed += 0 if kept else record["items"]
+                resumed += was_finished
+                computed += 0 if was_finished else record["items"]
                 done += record["items"] + len(record["skipped"])
                 show(done, len(run.items))
             seconds = time.perf_counter() - started
     except KeyboardInterrupt:
         parts = run.header["parts"]
-        raise KeyboardInterrupt(f"{len(records)} of {parts} parts are finished; the same call goes on") from None
+        message = f"{len(records)} of {parts} parts are finished; the same call scores the others"
+        raise KeyboardInterrupt(message) from None
     ordered = [records[number] for number in sorted(records)]
-    run.job.folder.complete(run.header, ordered)
     skipped = {name: reason for record in ordered for name, reason in record["skipped"].items()}
+    run.check_unchanged(skipped)
+    run.job.folder.complete(run.header, ordered)
     items = sum(record["items"] for record in ordered)
-    batching = run.job.scorer.batching.value
+    scorer = run.job.scorer
     return ScoreReport(
-        run.job.folder.path, items, skipped, len(ordered), resumed, computed, seconds, processes, batching
+        *(run.job.folder.path, items, skipped, len(ordered), resumed, computed, seconds, processes),
+        *(scorer.batching.value, scorer.reason),
     )
 
 
@@ -219,9 +238,9 @@ def _run(run: Run, scheduler: str | None, workers: int | None, show: Progress) -
 def _outcomes(
     run: Run, scheduler: str | None, workers: int | None
 ) -> Iterator[tuple[Iterator[tuple[dict[str, Any], bool]], int]]:
-    """What `score_part` gives for all parts, and the number of processes that do it."""
-    if workers == 0:
-        yield (score_part(run.job, one) for one in run.parts()), 0
+    """Yield an iterator of the results of `score_part` for all parts, and the number of worker processes."""
+    if workers == 0 or run.looks_finished():
+        yield (score_part(run.job, part) for part in run.parts()), 0
         return
     with cluster.connected(scheduler, workers) as (client, threads):
         yield cluster.scored(client, run.job, threads, run.parts()), len(client.nthreads())

@@ -1,101 +1,28 @@
-"""What is scored: a model or a layer, called with batches of sequences."""
+"""Subjects of scoring: a layer, a stack or a model."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from pyrnnx.check import as_array
-from pyrnnx.dtypes import AnyArray, named_dtype
+from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
-from pyrnnx.layer import Layer
-from pyrnnx.load import is_source, load
-from pyrnnx.model import Model
-from pyrnnx.model_inputs import given_names
-from pyrnnx.stack import Stack
-from pyrnnx.tensor_info import Dimension, Interval, TensorInfo
+from pyrnnx.layers.layer import Layer
+from pyrnnx.load import is_source, read_model_or_layer
+from pyrnnx.models.inputs import given_names
+from pyrnnx.models.model import Model, layer_values
+from pyrnnx.operator.check import as_array
+from pyrnnx.operator.quantized import Quantized
+from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
+from pyrnnx.scoring.interface import Input, Subject
+from pyrnnx.scoring.proof import Proof, proof_of_model
+from pyrnnx.scoring.proof.values import ROWS, TIME, Atom, Axis, Value, axis_of, constant
+from pyrnnx.stacks.stack import Stack
 
 _STATES = ("initial_h", "initial_c")
-
-
-@dataclass(frozen=True)
-class Input:
-    """The input that takes the sequences.
-
-    Attributes
-    ----------
-    name : str
-    dtype : numpy.dtype
-    axes : str
-        A letter each: T of the time steps, N, if there is one, of the rows of a batch, others of what a step holds.
-    shape : tuple
-        As declared, in the order of `axes`; None where it is open.
-    """
-
-    name: str
-    dtype: np.dtype[Any]
-    axes: str
-    shape: tuple[int | None, ...]
-
-    def size(self, axis: str) -> int | None:
-        """The declared size of an axis; None of one that is open, or not there."""
-        return self.shape[self.axes.index(axis)] if axis in self.axes else None
-
-    @property
-    def step(self) -> tuple[int | None, ...]:
-        """The declared sizes of a step."""
-        return tuple(size for axis, size in zip(self.axes, self.shape, strict=True) if axis not in "TN")
-
-    def batch(self, items: Sequence[AnyArray], rows: int, steps: int) -> AnyArray:
-        """Items [T, ...] in one array of this input; zero where they end."""
-        made = np.zeros((rows, steps, *items[0].shape[1:]), self.dtype)
-        for row, item in zip(made, items, strict=False):
-            row[: len(item)] = item
-        order = "N" + "T" + "".join(axis for axis in self.axes if axis not in "TN")
-        if "N" not in self.axes:
-            made, order = made[0], order[1:]
-        return np.ascontiguousarray(made.transpose([order.index(axis) for axis in self.axes]))
-
-
-class Subject(ABC):
-    """A model or a layer, as scoring calls it; can be pickled.
-
-    Attributes
-    ----------
-    label : str
-    input : Input
-    has_lengths : bool
-        Whether it takes the lengths of rows, so that a batch may hold items of different lengths.
-    lengths : str or None
-        The input that takes the lengths, of a model.
-    axes : mapping
-        Of outputs whose axes are known, by name: letters as in `Input`.
-    """
-
-    label: str
-    input: Input
-    has_lengths: bool
-    lengths: str | None = None
-    axes: Mapping[str, str]
-
-    @property
-    @abstractmethod
-    def what(self) -> Any:
-        """The model or layer itself."""
-
-    @abstractmethod
-    def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
-        """The outputs by name.
-
-        Raises
-        ------
-        PyrnnxError
-            As of the model.
-        """
 
 
 class _OfLayer(Subject):
@@ -104,41 +31,46 @@ class _OfLayer(Subject):
         convention = layer.convention
         axes = convention.axes_of("X")
         if layer.constants:
-            held = ", ".join(layer.constants)
-            raise UnsupportedError(f"score: {layer.label} holds {held} of a batch; expected a layer without constants")
+            constants = ", ".join(layer.constants)
+            raise UnsupportedError(f"score: {layer.label} has the constants {constants}; expected a layer without them")
         if not {"T", "N"} <= set(axes):
-            raise UnsupportedError(f"score: {layer.label} takes X [{', '.join(axes)}]; expected one with sequences (T)")
-        self.input = Input("X", layer.dtype, axes, tuple(layer.input_size if one == "I" else None for one in axes))
+            raise UnsupportedError(
+                f"score: {layer.label} takes X [{', '.join(axes)}]; expected sequences (T) of rows (N)"
+            )
+        self.input = Input("X", layer.dtype, axes, tuple(layer.input_size if axis == "I" else None for axis in axes))
         self.has_lengths = True
         self._outputs = given_names(f"score: {layer.label}", outputs) if outputs is not None else layer.output_names
         for name in self._outputs:
             if name not in layer.output_names:
                 allowed = ", ".join(layer.output_names)
-                raise ArgumentError(f"score: {layer.label}: outputs has {shown(name)}; expected of {allowed}")
+                raise ArgumentError(f"score: {layer.label}: outputs has {shown(name)}; expected names out of {allowed}")
         self.axes = {name: convention.axes_of(name if name == "Y" else "state") for name in self._outputs}
 
     @property
     def what(self) -> Any:
         return self._layer
 
+    def proof(self) -> Proof:
+        return _proof_of_layers([self._layer])
+
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
         layer = self._layer
         sizes = {"N": len(lengths), "D": layer.op.num_directions, "H": layer.op.hidden_size}
         state = np.zeros([sizes[axis] for axis in layer.convention.axes_of("state")], layer.dtype)
-        # Conventions that require states are given zeros, which others take for what is not given.
+        # Explicit zeros: conventions that require states get them, and for the others they are the default.
         states = (state, state) if layer.op.has_cell_state else (state,)
         results = Layer.run(layer, batch, lengths.astype(np.int32), *states)
-        found = dict(zip(layer.output_names, results, strict=True))
-        return {name: found[name] for name in self._outputs}
+        outputs = dict(zip(layer.output_names, results, strict=True))
+        return {name: outputs[name] for name in self._outputs}
 
 
 class _OfStack(Subject):
-    """Where layers differ in hidden_size, and have no common array of states, "Y_h.0" is that of the first."""
+    """Stack as a subject; if hidden sizes differ, the states of layer k are the output "Y_h.k"."""
 
     def __init__(self, stack: Stack, outputs: Sequence[str] | None) -> None:
         self.label, self._stack = stack.label, stack
         axes = "NTI" if stack.batch_first else "TNI"
-        self.input = Input("X", stack.dtype, axes, tuple(stack.input_size if one == "I" else None for one in axes))
+        self.input = Input("X", stack.dtype, axes, tuple(stack.input_size if axis == "I" else None for axis in axes))
         self.has_lengths = True
         self._outputs = None if outputs is None else given_names(f"score: {stack.label}", outputs)
         self.axes = {"Y": axes}
@@ -147,17 +79,22 @@ class _OfStack(Subject):
     def what(self) -> Any:
         return self._stack
 
+    def proof(self) -> Proof:
+        return _proof_of_layers(self._stack.layers)
+
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
-        found: dict[str, AnyArray] = {}
+        outputs: dict[str, AnyArray] = {}
         for name, value in zip(self._stack.output_names, self._stack.run(batch, lengths), strict=True):
             if isinstance(value, list):
-                found |= {f"{name}.{k}": one for k, one in enumerate(value) if one is not None}
+                outputs |= {f"{name}.{k}": state for k, state in enumerate(value) if state is not None}
             else:
-                found[name] = value
+                outputs[name] = value
         for name in self._outputs or ():
-            if name not in found:
-                raise ArgumentError(f"{self.label}: outputs has {shown(name)}; expected of {', '.join(found)}")
-        return {name: found[name] for name in self._outputs or found}
+            if name not in outputs:
+                raise ArgumentError(
+                    f"{self.label}: outputs has {shown(name)}; expected names out of {', '.join(outputs)}"
+                )
+        return {name: outputs[name] for name in self._outputs or outputs}
 
 
 class _OfModel(Subject):
@@ -170,74 +107,113 @@ class _OfModel(Subject):
         constants: Mapping[str, Any],
         outputs: Any,
     ) -> None:
-        self.label, self._model = model.label, model
+        # A copy of an IR with variables: each call resets them, and must not change the caller's model.
+        self._has_variables = bool(getattr(model, "variables", ()))
+        self.label, self._model = model.label, copy.deepcopy(model) if self._has_variables else model
         infos = {info.name: info for info in model.inputs}
-        self._constants = {one: as_array(f"score: {self.label}", shown(one), value) for one, value in constants.items()}
-        values = model._layer_values()
-        known = {one: value.axes for layer in values.values() for value in layer.values() for one in value.names}
+        self._constants = {key: as_array(f"score: {self.label}", shown(key), value) for key, value in constants.items()}
+        values = layer_values(model)
+        known = {name: value.axes for layer in values.values() for value in layer.values() for name in value.names}
         of_lengths = {
-            one for layer in values.values() if "sequence_lens" in layer for one in layer["sequence_lens"].names
+            name for layer in values.values() if "sequence_lens" in layer for name in layer["sequence_lens"].names
         }
         self.lengths = self._lengths_input(lengths, infos, of_lengths)
         self._states = self._state_shapes(values, infos)
-        taken = {*self._constants, *self._states, self.lengths}
-        info = self._sequences_input(name, infos, taken)
+        supplied = {*self._constants, *self._states, self.lengths}
+        info = self._sequences_input(name, infos, supplied)
         self.input = _input(self.label, info, axes or known.get(info.name))
         self.has_lengths = self.lengths is not None and "N" in self.input.axes
         self._outputs = given_names(f"score: {self.label}", outputs) if outputs is not None else None
-        names = self._outputs or [one.name for one in model.outputs]
-        self.axes = {one: known[one] for one in names if one in known and "N" in self.input.axes}
+        names = self._outputs or [output.name for output in model.outputs]
+        # Operators before a layer may change the axes, so that the layer's rows are not the rows of the input.
+        same = "N" in self.input.axes and known.get(info.name) == self.input.axes
+        self.axes = {output: known[output] for output in names if same and output in known}
 
-    def _lengths_input(self, given: str | None, infos: Mapping[str, TensorInfo], found: Iterable[str]) -> str | None:
-        if given is not None and (not isinstance(given, str) or given not in infos):
-            raise ArgumentError(f"score: {self.label}: lengths is {shown(given)}; expected an input of {_names(infos)}")
-        return given or next((one for one in infos if one in found and one not in self._constants), None)
+    def _lengths_input(
+        self, name: str | None, infos: Mapping[str, TensorInfo], of_lengths: Iterable[str]
+    ) -> str | None:
+        if name is not None and (not isinstance(name, str) or name not in infos):
+            raise ArgumentError(f"score: {self.label}: lengths is {shown(name)}; expected an input of {_names(infos)}")
+        return name or next((key for key in infos if key in of_lengths and key not in self._constants), None)
 
     def _state_shapes(self, values: Any, infos: Mapping[str, TensorInfo]) -> dict[str, tuple[str, dict[str, int], str]]:
-        """Inputs that layers begin with and that nothing else gives: their axes, sizes and dtypes."""
-        found = {}
+        """Return axes, sizes and dtypes of the inputs that are initial states and have no other value."""
+        states = {}
         for key, layer in values.items():
             op = self._model.layers[key].op
             for argument in _STATES:
-                for one in layer[argument].names if argument in layer else ():
-                    if one in infos and not infos[one].optional and one not in self._constants:
+                for name in layer[argument].names if argument in layer else ():
+                    if name in infos and not infos[name].optional and name not in self._constants:
+                        if op is None:
+                            raise UnsupportedError(
+                                f"score: {self.label}: {key} declares no hidden_size; expected {shown(name)} in inputs"
+                            )
                         sizes = {"D": op.num_directions, "H": op.hidden_size}
-                        found[one] = layer[argument].axes, sizes, str(infos[one].dtype)
-        return found
+                        states[name] = layer[argument].axes, sizes, str(infos[name].dtype)
+        return states
 
-    def _sequences_input(self, name: Any, infos: Mapping[str, TensorInfo], taken: Iterable[Any]) -> TensorInfo:
+    def _sequences_input(self, name: Any, infos: Mapping[str, TensorInfo], supplied: Iterable[Any]) -> TensorInfo:
         if name is not None:
             if not isinstance(name, str) or name not in infos:
                 raise ArgumentError(f"score: {self.label}: input is {shown(name)}; expected one of {_names(infos)}")
-            left = [one for one, info in infos.items() if one not in (*taken, name) and not info.optional]
-            if left:
+            missing = [key for key, info in infos.items() if key not in (*supplied, name) and not info.optional]
+            if missing:
                 raise ArgumentError(
-                    f"score: {self.label}: inputs lacks {', '.join(map(shown, left))}, which the model needs "
-                    f"beside the sequences of {shown(name)}"
+                    f"score: {self.label}: inputs lacks {', '.join(map(shown, missing))}, which the model needs "
+                    f"besides the sequences of {shown(name)}"
                 )
             return infos[name]
-        left = [one for one, info in infos.items() if one not in taken and not info.optional]
-        if len(left) != 1:
-            raise ArgumentError(
-                f"score: {self.label}: the inputs {', '.join(map(shown, left)) or 'none'} are open; expected input, "
-                "the name of the one that takes the sequences, and the others in inputs"
+        free = [key for key, info in infos.items() if key not in supplied and not info.optional]
+        if len(free) != 1:
+            problem = (
+                f"these inputs have no value: {', '.join(map(shown, free))}" if free else "every input has a value"
             )
-        return infos[left[0]]
+            raise ArgumentError(
+                f"score: {self.label}: {problem}; expected "
+                "input, the name of the one that takes the sequences, and the others in inputs"
+            )
+        return infos[free[0]]
 
     @property
     def what(self) -> Any:
         return self._model, self._constants
 
+    def proof(self) -> Proof:
+        takes = self.input
+        X = Value(tuple(map(_axis, takes.axes, takes.shape)), zero=True)  # `Input.batch` pads with zeros
+        rows = _axis("N", takes.size("N"))
+        inputs = {takes.name: X} | {name: constant(array) for name, array in self._constants.items()}
+        for name, (axes, sizes, _) in self._states.items():
+            inputs[name] = Value(tuple(rows if axis == "N" else axis_of(sizes[axis]) for axis in axes))
+        if self.lengths is not None:
+            inputs[self.lengths] = Value((rows,), is_lengths=True)
+        return proof_of_model(self._model, inputs, self._outputs or [output.name for output in self._model.outputs])
+
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
-        given: dict[str, Any] = {self.input.name: batch, **self._constants}
+        inputs: dict[str, Any] = {self.input.name: batch, **self._constants}
         rows = len(lengths)
         for name, (axes, sizes, dtype) in self._states.items():
-            given[name] = np.zeros([rows if axis == "N" else sizes[axis] for axis in axes], named_dtype(dtype))
+            inputs[name] = np.zeros([rows if axis == "N" else sizes[axis] for axis in axes], named_dtype(dtype))
         if self.lengths is not None:
             declared = next(info.dtype for info in self._model.inputs if info.name == self.lengths)
-            given[self.lengths] = lengths.astype(named_dtype(declared or "int32"))
-        results: dict[str, Any] = self._model(given, outputs=self._outputs)
+            inputs[self.lengths] = lengths.astype(named_dtype(declared or "int32"))
+        if self._has_variables:
+            self._model.reset_state()  # type: ignore[attr-defined]  # a method of IRs only
+        results: dict[str, Any] = self._model(inputs, outputs=self._outputs)
         return results
+
+
+def _axis(letter: str, size: int | None) -> Axis:
+    return (Atom(letter, size),) if letter in (ROWS, TIME) or size is None else axis_of(size)
+
+
+def _proof_of_layers(layers: Iterable[Any]) -> Proof:
+    """Return the proof for layers: rows are independent unless a layer quantizes X with one scale for the batch."""
+    for layer in layers:
+        if layer.weight_dtype is None and any(isinstance(array, Quantized) for array in layer._kept.values()):
+            reason = f"{layer.label} quantizes X with one scale for the whole batch"
+            return Proof(reason, reason)
+    return Proof()
 
 
 def subject_of(
@@ -249,19 +225,21 @@ def subject_of(
     inputs: Mapping[str, Any] | None,
     outputs: Sequence[str] | None,
 ) -> Subject:
-    """A model, a layer or a path, as scoring calls it.
+    """Return the subject of a model, a layer, a stack or a path.
 
     Raises
     ------
     PyrnnxError
-        As of `pyrnnx.score`.
+        As `pyrnnx.score` raises.
     """
     if is_source(model) or isinstance(model, bytes):
-        model = load(model)
+        model = read_model_or_layer(model)
     if isinstance(model, (Layer, Stack)):
         for name, value in (("input", input), ("axes", axes), ("lengths", lengths), ("inputs", inputs)):
             if value is not None:
-                raise ArgumentError(f"score: {model.label}: {name} is {shown(value)}; expected none of it for a layer")
+                raise ArgumentError(
+                    f"score: {model.label}: {name} is {shown(value)}; expected None for a layer or stack"
+                )
         return _OfLayer(model, outputs) if isinstance(model, Layer) else _OfStack(model, outputs)
     if not isinstance(model, Model):
         raise ArgumentError(
@@ -276,8 +254,8 @@ def _input(label: str, info: TensorInfo, axes: Any) -> Input:
     declared = info.in_words()
     if axes is None:
         raise ArgumentError(
-            f"score: {label}: which axes of {shown(info.name)} ({declared}) are time steps (T) and rows of a batch (N) "
-            'is not known; expected axes, such as "NTI", or "TI" of a model without batches'
+            f"score: {label}: the axes of time steps (T) and rows (N) of {shown(info.name)} ({declared}) are unknown; "
+            'expected axes, such as "NTI", or "TI" for a model without batches'
         )
     if (
         not isinstance(axes, str)
@@ -290,7 +268,7 @@ def _input(label: str, info: TensorInfo, axes: Any) -> Input:
         )
     if info.shape is not None and len(info.shape) != len(axes):
         raise ArgumentError(
-            f"score: {label}: axes is {shown(axes)}; expected {len(info.shape)} letters, for {shown(info.name)} is "
+            f"score: {label}: axes is {shown(axes)}; expected {len(info.shape)} letters, because {shown(info.name)} is "
             f"{declared}"
         )
     dtype = np.dtype(named_dtype(info.dtype or "float32"))

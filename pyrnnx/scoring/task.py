@@ -1,4 +1,4 @@
-"""What is done with one part, in this process or in a worker: read, scored, written."""
+"""The scoring of one part, in this process or in a worker: read, compute, write."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from typing import Any
 import numpy as np
 
 from pyrnnx import config
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
 from pyrnnx.scoring import durable
+from pyrnnx.scoring.interface import Input
 from pyrnnx.scoring.items import Bad, Frames
 from pyrnnx.scoring.manifest import Folder
 from pyrnnx.scoring.outputs import Batching, Scorer
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
 from pyrnnx.scoring.sinks import SINKS, columns_of
 from pyrnnx.scoring.sources.base import Source
-from pyrnnx.scoring.subject import Input
 
-_COMPUTES = threading.Lock()  # one thread pool in a process: parts take turns at it, and read and write meanwhile
+_COMPUTES = threading.Lock()  # all parts of a process share one thread pool; they read and write without the lock
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """What is made of the values of an item before the model takes them.
+    """The conversion of an item's values for the model's input.
 
     Attributes
     ----------
     frames : Frames or None
     cast : bool
-        Whether to convert them to the model's dtype.
+        Whether to convert values to the model's dtype.
     """
 
     frames: Frames | None
     cast: bool
 
     def item(self, takes: Input, values: AnyArray, *, padded: bool) -> AnyArray:
-        """Values [T, ...] as the input takes them.
+        """Return values [T, ...] as the input takes them.
 
         Raises
         ------
@@ -59,7 +59,7 @@ class Conversion:
             values = values[:, np.newaxis]
         step = takes.step
         fits = values.ndim == 1 + len(step) and all(
-            one in (None, size) for one, size in zip(step, values.shape[1:], strict=True)
+            declared in (None, size) for declared, size in zip(step, values.shape[1:], strict=True)
         )
         if not fits:
             expected = ", ".join("?" if size is None else str(size) for size in step)
@@ -72,14 +72,14 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Job:
-    """What all parts of a run have in common; travels to each worker once.
+    """Everything that the parts of a run have in common; sent once to each worker.
 
     Attributes
     ----------
     run : str
-        Which run it is, as the manifest says.
+        Unique name of the run, as in the manifest.
     identity : str
-        What it has in common with those whose parts it goes on with.
+        Checksum that runs share if they can reuse each other's parts.
     """
 
     run: str
@@ -95,26 +95,26 @@ class Job:
     batch_invariant: bool
 
     def item(self, values: AnyArray) -> AnyArray:
-        """As `Conversion.item`."""
+        """Return the values of an item as the input takes them: see `Conversion.item`."""
         padded = self.scorer.batching is Batching.PADDED
         return self.conversion.item(self.scorer.subject.input, values, padded=padded)
 
 
 def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
-    """The record of a part, and whether an earlier run had finished it.
+    """Score a part, and return its record and whether an earlier run had finished it.
 
     Raises
     ------
     PyrnnxError
-        An item that cannot be read or scored, unless these are skipped; a part that cannot be written.
+        An item that cannot be read or scored, unless `skip_errors`; a part that cannot be written.
     """
     job.folder.check_run(job.run)
     record = job.folder.finished(part.number, part.names, job.identity)
     if record is not None:
-        if record["run"] == job.run:  # a worker wrote it, and died before it told
+        if record["run"] == job.run:  # written by a worker that died before it reported
             return record, False
         bad = {part.names[i] for i in part.bad} if job.skip_errors else set()
-        if record["skipped"].keys() <= bad:  # other items may be readable by now
+        if record["skipped"].keys() <= bad:  # items skipped for other reasons may be readable now
             return record, True
     started = time.perf_counter()
     items = _read(job, part)
@@ -123,19 +123,20 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
         waited = time.perf_counter()
         results = _computed(job, part, items)
     computed = time.perf_counter()
-    skipped = {part.names[i]: one.reason for i, one in enumerate(results) if isinstance(one, Bad)}
-    kept = [(i, one) for i, one in enumerate(results) if not isinstance(one, Bad)]
+    skipped = {part.names[i]: result.reason for i, result in enumerate(results) if isinstance(result, Bad)}
+    scored = [(i, result) for i, result in enumerate(results) if not isinstance(result, Bad)]
     del items, results
-    names = [part.names[i] for i, _ in kept]
-    columns = columns_of(names, [part.first + i for i, _ in kept], [one for _, one in kept], job.scorer.outputs)
+    names, indices = [part.names[i] for i, _ in scored], [part.first + i for i, _ in scored]
+    columns = columns_of(names, indices, [result for _, result in scored], job.scorer.outputs)
     path = job.folder.part(part.number)
     try:
-        checksum = durable.write_whole(path, job.folder.tmp, lambda made: SINKS[job.sink].write(made, columns))
+        sink = SINKS[job.sink]
+        checksum = durable.write_whole(path, job.folder.tmp, lambda temporary: sink.write(temporary, columns))
         record = {
             "part": part.number,
             "run": job.run,
             "identity": job.identity,
-            "items": len(kept),
+            "items": len(scored),
             "skipped": skipped,
             "sha256": checksum,
             "bytes": durable.size(path),
@@ -150,27 +151,34 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
     except OSError as error:
         raise ArgumentError(
             f"score: part {part.number} cannot be written to {shown(os.fspath(path))} ({error.strerror or error}); "
-            "what is finished stays, and the same call goes on from there"
+            "finished parts stay valid, and the same call scores the others"
         ) from error
     return record, False
 
 
 def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
-    """The items of a part, checked."""
-    found: list[AnyArray | Bad] = [Bad(part.bad.get(i, "")) for i in range(len(part.names))]
-    wanted = [i for i in range(len(part.names)) if i not in part.bad]
-    values = job.source.read([part.places[i] for i in wanted])
+    """Read and check the items of a part."""
+    items: list[AnyArray | Bad] = [Bad(part.bad.get(i, "")) for i in range(len(part.names))]
+    readable = [i for i in range(len(part.names)) if i not in part.bad]
+    values = job.source.read([part.places[i] for i in readable])
     position = 0
     try:
-        for position, i in enumerate(wanted):  # noqa: B007  # of use after the loop
-            found[i] = _checked(job, part, i, next(values, Bad("it is not there any more")))
-    except Exception as error:  # of the source itself, of any kind: nothing more can be read
-        for i in wanted[position:]:
-            found[i] = Bad(printable(str(error)) or type(error).__name__)
-    for i, one in enumerate(found):
-        if isinstance(one, Bad):
-            _reject(job, part, i, one)
-    return found
+        for position, i in enumerate(readable):  # noqa: B007  # of use after the loop
+            items[i] = _checked(job, part, i, next(values, Bad("it is not there any more")))
+            if part.stamps and next(job.source.stamps([part.places[i]])) != part.stamps[i]:
+                items[i] = Bad(_changed(items[i]))
+    except Exception as error:  # the source itself failed: the rest cannot be read
+        for i in readable[position:]:
+            items[i] = Bad(printable(str(error)) or type(error).__name__)
+    for i, item in enumerate(items):
+        if isinstance(item, Bad):
+            _reject(job, part, i, item)
+    return items
+
+
+def _changed(values: AnyArray | Bad) -> str:
+    reason = f" ({values.reason})" if isinstance(values, Bad) else ""
+    return f"its file has changed since it was listed{reason}"
 
 
 def _checked(job: Job, part: Part, i: int, values: AnyArray | Bad) -> AnyArray | Bad:
@@ -181,22 +189,20 @@ def _checked(job: Job, part: Part, i: int, values: AnyArray | Bad) -> AnyArray |
         if len(item) != part.lengths[i]:
             return Bad(f"it has {len(item)} time steps; expected {part.lengths[i]}, as when it was listed")
     except ArgumentError as error:
-        return Bad(str(error))
+        return Bad(f"{error}{job.source.advice(values)}")
     return item
 
 
 def _reject(job: Job, part: Part, i: int, bad: Bad) -> None:
     if not job.skip_errors:
-        raise ArgumentError(
-            f"score: item {shown(part.names[i])}: {printable(bad.reason)} (skip_errors=True skips such)"
-        )
+        raise ArgumentError(f"score: item {shown(part.names[i])}: {printable(bad.reason)} (skip_errors=True skips it)")
 
 
 def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[dict[str, AnyArray] | Bad]:
-    """What each item gives; takes the items out of their list, so that they are freed."""
+    """Return the results of all items; remove items from the list when they are done, to free their memory."""
     scorer = job.scorer
-    found: list[dict[str, AnyArray] | Bad] = [one if isinstance(one, Bad) else Bad("") for one in items]
-    good = [i for i, one in enumerate(items) if not isinstance(one, Bad)]
+    results: list[dict[str, AnyArray] | Bad] = [item if isinstance(item, Bad) else Bad("") for item in items]
+    good = [i for i, item in enumerate(items) if not isinstance(item, Bad)]
     step = max((_step_size(items[i]) for i in good), default=0)
     for batch in batches(
         [part.lengths[i] for i in good],
@@ -207,11 +213,11 @@ def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[dict[st
     ):
         chosen = [good[place] for place in batch]
         for i, result in zip(chosen, _scored(scorer, [items[i] for i in chosen]), strict=True):
-            found[i] = result
+            results[i] = result
             items[i] = Bad("")
             if isinstance(result, Bad):
                 _reject(job, part, i, result)
-    return found
+    return results
 
 
 def _rows(job: Job) -> int:
@@ -223,10 +229,10 @@ def _step_size(item: Any) -> int:
 
 
 def _scored(scorer: Scorer, items: Sequence[Any]) -> list[dict[str, AnyArray] | Bad]:
-    """A batch; if the model rejects it, its items alone, which tells whose fault it is."""
+    """Return the results of a batch; if the model rejects it, run its items alone to find the bad ones."""
     try:
         return list(scorer.run(items))
     except PyrnnxError as error:
         if len(items) == 1:
             return [Bad(str(error))]
-    return [one for item in items for one in _scored(scorer, [item])]
+    return [result for item in items for result in _scored(scorer, [item])]

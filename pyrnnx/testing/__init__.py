@@ -1,6 +1,6 @@
-"""A conformance kit for recurrent operators: an oracle, cases, what runs and judges them, `assert_same` for tests.
+"""Conformance kit for recurrent operators: oracle, cases, runtimes, judgement, and `assert_same` for tests.
 
-Each name is imported when it is first asked for: the oracle and the cases need NumPy alone.
+Names are imported on first access: the oracle and the cases need only NumPy.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyrnnx.testing import cases, conformance, reference, runtimes
+    from pyrnnx import reference
+    from pyrnnx.testing import cases, conformance, runtimes
     from pyrnnx.testing.cases import CASES, Case, random_cases
     from pyrnnx.testing.same import assert_same
 
@@ -39,4 +40,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__

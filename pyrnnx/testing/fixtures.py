@@ -1,4 +1,4 @@
-"""Fixtures for pytest. A test suite that wants them imports them in its conftest.py:
+"""Fixtures for pytest; a test suite imports them in its conftest.py.
 
 from pyrnnx.testing.fixtures import seeded_inputs  # noqa: F401
 """
@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.testing.same.seeded import make_inputs
 
 SeededInputs = Callable[..., Any]
@@ -19,7 +18,7 @@ SeededInputs = Callable[..., Any]
 
 @pytest.fixture
 def seeded_inputs(request: pytest.FixtureRequest) -> SeededInputs:
-    """A function that makes random inputs, the same ones in every run of a test, on every machine and worker.
+    """Return a function that makes random inputs, the same ones in every run of a test, on every machine and worker.
 
     ``seeded_inputs(what, *, seq_length=None, batch_size=None, dtype=None, opset=22)``; the seed is made of the test's
     node id ("tests/test_port.py::test_lstm[forward]") and of how many calls the test made before: two calls give
@@ -58,17 +57,9 @@ def seeded_inputs(request: pytest.FixtureRequest) -> SeededInputs:
     """
     test, calls = zlib.crc32(request.node.nodeid.encode()), 0
 
-    def make(
-        what: Any,
-        *,
-        seq_length: int | None = None,
-        batch_size: int | None = None,
-        dtype: Any = None,
-        opset: int = DEFAULT_OPSET,
-    ) -> Any:
+    def make(what: Any, **options: Any) -> Any:
         nonlocal calls
         calls += 1
-        sizes: dict[str, Any] = {"seq_length": seq_length, "batch_size": batch_size}
-        return make_inputs(what, (test, calls), **sizes, dtype=dtype, opset=opset)
+        return make_inputs(what, (test, calls), **options)
 
     return make

@@ -1,4 +1,4 @@
-"""Cases of OpenVINO's operations as IRs of one layer."""
+"""OpenVINO cases as IRs of one layer."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ACTIVATIONS = {"RNN": ["tanh"], "GRU": ["sigmoid", "tanh"], "LSTM": ["sigmoid",
 
 
 def make_ir(case: Case, arrays: Mapping[str, Array]) -> str:
-    """The text of an IR whose inputs are all arrays of the case, called as in the operation's text; it has no .bin.
+    """Return the text of an IR without .bin, whose inputs are all arrays of the case.
 
-    hidden_size and activations are always written, as OpenVINO does, which cannot compile a sequence without.
+    hidden_size and activations are always written, because OpenVINO cannot compile a sequence without them.
     """
     operation, version = case.operator.split("-")
     names, results = [name for name in INPUTS[case.operator] if name in arrays], OUTPUTS[case.operator]

@@ -1,4 +1,4 @@
-"""Cases as nodes and models of ONNX; needs onnx."""
+"""Cases as ONNX nodes and models; requires onnx."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ IR_VERSION = 10  # of the files: what ONNX Runtime has read for long
 
 
 def make_node(case: Case, names: Collection[str]) -> onnx.NodeProto:
-    """The case as a node whose inputs, of those in `names`, and outputs are called as in the operator text."""
+    """Return the case as a node with the operator text's names of outputs, and of inputs in `names`."""
     inputs = [name if name in names else "" for name in INPUTS[case.operator]]
     while not inputs[-1]:
         inputs.pop()
-    attributes = {key: value for key, value in case.attributes.items() if value != []}  # a node cannot hold them
+    attributes = {key: value for key, value in case.attributes.items() if value != []}  # a node cannot store them
     return onnx.helper.make_node(case.operator, inputs, list(OUTPUTS[case.operator]), **attributes)
 
 
 def make_model(case: Case, arrays: Mapping[str, Array], constants: Collection[str] = ()) -> onnx.ModelProto:
-    """The case as a model of one node; every array is an input of the graph, but for `constants`: initializers."""
+    """Return the case as a one-node model; arrays are graph inputs, those in `constants` initializers."""
     node = make_node(case, list(arrays))
     dtype, shapes = numpy_dtype(case.dtype), case.shapes()
     types = {name: (array.dtype, array.shape) for name, array in arrays.items()}
     types |= {name: (dtype, shapes[name]) for name in OUTPUTS[case.operator]}
     infos = {
-        name: onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(one), shape)
-        for name, (one, shape) in types.items()
+        name: onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(dtype), shape)
+        for name, (dtype, shape) in types.items()
     }
-    given = [name for name in arrays if name not in constants]
-    inputs, outputs = ([infos[name] for name in names] for names in (given, OUTPUTS[case.operator]))
+    graph_inputs = [name for name in arrays if name not in constants]
+    inputs, outputs = ([infos[name] for name in names] for names in (graph_inputs, OUTPUTS[case.operator]))
     held = [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items() if name in constants]
     graph = onnx.helper.make_graph([node], case.name, inputs, outputs, held)
     return onnx.helper.make_model(
@@ -84,6 +84,6 @@ def write_backend_test(
 
 
 def read_tensor(path: str | Path) -> Array:
-    """The array of a file as `write_backend_test` writes them."""
+    """Read the array of a file that `write_backend_test` wrote."""
     array: Array = onnx.numpy_helper.to_array(onnx.TensorProto.FromString(Path(path).read_bytes()))
     return array

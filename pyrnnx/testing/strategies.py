@@ -1,4 +1,4 @@
-"""Strategies of hypothesis over everything that the texts of ONNX and OpenVINO allow; needs hypothesis.
+"""Hypothesis strategies over everything that the texts of ONNX and OpenVINO allow; requires hypothesis.
 
 Structure is drawn, and shrinks; numbers come from a seed, so that a failing example prints as one short line.
 
@@ -62,7 +62,7 @@ def _activations(draw: st.DrawFn, /, operator: str, num_directions: int) -> dict
 
 
 def activations(operator: str, num_directions: int = 1) -> st.SearchStrategy[dict[str, Any]]:
-    """The attributes activations, activation_alpha and activation_beta of an operator of ONNX.
+    """Return a strategy for the attributes activations, activation_alpha and activation_beta of ONNX.
 
     Raises
     ------

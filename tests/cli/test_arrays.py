@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows import each_row
+from scoring_data import write_wav
 
 import pyrnnx
 from pyrnnx import ArgumentError
-from pyrnnx.cli.arrays import read_npy, read_npz
+from pyrnnx.cli.arrays import read_npy, read_npz, read_samples
+from pyrnnx.operator.tensor_info import TensorInfo
 
 EXPECTED = "expected an .np[yz] file"
 
@@ -53,7 +56,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@each_row("name", BROKEN)
 def test_broken(name: str, tmp_path: Path) -> None:
     (tmp_path / "x.npy").write_bytes(BROKEN[name])
     with pytest.raises(ArgumentError, match=rf"^run: .*x.npy' cannot be read \(.+\); {EXPECTED}, without objects$"):
@@ -78,7 +81,7 @@ ARCHIVES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", ARCHIVES)
+@each_row("name", ARCHIVES)
 def test_a_broken_archive(name: str, tmp_path: Path) -> None:
     path = ARCHIVES[name](tmp_path / "x.npz")
     with pytest.raises(ArgumentError, match=rf"^run: .*x.npz' cannot be read \(.+\); {EXPECTED}"):
@@ -107,10 +110,16 @@ def test_a_small_file_of_many_bytes(tmp_path: Path) -> None:
         read_npz("run", path, accept)
 
 
-@pytest.mark.parametrize("array", [np.arange(6.0).reshape(2, 3).T, np.zeros((0, 4), "i4"), np.array(2.5)], ids=repr)
-def test_arrays_as_they_were_written(array: Any, tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", array)
-    np.savez(tmp_path / "x.npz", one=array, other=np.arange(3))
-    for found in (read_npy("run", str(tmp_path / "x.npy")), read_npz("run", str(tmp_path / "x.npz"))["one"]):
-        assert (found.dtype, found.shape) == (array.dtype, array.shape)
-        np.testing.assert_array_equal(found, array)
+def test_samples_are_as_the_input_is_declared(tmp_path: Path) -> None:
+    write_wav(tmp_path / "x.WAV", 2**15 * np.array([0.5, -1, 0]))
+    for shape, dtype, expected in (
+        (None, None, (3,)),
+        (("T",), "float32", (3,)),
+        ((1, "T"), "float64", (1, 3)),
+        ((None, 1, 512), "float16", (1, 1, 3)),
+        ((1, "T"), "int16", (1, 3)),
+    ):
+        samples = read_samples("run", str(tmp_path / "x.WAV"), TensorInfo("X", dtype, shape))
+        assert samples.shape == expected
+        assert samples.dtype == (dtype if dtype and dtype.startswith("float") else "float32")
+        np.testing.assert_array_equal(samples.ravel(), [0.5, -1, 0])

@@ -1,21 +1,23 @@
-"""`pyrnnx check` in a process of its own: what it prints, and its exit status."""
+"""`pyrnnx check`: what it prints, and its exit status."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from command import in_terminal, pyrnnx
+from command import process, pyrnnx
 from two_layers import two_layers
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-SMALL = str(EXAMPLES / "small_rnn.onnx")
+from pyrnnx.cli.result import plain_values
+from pyrnnx.testing.models import Judged, LayerCheck, ModelCheck, RuntimeCheck
 
-pytest.importorskip("onnxruntime")
-pytest.importorskip("openvino")
+pytestmark = pytest.mark.skipif(None in map(find_spec, ("onnxruntime", "openvino")), reason="needs both runtimes")
 
 
 @pytest.fixture(scope="module")
@@ -26,66 +28,78 @@ def ragged(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def test_all_agree() -> None:
-    done = pyrnnx("check", SMALL)
-    assert (done.returncode, done.stderr) == (0, "")
-    lines = [line.split() for line in done.stdout.splitlines()]
-    assert [line[-1] for line in lines if line[:1] in (["ONNX"], ["OpenVINO"])] == ["agrees", "agrees"]
-    (row,) = (line for line in lines if line[:1] == ["small_rnn"])
-    assert len(row) == 4
-    assert all(float(one) < 1e-5 for one in row[1:])
+def checked(*statuses: str, detail: str = "") -> ModelCheck:
+    """Return a result as `check_model` makes it: a layer, and a runtime for each status."""
+    judged = [Judged(status, 0.5 if status == "differs" else 1e-7, detail=detail) for status in statuses]
+    runtimes = [
+        RuntimeCheck(f"Runtime{k}", "1.0", dataclasses.replace(one, differences={"Y": one.largest}), f"it {one.status}")
+        for k, one in enumerate(judged)
+    ]
+    own = {"pyrnnx": Judged("agrees", 2e-8)}
+    layers = LayerCheck("a", "RNN 'a'", own | dict(zip([one.name for one in runtimes], judged, strict=True)))
+    return ModelCheck("m.onnx", {"X": (7, 2, 4)}, tuple(runtimes), (layers, LayerCheck("b", "RNN 'b'", {}, "no steps")))
 
 
-def test_one_differs(ragged: str) -> None:
-    done = pyrnnx("check", ragged, "--dim", "T=7", "--dim", "N=2", "--seed", "1")
+def check(monkeypatch: pytest.MonkeyPatch, result: ModelCheck, *arguments: str) -> dict[str, Any]:
+    """Run the command with this result, and return what `check_model` was called with."""
+    calls: list[Any] = []
+
+    def check_model(*given: Any, **options: Any) -> ModelCheck:
+        calls.append({"given": given, **options})
+        return result
+
+    monkeypatch.setattr("pyrnnx.testing.models.check_model", check_model)
+    calls.append(pyrnnx("check", *arguments))
+    call, done = calls
+    return {**call, "done": done}
+
+
+def test_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = check(monkeypatch, checked("agrees", "differs", "crashed", "refuses"), "m.onnx")["done"]
     assert (done.returncode, done.stderr) == (1, "")
-    assert "differs: the oracle sides with pyrnnx (layer 'first', Y)" in " ".join(done.stdout.split())
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["X", "[7,", "2,", "4]"] in rows
+    assert ["Runtime1", "1.0", "0.5", "it", "differs"] in rows
+    assert ["Runtime2", "1.0", "crashed", "it", "crashed"] in rows
+    assert ["Y", "0.5"] in rows
+    assert ["a", "2e-08", "1e-07", "0.5", "crashed", "refuses"] in rows
+    assert ["b", "not", "judged:", "no", "steps"] in rows
+    assert check(monkeypatch, checked("agrees", "refuses"), "m.onnx")["done"].returncode == 0
+
+
+def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = checked("agrees", "timed out")
+    done = check(monkeypatch, result, "m.onnx", "--json")["done"]
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert found == plain_values(result.to_dict())
+    assert found["agree"] is False
+
+
+def test_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    np.savez(tmp_path / "arrays.npz", X=np.ones(3))
+    inputs = ("--inputs", str(tmp_path / "arrays.npz"))
+    options = ("--against", "a,b", "--seed", "3", "--dim", "T=7", "--atol", "1", "--rtol", "0.5", "--timeout", "9")
+    call = check(monkeypatch, checked("agrees"), "m.onnx", *inputs, *options)
+    model, against, arrays = call.pop("given")
+    assert (model, against, list(arrays)) == ("m.onnx", ["a", "b"], ["X"])
+    expected = {"seed": 3, "dims": {"T": 7}, "atol": 1.0, "rtol": 0.5, "timeout": 9.0}
+    assert {name: call[name] for name in expected} == expected
+
+
+@pytest.mark.e2e
+def test_runtimes_that_agree_and_one_that_differs(ragged: str, tmp_path: Path) -> None:
+    done = process("check", ragged, "--dim", "T=7", "--dim", "N=2", "--seed", "1")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "differs: the oracle agrees with pyrnnx (layer 'first', Y)" in " ".join(done.stdout.split())
     assert "[7, 2, 4]" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
-
-
-def test_in_a_terminal(ragged: str) -> None:
-    status, text = in_terminal("check", ragged, "--against", "openvino")
-    assert status == 1
-    assert "\x1b[31m" in text  # red
-
-
-def test_as_json(ragged: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "arrays.npz", X=np.ones((3, 2, 4), "f4"), lens=np.array([3, 3], "i4"))
-    done = pyrnnx("check", ragged, "--json", "--inputs", str(tmp_path / "arrays.npz"))
-    assert done.returncode == 0
+    done = process("check", ragged, "--json", "--inputs", str(tmp_path / "arrays.npz"))
+    assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["agree"] is True
     assert found["input_shapes"] == {"X": [3, 2, 4], "lens": [2]}
     assert found["runtimes"]["OpenVINO"]["verdict"] == "agrees"
     assert found["layers"]["second"]["oracle"]["pyrnnx"]["status"] == "agrees"
-
-
-@pytest.mark.slow
-def test_tolerances() -> None:
-    assert pyrnnx("check", SMALL, "--against", "onnxruntime", "--atol", "0").returncode == 1
-    assert pyrnnx("check", SMALL, "--against", "onnxruntime", "--atol", "0", "--rtol", "1").returncode == 0
-
-
-REJECTED = {
-    "no such file": (["missing.onnx"], "missing.onnx"),
-    "runtime": ([SMALL, "--against", "torch"], "against has 'torch'; expected names out of onnxruntime, openvino"),
-    "seed": ([SMALL, "--seed", "x"], "check: --seed: 'x' is no integer"),
-    "negative seed": ([SMALL, "--seed", "-1"], "check: --seed is -1; expected an integer, 0 or above"),
-    "dimension": ([SMALL, "--dim", "T=3"], "dims has 'T'; expected symbolic dimensions of the inputs"),
-    "size": ([SMALL, "--dim", "T"], "check: --dim: 'T'; expected NAME=SIZE"),
-    "tolerance": ([SMALL, "--atol", "-1"], "check: --atol: '-1' is no number of 0 or above"),
-    "time": ([SMALL, "--timeout", "0"], "check: --timeout: '0' is no number of seconds above 0"),
-    "an input": ([SMALL, "--input", "Z=3"], "check: --input: 'Z' is unknown; expected one of X, sequence_lens"),
-    "inputs": ([SMALL, "--inputs", SMALL], "expected NAME=FILE.npy, NAME=NUMBER or FILE.npz"),
-    "layer with dimensions": ([SMALL.replace("onnx", "xml"), "--dim", "T=3"], "a single layer"),
-}
-
-
-@pytest.mark.parametrize("name", REJECTED)
-def test_rejected(name: str) -> None:
-    arguments, words = REJECTED[name]
-    done = pyrnnx("check", *arguments)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert words in done.stderr
-    assert done.stderr.count("\n") == 1

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import pytest
 from command import pyrnnx
+from scoring_data import write_wav
 
 from pyrnnx import load
 
@@ -56,6 +57,33 @@ def test_results(files: Path) -> None:
             np.testing.assert_array_equal(part["Y_h"][index], model(*arrays)["Y_h"][:, 0])
 
 
+def test_what_shares_a_call(files: Path) -> None:
+    wanted = {
+        "auto": ("items of like length, padded", "rows are independent, and padding does not change results"),
+        "equal": ("items of equal length", "rows are independent; batching is 'equal'"),
+        "none": ("one item at a time", "batching is 'none'"),
+    }
+    for name, facts in wanted.items():
+        status, text, _ = score(files, "--batching", name, "--overwrite", "--json")
+        report = json.loads(text)
+        assert (status, (report["batching"], report["batching_reason"])) == (0, facts)
+    assert "batching is 'none'" in score(files, "--batching", "none")[1]
+
+
+def test_recordings(files: Path) -> None:
+    samples = RNG.integers(-(2**15), 2**15, (40, 2))
+    write_wav(files / "a.wav", samples.ravel(), channels=2)
+    options = ("--workers", "0", "--frame", "4", "--rate", "16000")
+    command = "score", str(files / "model.onnx"), str(files / "a.wav"), str(files / "wavs")
+    done = pyrnnx(*command, *options)
+    assert done.returncode == 2
+    assert "(--channels='mean' mixes the 2 channels down, --channels=0 takes the first)" in done.stderr
+    assert pyrnnx(*command, *options, "--channels", "mean").returncode == 0
+    refused = pyrnnx(*command, *options[:-1], "8000", "--channels", "mean")
+    assert "item 'a.wav': it has 16000 samples per second; expected --rate=8000" in refused.stderr
+    assert "ends in '.csv'; expected a name that ends in .zarr" in pyrnnx(*command[:-1], str(files / "o.csv")).stderr
+
+
 def test_json_and_what_was_finished(files: Path) -> None:
     assert score(files, "--outputs", "Y_h")[0] == 0
     status, text, _ = score(files, "--outputs", "Y_h", "--json")
@@ -69,46 +97,23 @@ def test_bad_items(files: Path) -> None:
     status, text, errors = score(files)
     assert (status, text) == (2, "")
     assert "item '2.npy'" in errors
-    assert errors.endswith("(--skip-errors skips such)\n")
+    assert errors.endswith("(--skip-errors skips it)\n")
     assert errors.count("\n") == 1
     status, text, errors = score(files, "--skip-errors")
     assert (status, errors) == (0, "")
     assert "2.npy" in text
 
 
-REJECTED = {
-    "workers": (["--workers", "many"], "score: --workers: 'many' is no integer"),
-    "frame": (["--frame", "0"], "score: --frame is 0"),
-    "memory": (["--memory", "much"], "score: --memory is 'much'"),
-    "axes": (["--axes", "NT"], "--axes is 'NT'; expected 3 letters"),
-    "no such input": (["--input", "q=1"], "'q'"),
-    "sequences": (["--sequences", "q"], "--sequences is 'q'; expected one of"),
-    "scheduler": (["--workers", "1", "--scheduler", "host"], "--scheduler is 'host'; expected an address, such as"),
-    "format": (["--sink-format", "csv"], "--sink-format is 'csv'; expected one of zarr, parquet, npz"),
-}
-
-
-@pytest.mark.parametrize("name", REJECTED)
-def test_rejected(name: str, files: Path) -> None:
-    options, words = REJECTED[name]
-    status, text, errors = score(files, *options)
-    assert (status, text) == (2, "")
-    assert words in errors
-    assert errors.count("\n") == 1
-
-
 def test_options_are_named(files: Path) -> None:
-    """As on the command line, not as Python calls them."""
     assert score(files)[0] == 0
     assert "another sink, or --overwrite, which" in score(files, "--batch-size", "3")[2]
     np.save(files / "in" / "2.npy", np.ones((3, 4)))
-    assert "expected float32 (--cast converts) (--skip-errors skips such)" in score(files, "--overwrite")[2]
+    assert "expected float32 (--cast converts) (--skip-errors skips it)" in score(files, "--overwrite")[2]
 
 
-@pytest.mark.slow
+@pytest.mark.e2e
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_interrupted(workers: str, files: Path) -> None:
-    """By Ctrl-C, which a terminal sends to all processes: one line, and the same command goes on."""
     if workers != "0":
         pytest.importorskip("distributed")
     for index in range(400):
@@ -133,5 +138,7 @@ def test_interrupted(workers: str, files: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         text, errors = process.communicate(timeout=120)
     assert (process.returncode, text) == (130, "")
-    assert re.fullmatch(r"pyrnnx: interrupted: \d+ of \d+ parts are finished; the same command goes on\n", errors)
+    assert re.fullmatch(
+        r"pyrnnx: interrupted: \d+ of \d+ parts are finished; the same command scores the others\n", errors
+    )
     assert "of an earlier run" in score(files, "--memory", "400kB")[1]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,12 +13,12 @@ import pytest
 from layers import random_weights
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import simple_model
+from rows import few_rows
 
-from pyrnnx import ArgumentError, Model, ModelComparison, PyrnnxError, RecurrentOp, compare, load
+from pyrnnx import ArgumentError, Model, PyrnnxError, RecurrentOp, compare, load
 from pyrnnx.comparison import intermediates
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.openvino import read_model as read_ir
-from pyrnnx.frontends.openvino import write_model
 
 T, N, I, H = 5, 3, 4, 6
 X = {"X": np.random.default_rng(0).normal(size=(T, N, I)).astype(np.float32)}
@@ -59,10 +57,6 @@ def test_the_first_value_that_parts(planted: str) -> None:
     assert f"; the {order.index(planted)} before it agree, of 7 that both have" in str(result)
     expected = a(X, outputs=[planted])[planted], b(X, outputs=[planted])[planted]
     assert result.values[planted].largest == np.abs(expected[0].astype(float) - expected[1]).max()
-    for other in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
-        assert other == result
-        assert hash(other) == hash(result)
-        assert str(other) == str(result)
 
 
 def test_they_are_looked_at_where_outputs_part_or_when_asked_for() -> None:
@@ -92,7 +86,7 @@ def saved(proto: onnx.ModelProto, folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("planted", ["both", "half", "softened"])
+@few_rows("planted", ["softened"], ["both", "half"])
 def test_an_onnx_model_and_what_openvino_makes_of_it(planted: str, tmp_path: Path) -> None:
     """Tensors keep their names; the outputs of the layers lie in other axes, and are brought to the canonical ones."""
     openvino: Any = pytest.importorskip("openvino")
@@ -112,19 +106,6 @@ def test_an_onnx_model_and_what_openvino_makes_of_it(planted: str, tmp_path: Pat
         names = list(result.values)
         before = names[: names.index(result.first_difference)]
         assert all(result.values[name].largest < 1e-6 for name in before)
-
-
-def test_an_onnx_model_and_what_is_written_of_it(tmp_path: Path) -> None:
-    """A layer that has a node's name, and gives what that does in other axes, is not taken for it."""
-    written = load(write_model(saved(chain(), tmp_path), tmp_path / "model.xml"))
-    assert isinstance(written, Model)
-    for a, b in ((read_model(chain()), written), (written, read_model(chain()))):
-        result = compare(a, b, X, intermediates=True)
-        assert result.first_difference is None
-        assert all(one.largest < 1e-6 for one in result.values.values())
-        assert {"scaled", "y"} < result.values.keys()
-    twice = compare(written, written, X, intermediates=True)
-    assert {"scaled", "squeezed", "half", "softened", "y"} <= twice.values.keys()
 
 
 def ranked(axis: Any, factor: float = 2) -> onnx.ModelProto:
@@ -168,24 +149,6 @@ def test_shapes_that_differ_are_no_largest_difference() -> None:
     assert pickle.loads(pickle.dumps(result)) == result
 
 
-def test_a_picture_with_what_is_infinite(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    result = compare(read_model(ranked(0)), read_model(ranked([0, 1, 2, 0])), X, intermediates=True)
-    figure: Any = result.plot(tmp_path / "a.png")
-    (axis,) = figure.axes
-    (marks,) = [line for line in axis.lines if line.get_marker() == "^"]
-    assert set(marks.get_ydata()) == {axis.get_ylim()[1]}
-    assert [axis.get_xticklabels()[k].get_text() for k in marks.get_xdata()] == ["size", "cast"]
-    assert "infinite, or of other shapes" in [one.get_text() for one in axis.get_legend().get_texts()]
-
-
-def test_what_of_an_ir_depends_on_no_input(tmp_path: Path) -> None:
-    net = read_ir(write_model(ranked(0), tmp_path / "model.xml"))
-    found = dict(net._computed_values()[0])
-    assert {"size", "scaled", "y"} <= found.keys()
-    assert not {"negated", "/Constant_output_0", "X"} & found.keys()
-
-
 class Counted:
     """How often, and with how many names, a model is run."""
 
@@ -209,54 +172,18 @@ def long(count: int) -> onnx.ModelProto:
 
 
 def test_groups_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = read_model(long(100)), read_model(long(100))
+    a, b = read_model(long(40)), read_model(long(40))
     counted = Counted(monkeypatch, a)
-    assert len(compare(a, b, X, intermediates=True).values) == 100
-    assert counted.runs == [1, 8, 64, 27]  # the first tells how large they are
+    assert len(compare(a, b, X, intermediates=True).values) == 40
+    assert counted.runs == [1, 8, 31]  # the first tells how large they are
     monkeypatch.setattr(intermediates, "GROUP_BYTES", 2 * 10 * X["X"].nbytes + 100)
     counted.runs.clear()
-    assert len(compare(a, b, X, intermediates=True).values) == 100
-    assert counted.runs == [1, 8, *[10] * 9, 1]
-
-
-def test_what_cannot_be_computed_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    a, b = read_model(long(100)), read_model(long(100))
-    Counted(monkeypatch, b, fail="v40")
+    assert len(compare(a, b, X, intermediates=True).values) == 40
+    assert counted.runs == [1, 8, *[10] * 3, 1]
+    Counted(monkeypatch, b, fail="v20")  # what cannot be computed is counted
     result = compare(a, b, X, intermediates=True)
-    assert len(result.values) == 99
-    assert result.values_skipped == 1
-    assert "values that both have: 99, none of them apart; 1 could not be computed" in str(result)
-    broken = read_model(long(100))
-    monkeypatch.setattr(broken, "_run_once", Counted(monkeypatch, broken).runs.append)
-    monkeypatch.setattr(broken, "_run_once", lambda *given: (_ for _ in ()).throw(PyrnnxError("none")))
-    result = compare(a, broken, X, intermediates=True)
-    assert result.values_skipped == 100
-    assert not result.values
-
-
-def test_nothing_is_kept_of_it() -> None:
-    """A model that was compared holds no more plans than one that was called."""
-    a, b = read_model(chain()), read_model(chain("half"))
-    assert compare(a, b, X).values
-    assert [len(one._plans) for one in (a, b)] == [1, 1]
-    assert not a._graphs
-
-
-def test_values_in_bodies_are_none_of_the_models(tmp_path: Path) -> None:
-    proto = chain()
-    flag = numpy_helper.from_array(np.array(True), "flag")
-    branch = helper.make_graph(
-        [helper.make_node("Neg", ["softened"], ["inside"])], "b", [], [onnx.ValueInfoProto(name="inside")]
-    )
-    proto.graph.initializer.append(flag)
-    proto.graph.node[-1].output[0] = "before"
-    proto.graph.node.append(helper.make_node("If", ["flag"], ["y"], then_branch=branch, else_branch=branch))
-    del proto.graph.output[0].type.tensor_type.shape.dim[:]
-    proto.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, None))
-    result = compare(read_model(proto), read_model(proto), X, intermediates=True)
-    assert result.first_difference is None
-    assert "inside" not in result.values
-    assert {"softened", "y"} <= result.values.keys()
+    assert (len(result.values), result.values_skipped) == (39, 1)
+    assert "values that both have: 39, none of them apart; 1 could not be computed" in str(result)
 
 
 def test_variables_stay_as_they_are(tmp_path: Path) -> None:
@@ -317,11 +244,3 @@ def test_open_sizes_with_which_both_run(least: int, shape: tuple[int, ...]) -> N
     assert result.equal(0, 0)
     with pytest.raises(PyrnnxError, match="do not both run on random inputs of the sizes that they declare"):
         compare(read_model(convolution(600)), read_model(convolution(600)))
-
-
-def test_silero(fetch_wheel: Callable[[str], Path]) -> None:
-    """Its two models for 16 kHz: one for all batches, and one that takes one row; both need so many samples."""
-    folder = fetch_wheel("silero-vad==6.2.3") / "silero_vad" / "data"
-    result = compare(folder / "silero_vad_16k_op15.onnx", folder / "silero_vad_op18_ifless.onnx")
-    assert isinstance(result, ModelComparison)
-    assert result.input_shapes["input"] == (1, 512)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import random_layer, random_weights
-from numpy.typing import NDArray
+from rows import each_row
 
 from pyrnnx import (
     CANONICAL,
@@ -26,11 +26,10 @@ from pyrnnx import (
     UnsupportedError,
     compare,
 )
-from pyrnnx.conventions import OPENVINO_SEQUENCE_1, canonical_for, convert_weights
 from pyrnnx.frontends.openvino import IRLayer, read_layer, write_layer
-from pyrnnx.op import CELLS
+from pyrnnx.operator.conventions import OPENVINO_SEQUENCE_1, canonical_for, convert_weights
+from pyrnnx.operator.op import CELLS, CellName
 
-Array = NDArray[Any]
 T, N, I, H = 5, 3, 4, 6
 CONVENTIONS = {
     "ONNX layout 0": ONNX_LAYOUTS[0],
@@ -39,7 +38,7 @@ CONVENTIONS = {
     "OpenVINO cell": OPENVINO_CELL,
 }
 KINDS = (*CONVENTIONS, "unbound sequence", "unbound cell")
-each_cell = pytest.mark.parametrize("cell", CELLS)
+each_cell = each_row("cell", CELLS)
 
 
 def unbound(op: RecurrentOp, kind: str) -> IRLayer:
@@ -67,8 +66,8 @@ def aspects(differences: tuple[Any, ...]) -> dict[str, tuple[str, str]]:
 
 
 @each_cell
-@pytest.mark.parametrize(("first", "second"), list(product(KINDS, repeat=2)))
-def test_same_layer_in_every_two_conventions(cell: str, first: str, second: str) -> None:
+@each_row(("first", "second"), list(product(KINDS, repeat=2)))
+def test_same_layer_in_every_two_conventions(cell: CellName, first: str, second: str) -> None:
     op = RecurrentOp(cell, H, linear_before_reset=cell == "GRU")
     inputs = None
     if "cell" in first + second:  # a cell takes one step: the other must be given one as well
@@ -84,17 +83,6 @@ def test_same_layer_in_every_two_conventions(cell: str, first: str, second: str)
     assert result.a.endswith(f"({names[0]})")
     assert result.b.endswith(f"({names[1]})")
     assert bool(result.conventions) is (names[0] != names[1])
-
-
-@each_cell
-@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16], ids=lambda dtype: dtype.__name__)
-def test_same_layer_in_onnx_and_openvino(cell: str, direction: Any, dtype: Any) -> None:
-    op = RecurrentOp(cell, H, direction, clip=0.75)
-    weights = random_weights(op, I, dtype, exact_bias=True)
-    result = compare(make(op, "ONNX layout 0", weights), make(op, "OpenVINO sequence", weights))
-    assert result.largest_difference == 0  # biases are exact, and both run through the same kernels
-    assert not result.operators
 
 
 # Differences in convention
@@ -123,8 +111,8 @@ ONNX_0_AND_SEQUENCE: dict[str, dict[str, tuple[str, str]]] = {
 
 
 @each_cell
-@pytest.mark.parametrize("kind", ["OpenVINO sequence", "unbound sequence"])
-def test_differences_in_convention_are_named(cell: str, kind: str) -> None:
+@each_row("kind", ["OpenVINO sequence", "unbound sequence"])
+def test_differences_in_convention_are_named(cell: CellName, kind: str) -> None:
     op = RecurrentOp(cell, H)
     found = aspects(compare(make(op, "ONNX layout 0"), make(op, kind)).conventions)
     expected = ONNX_0_AND_SEQUENCE[cell]
@@ -138,59 +126,21 @@ def test_differences_in_convention_are_named(cell: str, kind: str) -> None:
     assert mirrored == {key: (b, a) for key, (a, b) in found.items()}
 
 
-def test_bias_of_linear_before_reset() -> None:
-    op = RecurrentOp("GRU", H, linear_before_reset=True)
-    found = aspects(compare(make(op, "ONNX layout 1"), make(op, "OpenVINO sequence")).conventions)
-    assert found["B"][1] == "b_z, b_r, Wb_h, Rb_h: [D, 4*H]"
-    assert "axes of X" not in found  # both batch first
-    assert found["axes of Y"] == ("[N, T, D, H]", "[N, D, T, H]")
-
-
-def test_the_two_onnx_layouts() -> None:
-    op = RecurrentOp("LSTM", H, "bidirectional")
-    found = aspects(compare(make(op, "ONNX layout 0"), make(op, "ONNX layout 1")).conventions)
-    assert found == {
-        "axes of X": ("[T, N, I]", "[N, T, I]"),
-        "axes of Y": ("[T, D, N, H]", "[N, T, D, H]"),
-        "axes of initial_h, Y_h, initial_c, Y_c": ("[D, N, H]", "[N, D, H]"),
-    }
-
-
 # Other layers
 
 
-@each_cell
-@pytest.mark.parametrize("name", ["W", "R", "B"])
-def test_changed_weight_changes_the_numbers(cell: str, name: str) -> None:
-    op = RecurrentOp(cell, H)
-    changed = random_weights(op, I)
-    changed[name][0, -1] += 0.25
-    result = compare(make(op, "ONNX layout 0"), make(op, "OpenVINO sequence", changed))
-    assert result.largest_difference > 1e-3  # of 0.25 in one row of one gate; rounding is 1e-7
-    assert not result.operators
+ELU = ((Activation("Sigmoid"), Activation("Elu", 0.5)),)
+OPERATOR_CHANGES: list[tuple[CellName, dict[str, Any], str, tuple[str, str]]] = [
+    ("LSTM", {"clip": 0.25}, "clip", ("None", "0.25")),
+    ("RNN", {"activations": ((Activation("Sigmoid"),),)}, "activations", ("Tanh", "Sigmoid")),
+    ("GRU", {"activations": ELU}, "activations", ("Sigmoid, Tanh", "Sigmoid, Elu(alpha=0.5)")),
+    ("GRU", {"linear_before_reset": True}, "linear_before_reset", ("False", "True")),
+    ("LSTM", {"input_forget": True}, "input_forget", ("False", "True")),
+]
 
 
-OPERATOR_CHANGES: dict[str, tuple[str, dict[str, Any], str, tuple[str, str]]] = {
-    "clip": ("LSTM", {"clip": 0.25}, "clip", ("None", "0.25")),
-    "activation": (
-        "RNN",
-        {"activations": ((Activation("Sigmoid"),),)},
-        "activations",
-        ("Tanh", "Sigmoid"),
-    ),
-    "parameter of an activation": (
-        "GRU",
-        {"activations": ((Activation("Sigmoid"), Activation("Elu", 0.5)),)},
-        "activations",
-        ("Sigmoid, Tanh", "Sigmoid, Elu(alpha=0.5)"),
-    ),
-    "linear_before_reset": ("GRU", {"linear_before_reset": True}, "linear_before_reset", ("False", "True")),
-    "input_forget": ("LSTM", {"input_forget": True}, "input_forget", ("False", "True")),
-}
-
-
-@pytest.mark.parametrize(("cell", "changes", "aspect", "words"), OPERATOR_CHANGES.values(), ids=OPERATOR_CHANGES)
-def test_changed_operator(cell: str, changes: dict[str, Any], aspect: str, words: tuple[str, str]) -> None:
+@each_row(("cell", "changes", "aspect", "words"), OPERATOR_CHANGES)
+def test_changed_operator(cell: CellName, changes: dict[str, Any], aspect: str, words: tuple[str, str]) -> None:
     op, other = RecurrentOp(cell, H), RecurrentOp(cell, H, **changes)
     weights = random_weights(op, I)
     result = compare(make(op, "ONNX layout 0", weights), make(other, "ONNX layout 0", weights))
@@ -199,38 +149,18 @@ def test_changed_operator(cell: str, changes: dict[str, Any], aspect: str, words
     assert result.largest_difference > 1e-3  # float32 rounding is 1e-7
 
 
-UNEQUAL: dict[str, tuple[RecurrentOp, RecurrentOp, str]] = {
-    "cell": (RecurrentOp("RNN", H), RecurrentOp("GRU", H), r"cell is RNN in .* and GRU in"),
-    "hidden_size": (RecurrentOp("GRU", H), RecurrentOp("GRU", H + 1), r"hidden_size is 6 in .* and 7 in"),
-    "direction": (
-        RecurrentOp("GRU", H),
-        RecurrentOp("GRU", H, "reverse"),
-        r"direction is .*forward.* in .* and .*reverse.* in",
-    ),
-}
-
-
-@pytest.mark.parametrize(("first", "second", "words"), UNEQUAL.values(), ids=UNEQUAL)
-def test_unequal_layers_are_an_error(first: RecurrentOp, second: RecurrentOp, words: str) -> None:
-    def layer(op: RecurrentOp) -> Layer:
-        return random_layer(op, I)
-
-    with pytest.raises(ArgumentError, match=f"compare: {words}.*expected the same"):
-        compare(layer(first), layer(second))
-
-
-def test_unequal_input_size_is_an_error() -> None:
-    op = RecurrentOp("RNN", H)
-    other = Layer(op, np.ones((1, H, I + 1), np.float32), np.ones((1, H, H), np.float32))
-    with pytest.raises(ArgumentError, match=r"compare: input_size is 4 in .* and 5 in"):
-        compare(make(op, "ONNX layout 0"), other)
-
-
-def test_unbound_layer_that_does_not_fit_the_weights_is_an_error() -> None:
-    op = RecurrentOp("RNN", H)
-    other = Layer(op, np.ones((1, H, I + 1), np.float32), np.ones((1, H, H), np.float32))
-    with pytest.raises(ArgumentError, match=r"RNNSequence 'open' \(id 4\): port 3 \(W\)"):
-        compare(other, make(op, "unbound sequence"))
+def test_unequal_layers_are_an_error() -> None:
+    op, gru = RecurrentOp("RNN", H), RecurrentOp("GRU", H)
+    wide = Layer(op, np.ones((1, H, I + 1), np.float32), np.ones((1, H, H), np.float32))
+    for a, b, words in (
+        (random_layer(op, I), random_layer(gru, I), "compare: cell is RNN in .* and GRU in.*expected the same"),
+        (random_layer(gru, I), random_layer(RecurrentOp("GRU", H + 1), I), "compare: hidden_size is 6 in .* and 7 in"),
+        (random_layer(gru, I), random_layer(RecurrentOp("GRU", H, "reverse"), I), "direction is .*forward.* in .* and"),
+        (random_layer(op, I), wide, r"compare: input_size is 4 in .* and 5 in"),
+        (wide, make(op, "unbound sequence"), r"RNNSequence 'open' \(id 4\): port 3 \(W\)"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            compare(a, b)
 
 
 def test_peepholes_cannot_be_compared_with_openvino() -> None:
@@ -257,7 +187,7 @@ def coupled(op: RecurrentOp, kind: str, weights: Mapping[str, Any]) -> Layer | I
     return read_layer(write_layer(layer)) if kind == "unbound" else layer
 
 
-@pytest.mark.parametrize("kinds", [("ONNX", "bound"), ("bound", "ONNX"), ("ONNX", "unbound"), ("unbound", "ONNX")])
+@each_row("kinds", [("ONNX", "bound"), ("bound", "ONNX"), ("ONNX", "unbound"), ("unbound", "ONNX")])
 def test_coupled_gates_are_a_difference_of_convention(kinds: tuple[str, str]) -> None:
     op = RecurrentOp("LSTM", H, clip=0.5, input_forget=True)
     weights = random_weights(op, I)
@@ -269,44 +199,17 @@ def test_coupled_gates_are_a_difference_of_convention(kinds: tuple[str, str]) ->
     assert result.largest_difference <= 1e-6  # float32: biases are summed before they are added
 
 
-@pytest.mark.parametrize("forget", [True, False])
-def test_coupled_gates_are_named_only_where_they_differ(forget: bool) -> None:
-    op, other = RecurrentOp("LSTM", H, input_forget=forget), RecurrentOp("LSTM", H)
-    onnx_layer = coupled(op, "ONNX", random_weights(op, I))
-    assert COUPLING not in aspects(compare(onnx_layer, coupled(other, "bound", random_weights(other, I))).conventions)
-    assert COUPLING not in aspects(compare(onnx_layer, onnx_layer).conventions)
-    bound, unbound = (coupled(op, kind, random_weights(op, I)) for kind in ("bound", "unbound"))
-    assert COUPLING not in aspects(compare(bound, unbound).conventions)
-
-
 def test_coupled_gates_of_other_functions() -> None:
     """What needs no translation is compared; what does is an error."""
-    op, sigmoid = (RecurrentOp("LSTM", H, activations=one, input_forget=True) for one in ((LEAKY,), ()))
+    op, convention = RecurrentOp("LSTM", H, activations=(LEAKY,), input_forget=True), OPENVINO_SEQUENCE_1
     weights = random_weights(op, I)
-    convention = OPENVINO_SEQUENCE_1
-    given: dict[str, Any] = convert_weights(op, weights, canonical_for(convention), convention)
-    bound = Layer(op, **given, convention=convention, name="b")
-    unbound = read_layer(write_layer(bound))
-    assert compare(bound, unbound).largest_difference == 0
-    assert compare(unbound, unbound).largest_difference == 0
-    onnx_layer = coupled(op, "ONNX", weights)
-    result = compare(onnx_layer, bound)  # both have weights of their own: i = 1 - f is another computation
-    assert aspects(result.conventions)[COUPLING] == ("f = 1 - i", "i = 1 - f")
-    assert result.largest_difference > 1e-3
+    arranged: dict[str, Any] = convert_weights(op, weights, canonical_for(convention), convention)
+    bound = Layer(op, **arranged, convention=convention, name="b")
+    unbound, onnx_layer = read_layer(write_layer(bound)), coupled(op, "ONNX", weights)
+    assert compare(bound, unbound).largest_difference == compare(unbound, unbound).largest_difference == 0
+    assert compare(onnx_layer, bound).largest_difference > 1e-3  # i = 1 - f is another computation
     with pytest.raises(UnsupportedError, match=r"^LSTMSequence 'b' \(id 0\): input_forget with activation LeakyRelu"):
         compare(onnx_layer, unbound)
-    assert compare(coupled(sigmoid, "ONNX", weights), coupled(sigmoid, "unbound", weights)).largest_difference <= 1e-6
-
-
-# Without weights
-
-
-def test_unbound_layers_get_random_weights_of_their_dtype() -> None:
-    op = RecurrentOp("GRU", H)
-    result = compare(make(op, "unbound sequence"), make(op, "unbound sequence"))
-    assert result.largest_difference == 0
-    assert not result.conventions
-    assert not result.operators
 
 
 # Printing

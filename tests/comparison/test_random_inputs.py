@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from layers import random_layer
 from onnx_streams import H, I, stepwise
+from rows import each_row
 
 import pyrnnx
 from pyrnnx import OPENVINO_CELL, ArgumentError, RecurrentOp
@@ -25,19 +26,18 @@ def test_sizes_of_symbols() -> None:
     assert len(alone.profiles["Y"].by_step) == 4
 
 
-DIMS: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "no mapping": ([3], {}, "compare: dims is list [3]; expected a mapping of sizes by name"),
-    "beside inputs": ({"N": 3}, {"inputs": {}}, "compare: dims and inputs were both given"),
-    "no integer": ({"N": 2.5}, {}, "compare: dims: 'N' is 2.5"),
-    "below 0": ({"N": -1}, {}, "compare: dims: 'N' is -1"),
-    "unknown": ({"M": 3}, {}, "compare: dims has 'M'; expected symbolic dimensions of the inputs: N"),
-    "too large": ({"N": 2**40}, {}, r"compare: input 'x' has shape (3, 1099511627776, 4); expected at most"),
-}
+DIMS: list[tuple[Any, dict[str, Any], str]] = [
+    ([3], {}, "compare: dims is list [3]; expected a mapping of sizes by name"),
+    ({"N": 3}, {"inputs": {}}, "compare: dims and inputs are both set"),
+    ({"N": 2.5}, {}, "compare: dims: 'N' is 2.5"),
+    ({"N": -1}, {}, "compare: dims: 'N' is -1"),
+    ({"M": 3}, {}, "compare: dims has 'M'; expected symbolic dimensions of the inputs: N"),
+    ({"N": 2**40}, {}, r"compare: input 'x' has shape (3, 1099511627776, 4); expected at most"),
+]
 
 
-@pytest.mark.parametrize("name", DIMS)
-def test_rejected_sizes(name: str) -> None:
-    dims, more, words = DIMS[name]
+@each_row(("dims", "more", "words"), DIMS, ids=[row[-1] for row in DIMS])
+def test_rejected_sizes(dims: Any, more: dict[str, Any], words: str) -> None:
     model = read_model(stepwise())
     with pytest.raises(ArgumentError) as caught:
         pyrnnx.compare(model, model, dims=dims, **more)
@@ -46,7 +46,7 @@ def test_rejected_sizes(name: str) -> None:
 
 def test_rejected_sizes_of_layers() -> None:
     layer = read_model(stepwise()).layers[0]
-    with pytest.raises(ArgumentError, match="compare: dims has 'N'; expected of layers seq_length, batch_size"):
+    with pytest.raises(ArgumentError, match="compare: dims has 'N'; expected, for layers, seq_length, batch_size"):
         pyrnnx.compare(layer, layer, dims={"N": 3})
     cell = random_layer(RecurrentOp("GRU", H), I, convention=OPENVINO_CELL)
     with pytest.raises(ArgumentError, match=r"compare: dims has seq_length 2; expected 1: .* runs one step"):

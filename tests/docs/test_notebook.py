@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").exists(), reason="the tests stand without the documents")
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+@each_row("path", NOTEBOOKS, ids=lambda path: path.name)
 def test_no_outputs_are_committed(path: Path) -> None:
     cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
     assert len(cells) > 3

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rows import each_row
 from samples import Sample, pages, read_samples
 
 ROOT = Path(__file__).parents[2]
@@ -24,21 +25,23 @@ DOCS = ROOT / "docs"
 pytestmark = pytest.mark.skipif(not DOCS.exists(), reason="the tests stand without the documents")
 ELSEWHERE = {"stateful_irs.md"}  # tests/frontends/openvino/test_stateful_docs.py runs it, family by family
 SLOW = {"howto/shell.md"}  # each command is a process, and some start others
+SMOKE = "quickstart.md"  # the page that the default run reads
 COMMANDS = ("pyrnnx", "pytest")  # the others install something, or build these pages
 # The commands of the first two take minutes, and their own tests know them; the third is of recordings that nobody has.
 NOT_RUN = {"conformance.md", "reliability.md", "scale.md"}
-DOCUMENTED = ("pyrnnx.testing.reference", "pyrnnx.testing.same", "pyrnnx.testing.strategies")
+DOCUMENTED = ("pyrnnx.reference", "pyrnnx.testing.same", "pyrnnx.testing.strategies")
 OPTIONAL = ("torch", "keras")
 PAGES = {str(path.relative_to(DOCS)): list(read_samples(path)) for path in pages(DOCS)}
 RUN = [name for name, samples in PAGES.items() if samples and name not in ELSEWHERE | NOT_RUN]
 
 
 def page(name: str) -> Any:
-    """A case: slow where it takes long or needs a model that is downloaded, torch where it needs that."""
+    """A case: slow where it takes long or needs a model that is downloaded, torch where it needs that, else e2e."""
     needs = {sample.needs for sample in PAGES[name]}
     warned = pytest.mark.filterwarnings("ignore")  # of PyTorch and Keras, about each other and NumPy
     marks = [pytest.mark.torch, warned] if needs & set(OPTIONAL) else []
-    return pytest.param(name, marks=[*marks, *([pytest.mark.slow] if "silero" in needs or name in SLOW else [])])
+    slow = [pytest.mark.slow] if "silero" in needs or name in SLOW else []
+    return pytest.param(name, marks=marks + slow or ([] if name == SMOKE else [pytest.mark.e2e]))
 
 
 def run_command(line: str) -> str:
@@ -76,7 +79,6 @@ def run_sample(sample: Sample, namespace: dict[str, Any], where: str) -> None:
 @pytest.mark.filterwarnings("default::DeprecationWarning")
 @pytest.mark.parametrize("name", [page(name) for name in RUN])
 def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """One block after the other, as a reader pastes them, in a folder that has the examples."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     needs = {sample.needs for sample in PAGES[name]} - {""}
@@ -112,7 +114,7 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     assert set(PAGES) - listed == set()
 
 
-@pytest.mark.parametrize("name", DOCUMENTED)
+@each_row("name", DOCUMENTED)
 def test_examples_of_docstrings(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.attempted >= 1
@@ -120,7 +122,6 @@ def test_examples_of_docstrings(name: str) -> None:
 
 
 def test_every_module_with_examples_is_run() -> None:
-    """But for the fixture, whose example is a test."""
     package = Path(importlib.import_module("pyrnnx").__file__ or "").parent
     found = {
         path for path in (*package.rglob("*.py"), *(ROOT / "frontends").rglob("*.py")) if ">>> " in path.read_text()

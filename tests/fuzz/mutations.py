@@ -40,9 +40,6 @@ INTEGERS = (
 LARGEST = 100_000  # bytes or fields that a broken file may grow to
 
 
-# Bytes
-
-
 def flip(data: bytearray, rng: Rng, other: bytes) -> None:
     data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
 
@@ -109,8 +106,6 @@ def how_many(rng: Rng) -> int:
     """Few: what is broken in many places is refused for the first of them."""
     return rng.choice((1, 1, 1, 2, 4))
 
-
-# Fields of a protobuf message
 
 OP_TYPES = tuple(sorted({schema.name for schema in get_all_schemas()}))
 NAMES = {
@@ -225,8 +220,6 @@ def broken_model(data: bytes, other: bytes, rng: Rng) -> bytes:
     break_model(model, lender, rng)
     return bytes(model.SerializePartialToString())
 
-
-# Elements of an IR
 
 VALUES = (
     "", " ", "0", "1", "-1", "7", "8", "9", "10", "1.5", "1e9", "nan", "inf", "true", "?", "...", "1..", "..8", "3,4",

@@ -1,6 +1,6 @@
-"""Processes that take altered files case after case, within limits (of Linux), and what they report.
+"""Processes that take cases one after another, within limits (of Linux), and what they report.
 
-A case is its number: whichever process takes it, with whatever before it, it is the same file.
+A case is its number: whichever process takes it, with whatever before it, it is the same file or graph.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import count, islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from fuzz.contract import Finding, check, signature
 from fuzz.mutations import broken_bytes, broken_model, broken_numbers, broken_xml
@@ -44,8 +44,20 @@ class Limits(NamedTuple):
     memory: int = 2 * 2**30  # bytes, beyond those of the process before its first case
 
 
+class Cases(Protocol):
+    """Cases by number."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    def describe(self, number: int) -> str: ...
+    def save(self, number: int, folder: Path) -> Path: ...
+    def run(self, number: int, folder: Path) -> tuple[list[str], Finding | None]: ...
+
+
 class Task(NamedTuple):
-    """Whose cases: a format, the seeds by their source, the number that begins the random ones."""
+    """Altered files as cases: a format, the seeds by their source, the number that begins the random ones."""
 
     kind: str
     seeds: Seeds
@@ -69,6 +81,19 @@ class Task(NamedTuple):
         if chance < 0.3:
             return file._replace(data=broken_bytes(file.data, other.data, rng))
         return file._replace(data=(broken_model if self.kind == "onnx" else broken_xml)(file.data, other.data, rng))
+
+    def describe(self, number: int) -> str:
+        """Return what the file was before it was altered."""
+        return f"made of {self.file(number)[1].name!r}"
+
+    def save(self, number: int, folder: Path) -> Path:
+        """Write the altered file, and its weights next to it; return its path."""
+        file, _, _ = self.file(number)
+        path = folder / f"{self.kind}_{self.seed}_{number}.{'xml' if self.kind == 'ir' else 'onnx'}"
+        path.write_bytes(file.data)
+        if file.weights:
+            path.with_suffix(".bin").write_bytes(file.weights)
+        return path
 
     def run(self, number: int, folder: Path) -> tuple[list[str], Finding | None]:
         """The steps that gave a result, and what broke a promise."""
@@ -112,7 +137,7 @@ class Report:
 
 
 def fuzz(
-    task: Task,
+    task: Cases,
     number: int | None = None,
     *,
     seconds: float = 1e9,
@@ -145,7 +170,7 @@ def _used() -> float:
 class _Worker:
     """A process, its like after it, and the cases that they have left."""
 
-    def __init__(self, task: Task, limits: Limits, folder: Path, report: Report) -> None:
+    def __init__(self, task: Cases, limits: Limits, folder: Path, report: Report) -> None:
         self.task, self.limits, self.folder, self.report = task, limits, folder, report
         self.left: deque[int] = deque()
         self.since = 0.0  # the last report
@@ -203,7 +228,7 @@ class _Worker:
         self.connection.close()
 
 
-def _work(connection: Connection, task: Task, numbers: Sequence[int], folder: Path, limits: Limits) -> None:
+def _work(connection: Connection, task: Cases, numbers: Sequence[int], folder: Path, limits: Limits) -> None:
     """Case after case, each reported. What a process writes when it dies, or is too slow, is in the file "trace"."""
     trace = (folder / "trace").open("wb", buffering=0)
     os.dup2(trace.fileno(), 2)

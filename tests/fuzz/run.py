@@ -1,12 +1,14 @@
-"""Altered files by the thousand: `python tests/fuzz/run.py {onnx,ir} --count 10000`.
+"""Altered files, or random graphs, by the thousand: `python tests/fuzz/run.py {onnx,ir,graphs} --count 10000`.
 
-Each is read, listed, called and exported; what comes of it is a result or a PyrnnxError, and anything else is a
-finding, which `--case` runs again, here, and `--save` keeps. The exit status says whether there were any.
+A file is read, listed, called and exported, with a result or a PyrnnxError each time. A graph is called several times
+beside ONNX Runtime, with the same results. Anything else is a finding, which `--case` runs again, here, and `--save`
+keeps. The exit status says whether there were any.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -15,26 +17,31 @@ if __name__ == "__main__":
     tests = Path(__file__).parents[1]  # where this is the package `fuzz`
     sys.path[:1] = [str(tests), *map(str, sorted(tests.glob("frontends/*/builders")))]
 
-from fuzz.pool import EXAMPLES, Limits, Report, Task, fuzz
+from fuzz.differential import GRAPHS, RandomGraphs
+from fuzz.pool import EXAMPLES, Cases, Limits, Report, Task, fuzz
 from fuzz.seeds import SOURCES, collect_elsewhere
 
 
 def main(arguments: list[str] | None = None) -> int:
     """1 if anything was found."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kind", choices=sorted(SOURCES))
+    parser.add_argument("kind", choices=[*sorted(SOURCES), GRAPHS])
     parser.add_argument("--count", type=int, help="number of cases; default: as many as --seconds allows")
     parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=Limits().seconds, help="seconds that one case may take")
     parser.add_argument("--sources", nargs="*", default=[], help="of the seeds; default: all")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep examples of what is found there")
     parser.add_argument("--case", type=int, help="run this one only, in this process")
     options = parser.parse_args(arguments)
-    task = Task(options.kind, collect_elsewhere(options.kind, options.sources), options.seed)
-    sizes = ", ".join(f"{len(seeds)} {source}" for source, seeds in task.seeds.items())
-    print(f"{task.kind}, seed {task.seed}; seeds: {sizes}", flush=True)
+    task: Cases
+    if options.kind == GRAPHS:
+        task, made_of = RandomGraphs(options.seed), ""
+    else:
+        task = Task(options.kind, collect_elsewhere(options.kind, options.sources), options.seed)
+        made_of = "; seeds: " + ", ".join(f"{len(seeds)} {source}" for source, seeds in task.seeds.items())
+    print(f"{task.kind}, seed {task.seed}{made_of}", flush=True)
     if options.case is not None:
         return run_one(task, options.case, options.save)
     report = fuzz(task, options.count, seconds=options.seconds, jobs=options.jobs, limits=Limits(options.limit))
@@ -44,34 +51,25 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if report.findings else 0
 
 
-def run_one(task: Task, number: int, folder: Path | None) -> int:
+def run_one(task: Cases, number: int, folder: Path | None) -> int:
     if folder is not None:
-        print(save_case(task, number, folder))
+        folder.mkdir(parents=True, exist_ok=True)
+        print(task.save(number, folder))
     with tempfile.TemporaryDirectory() as work:
         passed, finding = task.run(number, Path(work))
-    print(f"case {number}, made of {task.file(number)[1].name!r}; steps with a result: {', '.join(passed) or 'none'}")
+    print(f"case {number}, {task.describe(number)}; steps with a result: {', '.join(passed) or 'none'}")
     if finding is not None:
         print(f"{finding.signature}\n{finding.details}")
     return 1 if finding is not None else 0
 
 
-def save(task: Task, report: Report, folder: Path) -> None:
+def save(task: Cases, report: Report, folder: Path) -> None:
     """Examples of every finding, and beside the first of them what was said."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name, numbers in report.findings.items():
         for number in sorted(numbers)[:EXAMPLES]:
-            path = save_case(task, number, folder)
+            path = task.save(number, folder)
             path.with_suffix(".txt").write_text(f"{name}\n{report.details[name] if number == numbers[0] else ''}")
-
-
-def save_case(task: Task, number: int, folder: Path) -> Path:
-    """The altered file, and its weights beside it."""
-    file, _, _ = task.file(number)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{task.kind}_{task.seed}_{number}.{'xml' if task.kind == 'ir' else 'onnx'}"
-    path.write_bytes(file.data)
-    if file.weights:
-        path.with_suffix(".bin").write_bytes(file.weights)
-    return path
 
 
 if __name__ == "__main__":

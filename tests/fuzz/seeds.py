@@ -23,7 +23,7 @@ from openvino_layers import shapes_of
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx.schemas import QUANTIZED_LSTM
 from pyrnnx.frontends.openvino import OPERATIONS, Operation, read_model, to_onnx
-from pyrnnx.op import CELLS
+from pyrnnx.operator.op import CELLS
 from pyrnnx.testing.cases import CASES, OUTPUTS, Case, draw, make_arrays
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.onnx_models import make_node
@@ -46,9 +46,6 @@ WEIGHTS = "weights.bin"
 
 def _onnx(name: str, model: onnx.ModelProto, arrays: Iterable[Array], weights: bytes = b"") -> Seed:
     return Seed(name, model.SerializeToString(deterministic=True), weights, tuple(arrays))
-
-
-# ONNX
 
 
 def small_cases() -> Iterator[Case]:
@@ -228,9 +225,6 @@ def exported() -> Iterator[Seed]:
         yield _onnx(seed.name, model, seed.arrays)
 
 
-# IR
-
-
 def operations() -> Iterator[Seed]:
     """Every operation that is translated, with open and with fixed dimensions, as OpenVINO writes it."""
     from openvino_decoding import AROUND
@@ -284,9 +278,9 @@ def bodies() -> Iterator[Seed]:
     import openvino_states
     from openvino_irs import from_onnx
 
-    for kind in CELLS:
-        text, weights, arrays = openvino_loops.looped(kind, reverse=kind == "GRU")
-        yield Seed(f"{kind} by hand", *_encoded(text, weights), tuple(arrays))
+    for cell in [row.name for row in CELLS.values()]:
+        text, weights, arrays = openvino_loops.looped(cell, reverse=cell == "GRU")
+        yield Seed(f"{cell} by hand", *_encoded(text, weights), tuple(arrays))
     yield Seed("nested", *_encoded(openvino_loops.nested(3), b""), (np.ones(2, np.float32),))
     yield _saved("slices", *made.iterated())
     yield _saved("Loop", *made.counted())

@@ -44,33 +44,36 @@ def test_seeds_are_sound(task: Task, tmp_path: Path) -> None:
         assert wanted - set(passed) == set(), seed.name
 
 
-def test_cases_are_the_same_in_every_run(task: Task, tmp_path: Path) -> None:
-    code = (
-        f"import hashlib, sys; sys.path[:] = {sys.path!r}; from fuzz.pool import Task; "
-        f"from fuzz.seeds import collect; task = Task({task.kind!r}, collect({task.kind!r}, {QUICK[task.kind]!r})); "
-        "print(hashlib.sha256(b''.join(b''.join(task.file(k)[0][1:3]) for k in range(200))).hexdigest())"
-    )
+def digest(kind: str) -> str:
+    task = Task(kind, collect(kind, QUICK[kind]))
+    return hashlib.sha256(b"".join(b"".join(task.file(k)[0][1:3]) for k in range(60))).hexdigest()
+
+
+def test_cases_are_the_same_in_every_run(tmp_path: Path) -> None:
+    code = "from fuzz.test_fuzz import digest; print(digest('onnx'), digest('ir'))"
+    code = f"import sys; sys.path[:] = {sys.path!r}; {code}"
     seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"  # another one than this process has
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, check=True
-    )
-    files = [task.file(k)[0] for k in range(200)]
-    digest = hashlib.sha256(b"".join(b"".join(one[1:3]) for one in files)).hexdigest()
-    assert done.stdout.decode().strip() == digest
-    assert len({one.data + one.weights for one in files}) > 190
+    done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout.decode().split() == [digest("onnx"), digest("ir")]
+
+
+def test_cases_differ(task: Task) -> None:
+    files = [task.file(k)[0] for k in range(60)]
+    assert len({file.data + file.weights for file in files}) > 55
     assert files[:5] != [Task(task.kind, task.seeds, 1).file(k)[0] for k in range(5)]
 
 
-@pytest.mark.parametrize("kind", sorted(SOURCES))
+@pytest.mark.parametrize("kind", [pytest.param("onnx", marks=pytest.mark.e2e), "ir"])
 def test_broken_files(kind: str, tmp_path: Path) -> None:
     """The first cases of the default seed; more of them by the command."""
-    command = [sys.executable, str(Path(__file__).with_name("run.py")), kind, "--count=200", "--sources", *QUICK[kind]]
+    script = str(Path(__file__).with_name("run.py"))
+    command = [sys.executable, script, kind, "--count=40", "--jobs=1", "--sources", *QUICK[kind]]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "200 cases" in done.stdout
+    assert "40 cases" in done.stdout
     steps = dict(re.findall(r"(\w+) (\d+)", done.stdout.split("steps with a result: ")[1]))
-    assert int(steps["call"]) > 15  # else the files are too broken to tell anything
+    assert int(steps["call"]) > 4  # else the files are too broken to tell anything
 
 
 # What is planted in the place of what reads a model, and what it is found as.

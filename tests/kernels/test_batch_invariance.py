@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from layers import random_inputs, random_layer
+from layers import MATRICES, random_inputs, random_layer
+from rows import each_row
 
 from pyrnnx import PyrnnxError, RecurrentOp, config, get_batch_invariant, set_batch_invariant
 from pyrnnx._kernels import engines
@@ -24,7 +21,7 @@ def restored() -> Iterator[None]:
     set_batch_invariant(before)
 
 
-ISAS = (*engines.MODELS, *engines.supported())
+ISAS = tuple(dict.fromkeys((*MATRICES, *engines.supported())))
 KINDS: dict[str, dict[str, Any]] = {
     "RNN": {"cell": "RNN", "hidden_size": 131},
     "GRU": {"cell": "GRU", "hidden_size": 67},
@@ -34,8 +31,8 @@ KINDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.skipif(not engines.supported(), reason="BLAS sums in an order that depends on the shape of a product")
-@pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("kind", KINDS)
+@each_row("isa", ISAS)
+@each_row("kind", KINDS)
 def test_rows_have_the_bits_of_the_row_alone(kind: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "ISA", isa)
     op = RecurrentOp(**KINDS[kind])
@@ -52,20 +49,16 @@ def test_rows_have_the_bits_of_the_row_alone(kind: str, isa: str, monkeypatch: p
     assert layer(X)[0].tobytes() == usual[0].tobytes()
 
 
-def test_the_environment_says_batch_invariant() -> None:
-    for value, word in (("1", "True"), ("0", "False"), ("", "False"), ("yes", "expected one of 0, 1")):
-        done = subprocess.run(
-            [sys.executable, "-c", "import pyrnnx; print(pyrnnx.get_batch_invariant())"],
-            env={**os.environ, "PYRNNX_BATCH_INVARIANT": value},
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert word in done.stdout + done.stderr
+def test_the_environment_says_batch_invariant(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, choice in (("1", "1"), ("0", "0"), ("", None)):
+        monkeypatch.setenv("PYRNNX_BATCH_INVARIANT", value)
+        assert config._choice("PYRNNX_BATCH_INVARIANT", config.SWITCHES) == choice
+    monkeypatch.setenv("PYRNNX_BATCH_INVARIANT", "yes")
+    with pytest.raises(PyrnnxError, match="PYRNNX_BATCH_INVARIANT is 'yes'; expected one of 0, 1"):
+        config._choice("PYRNNX_BATCH_INVARIANT", config.SWITCHES)
 
 
-@pytest.mark.parametrize("value", [1, 0, "yes", None, np.array(True)], ids=repr)
+@each_row("value", [1, 0, "yes", None, np.array(True)], ids=repr)
 def test_batch_invariant_is_a_bool(value: Any) -> None:
     with pytest.raises(PyrnnxError, match=r"set_batch_invariant: value is .*; expected True or False"):
         set_batch_invariant(value)

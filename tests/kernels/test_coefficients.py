@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rows import each_row
 
 pytest.importorskip("mpmath")
 
 import coefficients as made
 
 SETS = [(kind, name) for kind in made.DTYPES for name in made.FUNCTIONS]
-each_set = pytest.mark.parametrize(("kind", "name"), SETS, ids=[" ".join(row) for row in SETS])
+each_set = each_row(("kind", "name"), SETS, ids=[" ".join(row) for row in SETS])
 
 
+@pytest.mark.slow
 @each_set
 def test_the_header_holds_what_the_script_makes(kind: str, name: str) -> None:
     coefficients = made.fitted(kind, name)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from layers import random_inputs, random_weights
+from rows import each_row
 
 from pyrnnx import Activation, Direction, Layer, RecurrentOp
 
@@ -28,8 +28,8 @@ def call(op: RecurrentOp, weights: dict[str, Any], *, steps: int = 3, zeros: boo
     return outputs
 
 
-@pytest.mark.parametrize("steps", [1, 3])
-@pytest.mark.parametrize("name", OPS)
+@each_row("steps", [1, 3])
+@each_row("name", OPS)
 def test_no_state_is_a_state_of_zeros(name: str, steps: int) -> None:
     weights = random_weights(OPS[name], 7)
     for given, none in zip(
@@ -38,8 +38,8 @@ def test_no_state_is_a_state_of_zeros(name: str, steps: int) -> None:
         np.testing.assert_array_equal(none.view(np.uint32), given.view(np.uint32))
 
 
-@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan, 3e38])
-@pytest.mark.parametrize("name", OPS)
+@each_row("bad", [np.inf, -np.inf, np.nan, 3e38])
+@each_row("name", OPS)
 def test_zero_times_what_is_not_finite_stays_nan(name: str, bad: float) -> None:
     """3e38 is finite: there the product is zero, too."""
     weights = random_weights(OPS[name], 7)
@@ -61,8 +61,8 @@ def test_nan_of_a_reset_gate_passes_through_the_product() -> None:
         np.testing.assert_array_equal(b, a)
 
 
-@pytest.mark.parametrize("function", ["Relu", "Tanh"])
-@pytest.mark.parametrize("name", OPS)
+@each_row("function", ["Relu", "Tanh"])
+@each_row("name", OPS)
 def test_signed_zeros_of_a_row_depend_on_no_other_row_nor_on_who_gives_the_state(name: str, function: str) -> None:
     op = OPS[name]
     functions = (Activation(function),) * len(op.activations[0])

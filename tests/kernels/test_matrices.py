@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layers import bfloat16, random_inputs, random_layer, random_weights
+from layers import MATRICES, bfloat16, needs_matrices, random_inputs, random_layer, random_weights
 from numpy.typing import NDArray
+from rows import each_row
 
 from pyrnnx import (
     Activation,
@@ -29,13 +30,11 @@ from pyrnnx import (
     set_batch_invariant,
     set_num_threads,
 )
-from pyrnnx._kernels import engines
+from pyrnnx.operator.op import CellName
 
 Array = NDArray[Any]
 F32 = np.float32
 ROWS = 16  # from which on matrices multiply
-MODEL = engines.MODELS[0]
-HAS_MATRICES = "amx" in engines.supported()
 CELLS: dict[str, dict[str, Any]] = {
     "RNN": {"cell": "RNN"},
     "GRU": {"cell": "GRU"},
@@ -45,10 +44,10 @@ CELLS: dict[str, dict[str, Any]] = {
 }
 SUM = ((Activation("Affine", 1.0, 0.0),),)  # h is the sum itself: bits of products, not of functions
 
-pytestmark = pytest.mark.skipif(not engines.supported(), reason="this build has only BLAS")
+pytestmark = needs_matrices
 
 
-@pytest.fixture(params=[MODEL, *(["amx"] if HAS_MATRICES else [])], autouse=True)
+@pytest.fixture(params=MATRICES, autouse=True)
 def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     name: str = request.param
     monkeypatch.setattr(config, "ISA", name)
@@ -96,14 +95,13 @@ I = 95
 LEAST = {"RNN": 128, "GRU": 64, "LSTM": 48}
 
 
-@pytest.mark.skipif(not HAS_MATRICES, reason="this processor has no matrices")
-@pytest.mark.parametrize("weight_dtype", [None, "bfloat16"])
-@pytest.mark.parametrize("scale", [1.0, 1e-18, 1e15])
-@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.skipif(len(MATRICES) < 2, reason="needs AMX, and a build with PYRNNX_BUILD_MODEL=1")
+@each_row("weight_dtype", [None, "bfloat16"])
+@each_row("scale", [1.0, 1e-18, 1e15])
+@each_row("sizes", SIZES)
 def test_the_processor_does_what_the_model_says(
     sizes: str, scale: float, weight_dtype: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where parts and products are subnormal, and so zero."""
     N, I, H = SIZES[sizes]
     rng = np.random.default_rng(1)
     X = (rng.normal(size=(3, N, I)) * scale * 10.0 ** rng.uniform(-6, 0, (3, N, I))).astype(F32)
@@ -111,7 +109,7 @@ def test_the_processor_does_what_the_model_says(
     if scale < 1:
         weights = {name: (a * scale).astype(F32) for name, a in weights.items()}
     bits = []
-    for name in ("amx", MODEL):
+    for name in MATRICES:
         monkeypatch.setattr(config, "ISA", name)
         layer = Layer(RecurrentOp("RNN", H, activations=SUM), **weights, weight_dtype=weight_dtype)
         bits.append(layer(X))
@@ -136,15 +134,6 @@ def test_matrices_are_as_exact_as_elements(cell: str, sizes: str) -> None:
         # both errors are some roundings; which is the larger one is chance where sums are short
         assert np.sqrt(np.mean((ours - right) ** 2)) < 1.2 * np.sqrt(np.mean((other - right) ** 2)) + 1e-9
     assert not same_bits(matrices, elements)
-
-
-def test_products_of_long_rows_are_more_exact_than_in_order() -> None:
-    layer = sums(700, 140)
-    X = np.random.default_rng(2).normal(size=(1, 50, 700)).astype(F32)
-    W, B = (layer.weights[name].astype(np.float64)[0] for name in ("W", "B"))
-    exact = X[0].astype(np.float64) @ W.T + B[:140] + B[140:]
-    ours, other = (np.abs(results[0][0, 0] - exact).max() for results in (layer(X), by_elements(layer, X)))
-    assert ours < other
 
 
 # What a row holds instead of usual numbers; each of them is multiplied by elements.
@@ -187,10 +176,9 @@ def test_rows_that_cannot_be_split(value: str, cell: str, where: str) -> None:
         assert np.isnan(results[0][0, 0, rows]).any(-1).all()
 
 
-@pytest.mark.parametrize("value", ["NaN", "Inf", "beyond bfloat16", "huge"])
-@pytest.mark.parametrize("name", ["W", "R"])
+@each_row("value", ["NaN", "Inf", "beyond bfloat16", "huge"])
+@each_row("name", ["W", "R"])
 def test_weights_that_cannot_be_split(name: str, value: str) -> None:
-    """Nothing of the layer is multiplied by matrices then."""
     op = RecurrentOp("LSTM", 50, Direction("bidirectional"))
     weights: Any = random_weights(op, I)
     weights[name][1, 140, 17] = LEFT_OUT[value]
@@ -246,7 +234,6 @@ def test_bits_depend_on_no_plan(
 @pytest.mark.parametrize("shared", [("forward", 40, 20, 330), ("bidirectional", 9, 40, 130), ("forward", 100, 19, 129)])
 @pytest.mark.parametrize("cell", CELLS)
 def test_teams_of_threads_give_the_same_bits(isa: str, cell: str, shared: tuple[str, int, int, int]) -> None:
-    """Sizes that threads share by directions, by units and by rows."""
     direction, T, N, H = shared
     T, H = (T, H) if isa == "amx" else (2, 130)  # the model is slow
     op = RecurrentOp(hidden_size=H, direction=Direction(direction), **CELLS[cell])
@@ -276,9 +263,8 @@ def test_first_calls_at_once() -> None:
         assert all(same_bits(result.result(), expected) for result in results)
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@each_row("cell", CELLS)
 def test_rows_depend_on_no_other_row(cell: str) -> None:
-    """In a batch of 16 rows as in one of 59, from 16 rows on."""
     op = RecurrentOp(hidden_size=LEAST[CELLS[cell]["cell"]] + 3, **CELLS[cell])
     layer, arrays = random_layer(op, I), random_inputs(op, (3, 59, I))
     Y = layer(arrays["X"], None, arrays["initial_h"])[0]
@@ -287,16 +273,8 @@ def test_rows_depend_on_no_other_row(cell: str) -> None:
         assert some.tobytes() == np.ascontiguousarray(Y[:, :, rows]).tobytes()
 
 
-def test_a_stream_gives_the_whole() -> None:
-    op = RecurrentOp("LSTM", 51)
-    layer, X = random_layer(op, I), random_inputs(op, (7, 20, I))["X"]
-    stream = layer.stream(20)
-    parts = [stream.push(X[begin:end]) for begin, end in ((0, 3), (3, 4), (4, 7))]
-    assert np.concatenate(parts).tobytes() == layer(X)[0].tobytes()
-
-
 @pytest.mark.parametrize(("cell", "least"), LEAST.items())
-def test_small_layers_do_without_matrices(cell: str, least: int) -> None:
+def test_small_layers_do_without_matrices(cell: CellName, least: int) -> None:
     for H, alike in ((least - 1, True), (least, False)):
         op = RecurrentOp(cell, H)
         layer, X = random_layer(op, I), random_inputs(op, (2, 20, I))["X"]
@@ -304,7 +282,7 @@ def test_small_layers_do_without_matrices(cell: str, least: int) -> None:
 
 
 # H, I: products with few k, or with many zeros after the last, of which a block of 32 k has the rest.
-@pytest.mark.parametrize("sizes", [(64, 1), (64, 8), (65, 65), (96, 1), (97, 1), (129, 1), (129, 33)])
+@each_row("sizes", [(64, 1), (64, 8), (65, 65), (96, 1), (97, 1), (129, 1), (129, 33)])
 def test_narrow_layers_do_without_matrices(sizes: tuple[int, int]) -> None:
     H, narrow = sizes
     for cell in ("RNN", "GRU", "LSTM"):
@@ -342,8 +320,8 @@ def test_weights_in_bfloat16_are_multiplied_by_rows_in_bfloat16(scale: float) ->
     assert np.abs(by_elements(layer, X)[0][0, 0] - exact).max() > 1e-4 * scale
 
 
-@pytest.mark.parametrize("small", [1e-38, 1e-40])
-@pytest.mark.parametrize("cell", CELLS)
+@each_row("small", [1e-38, 1e-40])
+@each_row("cell", CELLS)
 def test_a_stream_gives_the_whole_where_sums_are_subnormal(cell: str, small: float) -> None:
     """Its first push has a state of zeros to multiply by, the call has none."""
     op = RecurrentOp(hidden_size=160, **CELLS[cell])

@@ -7,21 +7,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layers import random_layer
+from layers import MATRICES, needs_matrices, random_layer
 from numpy.typing import NDArray
+from rows import each_row
 
 from pyrnnx import Layer, RecurrentOp, config, get_batch_invariant, set_batch_invariant
-from pyrnnx._kernels import engines
-from pyrnnx.conventions import OPENVINO_SEQUENCE, convert_weights
 from pyrnnx.frontends.onnx import lstm
 from pyrnnx.frontends.openvino import lstm_sequence
+from pyrnnx.operator.conventions import OPENVINO_SEQUENCE, convert_weights
 
 Array = NDArray[Any]
 H = I = 64
 N = 32
 LEAST_T = 1024 // N
 
-pytestmark = pytest.mark.skipif(not engines.supported(), reason="this build has only BLAS")
+pytestmark = needs_matrices
 
 
 def onnx(layer: Layer, X: Array) -> Array:
@@ -38,11 +38,11 @@ def openvino(layer: Layer, X: Array) -> Array:
     return Y[:, 0].swapaxes(0, 1)
 
 
-@pytest.mark.parametrize("function", [onnx, openvino])
+@each_row("function", [onnx, openvino])
 def test_functions_take_matrices_for_long_calls(
     function: Callable[[Layer, Array], Array], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(config, "ISA", engines.MODELS[0])
+    monkeypatch.setattr(config, "ISA", MATRICES[0])
     layer = random_layer(RecurrentOp("LSTM", H), I)
     before = get_batch_invariant()
     try:

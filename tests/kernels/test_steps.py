@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows import each_row
 
 from pyrnnx._kernels import engines
 from pyrnnx._kernels.packed_layer import PackedLayer
@@ -25,7 +26,7 @@ CELLS: dict[str, tuple[int, int, tuple[Any, ...], dict[str, Any]]] = {
     "LSTM with clip": (2, 4, (SIGMOID, TANH, TANH), {"clip": 0.3}),
 }
 # Whole and broken unit blocks of every vector length, few and many of them, and an R that is too large for one call.
-SIZES = (1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 48, 50, 64, 65, 79, 128, 140, 270)
+SIZES = (1, 3, 4, 7, 8, 15, 16, 17, 31, 33, 50, 64, 79, 140, 270)
 
 
 def packed(isa: str, name: str, H: int, dtype: Any, reverse: bool) -> PackedLayer:
@@ -67,11 +68,11 @@ def bits(results: list[Any]) -> list[bytes]:
     return [result.tobytes() for result in results]
 
 
-@pytest.mark.parametrize("isa", engines.supported())
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", CELLS)
+@each_row("isa", engines.supported())
+@each_row("dtype", [np.float32, np.float64])
+@each_row("name", CELLS)
 def test_one_row_has_the_bits_of_many(isa: str, name: str, dtype: Any) -> None:
-    for H in SIZES:
+    for H in SIZES[::3] if dtype == np.float64 else SIZES:
         layer = packed(isa, name, H, dtype, reverse=H % 2 == 1)
         rng = np.random.default_rng(H + 1)
         X = rng.normal(size=(T, N, I)).astype(dtype)
@@ -84,10 +85,9 @@ def test_one_row_has_the_bits_of_many(isa: str, name: str, dtype: Any) -> None:
                 assert bits(one) == bits([result[..., row : row + 1, :] for result in many]), (H, row)
 
 
-@pytest.mark.parametrize("isa", engines.supported())
-@pytest.mark.parametrize("name", CELLS)
+@each_row("isa", engines.supported())
+@each_row("name", CELLS)
 def test_the_row_that_is_longest(isa: str, name: str) -> None:
-    """It goes on alone, from the step after which all others have ended."""
     for H in (8, 19, 40):
         for reverse in (False, True):
             layer = packed(isa, name, H, np.float32, reverse)
@@ -101,10 +101,9 @@ def test_the_row_that_is_longest(isa: str, name: str) -> None:
             assert not ragged[0][T - 2 :].any()
 
 
-@pytest.mark.parametrize("isa", engines.supported())
-@pytest.mark.parametrize("name", ["RNN", "GRU", "GRU with linear_before_reset", "LSTM"])
+@each_row("isa", engines.supported())
+@each_row("name", ["RNN", "GRU", "GRU with linear_before_reset", "LSTM"])
 def test_what_is_no_number_stays_none(isa: str, name: str) -> None:
-    """A NaN of X is one in all later states, infinities saturate the gates, as with several rows."""
     layer = packed(isa, name, 20, np.float32, reverse=False)
     for value in (np.nan, np.inf, -np.inf, 3e38, 1e-45):
         X = np.random.default_rng(3).normal(size=(T, N, I)).astype(np.float32)
@@ -116,10 +115,9 @@ def test_what_is_no_number_stays_none(isa: str, name: str) -> None:
 
 
 @pytest.mark.skipif(not {"avx512", "avx2"} <= set(engines.supported()), reason="needs a processor with AVX-512")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", CELLS)
+@each_row("dtype", [np.float32, np.float64])
+@each_row("name", CELLS)
 def test_both_vector_lengths_with_fused_sums_give_the_same_bits(name: str, dtype: Any) -> None:
-    """So layers of few units may take the shorter one."""
     for H in (1, 4, 5, 8, 16, 33):
         for rows in (1, 3, 20):
             X = np.random.default_rng(H).normal(size=(T, rows, I), scale=3).astype(dtype)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,10 @@ import numpy as np
 import pytest
 from layers import random_inputs, random_layer
 from numpy.typing import NDArray
+from rows import each_row
 
-from pyrnnx import Direction, PyrnnxError, RecurrentOp, config, get_num_threads, set_num_threads
+from pyrnnx import Direction, PyrnnxError, RecurrentOp, get_num_threads, set_num_threads
+from pyrnnx.operator.op import CELLS, CellName
 
 Y = NDArray[Any]
 
@@ -29,7 +30,7 @@ def restored() -> Iterator[None]:
 
 
 def example(
-    cell: str, direction: str, T: int, N: int, H: int, ragged: bool, dtype: str = "float32", **options: Any
+    cell: CellName, direction: str, T: int, N: int, H: int, ragged: bool, dtype: str = "float32", **options: Any
 ) -> Any:
     """A layer and the arguments of a call."""
     op, I = RecurrentOp(cell, H, Direction(direction), **options), 19
@@ -52,38 +53,18 @@ SHARED = {
 }
 
 
-@pytest.mark.parametrize("ragged", [False, True], ids=["full", "ragged"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shared", SHARED)
-@pytest.mark.parametrize("cell", ["RNN", "GRU", "GRU, linear_before_reset", "LSTM"])
-def test_results_do_not_depend_on_the_number_of_threads(cell: str, shared: str, dtype: str, ragged: bool) -> None:
+@each_row(("ragged", "dtype"), [(False, "float32"), (True, "float64")])
+@each_row("shared", SHARED)
+@each_row("cell", ["RNN", "GRU", "GRU, linear_before_reset", "LSTM"])
+def test_results_do_not_depend_on_the_number_of_threads(cell: str, shared: str, ragged: bool, dtype: str) -> None:
     name, _, option = cell.partition(", ")
     options: dict[str, Any] = {option: True} if option else {}
-    layer, arguments = example(name, *SHARED[shared], ragged, dtype, **options)
+    layer, arguments = example(CELLS[name].name, *SHARED[shared], ragged, dtype, **options)
     set_num_threads(1)
     expected = layer(*arguments)
-    for threads in (2, 3, 4, 7):
+    for threads in (2, 3, 7):
         set_num_threads(threads)
         assert same_bits(layer(*arguments), expected), threads
-
-
-def test_rows_do_not_depend_on_their_neighbours() -> None:
-    if config.ISA == "blas":
-        pytest.skip("BLAS sums in an order that depends on the shape of a product")
-    layer, (X, _, h) = example("LSTM", "forward", 11, 15, 37, False)
-    Y, _, _ = layer(X, None, h)
-    for row in range(15):
-        alone, _, _ = layer(X[:, row : row + 1], None, h[:, row : row + 1])
-        assert alone.tobytes() == np.ascontiguousarray(Y[:, :, row : row + 1]).tobytes()
-
-
-def test_several_python_threads_at_once() -> None:
-    set_num_threads(2)
-    layer, arguments = example("LSTM", "bidirectional", 30, 8, 96, True)
-    expected = layer(*arguments)
-    with ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(lambda _: layer(*arguments), range(48)))
-    assert all(same_bits(result, expected) for result in results)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -137,7 +118,7 @@ def test_idle_threads_sleep() -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("n", [0, -1, 1.0, "2", True, None, 2**31, 2**40, 10**4000, np.bool_(True), np.float32(2)])
+@each_row("n", [0, -1, 1.0, "2", True, None, 2**31, 2**40, 10**4000, np.bool_(True), np.float32(2)])
 def test_number_of_threads_is_a_positive_integer(n: Any) -> None:
     before = get_num_threads()
     with pytest.raises(PyrnnxError, match=r"set_num_threads: n is .* expected a positive integer"):
@@ -145,18 +126,10 @@ def test_number_of_threads_is_a_positive_integer(n: Any) -> None:
     assert get_num_threads() == before
 
 
-@pytest.mark.parametrize("n", [3, np.int64(3), np.uint8(3), np.array(3)], ids=repr)
+@each_row("n", [3, np.int64(3), np.uint8(3), np.array(3)], ids=repr)
 def test_number_of_threads_may_be_of_numpy(n: Any) -> None:
     set_num_threads(n)
     assert (get_num_threads(), type(get_num_threads())) == (3, int)
-
-
-def test_as_many_threads_as_an_int_holds() -> None:
-    set_num_threads(2**31 - 1)
-    layer, arguments = example("LSTM", "bidirectional", 30, 8, 96, True)
-    expected = layer(*arguments)
-    set_num_threads(1)
-    assert same_bits(layer(*arguments), expected)
 
 
 # Teams that are disbanded 8 times in a row, by the C functions of the pool; then one more than a second later.
@@ -175,6 +148,7 @@ print(pool.pyrnnx_team_take(2), refused > 0)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="every team has one member")
 def test_a_second_after_a_disturbance_there_is_a_team_again() -> None:
     """However often teams were disbanded: the pause doubles, and is a second at most, however few calls come."""
@@ -192,27 +166,3 @@ def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
-
-
-@pytest.mark.parametrize(
-    ("environment", "word"),
-    [
-        ({"PYRNNX_ENGINE": "blas"}, "blas"),
-        ({"PYRNNX_ISA": "baseline"}, "baseline"),
-        ({"PYRNNX_ENGINE": "SIMD"}, "simd"),
-    ],
-    ids=str,
-)
-def test_environment_forces_an_engine(environment: dict[str, str], word: str) -> None:
-    given = {"PYRNNX_ENGINE": "", "PYRNNX_ISA": ""} | environment
-    result = run("import pyrnnx; pyrnnx.show_config()", **given)
-    assert result.returncode == 0, result.stderr
-    engine, isa = (line.split(":")[1].strip() for line in result.stdout.splitlines()[1:3])
-    assert word in (engine, isa)
-
-
-@pytest.mark.parametrize(("variable", "value"), [("PYRNNX_ENGINE", "cuda"), ("PYRNNX_ISA", "avx1024")])
-def test_unknown_engine_is_an_error(variable: str, value: str) -> None:
-    result = run("import pyrnnx", **({"PYRNNX_ENGINE": "", "PYRNNX_ISA": ""} | {variable: value}))
-    assert result.returncode != 0
-    assert f"environment variable {variable} is {value!r}; expected one of" in result.stderr

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows import each_row
 from scoring_data import PART, READERS, SIZE, assert_equal, expected, lstm, of_npz, sequences, write_npy, write_wav
 
 import pyrnnx
@@ -41,7 +42,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a FIFO": (os.mkfifo, "no regular file"),
     "a device": (lambda path: path.symlink_to("/dev/zero"), "no regular file"),
     "a link to nothing": (lambda path: path.symlink_to("gone"), "No such file"),
-    "a head that lies": (lambda path: _head(path, (10**9, SIZE)), "0 bytes of values; its head says 20000000000"),
+    "a head that lies": (lambda path: _head(path, (10**9, SIZE)), "0 bytes of values; its header declares 20000000000"),
     "steps without values": (lambda path: _head(path, (10**12, 0)), "bytes with its results; memory"),
     "more than int64": (lambda path: _head(path, (10**30, 0)), "expected at most"),
     "a head of no Python": (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00\x10\x00{'descr': (((((("), ""),
@@ -53,7 +54,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
+@each_row("name", BAD)
 def test_bad_files(name: str, tmp_path: Path) -> None:
     source = write_npy(tmp_path / "in", ITEMS)
     spoil, words = BAD[name]
@@ -68,7 +69,7 @@ def test_bad_files(name: str, tmp_path: Path) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # kB
 
 
-@pytest.mark.parametrize("kind", READERS)
+@each_row("kind", READERS)
 def test_names_that_are_not_unicode(kind: str, tmp_path: Path) -> None:
     if kind != "npz":
         pytest.importorskip({"parquet": "pyarrow"}.get(kind, kind))
@@ -92,7 +93,7 @@ def _parquet(path: Path, names: list[str] | None = None, columns: int = 1) -> No
     pq.write_table(pa.Table.from_arrays(arrays, ["x"] * columns + (["name"] if names else [])), path)
 
 
-@pytest.mark.parametrize("cut", [0, 300])
+@each_row("cut", [0, 300])
 def test_one_broken_parquet_file(cut: int, tmp_path: Path) -> None:
     for name in "abc":
         _parquet(tmp_path / "in" / f"{name}.parquet")
@@ -122,7 +123,7 @@ DESCRIPTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", DESCRIPTIONS)
+@each_row("name", DESCRIPTIONS)
 def test_a_broken_array_of_zarr(name: str, tmp_path: Path) -> None:
     zarr = pytest.importorskip("zarr")
     group = zarr.open_group(str(tmp_path / "in"), mode="w")
@@ -135,38 +136,49 @@ def test_a_broken_array_of_zarr(name: str, tmp_path: Path) -> None:
     assert (list(report.skipped), report.items) == (["b"], 2)
 
 
-def test_wav_of_other_bits(tmp_path: Path) -> None:
+WAVS: dict[str, tuple[int, bytes, dict[str, Any], str]] = {  # bytes of a head that are replaced, options, what is wrong
+    "40 bits": (34, (40).to_bytes(2, "little"), {}, "40 bits; expected 8, 16, 24, 32"),
+    "a head that lies": (
+        40,
+        (400_000_000).to_bytes(4, "little"),
+        {},
+        "it has 242 bytes; its header declares 400000000 bytes of samples",
+    ),
+    "another rate": (
+        24,
+        (8_000).to_bytes(4, "little"),
+        {"rate": 16_000},
+        "it has 8000 samples per second; expected rate=16000: pyrnnx does not resample",
+    ),
+}
+
+
+def write_wavs(folder: Path, start: int, data: bytes) -> Path:
+    """Write a.wav, and b.wav with other bytes in its head."""
     for name in ("a.wav", "b.wav"):
-        write_wav(tmp_path / "in" / name, np.arange(99))
-    path = tmp_path / "in" / "b.wav"
-    contents = bytearray(path.read_bytes())
-    contents[34:36] = (40).to_bytes(2, "little")
-    path.write_bytes(contents)
-    report = run(tmp_path / "in", frame=SIZE, skip_errors=True)
-    assert report.skipped == {"b.wav": "40 bits; expected 8, 16, 24, 32"}
+        write_wav(folder / name, np.arange(99))
+    contents = bytearray((folder / "b.wav").read_bytes())
+    contents[start : start + len(data)] = data
+    (folder / "b.wav").write_bytes(contents)
+    return folder
 
 
-def test_wav_whose_head_lies(tmp_path: Path) -> None:
-    for name in ("a.wav", "b.wav"):
-        write_wav(tmp_path / "in" / name, np.arange(99))
-    path = tmp_path / "in" / "b.wav"
-    contents = bytearray(path.read_bytes())
-    contents[40:44] = (400_000_000).to_bytes(4, "little")
-    path.write_bytes(contents)
-    report = run(tmp_path / "in", frame=SIZE, skip_errors=True)
-    assert report.skipped == {"b.wav": "it has 242 bytes; its head says 400000000 of samples"}
+@each_row("name", WAVS)
+def test_bad_recordings(name: str, tmp_path: Path) -> None:
+    start, data, options, words = WAVS[name]
+    source = write_wavs(tmp_path / "in", start, data)
+    with pytest.raises(PyrnnxError, match=f"item 'b.wav': .*{words}"):
+        run(source, frame=SIZE, **options)
+    assert run(source, frame=SIZE, skip_errors=True, **options).skipped == {"b.wav": words}
 
 
-def test_wav_of_two_rates(tmp_path: Path) -> None:
-    for name in ("a.wav", "b.wav"):
-        write_wav(tmp_path / "in" / name, np.arange(99))
-    path = tmp_path / "in" / "b.wav"
-    contents = bytearray(path.read_bytes())
-    contents[24:28] = (8_000).to_bytes(4, "little")
-    path.write_bytes(contents)
-    words = r"'a.wav' of 16000 samples a second and 'b.wav' of 8000; expected one sample rate"
+def test_recordings_of_two_rates(tmp_path: Path) -> None:
+    source = write_wavs(tmp_path / "in", 24, (8_000).to_bytes(4, "little"))
+    words = r"'a.wav' of 16000 samples per second and 'b.wav' of 8000; expected one sample rate"
     with pytest.raises(PyrnnxError, match=words):
-        run(tmp_path / "in", frame=SIZE)
+        run(source, frame=SIZE)
+    with pytest.raises(PyrnnxError, match=r"item 'a.wav': it has 16000 samples per second; expected rate=44100"):
+        run(source, frame=SIZE, rate=44_100)
 
 
 REJECTED: dict[str, tuple[dict[str, Any], str]] = {
@@ -177,11 +189,20 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "column": ({"column": []}, r"column is \[\]"),
     "sink": ({"sink": "a\0b"}, "sink is .*; expected a path"),
     "a long sink": ({"sink": "x" * 300}, "File name too long"),
+    "rate": ({"rate": 0}, "rate is 0; expected an integer, 1 or above"),
+    "rate of arrays": ({"rate": 16_000}, "rate is 16000, and the source is npy; expected a wav source"),
+    "channels": (
+        {"channels": "left"},
+        'channels is \'left\'; expected "mean", "first", or the index of a channel from 0',
+    ),
+    "channels of arrays": ({"channels": "mean"}, "channels is 'mean', and the source is npy"),
+    "batching": ({"batching": "all"}, "batching is 'all'; expected one of auto, equal, none"),
+    "unknown suffix": ({"sink": "o2.csv"}, r"ends in '.csv'; expected a name that ends in .zarr, .parquet, .npz or"),
     "source": ({"source": "a\0b"}, "source is .*; expected a path"),
 }
 
 
-@pytest.mark.parametrize("name", REJECTED)
+@each_row("name", REJECTED)
 def test_rejected(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     options, words = REJECTED[name]

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,8 @@ from scoring_data import assert_equal, contents, expected, lstm, of_npz, sequenc
 import pyrnnx
 from pyrnnx import PyrnnxError
 
-pytest.importorskip("distributed")
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("distributed") is None, reason="needs distributed"),
     # Of distributed, when processes go: sockets and loops that it leaves to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
@@ -71,28 +71,18 @@ def running(word: str) -> list[int]:
     return found
 
 
-def test_two_workers(source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
-    calls: list[int] = []
-    report = pyrnnx.score(
-        lstm(), source, tmp_path / "out", workers=2, memory=MEMORY, progress=lambda done, total: calls.append(done)
-    )
-    assert (report.workers, report.items, report.resumed) == (2, COUNT, 0)
-    assert report.parts > 10
-    assert calls == sorted(calls)
-    assert contents(tmp_path / "out" / "parts") == alone
-
-
+@pytest.mark.e2e
 def test_a_bad_item(source: Path, tmp_path: Path) -> None:
     (source / "070.npy").write_bytes(b"no array")
-    with pytest.raises(PyrnnxError, match=r"item '070.npy': .*\(skip_errors=True skips such\)"):
+    with pytest.raises(PyrnnxError, match=r"item '070.npy': .*\(skip_errors=True skips it\)"):
         pyrnnx.score(lstm(), source, tmp_path / "out", workers=1, memory=MEMORY)
     report = pyrnnx.score(lstm(), source, tmp_path / "out", workers=1, memory=MEMORY, skip_errors=True)
     assert list(report.skipped) == ["070.npy"]
     assert len(of_npz(tmp_path / "out")) == COUNT - 1
 
 
+@pytest.mark.e2e
 def test_a_worker_that_is_killed(source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
-    """In the middle, by SIGKILL: its parts are done by others."""
     killed: list[int] = []
 
     def progress(done: int, total: int) -> None:
@@ -175,6 +165,7 @@ def _answers(port: int) -> bool:
         return False
 
 
+@pytest.mark.e2e
 def test_a_scheduler_that_is_lost(source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
     """The run ends with an error that says so; the same call, with a new scheduler at the address, goes on."""
     port = free_port()
@@ -185,7 +176,7 @@ def test_a_scheduler_that_is_lost(source: Path, alone: dict[str, bytes], tmp_pat
         )
 
     with scheduler(tmp_path, 1, port) as first:
-        with pytest.raises(PyrnnxError, match=r"the scheduler was lost .* goes on with what is not finished"):
+        with pytest.raises(PyrnnxError, match=r"the scheduler was lost .* scores the unfinished parts"):
             score(lambda done, total: first.kill(0) if done else None)
         finished = len(list((tmp_path / "out" / "done").iterdir()))
         assert finished
@@ -196,6 +187,7 @@ def test_a_scheduler_that_is_lost(source: Path, alone: dict[str, bytes], tmp_pat
     assert contents(tmp_path / "out" / "parts") == alone
 
 
+@pytest.mark.e2e
 def test_a_scheduler_that_is_not_there(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyrnnx.scoring import cluster
 
@@ -203,7 +195,7 @@ def test_a_scheduler_that_is_not_there(source: Path, tmp_path: Path, monkeypatch
     monkeypatch.setattr(cluster, "ANSWER", 2)
     with pytest.raises(PyrnnxError, match="does not answer"):
         pyrnnx.score(lstm(), source, tmp_path / "out", scheduler=f"tcp://127.0.0.1:{free_port()}", memory=MEMORY)
-    with scheduler(tmp_path, 0) as empty, pytest.raises(PyrnnxError, match="less than 1 workers after 4 seconds"):
+    with scheduler(tmp_path, 0) as empty, pytest.raises(PyrnnxError, match="fewer than 1 workers after 4 seconds"):
         pyrnnx.score(lstm(), source, tmp_path / "out", scheduler=empty.address, memory=MEMORY)
 
 
@@ -218,8 +210,8 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.e2e
 def test_the_whole_run_is_killed(source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
-    """The one who started it, in the middle; his workers notice, and end."""
     words = {
         "path": [str(Path(__file__).parents[1])],
         "source": str(source),
@@ -253,53 +245,7 @@ def test_the_whole_run_is_killed(source: Path, alone: dict[str, bytes], tmp_path
     assert contents(tmp_path / "out" / "parts") == alone
 
 
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A file system with so much room, if this process may mount one."""
-    folder.mkdir()
-    done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True, check=False
-    )
-    if done.returncode:
-        pytest.skip("only root can mount a small disk")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="tmpfs is Linux's")
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_full_disk(workers: int, source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
-    """It is told, nothing is half there, and with more room the same call goes on."""
-    with small_disk(tmp_path / "disk", "160k") as disk:
-        sink = disk / "out"
-        with pytest.raises(PyrnnxError, match=r"(No space left on device|the same call goes on)"):
-            pyrnnx.score(lstm(), source, sink, workers=workers, memory=MEMORY)
-        assert not list((sink / "tmp").iterdir())
-        before = contents(sink / "parts")
-        assert before
-        assert before.items() <= alone.items()
-        finished = len([one for one in (sink / "done").iterdir() if one.stat().st_size])
-        subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
-        report = pyrnnx.score(lstm(), source, sink, workers=workers, memory=MEMORY)
-        assert report.resumed == finished
-        assert contents(sink / "parts") == alone
-
-
-def test_a_scheduler_that_is_silent(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import socket
-
-    from pyrnnx.scoring import cluster
-
-    monkeypatch.setattr(cluster, "ANSWER", 1)
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        one.listen()
-        with pytest.raises(PyrnnxError, match="does not answer"):
-            pyrnnx.score(lstm(), source, tmp_path / "out", scheduler=f"tcp://127.0.0.1:{one.getsockname()[1]}")
-
-
+@pytest.mark.e2e
 def test_a_main_script_without_its_guard(source: Path, tmp_path: Path) -> None:
     script = KILLED_RUN.replace('if __name__ == "__main__"', "if True")
     words = {"path": [str(Path(__file__).parents[1])], "source": str(source), "sink": str(tmp_path / "out")}

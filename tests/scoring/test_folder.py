@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
-import subprocess
-import sys
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -37,49 +37,20 @@ def run(source: Path, model: Any = None, **options: Any) -> Any:
     return pyrnnx.score(model or lstm(), source, sink, **{"workers": 0, "memory": PART, **options})
 
 
-KILLED = """
-import os, sys, pyrnnx
-from pyrnnx.scoring import durable
-sys.path[:0] = {path!r}
-from scoring_data import lstm
-count = 0
-def killed(name):
-    real = getattr(durable, name)
-    def instead(*arguments):
-        global count
-        count += 1
-        if count == {after}:
-            os._exit(9)
-        return real(*arguments)
-    setattr(durable, name, instead)
-killed("remove")
-killed("_sync")
-pyrnnx.score(lstm(seed=1), {source!r}, {sink!r}, workers=0, memory={memory}, overwrite=True)
-"""
-
-
 @pytest.mark.parametrize("after", [1, 2, 7, 8, 9])
-def test_an_overwriting_run_that_is_killed(after: int, source: Path, out: Path) -> None:
+def test_an_overwriting_run_that_is_killed(after: int, source: Path, out: Path, killed: Any) -> None:
     """No part of the model before is taken for one of the model after, wherever it ends."""
     run(source)
     before = json.loads((out / "manifest.json").read_text())["model"]
-    words = {"path": [str(Path(__file__).parents[1])], "source": str(source), "sink": str(out), "memory": PART}
-    done = subprocess.run([sys.executable, "-c", KILLED.format(after=after, **words)], check=False, timeout=120)
-    assert done.returncode == 9
+    calls = itertools.count(1)
+    with killed(lambda name, path: next(calls) == after):
+        run(source, lstm(seed=1), overwrite=True)
     taken = json.loads((out / "manifest.json").read_text())["model"] != before
     if not taken:
         with pytest.raises(PyrnnxError, match="the model: sha256"):
             run(source, lstm(seed=1))
     run(source, lstm(seed=1), overwrite=not taken)
     assert_equal(of_npz(out), expected(lstm(seed=1), NAMED))
-
-
-def test_parts_of_another_model_without_their_manifest(source: Path, out: Path) -> None:
-    run(source)
-    (out / "manifest.json").unlink()
-    for overwrite in (False, True):
-        with pytest.raises(PyrnnxError, match=r"holds 'done' and no manifest.json"):
-            run(source, lstm(seed=1), overwrite=overwrite)
 
 
 def test_a_record_of_another_model(source: Path, out: Path, tmp_path: Path) -> None:
@@ -101,7 +72,7 @@ def test_files_of_others(name: str, overwrite: bool, source: Path, out: Path) ->
     path = out / name
     path.parent.mkdir(parents=True)
     path.write_text("mine")
-    with pytest.raises(PyrnnxError, match=rf"holds '{name.partition('/')[0]}' and no manifest.json"):
+    with pytest.raises(PyrnnxError, match=rf"has '{name.partition('/')[0]}' but no manifest.json"):
         run(source, overwrite=overwrite)
     assert contents(out) == {name: b"mine"}
 
@@ -152,14 +123,10 @@ def edited(**values: Any) -> Callable[[Path], object]:
 RECORDS: dict[str, Callable[[Path], object]] = {
     "deep": lambda path: path.write_text("[" * 100_000),
     "list": lambda path: path.write_text("[]"),
-    "items of another type": edited(items="3"),
     "more items": edited(items=999),
     "skipped list": edited(skipped=["a"]),
-    "skipped number": edited(skipped=5),
     "skipped of another part": edited(items=0, skipped={"x": "y"}),
     "another part": edited(part=0),
-    "part of another type": edited(part="1"),
-    "no bytes": edited(bytes=None),
     "no sha256": edited(sha256=None),
     "no run": edited(run=None),
     "no identity": edited(identity=None),
@@ -186,6 +153,17 @@ def _as_folder(path: Path) -> None:
     path.mkdir()
 
 
+def _as_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _as_link(path: Path) -> None:
+    """To a copy of itself."""
+    path.rename(path.with_suffix(".copy"))
+    path.symlink_to(path.with_suffix(".copy"))
+
+
 MANIFESTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "half": (lambda path: path.write_bytes(path.read_bytes()[:99]), "is no JSON"),
     "deep": (lambda path: path.write_text("[" * 100_000), "is no JSON"),
@@ -194,7 +172,9 @@ MANIFESTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "list": (lambda path: path.write_text("[1]"), "is a JSON list; expected an object"),
     "format": (edited(format=2), "is no manifest of format 1"),
     "options": (edited(options=None), "the options was None"),
-    "folder": (_as_folder, "cannot be written"),
+    "folder": (_as_folder, "cannot be opened: it is a folder"),
+    "FIFO": (_as_fifo, "cannot be opened: it is no regular file"),
+    "link": (_as_link, "cannot be opened: it is a symbolic link"),
 }
 
 
@@ -203,16 +183,14 @@ def test_manifests_that_do_not_fit(name: str, source: Path, out: Path) -> None:
     run(source)
     spoil, words = MANIFESTS[name]
     spoil(out / "manifest.json")
-    before = contents(out)
+    before = contents(out) if name != "FIFO" else {}
     with pytest.raises(PyrnnxError, match=words):
         run(source)
-    assert contents(out) == before
+    assert name == "FIFO" or contents(out) == before
 
 
 @pytest.mark.parametrize("spoil", [os.remove, lambda path: path.write_bytes(b"short")])
 def test_a_part_that_is_lost_while_it_runs(spoil: Callable[[Path], object], source: Path, out: Path) -> None:
-    """It is not called complete."""
-
     def progress(done: int, total: int) -> None:
         if done == total:
             spoil(out / "parts" / "00000.npz")
@@ -225,7 +203,6 @@ def test_a_part_that_is_lost_while_it_runs(spoil: Callable[[Path], object], sour
 
 
 def test_skipped_items_are_tried_again(source: Path, out: Path) -> None:
-    """Of a file that could not be read then, and of one that is as bad as it was."""
     gone = source / "011.npy"
 
     def progress(done: int, total: int) -> None:
@@ -243,3 +220,62 @@ def test_what_was_skipped_is_an_error_without_skip_errors(source: Path) -> None:
     with pytest.raises(PyrnnxError, match=r"item '003.npy'"):
         run(source)
     assert run(source, skip_errors=True).resumed == first.parts - 1
+
+
+@pytest.mark.parametrize("spoil", [_as_fifo, _as_folder, _as_link])
+@pytest.mark.parametrize("name", ["parts/00001.npz", "done/00001.json"])
+def test_what_is_no_regular_file(name: str, spoil: Callable[[Path], None], source: Path, out: Path) -> None:
+    """A record or part that is a FIFO would be waited for, and what a link leads to may be another's."""
+    first = run(source)
+    before = (out / name).read_bytes()
+    spoil(out / name)
+    if spoil is _as_folder:
+        with pytest.raises(PyrnnxError, match="cannot be written"):
+            run(source)
+        (out / name).rmdir()
+    assert run(source).resumed == first.parts - 1
+    assert stat.S_ISREG((out / name).lstat().st_mode)
+    copy = (out / name).with_suffix(".copy")
+    assert not copy.exists() or copy.read_bytes() == before
+    assert_equal(of_npz_alone(out), expected(lstm(), NAMED))
+
+
+def of_npz_alone(out: Path) -> Any:
+    """Results, without copies beside the parts."""
+    for path in (out / "parts").glob("*.copy"):
+        path.unlink()
+    return of_npz(out)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("name", ["parts", "done", "tmp"])
+def test_folders_that_are_links(name: str, overwrite: bool, source: Path, out: Path, tmp_path: Path) -> None:
+    """What is in the folder that a link leads to is neither removed nor written to."""
+    run(source)
+    (out / name).rename(tmp_path / "elsewhere")
+    (out / name).symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "00077.npz").write_text("mine")
+    before = contents(tmp_path / "elsewhere")
+    with pytest.raises(PyrnnxError, match=f"'{name}' is a symbolic link; expected a folder"):
+        run(source, lstm(seed=1), overwrite=overwrite)
+    assert contents(tmp_path / "elsewhere") == before
+
+
+def test_a_zarr_group_that_is_a_fifo(source: Path, tmp_path: Path) -> None:
+    pytest.importorskip("zarr")
+    options: Any = {"workers": 0, "memory": PART}
+    pyrnnx.score(lstm(), source, tmp_path / "out.zarr", **options)
+    group = tmp_path / "out.zarr" / "parts" / "zarr.json"
+    group.unlink()
+    os.mkfifo(group)
+    with pytest.raises(PyrnnxError, match=r"zarr.json' cannot be opened: it is no regular file"):
+        pyrnnx.score(lstm(), source, tmp_path / "out.zarr", **options)
+
+
+def test_a_finished_run_starts_no_workers(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyrnnx.scoring import cluster
+
+    parts = run(source).parts
+    monkeypatch.setattr(cluster, "connected", lambda *arguments: pytest.fail("workers were started"))
+    report = run(source, workers=2)
+    assert (report.resumed, report.computed, report.workers) == (parts, 0, 0)

@@ -13,7 +13,7 @@ from scoring_data import SIZE, assert_equal, expected, lstm, of_npz, sequences, 
 
 import pyrnnx
 from pyrnnx import Direction, PyrnnxError, RecurrentOp, Stack
-from pyrnnx.frontends.openvino import write_model
+from pyrnnx.frontends.openvino import read_model, write_model
 from pyrnnx.testing.numbers import Array
 
 onnx = pytest.importorskip("onnx")
@@ -77,35 +77,24 @@ def transposed() -> Any:
     return onnx.helper.make_node("Transpose", ["X"], ["x"], perm=[1, 0, 2])
 
 
-def test_lengths(source: Path) -> None:
-    report = run(recurrent(lengths=True), source)
-    assert report.batching == "items of like length, padded"
-    assert_equal(of_npz(source.parent / "out"), expected(lstm(), NAMED))
+FORMS: dict[str, tuple[dict[str, Any], str]] = {  # what `recurrent` makes, and which items share a call
+    "lengths": ({"lengths": True}, "items of like length, padded"),
+    "no lengths": ({"lengths": False}, "items of equal length"),
+    "fixed rows and steps": ({"lengths": True, "rows": 4, "time": 9}, "items of like length, padded"),
+    "one fixed row": ({"lengths": False, "rows": 1}, "one item at a time"),
+}
 
 
-def test_without_lengths(source: Path) -> None:
-    report = run(recurrent(lengths=False), source)
-    assert report.batching == "items of equal length"
-    assert_equal(of_npz(source.parent / "out"), expected(lstm(), NAMED))
-
-
-def test_fixed_rows_and_steps(source: Path) -> None:
-    report = run(recurrent(lengths=True, rows=4, time=9), source)
-    assert report.batching == "items of like length, padded"
-    found = of_npz(source.parent / "out")
-    wanted = expected(lstm(), NAMED)
-    assert_equal(found, wanted)
-
-
-def test_one_fixed_row(source: Path) -> None:
-    report = run(recurrent(lengths=False, rows=1), source)
-    assert report.batching == "one item at a time"
+@pytest.mark.parametrize("name", FORMS)
+def test_results(name: str, source: Path) -> None:
+    options, batching = FORMS[name]
+    assert run(recurrent(**options), source).batching == batching
     assert_equal(of_npz(source.parent / "out"), expected(lstm(), NAMED))
 
 
 def test_an_input_of_other_operators(source: Path) -> None:
     model = recurrent(lengths=True, before=[transposed()])
-    with pytest.raises(PyrnnxError, match=r"which axes of 'X' \(float32 \[N, T, 5\]\).*expected axes"):
+    with pytest.raises(PyrnnxError, match=r"of 'X' \(float32 \[N, T, 5\]\) are unknown; expected axes"):
         run(model, source)
     run(model, source, axes="NTI", outputs=["Y", "Y_c"])
     wanted = {name: {key: one[key] for key in ("Y", "Y_c")} for name, one in expected(lstm(), NAMED).items()}
@@ -136,24 +125,11 @@ def test_the_same_model_at_another_path(source: Path, tmp_path: Path) -> None:
         run(changed, source)
 
 
-def test_padding_that_results_depend_on(source: Path) -> None:
-    """A mean over all time steps, beside the layer: items of one length share a batch, no others."""
-    mean = onnx.helper.make_node("ReduceMean", ["X"], ["mean"], axes=[0], keepdims=0)
-    model = recurrent(lengths=True, after=[mean])
-    model.graph.output.append(onnx.helper.make_tensor_value_info("mean", onnx.TensorProto.FLOAT, [None, SIZE]))
-    report = run(model, source)
-    assert report.batching == "items of equal length"
-    found = of_npz(source.parent / "out")
-    for name, item in NAMED.items():
-        # ONNX Runtime sums in an order of its own.
-        np.testing.assert_allclose(found[name]["mean"], item.mean(0), rtol=1e-5, atol=1e-6)
-
-
-def test_rows_that_depend_on_each_other(source: Path) -> None:
+def test_fixed_rows_that_depend_on_each_other(source: Path) -> None:
     mean = onnx.helper.make_node("ReduceMean", ["X"], ["mean"], axes=[1], keepdims=1)
     nodes = [mean, onnx.helper.make_node("Sub", ["X", "mean"], ["Z"])]
-    with pytest.raises(PyrnnxError, match="depends on the other rows"):
-        run(model_of(nodes, {"X": ["T", "N", SIZE]}, {"Z": 3}), source, axes="TNI")
+    with pytest.raises(PyrnnxError, match="depend on other rows, and each call has 3 rows"):
+        run(model_of(nodes, {"X": ["T", 3, SIZE]}, {"Z": 3}), source, axes="TNI")
 
 
 def test_an_output_without_rows(source: Path) -> None:
@@ -180,14 +156,23 @@ def test_fewer_time_steps_than_the_item(tmp_path: Path) -> None:
         np.testing.assert_allclose(found[f"{index:03}.npy"]["Y"], np.reshape(wanted, (-1, 4)), rtol=1e-4, atol=1e-5)
 
 
+def test_initial_states_of_an_undeclared_size(source: Path) -> None:
+    """R is an input and the node has no hidden_size: the size of initial_h is not known before the call."""
+    R = np.random.default_rng(0).normal(size=(1, 6, 6)).astype(np.float32)
+    node = onnx.helper.make_node("RNN", ["X", "W", "R", "", "", "initial_h"], ["Y", "Y_h"], name="rnn")
+    weights = {"W": np.ones((1, 6, SIZE), np.float32)}
+    shapes: dict[str, list[Any]] = {"X": ["T", 1, SIZE], "R": ["D", "H", "H"], "initial_h": ["D", 1, "H"]}
+    model = model_of([node], shapes, {"Y": 4, "Y_h": 3}, weights)
+    with pytest.raises(PyrnnxError, match="rnn declares no hidden_size; expected 'initial_h' in inputs"):
+        run(model, source, axes="TNI", input="X", inputs={"R": R})
+    run(model, source, axes="TNI", input="X", inputs={"R": R, "initial_h": np.zeros((1, 1, 6), np.float32)})
+
+
 def test_a_model_without_rows(source: Path) -> None:
     weights = {"W": np.random.default_rng(0).normal(size=(SIZE, 2)).astype(np.float32)}
-    nodes = [
-        onnx.helper.make_node("MatMul", ["X", "W"], ["Z"]),
-        onnx.helper.make_node("Mul", ["Z", "gain"], ["Y"]),
-    ]
+    nodes = [onnx.helper.make_node("MatMul", ["X", "W"], ["Z"]), onnx.helper.make_node("Mul", ["Z", "gain"], ["Y"])]
     model = model_of(nodes, {"X": ["T", SIZE], "gain": [1]}, {"Y": 2}, weights)
-    with pytest.raises(PyrnnxError, match="the inputs 'X', 'gain' are open"):
+    with pytest.raises(PyrnnxError, match="these inputs have no value: 'X', 'gain'"):
         run(model, source, axes="TI")
     with pytest.raises(PyrnnxError, match="inputs lacks 'gain'"):
         run(model, source, axes="TI", input="X")
@@ -204,7 +189,6 @@ def test_a_model_without_rows(source: Path) -> None:
 @pytest.mark.parametrize("batch_first", [False, True])
 @pytest.mark.parametrize("hidden_size", [6, 4])
 def test_stacks(batch_first: bool, hidden_size: int, source: Path) -> None:
-    """With states in one array, and where the layers differ in hidden_size each with its own."""
     second = random_layer(RecurrentOp("GRU" if hidden_size == 4 else "LSTM", hidden_size=hidden_size), 12)
     stack = Stack([lstm(), second], batch_first=batch_first)
     assert run(stack, source).batching == "items of like length, padded"
@@ -218,7 +202,7 @@ def test_stacks(batch_first: bool, hidden_size: int, source: Path) -> None:
             else:
                 wanted[state] = value[:, 0]
         assert_equal({name: found[name]}, {name: wanted})
-    with pytest.raises(PyrnnxError, match="outputs has 'Z'; expected of Y"):
+    with pytest.raises(PyrnnxError, match="outputs has 'Z'; expected names out of Y"):
         run(stack, source, outputs=["Z"])
 
 
@@ -267,11 +251,7 @@ def test_an_output_with_a_name_of_savez(name: str, source: Path) -> None:
 def test_another_input_of_lengths_is_another_run(source: Path) -> None:
     """An input that has a default, and counts only when it is named."""
     make = onnx.helper.make_node
-    add = [
-        make("Cast", ["M"], ["F"], to=1),
-        make("Unsqueeze", ["F", "axes"], ["U"]),
-        make("Add", ["Y", "U"], ["Z"]),
-    ]
+    add = [make("Cast", ["M"], ["F"], to=1), make("Unsqueeze", ["F", "axes"], ["U"]), make("Add", ["Y", "U"], ["Z"])]
     model = recurrent(lengths=False, after=add)
     model.graph.input.append(onnx.helper.make_tensor_value_info("M", onnx.TensorProto.INT32, ["N"]))
     for name, array in {"M": np.zeros(1, np.int32), "axes": np.array([0, 1, 3])}.items():
@@ -281,3 +261,24 @@ def test_another_input_of_lengths_is_another_run(source: Path) -> None:
     run(model, source)
     with pytest.raises(PyrnnxError, match="the options: lengths was None and is 'M'"):
         run(model, source, lengths="M")
+
+
+def test_an_ir_that_keeps_a_state(source: Path, tmp_path: Path) -> None:
+    """Each item begins anew, whatever was called before; the caller's model keeps its own state."""
+    ov = pytest.importorskip("openvino")
+    from openvino import opset13 as op
+
+    x = op.parameter([-1, -1, SIZE], np.float32, name="x")
+    kept = op.read_value(op.constant(np.zeros((1, SIZE), np.float32)), "kept", np.float32, [1, SIZE])
+    total = op.add(op.reduce_sum(x, op.constant([0, 1]), keep_dims=False), kept)
+    result = op.result(op.add(x, op.unsqueeze(total, op.constant(0))))
+    ov.save_model(ov.Model([result], [op.assign(total, "kept")], [x], "m"), tmp_path / "m.xml", compress_to_fp16=False)
+    model = read_model(tmp_path / "m.xml")
+    model(ITEMS[0][:, np.newaxis])
+    state = np.array(model.state["kept"])
+    run(model, source, axes="TNI")
+    np.testing.assert_array_equal(model.state["kept"], state)
+    for name, outputs in of_npz(source.parent / "out").items():
+        (values,) = outputs.values()
+        # Sums of another order.
+        np.testing.assert_allclose(values, NAMED[name] + NAMED[name].sum(0), rtol=1e-4, atol=1e-5)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, cast
+
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrnnx import Layer, RecurrentOp
+from pyrnnx import ArgumentError, Layer, RecurrentOp
 from pyrnnx.scoring.digest import digest
-from pyrnnx.scoring.items import Items
+from pyrnnx.scoring.items import Bad, Items
 from pyrnnx.scoring.outputs import Batching
 from pyrnnx.scoring.parts import PARTS, SHARES, SMALL, batches, boundaries, part
+from pyrnnx.scoring.task import _scored
+from pyrnnx.testing.numbers import Array
 
 SIZES = st.lists(st.integers(0, 10**7), min_size=1, max_size=60)
 
 
+@settings(max_examples=80)
 @given(SIZES, st.integers(1, 10**8))
 def test_boundaries(sizes: list[int], memory: int) -> None:
     starts = boundaries(np.array(sizes, np.int64), memory)
@@ -26,7 +32,6 @@ def test_boundaries(sizes: list[int], memory: int) -> None:
 
 
 def test_many_parts_of_much_data() -> None:
-    """However large the memory is, but none that are tiny."""
     starts = boundaries(np.full(10_000, 10**6, np.int64), 10**12)
     assert PARTS <= len(starts) - 1 <= PARTS + 1
     assert len(boundaries(np.full(100, SMALL // 100, np.int64), 10**12)) == 2
@@ -39,6 +44,7 @@ def test_a_part() -> None:
     assert (found.lengths, found.bad) == ((2, 3, 4), {1: "three"})
 
 
+@settings(max_examples=80)
 @given(st.lists(st.integers(0, 20), max_size=40), st.sampled_from(list(Batching)), st.integers(1, 7))
 def test_batches(lengths: list[int], batching: Batching, rows: int) -> None:
     found = list(batches(lengths, batching, rows=rows, most=60, row_size=lambda length: length))
@@ -52,8 +58,6 @@ def test_batches(lengths: list[int], batching: Batching, rows: int) -> None:
 
 
 def test_digests() -> None:
-    """Of equal layers the same, whatever objects they are made of; of others another."""
-
     def layer(value: float, clip: float | None = None) -> Layer:
         weights = np.full((1, 8, 3), value, np.float32), np.full((1, 8, 2), value, np.float32)
         return Layer(RecurrentOp("LSTM", hidden_size=2, clip=clip), *weights)
@@ -65,3 +69,19 @@ def test_digests() -> None:
     assert digest(["ab", "c"]) != digest(["a", "bc"])
     assert digest({"a": 1}) != digest({"a": 2})
     assert digest(b"a") != digest("a")
+
+
+def test_items_of_a_batch_that_a_model_rejects() -> None:
+    """Each is tried alone, so that only those that are at fault are bad."""
+
+    class Picky:
+        def run(self, items: Sequence[Array]) -> list[dict[str, Array]]:
+            if any(item.min() < 0 for item in items):
+                raise ArgumentError("an item is negative")
+            return [{"Y": item} for item in items]
+
+    items = [np.array([value]) for value in (1, -2, 3)]
+    first, second, third = _scored(cast(Any, Picky()), items)
+    assert second == Bad("an item is negative")
+    assert first == {"Y": items[0]}
+    assert third == {"Y": items[2]}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows import each_row
 from scoring_data import sequences, write_npy, write_wav
 
 from pyrnnx import PyrnnxError
@@ -67,7 +68,7 @@ def _read(source: Any, places: Any) -> list[Array]:
     return found
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@each_row("name", WRITERS)
 def test_items(name: str, tmp_path: Path) -> None:
     WRITERS[name](tmp_path / "in")
     source = open_source(tmp_path / "in", None, None)
@@ -95,8 +96,8 @@ def test_an_array_of_zarr(tmp_path: Path) -> None:
     np.testing.assert_array_equal(_read(source, [items.places[i] for i in (1, 2, 5)]), values[[1, 2, 5]])
 
 
-@pytest.mark.parametrize("width", [1, 2, 3, 4])
-@pytest.mark.parametrize("channels", [1, 2])
+@each_row("width", [1, 2, 3, 4])
+@each_row("channels", [1, 2])
 def test_wav(width: int, channels: int, tmp_path: Path) -> None:
     highest = 2 ** (8 * width - 1)
     samples = np.array([0, 1, -1, highest - 1, -highest, highest // 2], np.int64)
@@ -118,7 +119,7 @@ def test_names_of_parquet(tmp_path: Path) -> None:
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
     items = open_source(tmp_path / "a.parquet", None, "x").items()
     assert (list(items.names), items.bad) == (["one", "a.parquet:1", "three"], {2: "null; expected a list"})
-    with pytest.raises(PyrnnxError, match=r"column is not given.*'x', 'other'"):
+    with pytest.raises(PyrnnxError, match=r"column is None; .*'x', 'other'"):
         open_source(tmp_path / "a.parquet", None, None).items()
 
 
@@ -129,7 +130,7 @@ LISTS: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", LISTS)
+@each_row("name", LISTS)
 def test_bad_lists(name: str, tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
@@ -161,7 +162,7 @@ BROKEN: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", BROKEN)
+@each_row("name", BROKEN)
 def test_broken_files(name: str, tmp_path: Path) -> None:
     if name == "a.parquet":
         pytest.importorskip("pyarrow")
@@ -187,7 +188,7 @@ REJECTED: dict[str, tuple[Callable[[Path], Any], tuple[Any, ...], str]] = {
     "nothing known": (lambda folder: None, ("", None, None), "files of no known format"),
     "format": (lambda folder: None, ("", "mp3", None), "source_format is 'mp3'; expected one of zarr"),
     "two formats": (lambda folder: [write_npy(folder, ITEMS), _cut_wav(folder)], ("", None, None), "several"),
-    "no such file": (lambda folder: (folder / "a.npy").touch(), ("", "wav", None), "holds no .wav file"),
+    "no such file": (lambda folder: (folder / "a.npy").touch(), ("", "wav", None), "has no .wav file"),
     "column": (lambda folder: (folder / "a.npy").touch(), ("", None, "x"), "column is 'x', and the source is npy"),
     "no zarr": (lambda folder: (folder / "zarr.json").write_text("{"), ("", None, None), "as zarr"),
 }  # fmt: skip
@@ -195,7 +196,7 @@ REJECTED: dict[str, tuple[Callable[[Path], Any], tuple[Any, ...], str]] = {
 NEEDS = {"no zarr": "zarr"}
 
 
-@pytest.mark.parametrize("name", REJECTED)
+@each_row("name", REJECTED)
 def test_rejected(name: str, tmp_path: Path) -> None:
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
@@ -210,12 +211,12 @@ def test_offsets_that_fall(tmp_path: Path) -> None:
     group = zarr.open_group(str(tmp_path), mode="w")
     group.create_array("values", shape=(4, 3), dtype="f4")
     group.create_array("offsets", shape=(3,), dtype="i8")[...] = [0, 3, 2]
-    with pytest.raises(PyrnnxError, match="not rising"):
+    with pytest.raises(PyrnnxError, match="not ascending"):
         open_source(tmp_path, None, None).items()
 
 
-@pytest.mark.parametrize("context", [0, 2, 5])
-@pytest.mark.parametrize("length", [0, 1, 3, 7, 9])
+@each_row("context", [0, 2, 5])
+@each_row("length", [0, 1, 3, 7, 9])
 def test_frames(length: int, context: int) -> None:
     frames, values = Frames(3, context), np.arange(1, length + 1, dtype=np.float32)
     found = frames.cut(values)

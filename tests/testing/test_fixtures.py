@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 import pytest
 from layers import random_layer
 from onnx import helper
+from rows import each_row
 
 from pyrnnx import (
     ONNX_LAYOUTS,
@@ -26,7 +25,7 @@ from pyrnnx import (
 )
 from pyrnnx.frontends.onnx import from_node
 from pyrnnx.frontends.openvino import read_layer, write_layer
-from pyrnnx.op import CELLS
+from pyrnnx.operator.op import CELLS, CellName
 from pyrnnx.testing import CASES, Case, assert_same
 from pyrnnx.testing.fixtures import seeded_inputs
 from pyrnnx.testing.same.seeded import make_inputs
@@ -37,9 +36,9 @@ I, H = 4, 6
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.parametrize("convention", [*ONNX_LAYOUTS, OPENVINO_SEQUENCE, OPENVINO_CELL], ids=lambda one: one.name)
-@pytest.mark.parametrize("cell", CELLS)
-def test_a_layer_can_be_called_with_them(seeded_inputs: Inputs, cell: str, convention: Convention) -> None:
+@each_row("convention", [*ONNX_LAYOUTS, OPENVINO_SEQUENCE, OPENVINO_CELL])
+@each_row("cell", CELLS)
+def test_a_layer_can_be_called_with_them(seeded_inputs: Inputs, cell: CellName, convention: Convention) -> None:
     layer = random_layer(RecurrentOp(cell, H), I, np.float64, convention=convention)
     inputs = seeded_inputs(layer)
     sizes = {"T": 5, "N": 3, "I": I, "D": 1, "H": H}
@@ -75,14 +74,9 @@ def test_weights_of_what_has_none(seeded_inputs: Inputs) -> None:
     assert_same(node, node, inputs=inputs)
 
 
-def test_a_model(seeded_inputs: Inputs) -> None:
+def test_a_model_a_case_and_shapes(seeded_inputs: Inputs) -> None:
     model = load(EXAMPLES / "small_rnn.onnx")
-    inputs = seeded_inputs(model)
-    assert list(inputs) == [info.name for info in model.inputs if not info.optional]
-    assert_same(model, model, inputs=inputs)
-
-
-def test_a_case_and_shapes(seeded_inputs: Inputs) -> None:
+    assert list(seeded_inputs(model)) == [info.name for info in model.inputs if not info.optional]
     case: Case = CASES[0]
     arrays = seeded_inputs(case)
     assert {name: array.shape for name, array in arrays.items()} == {name: case.shapes()[name] for name in arrays}
@@ -103,49 +97,23 @@ def test_calls_differ_and_are_the_same_in_every_run(seeded_inputs: Inputs, reque
         np.testing.assert_array_equal(array, make_inputs((1000,), (seed, call), opset=22))
 
 
-SUITE = """
-from pyrnnx.testing.fixtures import seeded_inputs
-
-def test_one(seeded_inputs):
-    print("ONE", seeded_inputs((2,)), seeded_inputs((2,)))
-
-def test_two(seeded_inputs):
-    print("TWO", seeded_inputs((2,)))
-"""
-
-
-def test_in_a_suite_of_its_own(tmp_path: Path) -> None:
-    """The same in any order, for any part of the tests, and in a process with other hashes of strings."""
-    (tmp_path / "test_suite.py").write_text(SUITE)
-    told = []
-    for seed, more in (("1", []), ("2", ["test_suite.py::test_two", "test_suite.py::test_one"])):
-        command = [sys.executable, "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "--rootdir", ".", *more]
-        done = subprocess.run(
-            command, cwd=tmp_path, env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
-        )
-        told.append(sorted(line.lstrip(".") for line in done.stdout.splitlines() if "ONE" in line or "TWO" in line))
-    assert len(told[0]) == 2
-    assert told[0] == told[1]
-    numbers = [part for line in told[0] for part in line.replace("[", " ").replace("]", " ").split() if "." in part]
-    assert len(set(numbers)) == len(numbers) == 6
+REJECTED: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+    ((len,), {}, "what is <built-in function len>; expected a layer, a model, a Case, a shape"),
+    ((3,), {}, "seeded_inputs: what is 3; expected a layer"),
+    (({"a": 3},), {}, "the shape of 'a' is 3; expected a tuple of sizes"),
+    (((-1,),), {}, "seeded_inputs: the array has shape"),
+    (((1,),), {"batch_size": 2}, "is set; expected them only for layers"),
+    ((random_layer(RecurrentOp("RNN", H), I),), {"seq_length": -1}, "seeded_inputs: seq_length is -1"),
+    ((random_layer(RecurrentOp("RNN", H), I),), {"dtype": "float32"}, "dtype is 'float32'; only"),
+    ((CASES[0],), {"dtype": np.int32}, "expected one of float32, float64, float16, bfloat16"),
+    (((1,),), {"dtype": "float31"}, "dtype is 'float31'; expected one of float32"),
+]
 
 
-REJECTED: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
-    "a function": ((len,), {}, "what is <built-in function len>; expected a layer, a model, a Case, a shape"),
-    "a number": ((3,), {}, "seeded_inputs: what is 3; expected a layer"),
-    "a shape in a mapping": (({"a": 3},), {}, "the shape of 'a' is 3; expected a tuple of sizes"),
-    "a negative size": (((-1,),), {}, "seeded_inputs: the array has shape"),
-    "sizes of a shape": (((1,),), {"batch_size": 2}, "only layers have those open"),
-    "a size": ((random_layer(RecurrentOp("RNN", H), I),), {"seq_length": -1}, "seeded_inputs: seq_length is -1"),
-    "a dtype of a layer": ((random_layer(RecurrentOp("RNN", H), I),), {"dtype": "float32"}, "dtype is 'float32'; only"),
-    "a dtype of integers": ((CASES[0],), {"dtype": np.int32}, "expected one of float32, float64, float16, bfloat16"),
-    "no dtype": (((1,),), {"dtype": "float31"}, "dtype is 'float31'; expected one of float32"),
-}
-
-
-@pytest.mark.parametrize("name", REJECTED)
-def test_what_has_no_inputs(seeded_inputs: Inputs, name: str) -> None:
-    arguments, options, words = REJECTED[name]
+@each_row(("arguments", "options", "words"), REJECTED, ids=[row[-1] for row in REJECTED])
+def test_what_has_no_inputs(
+    seeded_inputs: Inputs, arguments: tuple[Any, ...], options: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ArgumentError, match=r"^seeded_inputs: ") as caught:
         seeded_inputs(*arguments, **options)
     assert words in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from rows import each_row
 
 import pyrnnx
 from pyrnnx.testing.cases import INPUTS, OPERATIONS, OUTPUTS, Case, expected_outputs, make_arrays
@@ -26,7 +27,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_row("name", CASES)
 def test_is_read_and_run(name: str) -> None:
     pytest.importorskip("onnx")
     case = CASES[name]

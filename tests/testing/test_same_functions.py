@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from layers import random_layer, random_weights
+from rows import each_row
 from same_messages import message
 
-from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, ArgumentError, Layer, PyrnnxWarning, RecurrentOp, load
-from pyrnnx.conventions import CANONICAL, convert_weights
+from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, Activation, ArgumentError, Layer, PyrnnxWarning, RecurrentOp
 from pyrnnx.frontends.onnx import lstm
+from pyrnnx.operator.conventions import CANONICAL, convert_weights
 from pyrnnx.testing import assert_same
+from pyrnnx.testing.numbers import Array
 
 T, N, I, H = 5, 3, 4, 6
 OP = RecurrentOp("LSTM", H)
@@ -39,60 +40,26 @@ def given_to(function: Callable[..., Any], layer: Any = LAYER, **options: Any) -
 # How it is called
 
 
-def by_own_names(spy: Any) -> Any:
-    return lambda X, sequence_lens, initial_h, initial_c: spy([X, sequence_lens, initial_h, initial_c])
+# What makes a function of a spy, which is given X, lengths and states.
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "own names": lambda spy: (
+        lambda X, sequence_lens, initial_h, initial_c: spy([X, sequence_lens, initial_h, initial_c])
+    ),
+    "names of OpenVINO": lambda spy: lambda X, H, C, sequence_lengths: spy([X, sequence_lengths, H, C]),
+    "everyday names": lambda spy: lambda lengths, h_0, c0, *, input: spy([input, lengths, h_0, c0]),
+    "by place": lambda spy: lambda x, ns, s, t: spy([x, ns, s, t]),
+    "no signature": lambda spy: lambda *arrays: spy(list(arrays)),
+    "after X": lambda spy: lambda batch, *arrays: spy([batch, *arrays]),
+    "all by name": lambda spy: (
+        lambda **arrays: spy([arrays[name] for name in ("X", "sequence_lens", "initial_h", "initial_c")])
+    ),
+    "X of any name": lambda spy: lambda frames, h, lens, c, extra=3: spy([frames, lens, h, c]),
+    "by place only": lambda spy: lambda x, lens, /, h, c: spy([x, lens, h, c]),
+}
 
 
-def by_openvino_names(spy: Any) -> Any:
-    return lambda X, H, C, sequence_lengths: spy([X, sequence_lengths, H, C])
-
-
-def by_everyday_names(spy: Any) -> Any:
-    return lambda lengths, h_0, c0, *, input: spy([input, lengths, h_0, c0])
-
-
-def by_place(spy: Any) -> Any:
-    return lambda x, ns, s, t: spy([x, ns, s, t])
-
-
-def without_a_signature(spy: Any) -> Any:
-    return lambda *arrays: spy(list(arrays))
-
-
-def after_x(spy: Any) -> Any:
-    return lambda batch, *arrays: spy([batch, *arrays])
-
-
-def all_by_name(spy: Any) -> Any:
-    return lambda **arrays: spy([arrays[name] for name in ("X", "sequence_lens", "initial_h", "initial_c")])
-
-
-def x_of_any_name(spy: Any) -> Any:
-    return lambda frames, h, lens, c, extra=3: spy([frames, lens, h, c])
-
-
-def by_place_only(spy: Any) -> Any:
-    def function(x: Any, lens: Any, /, h: Any, c: Any) -> Any:
-        return spy([x, lens, h, c])
-
-    return function
-
-
-WAYS = (
-    by_own_names,
-    by_openvino_names,
-    by_everyday_names,
-    by_place,
-    without_a_signature,
-    after_x,
-    all_by_name,
-    x_of_any_name,
-    by_place_only,
-)
-
-
-@pytest.mark.parametrize("way", WAYS, ids=lambda one: one.__name__)
-def test_a_function_is_called_by_names_or_by_place(way: Callable[..., Any]) -> None:
+@each_row("way", WAYS)
+def test_a_function_is_called_by_names_or_by_place(way: str) -> None:
     rng = np.random.default_rng(0)
     inputs = {
         "X": rng.normal(size=(T, N, I)),
@@ -100,7 +67,7 @@ def test_a_function_is_called_by_names_or_by_place(way: Callable[..., Any]) -> N
         "initial_h": rng.normal(size=(1, N, H)),
         "initial_c": rng.normal(size=(1, N, H)),
     }
-    for given, expected in zip(given_to(way, inputs=inputs), inputs.values(), strict=True):
+    for given, expected in zip(given_to(WAYS[way], inputs=inputs), inputs.values(), strict=True):
         assert given.dtype == (expected.dtype if expected.dtype.kind == "i" else "f4")
         np.testing.assert_array_equal(given, expected.astype(given.dtype))
 
@@ -127,6 +94,32 @@ def test_a_cell_has_no_lengths() -> None:
         (N, H),
     ]
     assert_same(layer, lambda X, H, C: layer(X, None, H, C)[1:])
+
+
+def test_a_method_of_a_layer_has_its_own_weights() -> None:
+    layer = Layer(RecurrentOp("RNN", 2), np.ones((1, 2, 3)), np.ones((1, 2, 2)))
+    assert_same(layer, layer.run)
+
+
+def test_all_that_is_left_has_the_weights() -> None:
+    """Those that the layer has, in its own arrangement; not those that a partial function has already."""
+
+    def keywords(layer: Layer, **own: Any) -> dict[str, Any]:
+        return dict(given_to(lambda spy: partial(lambda **arrays: spy(arrays), **own), layer))
+
+    call = ["X", "sequence_lens", "initial_h", "initial_c"]
+    arrays = keywords(LAYER)
+    assert list(arrays) == [*call, *WEIGHTS]
+    for name, weight in WEIGHTS.items():
+        np.testing.assert_array_equal(arrays[name], weight)
+    assert list(keywords(Layer(OP, WEIGHTS["W"], WEIGHTS["R"]))) == [*call, "W", "R"]
+    weights: Any = convert_weights(OP, WEIGHTS, CANONICAL, OPENVINO_SEQUENCE)
+    arrays = keywords(Layer(OP, **weights, convention=OPENVINO_SEQUENCE))
+    assert list(arrays) == ["X", "sequence_lengths", "H", "C", "W", "R", "B"]
+    assert arrays["B"].shape == (1, 4 * H)
+    own = np.zeros(3)
+    assert keywords(LAYER, R=own)["R"] is own
+    assert given_to(lambda spy: lambda X, W, **arrays: spy(list(arrays))) == [*call[1:], "R", "B"]
 
 
 def test_weights_are_given_where_they_are_asked_for_and_not_bound() -> None:
@@ -160,20 +153,12 @@ UNKNOWN: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@each_row("name", UNKNOWN)
 def test_parameters_that_nobody_knows(name: str) -> None:
     with pytest.raises(
         ArgumentError, match=r"parameters of unknown names: .*; expected parameters called, .*initial_h"
     ):
         assert_same(LAYER, UNKNOWN[name])
-
-
-def test_functions_on_either_side() -> None:
-    assert_same(lambda X: lstm(X, **WEIGHTS), LAYER)
-    other: dict[str, Any] = random_weights(OP, I, seed=1)
-    told = message(lambda X: lstm(X, **other), LAYER)
-    assert "a is away from the oracle, b is not." in told
-    assert "conventions of b: ONNX, layout 0" in told
 
 
 # What it returns
@@ -190,37 +175,30 @@ RESULTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", RESULTS)
+@each_row("name", RESULTS)
 def test_results_in_every_form(name: str) -> None:
     assert_same(LAYER, lambda X: RESULTS[name], inputs={"X": X})
 
 
-FAULTS: dict[str, tuple[Any, str]] = {
-    "missing": ((Y, Y_H), "Y_c is missing in b, which gave Y, Y_h"),
-    "None": ((Y, None, Y_C), "Y_h is missing in b, which gave Y, Y_c"),
-    "missing by name": ({"Y_c": Y_C}, "Y is missing in b, which gave Y_c"),
-    "nothing": (None, "Y is missing in b, which gave nothing"),
-    "rank": (
+FAULTS: list[tuple[Any, str]] = [
+    ((Y, Y_H), "Y_c is missing in b, which gave Y, Y_h"),
+    ((Y, None, Y_C), "Y_h is missing in b, which gave Y, Y_c"),
+    ({"Y_c": Y_C}, "Y is missing in b, which gave Y_c"),
+    (None, "Y is missing in b, which gave nothing"),
+    (
         (Y[:, 0], Y_H, Y_C),
         "Y has shape (5, 3, 6) in b; expected (5, 1, 3, 6): seq_length, num_directions, batch_size, hidden_size",
     ),
-    "size": ((Y, Y_H[..., :5], Y_C), "Y_h has shape (1, 3, 5) in b; expected (1, 3, 6): num_directions, batch_size,"),
-    "no numbers": ((Y, Y_H.astype(str), Y_C), "Y_h has dtype <U32 in b; expected real numbers"),
-    "complex": ((Y, Y_H + 1j, Y_C), "Y_h has dtype complex64 in b; expected real numbers"),
-    "rounded": ((np.round(Y, 2), Y_H, Y_C), "Y: 90 of 90 numbers are apart by more than atol 1e-05; the first is at"),
-}
+    ((Y, Y_H[..., :5], Y_C), "Y_h has shape (1, 3, 5) in b; expected (1, 3, 6): num_directions, batch_size,"),
+    ((Y, Y_H.astype(str), Y_C), "Y_h has dtype <U32 in b; expected real numbers"),
+    ((Y, Y_H + 1j, Y_C), "Y_h has dtype complex64 in b; expected real numbers"),
+    ((np.round(Y, 2), Y_H, Y_C), "Y: 90 of 90 numbers are apart by more than atol 1e-05; the first is at"),
+]
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_results_that_are_not_what_they_should_be(name: str) -> None:
-    result, words = FAULTS[name]
+@each_row(("result", "words"), FAULTS, ids=[row[-1] for row in FAULTS])
+def test_results_that_are_not_what_they_should_be(result: Any, words: str) -> None:
     assert words in message(LAYER, lambda X: result, inputs={"X": X})
-
-
-def test_a_fault_of_a_later_output_does_not_hide_an_earlier_one() -> None:
-    told = message(LAYER, lambda X: (Y + 1, Y_H[0], None), inputs={"X": X})
-    assert "Y at time step 0" in told
-    assert "b is away from the oracle" in told
 
 
 def test_outputs_to_look_at() -> None:
@@ -232,28 +210,24 @@ def test_outputs_to_look_at() -> None:
             assert_same(LAYER, LAYER, outputs=outputs)
 
 
-REJECTED: dict[str, tuple[Any, str]] = {
-    "too many": ((Y, Y_H, Y_C, Y), "returned 4 outputs; expected at most Y, Y_h, Y_c"),
-    "unknown names": ({"Z": Y}, "returned outputs named 'Z'; expected at most Y, Y_h, Y_c"),
-    "no array": ((Y, object()), "output Y_h is <object"),
-}
+REJECTED: list[tuple[Any, str]] = [
+    ((Y, Y_H, Y_C, Y), "returned 4 outputs; expected at most Y, Y_h, Y_c"),
+    ({"Z": Y}, "returned outputs named 'Z'; expected at most Y, Y_h, Y_c"),
+    ((Y, object()), "output Y_h is <object"),
+]
 
 
-@pytest.mark.parametrize("name", REJECTED)
-def test_results_that_are_none(name: str) -> None:
-    result, words = REJECTED[name]
+@each_row(("result", "words"), REJECTED, ids=[row[-1] for row in REJECTED])
+def test_results_that_are_none(result: Any, words: str) -> None:
     with pytest.raises(ArgumentError, match="the function <lambda>") as caught:
         assert_same(LAYER, lambda X: result, inputs={"X": X})
     assert words in str(caught.value)
 
 
-def test_what_a_function_raises_is_let_through() -> None:
-    with pytest.raises(ZeroDivisionError):
-        assert_same(LAYER, lambda X: 1 // 0)
-
-
 def test_a_parameter_that_is_left_out_is_told() -> None:
-    with pytest.warns(PyrnnxWarning, match="assert_same: the function .*: hx is left at None, for its name is none of"):
+    with pytest.warns(
+        PyrnnxWarning, match="assert_same: the function .*: hx is left at None because its name is none of"
+    ):
         assert_same(LAYER, lambda X, hx=None: lstm(X, **WEIGHTS))
 
 
@@ -265,14 +239,28 @@ def test_nothing_to_compare_is_an_error(inputs: dict[str, Any]) -> None:
         assert_same(LAYER, LAYER, inputs=inputs)
 
 
-def test_models_get_lengths_of_all_sizes() -> None:
-    """One of them as long as X: what is wrong at the last step is found."""
-    model: Any = load(Path(__file__).parents[2] / "examples" / "small_rnn.onnx")
-    (layer,) = model.layers.values()
+def test_padding_comes_last() -> None:
+    layer = random_layer(RecurrentOp("RNN", H), I)
 
-    def port(X: Any, sequence_lens: Any, initial_h: Any) -> Any:
-        X[-1] = 0
-        return layer(X, sequence_lens, initial_h)
+    def wrong(X: Array, lens: Array) -> Any:
+        Y, Y_h = layer(X, lens)
+        Y[2:, 0, 1] = 9
+        return Y, Y_h
 
-    message(model, port)
-    assert_same(model.proto, model)
+    told = message(layer, wrong, inputs={"sequence_lens": [5, 2, 3]})
+    assert "Y at time step 2, direction 0 (forward), row 1, unit 0, beyond the length of that row, 2" in told
+    assert "oracle 0 b is away" in told
+
+
+def test_nan_and_infinities_agree_with_themselves() -> None:
+    X = np.ones((T, N, I), "f4")
+    X[2, 1, 0] = np.nan
+    assert_same(LAYER, lambda X: lstm(X, **WEIGHTS), inputs={"X": X})
+    op = RecurrentOp("RNN", H, activations=((Activation("Affine", 1, 0),),))
+    layer = Layer(op, np.full((1, H, I), 3e38, "f4"), np.zeros((1, H, H), "f4"))
+    results = [np.full(shape, np.inf, "f4") for shape in ((1, 1, N, H), (1, N, H))]
+    assert_same(layer, lambda X: results, inputs={"X": np.ones((1, N, I))})
+    results[1][0, 0, 3] *= -1
+    told = message(layer, lambda X: results, inputs={"X": np.ones((1, N, I))})
+    assert "Y_h: 1 of 18" in told
+    assert "a inf Y_h[0, 0, 3] b -inf Y_h[0, 0, 3] oracle inf b is away from the oracle, a is not." in told

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from layers import random_layer, random_weights
 from onnx import helper, numpy_helper
+from rows import each_row
 from same_messages import message
 
 from pyrnnx import OPENVINO_SEQUENCE, ArgumentError, FormatError, Layer, Model, RecurrentOp, load
@@ -30,30 +31,31 @@ def altered(name: str, row: int) -> Any:
     return copies
 
 
+def typed(nodes: Any, inputs: Mapping[str, Any], outputs: Mapping[str, Any], constants: Mapping[str, Array]) -> Any:
+    """Return a model; `inputs` and `outputs` have shapes of float32, or (element type, shape)."""
+    taken, returned = (
+        [
+            helper.make_tensor_value_info(name, *(info if isinstance(info, tuple) else (1, info)))
+            for name, info in values.items()
+        ]
+        for values in (inputs, outputs)
+    )
+    tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "graph", taken, returned, tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+
+
 def proto(weights: Mapping[str, Array] = WEIGHTS, *, shift: float = 0.0) -> Any:
-    """A GRU, Squeeze of Y, and an addition after it; a second output, Y_h, and integers."""
+    """Return a GRU, Squeeze of Y, and an addition after it; a second output, Y_h, and integers."""
     nodes = [
         helper.make_node("GRU", ["frames", "W", "R", "B", "", "h0"], ["Y", "Y_h"], name="gru", hidden_size=H),
         helper.make_node("Squeeze", ["Y", "axis"], ["squeezed"]),
         helper.make_node("Add", ["squeezed", "shift"], ["out"]),
         helper.make_node("Shape", ["out"], ["size"]),
     ]
+    inputs, state = {"frames": ["T", "N", I], "h0": [1, "N", H]}, [1, "N", H]
     constants = {**weights, "axis": np.array([1]), "shift": np.array(shift, "f4")}
-    graph = helper.make_graph(
-        nodes,
-        "graph",
-        [
-            helper.make_tensor_value_info("frames", 1, ["T", "N", I]),
-            helper.make_tensor_value_info("h0", 1, [1, "N", H]),
-        ],
-        [
-            helper.make_tensor_value_info("out", 1, ["T", "N", H]),
-            helper.make_tensor_value_info("Y_h", 1, [1, "N", H]),
-            helper.make_tensor_value_info("size", 7, [3]),
-        ],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
+    return typed(nodes, inputs, {"out": ["T", "N", H], "Y_h": state, "size": (7, [3])}, constants)
 
 
 @pytest.fixture(scope="module")
@@ -95,22 +97,13 @@ def test_a_difference_outside_of_the_layers(model: Model) -> None:
 
 
 def one_gru(weights: Mapping[str, Array] = WEIGHTS, *, batch_first: bool = False) -> Model:
-    """With the names of the operator; with its X transposed, it is arranged as nobody can tell."""
+    """Return a model with the names of the operator; with its X transposed, nobody can tell how it is arranged."""
     X = "transposed" if batch_first else "X"
     nodes = [helper.make_node("GRU", [X, "W", "R", "B", "sequence_lens", "initial_h"], ["Y", "Y_h"], hidden_size=H)]
     if batch_first:
         nodes.insert(0, helper.make_node("Transpose", ["X"], [X], perm=[1, 0, 2]))
-    infos: dict[str, list[str | int | None]] = {
-        "X": ["T", "N", I],
-        "initial_h": [1, "N", H],
-        "Y": ["T", 1, "N", H],
-        "Y_h": [1, "N", H],
-    }
-    values = [helper.make_tensor_value_info(name, 1, shape) for name, shape in infos.items()]
-    values.insert(1, helper.make_tensor_value_info("sequence_lens", 6, ["N"]))
-    constants = [numpy_helper.from_array(array, name) for name, array in weights.items()]
-    graph = helper.make_graph(nodes, "gru", values[:3], values[3:], constants)
-    model: Model = read_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10))
+    inputs = {"X": ["T", "N", I], "sequence_lens": (6, ["N"]), "initial_h": [1, "N", H]}
+    model: Model = read_model(typed(nodes, inputs, {"Y": ["T", 1, "N", H], "Y_h": [1, "N", H]}, weights))
     return model
 
 
@@ -189,44 +182,28 @@ def test_functions_may_write_to_what_they_are_given(model: Model) -> None:
     assert_same(model, through)
 
 
-def test_two_functions() -> None:
-    inputs = {"x": np.arange(6.0), "y": np.ones(6)}
-    assert_same(lambda x, y: x + y, np.add, inputs=inputs)
-    assert_same(lambda x, y: {"sum": x + y}, lambda x, y: (y + x,), inputs=inputs)
-    told = message(lambda x, y: x + y, lambda x, y: x + 2 * y, inputs=inputs)
-    assert "output 'output 0': 6 of 6 numbers are apart by more than atol 7e-10;" in told
-    assert told.endswith("the first is at a 1 [0] b 2 [0]")
-    assert "output 'sum' is missing in b" in message(
-        lambda x, y: {"out": x, "sum": x + y}, lambda x, y: {"out": x}, inputs=inputs
-    )
+REJECTED: list[tuple[dict[str, Any], str]] = [
+    ({"b": 3}, r"assert_same: b is 3; expected a layer, a model, the path of one, an onnx\.NodeProto"),
+    ({"a": None}, "assert_same: a is None; expected"),
+    ({"a": Layer}, "assert_same: a is the class Layer; expected"),
+    ({"inputs": [1]}, r"assert_same: inputs is \[1\]; expected a mapping of arrays by name"),
+    ({"inputs": {"z": 1}}, "inputs has 'z'; expected names out of frames, h0"),
+    ({"inputs": {"h0": np.ones((1, N, H), "f4")}}, "input 'frames' is missing; expected frames, h0"),
+    ({"outputs": ["z"]}, "outputs is or has 'z'; expected names out of out, Y_h, size"),
+    ({"outputs": "out"}, "outputs is or has 'out'; expected names out of"),
+    ({"outputs": []}, r"outputs is or has \[\]; expected names out of"),
+    ({"atol": -1}, "assert_same: atol is -1; expected a finite number, 0 or above"),
+    ({"rtol": float("nan")}, "assert_same: rtol is nan; expected a finite number, 0 or above"),
+    ({"seed": 1.5}, "assert_same: seed is 1.5"),
+    ({"b": random_layer(RecurrentOp("GRU", H + 1), I)}, "hidden_size is 6 in GRU 'gru' and 7 in GRU"),
+    ({"a": lstm, "b": lstm}, "a and b are two functions; expected inputs, a mapping"),
+    ({"b": lambda frames: frames}, "takes no h0; expected a parameter for each input"),
+    ({"b": random_layer(RecurrentOp("RNN", H), I)}, "cell is GRU"),
+]
 
 
-REJECTED: dict[str, tuple[dict[str, Any], str]] = {
-    "a number": ({"b": 3}, r"assert_same: b is 3; expected a layer, a model, the path of one, an onnx\.NodeProto"),
-    "None": ({"a": None}, "assert_same: a is None; expected"),
-    "a class": ({"a": Layer}, "assert_same: a is the class Layer; expected"),
-    "inputs": ({"inputs": [1]}, r"assert_same: inputs is \[1\]; expected a mapping of arrays by name"),
-    "a name": ({"inputs": {"z": 1}}, "inputs has 'z'; expected names out of frames, h0"),
-    "a missing input": ({"inputs": {"h0": np.ones((1, N, H), "f4")}}, "input 'frames' is missing; expected frames, h0"),
-    "outputs": ({"outputs": ["z"]}, "outputs is or has 'z'; expected names out of out, Y_h, size"),
-    "a string": ({"outputs": "out"}, "outputs is or has 'out'; expected names out of"),
-    "no outputs": ({"outputs": []}, r"outputs is or has \[\]; expected names out of"),
-    "atol": ({"atol": -1}, "assert_same: atol is -1; expected a finite number, 0 or above"),
-    "rtol": ({"rtol": float("nan")}, "assert_same: rtol is nan; expected a finite number, 0 or above"),
-    "seed": ({"seed": 1.5}, "assert_same: seed is 1.5"),
-    "other sizes": ({"b": random_layer(RecurrentOp("GRU", H + 1), I)}, "hidden_size is 6 in GRU 'gru' and 7 in GRU"),
-    "two functions": (
-        {"a": lstm, "b": lstm},
-        "a and b are two functions; expected inputs, a mapping",
-    ),
-    "an input that is not taken": ({"b": lambda frames: frames}, "takes no h0; expected a parameter for each input"),
-    "another cell": ({"b": random_layer(RecurrentOp("RNN", H), I)}, "cell is GRU"),
-}
-
-
-@pytest.mark.parametrize("name", REJECTED)
-def test_what_cannot_be_compared(name: str, model: Model) -> None:
-    change, words = REJECTED[name]
+@each_row(("change", "words"), REJECTED, ids=[row[-1] for row in REJECTED])
+def test_what_cannot_be_compared(change: dict[str, Any], words: str, model: Model) -> None:
     arguments: dict[str, Any] = {"a": model, "b": model, **change}
     a, b = arguments.pop("a"), arguments.pop("b")
     with pytest.raises(ArgumentError, match=words) as caught:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import warnings
 from itertools import product
 from typing import Any
 
@@ -13,7 +10,7 @@ import pytest
 from same_messages import message
 
 from pyrnnx import CANONICAL, Layer, RecurrentOp
-from pyrnnx.conventions import convert_weights
+from pyrnnx.operator.conventions import convert_weights
 from pyrnnx.testing import assert_same
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.same.torch_modules import layer_of
@@ -56,14 +53,6 @@ def test_a_cell_and_the_layer_of_its_weights(kind: str, bias: bool) -> None:
     cell = make(kind, "Cell", bias=bias)
     assert_same(cell, as_onnx(cell))
     assert_same(as_onnx(cell), cell)
-
-
-@pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
-def test_dtypes(dtype: str) -> None:
-    module = make("LSTM").to(getattr(torch, dtype))
-    # PyTorch rounds every state to 16 bits, and the oracle of a layer none.
-    atol = {"float64": None, "float16": 0.01, "bfloat16": 0.1}[dtype]
-    assert_same(module, as_onnx(module), atol=atol)
 
 
 def test_conventions_and_weights_are_told() -> None:
@@ -115,45 +104,3 @@ def test_modules_are_called_with_tensors() -> None:
 
 def _states() -> dict[str, Array]:
     return {name: np.ones((2, N, H), "f4") for name in ("h0", "c0")}
-
-
-def test_a_function_beside_a_module_is_given_its_arrangement() -> None:
-    module = make("GRU", batch_first=True)
-
-    def function(input: Array, h_0: Array) -> Any:
-        output, h = module(torch.from_numpy(input), torch.from_numpy(h_0))
-        return output, h
-
-    assert_same(module, function)
-
-
-def test_several_layers_are_a_function() -> None:
-    module = make("LSTM", num_layers=2)
-    inputs = {"input": np.ones((T, N, I), "f4"), **_states()}
-    assert_same(module, module, inputs=inputs)
-    other = make("LSTM", num_layers=2)
-    with torch.no_grad():
-        other.weight_ih_l1[0, 0] += 0.5
-    assert "LSTM of PyTorch (a) and LSTM of PyTorch (b) are not the same output 'output 0'" in message(
-        module, other, inputs=inputs
-    )
-
-
-def test_pytorch_is_not_imported_for_others() -> None:
-    code = """
-import sys
-import numpy as np
-from pyrnnx import Layer, RecurrentOp
-from pyrnnx.testing import assert_same
-layer = Layer(RecurrentOp("RNN", 2), np.ones((1, 2, 3)), np.ones((1, 2, 2)))
-assert_same(layer, layer.run)
-print("torch" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
-
-
-def test_a_layer_with_a_projection_is_no_layer() -> None:
-    module = make("LSTM", proj_size=2)
-    warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
-    assert_same(module, module, inputs={"input": np.ones((T, N, I), "f4")})

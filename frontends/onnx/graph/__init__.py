@@ -1,9 +1,9 @@
-"""The graphs of ONNX models, as data: nothing here runs a model.
+"""Graphs of ONNX models as data; nothing here runs a model.
 
-walk              nodes and their bodies, what they need, an order in which they can run
-local_functions   what functions would become, by counting      inline      a model without them
-check             whether a model is sound
-sizes             how many bytes an operator's results take, told from its inputs
-fold              what depends on constants only, with constants (what is known) and stand_ins (what is too large)
-rebuild           the folded graph as a GraphProto again        names       names that only one node has
+walk              nodes and their bodies, needed names, topological order
+local_functions   size of inlined functions, by counting        inline      a model without functions
+check             validity of a model
+sizes             bytes of an operator's results, from its inputs
+fold              constant folding, with constants (known values) and stand_ins (too large to compute)
+rebuild           the folded graph as a GraphProto again        names       unique names of nodes
 """

@@ -1,8 +1,8 @@
-"""What makes a model sound: its texts, tensors, opsets and functions, and the names in its graphs."""
+"""Checks of a model: texts, tensors, opsets, functions, and names in graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import FormatError, UnsupportedError, shown
@@ -12,101 +12,158 @@ from ..onnx_package import import_onnx
 from ..schemas import SCHEMAS
 from .local_functions import check_functions
 from .signatures import signature_of
-from .walk import DEFAULT_DOMAINS, Needs, all_nodes, node_label, sorted_nodes, subgraphs
+from .walk import DEFAULT_DOMAINS, Graph, Node, all_graphs, node_label
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-# Layers check their inputs themselves, and exporters leave out the roi of Resize-11, though its text requires it.
+# Layers check their own inputs, and exporters omit the roi of Resize-11 although ONNX requires it.
 _LENIENT = {*SCHEMAS, "Resize"}
 _FIRST_IR_WITH_OPSETS = 3
 
 
-def opsets_of(model: ModelProto, label: str) -> dict[str, int]:
-    """Version by domain; the default domain is "".
+def opsets_of(model: ModelProto, label: str, graph: Graph | None = None) -> dict[str, int]:
+    """Return the version of each domain; the default domain is "".
 
     Raises
     ------
     FormatError
-        No version for the default domain, which a node is of; two versions of one domain, or one below 1.
+        A node's default domain has no version; a domain has two versions, or one below 1.
     """
     versions: dict[str, int] = {}
-    for one in model.opset_import:
-        domain = "" if one.domain in DEFAULT_DOMAINS else one.domain
-        if versions.setdefault(domain, one.version) != one.version:
+    for entry in model.opset_import:
+        domain = "" if entry.domain in DEFAULT_DOMAINS else entry.domain
+        if versions.setdefault(domain, entry.version) != entry.version:
             raise FormatError(
-                f"{label}: opset_import has the versions {versions[domain]} and {one.version} of domain {shown(domain)}"
+                f"{label}: opset_import has the versions {versions[domain]} and {entry.version} of domain "
+                f"{shown(domain)}"
             )
-        if one.version < 1:
+        if entry.version < 1:
             raise FormatError(
-                f"{label}: opset_import has version {one.version} of domain {shown(domain)}; expected 1 or more"
+                f"{label}: opset_import has version {entry.version} of domain {shown(domain)}; expected 1 or more"
             )
     if not versions and model.ir_version < _FIRST_IR_WITH_OPSETS:
         return {"": 1}
-    if "" not in versions and any(node.domain in DEFAULT_DOMAINS for node in all_nodes(model.graph.node)):
+    if "" not in versions and any(node.domain in DEFAULT_DOMAINS for node in (graph or Graph(model.graph)).every):
         raise FormatError(f"{label}: opset_import has no version for the default domain")
     return versions
 
 
 def check_model(model: ModelProto, label: str) -> dict[str, int]:
-    """The opsets of a model whose texts, tensors, opsets, functions and names are sound.
+    """Check the texts, tensors, opsets, functions and names of a model; return its opsets.
 
     Raises
     ------
     FormatError
     """
-    for message, texts in walk_messages(model):
-        _check_message(message, texts, label)
+    return sound_graph(model, label)[1]
+
+
+def sound_graph(model: ModelProto, label: str, graph: Graph | None = None) -> tuple[Graph, dict[str, int]]:
+    """Check a model as `check_model`; return its graph in topological order, and its opsets.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    label : str
+        How errors name the model.
+    graph : Graph, optional
+        Its graph, if already read.
+
+    Raises
+    ------
+    FormatError
+    """
+    graph = Graph(model.graph) if graph is None else graph
+    if not _has_sound_parts(model, graph):
+        for message, texts in walk_messages(model):
+            _check_message(message, texts, label)
     _check_newest(model, label)
-    opsets = opsets_of(model, label)
+    opsets = opsets_of(model, label, graph)
     check_functions(model, label)
-    check_graph(model.graph, label)
-    _check_inputs(model, opsets, label)
-    return opsets
+    check_graph(graph, label)
+    _check_inputs(graph, opsets, label)
+    return graph, opsets
+
+
+def _has_sound_parts(model: ModelProto, graph: Graph) -> bool:
+    """Return whether all texts in use are UTF-8, and no tensor has a negative dimension.
+
+    Searching all messages for the first mistake takes much longer.
+    """
+    parts = [*graph.input, *graph.output, *model.functions, *model.opset_import, *model.metadata_props]
+    texts: list[str] = [model.producer_name, model.producer_version, model.domain, model.doc_string]
+    for part in parts:
+        for message, others in walk_messages(part):
+            texts += others
+            if type(message).__name__ == "TensorProto" and min(message.dims, default=0) < 0:
+                return False
+    for inner in all_graphs(graph):
+        texts += (inner.proto.name, inner.proto.doc_string, *inner.local, *inner.needs)
+        for node in inner.node:
+            texts += (node.op_type, node.domain, node.name, *node.input)
+            texts += [attribute.name for attribute in node.attribute]
+            if node.bodies:
+                texts += [node.proto.doc_string, *(attribute.doc_string for attribute in node.attribute)]
+        for tensor in inner.tensors:
+            texts.append(tensor.name)
+            if min(tensor.dims, default=0) < 0:
+                return False
+    try:
+        "".join(texts)
+    except TypeError:  # bytes in place of a text
+        return False
+    return True
 
 
 def _check_newest(model: ModelProto, label: str) -> None:
-    """What an opset that the onnx package does not know means is told by nothing here."""
+    """Reject a default opset that the installed onnx package does not know."""
     newest = import_onnx().defs.onnx_opset_version()
     for part in (model, *model.functions):
-        for one in part.opset_import:
-            if one.domain in DEFAULT_DOMAINS and one.version > newest:
+        for entry in part.opset_import:
+            if entry.domain in DEFAULT_DOMAINS and entry.version > newest:
                 raise UnsupportedError(
-                    f"{label}: opset_import has version {one.version} of the default domain; expected at most "
+                    f"{label}: opset_import has version {entry.version} of the default domain; expected at most "
                     f"{newest}, the newest that the installed onnx package has"
                 )
 
 
-def _check_inputs(model: ModelProto, opsets: Mapping[str, int], label: str) -> None:
-    """Reject nodes without an input that their operator needs; operators that onnx does not know may take any."""
+def _check_inputs(graph: Graph, opsets: Mapping[str, int], label: str) -> None:
+    """Reject nodes without an input that their operator needs; unknown operators may have any."""
+    least: dict[tuple[str, str], int] = {}  # upper bound of required inputs
     required: dict[tuple[str, str], list[str]] = {}
-    for node in all_nodes(model.graph.node):
-        domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
-        signature = signature_of(node, opsets.get(domain, 1))
-        if signature is not None and all(node.input[: signature.required]) and len(node.input) >= signature.required:
+    for node in graph.every:
+        key = "" if node.domain in DEFAULT_DOMAINS else node.domain, node.op_type
+        version = opsets.get(key[0], 1)
+        if key not in least:
+            signature = signature_of(node, version)
+            least[key] = _MANY if signature is None else signature.required
+        if len(node.input) >= least[key] and "" not in node.input[: least[key]]:
             continue
-        key = domain, node.op_type
         if key not in required:
-            required[key] = _required_inputs(node.op_type, opsets.get(domain, 1), domain)
+            required[key] = _required_inputs(node.op_type, version, key[0])
         for position, name in enumerate(required[key]):
             if position >= len(node.input) or not node.input[position]:
                 raise FormatError(f"{label}: {node_label(node)}: its input {name} is missing; the operator needs it")
 
 
+_MANY = 2**31
+
+
 def _required_inputs(operator: str, version: int, domain: str) -> list[str]:
-    """The inputs of an operator that are neither optional nor variadic: always its first ones."""
+    """Return the inputs of an operator that are neither optional nor variadic; they come first."""
     defs = import_onnx().defs
     if operator in _LENIENT and not domain:
         return []
     try:
         schema = defs.get_schema(operator, version, domain)
-    except Exception:  # of a class that differs between versions: no such operator
+    except Exception:  # no such operator; the class differs between versions
         return []
-    return [one.name for one in schema.inputs if one.option == defs.OpSchema.FormalParameterOption.Single]
+    return [formal.name for formal in schema.inputs if formal.option == defs.OpSchema.FormalParameterOption.Single]
 
 
 def _check_message(message: Any, texts: list[Any], label: str) -> None:
-    """Texts that are not UTF-8 can be written nowhere; a negative dimension would be taken for one that is open."""
+    """Reject texts that are not UTF-8, and negative dimensions, which would pass for dynamic ones."""
     kind = type(message).__name__
     for text in texts:
         if not isinstance(text, str):
@@ -115,61 +172,94 @@ def _check_message(message: Any, texts: list[Any], label: str) -> None:
         raise FormatError(f"{label}: tensor {shown(message.name)} has dims {shown(list(message.dims))}, below 0")
 
 
-def check_graph(graph: Any, label: str) -> None:
-    """Reject a graph whose names do not fit together.
+def check_graph(graph: Graph, label: str) -> None:
+    """Check the names of a graph, and sort its nodes.
 
     Raises
     ------
     FormatError
-        A name that is defined twice or never, nodes in a circle, or bodies too deep.
+        A name is defined twice or never, or nodes form a cycle.
     """
-    for _ in all_nodes(graph.node):  # rejects what is nested too deep for the recursion here
-        pass
-    _check_names(graph, label, set(), Needs())
+    if not _is_in_order(graph, set()):
+        _check_names(graph, (), label, set())
 
 
-def _check_names(graph: Any, label: str, visible: set[str], needs: Needs) -> None:
-    """`visible` are the names of the graphs around it."""
-    given, own = _definitions(graph, label, visible)
-    visible |= given
-    for node in sorted_nodes(graph, label, needs):
-        for name in node.input:
-            if name and name not in visible:
-                raise FormatError(
-                    f"{label}: {node_label(node)} needs {shown(name)}, which is neither an input, nor an initializer, "
-                    "nor an output of a node"
-                )
-        for _, body in subgraphs(node):
-            _check_names(body, f"{label}: {node_label(node)}", visible, needs)
+def _is_in_order(graph: Graph, visible: set[str]) -> bool:
+    """Return whether the names are sound and the nodes sorted, as in nearly all files."""
+    inputs = [value.name for value in graph.input]
+    tensors = [tensor.name for tensor in graph.initializer]
+    defined = {*inputs, *tensors}
+    if graph.sparse_initializer or len(defined) < len(inputs) + len(tensors) or not visible.isdisjoint(defined):
+        return False
+    visible |= defined
+    for node in graph.node:
+        if not visible.issuperset(node.needs):
+            return False
+        for _, body in node.bodies:
+            if not _is_in_order(body, visible):
+                return False
+        for name in node.output:
+            if name and name in visible:
+                return False
+            visible.add(name)
+    graph.is_sorted = visible.issuperset(value.name for value in graph.output)
+    visible -= graph.local
+    return graph.is_sorted
+
+
+def _check_names(graph: Graph, around: tuple[Node, ...], label: str, visible: set[str]) -> None:
+    """Check a body of the nodes `around` it; `visible` are the names of the outer graphs."""
+    defined, own = _definitions(graph, around, label, visible)
+    visible |= defined
+    try:
+        graph.sort("")
+    except FormatError as error:
+        raise FormatError(f"{_label(label, around)}{error}") from None
+    for node in graph.node:
+        if not visible.issuperset(node.needs):
+            for name in node.input:
+                if name and name not in visible:
+                    raise FormatError(
+                        f"{_label(label, around)}: {node_label(node)} needs {shown(name)}, which is neither an input, "
+                        "nor an initializer, nor an output of a node"
+                    )
+        for _, body in node.bodies:
+            _check_names(body, (*around, node), label, visible)
         visible.update(node.output)
-    for one in graph.output:
-        if one.name not in visible:
-            raise FormatError(f"{label}: the output {shown(one.name)} is computed by no node")
+    for value in graph.output:
+        if value.name not in visible:
+            raise FormatError(f"{_label(label, around)}: the output {shown(value.name)} is computed by no node")
     visible -= own
 
 
-def _definitions(graph: Any, label: str, visible: set[str]) -> tuple[set[str], set[str]]:
-    """Names of inputs and initializers, and all names that the graph defines, each of them once."""
+def _label(label: str, around: Sequence[Node]) -> str:
+    return ": ".join((label, *map(node_label, around)))
+
+
+def _definitions(graph: Graph, around: tuple[Node, ...], label: str, visible: set[str]) -> tuple[set[str], set[str]]:
+    """Return the names of inputs and initializers, and all names that the graph defines."""
     own: set[str] = set()
 
     def define(name: str, what: str) -> None:
         if name in own or name in visible:
-            raise FormatError(f"{label}: {what} {shown(name)} is defined twice; expected every name once")
+            where = _label(label, around)
+            raise FormatError(f"{where}: {what} {shown(name)} is defined twice; expected every name once")
         own.add(name)
 
-    for one in graph.input:
-        define(one.name, "the input")
+    for value in graph.input:
+        define(value.name, "the input")
     defaults = set(own)
-    for name in (*(one.name for one in graph.initializer), *(one.values.name for one in graph.sparse_initializer)):
+    tensors = (*graph.initializer, *(tensor.values for tensor in graph.sparse_initializer))
+    for name in (tensor.name for tensor in tensors):
         if name in defaults:
-            defaults.remove(name)  # the default of an input, of which there may be one
+            defaults.remove(name)  # the default of an input; a second one is an error
         else:
             define(name, "the initializer")
-    given = set(own)
+    sources = set(own)
     for node in graph.node:
         for name in node.output:
-            if name and (name in own or name in visible):  # the label of a node is for an error alone
+            if name and (name in own or name in visible):  # builds the label only for an error
                 define(name, f"{node_label(node)}: the output")
             elif name:
                 own.add(name)
-    return given, own
+    return sources, own

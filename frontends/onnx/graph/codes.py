@@ -1,40 +1,34 @@
-"""Weights in 8 bits that a runtime can compute with as they are, if nobody dequantizes them ahead.
+"""Quantized weights that a runtime computes with directly, unless folding dequantizes them.
 
-x (codes) -> DequantizeLinear -> MatMul, Conv, Add, ... -> QuantizeLinear        one product of codes
+x (codes) -> DequantizeLinear -> MatMul, Conv, Add, ... -> QuantizeLinear        a product of codes
 W (codes) -> DequantizeLinear ----^
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
-from .walk import needed_names, subgraphs
+from .walk import Node
 
-if TYPE_CHECKING:
-    from onnx import NodeProto
-
-DTYPES = frozenset({"int8", "uint8", "int16", "uint16", "int32"})  # of codes; int32 of a bias
-_FLOAT_RESULTS = {"Gemm", "MatMul"}  # which runtimes compute from codes to floats, too
-_CLIPS = {"Clip", "Relu"}  # which quantizing does anyhow
+DTYPES = frozenset({"int8", "uint8", "int16", "uint16", "int32"})  # of codes; int32 for a bias
+_FLOAT_RESULTS = {"Gemm", "MatMul"}  # runtimes also compute these from codes to floats
+_CLIPS = {"Clip", "Relu"}  # quantizing clips too
 
 
-def products_of_codes(nodes: Sequence[NodeProto], outputs: Collection[str], constants: Collection[str]) -> set[int]:
-    """The places of DequantizeLinear nodes of constants that are used in products of codes alone.
+def products_of_codes(nodes: Sequence[Node], outputs: Collection[str], constants: Collection[str]) -> set[int]:
+    """Return the indices of constant DequantizeLinear nodes that only products of codes use.
 
     Parameters
     ----------
-    nodes : sequence of onnx.NodeProto
+    nodes : sequence of Node
         Sorted.
     outputs, constants : collection of str
-        Of the graph; the constants are those that need no node.
+        Names in the graph; the constants are those that need no node.
     """
-    if not any(node.op_type == "DequantizeLinear" for node in nodes):
-        return set()
-    users: dict[str, list[NodeProto]] = {}
+    users: dict[str, list[Node]] = {}
     fixed = set(constants)
     for node in nodes:
-        names = needed_names(node)
+        names = node.needs
         for name in names:
             users.setdefault(name, []).append(node)
         if names <= fixed:
@@ -48,8 +42,8 @@ def products_of_codes(nodes: Sequence[NodeProto], outputs: Collection[str], cons
             following = users.get(name, [])
         return name not in outputs and {node.op_type for node in following} == {"QuantizeLinear"}
 
-    def is_product(node: NodeProto) -> bool:
-        if any(subgraphs(node)) or not (node.op_type == "Gather" or not floats.isdisjoint(node.input)):
+    def is_product(node: Node) -> bool:
+        if node.bodies or not (node.op_type == "Gather" or not floats.isdisjoint(node.input)):
             return False
         return node.op_type in _FLOAT_RESULTS or all(map(is_quantized, node.output))
 
@@ -57,7 +51,7 @@ def products_of_codes(nodes: Sequence[NodeProto], outputs: Collection[str], cons
         index
         for index, node in enumerate(nodes)
         if node.op_type == "DequantizeLinear"
-        and fixed.issuperset(needed_names(node))
+        and fixed.issuperset(node.needs)
         and len(node.output) == 1
         and node.output[0] not in outputs
         and node.output[0] in users

@@ -1,71 +1,77 @@
-"""The constants of a graph: initializers, and what was computed from them."""
+"""Constants of a graph: initializers, and values computed from them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, shortened, shown
 
+from ..messages import copied
 from ..onnx_package import import_onnx
-from .walk import local_names
+from .walk import Graph
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, TensorProto
+    from onnx import TensorProto
 
     Tensor: TypeAlias = TensorProto | AnyArray
 
 
 class Constants:
-    """What is constant in one graph, as its nodes see it: in the graph itself, and in those around it.
+    """Constants visible in a graph: its own, and those of the graphs around it.
 
-    A body sees the names of the graphs around it, but for those that it defines itself:
+    A body sees the names of the graphs around it, except those that it defines itself:
 
-        a = 1, b = 2                    found from the body:  a  1, of the outer graph
-          body: b = input, c = 3                              b  none: the body's own, an input
+        a = 1, b = 2                    seen from the body:   a  1, of the outer graph
+          body: b = input, c = 3                              b  none: an input of the body
                                                               c  3
+
     Parameters
     ----------
-    graph : onnx.GraphProto
+    graph : Graph
     outer : Constants, optional
-        Of the graph around it.
+        Constants of the graph around it.
     label : str
         How errors name the model.
     defaults : bool
-        Whether inputs that are initializers too count as constants; else they are inputs.
+        Whether initializers that are also inputs count as constants.
     """
 
-    def __init__(self, graph: GraphProto, outer: Constants | None, label: str, defaults: bool) -> None:
-        self._outer, self._label, self._local = outer, label, local_names(graph)
-        inputs = set() if defaults else {one.name for one in graph.input}
-        # A tensor until its array is asked for: most weights are only passed on.
-        self._values: dict[str, Any] = {one.name: one for one in graph.initializer if one.name not in inputs}
-        self._given = frozenset(self._values)
+    def __init__(self, graph: Graph, outer: Constants | None, label: str, defaults: bool) -> None:
+        self._outer, self._label, self._local = outer, label, graph.local
+        inputs = set() if defaults else {value.name for value in graph.input}
+        # Tensors become arrays lazily: most weights are only passed on.
+        self._values: dict[str, Any] = {
+            tensor.name: tensor for tensor in graph.initializer if tensor.name not in inputs
+        }
+        self._initializers = frozenset(self._values)
 
     def add(self, values: Mapping[str, Any]) -> None:
-        """Results of a node, as arrays or tensors."""
+        """Add the results of a node, arrays or tensors."""
         for value in values.values():
             if isinstance(value, np.ndarray):
-                value.flags.writeable = False  # the model's own from now on, as `array_of` gives it
+                value.flags.writeable = False  # like the arrays of `array_of`
         self._values |= values
 
     def owner(self, name: str) -> Constants | None:
-        """The constants that have the name; None where it is no constant."""
-        found: Constants | None = self
-        while found is not None and name not in found._values:
-            found = None if name in found._local else found._outer
-        return found
+        """Return the constants that define the name; None if it is not constant."""
+        owner: Constants | None = self
+        while owner is not None and name not in owner._values:
+            owner = None if name in owner._local else owner._outer
+        return owner
 
     def value(self, name: str) -> AnyArray | None:
-        """The array that a node gets for an input of that name; None where it is no constant.
+        """Return the array of a name; None if it is not constant.
 
         Raises
         ------
         FormatError
-            A tensor that cannot be read.
+            The tensor cannot be read.
         """
         owner = self.owner(name)
         return None if owner is None else owner._array(name)
@@ -75,59 +81,74 @@ class Constants:
         return array
 
     def own(self) -> Iterator[tuple[str, Tensor]]:
-        """Those of the graph itself, by name."""
+        """Return the constants of the graph itself, by name."""
         return iter(self._values.items())
 
     def computed(self) -> Iterator[tuple[str, Tensor]]:
-        """What was added, by name."""
-        return ((name, value) for name, value in self._values.items() if name not in self._given)
+        """Return the added values, by name."""
+        return ((name, value) for name, value in self._values.items() if name not in self._initializers)
 
 
 def named(tensor: Tensor, name: str) -> TensorProto:
-    """An onnx.TensorProto of that name; it may be a copy."""
+    """Return the tensor as an onnx.TensorProto of that name, copied if necessary."""
     if isinstance(tensor, np.ndarray):
-        made: TensorProto = import_onnx().numpy_helper.from_array(tensor, name)
-        return made
+        result: TensorProto = import_onnx().numpy_helper.from_array(tensor, name)
+        return result
     if tensor.name == name:
         return tensor
-    copy = type(tensor)()
-    copy.CopyFrom(tensor)
+    copy = copied(tensor)
     copy.name = name
     return copy
 
 
 def without_values(tensor: Tensor, name: str) -> TensorProto:
-    """An onnx.TensorProto of that name, element type and shape alone."""
+    """Return an onnx.TensorProto with that name, the element type and the shape only."""
     onnx = import_onnx()
-    made: TensorProto
     if isinstance(tensor, np.ndarray):
         element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(object) if tensor.dtype.kind == "U" else tensor.dtype)
-        made = onnx.TensorProto(name=name, data_type=element, dims=tensor.shape)
     else:
-        made = onnx.TensorProto(name=name, data_type=tensor.data_type, dims=tensor.dims)
-    return made
+        element = tensor.data_type
+    result: TensorProto = onnx.TensorProto(name=name, data_type=element, dims=shape_of(tensor))
+    return result
+
+
+# Dtypes whose raw data NumPy can view, by TensorProto.DataType.
+PLAIN: Mapping[int, np.dtype[Any]] = MappingProxyType(
+    {
+        number: np.dtype(name)
+        for number, name in (
+            *((1, "f4"), (2, "u1"), (3, "i1"), (4, "u2"), (5, "i2"), (6, "i4"), (7, "i8"), (9, "?"), (10, "f2")),
+            *((11, "f8"), (12, "u4"), (13, "u8")),
+        )
+    }
+)
 
 
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
-    """The sizes that an onnx.TensorProto declares, or an array has."""
+    """Return the shape of an onnx.TensorProto or array."""
     return tensor.shape if isinstance(tensor, np.ndarray) else tuple(tensor.dims)
 
 
 def array_of(tensor: Any, label: str) -> AnyArray:
-    """The array of an onnx.TensorProto, which nobody can write to, or of what is one already.
+    """Return the read-only array of an onnx.TensorProto, or the array itself.
 
-    `label` is how errors name the model.
+    Errors name the model by `label`.
 
     Raises
     ------
     FormatError
-        A tensor that cannot be read.
+        The tensor cannot be read.
     """
     if isinstance(tensor, np.ndarray):
         return tensor
+    value: AnyArray
+    dtype = PLAIN.get(tensor.data_type) if sys.byteorder == "little" else None
     try:
-        value: AnyArray = import_onnx().numpy_helper.to_array(tensor)
-    except Exception as error:  # of several types, by what is wrong
+        is_raw = tensor.HasField("raw_data") and not tensor.data_location and not tensor.HasField("segment")
+        if dtype is not None and is_raw:
+            return np.frombuffer(tensor.raw_data, dtype).reshape(tensor.dims)  # four times faster than onnx
+        value = import_onnx().numpy_helper.to_array(tensor)
+    except Exception as error:  # of several types
         raise FormatError(
             f"{label}: the tensor {shown(tensor.name)} cannot be read ({shortened(str(error))})"
         ) from error

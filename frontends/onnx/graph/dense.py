@@ -1,4 +1,4 @@
-"""A model without sparse tensors: as initializers and in nodes, they become dense ones."""
+"""Conversion of sparse tensors, in initializers and nodes, to dense ones."""
 
 from __future__ import annotations
 
@@ -9,57 +9,54 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyrnnx import config
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, FormatError, shortened, shown
 
+from ..messages import copied
 from ..onnx_package import import_onnx
 from .constants import array_of
-from .walk import DEFAULT_DOMAINS, all_nodes, subgraphs
+from .walk import DEFAULT_DOMAINS, SPARSE, Graph, Node, all_graphs
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, SparseTensorProto, TensorProto
+    from onnx import ModelProto, SparseTensorProto, TensorProto
 
 
-def densified(model: ModelProto, label: str) -> ModelProto:
-    """The model with dense tensors alone; itself where it is so already.
+def densified(model: ModelProto, label: str, graph: Graph | None = None) -> ModelProto:
+    """Return the model without sparse tensors, itself if it has none; `graph` is its graph, if already read.
 
     Raises
     ------
     FormatError
-        Values and indices that do not fit together or into the shape.
+        Values and indices do not match each other or the shape.
     ArgumentError
-        Dense tensors that take more memory than a call may.
+        The dense tensors exceed the memory limit.
     """
-    if not any(graph.sparse_initializer for graph in _graphs(model)) and not any(_sparse_constants(model)):
+    read = Graph(model.graph) if graph is None else graph
+    if SPARSE not in read.kinds and not any(_sparse_constants(read)):
         return model
-    result = type(model)()
-    result.CopyFrom(model)
+    result = copied(model)
     tensors = _Tensors(label)
-    for graph in _graphs(result):
-        graph.initializer.extend(tensors.dense(one, one.values.name) for one in graph.sparse_initializer)
-        del graph.sparse_initializer[:]
-    for node, attribute in _sparse_constants(result):
+    copy = Graph(result.graph)
+    for inner in all_graphs(copy):
+        dense = (tensors.dense(sparse, sparse.values.name) for sparse in inner.sparse_initializer)
+        inner.proto.initializer.extend(dense)
+        del inner.proto.sparse_initializer[:]
+    for node, attribute in _sparse_constants(copy):
         attribute.t.CopyFrom(tensors.dense(attribute.sparse_tensor, node.output[0]))
         attribute.ClearField("sparse_tensor")
         attribute.name, attribute.type = "value", attribute.TENSOR
     return result
 
 
-def _graphs(model: ModelProto) -> Iterator[GraphProto]:
-    yield model.graph
-    for node in all_nodes(model.graph.node):
-        yield from (graph for _, graph in subgraphs(node))
-
-
-def _sparse_constants(model: ModelProto) -> Iterator[tuple[Any, Any]]:
-    """Nodes that hold a sparse tensor, and the attribute that does."""
-    for node in all_nodes(model.graph.node):
+def _sparse_constants(graph: Graph) -> Iterator[tuple[Node, Any]]:
+    """Yield nodes with a sparse tensor, and its attribute."""
+    for node in graph.every:
         if node.op_type == "Constant" and node.domain in DEFAULT_DOMAINS and node.output:
-            yield from ((node, one) for one in node.attribute if one.name == "sparse_value")
+            yield from ((node, attribute) for attribute in node.attribute if attribute.name == "sparse_value")
 
 
 class _Tensors:
-    """The dense tensors of a model, whose bytes are counted before they are made."""
+    """Dense tensors of a model, counted before they are allocated."""
 
     def __init__(self, label: str) -> None:
         self._label, self._taken = label, 0
@@ -71,9 +68,9 @@ class _Tensors:
             raise FormatError(f"{what} has dims {shown(list(shape))} and values {values.shape}; expected [NNZ]")
         size, limit = math.prod(shape) * values.itemsize, config.get_memory_limit()
         if self._taken + size > limit:
-            beside = f" beside {self._taken}" if self._taken else ""
+            taken = f" on top of {self._taken}" if self._taken else ""
             raise ArgumentError(
-                f"{what} would take {size} bytes{beside}; all that a model has may take {limit} "
+                f"{what} would take {size} bytes{taken}; the sparse tensors of a model may take {limit} "
                 "(pyrnnx.set_memory_limit allows more)"
             )
         self._taken += size
@@ -81,13 +78,13 @@ class _Tensors:
         try:
             array = np.full(math.prod(shape), "" if values.dtype.kind in "OU" else 0, values.dtype)
         except (MemoryError, ValueError) as error:
-            raise ArgumentError(f"{what} cannot be made ({shortened(str(error))})") from error
+            raise ArgumentError(f"{what} cannot be allocated ({shortened(str(error))})") from error
         array[places] = values
         tensor: TensorProto = import_onnx().numpy_helper.from_array(array.reshape(shape), name)
         return tensor
 
     def _places(self, what: str, sparse: SparseTensorProto, shape: tuple[int, ...], count: int) -> AnyArray:
-        """Where the values go, counted in the order of memory."""
+        """Return the flat indices of the values."""
         if not count:
             return np.zeros(0, np.int64)
         indices = array_of(sparse.indices, self._label)
@@ -98,8 +95,8 @@ class _Tensors:
             )
         sizes = np.array(shape if indices.ndim == 2 else [math.prod(shape)])
         if (indices < 0).any() or (indices >= sizes).any():
-            raise FormatError(f"{what} has indices that are not in its dims {shown(list(shape))}")
+            raise FormatError(f"{what} has indices outside its dims {shown(list(shape))}")
         places: AnyArray = np.ravel_multi_index(tuple(indices.T), shape) if indices.ndim == 2 else indices
         if (np.diff(places) <= 0).any():
-            raise FormatError(f"{what} has indices that do not ascend; expected each once, in order")
+            raise FormatError(f"{what} has indices that do not ascend; expected unique indices in order")
         return places

@@ -1,4 +1,4 @@
-"""A model without local functions: every call of one replaced by its nodes."""
+"""Inlining of local functions: their nodes replace each call."""
 
 from __future__ import annotations
 
@@ -7,38 +7,44 @@ from typing import TYPE_CHECKING
 
 from pyrnnx.errors import PyrnnxError, shortened
 
+from ..messages import copied
 from .check import check_graph, opsets_of
 from .local_functions import function_key, key_of_call
-from .walk import DEFAULT_DOMAINS, all_nodes, node_label
+from .walk import DEFAULT_DOMAINS, Graph, all_nodes, node_label
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
 
-def inlined(model: ModelProto, opsets: Mapping[str, int], label: str) -> tuple[ModelProto, Mapping[str, int]]:
-    """The model without local functions, its default domain spelt "", and its opsets.
+def inlined(
+    model: ModelProto, opsets: Mapping[str, int], label: str, graph: Graph | None = None
+) -> tuple[ModelProto, Mapping[str, int]]:
+    """Return the model without local functions and with the default domain "", and its opsets.
 
     Parameters
     ----------
     model : onnx.ModelProto
-        It is returned itself where that is so already.
+        Returned itself if nothing changes.
     opsets : mapping
-        As `opsets_of` gives them for it.
+        Its opsets, as `opsets_of` returns them.
+    label : str
+        How errors name the model.
+    graph : Graph, optional
+        Its graph, if already read.
 
     Raises
     ------
     PyrnnxError
-        Functions that cannot be inlined.
+        A function cannot be inlined.
     """
-    result = model
+    result, graph = model, Graph(model.graph) if graph is None else graph
     if model.functions:
         result = _without_functions(model, label)
-        opsets = opsets_of(result, label)
-    spelt = {(one.domain, one.version) for one in result.opset_import}
-    if spelt != set(opsets.items()) or any(node.domain == DEFAULT_DOMAINS[1] for node in all_nodes(result.graph.node)):
+        opsets, graph = opsets_of(result, label), Graph(result.graph)
+    imports = {(entry.domain, entry.version) for entry in result.opset_import}
+    if imports != set(opsets.items()) or any(domain == DEFAULT_DOMAINS[1] for domain, _ in graph.kinds):
         if result is model:
-            result = type(model)()
-            result.CopyFrom(model)
+            result = copied(model)
         del result.opset_import[:]
         for domain, version in opsets.items():
             result.opset_import.add(domain=domain, version=version)
@@ -49,12 +55,12 @@ def inlined(model: ModelProto, opsets: Mapping[str, int], label: str) -> tuple[M
 
 
 def _without_functions(model: ModelProto, label: str) -> ModelProto:
-    """The model with every call of a local function in its place.
+    """Return the model with its local functions inlined.
 
     Raises
     ------
     PyrnnxError
-        Functions that onnx cannot inline.
+        onnx cannot inline a function.
     """
     import onnx.inliner
 
@@ -62,9 +68,9 @@ def _without_functions(model: ModelProto, label: str) -> ModelProto:
         result = onnx.inliner.inline_local_functions(model, convert_version=True)
     except Exception as error:
         raise PyrnnxError(f"{label}: its functions cannot be inlined ({shortened(str(error))})") from error
-    local = {function_key(one.domain, one.name, "")[:2] for one in model.functions}
+    local = {function_key(function.domain, function.name, "")[:2] for function in model.functions}
     for node in all_nodes(result.graph.node):
         if key_of_call(node)[:2] in local:
             raise PyrnnxError(f"{label}: the function of {node_label(node)} cannot be inlined; its opset differs")
-    check_graph(result.graph, label)
+    check_graph(Graph(result.graph), label)
     return result

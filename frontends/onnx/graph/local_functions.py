@@ -1,4 +1,4 @@
-"""Local functions of ONNX models: what they would become, inlined, told by counting."""
+"""Size of inlined local functions, by counting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .walk import DEFAULT_DOMAINS, all_nodes
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-# What inlining may make: so much of any model, and so many times what the model is before.
+# Limits of inlining: for any model, and as a multiple of its original size.
 _NODES, _BYTES, _TIMES = 20_000, 2**26, 10
 _DEEPEST = 200  # calls within calls; onnx's inliner recurses
 
@@ -24,7 +24,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class _Inlined:
-    """What one call becomes."""
+    """Size of an inlined call."""
 
     nodes: int
     bytes: int
@@ -32,12 +32,12 @@ class _Inlined:
 
 
 def function_key(domain: str, name: str, overload: str) -> Key:
-    """How functions and their calls are matched."""
+    """Return the key that matches functions and their calls."""
     return ("" if domain in DEFAULT_DOMAINS else domain, name, overload)
 
 
 def key_of_call(node: Any) -> Key:
-    """The key of the function that a node calls, if it calls one."""
+    """Return the key of the function that a node may call."""
     return function_key(node.domain, node.op_type, getattr(node, "overload", ""))  # older onnx has no overloads
 
 
@@ -46,19 +46,25 @@ def _name(key: Key) -> str:
 
 
 def check_functions(model: ModelProto, label: str) -> None:
-    """Reject functions that stand twice, call each other in a circle, or would become too many nodes.
+    """Reject functions that are defined twice, recursive, or too large when inlined.
 
     Raises
     ------
     FormatError
     UnsupportedError
-        Too many nodes or bytes: by counting, without making them.
+        Too many nodes or bytes, counted without inlining.
     """
     if not model.functions:
         return
-    functions = {function_key(one.domain, one.name, getattr(one, "overload", "")): one for one in model.functions}
+    functions = {
+        function_key(function.domain, function.name, getattr(function, "overload", "")): function
+        for function in model.functions
+    }
     if len(functions) < len(model.functions):
-        counts = Counter(function_key(one.domain, one.name, getattr(one, "overload", "")) for one in model.functions)
+        counts = Counter(
+            function_key(function.domain, function.name, getattr(function, "overload", ""))
+            for function in model.functions
+        )
         raise FormatError(f"{label}: the function {_name(counts.most_common(1)[0][0])} is defined twice")
     calls, sizes = {}, {}
     for key, function in functions.items():
@@ -69,8 +75,8 @@ def check_functions(model: ModelProto, label: str) -> None:
     own = sum(1 for _ in all_nodes(model.graph.node)) + sum(nodes for nodes, _ in sizes.values())
     most = _Inlined(max(_NODES, _TIMES * own), _BYTES + _TIMES * model.ByteSize(), _DEEPEST)
     nodes = size = 0
-    for key, one in counted.items():
-        _check_size(label, f"the function {_name(key)}", one, most)
+    for key, inlined in counted.items():
+        _check_size(label, f"the function {_name(key)}", inlined, most)
     for node in all_nodes(model.graph.node):
         called = counted.get(key_of_call(node))
         if called is not None:
@@ -78,13 +84,13 @@ def check_functions(model: ModelProto, label: str) -> None:
     _check_size(label, "the graph with its functions", _Inlined(nodes, size, 0), most)
 
 
-def _check_size(label: str, what: str, one: _Inlined, most: _Inlined) -> None:
+def _check_size(label: str, what: str, inlined: _Inlined, most: _Inlined) -> None:
     for name in ("nodes", "bytes"):
-        count, allowed = getattr(one, name), getattr(most, name)
+        count, allowed = getattr(inlined, name), getattr(most, name)
         if count > allowed:
             raise UnsupportedError(f"{label}: {what}, inlined, has {_number(count)} {name}; expected at most {allowed}")
-    if one.depth > most.depth:
-        raise UnsupportedError(f"{label}: {what} has calls {one.depth} deep; expected at most {most.depth}")
+    if inlined.depth > most.depth:
+        raise UnsupportedError(f"{label}: {what} has calls {inlined.depth} deep; expected at most {most.depth}")
 
 
 def _number(count: int) -> str:
@@ -94,18 +100,18 @@ def _number(count: int) -> str:
 def _counted(
     label: str, calls: Mapping[Key, Mapping[Key, int]], sizes: Mapping[Key, tuple[int, int]]
 ) -> dict[Key, _Inlined]:
-    """What each function becomes, those that it calls first."""
+    """Return the size of each inlined function, callees first."""
     try:
         order = tuple(TopologicalSorter(calls).static_order())
     except CycleError as error:
         names = ", ".join(sorted({_name(key) for key in error.args[1]})[:20])
-        raise FormatError(f"{label}: functions call each other in a circle; among {names}") from None
-    found: dict[Key, _Inlined] = {}
+        raise FormatError(f"{label}: functions call each other in a cycle; among {names}") from None
+    inlined: dict[Key, _Inlined] = {}
     for key in order:
         nodes, size = sizes[key]
-        for one, number in calls[key].items():
-            nodes, size = nodes + number * (found[one].nodes - 1), size + number * found[one].bytes
-        # More than any budget is enough to know; chains of thousands would make numbers of thousands of digits.
-        depth = 1 + max((found[one].depth for one in calls[key]), default=0)
-        found[key] = _Inlined(min(nodes, 2**200), min(size, 2**200), depth)
-    return found
+        for callee, number in calls[key].items():
+            nodes, size = nodes + number * (inlined[callee].nodes - 1), size + number * inlined[callee].bytes
+        # Capped beyond any budget: long chains would make numbers of thousands of digits.
+        depth = 1 + max((inlined[callee].depth for callee in calls[key]), default=0)
+        inlined[key] = _Inlined(min(nodes, 2**200), min(size, 2**200), depth)
+    return inlined

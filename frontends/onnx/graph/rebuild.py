@@ -1,8 +1,8 @@
-"""A graph as its folded one has it: only what its outputs need, and constants in place of the nodes that made them.
+"""Graphs rebuilt after folding: only what the outputs need, with constants in place of folded nodes.
 
-From the last node to the first, a node is kept if anything needs one of its outputs, and what it needs is then needed:
+From the last node to the first, a node stays if a later node or an output needs it; its inputs are then needed too:
 
-    y needed  ->  MatMul(x, W) is kept  ->  x, W needed  ->  Cast(W8) = W was folded: W becomes an initializer, W8 goes
+    y needed  ->  MatMul(x, W) stays  ->  x, W needed  ->  Cast(W8) = W was folded: W becomes an initializer, W8 goes
 """
 
 from __future__ import annotations
@@ -10,33 +10,34 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ..onnx_package import import_onnx
 from .constants import named, without_values
 from .fold import FoldedGraph
-from .walk import local_names
+from .walk import Node
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto
 
     from .constants import Tensor
 
-Place = tuple[FoldedGraph, int]  # of a node: its graph, and where in its `nodes`
+Place = tuple[FoldedGraph, int]  # a node's graph, and its index in `nodes`
 
 
 @dataclass(frozen=True)
 class Edit:
-    """What is different in the new graph about a node.
+    """Changes of a node in the new graph.
 
     Attributes
     ----------
     name : str
     dropped : tuple of int
-        Inputs, by position, that it has no more.
+        Positions of removed inputs.
     inputs, outputs : mapping
-        Names of those that it has instead, or more, by position.
+        Names of replaced or added inputs and outputs, by position.
     """
 
     name: str
@@ -44,8 +45,8 @@ class Edit:
     inputs: Mapping[int, str] = field(default_factory=dict)
     outputs: Mapping[int, str] = field(default_factory=dict)
 
-    def inputs_of(self, node: NodeProto) -> list[str]:
-        """Those of the node in the new graph."""
+    def inputs_of(self, node: NodeProto | Node) -> list[str]:
+        """Return the inputs of the node in the new graph."""
         return _changed(node.input, {**dict.fromkeys(self.dropped, ""), **self.inputs})
 
     def apply(self, node: NodeProto) -> None:
@@ -70,29 +71,30 @@ def rebuild(
     *,
     values: bool = True,
 ) -> GraphProto:
-    """A new graph with what its outputs need, and the names to keep.
+    """Return a new graph with all that its outputs and the names in `keep` need.
 
-    Without `values` its initializers, not those of bodies, have only names and types: `tensors_of` has the rest.
+    Without `values` it has no `value_info`, and its top-level initializers have only names and types; `tensors_of`
+    returns their values.
     """
-    return _write(_kept(folded, keep, edits), edits, values, import_onnx().GraphProto())
+    return _write(_needed(folded, keep, edits), edits, values, import_onnx().GraphProto())
 
 
 def tensors_of(folded: FoldedGraph, graph: GraphProto) -> dict[str, Tensor]:
-    """The initializers of a rebuilt graph by name, as the folded one has them: no copies."""
-    tensors: dict[str, Tensor] = {one.name: one for one in folded.graph.initializer}
+    """Return the initializers of a rebuilt graph by name, without copies."""
+    tensors: dict[str, Tensor] = {tensor.name: tensor for tensor in folded.graph.initializer}
     tensors |= folded.constants.own()
-    return {one.name: tensors[one.name] for one in graph.initializer}
+    return {stub.name: tensors[stub.name] for stub in graph.initializer}
 
 
-def large_results(folded: FoldedGraph, graph: GraphProto) -> list[tuple[NodeProto, int]]:
-    """Nodes of a rebuilt graph that make results of so many bytes at every run, whatever the inputs."""
-    kept = {node.output[0] for node in graph.node if node.output}
+def large_results(folded: FoldedGraph, graph: GraphProto) -> list[tuple[Node, int]]:
+    """Return nodes of a rebuilt graph whose results have a fixed size, with their bytes."""
+    names = {node.output[0] for node in graph.node if node.output}
     nodes = [(folded.nodes[index], size) for index, size in folded.large.items()]
-    return [(node, size) for node, size in nodes if size and node.output[0] in kept]
+    return [(node, size) for node, size in nodes if size and node.output[0] in names]
 
 
 def with_graph(model: ModelProto, graph: GraphProto) -> ModelProto:
-    """The model with another graph, and without functions."""
+    """Return the model with another graph, and without functions."""
     result = type(model)()
     _copy_fields(model, result, {"graph", "functions"})
     result.graph.CopyFrom(graph)
@@ -100,73 +102,79 @@ def with_graph(model: ModelProto, graph: GraphProto) -> ModelProto:
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """What is kept of a graph.
+class _Needed:
+    """Needed part of a graph.
 
     Attributes
     ----------
     folded : FoldedGraph
     nodes : list of int
-        Their places.
+        Indices of the needed nodes.
     needed : set of str
-        Names that they, the outputs and the caller need.
+        Names that these nodes, the outputs and the caller need.
     bodies : mapping
-        What is kept of the bodies of nodes, by the nodes' places.
+        Needed parts of the bodies of nodes, by index of the node.
     """
 
     folded: FoldedGraph
     nodes: list[int]
     needed: set[str]
-    bodies: Mapping[int, list[_Kept]]
+    bodies: Mapping[int, list[_Needed]]
 
 
-def _kept(folded: FoldedGraph, keep: Iterable[str], edits: Mapping[Place, Edit]) -> _Kept:
-    needed = {one.name for one in folded.graph.output} | set(keep)
+def _needed(folded: FoldedGraph, keep: Iterable[str], edits: Mapping[Place, Edit]) -> _Needed:
+    needed = {value.name for value in folded.graph.output} | set(keep)
+    needed.discard("")
     nodes, bodies = [], {}
     for index in reversed(range(len(folded.nodes))):
         node = folded.nodes[index]
-        if index in folded.folded or needed.isdisjoint(name for name in node.output if name):
+        if index in folded.folded or needed.isdisjoint(node.output):
             continue
-        bodies[index] = [_kept(body, (), edits) for body in folded.bodies.get(index, ())]
+        bodies[index] = [_needed(body, (), edits) for body in folded.bodies[index]] if index in folded.bodies else []
         for body in bodies[index]:
-            needed |= body.needed - local_names(body.folded.graph)
-        needed.update(edits[folded, index].inputs_of(node) if (folded, index) in edits else node.input)
+            needed |= body.needed - body.folded.graph.local
+        needed.update(edits[folded, index].inputs_of(node) if edits and (folded, index) in edits else node.input)
+        needed.discard("")
         nodes.append(index)
-    return _Kept(folded, nodes[::-1], needed - {""}, bodies)
+    return _Needed(folded, nodes[::-1], needed - {""}, bodies)
 
 
-def _write(kept: _Kept, edits: Mapping[Place, Edit], values: bool, new: GraphProto) -> GraphProto:
-    """What is kept, into an empty graph: bodies where they belong, for a copy of one would copy what is in it."""
-    folded, needed, old = kept.folded, kept.needed, kept.folded.graph
+def _write(part: _Needed, edits: Mapping[Place, Edit], values: bool, new: GraphProto) -> GraphProto:
+    """Write the needed part to an empty graph, bodies in place to avoid copying them twice."""
+    folded, needed, old = part.folded, part.needed, part.folded.graph.proto
     new.name = old.name
     if old.doc_string:
         new.doc_string = old.doc_string
     new.input.extend(old.input)
     new.output.extend(old.output)
-    for index in kept.nodes:
-        node = new.node.add()
-        _copy(folded.nodes[index], node, [partial(_write, one, edits, True) for one in kept.bodies[index]])
+    for plain, group in groupby(part.nodes, lambda index: not part.bodies[index]):
+        if plain:  # all at once is much faster
+            new.node.extend(folded.nodes[index].proto for index in group)
+            continue
+        for index in group:
+            writers = [partial(_write, body, edits, True) for body in part.bodies[index]]
+            _copy(folded.nodes[index].proto, new.node.add(), writers)
+    for place, index in enumerate(part.nodes if edits else ()):
         if (folded, index) in edits:
-            edits[folded, index].apply(node)
-    inputs, made = {one.name for one in old.input}, {name for node in new.node for name in node.output}
+            edits[folded, index].apply(new.node[place])
+    inputs = {value.name for value in old.input}
+    results = {name for index in part.nodes for name in folded.nodes[index].output}
     convert = named if values else without_values
-    given = [(one.name, one) for one in old.initializer if one.name in needed or one.name in inputs]
-    computed = [(name, one) for name, one in folded.constants.computed() if name in needed and name not in made]
-    new.initializer.extend(convert(one, name) for name, one in (*given, *computed))
-    new.sparse_initializer.extend(one for one in old.sparse_initializer if one.values.name in needed)
-    local = local_names(old)
-    new.value_info.extend(one for one in old.value_info if one.name in needed and one.name in local)
-    new.quantization_annotation.extend(one for one in old.quantization_annotation if one.tensor_name in needed)
+    tensors = [(t.name, t) for t in old.initializer if t.name in needed or t.name in inputs]
+    tensors += [(name, t) for name, t in folded.constants.computed() if name in needed and name not in results]
+    new.initializer.extend(convert(tensor, name) for name, tensor in tensors)
+    new.sparse_initializer.extend(tensor for tensor in old.sparse_initializer if tensor.values.name in needed)
+    if values:
+        local = folded.graph.local
+        new.value_info.extend(value for value in old.value_info if value.name in needed and value.name in local)
+    new.quantization_annotation.extend(entry for entry in old.quantization_annotation if entry.tensor_name in needed)
     if hasattr(old, "metadata_props"):
         new.metadata_props.extend(old.metadata_props)
     return new
 
 
 def _copy(old: NodeProto, new: NodeProto, bodies: Sequence[Callable[[GraphProto], object]]) -> None:
-    """A node whose bodies are written by these functions, in the order of `subgraphs`."""
-    if not bodies:
-        new.CopyFrom(old)
-        return
+    """Copy a node whose bodies these functions write, in the order of `subgraphs`."""
     writers = iter(bodies)
     _copy_fields(old, new, {"attribute"})
     for attribute in old.attribute:
@@ -180,12 +188,12 @@ def _copy(old: NodeProto, new: NodeProto, bodies: Sequence[Callable[[GraphProto]
 
 
 def _copy_fields(old: Any, new: Any, left_out: Collection[str]) -> None:
-    for one, value in old.ListFields():
-        if one.name in left_out:
+    for descriptor, value in old.ListFields():
+        if descriptor.name in left_out:
             continue
         if isinstance(value, (int, float, str, bytes)):
-            setattr(new, one.name, value)
+            setattr(new, descriptor.name, value)
         elif hasattr(value, "extend"):
-            getattr(new, one.name).extend(value)
+            getattr(new, descriptor.name).extend(value)
         else:
-            getattr(new, one.name).CopyFrom(value)
+            getattr(new, descriptor.name).CopyFrom(value)

@@ -1,6 +1,6 @@
-"""What the commonest operators need and give: onnx makes the schemas of all operators at once, 7 MB in 10 ms.
+"""Signatures of common operators: onnx builds the schemas of all operators at once, 7 MB in 10 ms.
 
-A model of other operators, too, is for those schemas.
+Models with other operators use those schemas.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from typing import TYPE_CHECKING, Any
 
 from ..onnx_package import import_onnx
 from ..schemas import SCHEMAS
-from .walk import subgraphs
+from .walk import Node, subgraphs
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
 
 class Result(Enum):
-    """What the element type of a result is: that of an input, always the same, or told by the node."""
+    """Source of a result's element type: an input, a fixed type, or the node's bodies and attributes."""
 
     FIRST, SECOND, BOOL, INT64, NODE = range(5)
 
 
 @dataclass(frozen=True)
 class Signature:
-    """An operator, in the opsets from one on.
+    """Signature of an operator from an opset on.
 
     Attributes
     ----------
     first_opset : int
     required : int
-        Inputs that it needs: its first ones.
+        Number of required inputs; they come first.
     result : Result
-        Of its first output.
+        Source of the first output's element type.
     """
 
     first_opset: int
@@ -43,7 +43,7 @@ class Signature:
     result: Result
 
 
-# The operators of a result, by their first opset and by how many inputs they need.
+# Operators by result, first opset and number of required inputs.
 _ROWS: Mapping[Result, Mapping[tuple[int, int], str]] = {
     Result.FIRST: {
         (1, 1): """Abs AveragePool Ceil Elu Exp Flatten Floor GlobalAveragePool GlobalMaxPool HardSigmoid Identity
@@ -76,82 +76,82 @@ _ROWS: Mapping[Result, Mapping[tuple[int, int], str]] = {
 
 
 def _signatures() -> dict[str, list[Signature]]:
-    found: dict[str, list[Signature]] = {}
+    signatures: dict[str, list[Signature]] = {}
     for result, rows in _ROWS.items():
         for (first_opset, required), names in sorted(rows.items(), reverse=True):
             for name in names.split():
-                found.setdefault(name, []).append(Signature(first_opset, required, result))
-    return found
+                signatures.setdefault(name, []).append(Signature(first_opset, required, result))
+    return signatures
 
 
-# By operator, the newest first.
+# By operator, newest first.
 SIGNATURES: Mapping[str, Sequence[Signature]] = MappingProxyType(_signatures())
 
 
-def signature_of(node: NodeProto, opset: int) -> Signature | None:
-    """None of an operator that is not among these in that opset of the default domain."""
-    found = () if node.domain else SIGNATURES.get(node.op_type, ())
-    return next((one for one in found if one.first_opset <= opset), None)
+def signature_of(node: NodeProto | Node, opset: int) -> Signature | None:
+    """Return the signature of a node in an opset of the default domain; None if it is not in the table."""
+    rows = () if node.domain else SIGNATURES.get(node.op_type, ())
+    return next((row for row in rows if row.first_opset <= opset), None)
 
 
 def element_types(graph: GraphProto, opset: int, known: Mapping[str, int]) -> dict[str, int] | None:
-    """The element types of values that are tensors, by name, as far as they can be told.
+    """Return the known element types of tensors by name; None if an operator is not in the table.
 
-    Bodies get them as `value_info`. None if an operator is not among these: onnx's inference is for it.
+    The graph and its bodies get them as `value_info`, in place.
 
     Parameters
     ----------
     graph : onnx.GraphProto
         Sorted.
     opset : int
-        Of the default domain.
+        Opset of the default domain.
     known : mapping
-        Those of the graphs around it.
+        Element types of the graphs around it.
     """
-    found = dict(known)
-    for one in (*graph.input, *graph.value_info, *graph.output):
-        if one.type.tensor_type.elem_type:
-            found[one.name] = one.type.tensor_type.elem_type
+    types = dict(known)
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if value.type.tensor_type.elem_type:
+            types[value.name] = value.type.tensor_type.elem_type
     for node in graph.node:
         if node.domain:
             continue
-        bodies = [element_types(body, opset, found) for _, body in subgraphs(node)]
-        results = None if None in bodies else _results(node, opset, found, bodies)
+        bodies = [element_types(body, opset, types) for _, body in subgraphs(node)]
+        results = None if None in bodies else _results(node, opset, types, bodies)
         if results is None:
             return None
         for name, element in zip(node.output, results, strict=False):
-            if name and element and name not in found:
-                found[name] = element
+            if name and element and name not in types:
+                types[name] = element
                 declare(graph.value_info, name, element)
-    return found
+    return types
 
 
 def declare(infos: Any, name: str, element: int) -> None:
-    """Add a tensor of that element type, and of any shape, to some onnx.ValueInfoProto."""
+    """Add a tensor of that element type and any shape to a repeated onnx.ValueInfoProto."""
     infos.add(name=name).type.tensor_type.elem_type = element
 
 
 def _results(node: NodeProto, opset: int, known: Mapping[str, int], bodies: Sequence[Any]) -> list[int] | None:
-    """The element types of a node's results; 0 where they are not known."""
+    """Return the element types of a node's results, 0 if unknown; None if it is not in the table."""
     signature, types = signature_of(node, opset), import_onnx().TensorProto
     first, second, *_ = [*(known.get(name, 0) for name in node.input[:2]), 0, 0]
     if node.op_type in SCHEMAS or node.op_type == "Split":
         return [first] * len(node.output)
     if signature is not None and signature.result is Result.NODE:
-        return _told(node, bodies)
+        return _of_bodies_or_attributes(node, bodies)
     if signature is None or any(node.output[1:]):
         return None
     always = {Result.FIRST: first, Result.SECOND: second, Result.BOOL: types.BOOL, Result.INT64: types.INT64}
     return [always[signature.result]]
 
 
-def _told(node: NodeProto, bodies: Sequence[Mapping[str, int]]) -> list[int] | None:
-    """Those of a node whose bodies or attributes tell them."""
+def _of_bodies_or_attributes(node: NodeProto, bodies: Sequence[Mapping[str, int]]) -> list[int] | None:
+    """Return the element types of a node's results from its bodies or attributes."""
     if node.op_type == "If":
-        outputs = [[one.name for one in body.output] for _, body in subgraphs(node)]
-        found = [[body.get(name, 0) for name in names] for body, names in zip(bodies, outputs, strict=True)]
-        return [column[0] if len(set(column)) == 1 else 0 for column in zip(*found, strict=False)]
-    attributes, types = {one.name: one for one in node.attribute}, import_onnx().TensorProto
+        outputs = [[value.name for value in body.output] for _, body in subgraphs(node)]
+        types_of_bodies = [[body.get(name, 0) for name in names] for body, names in zip(bodies, outputs, strict=True)]
+        return [column[0] if len(set(column)) == 1 else 0 for column in zip(*types_of_bodies, strict=False)]
+    attributes, types = {attribute.name: attribute for attribute in node.attribute}, import_onnx().TensorProto
     if attributes.keys() == {"value"}:
         return [attributes["value"].t.data_type]
     if node.op_type == "Cast" and "to" in attributes and attributes["to"].i in types.DataType.values():

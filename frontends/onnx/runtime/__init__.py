@@ -1,5 +1,6 @@
-"""Where graphs are run: onnx's ReferenceEvaluator with the recurrent operators of this package.
+"""Execution of graphs: ONNX Runtime sessions and onnx's ReferenceEvaluator, both with pyrnnx's layers.
 
-evaluator   whole models, and single nodes      operators   what is missing or wrong in onnx's own
-recurrent   RNN, GRU and LSTM as operators      memory      what a call may allocate
+program     a graph ready to run                replace     the pass that makes a graph one session
+evaluator   whole models, and single nodes      operators   fixes of onnx's own operators
+recurrent   RNN, GRU and LSTM as operators      memory      the memory limit of a call
 """

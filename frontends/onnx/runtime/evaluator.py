@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError, UnsupportedError, shortened
 
-from ..graph.walk import node_label
+from ..graph.walk import Node, node_label
 from ..onnx_package import import_onnx
 from . import numpy_operators
 from .memory import guard
@@ -18,24 +18,24 @@ from .operators import mended_ops
 from .recurrent import reference_ops
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
+    from onnx import ModelProto
 
 
 class Evaluator:
-    """A segment of a model, or all of it, ready to run.
+    """A model in onnx's ReferenceEvaluator, ready to run.
 
     Parameters
     ----------
     model : onnx.ModelProto
-        Without functions, its default domain spelt "".
+        Without functions; its default domain is "".
     opsets : mapping
         Version by domain.
     label : str
         How errors name the model.
     layers : mapping, optional
-        As of `reference_ops`.
+        Prepared layers, as `reference_ops` takes them.
     operators : sequence of type
-        Further operators of the model, as ReferenceEvaluator takes them.
+        More operators for `new_ops` of ReferenceEvaluator.
     """
 
     def __init__(
@@ -60,27 +60,27 @@ class Evaluator:
         guard(self._evaluator)
 
     def run(self, inputs: dict[str, Any], outputs: Sequence[str]) -> Sequence[Any]:
-        """Values of these names.
+        """Return the values of the named outputs.
 
         Raises
         ------
         ArgumentError
-            Values or shapes that an operator does not take; results beyond the memory limit.
+            Values or shapes that an operator rejects; results beyond the memory limit.
         PyrnnxError
-            Whatever else an operator raises; it names the operator.
+            Any other failure; the message names the operator.
         """
         try:
-            with np.errstate(all="ignore"):  # infinities and NaNs are results like others
+            with np.errstate(all="ignore"):  # infinities and NaNs are valid results
                 results: Any = self._evaluator.run(list(outputs), inputs)
         except PyrnnxError:
             raise
-        except Exception as error:  # raised outside of the operators
+        except Exception as error:  # raised outside an operator
             raise _failure(self._label, error, "failed") from error
         return list(results)
 
 
 def _failure(label: str, error: BaseException, what: str) -> PyrnnxError:
-    """An evaluator's error, with the node that it is about: the innermost one on the way to where it was raised."""
+    """Return an evaluator's error that names the innermost node in its traceback."""
     onnx = import_onnx()
     from onnx.reference.op_run import OpRun
 
@@ -101,25 +101,25 @@ def _failure(label: str, error: BaseException, what: str) -> PyrnnxError:
     return UnsupportedError(f"{where} {what} in onnx's ReferenceEvaluator ({type(error).__name__}: {text})")
 
 
-def evaluate_node(node: NodeProto, inputs: Mapping[str, Any], opsets: Mapping[str, int]) -> dict[str, AnyArray] | None:
-    """Outputs of one node by name; None where the evaluator does not have them as arrays."""
-    found = numpy_operators.compute(node, [inputs[name] if name else None for name in node.input], opsets.get("", 0))
-    if found is not None:
-        return {node.output[0]: found}
+def evaluate_node(node: Node, inputs: Mapping[str, Any], opsets: Mapping[str, int]) -> dict[str, AnyArray] | None:
+    """Return the outputs of a node by name; None if it fails or an output is not an array."""
+    result = numpy_operators.compute(node, [inputs[name] if name else None for name in node.input], opsets.get("", 0))
+    if result is not None:
+        return {node.output[0]: result}
     onnx = import_onnx()
     from onnx.reference import ReferenceEvaluator
 
     outputs = [name for name in node.output if name]
     graph = onnx.GraphProto(name="node")
-    graph.node.append(node)
+    graph.node.append(node.proto)
     graph.input.extend(onnx.ValueInfoProto(name=name) for name in inputs)
     graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
     try:
         with np.errstate(all="ignore"):
             evaluator = ReferenceEvaluator(graph, opsets=dict(opsets), new_ops=list(mended_ops(opsets.get("", 0))))
             results = evaluator.run(outputs, dict(inputs))
-    except Exception:  # whatever is wrong will be raised, with the operator's name, when the model is called
+    except Exception:  # a call of the model raises the error, with the operator's name
         return None
-    if not all(isinstance(one, np.ndarray) for one in results):
+    if not all(isinstance(result, np.ndarray) for result in results):
         return None
     return dict(zip(outputs, results, strict=True))

@@ -1,4 +1,4 @@
-"""What a call of a model allocates: asked before each operator runs, counted after it."""
+"""Memory limit of a call: checked before each operator runs, counted after it."""
 
 from __future__ import annotations
 
@@ -14,32 +14,47 @@ from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortene
 
 from ..graph.sizes import bytes_beyond
 from ..graph.walk import node_label
+from .control import scan_inputs
 
-# What the values or shapes of an operator's inputs raise; any other exception means that the evaluator lacks something.
-_OF_INPUTS = (IndexError, ValueError, ArithmeticError, MemoryError)
+# Exceptions that wrong inputs cause; any other exception means that the evaluator lacks a feature.
+_INPUT_ERRORS = (IndexError, ValueError, ArithmeticError, MemoryError)
 _SHOWN_INPUTS = 8
 
 
 class Meter:
-    """The bytes of one call so far; one for each call and thread."""
+    """Byte counter of one call in one thread."""
 
     def __init__(self, label: str) -> None:
         self.label, self.limit, self.used = label, config.get_memory_limit(), 0
 
     def ask(self, node: Any, expected: int) -> None:
-        """Reject results that would not fit, of a node or of what has that name.
+        """Reject results of a node (or of a described value) that exceed the limit.
 
         Raises
         ------
         ArgumentError
         """
         if self.used + expected > self.limit:
-            taken = f" beside {self.used} taken already" if self.used else ""
+            taken = f" on top of {self.used}" if self.used else ""
             what = node if isinstance(node, str) else node_label(node)
             raise ArgumentError(
                 f"{self.label}: {what} would take {expected} bytes{taken}; a call may take {self.limit} "
                 "(pyrnnx.set_memory_limit allows more)"
             )
+
+    def add_results(self, names: Sequence[str], results: Sequence[Any]) -> None:
+        """Count the results of a session, named by its outputs.
+
+        Raises
+        ------
+        ArgumentError
+            More than the call may take.
+        """
+        for name, result in zip(names, results, strict=True):
+            size = result.nbytes if type(result) is np.ndarray else _new_bytes(result, ())
+            if self.used + size > self.limit:
+                self.ask(f"the output {shown(name)}", size)
+            self.used += size
 
 
 class _Current(threading.local):
@@ -49,33 +64,57 @@ class _Current(threading.local):
 _current = _Current()
 
 
-@contextmanager
-def metered(label: str, known: Sequence[tuple[Any, int]]) -> Iterator[None]:
-    """Around a call; `known` are nodes and the bytes of their results, which are asked for before anything runs."""
-    before, meter = _current.meter, Meter(label)
-    for node, size in known:
-        meter.ask(node, size)
-        meter.used += size
-    meter.used, _current.meter = 0, meter
-    try:
-        yield
-    finally:
-        _current.meter = before
+class metered:  # noqa: N801  (used like a function)
+    """Context that counts the memory of a call.
+
+    Parameters
+    ----------
+    label : str
+        How errors name the model.
+    known : sequence of (onnx.NodeProto, int)
+        Nodes and the bytes of their results, checked before anything runs.
+    """
+
+    def __init__(self, label: str, known: Sequence[tuple[Any, int]]) -> None:
+        self._meter = meter = Meter(label)
+        for node, size in known:
+            meter.ask(node, size)
+            meter.used += size
+        meter.used = 0
+
+    def __enter__(self) -> Meter:
+        self._before, _current.meter = _current.meter, self._meter
+        return self._meter
+
+    def __exit__(self, *_: object) -> None:
+        _current.meter = self._before
 
 
 def is_metered() -> bool:
-    """Whether this thread is in a call whose memory is counted."""
+    """Return whether this thread is in a metered call."""
     return _current.meter is not None
 
 
+@contextmanager
+def forgotten() -> Iterator[None]:
+    """Return a context whose results no longer count after it; their owner copies them into bounded memory."""
+    meter = _current.meter
+    before = 0 if meter is None else meter.used
+    try:
+        yield
+    finally:
+        if meter is not None:
+            meter.used = before
+
+
 def ask(node: Any, expected: int) -> None:
-    """As `Meter.ask` of the call that this thread is in; nothing outside of calls of models."""
+    """Check `expected` bytes against the limit of the current call, if any."""
     if _current.meter is not None:
         _current.meter.ask(node, expected)
 
 
 def grown(node: Any, result: Any) -> None:
-    """Count a result that is kept beside others: of a segment, or of an iteration.
+    """Count an additional result: a copy, or the result of an iteration.
 
     Raises
     ------
@@ -89,16 +128,16 @@ def grown(node: Any, result: Any) -> None:
 
 
 def guard(evaluator: Any) -> None:
-    """Let the operators of a ReferenceEvaluator, and of those in its bodies, run under the meter of the call.
+    """Meter the operators of a ReferenceEvaluator and of its bodies, in place.
 
-    Nobody can write to its constants then: results can be views of them.
+    Its constants become read-only, because results can be views of them.
     """
     _protect(evaluator.rt_inits_.values())
     for operator in evaluator.rt_nodes_:
-        if "run" in vars(operator):  # guarded already: operators that onnx defines as functions share their bodies
+        if "run" in vars(operator):  # already guarded: functions of onnx share their bodies
             continue
         _protect(vars(operator).values())
-        names = [one.name for one in operator.onnx_node.attribute] + ["impl_"]
+        names = [attribute.name for attribute in operator.onnx_node.attribute] + ["impl_"]
         for body in [getattr(operator, name, None) for name in names]:
             if isinstance(body, type(evaluator)):
                 guard(body)
@@ -130,8 +169,8 @@ def _operator_run(run: Callable[..., Any], node: Any) -> Callable[..., Any]:
             raise failure(meter.label, node, arrays, error) from error
         meter.used = before
         new = 0
-        for one in results:
-            new += _new_bytes(one, arrays)
+        for result in results:
+            new += _new_bytes(result, arrays)
         if before + new > meter.limit:
             meter.ask(node, new)
         meter.used = before + new
@@ -141,13 +180,12 @@ def _operator_run(run: Callable[..., Any], node: Any) -> Callable[..., Any]:
 
 
 def _body_run(run: Callable[..., Any], node: Any, body: Any) -> Callable[..., Any]:
-    """What a body computes is gone after its run, but for the results that Loop and Scan collect."""
+    """Return `run` that, after a body's run, counts only the results that Loop and Scan collect."""
     collected = len(body.output_names)
     if node.op_type == "Loop":
         collected = len(body.input_names) - 1
     elif node.op_type == "Scan":
-        inputs = next((one.i for one in node.attribute if one.name == "num_scan_inputs"), 0)
-        collected = len(body.input_names) - inputs
+        collected = len(body.input_names) - scan_inputs(node)
 
     def guarded(*arguments: Any, **keywords: Any) -> Any:
         meter = _current.meter
@@ -155,23 +193,23 @@ def _body_run(run: Callable[..., Any], node: Any, body: Any) -> Callable[..., An
             return run(*arguments, **keywords)
         before = meter.used
         results = run(*arguments, **keywords)
-        meter.used = before + sum(_new_bytes(one, ()) for one in results[collected:])
+        meter.used = before + sum(_new_bytes(result, ()) for result in results[collected:])
         return results
 
     return guarded
 
 
 def _new_bytes(result: Any, arrays: Sequence[Any]) -> int:
-    """Bytes of a result that is not a view of an input."""
+    """Return the bytes of a result; 0 if it is a view of an input."""
     if isinstance(result, list):
-        return sum(_new_bytes(one, arrays) for one in result)
+        return sum(_new_bytes(element, arrays) for element in result)
     if not isinstance(result, np.ndarray):
         return 0
-    for one in arrays:
-        # Counted already: an input, a part of a sequence, a view. Comparing the bounds of memory is quick, and enough.
-        if one is result or isinstance(one, list):
+    for array in arrays:
+        # Already counted: an input, an element of a sequence, a view. Comparing memory bounds is fast and enough.
+        if array is result or isinstance(array, list):
             return 0
-        if result.base is not None and one is not None and np.may_share_memory(result, one):
+        if result.base is not None and array is not None and np.may_share_memory(result, array):
             return 0
     return result.nbytes
 
@@ -179,20 +217,20 @@ def _new_bytes(result: Any, arrays: Sequence[Any]) -> int:
 def failure(
     label: str, node: Any, arrays: Sequence[Any], error: Exception, runner: str = "in onnx's ReferenceEvaluator"
 ) -> PyrnnxError:
-    """What running an operator raised, with the node and what it was given."""
+    """Return an operator's error that names the node and describes its inputs."""
     where, cause = f"{label}: {node_label(node)}", error
     while isinstance(cause.__cause__, Exception):
         cause = cause.__cause__
     why = f"({type(cause).__name__}: {shortened(str(cause))})"
-    if not isinstance(cause, _OF_INPUTS):
+    if not isinstance(cause, _INPUT_ERRORS):
         return UnsupportedError(f"{where} failed {runner} {why}")
     named = zip(node.input, arrays, strict=False)
-    given = [f"{shown(name)} {_described(value)}" for name, value in named if value is not None][:_SHOWN_INPUTS]
-    return ArgumentError(f"{where} failed: it does not take its inputs, {'; '.join(given) or 'none'} {why}")
+    inputs = [f"{shown(name)} {_described(value)}" for name, value in named if value is not None][:_SHOWN_INPUTS]
+    return ArgumentError(f"{where} failed: it rejects its inputs, {'; '.join(inputs) or 'none'} {why}")
 
 
 def _described(value: Any) -> str:
-    """A value of an input: its dtype and shape, and a number or two where that is all."""
+    """Return a text with dtype and shape, and the range of integers."""
     if not isinstance(value, np.ndarray):
         return f"({type(value).__name__})"
     text = f"{value.dtype} {value.shape}"

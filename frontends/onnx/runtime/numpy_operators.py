@@ -1,7 +1,6 @@
-"""The operators that exporters leave between constants, by NumPy: importing onnx's evaluator takes longer than a load.
+"""Operators between constants, in NumPy: importing onnx's evaluator takes longer than a load.
 
-Only plain nodes, for which the results are those of that evaluator. It has the others, and those that fail here: its
-errors and its exceptions to the texts count.
+Only plain nodes, whose results equal the evaluator's. The evaluator runs the others, and those that fail here.
 """
 
 from __future__ import annotations
@@ -9,47 +8,41 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 
+from ..graph.walk import Node
 from ..onnx_package import import_onnx
-
-if TYPE_CHECKING:
-    from onnx import NodeProto
 
 Attributes = Mapping[str, Any]
 _LISTS = {"value_floats": np.float32, "value_float": np.float32, "value_ints": np.int64, "value_int": np.int64}
 
 
-class _NotPlain(Exception):  # noqa: N818  # no error of a caller's
-    """A node for onnx's evaluator."""
-
-
 def _need(condition: bool) -> None:
     if not condition:
-        raise _NotPlain
+        raise ValueError("onnx's evaluator has to run the node")
 
 
 def _integers(values: Any) -> list[int]:
-    """Of an array of one axis, or of an attribute."""
+    """Return a list of integers from an attribute or a one-dimensional array."""
     array = np.asarray(values)
     _need(array.ndim == 1 and array.dtype.kind in "iu")
-    found: list[int] = array.tolist()
-    return found
+    integers: list[int] = array.tolist()
+    return integers
 
 
 def _need_numbers(*arrays: AnyArray) -> None:
-    """Of one type, which is one of NumPy's own: the arithmetic of others is their packages'."""
-    _need(len({one.dtype for one in arrays}) == 1)
+    """Reject arrays that differ in dtype, or whose dtype is not one of NumPy's own."""
+    _need(len({array.dtype for array in arrays}) == 1)
     _need(arrays[0].dtype.isbuiltin == 1 and arrays[0].dtype.kind in "iuf")
 
 
-def _axes(attributes: Attributes, given: Sequence[AnyArray]) -> tuple[int, ...]:
-    """An attribute, or in later opsets an input; in an order in which one after the other is as all at once."""
-    axes = _integers(given[0] if given else attributes["axes"])
+def _axes(attributes: Attributes, inputs: Sequence[AnyArray]) -> tuple[int, ...]:
+    """Return axes from an attribute or input, in an order in which one by one equals all at once."""
+    axes = _integers(inputs[0] if inputs else attributes["axes"])
     _need(bool(axes) and (len(axes) == 1 or (axes == sorted(set(axes)) and axes[0] >= 0)))
     return tuple(axes)
 
@@ -66,18 +59,18 @@ def _div(attributes: Attributes, A: AnyArray, B: AnyArray) -> Any:
     _need_numbers(A, B)
     if A.dtype.kind == "f":
         return A / B
-    _need(bool((A >= 0).all() and (B > 0).all()))  # then it does not matter which way it is rounded
+    _need(bool((A >= 0).all() and (B > 0).all()))  # the rounding direction does not matter then
     return A // B
 
 
 def _cast(attributes: Attributes, X: AnyArray) -> Any:
     dtype = import_onnx().helper.tensor_dtype_to_np_dtype(attributes["to"])
-    _need(all(one.isbuiltin == 1 and one.kind in "biuf" for one in (X.dtype, dtype)))
+    _need(all(t.isbuiltin == 1 and t.kind in "biuf" for t in (X.dtype, dtype)))
     return X.astype(dtype)
 
 
 def _concat(attributes: Attributes, *arrays: AnyArray) -> Any:
-    _need(len({one.dtype for one in arrays}) == 1)
+    _need(len({array.dtype for array in arrays}) == 1)
     return np.concatenate(arrays, attributes["axis"])
 
 
@@ -105,7 +98,7 @@ def _gather(attributes: Attributes, X: AnyArray, indices: AnyArray) -> Any:
 
 def _range(attributes: Attributes, start: AnyArray, limit: AnyArray, delta: AnyArray) -> Any:
     _need_numbers(start, limit, delta)
-    _need(start.dtype.itemsize >= 4)  # of halves, later opsets say what they are computed in
+    _need(start.dtype.itemsize >= 4)  # later opsets define the precision for float16
     return np.arange(start.item(), limit.item(), delta.item()).astype(start.dtype)
 
 
@@ -144,16 +137,16 @@ def _where(attributes: Attributes, condition: AnyArray, X: AnyArray, Y: AnyArray
 
 @dataclass(frozen=True)
 class Row:
-    """An operator.
+    """Operator of the table.
 
     Attributes
     ----------
     compute : callable
-        (attributes, *inputs) -> its result.
+        (attributes, *inputs) -> result.
     first_opset : int
-        From which on it is as here.
+        First opset with these semantics.
     attributes : tuple of str
-        Those that it may have here.
+        Supported attributes.
     """
 
     compute: Callable[..., Any]
@@ -187,16 +180,20 @@ TABLE: Mapping[str, Row] = MappingProxyType(
 )
 
 
-def compute(node: NodeProto, arrays: Sequence[AnyArray | None], opset: int) -> AnyArray | None:
-    """The result of a node of the default domain; None where onnx's evaluator has to tell."""
+def compute(node: Node, arrays: Sequence[AnyArray | None], opset: int) -> AnyArray | None:
+    """Return the result of a node of the default domain; None if onnx's evaluator has to run it."""
     row = TABLE.get(node.op_type)
     if row is None or node.domain or opset < row.first_opset or len(node.output) != 1:
         return None
-    if any(one is None for one in arrays) or any(one.name not in row.attributes for one in node.attribute):
+    if any(array is None for array in arrays) or any(
+        attribute.name not in row.attributes for attribute in node.attribute
+    ):
         return None
     try:
         value_of = import_onnx().helper.get_attribute_value
         with np.errstate(all="ignore"):
-            return np.asarray(row.compute({one.name: value_of(one) for one in node.attribute}, *arrays))
-    except Exception:  # whatever is wrong, the evaluator says it
+            return np.asarray(
+                row.compute({attribute.name: value_of(attribute) for attribute in node.attribute}, *arrays)
+            )
+    except Exception:  # the evaluator raises the error
         return None

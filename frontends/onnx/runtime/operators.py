@@ -1,4 +1,4 @@
-"""Operators that onnx's ReferenceEvaluator lacks, or that do not follow their text there."""
+"""Operators that onnx's ReferenceEvaluator lacks or computes wrongly."""
 
 from __future__ import annotations
 
@@ -9,34 +9,33 @@ from pyrnnx.errors import UnsupportedError
 
 from ..graph.walk import node_label
 from ..onnx_package import import_onnx
-from .control import check_count, run_loop, run_scan
+from .control import FIRST_SCAN_OF_AXES, check_count, run_loop, run_scan, run_scan_8
 
-_GRID_SAMPLE, _SCAN, _SPLIT = 16, 8, 18  # the first opset of GridSample and Scan, and of num_outputs of Split
-# Missing below an opset: its first opset, and which operator of which opset does the same.
+_GRID_SAMPLE, _SPLIT = 16, 18  # the first opset of GridSample, and of num_outputs of Split
+# Missing in older opsets: the first opset, and the equal operator with its opset.
 _OLDER = {"DequantizeLinear": (10, "DequantizeLinear", 19), "Scatter": (9, "ScatterElements", 11)}
 
 
 @cache
 def mended_ops(opset: int) -> tuple[type[Any], ...]:
-    """For ReferenceEvaluator's new_ops, beside the recurrent operators."""
+    """Return operators for ReferenceEvaluator's `new_ops`, in addition to the recurrent ones."""
     import_onnx()
     import onnx.defs
     from onnx.reference.ops import load_op
 
-    loop, scan = _control()
-    found = [loop]
-    found += [scan] if opset > _SCAN else [_scan_8()] if opset == _SCAN else []
-    found += [_grid_sample(opset)] if opset >= _GRID_SAMPLE else []
-    found += [_split(opset)] if opset >= _SPLIT else []
+    loop, scan, scan_8 = _control()
+    operators = [loop, scan if opset >= FIRST_SCAN_OF_AXES else scan_8]
+    operators += [_grid_sample(opset)] if opset >= _GRID_SAMPLE else []
+    operators += [_split(opset)] if opset >= _SPLIT else []
     for operator, (first, equal, version) in _OLDER.items():
         if first <= opset < version:
             members = {"op_domain": "", "op_schema": onnx.defs.get_schema(equal, version)}
-            found.append(type(operator, (load_op("", equal, version),), members))
-    return tuple(found)
+            operators.append(type(operator, (load_op("", equal, version),), members))
+    return tuple(operators)
 
 
 def _grid_sample(opset: int) -> type[Any]:
-    """onnx's own gives wrong numbers for one combination of attributes; an error is better."""
+    """Return GridSample that rejects attributes for which onnx's own returns wrong numbers."""
     from onnx.reference.ops import load_op
 
     base: Any = load_op("", "GridSample", opset)
@@ -53,22 +52,8 @@ def _grid_sample(opset: int) -> type[Any]:
     return type("GridSample", (base,), {"op_domain": "", "_run": run})
 
 
-def _scan_8() -> type[Any]:
-    """onnx's own makes lists of num_scan_inputs elements, whatever that is."""
-    from onnx.reference.ops import load_op
-
-    base: Any = load_op("", "Scan", _SCAN)
-
-    def init(self: Any, node: Any, run_params: Any) -> None:
-        most = len([name for name in node.input if name])
-        check_count(node, "num_scan_inputs", most, "inputs")
-        base.__init__(self, node, run_params)
-
-    return type("Scan", (base,), {"op_domain": "", "__init__": init})
-
-
 def _split(opset: int) -> type[Any]:
-    """onnx's own makes a list of num_outputs elements, whatever that is."""
+    """Return Split that checks num_outputs; onnx's own allocates as many elements, however many."""
     from onnx.reference.ops import load_op
 
     base: Any = load_op("", "Split", opset)
@@ -81,11 +66,11 @@ def _split(opset: int) -> type[Any]:
 
 
 @cache
-def _control() -> tuple[type[Any], type[Any]]:
-    """Loop, and Scan from opset 9 on.
+def _control() -> tuple[type[Any], type[Any], type[Any]]:
+    """Return Loop, Scan from opset 9 on, and Scan of opset 8.
 
-    onnx's own Loop never runs where the condition is left out, and stacks results along an axis that they have. Its
-    Scan takes some axes for others, and has no directions.
+    onnx's own Loop never runs without a condition, and stacks results along an existing axis. Its Scan confuses axes
+    and ignores directions; Scan of opset 8 ignores sequence lengths.
     """
     import_onnx()
     from onnx.reference.op_run import OpRun
@@ -104,7 +89,7 @@ def _control() -> tuple[type[Any], type[Any]]:
                 self.onnx_node,
                 body.input_names,
                 body.output_types,
-                lambda given: body.run(None, dict(given), attributes=attributes),
+                lambda values: body.run(None, dict(values), attributes=attributes),
                 inputs,
                 context or {},
             )
@@ -112,4 +97,5 @@ def _control() -> tuple[type[Any], type[Any]]:
     return (
         type("Loop", (Control,), {"repeat": staticmethod(run_loop)}),
         type("Scan", (Control,), {"repeat": staticmethod(run_scan)}),
+        type("Scan", (Control,), {"repeat": staticmethod(run_scan_8)}),
     )

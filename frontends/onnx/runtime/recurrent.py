@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM (and their quantized relative) as operators of onnx's ReferenceEvaluator."""
+"""RNN, GRU, LSTM and DynamicQuantizeLSTM as operators of onnx's ReferenceEvaluator."""
 
 from __future__ import annotations
 
@@ -8,37 +8,38 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CALL_ARGUMENTS, Convention
-from pyrnnx.immutable import is_immutable
-from pyrnnx.layer import CONSTANTS, Layer
-from pyrnnx.op import RecurrentOp
+from pyrnnx._internal.immutable import is_immutable
+from pyrnnx.layers.layer import CONSTANTS, Layer
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, Convention
+from pyrnnx.operator.op import RecurrentOp
 
 from ..makers import MAKERS, Maker
 from ..onnx_package import import_onnx
 from ..schemas import OPERATORS
+from ..stream_layer import StreamLayer
 from .memory import ask, is_metered
 
 _WEIGHT_AXES = 3
-_MOST_UNITS, _NARROWEST = 16, 4  # of a block, in the widest vectors; bytes of what kernels compute in
+_MOST_UNITS, _NARROWEST = 16, 4  # units of a block in the widest vectors; bytes of the kernels' smallest type
 
-# What runs a node of another domain: the node and the values of its inputs, to those of its outputs.
+# Runner of a node of another domain: (node, input values) -> output values.
 Call = Callable[[Any, Sequence[Any]], Sequence[Any]]
 
 
 class LayerCall:
-    """What runs a node of another domain that is a recurrent layer.
+    """Runner of a recurrent node of another domain.
 
     Attributes
     ----------
     layer : Layer
-        Or, in a derived class, what is called instead.
+        The layer; a derived class may have another callable.
     arguments : sequence of str
-        What the inputs of the node are: here, the arguments of `Layer.run`.
+        Names of the node's inputs: here, the arguments of `Layer.run`.
     """
 
     def __init__(self, layer: Any, arguments: Sequence[str] = CALL_ARGUMENTS) -> None:
         self.layer, self.arguments = layer, arguments
-        self._first = 0 if "T" in layer.convention.axes_of("X") else 1  # a cell has no Y among its outputs
+        self._first = 1 if is_cell(layer) else 0
 
     def __call__(self, node: Any, arrays: Sequence[Any]) -> Sequence[Any]:
         if is_metered():
@@ -47,16 +48,21 @@ class LayerCall:
         return results[self._first :]
 
 
-def reference_ops(layers: Mapping[str, Any] | None = None) -> list[type[Any]]:
-    """Operators for ``onnx.reference.ReferenceEvaluator(model, new_ops=reference_ops())``.
+def is_cell(layer: Any) -> bool:
+    """Return whether a layer runs single steps, and has no Y."""
+    return "T" not in layer.convention.axes_of("X")
 
-    RNN, GRU and LSTM of every opset, and com.microsoft's DynamicQuantizeLSTM, with all that their texts say. Weights
-    are prepared once where nobody can change them, as a model's initializers, and at every call elsewhere.
+
+def reference_ops(layers: Mapping[str, Any] | None = None) -> list[type[Any]]:
+    """Return operators for ``onnx.reference.ReferenceEvaluator(model, new_ops=reference_ops())``.
+
+    They are RNN, GRU and LSTM of every opset, and com.microsoft's DynamicQuantizeLSTM, with all features. Read-only
+    weights, such as initializers, are prepared once; other weights are prepared in every call.
 
     Parameters
     ----------
     layers : mapping, optional
-        Prepared layers by the names of nodes; those nodes use them, whatever weights they are given.
+        Prepared layers by node name; those nodes ignore their weight inputs.
 
     Returns
     -------
@@ -78,7 +84,7 @@ def _operator_classes() -> tuple[type[Any], ...]:
     from onnx.reference.op_run import OpRun
 
     class Recurrent(OpRun):
-        """One node; `layers`, if any, has its layer."""
+        """Recurrent node; `layers` may have its layer."""
 
         op_domain: str
         inputs: tuple[str, ...]
@@ -88,54 +94,55 @@ def _operator_classes() -> tuple[type[Any], ...]:
 
         def __init__(self, onnx_node: Any, run_params: Any, schema: Any = None) -> None:
             super().__init__(onnx_node, run_params, schema)
-            found = self.layers.get(onnx_node.name)
-            self._layer = found if isinstance(found, Layer) else None
-            # A layer of constant weights, with those and with the attributes that it was made of; one value, so that
-            # threads see it whole.
-            self._kept: tuple[tuple[Any, ...], Mapping[str, Any], Layer] | None = None
+            layer = self.layers.get(onnx_node.name)
+            self._layer = layer if isinstance(layer, (Layer, StreamLayer)) else None
+            # Weights, linked attributes and their layer: attribute tuple, so that threads never see a part.
+            self._cache: tuple[tuple[Any, ...], Mapping[str, Any], Layer] | None = None
 
         def _run(self, *arrays: Any, **attributes: Any) -> tuple[Any, ...]:
-            given = dict(zip(self.inputs, arrays, strict=False))
-            layer = self._layer or self._prepared(given, attributes)
-            X = given.get("X")
+            inputs = dict(zip(self.inputs, arrays, strict=False))
+            layer = self._layer or self._prepared(inputs, attributes)
+            X = inputs.get("X")
             ask(self.onnx_node, result_bytes(layer.op, layer.convention, X))
-            outputs = layer.run(X, *map(given.get, CONSTANTS))
+            outputs = layer.run(X, *map(inputs.get, CONSTANTS))
             return outputs[: len(self.onnx_node.output)]
 
-        def _prepared(self, given: Mapping[str, Any], attributes: Mapping[str, Any]) -> Layer:
-            weights = tuple(map(given.get, self.weights))
+        def _prepared(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any]) -> Layer:
+            weights = tuple(map(inputs.get, self.weights))
             linked = {name: attributes[name] for name in self._linked()}
-            if self._kept is not None:
-                used, values, kept = self._kept
+            if self._cache is not None:
+                used, values, cached = self._cache
                 if linked == values and all(a is b for a, b in zip(weights, used, strict=True)):
-                    return kept
-            ask(self.onnx_node, packed_bytes(given.get("W"), given.get("R")))
+                    return cached
+            ask(self.onnx_node, packed_bytes(inputs.get("W"), inputs.get("R")))
             node = self._resolved(linked)
             sources = dict(zip(self.inputs, node.input, strict=False))
             constants = {sources[name]: a for name, a in zip(self.weights, weights, strict=True) if a is not None}
             layer = self.maker.layer(node, constants, self.run_params["opsets"].get(self.op_domain, 1))
             if all(a is None or is_immutable(a, or_owned=True) for a in weights):
-                self._kept = weights, linked, layer
+                self._cache = weights, linked, layer
             return layer
 
         def _linked(self) -> list[str]:
             if not self.has_linked_attribute:
                 return []
-            return [one.name for one in self.onnx_node.attribute if one.ref_attr_name]
+            return [attribute.name for attribute in self.onnx_node.attribute if attribute.ref_attr_name]
 
         def _resolved(self, linked: Mapping[str, Any]) -> Any:
-            """The node with the values of attributes that it takes from the function around it."""
+            """Return the node with the values of attributes that reference its function."""
             if not linked:
                 return self.onnx_node
             onnx = import_onnx()
             node = onnx.NodeProto()
             node.CopyFrom(self.onnx_node)
             del node.attribute[:]
-            for one in self.onnx_node.attribute:
-                if one.name not in linked:
-                    node.attribute.append(one)
-                elif linked[one.name] is not None:
-                    node.attribute.append(onnx.helper.make_attribute(one.name, linked[one.name], attr_type=one.type))
+            for attribute in self.onnx_node.attribute:
+                if attribute.name not in linked:
+                    node.attribute.append(attribute)
+                elif linked[attribute.name] is not None:
+                    node.attribute.append(
+                        onnx.helper.make_attribute(attribute.name, linked[attribute.name], attr_type=attribute.type)
+                    )
             return node
 
     def members(name: str) -> dict[str, Any]:
@@ -146,7 +153,7 @@ def _operator_classes() -> tuple[type[Any], ...]:
 
 
 def called_ops(calls: Mapping[str, Call], nodes: Iterable[Any]) -> list[type[Any]]:
-    """Operators for ReferenceEvaluator's new_ops, of those nodes that functions run, by the nodes' names."""
+    """Return operators for ReferenceEvaluator's `new_ops` that run nodes by `calls`, by node name."""
     import_onnx()
     from onnx.reference.op_run import OpRun
 
@@ -158,7 +165,7 @@ def called_ops(calls: Mapping[str, Call], nodes: Iterable[Any]) -> list[type[Any
 
 
 def result_bytes(op: RecurrentOp, convention: Convention, X: Any) -> int:
-    """Of Y and of the states; 0 where X is none that the operator takes."""
+    """Return the bytes of Y and the states; 0 if X has the wrong rank."""
     axes, shape = convention.axes_of("X"), np.shape(X)
     if len(shape) != len(axes):
         return 0
@@ -169,10 +176,10 @@ def result_bytes(op: RecurrentOp, convention: Convention, X: Any) -> int:
 
 
 def packed_bytes(W: Any, R: Any) -> int:
-    """At most, of weights as the kernels take them: in blocks of units, widened; 0 where they are none."""
-    if not all(isinstance(one, np.ndarray) and one.ndim == _WEIGHT_AXES for one in (W, R)):
+    """Return an upper bound on the bytes of packed weights; 0 if the weights have the wrong rank."""
+    if not all(isinstance(weights, np.ndarray) and weights.ndim == _WEIGHT_AXES for weights in (W, R)):
         return 0
-    hidden_size = max(int(min(R.shape[1:])), 1)  # of DynamicQuantizeLSTM the axes are the other way round
+    hidden_size = max(int(min(R.shape[1:])), 1)  # DynamicQuantizeLSTM transposes R
     blocks = -(-hidden_size // _MOST_UNITS)
     size = int(W.size) + int(R.size)
     return -(-size // hidden_size) * blocks * _MOST_UNITS * max(int(W.itemsize), _NARROWEST)

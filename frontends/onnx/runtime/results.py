@@ -1,4 +1,4 @@
-"""The results of a call: arrays that nobody but the caller has."""
+"""Results of a call, in memory that only the caller owns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from pyrnnx.errors import shown
 from .memory import grown
 
 
-def own_results(results: Mapping[str, Any], given: Iterable[Any]) -> dict[str, Any]:
-    """The results, copied where they share memory with what was given, with a constant, or with each other.
+def own_results(results: Mapping[str, Any], inputs: Iterable[Any]) -> dict[str, Any]:
+    """Return the results, copied if they share memory with an input, a constant or each other.
 
-    onnx's evaluator gives views wherever NumPy does, an output may be an input, and so may that of a branch.
-    Constants, which no step can write to, are told by that.
+    onnx's evaluator returns views, and an output may be an input. Constants are recognized by being read-only.
     """
     owners: set[int] = set()
-    for value in given:
+    for value in inputs:
         for array in value if isinstance(value, list) else (value,):
             if isinstance(array, np.ndarray):
                 owners.add(_owner(array))
@@ -28,7 +27,7 @@ def own_results(results: Mapping[str, Any], given: Iterable[Any]) -> dict[str, A
 
 def _own(name: str, value: Any, owners: set[int]) -> Any:
     if isinstance(value, list):
-        return [_own(name, one, owners) for one in value]
+        return [_own(name, element, owners) for element in value]
     if not isinstance(value, np.ndarray):
         return value
     owner = _owner(value)
@@ -40,7 +39,7 @@ def _own(name: str, value: Any, owners: set[int]) -> Any:
 
 
 def _owner(array: Any) -> int:
-    """The identity of the array whose memory it is: what NumPy makes of another array knows that one."""
+    """Return the identity of the array that owns the memory: the last array among the bases."""
     owner, base = array, array.base
     while base is not None:
         if isinstance(base, np.ndarray):

@@ -1,4 +1,4 @@
-"""ONNX Runtime, for segments without recurrent operators: one session each, in memory that is bounded."""
+"""ONNX Runtime sessions with pyrnnx's operators, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,38 +13,31 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.errors import shortened
+from pyrnnx._internal.dtypes import named_dtype
+from pyrnnx.layers import custom_operators
 
-from ..graph.constants import array_of, named, without_values
-from ..graph.walk import all_nodes, subgraphs
+from ..graph.constants import PLAIN, array_of, named, without_values
 from ..onnx_package import import_onnx
-from .types import element_types
+from .optimizers import disabled_optimizers
+from .types import Contents, contents_of
 
-FIRST_OPSET = 7  # of the default domain: what ONNX Runtime promises
-_SURE_OPSET = 17  # which every ONNX Runtime for Python 3.11 takes, so that it need not be tried
+FIRST_OPSET = 7  # oldest opset of the default domain that ONNX Runtime supports
+_SURE_OPSET = 17  # supported by every ONNX Runtime for Python 3.11
 _IR_VERSION = 10
-# Threads of several sessions, and ours, would wait actively for each other's processors. Weights are no memory of a
-# call.
 _CONFIGURATION = {
-    "session.intra_op.allow_spinning": "0",
+    # The shared arena bounds the memory of a call; weights are not part of a call.
     "session.use_env_allocators": "1",
     "session.use_device_allocator_for_initializers": "1",
 }
-# Without these, sums of int8 products saturate at 16 bits on processors without VNNI; with them, there are no kernels
-# for int8 activations.
+# Without this, sums of int8 products saturate at 16 bits on processors without VNNI. With it, kernels for int8
+# activations are missing.
 _PRECISE = {"session.x64quantprecision": "1"}
-# What depends on constants is folded already, within a budget that ONNX Runtime does not have. And weights that a file
-# has in floating point stay so.
-_DISABLED = ["ConstantFolding", "WeightBiasQuantization"]
-# Ends the process at Transpose -> MatMul of float16 with a constant.
-_DISABLED_FLOAT16 = ["MatmulTransposeFusion"]
-_ELEMENT_TYPES = ("to", "dtype", "output_dtype")  # attributes that say which elements a node makes
-_LARGE = 1024  # bytes; smaller constants may be shapes, which ONNX Runtime looks at
-_SLACK = 2**24  # bytes; an arena is handed out in larger pieces than what is asked of it
+_LARGE = 1024  # bytes; smaller constants may be shapes, which ONNX Runtime reads
+_SLACK = 2**24  # bytes; an arena rounds allocations up
 
 
-class NotRunnable(Exception):  # noqa: N818  # no error of a caller's
-    """ONNX Runtime has no kernel for a node, or does not take the types of a segment."""
+class NotRunnable(Exception):  # noqa: N818  # never reaches a caller
+    """Raised if ONNX Runtime lacks a kernel for a node, or rejects the types of a graph."""
 
 
 @cache
@@ -57,25 +50,25 @@ def _onnxruntime() -> Any:
 
 
 def is_installed() -> bool:
+    """Return whether ONNX Runtime can be imported."""
     return _onnxruntime() is not None
 
 
 def runnable_opset(version: int) -> int:
-    """The opset of the default domain, or the newest that ONNX Runtime takes, if that is older."""
+    """Return the opset of the default domain, at most the newest that ONNX Runtime supports."""
     return version if version <= _SURE_OPSET else min(version, last_opset())
 
 
 @cache
 def last_opset() -> int:
-    """The newest of the default domain that ONNX Runtime takes: tried, for nothing tells it."""
+    """Return the newest opset that ONNX Runtime supports, by trial: no function returns it."""
     onnx = import_onnx()
     x = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None)
-    node = onnx.helper.make_node("Identity", ["x"], ["y"])
+    graph = onnx.GraphProto(name="opset", input=[x], output=[onnx.ValueInfoProto(name="y")])
+    graph.node.append(onnx.helper.make_node("Identity", ["x"], ["y"]))
     for version in range(onnx.defs.onnx_opset_version(), FIRST_OPSET, -1):
         try:
-            _session(
-                segment_model([node], ["x"], {"x": x.type}, ["y"], {}, {"": version}), _onnxruntime().SessionOptions()
-            )
+            _session(model_of(graph, {"": version}), _onnxruntime().SessionOptions(), contents_of(graph))
         except NotRunnable:
             continue
         return version
@@ -83,16 +76,13 @@ def last_opset() -> int:
 
 
 class _Memory:
-    """The memory of all sessions: an arena as large as the limit was when they were made, and a little larger.
-
-    So what a segment needs inside is bounded too; what it gives is counted exactly, beside the results of other steps.
-    """
+    """Arena that sessions share, a little larger than the memory limit at their creation."""
 
     def __init__(self) -> None:
         self._lock, self._limit = threading.Lock(), -1
 
     def bound(self, ort: Any, limit: int) -> None:
-        """Let sessions that are made from now on share an arena of so many bytes."""
+        """Make later sessions share an arena of `limit` bytes."""
         with self._lock:
             if limit != self._limit:
                 kind, where = ort.OrtAllocatorType.ORT_ARENA_ALLOCATOR, ort.OrtMemType.DEFAULT
@@ -106,9 +96,9 @@ _sessions: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def _keep_sessions() -> None:
-    """Let those that a forked process has of the one before live for ever.
+    """Leak the sessions that a forked process inherits.
 
-    They would end with that process's threads, and wait for these: `config.settings` says that others are needed.
+    Their destructors would wait for threads that the fork did not copy. `config.settings` makes programs replace them.
     """
     for session in list(_sessions):
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))
@@ -118,7 +108,28 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_keep_sessions)
 
 
-def segment_model(
+def model_of(graph: Any, opsets: Mapping[str, int]) -> Any:
+    """Return an onnx.ModelProto of a graph.
+
+    Parameters
+    ----------
+    graph : onnx.GraphProto
+    opsets : mapping
+        Version by domain.
+    """
+    model = import_onnx().ModelProto(graph=graph)
+    set_opsets(model, opsets)
+    return model
+
+
+def set_opsets(model: Any, opsets: Mapping[str, int]) -> None:
+    """Set the opsets by domain, and the IR version of sessions, in an onnx.ModelProto."""
+    model.ir_version = _IR_VERSION
+    for domain, version in opsets.items():
+        model.opset_import.add(domain=domain, version=version)
+
+
+def nodes_model(
     nodes: Sequence[Any],
     inputs: Iterable[str],
     types: Mapping[str, Any],
@@ -126,14 +137,14 @@ def segment_model(
     constants: Mapping[str, Any],
     opsets: Mapping[str, int],
 ) -> Any:
-    """A segment as a model.
+    """Return an onnx.ModelProto of nodes.
 
     Parameters
     ----------
     nodes : sequence of onnx.NodeProto
     inputs : iterable of str
     types : mapping
-        onnx.TypeProto of those inputs whose types are known, by name.
+        onnx.TypeProto of inputs with known types, by name.
     outputs : sequence of str
     constants : mapping
         onnx.TensorProto or array by name.
@@ -141,27 +152,71 @@ def segment_model(
         Version by domain.
     """
     onnx = import_onnx()
-    graph = onnx.GraphProto(name="segment")
-    graph.node.extend(nodes)
+    graph = onnx.GraphProto(name="nodes", node=nodes)
     graph.input.extend(onnx.ValueInfoProto(name=name, type=types.get(name)) for name in inputs)
     graph.output.extend(onnx.ValueInfoProto(name=name) for name in outputs)
-    graph.initializer.extend(named(one, name) for name, one in constants.items())
-    versions = [onnx.OperatorSetIdProto(domain=domain, version=version) for domain, version in opsets.items()]
-    return onnx.ModelProto(ir_version=_IR_VERSION, graph=graph, opset_import=versions)
+    graph.initializer.extend(named(tensor, name) for name, tensor in constants.items())
+    return model_of(graph, opsets)
 
 
-def session_of(label: str, model: Any, constants: Mapping[str, Any], threads: int, memory_limit: int) -> Any:
-    """The onnxruntime.InferenceSession of a segment.
+# Element types that NumPy has only from ml_dtypes; a session takes and returns no arrays of them.
+_FOREIGN = {"tensor(bfloat16)": "bfloat16"} | {
+    f"tensor({name.replace('_', '')})": name
+    for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
+}
+
+
+class _ForeignSession:
+    """Session that also takes and returns arrays of foreign types, as bits."""
+
+    def __init__(self, session: Any) -> None:
+        self._session, self._values = session, _onnxruntime().OrtValue
+
+    def run(self, outputs: Sequence[str], feeds: Mapping[str, Any]) -> list[Any]:
+        """Return the values of the named outputs."""
+        arrays = {name: np.asarray(value, order="C") for name, value in feeds.items()}
+        values = {name: self._value(array) for name, array in arrays.items()}
+        return [_array(value) for value in self._session.run_with_ort_values(list(outputs), values)]
+
+    def _value(self, array: Any) -> Any:
+        if array.dtype.name not in _FOREIGN.values():
+            return self._values.ortvalue_from_numpy(array)
+        bits = array.view(np.dtype(f"u{array.itemsize}"))
+        element = import_onnx().helper.np_dtype_to_tensor_dtype(array.dtype)
+        return self._values.ortvalue_from_numpy_with_onnx_type(bits, element)
+
+
+def _array(value: Any) -> Any:
+    name = _FOREIGN.get(value.data_type())
+    if name is None:
+        return value.numpy()
+    dtype, shape = named_dtype(name), value.shape()
+    size = math.prod(shape) * dtype.itemsize
+    memory = (ctypes.c_char * size).from_address(value.data_ptr()) if size else b""
+    return np.frombuffer(bytearray(memory), dtype).reshape(shape)
+
+
+def new_session(
+    label: str,
+    model: Any,
+    constants: Mapping[str, Any],
+    threads: int,
+    memory_limit: int,
+    contents: Contents | None = None,
+) -> Any:
+    """Return an onnxruntime.InferenceSession, or an object with its method `run`.
 
     Parameters
     ----------
     label : str
-        How errors name the whole model.
+        How errors name the model.
     model : onnx.ModelProto
-        Of `segment_model`, without constants; it is changed. Its operators have to be those of `last_opset`, or older.
+        Without constants at its top level, modified in place. Its operators are those of `last_opset` or older.
     constants : mapping
-        Its constants, as `segment_model` takes them.
+        onnx.TensorProto or array by name.
     threads, memory_limit : int
+    contents : Contents, optional
+        Contents of the model's graph with its constants.
 
     Raises
     ------
@@ -171,80 +226,58 @@ def session_of(label: str, model: Any, constants: Mapping[str, Any], threads: in
     """
     ort = _onnxruntime()
     _memory.bound(ort, memory_limit)
-
-    for one in model.opset_import:
-        if not one.domain:
-            one.version = runnable_opset(one.version)
-    given = {}
+    for opset in model.opset_import:
+        if not opset.domain:
+            opset.version = runnable_opset(opset.version)
+    arrays = {}
     for name, tensor in constants.items():
         stub = without_values(tensor, name)
-        if size := _handed_over(stub):
-            array = np.ascontiguousarray(array_of(tensor, label))
-            given[name] = ortvalue(array)
+        if size := _shared_bytes(stub):
+            arrays[name] = ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array_of(tensor, label)))
             stub.data_location = stub.EXTERNAL
             for key, entry in (("location", "memory"), ("offset", "0"), ("length", str(size))):
                 stub.external_data.add(key=key, value=entry)
-        model.graph.initializer.append(stub if name in given else named(tensor, name))
+        model.graph.initializer.append(stub if name in arrays else named(tensor, name))
 
     def options(configuration: Mapping[str, str]) -> Any:
-        made = ort.SessionOptions()
-        made.intra_op_num_threads, made.inter_op_num_threads = threads, 1
+        result = ort.SessionOptions()
+        result.intra_op_num_threads, result.inter_op_num_threads = threads, 1
         for key, value in configuration.items():
-            made.add_session_config_entry(key, value)
-        # Copied while the session is made, and only then: not into a message, into its bytes, and out of those again.
-        made.add_external_initializers(list(given), list(given.values()))
-        return made
+            result.add_session_config_entry(key, value)
+        # ONNX Runtime copies these arrays once, and values in a message three times.
+        result.add_external_initializers(list(arrays), list(arrays.values()))
+        result.register_custom_ops_library(custom_operators.library_path())
+        return result
 
+    contents = contents_of(model.graph) if contents is None else contents
     try:
-        return _session(model, options(_CONFIGURATION | _PRECISE))
+        session = _session(model, options(_CONFIGURATION | _PRECISE), contents)
     except NotRunnable as error:
         if "NOT_IMPLEMENTED" not in str(error):
             raise
-        return _session(model, options(_CONFIGURATION))
+        session = _session(model, options(_CONFIGURATION), contents)
+    types = {value.type for value in (*session.get_inputs(), *session.get_outputs())}
+    return session if types.isdisjoint(_FOREIGN) else _ForeignSession(session)
 
 
-def _handed_over(tensor: Any) -> int:
-    """The bytes of a tensor whose array ONNX Runtime gets, in place of its message; 0 of one that is small.
-
-    And of one whose element type NumPy itself does not have.
-    """
-    try:
-        dtype = import_onnx().helper.tensor_dtype_to_np_dtype(tensor.data_type)
-    except (KeyError, ValueError):
-        return 0
-    size: int = math.prod(tensor.dims) * dtype.itemsize
-    return size if dtype.isbuiltin == 1 and dtype.kind in "biuf" and size >= _LARGE else 0
+def _shared_bytes(tensor: Any) -> int:
+    """Return the bytes of a tensor to pass as an array; 0 if it is small or NumPy lacks its type."""
+    dtype = PLAIN.get(tensor.data_type)
+    size = 0 if dtype is None else math.prod(tensor.dims) * dtype.itemsize
+    return size if size >= _LARGE else 0
 
 
-def _session(model: Any, options: Any) -> Any:
-    options.log_severity_level = 4  # what matters is raised; its warnings are about shapes that files declare wrongly
+def _session(model: Any, options: Any, contents: Contents) -> Any:
+    options.log_severity_level = 4  # errors raise; warnings are about wrong declared shapes
     try:
         session = _onnxruntime().InferenceSession(
             model.SerializeToString(),
             options,
             providers=["CPUExecutionProvider"],
-            disabled_optimizers=[*_DISABLED, *(_DISABLED_FLOAT16 if _has_float16(model) else ())],
-            enable_fallback=0,  # to the same provider, with a message on standard output
+            disabled_optimizers=disabled_optimizers(contents),
+            enable_fallback=0,  # would print a message and use the same provider
         )
     except Exception as error:  # of several types
-        raise NotRunnable(shortened(str(error))) from None
+        raise NotRunnable(str(error)) from None
     _sessions.add(session)
     return session
-
-
-def _has_float16(model: Any) -> bool:
-    """Whether any value may be float16: an input, a constant, or what a node makes of others."""
-    graph, number = model.graph, import_onnx().TensorProto.FLOAT16
-    if any(number in element_types(one.type) for one in graph.input):
-        return True
-    nodes = list(all_nodes(graph.node))
-    attributes = [one for node in nodes for one in node.attribute]
-    graphs = [graph, *(body for node in nodes for _, body in subgraphs(node))]
-    tensors = [one for each in graphs for one in each.initializer] + [one.t for one in attributes]
-    made = [one.i for one in attributes if one.name in _ELEMENT_TYPES]
-    return number in made or any(one.data_type == number for one in tensors)
-
-
-def ortvalue(array: Any) -> Any:
-    """An OrtValue over the memory of a C-contiguous array."""
-    return _onnxruntime().OrtValue.ortvalue_from_numpy(array)

@@ -1,68 +1,123 @@
-"""The types of a graph's values, as onnx infers them."""
+"""Types of a graph's values, as onnx infers them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ..graph import signatures
 from ..graph.walk import subgraphs
+from ..messages import copied
 from ..onnx_package import import_onnx
 
 Types = Mapping[str, Any]  # onnx.TypeProto by name
+_ELEMENT_TYPES = ("to", "dtype", "output_dtype")  # attributes that name the element type of a node's results
+_TEXTS = ("value_string", "value_strings")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Contents of a graph and its bodies.
+
+    Attributes
+    ----------
+    operators : frozenset of str
+    domains : frozenset of str
+    elements : frozenset of int
+        Declared element types. Other nodes return value of these, or a number or truth value of any size.
+    """
+
+    operators: frozenset[str]
+    domains: frozenset[str]
+    elements: frozenset[int]
+
+
+def contents_of(graph: Any) -> Contents:
+    """Return the contents of an onnx.GraphProto, without `value_info`."""
+    attribute_types, string = import_onnx().AttributeProto, import_onnx().TensorProto.STRING
+    operators, domains, elements = set[str](), set[str](), set[int]()
+    left = [graph]
+    while left:
+        inner = left.pop()
+        for value in (*inner.input, *inner.output):
+            elements |= element_types(value.type)
+        elements.update(tensor.data_type for tensor in inner.initializer)
+        for node in inner.node:
+            operators.add(node.op_type)
+            domains.add(node.domain)
+            for attribute in node.attribute:
+                kind = attribute.type
+                if kind == attribute_types.INT:
+                    if attribute.name in _ELEMENT_TYPES:
+                        elements.add(attribute.i)
+                elif kind == attribute_types.TENSOR:
+                    elements.add(attribute.t.data_type)
+                elif kind == attribute_types.GRAPH:
+                    left.append(attribute.g)
+                elif kind == attribute_types.GRAPHS:
+                    left += attribute.graphs
+                elif attribute.name in _TEXTS:
+                    elements.add(string)
+    return Contents(frozenset(operators), frozenset(domains), frozenset(elements))
+
+
 Tensors = Mapping[str, Any]  # constants by name: onnx.TensorProto or array
 
 
 def inferred(model: Any, graph: Any, recurrent_type: Callable[[Any], int]) -> Any:
-    """A copy of the graph, and of its bodies, with element types in `value_info`.
+    """Return a copy of the graph and its bodies, with element types in `value_info`.
 
-    It has no shapes and no constants: those that a file declares may be wrong, and onnx's inference of shapes ends the
-    process for some.
+    It has no shapes and no constants: declared shapes may be wrong, and some crash onnx's shape inference.
 
     Parameters
     ----------
     model : onnx.ModelProto
-        The one that the graph is of.
+        The model of the graph.
     graph : onnx.GraphProto
+        If it has no `value_info`, the model's is used.
     recurrent_type : callable
-        node -> element type of its results; 0 of other nodes.
+        node -> element type of its results; 0 for other nodes.
     """
     onnx = import_onnx()
     skeleton = _without_weights(onnx, graph)
+    if not skeleton.value_info:
+        skeleton.value_info.extend(model.graph.value_info)
     _strip(skeleton, recurrent_type)
-    opset = next((one.version for one in model.opset_import if not one.domain), 0)
+    opset = next((value.version for value in model.opset_import if not value.domain), 0)
     if signatures.element_types(skeleton, opset, {}) is not None:
         return skeleton
     bare = onnx.ModelProto(ir_version=model.ir_version, graph=skeleton, opset_import=model.opset_import)
     try:
         return onnx.shape_inference.infer_shapes(bare).graph
-    except Exception:  # of several types; what is not inferred is seen when the graph runs
+    except Exception:  # of several types; the types show when the graph runs
         return skeleton
 
 
 def _without_weights(onnx: Any, graph: Any) -> Any:
-    """The graph with its initializers as typed values, so that they are not copied."""
+    """Return the graph with its initializers as typed inputs, so that their values are not copied."""
     result = onnx.GraphProto(
         name=graph.name, node=graph.node, input=graph.input, output=graph.output, value_info=graph.value_info
     )
-    given = {one.name for one in graph.input}
-    for one in graph.initializer:
-        if one.name not in given:
-            signatures.declare(result.input, one.name, one.data_type)
+    inputs = {value.name for value in graph.input}
+    for tensor in graph.initializer:
+        if tensor.name not in inputs:
+            signatures.declare(result.input, tensor.name, tensor.data_type)
     return result
 
 
 def _strip(graph: Any, recurrent_type: Callable[[Any], int]) -> None:
-    """Leave element types alone, and add those of recurrent nodes, of which onnx knows only some."""
-    for one in graph.initializer:
-        signatures.declare(graph.value_info, one.name, one.data_type)
+    """Drop shapes and constants, and declare element types of recurrent nodes, which onnx cannot infer."""
+    for tensor in graph.initializer:
+        signatures.declare(graph.value_info, tensor.name, tensor.data_type)
     graph.ClearField("initializer")
-    for one in (*graph.input, *graph.output, *graph.value_info):
-        if one.type.HasField("tensor_type"):
-            one.type.tensor_type.ClearField("shape")
-    known = {one.name for one in (*graph.value_info, *graph.output)}
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        if value.type.HasField("tensor_type"):
+            value.type.tensor_type.ClearField("shape")
+    known = {value.name for value in (*graph.value_info, *graph.output)}
     for node in graph.node:
         element = recurrent_type(node)
         for name in node.output if element else ():
@@ -72,19 +127,49 @@ def _strip(graph: Any, recurrent_type: Callable[[Any], int]) -> None:
             _strip(body, recurrent_type)
 
 
+class Scope:
+    """Types that the nodes of a graph see, inferred lazily because few graphs need them.
+
+    Parameters
+    ----------
+    typed : callable
+        Function that returns the graph with types, as `inferred` does.
+    outer : Scope, optional
+        Scope of the graph around it.
+    """
+
+    def __init__(self, typed: Callable[[], Any], outer: Scope | None = None) -> None:
+        self._typed, self._outer = typed, outer
+
+    @cached_property
+    def graph(self) -> Any:
+        return self._typed()
+
+    @cached_property
+    def types(self) -> Types:
+        """Types of the values of the graph and of those around it, by name."""
+        return types_of(self.graph, {} if self._outer is None else self._outer.types)
+
+    def body(self, place: int, name: str) -> Scope:
+        """Return the scope of a body of the node at that place, by the name that `subgraphs` returns."""
+        return Scope(lambda: dict(subgraphs(self.graph.node[place]))[name], self)
+
+
 def types_of(graph: Any, outer: Types) -> dict[str, Any]:
-    """Types by name, of the values of an inferred graph and of those around it."""
-    onnx, found = import_onnx(), dict(outer)
-    for one in graph.initializer:
-        found[one.name] = onnx.helper.make_tensor_type_proto(one.data_type, list(one.dims))
-    for one in (*graph.input, *graph.value_info, *graph.output):
-        if one.HasField("type") and one.type.WhichOneof("value") and element_types(one.type):
-            found[one.name] = one.type
-    return found
+    """Return the types of the values of an inferred graph and of those around it, by name."""
+    onnx, types = import_onnx(), dict(outer)
+    for tensor in graph.initializer:
+        types[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
+    return types | declared_types((*graph.input, *graph.value_info, *graph.output))
+
+
+def declared_types(values: Iterable[Any]) -> dict[str, Any]:
+    """Return the types of the values that declare one, by name."""
+    return {value.name: value.type for value in values if element_types(value.type)}
 
 
 def element_types(declared: Any) -> set[int]:
-    """The element types in a type; empty where one is not known."""
+    """Return the element types in a type; empty if unknown."""
     kind = declared.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
         element = getattr(declared, kind).elem_type
@@ -95,16 +180,15 @@ def element_types(declared: Any) -> set[int]:
 
 
 def without_shape(declared: Any) -> Any:
-    """The type, of any shape: files declare wrong ones."""
-    result = type(declared)()
-    result.CopyFrom(declared)
+    """Return a copy of the type without its shape, because files declare wrong ones."""
+    result = copied(declared)
     if result.HasField("tensor_type"):
         result.tensor_type.ClearField("shape")
     return result
 
 
 def type_of_value(value: Any) -> Any:
-    """The type of an array or a list of arrays; None where there is none."""
+    """Return the type of an array or a list of arrays; None for other values."""
     onnx = import_onnx()
     if isinstance(value, list):
         inner = type_of_value(value[0]) if value else None

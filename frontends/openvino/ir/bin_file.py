@@ -1,4 +1,4 @@
-"""The .bin file beside an IR: its constants, checked before they are used, and read where they lie."""
+"""The .bin file of an IR: constants that are checked before use and read on demand."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.files import open_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shown
-from pyrnnx.files import open_regular
 
 from .const_data import ConstData
 from .layer import NetLayer
@@ -21,31 +21,30 @@ from .storage import File, Memory, Range, check_memory, merged
 class BinFile:
     """The constants of an IR.
 
-    A file is opened, and each constant read when it is asked for: opening takes no time, and a constant no memory when
-    it is no longer used. Who writes to the file meanwhile gets what stands there then; where it has become too short, a
-    FormatError. Constants that have been read are copies, and stay what they are. The file is closed with the last
-    reference.
+    A file is opened at once and each constant is read on first use, so opening is fast and an unused constant takes no
+    memory. A constant that has been read is a copy: later writes to the file do not change it. Reading a constant from
+    a file that has become too short raises a FormatError. The file is closed with the last reference.
 
-    It can be pickled and copied, with all of its bytes.
+    A BinFile can be pickled and copied, with all of its bytes.
 
     Parameters
     ----------
     source : path, bytes-like or None
-        None serves an IR without constants. Bytes are not copied, and must not be changed.
+        None is for an IR without constants. Bytes are not copied, and must not be changed.
     may_be_absent : bool
-        A file that does not exist is as None.
+        Treat a file that does not exist like None.
 
     Attributes
     ----------
     origin : str
-        How errors name the source.
+        Name of the source in errors.
     size : int or None
-        In bytes; None where there is no source.
+        Number of bytes; None without a source.
 
     Raises
     ------
     ArgumentError
-        Another type; a file that cannot be read, or is no regular one.
+        The source has another type, or is a file that cannot be read or is not a regular one.
     """
 
     def __init__(self, source: Any, *, may_be_absent: bool = False) -> None:
@@ -56,8 +55,8 @@ class BinFile:
             self.origin = "the weights that were given"
             try:
                 data = np.frombuffer(source, np.uint8)
-            except (ValueError, BufferError) as error:  # a memoryview with gaps
-                raise ArgumentError(f"read_model: weights cannot be taken as bytes ({error})") from None
+            except (ValueError, BufferError) as error:  # a memoryview that is not contiguous
+                raise ArgumentError(f"read_model: weights cannot be read as bytes ({error})") from None
             self._storage = Memory(data.size, [(0, data)])
         elif isinstance(source, (str, os.PathLike)):
             self._open(source, may_be_absent)
@@ -65,8 +64,8 @@ class BinFile:
             raise ArgumentError(
                 f"read_model: weights is {type(source).__name__}; expected the path of a .bin file, or bytes"
             )
-        # By its `<data>`, while it is in use: a constant that several layers take is read once.
-        self._kept: WeakValueDictionary[ConstData, AnyArray] = WeakValueDictionary()
+        # Constants in use, by `<data>`: one that several layers share is read once.
+        self._cache: WeakValueDictionary[ConstData, AnyArray] = WeakValueDictionary()
 
     def _open(self, path: str | os.PathLike[str], may_be_absent: bool) -> None:
         self.origin = shown(os.fspath(path))
@@ -80,17 +79,17 @@ class BinFile:
         return None if self._storage is None else self._storage.size
 
     def only(self, layers: Iterable[NetLayer]) -> BinFile:
-        """A .bin in memory, of which only the bytes of these constants can be asked for.
+        """Return a copy in memory with only the bytes of these constants.
 
         Raises
         ------
         PyrnnxError
-            As of `constant`.
+            As in `constant`.
         """
         used = [self._located(layer) for layer in layers]
         if self._storage is None:
             return self
-        ranges = merged((one.offset, one.end) for one in used if one.elements)
+        ranges = merged((data.offset, data.end) for data in used if data.elements)
         return _restored(self.origin, _copied(self._storage, ranges))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -101,30 +100,31 @@ class BinFile:
         return _restored, (self.origin, storage)
 
     def check(self, layer: NetLayer) -> None:
-        """Reject a Const that does not lie in the weights, or that contradicts itself; reads nothing of it.
+        """Check the attributes of a Const without reading its bytes.
 
         Raises
         ------
         FormatError
-            Attributes that are missing or no numbers, a size that is not that of shape and type, bytes outside.
+            An attribute is missing or not a number, the size does not match shape and type, or the bytes exceed the
+            weights.
         """
         self._located(layer)
 
     def constant(self, layer: NetLayer) -> AnyArray:
-        """The value of a Const, read-only: the given bytes themselves where their alignment allows it, else a copy.
+        """Return the value of a Const, read-only; without a copy if bytes are in memory and aligned.
 
         u4, u2 and u1 are unpacked to uint8, i4 to int8, f4e2m1 to ml_dtypes' float4_e2m1fn; boolean is bool.
 
         Raises
         ------
         PyrnnxError
-            What `check` rejects; an element type whose values are not read; a file that has become too short or cannot
-            be read; a constant of more bytes than `pyrnnx.get_memory_limit` allows.
+            As in `check`; or the element type is not supported, the file has become too short or cannot be read, or the
+            constant exceeds `pyrnnx.get_memory_limit`.
         """
         data = self._located(layer)
-        array = self._kept.get(data)
+        array = self._cache.get(data)
         if array is None:
-            array = self._kept[data] = self._read(layer.label, data)
+            array = self._cache[data] = self._read(layer.label, data)
             array.flags.writeable = False
         return array
 
@@ -144,21 +144,21 @@ class BinFile:
         if not data.elements:
             return data
         if self.size is None:
-            given = self.origin if self.origin.startswith("no") else f"the weights are in {self.origin}"
+            reason = self.origin if self.origin.startswith("no") else f"the weights are in {self.origin}"
             raise FormatError(
-                f"{layer.label}: its {data.size} bytes are needed, and {given}; expected the .bin file beside it, "
-                f"or in Python weights=..., a path or bytes"
+                f"{layer.label}: its {data.size} bytes are needed, but {reason}; expected the .bin file next to the "
+                ".xml, or in Python weights=..., a path or bytes"
             )
         if data.end > self.size:
             raise FormatError(
-                f"{layer.label}: offset {data.offset} and size {data.size} lead beyond the end of {self.origin}, "
-                f"which has {self.size} bytes"
+                f"{layer.label}: offset {data.offset} and size {data.size} exceed the {self.size} bytes of "
+                f"{self.origin}"
             )
         return data
 
 
 def _copied(storage: Memory | File, ranges: Sequence[Range]) -> Memory:
-    """These bytes of it, in memory."""
+    """Return these bytes of a storage in memory."""
     return Memory(storage.size, [(first, storage.read("read_model", first, last)) for first, last in ranges])
 
 
@@ -169,7 +169,7 @@ def _restored(origin: str, storage: Memory | None) -> BinFile:
 
 
 def _values(raw: AnyArray, data: ConstData, dtype: np.dtype[Any]) -> AnyArray:
-    """Bytes to elements, one-dimensional."""
+    """Return the elements in bytes, one-dimensional."""
     if data.element_type.packed:
         return _unpacked(raw, data).view(dtype)
     if dtype == np.bool_:
@@ -180,7 +180,7 @@ def _values(raw: AnyArray, data: ConstData, dtype: np.dtype[Any]) -> AnyArray:
 
 
 def _unpacked(raw: AnyArray, data: ConstData) -> AnyArray:
-    """u1 begins with the highest bit of a byte; the others with its lowest."""
+    """Unpack elements of less than a byte: u1 begins with the highest bit, the others with the lowest."""
     bits = data.element_type.bits or 8
     if bits == 1:
         return np.unpackbits(raw, count=data.elements)

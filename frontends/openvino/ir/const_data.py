@@ -1,4 +1,4 @@
-"""Where a Const lies in the .bin, and what it is there."""
+"""Locations and types of constants in the .bin."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ MAX_ITEM = 8  # bytes of the largest element type
 
 @dataclass(frozen=True)
 class ConstData:
-    """What `<data>` of a Const says.
+    """The `<data>` of a Const.
 
     Attributes
     ----------
     element_type : ElementType
     shape : tuple of int
     elements : int
-        How many there are.
+        Number of elements.
     offset, size : int
-        Where its bytes begin, and how many there are.
+        Offset and number of bytes.
     """
 
     element_type: ElementType
@@ -38,17 +38,17 @@ class ConstData:
 
     @property
     def end(self) -> int:
-        """Behind the last byte."""
+        """Offset after the last byte."""
         return self.offset + self.size
 
 
 def read_const_data(label: str, data: Mapping[str, str], shape: Shape | None) -> ConstData:
-    """`<data>` of a Const, whose `shape` has been read.
+    """Read the `<data>` of a Const with the parsed `shape`.
 
     Raises
     ------
     FormatError
-        Attributes that are missing or no numbers, a size that is not that of shape and type.
+        An attribute is missing or not a number, or the size does not match shape and type.
     """
     for name in ("element_type", "shape", "offset", "size"):
         if name not in data:
@@ -58,8 +58,8 @@ def read_const_data(label: str, data: Mapping[str, str], shape: Shape | None) ->
     offset, size = _number(label, "offset", data["offset"]), _number(label, "size", data["size"])
     elements = math.prod(sizes)
     if not elements:  # OpenVINO writes a constant without elements with size 1
-        if math.prod([one for one in sizes if one]) * MAX_ITEM > sys.maxsize:
-            raise FormatError(f"{label}: shape is {shown(sizes)}; expected one of which NumPy can make an array")
+        if math.prod([size for size in sizes if size]) * MAX_ITEM > sys.maxsize:
+            raise FormatError(f"{label}: shape is {shown(sizes)}; expected a shape that NumPy supports")
     elif element_type.bits is not None:
         nbytes = -(-elements * element_type.bits // 8)
         if size != nbytes:

@@ -1,4 +1,4 @@
-"""The element types of an IR: how `<data element_type>` and `<port precision>` spell them, and what they are here."""
+"""Table of element types: their names in `<data element_type>` and `<port precision>`, and NumPy's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS, named_dtype
+from pyrnnx._internal.dtypes import FLOAT_TYPES, INTEGERS, named_dtype
 from pyrnnx.errors import FormatError, UnsupportedError, shown
 
 
@@ -20,13 +20,13 @@ class ElementType:
     Attributes
     ----------
     name : str
-        As in ``<data element_type="f32"/>``.
+        Name in ``<data element_type="f32"/>``.
     precision : str
-        As in ``<port precision="FP32"/>``.
+        Name in ``<port precision="FP32"/>``.
     dtype : str or None
-        NumPy name of the dtype that its values have here; None where they are not read.
+        NumPy name of the dtype of values; None if they are not read.
     bits : int or None
-        Of one element in the .bin; None where it has no fixed layout here.
+        Bits of one element in the .bin; None if the layout is not known.
     """
 
     name: str
@@ -36,7 +36,7 @@ class ElementType:
 
     @property
     def packed(self) -> bool:
-        """Whether several elements share a byte; they are unpacked to one each."""
+        """True if several elements share a byte; reading unpacks them."""
         return self.bits is not None and self.bits < 8
 
     @property
@@ -45,21 +45,21 @@ class ElementType:
 
     @property
     def integer(self) -> bool:
-        """With a sign or without; not of packed elements."""
+        """True for signed and unsigned integers that are not packed."""
         return self.dtype in INTEGERS and not self.packed
 
     @property
     def stored_only(self) -> bool:
-        """Whether constants of it are read, and nothing is computed in it."""
+        """True if only constants may have this type, and nothing is computed in it."""
         return self.dtype is not None and self.dtype not in (*FLOAT_TYPES, *INTEGERS, "bool")
 
     @property
     def computed(self) -> str | None:
-        """The dtype of values that are computed with; None where there are none."""
+        """The dtype of computed values; None if nothing is computed in this type."""
         return None if self.stored_only else self.dtype
 
     def numpy_dtype(self, label: str) -> np.dtype[Any]:
-        """The dtype itself.
+        """Return the NumPy dtype of constants.
 
         Raises
         ------
@@ -77,18 +77,18 @@ class ElementType:
             ) from None
 
     def computed_dtype(self, label: str) -> np.dtype[Any]:
-        """The dtype, of values that are computed with.
+        """Return the NumPy dtype of computed values.
 
         Raises
         ------
         UnsupportedError
-            As of `numpy_dtype`; a type that constants alone may have.
+            As in `numpy_dtype`; or only constants may have this type.
         """
         dtype = self.numpy_dtype(label)
         if self.stored_only:
             raise UnsupportedError(
-                f"{label}: element type {self.name!r} is read of constants alone; expected a Convert right behind "
-                "each, and another type here"
+                f"{label}: element type {self.name!r} is supported in constants only; expected a Convert directly "
+                "after each, and another type here"
             )
         return dtype
 
@@ -115,7 +115,7 @@ _ROWS = (
     ElementType("f8e5m2", "F8E5M2", "float8_e5m2", 8),
     ElementType("f8e8m0", "F8E8M0", "float8_e8m0fnu", 8),
     ElementType("f4e2m1", "F4E2M1", "float4_e2m1fn", 4),
-    # Not read, but known: a model that has some can be read, and its other layers run.
+    # Known but not read: models that contain them load, and their other layers run.
     ElementType("u3", "U3", None, None),
     ElementType("u6", "U6", None, None),
     ElementType("nf4", "NF4", None, None),
@@ -124,7 +124,7 @@ _ROWS = (
     ElementType("undefined", "UNSPECIFIED", None, None),
 )
 ELEMENT_TYPES: Mapping[str, ElementType] = MappingProxyType({row.name: row for row in _ROWS})
-# Those whose elements are whole bytes, so that an array of the dtype lies in the .bin as it is.
+# Types of whole bytes: the .bin contains the bytes of such an array.
 BY_DTYPE: Mapping[str, ElementType] = MappingProxyType(
     {row.dtype: row for row in _ROWS if row.dtype is not None and not row.packed}
 )
@@ -132,12 +132,12 @@ BY_PRECISION: Mapping[str, ElementType] = MappingProxyType({row.precision: row f
 
 
 def by_name(label: str, text: str) -> ElementType:
-    """The row of an element_type.
+    """Return the row of an element_type.
 
     Raises
     ------
     FormatError
-        No such element type.
+        The element type is unknown.
     """
     row = ELEMENT_TYPES.get(text)
     if row is None:
@@ -146,12 +146,12 @@ def by_name(label: str, text: str) -> ElementType:
 
 
 def by_precision(label: str, text: str) -> ElementType:
-    """The row of a port's precision.
+    """Return the row of a port's precision.
 
     Raises
     ------
     FormatError
-        No such precision.
+        The precision is unknown.
     """
     row = BY_PRECISION.get(text)
     if row is None:

@@ -1,4 +1,4 @@
-"""The layers of an IR, of any type: what a `<layer>` says, and what its inputs are connected to."""
+"""Layers of an IR, of any type, and the connections of their inputs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .numbers import integer
 from .ports import NetPort, read_ports
 from .shapes import Shape, parse_shape, port_shape
 
-NEWEST = 10**9  # no opset is above it
-# How these are spelt here, whatever their case, and how many input and output ports each has; None: any number.
+NEWEST = 10**9  # above every opset
+# Spelling and numbers of input and output ports, by lower-case type; None: any number.
 _ENDS: dict[str, tuple[str, int, int | None]] = {
     "parameter": ("Parameter", 0, 1),
     "const": ("Const", 0, 1),
@@ -44,20 +44,20 @@ class NetLayer:
     Attributes
     ----------
     id, name, type, version : str
-        As in the XML, but "Parameter", "Const" and "Result" always in this spelling; version "" where it is absent.
+        Those of the XML, but "Parameter", "Const" and "Result" always in this spelling; version "" if it is absent.
     label : str
-        How errors name the layer.
+        Name of the layer in errors.
     data : dict
         Attributes of `<data>`.
     shape : tuple or None
-        Of a Parameter or Const: what `<data shape>` says, bounds included; None: any rank, or nothing.
+        The `<data shape>` of a Parameter or Const, with bounds; None: any rank, or no shape.
     inputs, outputs : tuple of NetPort
-        By ascending port id.
+        The ports by ascending id.
     sources : tuple of Output
-        What each input is connected to, in a net.
+        The output that each input reads, in a net.
     element : lxml element
     bodies : mapping of NetGraph
-        Of a TensorIterator, Loop or If in a net, by their elements: "body", "then_body", "else_body".
+        Bodies of a TensorIterator, Loop or If in a net, by tag: "body", "then_body", "else_body".
     """
 
     id: str
@@ -71,34 +71,34 @@ class NetLayer:
     outputs: tuple[NetPort, ...]
     element: etree._Element = field(repr=False)
     sources: tuple[Output, ...] = field(default=(), repr=False)
-    # Any: a NetGraph, which is made of layers, so that its module comes after this one.
+    # Any stands for NetGraph, whose module imports this one.
     bodies: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     @property
     def opset(self) -> int:
-        """5 of "opset5"; the newest where the version is absent, 0 where it is no opset's name."""
+        """Number of the opset, 5 for "opset5"; NEWEST without a version, 0 if the version is not an opset."""
         return (opset_number(self.version) or 0) if self.version else NEWEST
 
     @cached_property
     def const_data(self) -> ConstData:
-        """Where a Const lies in the .bin.
+        """Location and type of a Const in the .bin.
 
         Raises
         ------
         FormatError
-            `<data>` does not say, or contradicts itself.
+            `<data>` is incomplete or contradicts itself.
         """
         return read_const_data(self.label, self.data, self.shape)
 
 
 def layer_label(kind: str, name: str, identifier: str) -> str:
-    """How errors name a layer of an IR."""
+    """Return the name of a layer in errors."""
     named = f" {shown(name)}" if name else ""
     return shortened(kind) + named + (f" (id {shortened(identifier)})" if identifier else "")
 
 
 def opset_number(version: str) -> int | None:
-    """5 of "opset5"; None for what is no opset's name."""
+    """Return the number of an opset, 5 for "opset5"; None if the text is not an opset."""
     digits = version.removeprefix("opset")
     try:
         number = integer(digits)
@@ -108,12 +108,12 @@ def opset_number(version: str) -> int | None:
 
 
 def element_layer(element: etree._Element) -> NetLayer:
-    """A `<layer>`; one without a type or id has "" there, and no layer has sources yet.
+    """Read a `<layer>`, without sources; an absent type or id is "".
 
     Raises
     ------
     FormatError
-        Ports that are broken; other ports than a Parameter, Const or Result has; shapes of one that differ.
+        A port is broken; a Parameter, Const or Result has a wrong number of ports or two different shapes.
     """
     identifier, kind, name = element.get("id", "").strip(), element.get("type", ""), element.get("name", "")
     end = _ENDS.get(kind.lower())
@@ -139,5 +139,5 @@ def _check_form(
 ) -> None:
     _, input_count, output_count = end
     if len(inputs) != input_count or (output_count is not None and len(outputs) != output_count):
-        wanted = f"{input_count} inputs" + ("" if output_count is None else f" and {output_count} output")
-        raise FormatError(f"{label}: {len(inputs)} input ports and {len(outputs)} output ports; expected {wanted}")
+        expected = f"{input_count} inputs" + ("" if output_count is None else f" and {output_count} output")
+        raise FormatError(f"{label}: {len(inputs)} input ports and {len(outputs)} output ports; expected {expected}")

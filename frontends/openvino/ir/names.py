@@ -1,4 +1,4 @@
-"""What the inputs, outputs, values and layers of an IR are called."""
+"""Names of the inputs, outputs, values and layers of an IR."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pyrnnx.errors import FormatError
-from pyrnnx.tensor_info import TensorInfo
+from pyrnnx.operator.tensor_info import TensorInfo
 
 from .element_types import by_name, by_precision
 from .layer import NetLayer, Output
 from .net_graph import NetGraph
 from .ports import split_names
 
-_SINK = re.compile(r"/sink_port_\d+$")  # what converters append to the name of an output for its Result
+_SINK = re.compile(r"/sink_port_\d+$")  # suffix of a Result's name that converters append to the output's name
 
 
 class _Choice(NamedTuple):
-    """What an input or output may be called.
+    """Candidates for the name of an input or output.
 
     Attributes
     ----------
     wanted : str
-        Its name by the rule of `Model`.
+        The name by the rule of `Model`.
     instead : sequence of str
-        Names for it where an earlier one has that name.
+        Alternatives if an earlier one has that name.
     aliases : sequence of str
-        Further names of the same value.
+        Other names of the same value.
     id : str
-        Of its layer, which no other has.
+        The unique id of its layer.
     """
 
     wanted: str
@@ -40,7 +40,7 @@ class _Choice(NamedTuple):
 
 
 def input_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
-    """One for each Parameter; see `Model` for the rule of names."""
+    """Return a TensorInfo for each Parameter, named by the rule of `Model`."""
     choices = [_of_parameter(layer) for layer in net.parameters]
     names = _names(choices)
     infos = []
@@ -52,7 +52,7 @@ def input_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
 
 
 def output_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
-    """One for each Result; none has the name of an input that it is not."""
+    """Return a TensorInfo for each Result; one has the name of an input only if it is that input."""
     inputs = dict(zip(_names([_of_parameter(layer) for layer in net.parameters]), net.parameters, strict=True))
     choices = [_apart(_of_result(layer), inputs, layer.sources[0].layer) for layer in net.results]
     names = _names(choices)
@@ -64,7 +64,7 @@ def output_infos(net: NetGraph) -> tuple[TensorInfo, ...]:
 
 
 def _dtype(label: str, precision: str | None) -> str | None:
-    """None for an unknown precision too: a model that has one can be read, and its other layers run."""
+    """Return the dtype; None for an unknown precision too, so that models that contain it load."""
     try:
         return None if precision is None else by_precision(label, precision).computed
     except FormatError:
@@ -90,91 +90,91 @@ def _of_result(layer: NetLayer) -> _Choice:
 
 
 def _apart(choice: _Choice, inputs: Mapping[str, NetLayer], source: NetLayer) -> _Choice:
-    """The choice, or one that does not want the name of an input, unless `source` is that input."""
+    """Replace the wanted name of a choice if it is the name of an input other than `source`."""
     if inputs.get(choice.wanted, source) is source:
         return choice
-    free = [one for one in choice.instead if one and inputs.get(one, source) is source]
+    free = [name for name in choice.instead if name and inputs.get(name, source) is source]
     return choice._replace(wanted=free[0] if free else _free(f"{choice.wanted}.{choice.id}", inputs.keys()))
 
 
 def _names(choices: Sequence[_Choice]) -> list[str]:
-    """A name for each, all different.
+    """Return a unique name for each choice.
 
-    ==========  =========  =====  ==========================================================================
+    ==========  =========  =====  =====================================================
     wanted      instead    id     name
-    ==========  =========  =====  ==========================================================================
-    "x"         "x", "a"   "0"    "x", as nobody before it has that name
-    "x"         "x", "b"   "1"    "b", the first name instead that nobody has or wants
-    "x"         "x", "b"   "2"    "x.2", with the id, as there is no such name
+    ==========  =========  =====  =====================================================
+    "x"         "x", "a"   "0"    "x", which no earlier choice has
+    "x"         "x", "b"   "1"    "b", the first alternative that no choice has or wants
+    "x"         "x", "b"   "2"    "x.2", with the id, as no alternative is left
     ""          ""         "3"    "3", the id
-    ==========  =========  =====  ==========================================================================
+    ==========  =========  =====  =====================================================
     """
-    wanted = {one.wanted for one in choices}
+    wanted = {choice.wanted for choice in choices}
     names: dict[str, None] = {}
-    for one in choices:
-        name = one.wanted
+    for choice in choices:
+        name = choice.wanted
         if not name or name in names:
-            free = [other for other in one.instead if other and other not in names and other not in wanted]
-            own = f"{one.wanted}.{one.id}" if one.wanted else one.id
-            name = free[0] if free else _free(own, names.keys() | wanted)
+            free = [other for other in choice.instead if other and other not in names and other not in wanted]
+            with_id = f"{choice.wanted}.{choice.id}" if choice.wanted else choice.id
+            name = free[0] if free else _free(with_id, names.keys() | wanted)
         names[name] = None
     return list(names)
 
 
 def _aliases(choices: Sequence[_Choice], names: Sequence[str]) -> list[tuple[str, ...]]:
-    """The aliases of each that are nobody's name, and nobody else's alias."""
-    claims = Counter(alias for one in choices for alias in set(one.aliases))
+    """Return, for each choice, the aliases that are neither a name nor an alias of another choice."""
+    claims = Counter(alias for choice in choices for alias in set(choice.aliases))
     claims.update(names)
-    return [tuple([alias for alias in dict.fromkeys(one.aliases) if alias and claims[alias] == 1]) for one in choices]
+    return [tuple(alias for alias in dict.fromkeys(row.aliases) if alias and claims[alias] == 1) for row in choices]
 
 
-def _free(name: str, taken: Collection[str]) -> str:
-    while name in taken:
+def _free(name: str, used: Collection[str]) -> str:
+    while name in used:
         name += "_"
     return name
 
 
 def state_names(ids: Iterable[str], taken: Iterable[str]) -> dict[str, tuple[str, str, str]]:
-    """By the ids of variables, names for each as an input, an output, and for whether it has a value: nothing twice.
+    """Return unique names of each variable's input, output and flag "variable is set", by id.
 
-    Of "h": "h", "h_out" and "h_known".
+    The names of "h" are "h", "h_out" and "h_known".
     """
-    used, found = set(taken), dict[str, tuple[str, str, str]]()
-    for one in ids:
-        before = _free(one, used)
+    used, names = set(taken), dict[str, tuple[str, str, str]]()
+    for identifier in ids:
+        before = _free(identifier, used)
         after, known = (_free(f"{before}{end}", {*used, before}) for end in ("_out", "_known"))
         used |= {before, after, known}
-        found[one] = before, after, known
-    return found
+        names[identifier] = before, after, known
+    return names
 
 
 def layer_keys(layers: Iterable[tuple[NetLayer, str]]) -> dict[NetLayer, str]:
-    """A key for each: its name, with its id where others have the same name, or its label where it has none.
+    """Return a unique key for each layer, from pairs of a layer and the path of its body, or "".
 
-    With the layers, the paths of the bodies that they are in, "" of others: where others have the same name, it is the
-    path that tells a layer in a body from those, and the id only where the path does not.
+    The key is the name, or the label of a layer without one. If several layers have the name, the key adds the path,
+    and the id if the path is not enough.
     """
-    given = list(layers)
-    counts = Counter(layer.name for layer, _ in given)
-    in_body = Counter(path + layer.name for layer, path in given if path)
-    taken = {name for name, count in counts.items() if count == 1}
+    rows = list(layers)
+    counts = Counter(layer.name for layer, _ in rows)
+    in_body = Counter(path + layer.name for layer, path in rows if path)
+    used = {name for name, count in counts.items() if count == 1}
     keys = {}
-    for layer, path in given:
+    for layer, path in rows:
         key = layer.name
         if not key or counts[key] > 1:
             key = path + (key or layer.label)
             if layer.name and in_body[key] != 1:
                 key = f"{key} (id {layer.id})"
-            key = _free(key, taken)
-            taken.add(key)
+            key = _free(key, used)
+            used.add(key)
         keys[layer] = key
     return keys
 
 
 def value_names(net: NetGraph) -> dict[str, Output]:
-    """Every name of a value: tensors' names, and those of layers, with the place of the output where there are several.
+    """Return values by the names of tensors and layers, with an index (".1") for layers of several outputs.
 
-    A name of a tensor goes before a layer's; a name that several values have is none.
+    Names of tensors have precedence over names of layers; names of several values are left out.
     """
     tensors: dict[str, set[Output]] = {}
     layers: dict[str, set[Output]] = {}

@@ -1,4 +1,4 @@
-"""A whole IR as data: its layers, their ports and how they are connected. No numbers."""
+"""Graphs of whole IRs: layers, ports and connections, without constants."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from .numbers import integer
 from .order import sort_layers
 from .versions import read_version
 
-SHOWN = 8  # so many ports of a layer are named
-DEEPEST = 30  # bodies around a layer: protobuf, in which ONNX writes them, reads no deeper than 33
+SHOWN = 8  # number of ports that errors list
+DEEPEST = 30  # nested bodies: protobuf, the format of ONNX, reads at most 33
 _BODIES = {"tensoriterator": ("body",), "loop": ("body",), "if": ("then_body", "else_body")}
 
 
 @dataclass(frozen=True, eq=False)
 class NetGraph:
-    """An IR: what a `<net>` says.
+    """The graph of a `<net>` or of a body.
 
     Attributes
     ----------
     name : str
     version : int
-        10 or 11; a newer one whose elements and attributes are those of 11.
+        10 or 11, or newer if it uses only elements and attributes of 11.
     layers, order : tuple of NetLayer
-        As in the XML, and so that each comes after those that it takes inputs from.
+        The layers in the order of the XML, and in topological order.
     element : lxml element
         The `<net>`, or the `<body>`.
     """
@@ -55,72 +55,73 @@ class NetGraph:
     def _consumers(self) -> dict[Output, list[tuple[NetLayer, int]]]:
         consumers: dict[Output, list[tuple[NetLayer, int]]] = {}
         for layer in self.layers:
-            for place, source in enumerate(layer.sources):
-                consumers.setdefault(source, []).append((layer, place))
+            for index, source in enumerate(layer.sources):
+                consumers.setdefault(source, []).append((layer, index))
         return consumers
 
     def consumers(self, output: Output) -> Sequence[tuple[NetLayer, int]]:
-        """The layers that take an output, each with the place of that input."""
+        """Return the layers that read an output, each with the index of that input."""
         return self._consumers.get(output, ())
 
     @cached_property
-    def _places(self) -> dict[NetLayer, int]:
-        return {layer: place for place, layer in enumerate(self.everything)}
+    def _ranks(self) -> dict[NetLayer, int]:
+        return {layer: rank for rank, layer in enumerate(self.everything)}
 
     @cached_property
     def everything(self) -> tuple[NetLayer, ...]:
-        """The layers in `order`, those in bodies behind the one that has the bodies."""
-        found = []
+        """All layers in topological order; a layer's bodies follow it."""
+        layers = []
         for layer in self.order:
-            found.append(layer)
+            layers.append(layer)
             for body in layer.bodies.values():
-                found += body.everything
-        return tuple(found)
+                layers += body.everything
+        return tuple(layers)
 
     def in_order(self, layers: Iterable[NetLayer]) -> list[NetLayer]:
-        """Layers, in bodies too, each after those that it takes inputs from."""
-        return sorted(layers, key=self._places.__getitem__)
+        """Return layers, in bodies too, in topological order."""
+        return sorted(layers, key=self._ranks.__getitem__)
 
 
 def net_graph(root: etree._Element, what: str) -> NetGraph:
-    """The IR in a `<net>` element; `what` is how errors name it.
+    """Read the graph of a `<net>`, whose layers may have any type; `what` is its name in errors.
 
     Raises
     ------
     PyrnnxError
-        An older version than 10, a newer one than 11 that holds more; layers without id or type, ids that stand twice;
-        edges from or to what does not exist, two edges into one port, an input without any; cycles; the same in the
-        bodies of loops and choices, and bodies in each other deeper than `DEEPEST`. Layers may be of any type.
+        The version is below 10 or uses more than version 11 has, a layer lacks id or type, an id occurs twice, an edge
+        has an unknown end, an input has no edge or two, the graph has a cycle, the same holds in the body of a loop or
+        an If, or bodies are nested deeper than `DEEPEST`.
     """
     return _graph(root, what, read_version(what, root), 0)
 
 
 def _graph(root: etree._Element, what: str, version: int, depth: int) -> NetGraph:
-    """What a `<net>` or a body holds."""
+    """Read the graph of a `<net>` or a body."""
     section = root.find("layers")
     if section is None:
-        raise FormatError(f"{what}: <{root.tag}> holds no <layers>")
+        raise FormatError(f"{what}: <{root.tag}> has no <layers>")
     layers = [_layer(what, element) for element in section.iterchildren("layer")]
-    places: dict[str, int] = {}
-    for place, layer in enumerate(layers):
-        first = places.setdefault(layer.id, place)
-        if first != place:
+    numbers: dict[str, int] = {}
+    for number, layer in enumerate(layers):
+        first = numbers.setdefault(layer.id, number)
+        if first != number:
             labels = f"{layers[first].label} and {layer.label}"
-            raise FormatError(f"{what}: id {shortened(layer.id)} stands twice, in {labels}")
-    ends = _connect(what, root, layers, places)
-    order = sort_layers(what, [layer.label for layer in layers], [{place for place, _ in one} for one in ends])
-    made: dict[int, NetLayer] = {}
-    for place in order:
-        sources = tuple([Output(made[source], index) for source, index in ends[place]])
-        bodies = _bodies(layers[place], version, depth)
-        made[place] = replace(layers[place], sources=sources, bodies=bodies) if sources or bodies else layers[place]
-    in_xml = tuple([made[place] for place in range(len(layers))])
-    return NetGraph(root.get("name", ""), version, in_xml, tuple(made.values()), root)
+            raise FormatError(f"{what}: id {shortened(layer.id)} occurs twice, in {labels}")
+    ends = _connect(what, root, layers, numbers)
+    order = sort_layers(what, [layer.label for layer in layers], [{number for number, _ in row} for row in ends])
+    connected: dict[int, NetLayer] = {}
+    for number in order:
+        layer = layers[number]
+        sources = tuple([Output(connected[source], index) for source, index in ends[number]])
+        bodies = _bodies(layer, version, depth)
+        connected[number] = replace(layer, sources=sources, bodies=bodies) if sources or bodies else layer
+    in_xml = tuple([connected[number] for number in range(len(layers))])
+    return NetGraph(root.get("name", ""), version, in_xml, tuple(connected.values()), root)
 
 
 def _bodies(layer: NetLayer, version: int, depth: int) -> dict[str, NetGraph]:
-    """The bodies that a layer has, of those that its type may have."""
-    found: dict[str, NetGraph] = {}
+    """Read the bodies of a layer."""
+    bodies: dict[str, NetGraph] = {}
     for tag in _BODIES.get(layer.type.lower(), ()) if layer.opset else ():
         elements = layer.element.findall(tag)
         if len(elements) > 1:
@@ -128,8 +129,8 @@ def _bodies(layer: NetLayer, version: int, depth: int) -> dict[str, NetGraph]:
         if elements:
             if depth == DEEPEST:
                 raise FormatError(f"{layer.label}: it is in {depth} bodies and has one; expected at most {DEEPEST}")
-            found[tag] = _graph(elements[0], f"{layer.label}: <{tag}>", version, depth + 1)
-    return found
+            bodies[tag] = _graph(elements[0], f"{layer.label}: <{tag}>", version, depth + 1)
+    return bodies
 
 
 def _layer(what: str, element: etree._Element) -> NetLayer:
@@ -140,16 +141,16 @@ def _layer(what: str, element: etree._Element) -> NetLayer:
     return element_layer(element)
 
 
-# Edges. Here a layer is given by its place in the XML, and the end of an edge by a layer and the place of a port there.
+# The end of an edge is a pair of integers: the layer's number in the order of the XML, and the index of a port.
 
 
 def _connect(
     what: str, root: etree._Element, layers: Sequence[NetLayer], numbers: Mapping[str, int]
 ) -> list[list[tuple[int, int]]]:
-    """For each layer, for each of its inputs, the end that it is connected to."""
-    inputs = [{port.id: place for place, port in enumerate(layer.inputs)} for layer in layers]
-    outputs = [{port.id: place for place, port in enumerate(layer.outputs)} for layer in layers]
-    found: list[list[tuple[int, int] | None]] = [[None] * len(layer.inputs) for layer in layers]
+    """Return, for each layer, the ends from which its inputs come."""
+    inputs = [{port.id: index for index, port in enumerate(layer.inputs)} for layer in layers]
+    outputs = [{port.id: index for index, port in enumerate(layer.outputs)} for layer in layers]
+    sources: list[list[tuple[int, int] | None]] = [[None] * len(layer.inputs) for layer in layers]
     for section in root.iterchildren("edges"):
         for edge in section.iterchildren("edge"):
             source, output = _end(what, edge, "from", layers, numbers, outputs)
@@ -157,13 +158,13 @@ def _connect(
                 raise FormatError(
                     f"{layers[source].label}: {_describe(edge)} begins there; expected none, as a Result has no outputs"
                 )
-            target, place = _end(what, edge, "to", layers, numbers, inputs)
-            if found[target][place] is not None:
-                port = layers[target].inputs[place]
+            target, index = _end(what, edge, "to", layers, numbers, inputs)
+            if sources[target][index] is not None:
+                port = layers[target].inputs[index]
                 raise FormatError(f"{layers[target].label}: two edges lead to input port {port.id}; expected one")
-            found[target][place] = source, output
+            sources[target][index] = source, output
     connected = []
-    for layer, ends in zip(layers, found, strict=True):
+    for layer, ends in zip(layers, sources, strict=True):
         if None in ends:
             port = layer.inputs[ends.index(None)]
             raise FormatError(f"{layer.label}: no edge leads to input port {port.id}; expected one")
@@ -179,7 +180,7 @@ def _end(
     numbers: Mapping[str, int],
     ports: Sequence[Mapping[int, int]],
 ) -> tuple[int, int]:
-    """The layer at one end of an edge, and the place of the port there."""
+    """Return one end of an edge."""
     identifier, text = edge.get(f"{end}-layer"), edge.get(f"{end}-port")
     if identifier is None or text is None:
         raise FormatError(f"{what}: {_describe(edge)} has no {end}-{'layer' if identifier is None else 'port'}")

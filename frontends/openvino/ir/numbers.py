@@ -1,17 +1,17 @@
-"""Numbers and flags as XML attributes spell them."""
+"""Parsers of numbers and flags in XML attributes."""
 
 from __future__ import annotations
 
-MAX_DIGITS = 20  # more than any 64-bit number has: int() of a long text is slow
+MAX_DIGITS = 20  # more than a 64-bit number has: int() of a long text is slow
 
 
 def integer(text: str) -> int:
-    """A decimal number, with a minus or without.
+    """Parse a decimal integer, with or without a minus.
 
     Raises
     ------
     ValueError
-        Any other text.
+        The text is not one.
     """
     digits = text[1:] if text.startswith("-") else text
     if not digits.isdecimal() or not digits.isascii() or len(text) > MAX_DIGITS:
@@ -20,25 +20,25 @@ def integer(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """A decimal number, infinity or NaN.
+    """Parse a decimal number, infinity or NaN.
 
     Raises
     ------
     ValueError
-        Any other text.
+        The text is not one.
     """
-    if not text.isascii() or "_" in text:  # float() takes underscores and other digits
+    if not text.isascii() or "_" in text:  # float() accepts underscores and non-ASCII digits
         raise ValueError(text)
     return float(text)
 
 
 def boolean(text: str) -> bool:
-    """true or false, in any case, or 1 or 0.
+    """Parse true or false, in any case, or 1 or 0.
 
     Raises
     ------
     ValueError
-        Any other text.
+        The text is none of them.
     """
     if text.lower() not in ("true", "false", "1", "0"):
         raise ValueError(text)

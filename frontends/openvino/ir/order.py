@@ -1,4 +1,4 @@
-"""The order in which the layers of an IR can be computed."""
+"""Topological order of the layers of an IR."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from graphlib import CycleError, TopologicalSorter
 
 from pyrnnx.errors import FormatError
 
-SHOWN = 8  # so many layers of a cycle are named
+SHOWN = 8  # number of layers of a cycle that errors list
 
 
 def sort_layers(what: str, labels: Sequence[str], sources: Sequence[Collection[int]]) -> list[int]:
-    """The numbers of the layers, each after its sources; else ascending.
+    """Return the numbers of layers in topological order, ascending if several orders are possible.
 
     Raises
     ------
     FormatError
-        Layers that take inputs from each other.
+        The graph has a cycle.
     """
     sorter = TopologicalSorter(dict(enumerate(sources)))
     try:
         sorter.prepare()
     except CycleError as error:
         raise FormatError(
-            f"{what}: layers take inputs from each other in a cycle: {_described(error.args[1][1:], labels)}"
+            f"{what}: layers depend on each other in a cycle: {_described(error.args[1][1:], labels)}"
         ) from None
     order: list[int] = []
     ready: list[int] = []
@@ -37,7 +37,7 @@ def sort_layers(what: str, labels: Sequence[str], sources: Sequence[Collection[i
 
 
 def _described(cycle: list[int], labels: Sequence[str]) -> str:
-    """The layers of a cycle in the order of its edges; the lowest of them closes it, whichever one was met first."""
+    """Describe a cycle from its lowest layer back to it, so that the text does not depend on the search."""
     first = cycle.index(min(cycle)) + 1
     named = [labels[number] for number in cycle[first:] + cycle[:first]]
     shown = named[:SHOWN] + (["..."] if len(named) > SHOWN else [])

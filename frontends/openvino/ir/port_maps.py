@@ -1,4 +1,4 @@
-"""How the body of a TensorIterator, Loop or If is connected to what is around it: `<port_map>` and `<back_edges>`."""
+"""Connections of the body of a TensorIterator, Loop or If: `<port_map>` and `<back_edges>`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .net_graph import NetGraph
 from .numbers import integer
 from .ports import MAX_RANK
 
-_SLICED = {"start": 0, "end": -1, "stride": 1, "part_size": 1}  # and what they are by default
+_SLICED = {"start": 0, "end": -1, "stride": 1, "part_size": 1}  # and their defaults
 _KNOWN = {"external_port_id", "internal_layer_id", "internal_port_id", "axis", "purpose", *_SLICED}
 _EDGE = {"from-layer", "from-port", "to-layer", "to-port"}
-_NOWHERE = -1  # the external port of what is passed between a loop and its body alone
+_NOWHERE = -1  # external port of values that only a loop and its body exchange
 
 
 class Slices(NamedTuple):
-    """Parts of an array, one for each iteration, along an axis.
+    """Parts of an array along an axis, one for each iteration.
 
-    They are those of `first` to `last`, both inclusive and negative from the end, of `part_size` each; backwards if
-    `is_reversed`.
+    They have `part_size` elements each and go from `first` to `last`, both inclusive, negative from the end, and
+    backwards if `is_reversed`.
     """
 
     axis: int
@@ -36,12 +36,12 @@ class Slices(NamedTuple):
 
     @property
     def are_whole(self) -> bool:
-        """Whether they make up all of the axis, whatever its size."""
+        """True if they cover the whole axis, whatever its size."""
         return (self.first, self.last) == (0, -1)
 
 
 class Mapped(NamedTuple):
-    """A port of the layer, by its place among its inputs or outputs, and the Parameter or Result that it belongs to."""
+    """A port of the layer, by index, and the Parameter or Result of the body that it is connected to."""
 
     place: int
     layer: NetLayer
@@ -55,14 +55,14 @@ class Body:
     Attributes
     ----------
     label : str
-        How errors name it.
+        Name of the body in errors.
     graph : NetGraph
     inputs, outputs : tuple of Mapped
-        Each Parameter once; of the outputs each port once.
+        Inputs have each Parameter once, outputs each port once.
     back_edges : mapping
-        By the Parameter, the Result that it has the value of in the next iteration.
+        Result whose value a Parameter has in the next iteration, by the Parameter.
     iteration, condition : NetLayer or None
-        The Parameter that counts the iterations, and the Result that says whether there is another.
+        The Parameter that counts iterations, and the Result that is true if another one follows.
     """
 
     label: str
@@ -75,19 +75,19 @@ class Body:
 
     @property
     def invariant(self) -> tuple[Mapped, ...]:
-        """The inputs that are the same in every iteration."""
-        return tuple(one for one in self.inputs if one.slices is None and one.layer not in self.back_edges)
+        """Inputs that are the same in every iteration."""
+        return tuple(row for row in self.inputs if row.slices is None and row.layer not in self.back_edges)
 
 
 def read_body(layer: NetLayer, tag: str = "body") -> Body:
-    """The body of a layer in this element.
+    """Read the body of a layer in the element `tag`.
 
     Raises
     ------
     FormatError
-        There is none; ports or layers that do not exist, are named twice or not at all; slices that are none.
+        There is no body, a port or layer is unknown, connected twice or not at all, or a slice is invalid.
     UnsupportedError
-        Slices that overlap or leave gaps; an output that is a part of an axis.
+        Slices overlap or leave gaps, or an output covers only a part of an axis.
     """
     graph, label = layer.bodies.get(tag), f"{layer.label}: <{tag}>"
     if graph is None:
@@ -98,8 +98,8 @@ def read_body(layer: NetLayer, tag: str = "body") -> Body:
     back_edges = dict(map(reader.back_edge, _children(layer, "back_edges", "edge")))
     for parameter in back_edges:
         if parameter not in reader.inputs or reader.inputs[parameter].slices is not None:
-            what = "has no first value" if parameter not in reader.inputs else "is sliced"
-            raise FormatError(f"{label}: {parameter.label} {what}, and a back edge leads to it")
+            reason = "has no first value" if parameter not in reader.inputs else "is sliced"
+            raise FormatError(f"{label}: {parameter.label} {reason}, but a back edge leads to it")
     for parameter in graph.parameters:
         if parameter not in reader.inputs and parameter is not reader.iteration:
             raise FormatError(f"{label}: {parameter.label} has no entry in the port map")
@@ -113,11 +113,11 @@ def _children(layer: NetLayer, tag: str, *tags: str) -> Iterator[etree._Element]
 
 
 class _Reader:
-    """What the entries of a port map say so far."""
+    """Reader of the entries of a port map."""
 
     def __init__(self, layer: NetLayer, label: str, graph: NetGraph) -> None:
         self.layer, self.label = layer, label
-        self._layers = {one.id: one for one in graph.layers}
+        self._layers = {inner.id: inner for inner in graph.layers}
         self._places = {
             "input": {port.id: place for place, port in enumerate(layer.inputs)},
             "output": {port.id: place for place, port in enumerate(layer.outputs)},
@@ -128,6 +128,7 @@ class _Reader:
         self.condition: NetLayer | None = None
 
     def read(self, element: etree._Element) -> None:
+        """Add an entry."""
         kind = str(element.tag)
         self._check(element, _KNOWN, f"{kind} of the port map")
         if "purpose" in element.attrib:
@@ -147,7 +148,7 @@ class _Reader:
             self.outputs[place] = Mapped(place, end, slices)
 
     def _special(self, element: etree._Element, kind: str) -> None:
-        """What a Loop has beside its data: the count of iterations, and the condition for another."""
+        """Add a control value of a Loop: the number of iterations, or the condition for another one."""
         purpose = str(element.get("purpose"))
         external = self._number(element, "external_port_id", _NOWHERE)
         if kind == "input" and purpose in ("trip_count", "execution_condition"):
@@ -165,19 +166,19 @@ class _Reader:
             )
         end = self._end(element, kind)
         if end in self.inputs or (self.iteration if kind == "input" else self.condition) is not None:
-            raise FormatError(f"{self.label}: {end.label}: purpose {purpose} stands twice, or beside another entry")
+            raise FormatError(f"{self.label}: {end.label}: purpose {purpose} occurs twice, or with another entry")
         if kind == "input":
             self.iteration = end
         else:
             self.condition = end
 
     def back_edge(self, element: etree._Element) -> tuple[NetLayer, NetLayer]:
-        """The Parameter that it leads to, and the Result that it comes from."""
+        """Read a back edge; return the Parameter to which it leads, and the Result from which it comes."""
         self._check(element, _EDGE, "back edge")
         source = self._layer(element, "from-layer", "from-port", "Result")
         target = self._layer(element, "to-layer", "to-port", "Parameter")
         count = sum(
-            (one.get("to-layer") or "").strip() == target.id for one in _children(self.layer, "back_edges", "edge")
+            (edge.get("to-layer") or "").strip() == target.id for edge in _children(self.layer, "back_edges", "edge")
         )
         if count > 1:
             raise FormatError(f"{self.label}: {count} back edges lead to {target.label}; expected one")
@@ -197,15 +198,15 @@ class _Reader:
 
     def _layer(self, element: etree._Element, layer_key: str, port_key: str, kind: str) -> NetLayer:
         identifier = (element.get(layer_key) or "").strip()
-        found = self._layers.get(identifier)
-        if found is None or found.type != kind:
-            what = "does not exist" if found is None else f"is {found.label}"
-            raise FormatError(f"{self.label}: {layer_key}={shown(identifier)} {what}; expected the id of a {kind}")
+        layer = self._layers.get(identifier)
+        if layer is None or layer.type != kind:
+            reason = "does not exist" if layer is None else f"is {layer.label}"
+            raise FormatError(f"{self.label}: {layer_key}={shown(identifier)} {reason}; expected the id of a {kind}")
         if port_key in element.attrib:
-            ports = found.outputs if kind == "Parameter" else found.inputs
+            ports = layer.outputs if kind == "Parameter" else layer.inputs
             if self._number(element, port_key, 0) not in (port.id for port in ports):
-                raise FormatError(f"{self.label}: {found.label} has no port {shown(element.get(port_key))}")
-        return found
+                raise FormatError(f"{self.label}: {layer.label} has no port {shown(element.get(port_key))}")
+        return layer
 
     def _place(self, element: etree._Element, kind: str) -> int:
         places = self._places[kind]
@@ -219,7 +220,7 @@ class _Reader:
         if "axis" not in element.attrib:
             for name in _SLICED:
                 if name in element.attrib:
-                    raise FormatError(f"{self.label}: an {kind} of the port map has {name} and no axis")
+                    raise FormatError(f"{self.label}: an {kind} of the port map has {name} but no axis")
             return None
         axis = self._number(element, "axis", None)
         start, end, stride, part = (self._number(element, name, default) for name, default in _SLICED.items())
@@ -230,14 +231,14 @@ class _Reader:
             )
         if abs(stride) != part:
             raise UnsupportedError(
-                f"{self.label}: an {kind} of the port map has part_size {part} and stride {stride}; expected slices "
-                "side by side, with a stride of part_size or -part_size"
+                f"{self.label}: an {kind} of the port map has part_size {part} and stride {stride}; expected a stride "
+                "of part_size or -part_size"
             )
         slices = Slices(axis, *((start, end) if stride > 0 else (end, start)), part, stride < 0)
         if kind == "output" and not slices.are_whole:
             raise UnsupportedError(
-                f"{self.label}: an output of the port map has start {start} and end {end}; expected 0 and -1, or -1 "
-                "and 0 backwards"
+                f"{self.label}: an output of the port map has start {start} and end {end}; expected 0 and -1, or "
+                "backwards -1 and 0"
             )
         return slices
 

@@ -1,4 +1,4 @@
-"""The `<port>` elements of a `<layer>`, whatever the layer is."""
+"""Ports of layers of any type, read from `<port>` elements."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ MAX_RANK = 64  # NumPy's arrays have no more axes
 
 @dataclass(frozen=True)
 class NetPort:
-    """What a layer declares of one of its inputs or outputs.
+    """Declaration of one input or output of a layer.
 
     Attributes
     ----------
     id : int
     shape : tuple or None
-        None stands for a dynamic dimension; a shape that is None for any rank. A port without ``<dim>`` is a scalar or
-        of any rank, the XML does not tell: () where a Parameter or Const says so elsewhere, else None.
+        A size of None is a dynamic dimension, a shape of None any rank. A port without ``<dim>`` may be a scalar or
+        have any rank: the shape is () if the ``<data>`` of a Parameter or Const declares a scalar, else None.
     precision : str or None
-        "FP32", "I64", ...; None where the port does not say.
+        "FP32", "I64", ...; None if the port declares none.
     names : tuple of str
         Names of the tensor; outputs only.
     """
@@ -37,7 +37,7 @@ class NetPort:
 
 
 def split_names(text: str) -> tuple[str, ...]:
-    """Names separated by commas; a comma within a name stands as "\\,"."""
+    r"""Split names at commas; a comma in a name is written as "\,"."""
     if "\\," not in text:
         return tuple([name for name in text.split(",") if name])
     parts = text.replace("\\,", "\0").split(",")
@@ -45,19 +45,19 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def read_ports(label: str, element: etree._Element, kind: str) -> tuple[NetPort, ...]:
-    """The ports in ``<input>`` or ``<output>``, by ascending id.
+    """Read the ports in ``<input>`` or ``<output>``, by ascending id.
 
     Raises
     ------
     FormatError
-        An id that is missing, no number or stands twice; a dimension that is no size.
+        An id is missing, not a number or occurs twice, or a dimension is not a size.
     """
     ports: dict[int, NetPort] = {}
     for parent in element.iterchildren(kind):
         for port in parent.iterchildren("port"):
             number = _port_id(label, kind, port.get("id", ""))
             if number in ports:
-                raise FormatError(f"{label}: {kind} port id {number} stands twice")
+                raise FormatError(f"{label}: {kind} port id {number} occurs twice")
             try:
                 dims = tuple(map(_dimension, port.iterchildren("dim")))
             except ValueError as error:
@@ -85,12 +85,12 @@ def _port_id(label: str, kind: str, text: str) -> int:
 
 
 def _dimension(element: etree._Element) -> int | None:
-    """Of a ``<dim>``; None where it is dynamic.
+    """Return the size in a ``<dim>``; None if it is dynamic.
 
     Raises
     ------
     ValueError
-        With the text, where it is no size.
+        The text is not a size; it is the error's argument.
     """
     text = element.text or ""
     try:

@@ -1,9 +1,9 @@
-"""Shapes as `<data shape="...">` spells them."""
+"""Parser of shapes in `<data shape="...">`."""
 
 from __future__ import annotations
 
 from pyrnnx.errors import FormatError, shown
-from pyrnnx.tensor_info import Interval, fits
+from pyrnnx.operator.tensor_info import Interval, fits
 
 from .numbers import integer
 from .ports import MAX_RANK, NetPort
@@ -14,12 +14,12 @@ Shape = tuple[Size, ...]
 
 
 def parse_shape(label: str, text: str) -> Shape | None:
-    """A shape: "" is a scalar, "..." any rank (None), "?" and "-1" any size (None), "1..8", "1.." and "..8" bounds.
+    """Parse a shape: "" is a scalar, "..." any rank (None), "?" or "-1" any size (None), "1..8", "1..", "..8" bounds.
 
     Raises
     ------
     FormatError
-        Anything else.
+        The text is not a shape.
     """
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
@@ -33,16 +33,16 @@ def parse_shape(label: str, text: str) -> Shape | None:
 
 
 def static_shape(label: str, text: str, shape: Shape | None) -> tuple[int, ...]:
-    """A shape that was parsed, if no dimension of it is open.
+    """Return a parsed shape if it is static.
 
     Raises
     ------
     FormatError
-        Some dimension is.
+        A dimension is dynamic.
     """
     sizes = [size for size in shape or () if isinstance(size, int)]
     if shape is None or len(sizes) != len(shape):
-        raise FormatError(f"{label}: shape is {shown(text)}; expected sizes that are known, separated by commas")
+        raise FormatError(f"{label}: shape is {shown(text)}; expected sizes separated by commas, none of them dynamic")
     return tuple(sizes)
 
 
@@ -74,7 +74,7 @@ def _bound(text: str) -> int:
 
 
 def port_shape(label: str, text: str | None, shape: Shape | None, port: NetPort) -> tuple[int | None, ...] | None:
-    """The shape of a Parameter or Const, that `<data>` (the text, parsed) and the output port give twice.
+    """Merge the shapes that `<data>` (`text`, parsed as `shape`) and the output port declare.
 
     Raises
     ------
@@ -86,6 +86,6 @@ def port_shape(label: str, text: str | None, shape: Shape | None, port: NetPort)
     declared = port.shape if port.shape is not None else (None,) * len(shape)
     if not fits(shape, declared):
         raise FormatError(
-            f"{label}: <data> has shape {shown(text or '')}, output port {port.id} {port.shape}; expected one"
+            f"{label}: <data> has shape {shown(text or '')}, output port {port.id} has {port.shape}; expected the same"
         )
-    return tuple([one if isinstance(one, int) else size for size, one in zip(declared, shape, strict=True)])
+    return tuple([size if isinstance(size, int) else other for other, size in zip(declared, shape, strict=True)])

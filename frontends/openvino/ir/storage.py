@@ -1,4 +1,4 @@
-"""Where the bytes of a .bin are: in memory, or in a file from which they are read when they are asked for."""
+"""Storage of the bytes of a .bin: memory, or a file that is read on demand."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import BinaryIO
 import numpy as np
 
 from pyrnnx import config
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError
 
-CHUNK = 2**30  # bytes of one read, so that nearly every constant is one piece
-Range = tuple[int, int]  # first byte, and the one behind the last
+CHUNK = 2**30  # bytes of one read; nearly every constant fits into one
+Range = tuple[int, int]  # first byte, and last byte + 1
 
 
 class Memory:
-    """Bytes that are held: all of them, or the pieces of interest.
+    """Bytes in memory: all bytes of a .bin, or pieces of it.
 
     Parameters
     ----------
     size : int
-        Of the whole.
+        Size of the .bin.
     pieces : iterable of (int, ndarray)
-        Where each begins, ascending, and its bytes.
+        Pieces by ascending offset, with their bytes.
     """
 
     def __init__(self, size: int, pieces: Iterable[tuple[int, AnyArray]]) -> None:
@@ -38,28 +38,28 @@ class Memory:
             piece.flags.writeable = False
 
     def read(self, label: str, first: int, last: int) -> AnyArray:
-        """The bytes from first to before last, read-only, where they lie.
+        """Return bytes `first` to `last` - 1 as a read-only view.
 
         Raises
         ------
         FormatError
-            They are not among those that are held.
+            No piece contains them.
         """
-        place = bisect_right(self._starts, first) - 1
-        start, piece = self.pieces[place] if place >= 0 else (0, np.zeros(0, np.uint8))
+        index = bisect_right(self._starts, first) - 1
+        start, piece = self.pieces[index] if index >= 0 else (0, np.zeros(0, np.uint8))
         if last > start + piece.size:
-            raise FormatError(f"{label}: the bytes {first} to {last} of the weights are not held here")
+            raise FormatError(f"{label}: bytes {first} to {last} of the weights are not in this copy")
         return piece[first - start : last - start]
 
 
 class File:
-    """An open file. Its descriptor is closed with the last reference to this object.
+    """An open file, closed with the last reference to this object.
 
     Parameters
     ----------
     file : binary file
     origin : str
-        How errors name it.
+        Name of the file in errors.
     """
 
     def __init__(self, file: BinaryIO, origin: str) -> None:
@@ -68,14 +68,14 @@ class File:
         weakref.finalize(self, file.close)
 
     def read(self, label: str, first: int, last: int) -> AnyArray:
-        """A copy that nobody can write to, whatever becomes of the file: a view of bytes.
+        """Return a read-only copy of bytes `first` to `last` - 1.
 
         Raises
         ------
         FormatError
-            The file ends before that, or cannot be read.
+            The file is too short or cannot be read.
         PyrnnxError
-            It is more than there is memory for, or than is allowed.
+            The bytes exceed memory, or the memory limit.
         """
         check_memory(label, last - first)
         try:
@@ -92,14 +92,14 @@ class File:
                 raise FormatError(f"{label}: {self._origin} cannot be read ({error})") from error
             if not pieces[-1]:
                 raise FormatError(
-                    f"{label}: {self._origin} ends at byte {first}, before the constant's last, {last}: it had "
-                    f"{self.size} bytes when it was opened; expected a file that nobody writes to"
+                    f"{label}: {self._origin} ends at byte {first}, before byte {last}, the end of the constant: it "
+                    f"had {self.size} bytes when it was opened; expected a file that does not change"
                 )
             first += len(pieces[-1])
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _read_at(self, offset: int, size: int) -> bytes:
-        if hasattr(os, "pread"):  # does not move the position, which threads and forked processes share
+        if hasattr(os, "pread"):  # does not move the file position, which threads and forked processes share
             return os.pread(self._file.fileno(), size, offset)
         with self._lock:
             self._file.seek(offset)
@@ -107,12 +107,7 @@ class File:
 
 
 def check_memory(label: str, size: int) -> None:
-    """
-    Raises
-    ------
-    PyrnnxError
-        So many bytes are more than `pyrnnx.get_memory_limit` allows: said before memory has run out.
-    """
+    """Raise a PyrnnxError if `size` bytes exceed `pyrnnx.get_memory_limit`, before memory runs out."""
     limit = config.get_memory_limit()
     if size > limit:
         raise PyrnnxError(
@@ -121,11 +116,11 @@ def check_memory(label: str, size: int) -> None:
 
 
 def merged(ranges: Iterable[Range]) -> list[Range]:
-    """The same bytes as ranges that do not touch, ascending."""
-    found: list[Range] = []
+    """Merge ranges that overlap or touch; return them ascending."""
+    result: list[Range] = []
     for first, last in sorted(ranges):
-        if found and first <= found[-1][1]:
-            found[-1] = (found[-1][0], max(last, found[-1][1]))
+        if result and first <= result[-1][1]:
+            result[-1] = (result[-1][0], max(last, result[-1][1]))
         else:
-            found.append((first, last))
-    return found
+            result.append((first, last))
+    return result

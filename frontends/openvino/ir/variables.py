@@ -1,4 +1,4 @@
-"""The variables of an IR: what its ReadValue and Assign layers keep from one inference to the next."""
+"""Variables of an IR: values that ReadValue and Assign layers carry from call to call."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyrnnx.errors import FormatError, shown
-from pyrnnx.tensor_info import Dimension, may_agree
+from pyrnnx.operator.tensor_info import Dimension, may_agree
 
 from .element_types import by_name, by_precision
 from .layer import NetLayer
@@ -18,17 +18,17 @@ _FIRST_OPSET = 3
 
 @dataclass(frozen=True, eq=False)
 class Variable:
-    """What the layers with one variable_id share.
+    """The value that the layers with one variable_id share.
 
     Attributes
     ----------
     id : str
     dtype : str or None
-        NumPy name; None where no layer says.
+        NumPy name; None if no layer declares it.
     shape : tuple or None
-        As of TensorInfo.
+        The shape, as in TensorInfo.
     reads, assigns : tuple of NetLayer
-        In bodies, too; at most one assigns.
+        The layers, in bodies too; at most one assigns.
     """
 
     id: str
@@ -39,7 +39,7 @@ class Variable:
 
     @property
     def has_initial_value(self) -> bool:
-        """Whether the model computes what it begins with; else it begins with zeros."""
+        """True if the model computes the first value; else it is zeros."""
         return any(layer.sources for layer in self.reads)
 
 
@@ -52,51 +52,59 @@ def is_assign(layer: NetLayer) -> bool:
 
 
 def variable_ids(layers: Iterable[NetLayer]) -> list[str]:
-    """Of the variables that these layers read or assign, each once; layers that lack one are passed over."""
+    """Return the ids of variables that these layers read or assign, each once."""
     ids = (layer.data.get("variable_id", "") for layer in layers if is_read(layer) or is_assign(layer))
-    return list(dict.fromkeys(one for one in ids if one))
+    return list(dict.fromkeys(filter(None, ids)))
 
 
 def variables(net: NetGraph) -> tuple[Variable, ...]:
-    """All of a net, by their first layers.
+    """Return all variables of a net, in the order of their first layers.
 
     Raises
     ------
     FormatError
-        A variable that is assigned twice, or nowhere read; layers that declare it differently.
+        A variable is assigned twice or never read, or its layers declare it differently.
     """
-    return tuple(_variable(net, one) for one in variable_ids(net.everything))
+    return tuple(_variable(net, identifier) for identifier in variable_ids(net.everything))
 
 
 def _variable(net: NetGraph, identifier: str) -> Variable:
     own = [layer for layer in net.everything if layer.data.get("variable_id", "") == identifier]
     reads, assigns = [layer for layer in own if is_read(layer)], [layer for layer in own if is_assign(layer)]
     if not reads or len(assigns) > 1:
-        found = "nothing reads it" if not reads else f"it is assigned in {assigns[0].label}, too"
+        reason = "nothing reads it" if not reads else f"it is assigned in {assigns[0].label}, too"
         raise FormatError(
-            f"{assigns[-1].label}: variable_id {shown(identifier)}: {found}; expected a ReadValue, and one Assign"
+            f"{assigns[-1].label}: variable_id {shown(identifier)}: {reason}; expected a ReadValue, and one Assign"
         )
     dtype, shape = _declared(reads[0])
     for layer in reads[1:]:
         other_dtype, other = _declared(layer)
         if dtype != other_dtype or not may_agree(shape, other):
             raise FormatError(
-                f"{layer.label}: variable_id {shown(identifier)} is {other_dtype} {other}, in {reads[0].label} {dtype} "
-                f"{shape}; expected one"
+                f"{layer.label}: variable_id {shown(identifier)} is {other_dtype} {other}, but {dtype} {shape} in "
+                f"{reads[0].label}; expected the same"
             )
     return Variable(identifier, dtype, shape, tuple(reads), tuple(assigns))
 
 
 def _declared(layer: NetLayer) -> tuple[str | None, tuple[Dimension, ...] | None]:
-    """What a ReadValue says: its attributes, which those of opset3 lack, else its port."""
+    """Return the dtype and shape of a ReadValue by its attributes, which opset 3 lacks, else by its ports."""
     label, data = layer.label, layer.data
     port = layer.outputs[0] if len(layer.outputs) == 1 else None
     if port is None:
         raise FormatError(f"{label}: {len(layer.outputs)} outputs; expected one")
-    dtype = None if port.precision is None else by_precision(label, port.precision).computed
     shape: tuple[Dimension, ...] | None = port.shape
-    if "variable_type" in data:
-        dtype = by_name(label, data["variable_type"].strip()).computed
     if "variable_shape" in data:
         shape = parse_shape(label, data["variable_shape"])
-    return dtype, shape
+    return _dtype(layer), shape
+
+
+def _dtype(layer: NetLayer) -> str | None:
+    """Return the dtype that a ReadValue declares; if that is dynamic, the dtype of its output, or of its input."""
+    if "variable_type" in layer.data:
+        dtype = by_name(layer.label, layer.data["variable_type"].strip()).computed
+        if dtype is not None:
+            return dtype
+    ports = [layer.outputs[0], *layer.inputs, *(output.port for output in layer.sources)]
+    dtypes = (by_precision(layer.label, port.precision).computed for port in ports if port.precision is not None)
+    return next((dtype for dtype in dtypes if dtype is not None), None)

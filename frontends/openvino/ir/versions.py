@@ -1,4 +1,4 @@
-"""The versions of the format: which are read, and what is said of older and newer ones."""
+"""Versions of the format: which are read, and errors and warnings for others."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pyrnnx.errors import FormatError, UnsupportedError, shown
 from .numbers import integer
 
 VERSIONS = (10, 11)
-_FIRST, _NEWEST = 2, VERSIONS[-1]  # of the versions that OpenVINO has written
+_FIRST, _NEWEST = 2, VERSIONS[-1]  # versions that OpenVINO has written
 _HOW_TO_CONVERT = (
-    "Only OpenVINO 2020.4 and earlier run it: convert the original model anew, with openvino.convert_model, or with "
+    "Only OpenVINO 2020.4 and earlier run it: convert the original model again, with openvino.convert_model, or with "
     "the Model Optimizer of OpenVINO 2020.1 or later"
 )
 
 
 class _Known(NamedTuple):
     attributes: frozenset[str]
-    children: Mapping[str, str]  # by their tags, which row of the table they are
+    children: Mapping[str, str]  # rows of the table by tag
 
 
 def _row(attributes: str, children: str = "", **rows: str) -> _Known:
-    return _Known(frozenset(attributes.split()), {one: one for one in children.split()} | rows)
+    return _Known(frozenset(attributes.split()), {tag: tag for tag in children.split()} | rows)
 
 
 _ENDS = "from-layer from-port to-layer to-port"
 _ENTRY = _row("external_port_id internal_layer_id internal_port_id axis purpose start end stride part_size")
-# By the tag, what version 11 has; what is in elements that have no row is not looked at.
+# Attributes and children of version 11; the content of elements without a row is not checked.
 _ELEMENTS: Mapping[str, _Known] = {
     "net": _row("name version", "layers edges rt_info meta_data"),
     "layers": _row("", "layer"),
@@ -53,14 +53,14 @@ _ELEMENTS: Mapping[str, _Known] = {
 
 
 def read_version(what: str, root: etree._Element) -> int:
-    """The version of a `<net>`, 10 or above.
+    """Return the version of a `<net>`, 10 or above.
 
     Raises
     ------
     FormatError
-        There is none.
+        The version is missing.
     UnsupportedError
-        An older one; a newer one that holds an element or attribute that 11 has not.
+        The version is below 10, or newer with an element or attribute that 11 lacks.
     """
     text = root.get("version")
     if text is None:
@@ -78,28 +78,28 @@ def read_version(what: str, root: etree._Element) -> int:
 
 
 def newer(version: int) -> list[str]:
-    """What to warn of."""
+    """Return a warning if the version is newer than any known."""
     if version <= _NEWEST:
         return []
     return [f"IR version is {shown(version)}, newer than any known: it is read as version {_NEWEST}"]
 
 
 def _check(what: str, version: int, root: etree._Element) -> None:
-    left: list[tuple[etree._Element, str]] = [(root, "net")]
-    while left:
-        element, row = left.pop()
+    queue: list[tuple[etree._Element, str]] = [(root, "net")]
+    while queue:
+        element, row = queue.pop()
         if row not in _ELEMENTS:
             continue
         known = _ELEMENTS[row]
-        strange = [f"attribute {shown(str(name))}" for name in element.attrib if name not in known.attributes]
+        unknown = [f"attribute {shown(str(name))}" for name in element.attrib if name not in known.attributes]
         for child in element.iterchildren(etree.Element):
             tag = str(child.tag)
             if tag in known.children:
-                left.append((child, known.children[tag]))
+                queue.append((child, known.children[tag]))
             else:
-                strange.append(f"<{shown(tag)}>")
-        if strange:
+                unknown.append(f"<{shown(tag)}>")
+        if unknown:
             raise UnsupportedError(
                 f"{what}: IR version is {shown(version)}, newer than any known, and its <{element.tag}> has "
-                f"{strange[0]}; expected what version {_NEWEST} has"
+                f"{unknown[0]}; expected elements and attributes of version {_NEWEST}"
             )

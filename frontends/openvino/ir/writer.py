@@ -1,4 +1,4 @@
-"""A net that is being written: layers, edges and constants, and the files that they become."""
+"""Writer of nets: layers, edges and constants, and their two files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from lxml import etree
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
 
 from .element_types import BY_DTYPE, by_precision
@@ -21,7 +21,7 @@ Shape = tuple[int | None, ...]
 
 
 class Value(NamedTuple):
-    """What comes out of a layer: its number and port, the precision and shape."""
+    """An output of a layer: the layer's number, the port, precision and shape."""
 
     layer: int
     port: int
@@ -30,7 +30,7 @@ class Value(NamedTuple):
 
 
 def port_element(number: int, precision: str | None, shape: Shape) -> Element:
-    """A `<port>`."""
+    """Return a `<port>`."""
     element = etree.Element("port", id=str(number))
     if precision is not None:
         element.set("precision", precision)
@@ -42,12 +42,12 @@ def port_element(number: int, precision: str | None, shape: Shape) -> Element:
 def layer_element(
     attributes: Mapping[str, str], data: Mapping[str, str], inputs: Sequence[Element], outputs: Sequence[Element]
 ) -> Element:
-    """A `<layer>` with its `<data>` and ports.
+    """Return a `<layer>` with its `<data>` and ports.
 
     Raises
     ------
     ValueError
-        A text with characters that XML cannot hold.
+        A text has characters that XML does not allow.
     """
     element = etree.Element("layer", dict(attributes))
     if data:
@@ -59,21 +59,21 @@ def layer_element(
 
 
 def to_text(element: Element) -> str:
-    """The element as OpenVINO prints one: a tag a line, tabs."""
+    """Return the text of an element in OpenVINO's format: one tag per line, indented with tabs."""
     etree.indent(element, "\t")
     text: str = etree.tostring(element, encoding="unicode")
     return text
 
 
 class NetWriter:
-    """Layers in the order in which they are added, numbered from 0; each after those whose values it takes.
+    """A net under construction: layers in the order of addition, numbered from 0, each after its sources.
 
     Parameters
     ----------
     name : str
-        Of the net.
+        Name of the net.
     reserved : iterable of str, optional
-        Names that are given to layers by `add`, so that `layer` gives them to none. Default: that of the net.
+        Names of layers that `add` writes, which `layer` does not use. Default: the name of the net.
     """
 
     def __init__(self, name: str, reserved: Iterable[str] | None = None) -> None:
@@ -85,10 +85,10 @@ class NetWriter:
         self._offsets: dict[bytes, int] = {}
         self._end = 0
 
-    def add(self, make: Callable[[str], Element], inputs: Sequence[Value] = (), ports: Sequence[int] = ()) -> int:
-        """Add the layer that `make` gives for an id, with `inputs` at its input `ports`; its number."""
+    def add(self, build: Callable[[str], Element], inputs: Sequence[Value] = (), ports: Sequence[int] = ()) -> int:
+        """Add the layer that `build` returns for an id, with `inputs` at its `ports`; return its number."""
         number = len(self._layers)
-        self._layers.append(make(str(number)))
+        self._layers.append(build(str(number)))
         for value, port in zip(inputs, ports, strict=True):
             ends = {"from-layer": value.layer, "from-port": value.port, "to-layer": number, "to-port": port}
             self._edges.append({end: str(k) for end, k in ends.items()})
@@ -104,41 +104,41 @@ class NetWriter:
         outputs: Sequence[tuple[str, Shape]] = (),
         **attributes: str,
     ) -> list[Value]:
-        """Add a layer with outputs of these precisions and shapes; it gets another name where one has that already.
+        """Add a layer with outputs of these precisions and shapes; underscores make its name unique.
 
         Raises
         ------
         ArgumentError
-            A name with characters that XML does not allow.
+            The name has characters that XML does not allow.
         """
-        given = name
+        original = name
         while name in self._names:
             name += "_"
         self._names.add(name)
         count = len(inputs)
 
-        def make(identifier: str) -> Element:
+        def build(identifier: str) -> Element:
             head = {"id": identifier, "name": name, "type": kind, "version": f"opset{opset}", **attributes}
             ports = [port_element(k, value.precision, value.shape) for k, value in enumerate(inputs)]
-            made = [port_element(count + k, *output) for k, output in enumerate(outputs)]
+            results = [port_element(count + k, *output) for k, output in enumerate(outputs)]
             try:
-                return layer_element(head, data, ports, made)
+                return layer_element(head, data, ports, results)
             except ValueError as error:
-                raise _bad_name(kind, given, error) from None
+                raise _bad_name(kind, original, error) from None
 
-        number = self.add(make, inputs, range(count))
+        number = self.add(build, inputs, range(count))
         return [Value(number, count + k, *output) for k, output in enumerate(outputs)]
 
     def name_tensor(self, value: Value, name: str) -> None:
-        """Let what comes out of a layer have one more name.
+        """Add a name to the tensor of a value.
 
         Raises
         ------
         ArgumentError
-            A name with characters that XML does not allow.
+            The name has characters that XML does not allow.
         """
         element = self._layers[value.layer]
-        port = next(one for one in element.iterfind("output/port") if one.get("id") == str(value.port))
+        port = next(port for port in element.iterfind("output/port") if port.get("id") == str(value.port))
         names = port.get("names", "")
         try:
             port.set("names", f"{names},{_escaped(name)}" if names else _escaped(name))
@@ -146,7 +146,7 @@ class NetWriter:
             raise _bad_name(element.get("type", ""), name, error) from None
 
     def parameter(self, name: str, precision: str, shape: Shape) -> Value:
-        """An input of the model; `name` is its tensor's too."""
+        """Add an input of the model; its layer and tensor are called `name`."""
         dims = ",".join("?" if size is None else str(size) for size in shape)
         data = {"shape": dims, "element_type": by_precision(name, precision).name}
         (value,) = self.layer(name, "Parameter", 1, data, (), [(precision, shape)])
@@ -154,11 +154,11 @@ class NetWriter:
         return value
 
     def result(self, name: str, value: Value) -> None:
-        """An output of the model; the tensor has that name already."""
+        """Add an output of the model, whose tensor has this name already."""
         self.layer(name, "Result", 1, {}, [value], output_names=_escaped(name))
 
     def constant(self, name: str, array: AnyArray) -> Value:
-        """Equal bytes are stored once."""
+        """Add a constant; equal bytes are stored once."""
         row = BY_DTYPE[array.dtype.name]
         stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
         offset = self._offsets.setdefault(hashlib.sha256(stored).digest(), self._end)
@@ -175,7 +175,7 @@ class NetWriter:
         return self.layer(name, "ShapeOf", 3, {"output_type": "i64"}, [value], [output])[0]
 
     def size(self, name: str, shape: Value, axis: int) -> Value:
-        """One of the sizes in `shape`, [1]."""
+        """Add the gathering of one size from `shape`, as [1]."""
         inputs = [
             shape,
             self.constant(f"{name}/axis", np.array([axis], np.int64)),
@@ -185,22 +185,22 @@ class NetWriter:
         return self.layer(name, "Gather", 8, {"batch_dims": "0"}, inputs, [output])[0]
 
     def concat(self, name: str, values: Sequence[Value]) -> Value:
-        """Lists of numbers, one after the other."""
+        """Add the concatenation of one-dimensional values."""
         output = (values[0].precision, (sum(value.shape[0] or 0 for value in values),))
         return self.layer(name, "Concat", 1, {"axis": "0"}, values, [output])[0]
 
     def broadcast(self, name: str, value: Value, sizes: Value, shape: Shape) -> Value:
-        """`value` repeated to `sizes`, of which `shape` is what is known."""
+        """Add the broadcast of `value` to `sizes`, whose static part is `shape`."""
         output = (value.precision, shape)
         return self.layer(name, "Broadcast", 3, {"mode": "numpy"}, [value, sizes], [output])[0]
 
     def xml(self) -> bytes:
-        """The whole .xml.
+        """Return the whole .xml.
 
         Raises
         ------
         ArgumentError
-            A name of the net with characters that XML does not allow.
+            The name of the net has characters that XML does not allow.
         """
         try:
             net = etree.Element("net", name=self._name, version=str(IR_VERSION))
@@ -214,12 +214,12 @@ class NetWriter:
         return f'<?xml version="1.0"?>\n{to_text(net)}\n'.encode()
 
     def weights(self) -> Sequence[memoryview]:
-        """The .bin, piece by piece."""
+        """Return the .bin in pieces."""
         return self._pieces
 
 
 def _escaped(name: str) -> str:
-    """As one of a list of names."""
+    """Return a name with its commas escaped, for lists of names."""
     return name.replace(",", "\\,")
 
 

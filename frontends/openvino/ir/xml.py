@@ -1,4 +1,4 @@
-"""XML text to elements, with what XML can do beside carrying text switched off: no DTD, no entities, no network."""
+"""Parser of XML with its risky features disabled: no DTD, no entities, no network."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 
 from lxml import etree
 
+from pyrnnx._internal.files import HEAD, read_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shortened, shown
-from pyrnnx.files import HEAD, read_regular
 
-LARGEST_FILE = 2**28  # bytes of an .xml: weights are not in it, and those of 100,000 layers take less
+LARGEST_FILE = 2**28  # bytes of an .xml, enough for 100,000 layers: it contains no weights
 _EXPECTED = "XML text or a path"
 _XML_STARTS = (b"<", b"\0<", b"\0\0\0<", b"\xff\xfe", b"\xfe\xff")  # in UTF-8, -16 and -32
-_ONNX_FIELDS = {bytes([number << 3 | 2]) for number in range(2, 9)}  # what follows ir_version, field 1, in a ModelProto
+_ONNX_FIELDS = {bytes([number << 3 | 2]) for number in range(2, 9)}  # fields of a ModelProto after ir_version
 _MAGIC = {
     b"\x1f\x8b": "a gzip file (unpack it)",
     b"PK\x03\x04": "a zip file (unpack it)",
@@ -27,23 +27,23 @@ _MAGIC = {
 
 
 def parse(xml: Any, what: str, *roots: str) -> etree._Element:
-    """The root element of an XML text, bytes, file, or of an element that is already parsed.
+    """Return the root element of an XML text, bytes or file, or a parsed element itself.
 
     Parameters
     ----------
     xml : str, bytes, os.PathLike or lxml element
         A str that begins with "<" (after blanks) is the text itself, any other a path.
     what : str
-        How errors name the input.
+        Name of the input in errors.
     *roots : str
-        Tags that the root element may have.
+        Allowed tags of the root element.
 
     Raises
     ------
     FormatError
-        Not well-formed, empty, with a document type, or with another root.
+        The XML is not well-formed, empty, has a document type, or another root.
     ArgumentError
-        Another type; a file that cannot be read, is no regular one, or has more than 256 MiB.
+        The input has another type, or is a file that cannot be read, is not a regular one, or exceeds 256 MiB.
     """
     element = xml if isinstance(xml, etree._Element) else _parse_bytes(*_read(xml, what), what)
     if element.tag not in roots:
@@ -54,7 +54,7 @@ def parse(xml: Any, what: str, *roots: str) -> etree._Element:
 
 @contextmanager
 def named_errors(path: Path | None) -> Iterator[None]:
-    """Errors in what a file says name the file, if it is one."""
+    """Add the path of the file, if there is one, to errors in its content."""
     try:
         yield
     except PyrnnxError as error:
@@ -64,7 +64,7 @@ def named_errors(path: Path | None) -> Iterator[None]:
 
 
 def source_path(xml: Any) -> Path | None:
-    """The path that was given in place of XML; None where it is the XML itself."""
+    """Return the path of a file of XML; None if the argument is the XML itself."""
     if not isinstance(xml, (str, os.PathLike)) or _is_text(xml) or not isinstance(os.fspath(xml), str):
         return None
     return Path(xml)
@@ -75,34 +75,34 @@ def _is_text(xml: Any) -> bool:
 
 
 def _read(xml: Any, what: str) -> tuple[bytes, str | None]:
-    """The bytes, and their encoding where it is known from elsewhere than the XML declaration."""
+    """Return the bytes, and their encoding; None if the XML declares it."""
     if _is_text(xml):
         try:
             return xml.encode(), "utf-8"
         except UnicodeEncodeError as error:
-            raise FormatError(f"{what}: the text holds no XML characters ({error})") from None
+            raise FormatError(f"{what}: the text has characters that XML does not allow ({error})") from None
     if isinstance(xml, (bytes, bytearray, memoryview)):
         data = bytes(xml)
-        _recognise(what, data[:HEAD])
+        _check_head(what, data[:HEAD])
         return data, None
     if source_path(xml) is None:
         raise ArgumentError(
             f"{what}: {type(xml).__name__} was given; expected XML text, bytes, a path or an lxml element"
         )
     name = f"{what}: {shown(os.fspath(xml))}"
-    recognise = partial(_recognise, name)
-    return read_regular(what, xml, most=LARGEST_FILE, expected=_EXPECTED, recognise=recognise), None
+    check = partial(_check_head, name)
+    return read_regular(what, xml, most=LARGEST_FILE, expected=_EXPECTED, recognise=check), None
 
 
-def _recognise(what: str, head: bytes) -> None:
-    """Reject what is plainly no XML, however large it is, and say what it looks like."""
+def _check_head(what: str, head: bytes) -> None:
+    """Raise if the first bytes belong to another format, before a large file is read."""
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_XML_STARTS):
         return
     looks = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
     if looks is None and head[:1] == b"\x08" and head[2:3] in _ONNX_FIELDS:
         looks = "an ONNX model (pyrnnx.frontends.onnx.read_model reads it)"
     if looks is None and b"\0" in head:
-        looks = "binary data, as a .bin file of weights (give the .xml beside it)"
+        looks = "binary data, such as a .bin file of weights (pass the .xml instead)"
     if looks is not None:
         raise FormatError(f"{what}: not well-formed XML; it looks like {looks}")
 

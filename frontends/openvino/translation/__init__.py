@@ -1,4 +1,4 @@
-"""IR to ONNX: one function per operation in the modules here, in one table by type and first opset."""
+"""Translation of IR to ONNX: one function per operation, in a table by type and first opset."""
 
 from .constants import ConstantValues
 from .translate import Names, Program, StateNames, export, program

@@ -1,4 +1,4 @@
-"""The attributes of a layer, each read with its type; one that nobody has read is an error."""
+"""Typed attributes of a layer; one that the translator does not read is an error."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ..ir.numbers import boolean, integer, number
 
 Choice = TypeVar("Choice")
 REQUIRED: Any = object()
-LOWEST, HIGHEST = -(2**63), 2**63 - 1  # of the integers that attributes of ONNX nodes, and int64 values, hold
-LARGEST = 2**31 - 1  # of kernels, strides, pads and the like: with these no product or sum leaves int64
+LOWEST, HIGHEST = -(2**63), 2**63 - 1  # range of int64, the integers of ONNX's attributes
+LARGEST = 2**31 - 1  # limit of kernels, strides, pads and the like: their products and sums fit into int64
 
 
 class Attributes:
-    """What `<data>` of a layer says.
+    """The `<data>` of a layer.
 
     Attributes
     ----------
     layer : NetLayer
     label : str
-        How errors name the layer.
+        Name of the layer in errors.
     """
 
     def __init__(self, layer: NetLayer) -> None:
@@ -50,28 +50,28 @@ class Attributes:
             raise FormatError(f"{self.label}: {name} is {shown(text)}; expected {expected}") from None
 
     def number(self, name: str, default: Any = REQUIRED) -> float:
-        """Not NaN."""
+        """Return a number that is not NaN."""
         return float(self._parsed(name, default, _number, "a number"))
 
     def whole(self, name: str, default: Any = REQUIRED, *, low: int = LOWEST, high: int = HIGHEST) -> int:
-        """An integer from low to high."""
+        """Return an integer from low to high."""
         return int(self._parsed(name, default, lambda text: _whole(text, low, high), f"an integer{_range(low, high)}"))
 
     def wholes(
         self, name: str, default: Any = REQUIRED, *, count: int | None = None, low: int = LOWEST, high: int = HIGHEST
     ) -> list[int]:
-        """Integers from low to high, separated by commas; none at all are as an absent attribute.
+        """Return integers from low to high, separated by commas; an empty list means the default.
 
         Raises
         ------
         FormatError
-            None at all of an attribute without a default; other than `count` of them.
+            A required list is empty, or its length is not `count`.
         """
 
         def convert(text: str) -> list[int]:
             if not text and default is not REQUIRED:
                 return list(default)
-            return [_whole(one.strip(), low, high) for one in text.split(",")]
+            return [_whole(item.strip(), low, high) for item in text.split(",")]
 
         values = list(self._parsed(name, default, convert, f"integers{_range(low, high)}"))
         if count is not None and len(values) != count:
@@ -82,12 +82,12 @@ class Attributes:
         return bool(self._parsed(name, default, boolean, "true or false"))
 
     def choice(self, name: str, choices: Mapping[str, Choice], default: Any = REQUIRED) -> Choice:
-        """What the attribute's value, in any case, stands for in `choices`.
+        """Return the item of `choices` for the attribute's value, in any case.
 
         Raises
         ------
         UnsupportedError
-            Any other value.
+            `choices` lacks the value.
         """
         text = self.text(name, default)
         if text.lower() not in choices:
@@ -95,30 +95,20 @@ class Attributes:
         return choices[text.lower()]
 
     def refuse(self, name: str, value: object, allowed: str) -> NoReturn:
-        """An option that is not translated.
-
-        Raises
-        ------
-        UnsupportedError
-        """
+        """Raise an UnsupportedError about an option that is not translated."""
         raise UnsupportedError(f"{self.label}: {name} is {shown(value)}, which is not translated; expected {allowed}")
 
     def ignore(self, *names: str) -> None:
-        """Attributes that do not change the result."""
+        """Mark attributes that do not change the result as read."""
         self._read.update(names)
 
     def check_attributes(self) -> None:
-        """
-        Raises
-        ------
-        UnsupportedError
-            An attribute that the translator has not read.
-        """
+        """Raise an UnsupportedError about an attribute that the translator has not read."""
         for name, value in self.layer.data.items():
             if name not in self._read:
                 known = ", ".join(sorted(self._read)) or "none"
                 raise UnsupportedError(
-                    f"{self.label}: attribute {shown(name)} ({shown(value)}) is not known of "
+                    f"{self.label}: attribute {shown(name)} ({shown(value)}) is unknown in "
                     f"{shortened(self.layer.type)} {shortened(self.layer.version)}; expected {known}"
                 )
 
@@ -138,7 +128,7 @@ def _whole(text: str, low: int, high: int) -> int:
 
 
 def _range(low: int, high: int) -> str:
-    """What an error says of the values that are allowed."""
+    """Return the text about allowed values in errors."""
     if (low, high) == (LOWEST, HIGHEST):
         return " of 64 bits"
     return f", {low} or above" if high == HIGHEST else f" from {low} to {high}"

@@ -1,4 +1,4 @@
-"""Types and shapes of a model's inputs and outputs: open dimensions have names."""
+"""Types and shapes of a model's inputs and outputs, with names of dynamic dimensions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import UnsupportedError, shown
-from pyrnnx.tensor_info import Interval
+from pyrnnx.operator.tensor_info import Interval
 
 from ..ir.element_types import by_precision
 from ..ir.layer import NetLayer, Output
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def input_info(graph: Graph, layer: NetLayer, name: str) -> ValueInfoProto:
-    """Of a Parameter; the bounds of an open dimension are in the doc_string, as ONNX has no place for them.
+    """Return the info of a Parameter; its doc_string contains bounds of dynamic dimensions, which ONNX lacks.
 
     Raises
     ------
     UnsupportedError
-        A Parameter of any rank.
+        The Parameter has any rank.
     """
     shape = layer.outputs[0].shape
     if shape is None:
         raise UnsupportedError(
-            f"{layer.label}: its rank is open; expected a fixed one, which inputs of ONNX models need"
+            f"{layer.label}: its rank is dynamic; expected a fixed one, which inputs of ONNX models need"
         )
     names = [f"{name}_dim_{k}" if size is None else size for k, size in enumerate(shape)]
     info: ValueInfoProto = graph.onnx.helper.make_tensor_value_info(name, _element_type(graph, layer, 0), names)
@@ -40,7 +40,7 @@ def input_info(graph: Graph, layer: NetLayer, name: str) -> ValueInfoProto:
 
 
 def output_info(graph: Graph, output: Output, name: str) -> ValueInfoProto:
-    """Of what a Result returns, with the dimensions that its port tells."""
+    """Return the info of a value, with the dimensions that its port declares."""
     info: ValueInfoProto = graph.onnx.helper.make_tensor_value_info(
         name, _element_type(graph, output.layer, output.index), output.port.shape
     )
@@ -48,16 +48,16 @@ def output_info(graph: Graph, output: Output, name: str) -> ValueInfoProto:
 
 
 def variable_info(graph: Graph, variable: Variable, name: str, *, is_input: bool = False) -> ValueInfoProto:
-    """Of a variable's value; open dimensions of an input have names.
+    """Return the info of a variable's value; dynamic dimensions of an input have names.
 
     Raises
     ------
     UnsupportedError
-        No layer declares its element type, or it is none of an array.
+        No layer declares its element type.
     """
     if variable.dtype is None:
         raise UnsupportedError(
-            f"{variable.reads[0].label}: the element type of variable {shown(variable.id)} is not known"
+            f"{variable.reads[0].label}: the element type of variable {shown(variable.id)} is unknown"
         )
     dims: list[int | str | None] | None = None
     if variable.shape is not None:
@@ -68,7 +68,7 @@ def variable_info(graph: Graph, variable: Variable, name: str, *, is_input: bool
 
 
 def _element_type(graph: Graph, layer: NetLayer, index: int) -> int:
-    """ONNX's number of the element type; 0 (undefined) where the port has no precision."""
+    """Return ONNX's number of the element type; 0 (undefined) if the port has no precision."""
     precision = layer.outputs[index].precision
     if precision is None:
         return 0
@@ -76,15 +76,15 @@ def _element_type(graph: Graph, layer: NetLayer, index: int) -> int:
 
 
 def with_output_dimensions(model: ModelProto) -> ModelProto:
-    """The model, its outputs with what onnx's shape inference finds out, and a name for each dimension still open."""
+    """Set the outputs' types and shapes by onnx's shape inference, with names of the dynamic dimensions."""
     inferred = {info.name: info.type.tensor_type for info in _inferred(model).graph.output}
     symbols = {dim.dim_param for info in model.graph.input for dim in info.type.tensor_type.shape.dim}
     for info in model.graph.output:
-        own, found = info.type.tensor_type, inferred[info.name]
-        own.elem_type = own.elem_type or found.elem_type
-        # A port without <dim> is a scalar or of any rank. What inference cannot tell apart is taken for a scalar:
-        # onnx's checker, and OpenVINO's CPU plugin, need a rank.
-        shape = found.shape if found.HasField("shape") else own.shape
+        own, other = info.type.tensor_type, inferred[info.name]
+        own.elem_type = own.elem_type or other.elem_type
+        # A port without <dim> is a scalar or has any rank. If inference does not know, a scalar is assumed: onnx's
+        # checker and OpenVINO's CPU plugin need a rank.
+        shape = other.shape if other.HasField("shape") else own.shape
         declared = list(own.shape.dim) if len(own.shape.dim) == len(shape.dim) else [None] * len(shape.dim)
         dims: list[int | str] = []
         for k, (inferred_dim, port_dim) in enumerate(zip(shape.dim, declared, strict=True)):
@@ -102,7 +102,7 @@ def _dimension(inferred: Any, declared: Any, symbols: set[str]) -> int | str | N
 
 
 def _inferred(model: ModelProto) -> ModelProto:
-    """After shape inference; without large constants, for that makes a copy of what it is given."""
+    """Run shape inference on a copy without large constants, which it would copy once more."""
     onnx = import_onnx()
     light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
     graph = light.graph
@@ -118,8 +118,8 @@ def _inferred(model: ModelProto) -> ModelProto:
         else:
             graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
     try:
-        # Without data_prop: it takes minutes, and gigabytes, for a list of 2^27 elements that is cast.
+        # data_prop would take minutes and gigabytes for a cast of 2^27 elements.
         result: ModelProto = onnx.shape_inference.infer_shapes(light, strict_mode=True)
-    except Exception:  # of several types: a model that contradicts itself. Running it will say where
+    except Exception:  # of several types, for a contradictory model; running it reports the cause
         return light  # type: ignore[no-any-return]
     return result

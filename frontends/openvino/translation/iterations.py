@@ -1,4 +1,4 @@
-"""The iterations of a loop: what its body takes, hands on and gives, in the order of a Scan or Loop of ONNX."""
+"""Iterations of a loop: inputs and outputs of its body, in the order of ONNX's Scan and Loop."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pyrnnx.dtypes import named_dtype
+from pyrnnx._internal.dtypes import named_dtype
 from pyrnnx.errors import FormatError, UnsupportedError
 
 from ..ir.layer import NetLayer, Output
 from ..ir.port_maps import Body, Mapped, Slices
 from ..ir.variables import Variable, variable_ids
-from .context import BEGIN, END, LayerContext
+from .context import LayerContext
 from .dimensions import output_info, variable_info
 from .graph import Graph
+from .inputs import BEGIN, END
 from .scope import Scope
 
 if TYPE_CHECKING:
@@ -23,14 +24,17 @@ if TYPE_CHECKING:
 
 
 class Sliced(NamedTuple):
-    """An input whose parts a body takes.
+    """An input of which each iteration reads a part.
 
     Attributes
     ----------
+    mapped : Mapped
     name : str
-        With an axis for the parts before that of the slices; without it, where `is_narrow`.
+        The value; unless `is_narrow`, an axis of parts precedes the axis of slices.
     parts : int or None
-        How many, where it is known.
+        Number of parts, if it is known.
+    is_narrow : bool
+        True if each part has one element.
     """
 
     mapped: Mapped
@@ -44,31 +48,30 @@ class Sliced(NamedTuple):
         return self.mapped.slices
 
 
-def sliced_input(ctx: LayerContext, one: Mapped) -> Sliced:
-    """A sliced input, cut to the range of its slices, with an axis for them where they have more than one element."""
-    assert one.slices is not None
-    axis, first, last, part, _ = one.slices
-    name, shape = ctx[one.place], ctx.shape(one.place)
+def sliced_input(ctx: LayerContext, mapped: Mapped) -> Sliced:
+    """Cut an input to the range of its slices; add an axis of slices if they have several elements."""
+    assert mapped.slices is not None
+    axis, first, last, part, _ = mapped.slices
+    label = f"{ctx.label}: {mapped.layer.label}"
+    name, shape = ctx[mapped.place], ctx.shape(mapped.place)
     if shape is not None:
-        ctx.axis(axis, len(shape), f"the axis of {one.layer.label}")
+        ctx.axis(axis, len(shape), f"the axis of {mapped.layer.label}")
     size = None if shape is None else shape[axis]
-    if not one.slices.are_whole:
+    if not mapped.slices.are_whole:
         if size is None:
-            raise UnsupportedError(
-                f"{ctx.label}: {one.layer.label} takes slices from {first} to {last} of an axis whose size is not known"
-            )
+            raise UnsupportedError(f"{label} takes slices from {first} to {last} of an axis of unknown size")
         low, high = (k + size if k < 0 else k for k in (first, last))
         if not 0 <= low <= high < size:
-            raise FormatError(f"{ctx.label}: {one.layer.label} takes slices from {first} to {last} of {size}")
+            raise FormatError(f"{label} takes slices from {first} to {last} of {size}")
         name, size = ctx.slice(name, low, high + 1, axis), high - low + 1
     if size is not None and size % part:
-        raise FormatError(f"{ctx.label}: {one.layer.label} takes slices of {part}, of {size} elements")
+        raise FormatError(f"{label} takes slices of {part} elements from an axis of {size}; expected a multiple")
     if part == 1:
-        return Sliced(one, name, size, True)
+        return Sliced(mapped, name, size, True)
     dims = ctx.node("Shape", name)
     count = ctx.node("Div", ctx.slice(dims, axis, axis + 1, 0), ctx.constant([part]))
     dims = ctx.concat([ctx.slice(dims, 0, axis, 0), count, ctx.constant([part]), ctx.slice(dims, axis + 1, END, 0)])
-    return Sliced(one, ctx.node("Reshape", name, dims, allowzero=1), None if size is None else size // part, False)
+    return Sliced(mapped, ctx.node("Reshape", name, dims, allowzero=1), None if size is None else size // part, False)
 
 
 class Iterations:
@@ -77,13 +80,13 @@ class Iterations:
     def __init__(self, scope: Scope, ctx: LayerContext, body: Body) -> None:
         self.ctx, self.body, self._scope = ctx, body, scope
         self.inner = body_scope(scope, ctx, body, f"{ctx.layer.name}/body")
-        self.carried = [one for one in body.inputs if one.layer in body.back_edges]
-        self.variables, self.doubtful = body_variables(scope, body)
-        self._behind = len(self.carried) + len(self.variables) + len(self.doubtful)
-        # Outputs that are carried values at the end; else what each iteration gives.
-        fed = {body.back_edges[one.layer].sources[0]: k for k, one in enumerate(self.carried)}
-        self.final = {one.place: fed.get(one.layer.sources[0]) for one in body.outputs if one.slices is None}
-        self.stacked = [one for one in body.outputs if self.final.get(one.place) is None]
+        self.carried = [mapped for mapped in body.inputs if mapped.layer in body.back_edges]
+        self.variables, self.maybe_unset = body_variables(scope, body)
+        self._num_carried = len(self.carried) + len(self.variables) + len(self.maybe_unset)
+        # Outputs are final carried values, or stacked values of all iterations.
+        fed = {body.back_edges[mapped.layer].sources[0]: k for k, mapped in enumerate(self.carried)}
+        self.final = {out.place: fed.get(out.layer.sources[0]) for out in body.outputs if out.slices is None}
+        self.stacked = [out for out in body.outputs if self.final.get(out.place) is None]
 
     @property
     def _graph(self) -> Graph:
@@ -95,37 +98,38 @@ class Iterations:
         return output_info(self._graph, output, name)
 
     def _carried(self) -> list[ValueInfoProto]:
-        """The inputs that are carried on: those with back edges, and variables."""
-        infos = [self._input(one.layer) for one in self.carried]
-        for one in self.variables:
-            self.inner.states[one.id] = self._graph.value_name(one.id)
-            infos.append(variable_info(self._graph, one, self.inner.states[one.id]))
-        for one in self.doubtful:
-            self.inner.flags[one.id] = self._graph.value_name(f"{one.id}_known")
-            infos.append(_flag_info(self._graph, self.inner.flags[one.id]))
+        """Add the body's carried inputs: those with back edges, and variables."""
+        infos = [self._input(mapped.layer) for mapped in self.carried]
+        for variable in self.variables:
+            name = self.inner.states[variable.id] = self._graph.value_name(variable.id)
+            infos.append(variable_info(self._graph, variable, name))
+        for variable in self.maybe_unset:
+            name = self.inner.flags[variable.id] = self._graph.value_name(f"{variable.id}_known")
+            infos.append(_flag_info(self._graph, name))
         return infos
 
     def _first(self) -> list[str]:
-        """What these begin with."""
-        values = [self.ctx[one.place] for one in self.carried]
-        values += [_current(self._scope, one) for one in self.variables]
-        return values + [_current_flag(self._scope, one) for one in self.doubtful]
+        """Return the first values of carried inputs."""
+        values = [self.ctx[mapped.place] for mapped in self.carried]
+        values += [_current(self._scope, variable) for variable in self.variables]
+        return values + [_current_flag(self._scope, variable) for variable in self.maybe_unset]
 
     def _outputs(self) -> list[ValueInfoProto]:
-        """What is carried on, and what is stacked, after the layers of the body."""
-        ends = [self.body.back_edges[one.layer] for one in self.carried] + [one.layer for one in self.stacked]
+        """Translate the body; return its outputs, carried and stacked."""
+        ends = [self.body.back_edges[mapped.layer] for mapped in self.carried] + [out.layer for out in self.stacked]
         self.inner.translate([*ends, *([] if self.body.condition is None else [self.body.condition])])
-        results = [body_result(self.inner, one) for one in ends]
-        results[len(self.carried) : len(self.carried)] = variables_after(self.inner, self.variables, self.doubtful)
+        results = [body_result(self.inner, layer) for layer in ends]
+        results[len(self.carried) : len(self.carried)] = variables_after(self.inner, self.variables, self.maybe_unset)
         return results
 
     def by_scan(self, sliced: Sequence[Sliced]) -> list[str]:
+        """Translate the loop to a Scan; return the names of the layer's outputs."""
         ctx = self.ctx
-        infos = self._carried() + [self._input(one.mapped.layer) for one in sliced]
+        infos = self._carried() + [self._input(item.mapped.layer) for item in sliced]
         outputs = self._outputs()
-        scanned = [ctx.unsqueeze(one.name, [one.slices.axis + 1]) if one.is_narrow else one.name for one in sliced]
+        scanned = [ctx.unsqueeze(part.name, [part.slices.axis + 1]) if part.is_narrow else part.name for part in sliced]
         first = self._first()
-        parts = [one.slices or Slices(0, 0, -1, 1, False) for one in self.stacked]
+        parts = [mapped.slices or Slices(0, 0, -1, 1, False) for mapped in self.stacked]
         results = ctx.nodes(
             "Scan",
             *first,
@@ -133,34 +137,35 @@ class Iterations:
             outputs=len(outputs),
             body=self._graph.proto(infos, outputs),
             num_scan_inputs=len(sliced),
-            scan_input_axes=[one.slices.axis for one in sliced],
-            scan_input_directions=[int(one.slices.is_reversed) for one in sliced],
-            scan_output_axes=[one.axis for one in parts] or None,
-            scan_output_directions=[int(one.is_reversed) for one in parts] or None,
+            scan_input_axes=[item.slices.axis for item in sliced],
+            scan_input_directions=[int(item.slices.is_reversed) for item in sliced],
+            scan_output_axes=[slices.axis for slices in parts] or None,
+            scan_output_directions=[int(slices.is_reversed) for slices in parts] or None,
         )
         return self._by_place(results)
 
     def by_loop(self, sliced: Sequence[Sliced], trips: str, condition: str) -> list[str]:
+        """Translate the loop to a Loop; return the names of the layer's outputs."""
         ctx, graph, tensor = self.ctx, self._graph, self.ctx.graph.onnx.TensorProto
         make_info = graph.onnx.helper.make_tensor_value_info
-        step, going_on = graph.value_name("iteration"), graph.value_name("condition")
-        infos = [make_info(step, tensor.INT64, []), make_info(going_on, tensor.BOOL, [])]
+        step, again = graph.value_name("iteration"), graph.value_name("condition")
+        infos = [make_info(step, tensor.INT64, []), make_info(again, tensor.BOOL, [])]
         infos += self._carried()
         self._count(step)
-        for given in sliced:
-            self._take(given, step)
+        for item in sliced:
+            self._gather(item, step)
         outputs = self._outputs()
-        outputs.insert(0, make_info(self._condition(going_on), tensor.BOOL, []))
+        outputs.insert(0, make_info(self._condition(again), tensor.BOOL, []))
         first = self._first()
         body = graph.proto(infos, outputs)
         results = ctx.nodes("Loop", trips, condition, *first, outputs=len(outputs) - 1, body=body)
-        for k, one in enumerate(self.stacked, self._behind):
-            if one.slices is not None:
-                results[k] = self._moved(results[k], one, one.slices)
+        for k, mapped in enumerate(self.stacked, self._num_carried):
+            if mapped.slices is not None:
+                results[k] = self._moved(results[k], mapped, mapped.slices)
         return self._by_place(results)
 
     def _count(self, step: str) -> None:
-        """The number of the iteration, for the Parameter that it is."""
+        """Set the Parameter that is the number of the iteration."""
         parameter = self.body.iteration
         if parameter is not None:
             output = Output(parameter, 0)
@@ -172,102 +177,106 @@ class Iterations:
                 (name,) = self._graph.node("Reshape", [name, self._graph.constant([1] * len(shape))], parameter.name)
             self.inner.values.names[output] = name
 
-    def _take(self, one: Sliced, step: str) -> None:
-        """The part of an input that belongs to the iteration; there is an error where there is none."""
-        graph, layer, slices = self._graph, one.mapped.layer, one.slices
+    def _gather(self, item: Sliced, step: str) -> None:
+        """Gather the iteration's part of an input; the run fails if there is none."""
+        graph, layer, slices = self._graph, item.mapped.layer, item.slices
         index = step
         if slices.is_reversed:
             (index,) = graph.node("Sub", [graph.constant(np.int64(-1)), step], layer.name)
-        if one.is_narrow:
+        if item.is_narrow:
             (index,) = graph.node("Reshape", [index, graph.constant([1])], layer.name)
-        (name,) = graph.node("Gather", [one.name, index], layer.name, axis=slices.axis)
+        (name,) = graph.node("Gather", [item.name, index], layer.name, axis=slices.axis)
         self.inner.values.names[Output(layer, 0)] = name
 
-    def _condition(self, going_on: str) -> str:
-        """Whether there is another iteration, without axes."""
-        name = going_on
+    def _condition(self, again: str) -> str:
+        """Return the condition for another iteration, a scalar; `again` if the body has none."""
+        name = again
         if self.body.condition is not None:
             name = self.inner.values.name(self.body.condition.sources[0])
         shape = self._graph.constant(np.zeros(0, np.int64))
         return self._graph.node("Reshape", [name, shape], f"{self.ctx.layer.name}/condition")[0]
 
-    def _moved(self, name: str, one: Mapped, slices: Slices) -> str:
-        """What is stacked along a new first axis, with that axis where a Scan would have it."""
-        ctx, shape = self.ctx, one.layer.sources[0].port.shape or self.ctx.layer.outputs[one.place].shape
+    def _moved(self, name: str, mapped: Mapped, slices: Slices) -> str:
+        """Move the first axis, along which a Loop stacks, to where a Scan has it."""
+        ctx, shape = self.ctx, mapped.layer.sources[0].port.shape or self.ctx.layer.outputs[mapped.place].shape
         if slices.is_reversed:
             name = ctx.slice(name, -1, BEGIN, 0, -1)
         if slices.axis == 0:
             return name
         if shape is None:
-            raise UnsupportedError(f"{self.body.label}: the rank of {one.layer.label} is not known; expected it to be")
-        ctx.axis(slices.axis, len(shape), f"the axis of {one.layer.label}")
+            raise UnsupportedError(
+                f"{self.body.label}: the rank of {mapped.layer.label} is unknown; the translation to ONNX needs it"
+            )
+        ctx.axis(slices.axis, len(shape), f"the axis of {mapped.layer.label}")
         order = list(range(1, len(shape) + 1))
         return ctx.transpose(name, [*order[: slices.axis], 0, *order[slices.axis :]])
 
     def _by_place(self, results: Sequence[str]) -> list[str]:
-        """The names of the layer's outputs."""
-        ctx, found = self.ctx, [""] * len(self.ctx.layer.outputs)
+        """Map the node's outputs to the layer's; return their names."""
+        ctx, names = self.ctx, [""] * len(self.ctx.layer.outputs)
         for place, k in self.final.items():
             if k is not None:
-                found[place] = results[k]
-        assign(self._scope, self.variables, self.doubtful, results[len(self.carried) : self._behind])
-        for name, one in zip(results[self._behind :], self.stacked, strict=True):
-            if one.slices is None:  # the last of them
-                found[one.place] = ctx.node("Gather", name, ctx.constant(-1), axis=0)
+                names[place] = results[k]
+        assign(self._scope, self.variables, self.maybe_unset, results[len(self.carried) : self._num_carried])
+        for name, mapped in zip(results[self._num_carried :], self.stacked, strict=True):
+            slices, shape = mapped.slices, mapped.layer.sources[0].port.shape
+            if slices is None:  # the value of the last iteration
+                names[mapped.place] = ctx.node("Gather", name, ctx.constant(-1), axis=0)
                 continue
-            shape = one.layer.sources[0].port.shape
-            part = one.slices.part_size
-            if shape is not None and (one.slices.axis >= len(shape) or shape[one.slices.axis] not in (part, None)):
+            part = slices.part_size
+            if shape is not None and (slices.axis >= len(shape) or shape[slices.axis] not in (part, None)):
                 raise FormatError(
-                    f"{self.body.label}: {one.layer.label} has shape {shape}; expected {part} at axis {one.slices.axis}"
+                    f"{self.body.label}: {mapped.layer.label} has shape {shape}; expected {part} at axis {slices.axis}"
                 )
-            found[one.place] = _joined(ctx, name, one.slices)
-        return found
+            names[mapped.place] = _joined(ctx, name, slices)
+        return names
 
 
 def body_scope(scope: Scope, ctx: LayerContext, body: Body, name: str) -> Scope:
-    """The scope of a body, in which the inputs that are the same in every iteration are known."""
+    """Return the scope of a body, with the names of inputs that are the same in every iteration."""
     inner = scope.inside(body.graph, name)
-    for one in body.invariant:
-        inner.values.names[Output(one.layer, 0)] = ctx[one.place]
+    for mapped in body.invariant:
+        inner.values.names[Output(mapped.layer, 0)] = ctx[mapped.place]
     return inner
 
 
 def body_result(inner: Scope, layer: NetLayer) -> ValueInfoProto:
-    """What a Result has, as an output of the body."""
+    """Add a Result as an output of the body."""
     source = layer.sources[0]
     name = inner.graph.node("Identity", [inner.values.name(source)], layer.name)[0]
     return output_info(inner.graph, source, name)
 
 
 def body_variables(scope: Scope, *bodies: Body) -> tuple[list[Variable], list[Variable]]:
-    """What bodies, or those in them, read or assign; and which of it may have no value yet."""
+    """Return the variables that bodies, nested ones too, read or assign; and those that may be unset."""
     ids = variable_ids(layer for body in bodies for layer in body.graph.everything)
-    found = [scope.whole.variables[one] for one in ids]
+    variables = [scope.whole.variables[identifier] for identifier in ids]
     known = scope.states.keys() | scope.assigned.keys()
-    return found, [one for one in found if one.id not in known or scope.current_flag(one.id) is not None]
+    return variables, [row for row in variables if row.id not in known or scope.current_flag(row.id) is not None]
 
 
-def variables_after(inner: Scope, variables: Sequence[Variable], doubtful: Sequence[Variable]) -> list[ValueInfoProto]:
-    """What they have when a body ends, and whether they have it, as outputs of the body."""
+def variables_after(
+    inner: Scope, variables: Sequence[Variable], maybe_unset: Sequence[Variable]
+) -> list[ValueInfoProto]:
+    """Add the final values of variables, and the flags of those that may be unset, as outputs of the body."""
     graph, infos = inner.graph, []
-    for one in variables:
-        (name,) = graph.node("Identity", [inner.current(one.id)], one.id)
-        infos.append(variable_info(graph, one, name))
-    for one in doubtful:
-        flag = inner.current_flag(one.id) or graph.constant(np.array(True))
-        infos.append(_flag_info(graph, graph.node("Identity", [flag], one.id)[0]))
+    for variable in variables:
+        (name,) = graph.node("Identity", [inner.current(variable.id)], variable.id)
+        infos.append(variable_info(graph, variable, name))
+    for variable in maybe_unset:
+        flag = inner.current_flag(variable.id) or graph.constant(np.array(True))
+        infos.append(_flag_info(graph, graph.node("Identity", [flag], variable.id)[0]))
     return infos
 
 
-def assign(scope: Scope, variables: Sequence[Variable], doubtful: Sequence[Variable], names: Sequence[str]) -> None:
-    """Let variables have what `variables_after` gave."""
-    scope.assigned |= {one.id: name for one, name in zip(variables, names, strict=False)}
-    scope.assigned_flags |= {one.id: name for one, name in zip(doubtful, names[len(variables) :], strict=True)}
+def assign(scope: Scope, variables: Sequence[Variable], maybe_unset: Sequence[Variable], names: Sequence[str]) -> None:
+    """Assign the node's outputs that `variables_after` added in the body to the variables."""
+    scope.assigned |= {variable.id: name for variable, name in zip(variables, names, strict=False)}
+    scope.assigned_flags |= {row.id: name for row, name in zip(maybe_unset, names[len(variables) :], strict=True)}
 
 
 def _current(scope: Scope, variable: Variable) -> str:
-    """The value of a variable, or one that is never read where it has none."""
+    """Return the value of a variable; if it is unset, a placeholder that is never read."""
     if variable.id in scope.states or variable.id in scope.assigned:
         return scope.current(variable.id)
     sizes = [size if isinstance(size, int) else 0 for size in variable.shape or ()]
@@ -280,10 +289,10 @@ def _current_flag(scope: Scope, variable: Variable) -> str:
     return scope.current_flag(variable.id) or scope.graph.constant(np.array(False))
 
 
-def enter(scope: Scope, inner: Scope, variables: Sequence[Variable], doubtful: Sequence[Variable]) -> None:
-    """Let a body that runs once read what variables have."""
-    inner.states |= {one.id: _current(scope, one) for one in variables}
-    inner.flags |= {one.id: _current_flag(scope, one) for one in doubtful}
+def enter(scope: Scope, inner: Scope, variables: Sequence[Variable], maybe_unset: Sequence[Variable]) -> None:
+    """Pass the current values and flags of variables to a body that runs once."""
+    inner.states |= {variable.id: _current(scope, variable) for variable in variables}
+    inner.flags |= {variable.id: _current_flag(scope, variable) for variable in maybe_unset}
 
 
 def _flag_info(graph: Graph, name: str) -> ValueInfoProto:
@@ -292,7 +301,7 @@ def _flag_info(graph: Graph, name: str) -> ValueInfoProto:
 
 
 def _joined(ctx: LayerContext, name: str, slices: Slices) -> str:
-    """The axis of the slices and that of the parts before it as one."""
+    """Merge the axis of parts and the axis of slices after it."""
     axis = slices.axis
     if slices.part_size == 1:
         return ctx.squeeze(name, [axis + 1])

@@ -1,7 +1,7 @@
-"""All that this front-end takes of the one for ONNX: the onnx package, the folding of constants, models read and run.
+"""Imports from the ONNX front-end: the onnx package, constant folding, models.
 
-The packages `translation` and `writing` import this. So they are imported only where a model is called, exported or
-written, or a constant computed: reading IRs and running their layers needs no onnx, which is optional.
+Only the packages `translation` and `writing` import this module, and they are imported only to call, export or write a
+model or to compute a constant. Reading IRs and running their layers needs no onnx, which is optional.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 __all__ = [
-    # what it makes of ONNX's
+    # defined here
     "DOMAIN",
     "runnable",
-    # ONNX's own
+    # of the ONNX front-end
     "OPERATORS",
     "Model",
     "all_nodes",
@@ -42,28 +42,28 @@ __all__ = [
     "write_model",
 ]
 
-DOMAIN = "org.openvinotoolkit"  # of operators that are OpenVINO's own
+DOMAIN = "org.openvinotoolkit"  # of OpenVINO's own operators
 
 
 def runnable(model: ModelProto, label: str, layers: Mapping[str, BoundLayer | IRLayer], runtime: str | None) -> Model:
-    """A model ready to run.
+    """Return a model ready to run.
 
     Parameters
     ----------
     model : onnx.ModelProto
-        In which recurrent operations are nodes of `DOMAIN`.
+        The model; its recurrent operations are nodes of `DOMAIN`.
     label : str
-        How errors name the model.
+        Name of the model in errors.
     layers : mapping
-        What runs such nodes, by their names: see `operations.recurrent.as_it_is`.
+        Layers that run these nodes, by the nodes' names: see `operations.recurrent.as_operation`.
     runtime : str, optional
-        As of `read_model`.
+        Runtime of the other nodes, as for `read_model`.
     """
     return Model(model, label, runtime=runtime, calls={name: _call(layer) for name, layer in layers.items()})
 
 
 class _UnboundCall(LayerCall):
-    """One whose weights are computed at run time: its inputs are those of the layer in port order."""
+    """A call of a layer with computed weights, whose inputs are those of the layer in port order."""
 
     def __call__(self, node: Any, arrays: Sequence[Any]) -> Sequence[Any]:
         ask(self.layer.label, result_bytes(self.layer.op, self.layer.convention, arrays[0]))

@@ -1,4 +1,4 @@
-"""The table of translators: functions that make the nodes of one operation, each put into it where it stands."""
+"""Table of translators: functions that add the nodes of one operation."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .context import LayerContext
 Translator = Callable[[LayerContext], str | Sequence[str]]
 TranslatorType = TypeVar("TranslatorType", bound=Translator)
 
-# By type in lower case, then by the first opset that it holds for.
+# By type in lower case, then by the first opset of the translated version.
 TRANSLATORS: dict[str, dict[int, Translator]] = {}
 
 
 def translates(name: str, *, since: int = 1) -> Callable[[TranslatorType], TranslatorType]:
-    """Put a translator of an operation into the table, for its versions from that of opset `since` on."""
+    """Register a translator of an operation's versions since opset `since`."""
 
     def register(function: TranslatorType) -> TranslatorType:
         TRANSLATORS.setdefault(name.lower(), {})[since] = function
@@ -26,8 +26,8 @@ def translates(name: str, *, since: int = 1) -> Callable[[TranslatorType], Trans
 
 
 def translator(layer: NetLayer) -> Translator | None:
-    """The translator of a layer's type and version; None where there is none."""
+    """Return the translator of a layer's type and version; None if there is none."""
     rows = TRANSLATORS.get(layer.type.lower(), {})
-    # The opset of "extension" and the like, which are operations of others, is 0.
+    # The opset of "extension" and other sets of custom operations is 0.
     first = max([since for since in rows if since <= layer.opset], default=None)
     return None if first is None else rows[first]

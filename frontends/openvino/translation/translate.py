@@ -1,4 +1,4 @@
-"""A whole IR as an ONNX model: one that is exported, or one that is run."""
+"""Translation of a whole IR to an ONNX model, to export it or to run it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray, named_dtype
+from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import UnsupportedError, shown
 
 from ..ir.layer import NetLayer, Output
@@ -25,12 +25,12 @@ from .states import STATES
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
 
-LARGEST_DEFAULT = 2**20  # elements of zeros that a variable is exported with
-_EXPECTED = "layers whose attributes, ports and constants agree with each other"
+LARGEST_DEFAULT = 2**20  # elements of a variable's zeros in an exported model
+_EXPECTED = "consistent attributes, ports and constants in each layer"
 
 
 class Names(NamedTuple):
-    """Names of the inputs and outputs of a model, in the order of the Parameter and Result layers; of its variables."""
+    """Names of a model's inputs and outputs, in the order of Parameter and Result layers, and of its variables."""
 
     inputs: Sequence[str]
     outputs: Sequence[str]
@@ -38,7 +38,7 @@ class Names(NamedTuple):
 
 
 class StateNames(NamedTuple):
-    """What a variable is called as an input and as an output, and the output that tells whether it has a value."""
+    """Names of a variable's input and output, and of its flag "variable is set"."""
 
     before: str
     after: str
@@ -46,32 +46,31 @@ class StateNames(NamedTuple):
 
 
 def export(constants: ConstantValues, names: Names, label: str) -> ModelProto:
-    """What `pyrnnx.frontends.openvino.to_onnx` returns of a net with its weights; `label`: how errors name it."""
+    """Export a net with its weights, for `pyrnnx.frontends.openvino.to_onnx`; `label` is its name in errors."""
     net = constants.net
-    for one in variables(net):
-        if one.shape is None:
+    for variable in variables(net):
+        if variable.shape is None:
             raise UnsupportedError(
-                f"{one.reads[0].label}: the rank of variable {shown(one.id)} is open; expected a fixed one, as "
-                "inputs of ONNX models have"
+                f"{variable.reads[0].label}: the rank of variable {shown(variable.id)} is dynamic; expected a fixed "
+                "one, which inputs of ONNX models need"
             )
     with guarded(f"IR {shown(net.name)}", _EXPECTED):
         translated = _Translation(constants, names, None).run()
     with guarded(label, _EXPECTED):
-        result = fold_constants(translated, largest=SMALL)  # a larger constant only where that takes no more bytes
+        result = fold_constants(translated, largest=SMALL)  # larger constants only if the model does not grow
         if result.ByteSize() > LARGEST_MODEL:
             raise UnsupportedError(f"{label}: the ONNX model would exceed {LARGEST_MODEL} bytes (2 GB)")
         result = with_output_dimensions(merge_equal_initializers(result))
-        for one in variables(net):
-            value = _first_value(one, constants)
+        for variable in variables(net):
+            value = _first_value(variable, constants)
             if value is not None:
-                result.graph.initializer.append(
-                    import_onnx().numpy_helper.from_array(value, names.states[one.id].before)
-                )
+                name = names.states[variable.id].before
+                result.graph.initializer.append(import_onnx().numpy_helper.from_array(value, name))
         return result
 
 
 def _first_value(variable: Variable, constants: ConstantValues) -> AnyArray | None:
-    """What a variable begins with, if that is known before a call and not large."""
+    """Return the first value of a variable, if it is constant and not large."""
     source = next((layer.sources[0] for layer in variable.reads if layer.sources), None)
     if source is not None:
         return constants.value(source)
@@ -82,25 +81,25 @@ def _first_value(variable: Variable, constants: ConstantValues) -> AnyArray | No
 
 
 class Program(NamedTuple):
-    """A net as it is run: translated, but for its recurrent layers, which run as they are.
+    """A runnable net, in which recurrent layers are nodes of OpenVINO's operations.
 
     Attributes
     ----------
     model : pyrnnx.frontends.onnx.Model
     values : mapping of Output to str
-        What the values of layers are called here.
-    begun : frozenset of str
-        What the variables that are not given begin with.
-    doubtful : frozenset of str
-        Those that may have no value after the run: the names of outputs that tell.
+        Names of values in the model.
+    first_values : frozenset of str
+        Names of the first values of variables that are not inputs.
+    flags : frozenset of str
+        Flags "variable is set" of variables that may be unset after the run.
     layers : mapping
-        What runs recurrent layers, by the names of their nodes.
+        Layers that run recurrent nodes, by the nodes' names.
     """
 
     model: Model
     values: Mapping[Output, str]
-    begun: frozenset[str]
-    doubtful: frozenset[str]
+    first_values: frozenset[str]
+    flags: frozenset[str]
     layers: Mapping[str, BoundLayer | IRLayer]
 
 
@@ -114,65 +113,57 @@ def program(
     missing: frozenset[str] = frozenset(),
     runtime: str | None = None,
 ) -> Program:
-    """A net, ready to be run.
+    """Build the program of a net.
 
     Parameters
     ----------
     constants : ConstantValues
-        Of the net.
+        The net and its constants.
     names : Names
     label : str
-        How errors name the model.
+        Name of the model in errors.
     prepared : callable
-        From a recurrent layer to what runs it.
+        Function from a recurrent layer to the layer that runs it.
     everything : bool
-        Also the layers that no output depends on, as far as they can be translated.
+        Translate also layers that no output depends on, as far as possible.
     missing : frozenset of str
-        The ids of variables that are no inputs, but begin with what the net computes.
+        The ids of variables that are not inputs: the net computes their first values.
     runtime : str, optional
-        As of `read_model`.
+        Runtime of the other nodes, as for `read_model`.
 
     Raises
     ------
     PyrnnxError
-        As of `to_onnx`.
+        As in `to_onnx`.
     """
     with guarded(f"IR {shown(constants.net.name)}", _EXPECTED):
         translation = _Translation(constants, names, prepared)
         model = translation.run(everything, missing)
-    reads = [layer for one in missing for layer in translation.variables[one].reads]
-    begun = frozenset(translation.values[Output(layer, 0)] for layer in reads if layer in constants.net.order)
+    reads = [layer for identifier in missing for layer in translation.variables[identifier].reads]
+    first_values = frozenset(translation.values[Output(layer, 0)] for layer in reads if layer in constants.net.order)
     run_by = translation.run_by
-    doubtful = frozenset(translation.doubtful)
-    return Program(runnable(model, label, run_by, runtime), translation.values, begun, doubtful, run_by)
+    flags = frozenset(translation.flags)
+    return Program(runnable(model, label, run_by, runtime), translation.values, first_values, flags, run_by)
 
 
 class _Translation:
-    """Of one net; `prepared`: what runs each recurrent layer, None where they become operators of ONNX.
-
-    Attributes
-    ----------
-    values : mapping of Output to str
-        The names of the outputs of layers, as far as they have been translated.
-    run_by : dict
-        By the name of its node, what runs a recurrent layer.
-    """
+    """The translation of one net; attributes and `prepared` as in `Whole` and `Scope`."""
 
     def __init__(self, constants: ConstantValues, names: Names, prepared: Prepared | None) -> None:
         self.net, self.names = constants.net, names
         states = (name for pair in names.states.values() for name in pair)
         self.graph = Graph(self.net.name or "model", {*names.inputs, *names.outputs, *states})
-        outputs: dict[Output, str] = {}  # of two outputs of one value the name of the first
+        outputs: dict[Output, str] = {}  # two outputs of one value have the name of the first
         for result, name in zip(self.net.results, names.outputs, strict=True):
             outputs.setdefault(result.sources[0], name)
-        self.variables = {one.id: one for one in variables(self.net)}
+        self.variables = {variable.id: variable for variable in variables(self.net)}
         self._whole = Whole(self.net, constants, {**BODIES, **STATES}, prepared, self.variables)
         self._scope = Scope(self._whole, self.net, self.graph, outputs)
-        self.doubtful: list[str] = []
+        self.flags: list[str] = []
         self.values, self.run_by = self._scope.values.names, self._whole.run_by
 
     def run(self, everything: bool = False, missing: frozenset[str] = frozenset()) -> ModelProto:
-        """The model, nothing of it folded; variables that are not missing are inputs."""
+        """Return the model without constant folding; variables are inputs unless they are `missing`."""
         infos = []
         for layer, name in zip(self.net.parameters, self.names.inputs, strict=True):
             self.values[Output(layer, 0)] = name
@@ -183,11 +174,11 @@ class _Translation:
                 infos.append(variable_info(self.graph, variable, name, is_input=True))
         self._scope.translate(self.net.results, everything=everything)
         results = [self._result(layer, name) for layer, name in zip(self.net.results, self.names.outputs, strict=True)]
-        results += [info for one in self.variables.values() for info in self._state(one)]
+        results += [info for variable in self.variables.values() for info in self._state(variable)]
         return self.graph.model(infos, results)
 
     def _state(self, variable: Variable) -> list[ValueInfoProto]:
-        """Of what a variable has afterwards."""
+        """Add the final value of a variable, and its flag if it may be unset, as outputs."""
         scope, (_, name, flag_name) = self._scope, self.names.states[variable.id]
         known = variable.id in scope.assigned or variable.id in scope.states
         value = scope.current(variable.id) if known else self.values[Output(variable.reads[0], 0)]
@@ -196,7 +187,7 @@ class _Translation:
         infos = [variable_info(self.graph, variable, name)]
         flag = scope.current_flag(variable.id)
         if flag is not None:
-            self.doubtful.append(flag_name)
+            self.flags.append(flag_name)
             (identity,) = self.graph.node("Identity", [flag], flag_name)
             self.graph.rename(identity, flag_name, len(self.graph.nodes) - 1)
             infos.append(self.graph.onnx.helper.make_tensor_value_info(flag_name, self.graph.element_type("bool"), []))

@@ -1,4 +1,4 @@
-"""A whole ONNX model as IR: one function per operator in `operations`, in one table by the operator's name."""
+"""Writing of whole ONNX models as IR: one function per operator, in a table by name in `operations`."""
 
 from ..translation.onnx_frontend import write_model as onnx_of_stack
 from .source import onnx_model

@@ -1,4 +1,4 @@
-"""The net that a model becomes: its values by their names in the graph."""
+"""Net under construction: values of a graph by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .views import View, plain
 
 
 class Net:
-    """A net in which each value of a graph gets its layers.
+    """The net of a graph.
 
     Attributes
     ----------
@@ -27,19 +27,19 @@ class Net:
         self.source = source
         self.ir = NetWriter(source.graph.name or "model", source.layers)
         self._views: dict[str, View] = {}
-        self._settled: dict[View, Value] = {}
+        self._transposed: dict[View, Value] = {}
         self._absent: dict[str, str] = {}
-        self._outputs = {one.name for one in source.graph.output}
+        self._outputs = {info.name for info in source.graph.output}
         self._parameters: dict[str, Value] = {}
-        self._ends: set[Value] = set()  # Parameters, and what has a Result
+        self._ends: set[Value] = set()  # Parameters, and values with a Result
 
     def view(self, name: str) -> View:
-        """The value of a name, its axes in whatever order they lie.
+        """Return the value of a name, with its axes in any order.
 
         Raises
         ------
         UnsupportedError
-            An output of a node that is not written, or a constant of a type that IR does not have.
+            The value is an output that was not written, or a constant of a type that IR lacks.
         """
         if name not in self._views:
             array = self.source.constant(name)
@@ -51,29 +51,29 @@ class Net:
         return self._views[name]
 
     def bind(self, name: str, view: View) -> None:
-        """Give a value its name in the graph; its tensor has that too, if its axes are in order."""
+        """Register a value by name; its tensor gets the name too if its axes are in order."""
         self._views[name] = view
         if view.is_plain and name not in self._outputs:
             self.ir.name_tensor(view.value, name)
 
     def bind_outputs(self, label: str, names: Sequence[str], views: Sequence[View]) -> None:
-        """Name what a writer gave of a node's outputs; those that it did not give are an error when they are needed."""
-        for place, name in enumerate(names):
-            if name and place < len(views):
-                self.bind(name, views[place])
+        """Register a node's outputs; reading one that its writer did not return raises."""
+        for index, name in enumerate(names):
+            if name and index < len(views):
+                self.bind(name, views[index])
             elif name:
                 self._absent[name] = label
 
     def parameter(self, name: str) -> None:
-        """An input of the model."""
+        """Add an input of the model."""
         value = self.ir.parameter(name, *self.declared(self.source.label, name))
         self._parameters[name] = value
         self._ends.add(value)
         self._views[name] = plain(value)
 
     def result(self, name: str) -> None:
-        """An output of the model. Its tensor has no other's name: OpenVINO knows outputs, and inputs too, by those."""
-        value = self.settled(self.view(name), name)
+        """Add an output of the model, with a tensor of its own: OpenVINO identifies outputs by names of tensors."""
+        value = self.in_order(self.view(name), name)
         if value != self._parameters.get(name):
             if value in self._ends:
                 (value,) = self.ir.layer(name, "Identity", 16, {}, [value], [(value.precision, value.shape)])
@@ -81,31 +81,31 @@ class Net:
         self._ends.add(value)
         self.ir.result(name, value)
 
-    def settled(self, view: View, name: str) -> Value:
-        """A view with its axes in order, by a Transpose if it needs one, the same for all who need that."""
+    def in_order(self, view: View, name: str) -> Value:
+        """Return the value of a view with its axes in order; a Transpose, if necessary, is shared."""
         if view.is_plain:
             return view.value
-        if view not in self._settled:
+        if view not in self._transposed:
             name = f"{name}/transposed"
             order = self.ir.constant(f"{name}/order", np.array(view.order, np.int64))
             output = (view.precision, view.shape)
-            (self._settled[view],) = self.ir.layer(name, "Transpose", 1, {}, [view.value, order], [output])
-        return self._settled[view]
+            (self._transposed[view],) = self.ir.layer(name, "Transpose", 1, {}, [view.value, order], [output])
+        return self._transposed[view]
 
     def declared(self, label: str, name: str, rank: int | None = None) -> tuple[str, Shape]:
-        """The precision and shape of a value, as ONNX tells them.
+        """Return the precision and shape of a value by ONNX's shape inference.
 
         Raises
         ------
         UnsupportedError
-            Where it does not, or the type is none of IR's.
+            They are unknown, or IR lacks the type.
         """
         info = self.source.types.get(name)
         dtype = None if info is None else info.dtype
         if info is None or dtype is None or (info.shape is None and rank is None):
             missing = "type" if dtype is None else "rank"
             raise UnsupportedError(
-                f"{label}: the {missing} of {shown(name)} is not known; expected a model that declares it, or whose "
+                f"{label}: the {missing} of {shown(name)} is unknown; expected a model that declares it, or whose "
                 "shapes can be inferred"
             )
         if str(dtype) not in BY_DTYPE:

@@ -1,4 +1,4 @@
-"""The table of writers: functions that write the layers of one ONNX operator, each put into it where it stands."""
+"""Table of writers: functions that write the layers of one ONNX operator."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .views import View
 Writer = Callable[[NodeContext], View | Sequence[View]]
 WriterType = TypeVar("WriterType", bound=Writer)
 
-# By operators of ONNX's default domain; a writer does all versions of its operators.
+# By operators of ONNX's default domain; a writer supports all versions of its operators.
 WRITERS: dict[str, Writer] = {}
 
 
 def writes(*names: str) -> Callable[[WriterType], WriterType]:
-    """Put a writer of operators into the table. What it gives are the first outputs of the node."""
+    """Register a writer of operators, which returns the first outputs of the node."""
 
     def register(function: WriterType) -> WriterType:
         WRITERS.update(dict.fromkeys(names, function))

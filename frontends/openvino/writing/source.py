@@ -1,4 +1,4 @@
-"""An ONNX model that is to be written: its nodes, constants, layers, and what is known of its values."""
+"""ONNX models to write: nodes, constants, layers, and types of values."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, shortened
-from pyrnnx.layer import Layer
-from pyrnnx.tensor_info import TensorInfo
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator.tensor_info import TensorInfo
 
 from ..translation.onnx_frontend import Model, array_of, import_onnx, read_model, tensor_info
 
 if TYPE_CHECKING:
     from onnx import GraphProto
 
-_FEW = 64  # shape inference looks at the values of constants up to so many elements: shapes, axes
+_SMALL = 64  # elements of constants whose values shape inference needs: shapes, axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,17 +27,17 @@ class Source:
     Attributes
     ----------
     label : str
-        How errors name it.
+        Name of the model in errors.
     graph : onnx.GraphProto
-        Its nodes in an order in which they can run.
+        Graph with its nodes in topological order.
     opset : int
         Version of the default domain.
     layers : mapping
-        Of recurrent nodes, by their names: a Layer where the weights are constants.
+        Layers of recurrent nodes, by name: a Layer if the weights are constant.
     types : mapping
-        What is known of values, by their names.
+        Types and shapes of values, by name.
     tensors : mapping
-        The constants: an onnx.TensorProto or an array.
+        Constants by name: an onnx.TensorProto or an array.
     """
 
     label: str
@@ -48,17 +48,17 @@ class Source:
     tensors: Mapping[str, Any]
 
     def constant(self, name: str) -> AnyArray | None:
-        """The array of a constant; None of any other value."""
+        """Return the array of a constant; None for any other value."""
         return array_of(self.tensors[name], self.label) if name in self.tensors else None
 
 
 def onnx_model(source: Any, label: str = "") -> Model:
-    """The ONNX model that a path, bytes or a ModelProto hold, or that is given; `label` is how errors name it.
+    """Return a model, or read one from a path, bytes or a ModelProto; `label` is its name in errors.
 
     Raises
     ------
     PyrnnxError
-        As of that front-end's `read_model`.
+        As in the ONNX front-end's `read_model`.
     """
     if isinstance(source, Model):
         return source
@@ -66,23 +66,24 @@ def onnx_model(source: Any, label: str = "") -> Model:
 
 
 def source_of(model: Model) -> Source:
-    """What of a model is written.
+    """Fold a model and infer its types.
 
     Raises
     ------
     PyrnnxError
-        As of `model.layers`; a model whose shapes onnx cannot infer, by its size or its faults.
+        As in `model.layers`; or shape inference fails, because the model is too large or faulty.
     """
     proto, tensors = model.folded()
-    for one in proto.graph.initializer:
-        if math.prod(one.dims) <= _FEW:
-            one.CopyFrom(import_onnx().numpy_helper.from_array(array_of(tensors[one.name], model.label), one.name))
+    for tensor in proto.graph.initializer:
+        if math.prod(tensor.dims) <= _SMALL:
+            array = array_of(tensors[tensor.name], model.label)
+            tensor.CopyFrom(import_onnx().numpy_helper.from_array(array, tensor.name))
     try:
         inferred = import_onnx().shape_inference.infer_shapes(proto, data_prop=True)
-    except Exception as error:  # of several types, by what is wrong
+    except Exception as error:  # of several types
         raise FormatError(f"{model.label}: its shapes cannot be inferred ({shortened(str(error))})") from error
     graph = proto.graph
     declared = (*inferred.graph.value_info, *inferred.graph.output, *graph.input)
-    types = {one.name: tensor_info(model.label, one) for one in declared}
-    opset = next((one.version for one in proto.opset_import if not one.domain), 1)
+    types = {info.name: tensor_info(model.label, info) for info in declared}
+    opset = next((row.version for row in proto.opset_import if not row.domain), 1)
     return Source(model.label, graph, opset, model.layers, types, tensors)

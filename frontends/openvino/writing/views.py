@@ -1,4 +1,4 @@
-"""Values of a net with their axes in another order: Transposes that are written only where a layer needs them."""
+"""Views of values with their axes in another order: Transposes are written only if a layer needs them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..ir.writer import Shape, Value
 
 
 class View(NamedTuple):
-    """Axis k of the view is axis ``order[k]`` of the value.
+    """A value with its axes in another order: axis k of the view is axis ``order[k]`` of the value.
 
-    Two Transposes in a row are one order, so that what cancels is never written:
+    Two Transposes in a row are one order, so Transposes that cancel are never written:
 
         Transpose [1, 0, 2] of X      View(X, (1, 0, 2))
         Transpose [1, 0, 2] of that   View(X, (0, 1, 2)), X itself
@@ -34,34 +34,34 @@ class View(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is the value itself."""
+        """True if the view is the value itself."""
         return self.order == tuple(range(len(self.order)))
 
     @property
-    def keeps_last(self) -> bool:
-        """Whether its last axis is that of the value."""
+    def last_in_place(self) -> bool:
+        """True if the last axis is that of the value."""
         return not self.order or self.order[-1] == len(self.order) - 1
 
     def transposed(self, order: Sequence[int]) -> View:
         return View(self.value, tuple(self.order[axis] for axis in order))
 
     def inner(self, shape: Shape) -> Shape:
-        """The shape of a value that, seen in this order, has the given one."""
+        """Return the shape of a value whose view in this order has `shape`."""
         return tuple(shape[self.order.index(axis)] for axis in range(len(self.order)))
 
     def order_without(self, axes: Collection[int]) -> tuple[int, ...]:
-        """The order that is left when these of its axes are gone from the value."""
-        left = [axis for k, axis in enumerate(self.order) if k not in axes]
-        return tuple(sorted(left).index(axis) for axis in left)
+        """Return the order of the remaining axes after removal of these axes of the view."""
+        remaining = [axis for k, axis in enumerate(self.order) if k not in axes]
+        return tuple(sorted(remaining).index(axis) for axis in remaining)
 
 
 def plain(value: Value) -> View:
-    """The value as it is."""
+    """Return the view that is the value itself."""
     return View(value, tuple(range(len(value.shape))))
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape of arrays that are broadcast to each other, as far as it is known."""
+    """Return the shape of arrays that are broadcast to each other, as far as it is known."""
     rank = max(len(shape) for shape in shapes)
     padded = [(1,) * (rank - len(shape)) + shape for shape in shapes]
     return tuple(_joined(sizes) for sizes in zip(*padded, strict=True))

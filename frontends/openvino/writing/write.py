@@ -1,4 +1,4 @@
-"""A whole ONNX model as a net: Parameters, the layers of its nodes in order, Results."""
+"""Writing of a whole ONNX model as a net: Parameters, layers of nodes, Results."""
 
 from __future__ import annotations
 
@@ -17,28 +17,22 @@ from .views import View
 
 
 def model_net(model: Model) -> NetWriter:
-    """The net of an ONNX model.
-
-    Raises
-    ------
-    PyrnnxError
-        As of `write_model`.
-    """
+    """Build the net of an ONNX model; errors: `write_model`."""
     source = source_of(model)
     net = Net(source)
-    for one in source.graph.input:
-        if one.name not in source.tensors:
-            net.parameter(one.name)
+    for info in source.graph.input:
+        if info.name not in source.tensors:
+            net.parameter(info.name)
     for node in source.graph.node:
         context = NodeContext(node, net)
-        found = _written(context, source)
-        net.bind_outputs(context.label, node.output, [found] if isinstance(found, View) else list(found))
-    for one in source.graph.output:
-        net.result(one.name)
+        views = _write(context, source)
+        net.bind_outputs(context.label, node.output, [views] if isinstance(views, View) else list(views))
+    for info in source.graph.output:
+        net.result(info.name)
     return net.ir
 
 
-def _written(context: NodeContext, source: Source) -> Any:
+def _write(context: NodeContext, source: Source) -> Any:
     node = context.node
     if node.name in source.layers:
         return write_recurrent(context, source.layers[node.name])
@@ -50,13 +44,13 @@ def _written(context: NodeContext, source: Source) -> Any:
         )
     try:
         import_onnx().checker.check_node(node, _checker_context(source))
-        found = writer(context)
+        views = writer(context)
     except PyrnnxError:
         raise
-    except Exception as error:  # inputs of other ranks, or attributes of other lengths, than the operator has
-        raise FormatError(f"{context.label}: the node is not sound ({shortened(str(error))})") from error
+    except Exception as error:  # ranks of inputs, or lengths of attributes, that the operator does not allow
+        raise FormatError(f"{context.label}: the node is not valid ({shortened(str(error))})") from error
     context.check_attributes()
-    return found
+    return views
 
 
 def _checker_context(source: Source) -> Any:

@@ -1,1 +1,1 @@
-"""The portable engine: any machine, weights as they come, products by BLAS. Loaded where it is asked for alone."""
+"""The portable engine for any machine, with unpacked weights and BLAS products; loaded only on request."""

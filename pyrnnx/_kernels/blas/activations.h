@@ -10,7 +10,7 @@
 #define PX_CAT(a, b) PX_CAT_(a, b)
 #define NAME(x) PX_CAT(x, REAL)
 
-/* The pointer makes a formula that is missing an error of the compiler, not of the linker. */
+/* The pointer turns a missing formula into an error of the compiler instead of the linker. */
 #define LOOP(function, ...) \
     static void NAME(loop_##function)(REAL alpha, REAL beta, REAL clip, const REAL *x, REAL *y, ptrdiff_t count) { \
         REAL (*const formula)(REAL, REAL, REAL) = NAME(function); \

@@ -1,4 +1,4 @@
-"""The activation functions on arrays: a fused face of activations.h, which has the formulas."""
+"""The activation functions on arrays, a fused interface to activations.h."""
 
 from cython cimport floating
 
@@ -10,7 +10,7 @@ cdef extern from "blas/activations.h" nogil:
 
 
 cdef void activate(const Activation *function, double clip, const floating *x, floating *y, Py_ssize_t n) noexcept nogil:
-    """y := function(clip(x)) for n elements; y may be x."""
+    """Compute y := function(clip(x)) for n elements; y may be x."""
     if floating is float:
         activate_float(function, clip, x, y, n)
     else:

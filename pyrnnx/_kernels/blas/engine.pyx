@@ -1,4 +1,4 @@
-"""The portable engine's table: a step for each cell, weights and buffers in ONNX's own order, float32 and float64."""
+"""The portable engine's kernels: a step for each cell, weights and buffers in ONNX's order, float32 and float64."""
 
 from cython cimport floating
 from libc.limits cimport INT_MAX
@@ -17,7 +17,7 @@ from pyrnnx._kernels.tables cimport CELL_ROWS, PYRNNX_CELL_COUNT, PYRNNX_GRU, PY
 
 
 cdef struct CellStep:
-    # A cell's step, for each element.
+    # A cell's step for each element type.
     void (*of_float)(const Parameters *, Py_ssize_t, float *, const float *, float *, float *, float *) noexcept nogil
     void (*of_double)(const Parameters *, Py_ssize_t, double *, const double *, double *, double *, double *) noexcept nogil
 
@@ -56,14 +56,14 @@ cdef void pack_units(const Parameters *p, Py_ssize_t count, const void *source, 
 
 
 cdef void multiply(const Parameters *p, Py_ssize_t rows, const floating *x, Py_ssize_t ldx, floating *projected) noexcept nogil:
-    """projected [rows, G*H] := x.W^T + projected"""
+    """Compute projected [rows, G*H] := x.W^T + projected."""
     cdef Py_ssize_t columns = gate_count(p) * p.hidden_size
     gemm(rows, columns, p.input_size, x, ldx, <const floating *> p.W, p.input_size, projected, columns)
 
 
 cdef void project(const Parameters *p, Py_ssize_t rows, const void *x, Py_ssize_t ldx, void *projected,
                   Py_ssize_t u0, Py_ssize_t u1) noexcept nogil:
-    """projected [rows, G*H] := bias + x.W^T"""
+    """Compute projected [rows, G*H] := bias + x.W^T."""
     cdef Py_ssize_t size = gate_count(p) * p.hidden_size * p.itemsize, row
     for row in range(rows):
         memcpy(<char *> projected + row * size, p.bias, size)
@@ -100,8 +100,8 @@ cdef Kernels kernels(int itemsize):
     table.project, table.step, table.activate = project, step, activate_all
     table.widen, table.narrow = widen, narrow
     table.steps = NULL
-    table.whole = 1  # BLAS sums in an order that depends on the shape of a product
-    table.max_ldx = INT_MAX  # BLAS takes distances as C ints
+    table.whole = 1  # the order of BLAS's sums depends on the shape of a product
+    table.max_ldx = INT_MAX  # leading dimensions of BLAS are C ints
     return table
 
 

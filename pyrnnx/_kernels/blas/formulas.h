@@ -1,9 +1,8 @@
-/* The activation functions of tables.h on one number, a formula each, for one REAL: activations.h includes this file
-   for float and for double, and defines NAME(x), a name of REAL's own, and MATH(f), the C library's f for REAL.
+/* One formula for each activation function of tables.h, on one REAL. activations.h includes this file for float and for
+   double; it defines NAME(x), which appends REAL to a name, and MATH(f), the C library's f for REAL.
 
-   Every formula holds over the whole range of its type: no overflow on the way to a finite result, relative accuracy
-   kept near zero, and NaN stays NaN (comparisons are written so that NaN falls through to the argument). 1.0 is a
-   double: such quotients of floats are rounded once. */
+   Formulas are valid for all arguments: they do not overflow if the result is finite, are accurate near zero, and
+   return NaN for NaN. 1.0 is a double, so that quotients of floats are rounded once. */
 #define FORMULA(function) static inline REAL NAME(function)(REAL x, REAL alpha, REAL beta)
 
 FORMULA(Relu) { return x < 0 ? 0 : x; }
@@ -12,7 +11,7 @@ FORMULA(Tanh) { return MATH(tanh)(x); }
 
 FORMULA(Sigmoid) {
     const REAL e = MATH(exp)(-MATH(fabs)(x)); /* in [0, 1]: neither tail overflows */
-    const REAL numerator[] = {1, e};          /* no branch, for signs come at random */
+    const REAL numerator[] = {1, e};          /* no branch, because signs are random */
     return (REAL)(numerator[x < 0] / (1.0 + e));
 }
 
@@ -32,7 +31,7 @@ FORMULA(HardSigmoid) {
 FORMULA(Elu) { return x >= 0 ? x : alpha * MATH(expm1)(x); }
 
 FORMULA(Softsign) {
-    if (isinf(x)) return x > 0 ? 1 : -1; /* the limit, where inf/inf would be NaN */
+    if (isinf(x)) return x > 0 ? 1 : -1; /* the limit; inf/inf would be NaN */
     return (REAL)(x / (1.0 + MATH(fabs)(x)));
 }
 

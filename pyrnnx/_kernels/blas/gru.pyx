@@ -1,4 +1,4 @@
-"""One time step of the GRU cell, for a block of rows, on BLAS."""
+"""One BLAS time step of the GRU cell for a block of rows."""
 
 from cython cimport floating
 from libc.string cimport memcpy
@@ -11,13 +11,15 @@ from pyrnnx._kernels.tables cimport PYRNNX_LINEAR_BEFORE_RESET
 
 cdef void gru_step(const Parameters *p, Py_ssize_t rows, floating *projected, const floating *h_prev, floating *c,
                    floating *h_next, floating *work) noexcept nogil:
-    """zt = f(Xt.Wz^T + Ht-1.Rz^T + Wbz + Rbz)
+    """Compute Ht from Ht-1.
+
+    zt = f(Xt.Wz^T + Ht-1.Rz^T + Wbz + Rbz)
     rt = f(Xt.Wr^T + Ht-1.Rr^T + Wbr + Rbr)
     ht = g(Xt.Wh^T + (rt (.) Ht-1).Rh^T + Rbh + Wbh)       linear_before_reset = 0
     ht = g(Xt.Wh^T + rt (.) (Ht-1.Rh^T + Rbh) + Wbh)       linear_before_reset = 1
     Ht = (1 - zt) (.) ht + zt (.) Ht-1
 
-    `projected` [rows, 3*H], in the order z, r, h, holds all that does not depend on Ht-1; `h_prev`, `h_next`, `work`
+    `projected` [rows, 3*H], in the order z, r, h, has all terms without Ht-1. `h_prev`, `h_next` and `work` are
     [rows, H]; `c` is not used.
     """
     cdef:

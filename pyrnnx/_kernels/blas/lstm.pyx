@@ -1,4 +1,4 @@
-"""One time step of the LSTM cell, for a block of rows, on BLAS."""
+"""One BLAS time step of the LSTM cell for a block of rows."""
 
 from cython cimport floating
 from libc.math cimport INFINITY
@@ -23,15 +23,17 @@ cdef inline void _complement(const floating *gate, floating *other, Py_ssize_t H
 
 cdef void lstm_step(const Parameters *p, Py_ssize_t rows, floating *projected, const floating *h_prev, floating *c,
                     floating *h_next, floating *work) noexcept nogil:
-    """it = f(Xt.Wi^T + Ht-1.Ri^T + Pi (.) Ct-1 + Wbi + Rbi)       coupled input gate: it = 1 - ft
+    """Compute Ht and Ct from Ht-1 and Ct-1.
+
+    it = f(Xt.Wi^T + Ht-1.Ri^T + Pi (.) Ct-1 + Wbi + Rbi)       coupled input gate: it = 1 - ft
     ft = f(Xt.Wf^T + Ht-1.Rf^T + Pf (.) Ct-1 + Wbf + Rbf)       coupled forget gate: ft = 1 - it
     ct = g(Xt.Wc^T + Ht-1.Rc^T + Wbc + Rbc)
     Ct = ft (.) Ct-1 + it (.) ct
     ot = f(Xt.Wo^T + Ht-1.Ro^T + Po (.) Ct + Wbo + Rbo)
     Ht = ot (.) h(Ct)
 
-    `projected` [rows, 4*H], in the order i, o, f, c, holds all that does not depend on Ht-1; `h_prev`, `h_next`
-    [rows, H]; `c` [rows, H] is Ct-1 and becomes Ct; `work` is not used.
+    `projected` [rows, 4*H], in the order i, o, f, c, has all terms without Ht-1. `h_prev` and `h_next` are [rows, H];
+    `c` [rows, H] is Ct-1 and becomes Ct; `work` is not used.
     """
     cdef:
         Py_ssize_t H = p.hidden_size, row, k

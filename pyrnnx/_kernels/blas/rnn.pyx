@@ -1,4 +1,4 @@
-"""One time step of the RNN cell, for a block of rows, on BLAS."""
+"""One BLAS time step of the RNN cell for a block of rows."""
 
 from cython cimport floating
 
@@ -9,9 +9,9 @@ from pyrnnx._kernels.parameters cimport Parameters
 
 cdef void rnn_step(const Parameters *p, Py_ssize_t rows, floating *projected, const floating *h_prev, floating *c,
                    floating *h_next, floating *work) noexcept nogil:
-    """Ht = f(Xt.W^T + Ht-1.R^T + Wb + Rb)
+    """Compute Ht = f(Xt.W^T + Ht-1.R^T + Wb + Rb).
 
-    `projected` [rows, H] holds Xt.W^T + Wb + Rb; `h_prev`, `h_next` [rows, H]; `c` and `work` are not used.
+    `projected` [rows, H] is Xt.W^T + Wb + Rb; `h_prev` and `h_next` are [rows, H]; `c` and `work` are not used.
     """
     cdef Py_ssize_t H = p.hidden_size
     gemm(rows, H, H, h_prev, H, <const floating *> p.R, H, projected, H)

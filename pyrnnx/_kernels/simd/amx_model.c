@@ -1,13 +1,14 @@
-/* The kernels of "amx" on any machine, slowly: vectors of the same size, and a model of the matrices in C. */
+/* Slow kernels of "amx" for any machine: vectors of the same size, and a model of the matrices in C.
+   PYRNNX_BUILD_MODEL=1 builds them, for tests only. */
 #include "simd.h"
-#ifdef __GNUC__ /* and what understands its vectors */
+#ifdef __GNUC__ /* or a compiler with GCC's vector extensions */
 
 typedef unsigned model_words __attribute__((vector_size(64)));
 typedef unsigned short model_halves __attribute__((vector_size(32), aligned(1), may_alias));
 typedef signed char model_codes __attribute__((vector_size(16), aligned(1), may_alias));
 
 #define ISA amx_model
-#define TILE_SUMS 12
+#define TILE_SUMS 8 /* few tile shapes, to compile faster */
 
 #define REAL float
 #define INTEGER int

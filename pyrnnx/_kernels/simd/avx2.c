@@ -19,7 +19,7 @@
 #define HAVE_REDUCED_WEIGHTS 1
 #define ISA_SET1(x) _mm256_set1_ps(x)
 #define ISA_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define ISA_AT_LEAST(bound, x) _mm256_max_ps(bound, x) /* the second operand where one is NaN */
+#define ISA_AT_LEAST(bound, x) _mm256_max_ps(bound, x) /* returns the second operand if either is NaN */
 #define ISA_AT_MOST(bound, x) _mm256_min_ps(bound, x)
 #define ISA_SELECT_LESS(x, y, a, b) _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ))
 #define ISA_SELECT_NEGATIVE(x, a, b) _mm256_blendv_ps(b, a, x)
@@ -29,7 +29,7 @@
 #define HAVE_CODES 1
 #define HAVE_SPLIT 0
 #define ISA_MADD(a, b) _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
-#if (defined(__clang__) ? __clang_major__ : __GNUC__ + 8) >= 19 /* gcc 11, clang 19: whose cpu_supports knows it */
+#if (defined(__clang__) ? __clang_major__ : __GNUC__ + 8) >= 19 /* gcc 11, clang 19: cpu_supports accepts the name */
 #define ISA_DOT(sum, x, w) _mm256_dpbusd_avx_epi32((__m256i)(sum), (__m256i)(x), (__m256i)(w))
 #define ISA_DOT_TARGET "avxvnni"
 #endif

@@ -1,26 +1,11 @@
-/* AVX-512 F, DQ, BW and VL: 32 registers of 64 bytes. */
+/* The kernels of AVX-512 for float. */
 #include "simd.h"
 #if PYRNNX_HAVE_X86
-#include <immintrin.h>
-#define ISA_TARGET "avx512f,avx512dq,avx512bw,avx512vl,fma"
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target(ISA_TARGET))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,fma")
-#endif
-
-#define ISA avx512
-#define TILE_SUMS 24
-
 #define REAL float
+#define PACKED ps
 #define INTEGER int
 #define LANES 16
 #define HAVE_REDUCED_WEIGHTS 1
-#define ISA_SET1(x) _mm512_set1_ps(x)
-#define ISA_FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define ISA_AT_LEAST(bound, x) _mm512_max_ps(bound, x) /* the second operand where one is NaN */
-#define ISA_AT_MOST(bound, x) _mm512_min_ps(bound, x)
 #define ISA_SELECT_LESS(x, y, a, b) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_LT_OQ), b, a)
 #define ISA_SELECT_NEGATIVE(x, a, b) _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), b, a)
 #define ISA_LOAD_BFLOAT16(p) \
@@ -37,25 +22,5 @@
 #else
 #define HAVE_SPLIT 0
 #endif
-#include "template.h"
-
-#define REAL double
-#define INTEGER long long
-#define LANES 8
-#define HAVE_REDUCED_WEIGHTS 0
-#define ISA_SET1(x) _mm512_set1_pd(x)
-#define ISA_FMA(a, b, c) _mm512_fmadd_pd(a, b, c)
-#define ISA_AT_LEAST(bound, x) _mm512_max_pd(bound, x)
-#define ISA_AT_MOST(bound, x) _mm512_min_pd(bound, x)
-#define ISA_SELECT_LESS(x, y, a, b) _mm512_mask_blend_pd(_mm512_cmp_pd_mask(x, y, _CMP_LT_OQ), b, a)
-#define ISA_SELECT_NEGATIVE(x, a, b) _mm512_mask_blend_pd(_mm512_movepi64_mask(_mm512_castpd_si512(x)), b, a)
-#define HAVE_CODES 0
-#define HAVE_SPLIT 0
-#include "template.h"
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+#include "avx512.h"
 #endif

@@ -1,6 +1,6 @@
-/* 16-byte vectors of what every processor of the architecture has: SSE2, NEON, or what the compiler makes of it. */
+/* 16-byte vectors that every processor of the architecture supports: SSE2, NEON, or generic code of the compiler. */
 #include "simd.h"
-#ifdef __GNUC__ /* and what understands its vectors */
+#ifdef __GNUC__ /* or a compiler with GCC's vector extensions */
 #ifdef __aarch64__
 #include <arm_neon.h>
 #elif defined __SSE2__

@@ -1,47 +1,46 @@
-/* What a cell is to this engine. A time step has one phase or two. In each the engine takes, for a group of unit blocks
- * and rows, the products of some packed gates with the states, and the cell's functions make the next state of the
- * sums:
+/* The interface between this engine and a cell. A time step has one or two phases. In each, for a group of unit blocks
+ * and rows, the engine multiplies the phase's gates with the states, and the cell computes the next state:
  *
- *   start     writes what the sums start from, where that is not the projection of X
+ *   start     initializes the sums, if not with the projection of X
  *   product   sums[v] += states . R[v]^T        states: Ht-1 in the first phase, the buffer `work` in the second
- *   finish    the gate functions, from the sums to c, h_next or `work`
+ *   finish    applies the gate functions: from the sums to c, h_next or `work`
  *
- * A cell is a file beside this one, with a NAME(x_variants) of its name x in tables.h.
+ * Each cell has a file in this folder, with a table NAME(x_variants), x its name in tables.h.
  */
 #ifndef PYRNNX_CELL
 #define PYRNNX_CELL
-enum { MAX_ROWS = 64 }; /* rows times unit blocks of a group */
+enum { MAX_ROWS = 64 }; /* largest rows * unit blocks of a group */
 #endif
 
 typedef struct {
     const pyrnnx_parameters *parameters;
     ptrdiff_t rows, blocks; /* of the group */
     int backwards;          /* whether its products begin with the last unit block */
-    ptrdiff_t depth;        /* of its products: H, or 0 where the states are zero */
-    ptrdiff_t unit, Hp;     /* its first unit; the units of a row with padding */
+    ptrdiff_t depth;        /* of its products: H, or 0 if the states are zero */
+    ptrdiff_t unit, Hp;     /* its first unit; units of a padded row */
     int nv;                 /* sums of each unit: the gates of the phase */
     REAL *sums;             /* [unit block][row][nv][L], contiguous, in L1 */
     /* all others at the group's first row and unit */
     REAL *projected; /* [row][unit block][G][L], rows ld_projected elements apart */
     ptrdiff_t ld_projected;
-    const REAL *h_prev; /* [row][unit], and so all states: rows Hp elements apart */
+    const REAL *h_prev; /* as all states [row][unit], rows Hp elements apart */
     REAL *c, *h_next, *work;
 } NAME(group);
 
 typedef struct {
-    int gates; /* that it multiplies: as many of the packed ones, after those of the phase before */
+    int gates;                          /* multiplied in this phase; packed after the gates of the previous phase */
     void (*start)(const NAME(group) *); /* NULL: the sums start from the projection */
     void (*finish)(const NAME(group) *);
 } NAME(phase);
 
 typedef struct {
     int gate_count;                       /* 0: the cell has no such variant */
-    signed char source[PYRNNX_MAX_GATES]; /* for each packed gate its place in ONNX's order */
+    signed char source[PYRNNX_MAX_GATES]; /* index of each packed gate in ONNX's order */
     int phases;
     NAME(phase) phase[2];
 } NAME(variant);
 
-/* Of the group g, for each vector of L units: unit block b, row r. */
+/* Loop over the vectors of L units of a group g: unit block b, row r. */
 #define FOR_EACH_VECTOR(g) \
     for (ptrdiff_t b = 0; b < (g)->blocks; b++) \
         for (ptrdiff_t r = 0; r < (g)->rows; r++)

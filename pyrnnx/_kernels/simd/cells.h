@@ -1,4 +1,4 @@
-/* The cells by their numbers in tables.h: a row there without a file of its own here does not compile. */
+/* The cells by their numbers in tables.h. A row there without a file here does not compile. */
 #define LIST_VARIANTS(cell, ...) [PYRNNX_##cell] = NAME(cell##_variants),
 static const NAME(variant) *const NAME(cells)[] = {PYRNNX_CELLS(LIST_VARIANTS)};
 

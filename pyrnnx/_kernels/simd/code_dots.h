@@ -1,12 +1,12 @@
-/* sum += x0 w0 + x1 w1 + x2 w2 + x3 w3 in each 32-bit lane: x a quad of a coded row (codes.h), the same in all lanes,
- * w signed bytes; exact.
+/* Exact dot products in each 32-bit lane: sum += x0 w0 + x1 w1 + x2 w2 + x3 w3. x is a quad of a coded row (codes.h),
+ * the same in all lanes; w are signed bytes.
  *
- *   bytes   an instruction of VNNI, where the processor has it
- *   pairs   16-bit products, added in pairs (vpmaddwd), of the even and of the odd w; vpmaddubsw, which takes bytes,
- *           saturates. With neither, four products of 32 bits.
+ *   bytes   VNNI's instruction
+ *   pairs   vpmaddwd (16-bit products added in pairs) of even and of odd w, because vpmaddubsw saturates;
+ *           four 32-bit products on processors without it
  *
- * Each has a type form_x of its operands, and
- *   load_x(p, k) quad k of the row of codes p        load_w(p, rows) one vector of a panel        dot(sum, x, w)
+ * Each has a type `form` of its operands, and
+ *   load_x(p, k): quad k of a coded row        load_w(p, rows): one vector of a panel        dot(sum, x, w)
  */
 typedef int NAME(any_int) __attribute__((aligned(4), may_alias));
 typedef short NAME(shorts) __attribute__((vector_size(LANES * 4)));

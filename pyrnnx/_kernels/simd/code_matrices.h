@@ -1,16 +1,14 @@
-/* Products of many coded rows, as those of code_tiles.h, by the processor's matrices (AMX): eight of 16 rows of 64
- * bytes.
+/* The products of code_tiles.h for many rows, by the processor's eight matrices (AMX) of 16 rows of 64 bytes.
  *
  *   0 1   sums of rows r to r + 15, gates v and v + 1        4   codes of those rows: [row][64 codes]
  *   2 3   sums of rows r + 16 to r + 31                      5
- *   6 7   weights of gates v and v + 1, as they lie in a panel: [quad][L][4]
+ *   6 7   weights of gates v and v + 1, as in a panel: [quad][L][4]
  *
- * The last matrices of codes end in zeros, and so it does not matter what the weights there are: of the next panel, or
- * of the CODE_SLACK after the last.
+ * The last matrices of codes end in zeros. Their weights do not matter: they belong to the next panel or to CODE_SLACK.
  */
 #ifdef ISA_MATRICES
 #define MATRICES MAY_USE(ISA_MATRICES)
-/* sums[row][gate][L] of at most 32 rows and two gates, whose weights lie side by side */
+/* Compute sums[row][gate][L] of at most 32 rows and of one gate or two adjacent gates. */
 MATRICES static void matrix_sums(const matrix_shapes *shapes, ptrdiff_t depth, int two, const char *x, ptrdiff_t ldx,
                                  const char *w, ptrdiff_t w_row, int (*sums)[2][16]) {
     const int lower = shapes->rows[5] > 0;
@@ -46,9 +44,9 @@ MATRICES static void matrix_sums(const matrix_shapes *shapes, ptrdiff_t depth, i
 
 MATRICES static void NAME(matrix_product)(int nv, int nb, ptrdiff_t rows, const NAME(tile_args) *t) {
     int sums[2 * MATRIX_ROWS][2][16] __attribute__((aligned(64)));
-    for (ptrdiff_t r = 0, some; r < rows; r += some) {
-        some = rows - r < 2 * MATRIX_ROWS ? rows - r : 2 * MATRIX_ROWS;
-        const matrix_shapes shapes = shapes_of(some);
+    for (ptrdiff_t r = 0, count; r < rows; r += count) {
+        count = rows - r < 2 * MATRIX_ROWS ? rows - r : 2 * MATRIX_ROWS;
+        const matrix_shapes shapes = shapes_of(count);
         const char *x = (const char *)t->x + r * t->ldx;
         SEES_MEMORY;
         _tile_loadconfig(&shapes);
@@ -59,7 +57,7 @@ MATRICES static void NAME(matrix_product)(int nv, int nb, ptrdiff_t rows, const 
                 matrix_sums(&shapes, t->depth, gate + 1 < nv, x + sizeof(code_header), t->ldx, w + gate * LANES * 4,
                             nv * LANES * 4, sums);
             const NAME(gate_factors) factors = NAME(load_factors)(panel, nv, gate);
-            for (ptrdiff_t k = 0; k < some; k++)
+            for (ptrdiff_t k = 0; k < count; k++)
                 STORE(TILE_VECTOR(t, out, r + k, v),
                       NAME(scaled_sum)(LOAD(TILE_VECTOR(t, init, r + k, v)), LOAD_I(sums[k][second]),
                                        (const code_header *)(const void *)(x + k * t->ldx), factors));

@@ -1,5 +1,5 @@
-/* Quantized weights: w = scale (code - zero_point), with a scale and a zero point for each gate row. From row-major
- * [G*H, K] to panels, one for each unit block, as those of pack.h but with four k of a unit side by side:
+/* Panels of quantized weights w = scale (code - zero_point), with a scale and a zero point for each gate row. They are
+ * packed from row-major [G*H, K], one panel for each unit block, with four k of a unit contiguous:
  *
  *   [gate][L] of int32    total: the sum over k of code - zero_point
  *   [gate][L] of int32    zero_point
@@ -8,15 +8,15 @@
  */
 #ifndef PYRNNX_CODE_PANELS
 #define PYRNNX_CODE_PANELS
-enum { CODE_PANEL_HEADER = 12 }; /* bytes of a panel for each gate row, before the codes */
-enum { CODE_SLACK = 15 };        /* quads of memory after the last panel, which matrices read and do not use */
+enum { CODE_PANEL_HEADER = 12 }; /* bytes before the codes, for each gate row */
+enum { CODE_SLACK = 15 };        /* quads after the last panel, which matrices read and ignore */
 #endif
 
 INLINE ptrdiff_t NAME(code_panel_size)(ptrdiff_t depth, int gates) {
     return gates * LANES * (CODE_PANEL_HEADER + 4 * code_quads(depth));
 }
 
-/* All packed gates for the units from `unit`; returns the end of their panel. */
+/* Pack all gates of the units from `unit` on; return the end of their panel. */
 static char *NAME(pack_code_panel)(const pyrnnx_parameters *p, ptrdiff_t depth, const pyrnnx_quantized_weights *source,
                                    ptrdiff_t unit, char *panel) {
     const NAME(variant) *variant = NAME(variant_of)(p);
@@ -45,7 +45,7 @@ typedef INTEGER NAME(unaligned_integers) __attribute__((vector_size(LANES * size
 typedef unsigned NAME(wrapping) __attribute__((vector_size(LANES * sizeof(REAL))));
 #define LOAD_I(p) ((I)(*(const NAME(unaligned_integers) *)(p)))
 
-/* What stands before the codes of one gate of a panel. */
+/* The header of one gate of a panel. */
 typedef struct {
     NAME(wrapping) total, zero_point;
     V scale;
@@ -58,8 +58,8 @@ INLINE NAME(gate_factors) NAME(load_factors)(const char *panel, int gates, int v
                                 .scale = LOAD((const float *)(const void *)(at + gates * LANES * 8))};
 }
 
-/* init + sx sw (S - zx total - zw X) from S = sum_k code_x code_w and X, the sum of the row's codes. Integers wrap, so
- * that the difference is exact where it fits itself, depth <= PYRNNX_MAX_CODES. */
+/* Return init + sx sw (S - zx total - zw X), with S = sum_k code_x code_w and X the sum of the row's codes. Integers
+ * wrap: terms may overflow, but the difference is exact for depth <= PYRNNX_MAX_CODES. */
 INLINE V NAME(scaled_sum)(V init, I sum, const code_header *x, NAME(gate_factors) w) {
     const I exact = (I)((NAME(wrapping))sum - w.total * (unsigned)x->zero_point - w.zero_point * (unsigned)x->sum);
     return FMA(__builtin_convertvector(exact, V), SET1(x->scale) * w.scale, init);

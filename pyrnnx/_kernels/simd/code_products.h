@@ -1,5 +1,5 @@
-/* The product of any number of coded rows with nb unit blocks: many rows by matrices, where the processor has them,
- * else cut by rows into the tiles of code_tiles.h. A panel is a quarter of one of floats: it has one k block. */
+/* Products of any number of coded rows with nb unit blocks. The processor's matrices, if any, multiply many rows; the
+ * tiles of code_tiles.h the others. A panel is a quarter of a float panel, so it needs only one k block. */
 #ifndef PYRNNX_CODE_PRODUCTS
 #define PYRNNX_CODE_PRODUCTS
 // clang-format off
@@ -9,7 +9,7 @@
 // clang-format on
 #define PX_CAT_2_(a, b) a##_##b
 #define PX_CAT_2(a, b) PX_CAT_2_(a, b)
-enum { LEAST_MATRIX_ROWS = 8 }; /* below which tiles are faster */
+enum { LEAST_MATRIX_ROWS = 8 }; /* tiles are faster for fewer rows */
 #endif
 
 #define DOT_NAME pairs
@@ -22,7 +22,7 @@ enum { LEAST_MATRIX_ROWS = 8 }; /* below which tiles are faster */
 #include "code_tiles.h"
 #endif
 
-/* The last PYRNNX_DOT_* that this processor has. */
+/* Return the last PYRNNX_DOT_* that this processor supports. */
 static int NAME(best_dot)(void) {
 #ifdef ISA_DOT
     if (!__builtin_cpu_supports(ISA_DOT_TARGET)) return PYRNNX_DOT_PAIRS;

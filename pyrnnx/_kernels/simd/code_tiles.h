@@ -1,11 +1,11 @@
-/* Products of coded rows with panels of quantized weights, as tiles.h does those of floats:
+/* Products of coded rows with panels of quantized weights; tiles.h multiplies floats.
  *
  *   sum = S - zx total - zw X              S = sum_k code_x code_w, X = sum of the row's code_x, all in int32
  *       = sum_k (code_x - zx) (code_w - zw)
  *   out = init + sx sw sum                 float
  *
- * The includer defines DOT_NAME, one of code_dots.h, and DOT_TARGET, the attribute of functions with its instruction. A
- * tile's arguments are those of a float tile, but x is coded rows, ldx bytes apart.
+ * The includer defines DOT_NAME, a dot product of code_dots.h, and DOT_TARGET, the attribute of functions that use its
+ * instruction. Arguments are as for a float tile, but x points to coded rows, ldx bytes apart.
  */
 #define DOTTED(x) PX_CAT(PX_CAT_2(x, DOT_NAME), REAL, ISA)
 #define FORM DOTTED(form)

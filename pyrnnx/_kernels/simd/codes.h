@@ -1,16 +1,18 @@
-/* Coded rows: rows of float rounded to codes of 8 bits, with one scale s and zero point z for all of them.
+/* clang-format off */
+/* Coded rows: rows of float rounded to 8-bit codes, with one scale s and one zero point z for all rows.
  *
- *   low  = min(0, every x)     s = (high - low) / 255, or 1 where that is 0     code = clip(rint(x / s), -z, 255 - z) +
- * z high = max(0, every x)     z = rint(clip(-low / s, 0, 255))                 x ~ s (code - z)
+ *   low  = min(0, every x)     s = (high - low) / 255; 1 if that is 0     code = clip(rint(x / s), -z, 255 - z) + z
+ *   high = max(0, every x)     z = rint(clip(-low / s, 0, 255))           x ~ s (code - z)
  *
- * rint takes halves to even. What is not finite has no part in low and high. A NaN in a row makes s of that row a NaN,
- * and so every product of the row; an infinity becomes the code at its end.
+ * rint rounds halves to even. low and high ignore elements that are not finite. A NaN makes its row's s, and so every
+ * product of the row, NaN. An infinity becomes the nearest code.
  *
- * A coded row is a header and its codes, four and four, zeros after the last up to the end of its 64 bytes:
+ * A coded row is a header and quads of codes, zero-padded to a multiple of 64 bytes:
  *
- *   for a dot product of bytes    header  x0 x1 x2 x3 ...                 uint8
- *   for one of pairs              header  x0 x2 x1 x3 ...                 int16, as code_dots.h multiplies them
+ *   dot products of bytes    header  x0 x1 x2 x3 ...    uint8
+ *   products of pairs        header  x0 x2 x1 x3 ...    int16, the order of code_dots.h
  */
+/* clang-format on */
 #ifndef PYRNNX_CODES
 #define PYRNNX_CODES
 typedef struct {
@@ -19,7 +21,7 @@ typedef struct {
     int unused[13];
 } code_header;
 
-enum { CODED_ALIGNMENT = 64 }; /* and the size of a header, so that codes are aligned */
+enum { CODED_ALIGNMENT = 64 }; /* also the size of a header, so that codes are aligned */
 
 static ptrdiff_t code_quads(ptrdiff_t depth) { return (depth + 3) / 4; }
 
@@ -29,13 +31,13 @@ static size_t coded_size(const pyrnnx_parameters *p, ptrdiff_t depth) {
 }
 
 static code_header code_range(const float range[2]) {
-    const float width = range[1] - range[0]; /* beyond the largest float where both are near it */
+    const float width = range[1] - range[0]; /* may overflow to infinity */
     const float step = width < INFINITY ? width / 255 : range[1] / 255 - range[0] / 255;
     const float scale = step > 0 ? step : 1, zero = -range[0] / scale;
     return (code_header){.scale = scale, .zero_point = (int)rintf(zero < 255 ? zero : 255)};
 }
 
-/* Bytes, which end where their row ends, to pairs, in place. */
+/* Convert the bytes at the end of a row to pairs, in place. */
 static void split_quads(ptrdiff_t quads, char *codes) {
     for (ptrdiff_t q = 0; q < quads; q++) {
         unsigned quad, halves[2];
@@ -49,10 +51,10 @@ static void split_quads(ptrdiff_t quads, char *codes) {
 
 typedef unsigned char NAME(bytes) __attribute__((vector_size(LANES)));
 
-INLINE V NAME(load_some)(const float *x, ptrdiff_t count) { /* zeros after them */
-    float some[LANES] = {0};
-    memcpy(some, x, (size_t)count * sizeof(float));
-    return LOAD(some);
+INLINE V NAME(load_partial)(const float *x, ptrdiff_t count) {
+    float padded[LANES] = {0};
+    memcpy(padded, x, (size_t)count * sizeof(float));
+    return LOAD(padded);
 }
 
 static void NAME(widen_range)(ptrdiff_t rows, ptrdiff_t depth, const float *x, ptrdiff_t ldx, float *range) {
@@ -60,8 +62,8 @@ static void NAME(widen_range)(ptrdiff_t rows, ptrdiff_t depth, const float *x, p
     for (ptrdiff_t r = 0; r < rows; r++)
         for (ptrdiff_t k = 0; k < depth; k += LANES) {
             const float *at = x + r * ldx + k;
-            V v = depth - k >= LANES ? LOAD(at) : NAME(load_some)(at, depth - k);
-            v = (V)((I)v & (I)(v - v == SET1(0))); /* zero, which is in every range, for what is not finite */
+            V v = depth - k >= LANES ? LOAD(at) : NAME(load_partial)(at, depth - k);
+            v = (V)((I)v & (I)(v - v == SET1(0))); /* not finite: zero, which every range contains */
             low = AT_MOST(v, low);
             high = AT_LEAST(v, high);
         }
@@ -71,11 +73,11 @@ static void NAME(widen_range)(ptrdiff_t rows, ptrdiff_t depth, const float *x, p
     }
 }
 
-/* The codes of one vector; any for NaN. */
+/* Return the codes of one vector; the code of a NaN is arbitrary. */
 INLINE I NAME(codes)(const code_header *h, V x) {
-    const V magic = SET1(0x1.8p23f), z = SET1((float)h->zero_point); /* where floats are integers */
+    const V magic = SET1(0x1.8p23f), z = SET1((float)h->zero_point); /* floats near magic are integers */
     const V bounded = AT_MOST(SET1(255) - z, AT_LEAST(-z, x / SET1(h->scale)));
-    return (I)(bounded + magic) - (I)magic + (h->zero_point - (I){0}); /* z added last: a tie is one of x / s */
+    return (I)(bounded + magic) - (I)magic + (h->zero_point - (I){0}); /* z last: ties are those of x / s */
 }
 
 static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t depth, const float *x, ptrdiff_t ldx,
@@ -93,12 +95,12 @@ static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t d
         for (ptrdiff_t k = 0; k < depth; k += LANES) {
             const ptrdiff_t count = depth - k < LANES ? depth - k : LANES;
             const float *at = x + r * ldx + k;
-            const V v = count == LANES ? LOAD(at) : NAME(load_some)(at, count);
-            I some = NAME(codes)(&header, v);
-            if (count < LANES) some &= (I)(lanes < SET1((float)count));
-            const NAME(bytes) bytes = __builtin_convertvector(some, NAME(bytes));
+            const V v = count == LANES ? LOAD(at) : NAME(load_partial)(at, count);
+            I vector = NAME(codes)(&header, v);
+            if (count < LANES) vector &= (I)(lanes < SET1((float)count));
+            const NAME(bytes) bytes = __builtin_convertvector(vector, NAME(bytes));
             memcpy(codes + k, &bytes, count == LANES ? sizeof bytes : (size_t)(4 * quads - k));
-            sum += some;
+            sum += vector;
             nan |= (I)(v != v);
         }
         for (int j = 0; j < LANES; j++) h.sum += sum[j], h.scale = nan[j] ? NAN : h.scale;

@@ -1,4 +1,4 @@
-/* Which instruction sets there are, and which of them the processor has. */
+/* The table of instruction sets, and the check whether the processor supports one. */
 #include "simd.h"
 
 #include <string.h>
@@ -8,19 +8,21 @@
 
 typedef struct {
     const char *isa;
-    const pyrnnx_kernels *kernels[2]; /* of float and of double */
+    const pyrnnx_kernels *kernels[2]; /* float, double */
 } row;
 
 static const row TABLE[] = {
 #if PYRNNX_HAVE_X86
 #ifdef PYRNNX_HAVE_AMX
-    {"amx", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}}, /* whose matrices the others do not use */
+    {"amx", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}}, /* the only row that uses their matrices */
 #endif
     {"avx512", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}},
     {"avx2", {&pyrnnx_avx2_float, &pyrnnx_avx2_double}},
 #endif
     {"baseline", {&pyrnnx_baseline_float, &pyrnnx_baseline_double}},
+#ifdef PYRNNX_BUILD_MODEL
     {"amx_model", {&pyrnnx_amx_model_float, &pyrnnx_baseline_double}},
+#endif
 };
 
 const pyrnnx_kernels *pyrnnx_simd_kernels(const char *isa, int itemsize) {
@@ -49,7 +51,7 @@ int pyrnnx_simd_supported(const char *isa) {
     return 1;
 }
 
-#else /* no vector extensions (MSVC): the BLAS engine alone */
+#else /* no vector extensions (MSVC): only the BLAS engine */
 
 const pyrnnx_kernels *pyrnnx_simd_kernels(const char *isa, int itemsize) {
     (void)isa, (void)itemsize;

@@ -1,4 +1,5 @@
-/* Elementary functions on a vector V of REAL, at most 2 ulp everywhere, NaN in NaN out.
+/* clang-format off */
+/* Elementary functions on a vector V of REAL, with errors of at most 2 ulp. NaN returns NaN.
  *
  *   expm1(x) = 2^n q + (2^n - 1)      x = n ln2 + r, |r| <= ln2/2,  q = expm1(r) = r + r^2 P(r)
  *   exp(x)   = 2^n (1 + q)
@@ -9,11 +10,10 @@
  *   log1p(t) = v + v w L(w)                       v = 2t / (2 + t), w = v^2/4, 0 <= t <= 1
  *   softplus(x) = max(x, 0) + log1p(exp(-|x|))
  *
- * The fractions have arguments of exp and expm1 <= 0: numerators and denominators lie in [0, 2], so that a cell may
- * multiply them and divide once, and nothing overflows.
- *
- * benchmarks/coefficients.py makes the coefficients of P, T and L.
+ * The arguments of exp and expm1 are <= 0, so numerators and denominators are in [0, 2]: a cell can multiply fractions
+ * without overflow and divide once. benchmarks/coefficients.py computes the coefficients of P, T and L.
  */
+/* clang-format on */
 #ifndef PYRNNX_FUNCTIONS_CONSTANTS
 #define PYRNNX_FUNCTIONS_CONSTANTS
 #define COEFFICIENTS_float_EXP {0.5f, 1.6666543e-1f, 4.1666284e-2f, 8.366624e-3f, 1.3946164e-3f}
@@ -31,8 +31,8 @@
     {-0.333333333333333,      0.13333333333326822,   -0.05396825396387171,   0.02186948838889047, \
      -0.008863232648978661,   0.0035920924907789408, -0.0014555456950068673, 0.0005884557812698184, \
      -0.00023340931366390216, 8.335491722423061e-05, -1.951769508623311e-05}
-/* ln2 = LN2_HIGH + LN2_LOW with n LN2_HIGH exact; exp is denormal below DENORMAL_AT, 0 below UNDERFLOW_AT; expm1 is -1,
- * tanh 1, beyond MINUS_ONE_AT. The lowest bits of MAGIC + n, shifted by MANTISSA, are the number 2^n; those of
+/* ln2 = LN2_HIGH + LN2_LOW, and n LN2_HIGH is exact. exp is subnormal below DENORMAL_AT and 0 below UNDERFLOW_AT; expm1
+ * is -1 and tanh 1 beyond MINUS_ONE_AT. The bits of MAGIC + n shifted left by MANTISSA are 2^n; those of
  * DENORMAL_MAGIC + n are 2^n / UNSCALE, normal for every n. */
 #define CONSTANT_float_MANTISSA 23
 #define CONSTANT_float_MAGIC (0x1.8p23f + 127)
@@ -63,8 +63,8 @@ INLINE V NAME(polynomial)(const REAL *c, const int count, V x) {
     return sum;
 }
 
-/* factor x as n ln2 + r, factor a power of 2: returns q = expm1(r), and in scale the number whose bits are those of
- * magic + n, shifted to the exponent. */
+/* Split factor x, factor a power of 2, into n ln2 + r; return q = expm1(r), and set scale to the number whose bits are
+ * magic + n shifted to the exponent. */
 INLINE V NAME(reduced_expm1)(const REAL magic, const REAL factor, V x, V *scale) {
     static const REAL c[] = COEFFICIENTS(EXP);
     V shifted = FMA(x, SET1(factor * (REAL)1.4426950408889634), SET1(magic)), n = shifted - SET1(magic);
@@ -73,7 +73,7 @@ INLINE V NAME(reduced_expm1)(const REAL magic, const REAL factor, V x, V *scale)
     return FMA(r * r, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), r), r);
 }
 
-INLINE V NAME(exp)(V x, V *low) /* x <= 0; low: what the sum 1 + q lost */
+INLINE V NAME(exp)(V x, V *low) /* x <= 0; low: the rounding error of 1 + q */
 {
     V scale, q = NAME(reduced_expm1)(CONSTANT(DENORMAL_MAGIC), 1, AT_LEAST(SET1(CONSTANT(UNDERFLOW_AT)), x), &scale);
     V high = FMA(q, scale, scale);
@@ -81,7 +81,7 @@ INLINE V NAME(exp)(V x, V *low) /* x <= 0; low: what the sum 1 + q lost */
     return high * SET1(CONSTANT(UNSCALE));
 }
 
-INLINE V NAME(normal_exp)(V x) /* x <= 0; never below the smallest normal numbers, which is enough for a gate */
+INLINE V NAME(normal_exp)(V x) /* x <= 0; never subnormal, accurate enough for a gate */
 {
     V scale, q = NAME(reduced_expm1)(CONSTANT(MAGIC), 1, AT_LEAST(SET1(CONSTANT(DENORMAL_AT)), x), &scale);
     return FMA(q, scale, scale);
@@ -97,14 +97,14 @@ INLINE V NAME(abs)(V x) { return SELECT_NEGATIVE(x, -x, x); }
 INLINE V NAME(minus_abs)(V x) { return (V)((I)x | (I)SET1(-0.0)); }
 INLINE V NAME(copy_sign)(V x, V sign) { return (V)(((I)x & ~(I)SET1(-0.0)) | ((I)sign & (I)SET1(-0.0))); }
 
-/* Fractions, to share divisions. tanh: both parts at most 2^(1 - halvings), the denominator at least 2^-halvings;
- * sigmoid and its complement 1 - sigmoid: over the same denominator in [1, 2]. What waits for x is kept short, for a
- * step of a small layer takes as long as its chain of operations: powers of 2 go into constants. */
+/* Fractions, so that gates can share divisions. tanh: numerator and denominator are at most 2^(1 - halvings), the
+ * denominator at least 2^-halvings. sigmoid and its complement 1 - sigmoid have the same denominator in [1, 2]. Powers
+ * of 2 are in constants: a step of a small layer takes as long as its chain of operations, so the chain is short. */
 INLINE V NAME(tanh_fraction)(const int halvings, V x, V *denominator) {
-    const REAL one = (REAL)1 / (1 << halvings);
+    const REAL unit = (REAL)1 / (1 << halvings);
     V scale, size = AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), NAME(minus_abs)(x));
-    V q = NAME(reduced_expm1)(CONSTANT(MAGIC) - halvings, 2, size, &scale), e = FMA(q, scale, scale - SET1(one));
-    *denominator = SET1(2 * one) + e;
+    V q = NAME(reduced_expm1)(CONSTANT(MAGIC) - halvings, 2, size, &scale), e = FMA(q, scale, scale - SET1(unit));
+    *denominator = SET1(2 * unit) + e;
     return NAME(copy_sign)(e, x);
 }
 
@@ -125,7 +125,7 @@ INLINE V NAME(tanh)(V x) {
     return NAME(copy_sign)(SELECT_LESS(size, SET1(0.55), small, large), x);
 }
 
-/* s = t/(1 + t), with what t and 1 + t lost to rounding put back to first order; 1 - s for x >= 0. */
+/* s = t / (1 + t), corrected to first order for the rounding errors of t and 1 + t; 1 - s for x >= 0. */
 INLINE V NAME(sigmoid)(V x) {
     V t_low, t = NAME(exp)(NAME(minus_abs)(x), &t_low), D = SET1(1) + t, D_low = t - (D - SET1(1)) + t_low, s = t / D;
     s = FMA(FMA(-s, D_low, t_low), SET1(1) - s, s);
@@ -142,13 +142,13 @@ INLINE V NAME(softplus)(V x) {
     return AT_LEAST(SET1(0), x) + log1p;
 }
 
-INLINE V NAME(softsign)(V x) /* bounded, for infinity / infinity */
+INLINE V NAME(softsign)(V x) /* bounded to avoid infinity / infinity */
 {
     V bounded = AT_MOST(SET1(0x1p100), AT_LEAST(SET1(-0x1p100), x));
     return bounded / (SET1(1) + NAME(abs)(bounded));
 }
 
-/* The activation functions of tables.h, a formula each. */
+/* One formula for each activation function of tables.h. */
 #define FORMULA(function) INLINE V NAME(function)(V alpha, V beta, V x)
 FORMULA(Relu) { return AT_LEAST(SET1(0), x); }
 FORMULA(Tanh) { return NAME(tanh)(x); }
@@ -163,8 +163,8 @@ FORMULA(Softsign) { return NAME(softsign)(x); }
 FORMULA(Softplus) { return NAME(softplus)(x); }
 #undef FORMULA
 
-/* a <- f(a) for count vectors, stride elements apart: a loop for each row of tables.h. sizeof makes a formula that is
- * missing an error that names it, before a call that C takes for one of a function of int. */
+/* One loop for each row of tables.h: a <- f(a) for count vectors, stride elements apart. sizeof turns a missing formula
+ * into an error that names it; C would otherwise declare it implicitly. */
 #define LOOP(function, ...) \
     static void NAME(loop_##function)(const pyrnnx_activation *f, REAL *a, ptrdiff_t stride, ptrdiff_t count) { \
         const V alpha = SET1((REAL)f->alpha), beta = SET1((REAL)f->beta); \

@@ -1,5 +1,5 @@
 /* GRU   H = (1 - z) h + z H'        z, r = f(a_z), f(a_r)       a = projection + H' R^T
- *       h = g(projection_h + (r H') R_h^T)                      plain: two phases, for the last product needs r
+ *       h = g(projection_h + (r H') R_h^T)                      plain: two phases, because the last product needs r
  *       h = g(projection_h + r (H' R_h^T + Rb_h))               linear_before_reset: one phase
  *
  * The usual activations, sigmoid and tanh, stay fractions N/D with D in [1/4, 2], and share one division:
@@ -13,8 +13,8 @@ INLINE int NAME(gru_is_usual)(const pyrnnx_parameters *p) {
     return f[0].number == PYRNNX_Sigmoid && f[1].number == PYRNNX_Tanh;
 }
 
-/* Plain, phase 0, sums [z, r]: work = r H'. What phase 1 needs of z waits in projected: a_z, of which gru_usual makes a
- * fraction, or z itself. */
+/* Plain, phase 0, sums [z, r]: work = r H'. `projected` passes z to phase 1: as a_z, from which gru_usual computes a
+ * fraction, or as z itself. */
 INLINE void NAME(gru_usual_reset)(const NAME(group) *g, const int clips) {
     const V clip = SET1((REAL)g->parameters->clip);
     FOR_EACH_VECTOR(g) {
@@ -40,7 +40,7 @@ static void NAME(gru_reset)(const NAME(group) *g) {
     }
 }
 
-/* linear_before_reset: sums [z, r, H' R_h^T + Rb_h], the last one apart from its projection. */
+/* linear_before_reset: sums [z, r, H' R_h^T + Rb_h]; the last excludes its projection. */
 INLINE void NAME(gru_start)(const NAME(group) *g) {
     FOR_EACH_VECTOR(g) {
         STORE(SUM(g, 0), LOAD(PROJECTED(g, 0)));
@@ -49,7 +49,7 @@ INLINE void NAME(gru_start)(const NAME(group) *g) {
     }
 }
 
-/* The next state where f is sigmoid and g is tanh: phase 1 of the plain one, sums [h]; or the phase of a linear one. */
+/* Compute the next state for f = sigmoid and g = tanh: phase 1 of plain, sums [h]; or linear_before_reset. */
 INLINE void NAME(gru_usual)(const NAME(group) *g, const int linear, const int clips) {
     const V clip = SET1((REAL)g->parameters->clip);
     const int h = linear ? 2 : 0;
@@ -67,11 +67,10 @@ INLINE void NAME(gru_usual)(const NAME(group) *g, const int linear, const int cl
     }
 }
 
-/* The same for any f and g. */
+/* Compute the next state for any f and g. */
 static void NAME(gru_general)(const NAME(group) *g, const int linear) {
     const pyrnnx_activation *f = g->parameters->functions;
     const int h = linear ? 2 : 0;
-    const V one = SET1(1);
     if (linear) {
         NAME(clip_gate)(g, 0);
         NAME(clip_gate)(g, 1);
@@ -83,7 +82,7 @@ static void NAME(gru_general)(const NAME(group) *g, const int linear) {
     NAME(activate_gate)(g, &f[1], h);
     FOR_EACH_VECTOR(g) {
         const V z = LOAD(linear ? SUM(g, 0) : PROJECTED(g, 0));
-        STORE(STATE(g, h_next), FMA(z, LOAD(STATE(g, h_prev)), (one - z) * LOAD(SUM(g, h))));
+        STORE(STATE(g, h_next), FMA(z, LOAD(STATE(g, h_prev)), (SET1(1) - z) * LOAD(SUM(g, h))));
     }
 }
 

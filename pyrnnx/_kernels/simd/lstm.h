@@ -1,18 +1,18 @@
 /* LSTM  C = f C' + i g             i, f = f(a + P C')       g = g(a_c)
  *       H = o h(C)                 o = f(a_o + P C)
  *
- * Sums [i, o, f, c]; where i and f are coupled, [the one that is computed, o, c], and the other is 1 minus it.
+ * Sums [i, o, f, c]. If i and f are coupled, [i or f, o, c], and the other gate is 1 minus the computed one.
  *
  * The usual activations, sigmoid and tanh, stay fractions N/D with D in [1/4, 2], and share one division per state:
  *   C = (N_f C' D_i D_g + N_i N_g D_f) / (D_f D_i D_g)      H = N_o N_c / (D_o D_c)
  * All others go through activate(), gate by gate over the whole group.
  */
 
-/* x + P c, clipped: the argument of a gate; gate: its place in P, which is [i, o, f]. */
+/* The clipped argument of a gate, x + P c; gate: its index in P, which is [i, o, f]. */
 #define WITH_PEEPHOLE(g, x, gate, c) \
     NAME(clipped)(clips, clip, peeps ? FMA(LOAD(UNITS(g, peepholes, gate)), c, LOAD(x)) : LOAD(x))
 
-/* Two loops, C and then H: their chains are short enough that the processor works on several vectors at once. */
+/* Two loops, C and then H, have short chains, so that the processor works on several vectors at once. */
 INLINE void NAME(lstm_usual)(const NAME(group) *g, const int peeps, const int clips, const int variant) {
     const V clip = SET1((REAL)g->parameters->clip), one = SET1(1);
     const int plain = variant == PYRNNX_PLAIN, from_f = variant == PYRNNX_COUPLED_INPUT, candidate = plain ? 3 : 2;
@@ -21,12 +21,12 @@ INLINE void NAME(lstm_usual)(const NAME(group) *g, const int peeps, const int cl
         V N = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 0), from_f ? 2 : 0, c), &complement, &Di);
         V Ni = from_f ? complement : N, Nf = from_f ? N : complement;
         V Ng = NAME(tanh_fraction)(2, NAME(clipped)(clips, clip, LOAD(SUM(g, candidate))), &Dg);
-        V Dig = Di * Dg, kept = Dg;
+        V Dig = Di * Dg, carried = Dg; /* the factor of N_f C' */
         if (plain) {
             Nf = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 2), 2, c), &unused, &Df);
-            kept = Dig;
+            carried = Dig;
         }
-        STORE(STATE(g, c), FMA(Nf * c, kept, Ni * Ng * Df) / (Df * Dig));
+        STORE(STATE(g, c), FMA(Nf * c, carried, Ni * Ng * Df) / (Df * Dig));
     }
     FOR_EACH_VECTOR(g) {
         V c = LOAD(STATE(g, c)), Do, Dc, unused;

@@ -1,4 +1,4 @@
-/* The processor's matrices (AMX): eight of 16 rows of 64 bytes, used as 0 to 3 of sums, 4 and 5 of rows, 6 and 7 of
+/* The processor's eight matrices (AMX) of 16 rows of 64 bytes: 0 to 3 for sums, 4 and 5 for rows, 6 and 7 for
  * weights. */
 #ifndef PYRNNX_MATRICES
 #define PYRNNX_MATRICES
@@ -6,12 +6,12 @@
 #ifdef PYRNNX_HAVE_AMX
 #include <sys/syscall.h>
 #include <unistd.h> /* syscall */
-/* gcc is not told what these instructions read and write. */
+/* gcc does not know that these instructions read and write memory. */
 #define SEES_MEMORY __asm__ volatile("" ::: "memory")
 #endif
 enum { MATRIX_ROWS = 16, MATRIX_BYTES = 64 };
 
-/* The operand of ldtilecfg; the unused are not there. */
+/* The operand of ldtilecfg; unused matrices have no rows. */
 typedef struct {
     unsigned char palette, start_row, unused[14];
     unsigned short row_bytes[16];
@@ -29,7 +29,7 @@ static inline matrix_shapes shapes_of(ptrdiff_t rows) { /* at most 32 */
 }
 
 #ifdef PYRNNX_HAVE_AMX
-/* Linux gives a process the room for matrices when it asks for it. */
+/* Return whether Linux permits matrices, which a process must request. */
 static inline int matrices_allowed(void) {
     enum { REQUEST_PERMISSION = 0x1023, MATRIX_DATA = 18 };
     return syscall(SYS_arch_prctl, REQUEST_PERMISSION, MATRIX_DATA) == 0;

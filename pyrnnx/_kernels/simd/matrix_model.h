@@ -1,12 +1,12 @@
-/* What the processor's matrices compute, in C: load, dot product of bfloat16 pairs, store. For machines without them,
- * and to hold those of a machine against it.
+/* A model in C of the processor's matrices: load, dot product of bfloat16 pairs, store. Tests use it on machines
+ * without matrices, and compare the matrices of others with it.
  *
  *   even = 0, odd = 0                                              float32, each of 16 columns of each row
  *   for each pair k   even += a[row][2k]     * b[k][2 column]       rounded once, to nearest, ties to even
  *                     odd  += a[row][2k + 1] * b[k][2 column + 1]
  *   c[row][column] += even + odd                                   rounded twice
  *
- * What is subnormal, of operands, sums and results, is zero, with its sign.
+ * Subnormal operands, sums and results become zero with their sign.
  */
 typedef struct {
     matrix_shapes shapes;
@@ -33,8 +33,7 @@ static double widened_bfloat16(const unsigned char *at) {
     return value;
 }
 
-/* A double, which holds products and sums of these operands so that this rounding is the only one, as a float. Tiny
- * ones, judged by what they round to with as many bits as others, are zero. */
+/* Round an exact sum or product to float; flush it to zero if, rounded with unbounded exponent, it is subnormal. */
 static float rounded_flushed(double x) {
     if (x > -0x1p-125 && x < 0x1p-125) {
         const float scaled = (float)(x * 0x1p64);

@@ -1,11 +1,11 @@
-/* What project and step multiply: rows of elements with panels of weights, or coded rows with panels of codes. */
+/* Operands of project and step: rows of elements and panels of weights, or coded rows and panels of codes. */
 #if HAVE_CODES
 #define CODED(p) ((p)->weight_dtype == PYRNNX_WEIGHTS_CODES)
 #else
 #define CODED(p) 0
 #endif
 
-/* Row r of x or of states: of elements, ldx of them apart, or coded, ldx bytes apart. */
+/* Return row r of x or of states: elements, ldx elements apart, or coded, ldx bytes apart. */
 INLINE const REAL *NAME(row_of)(const pyrnnx_parameters *p, const void *x, ptrdiff_t r, ptrdiff_t ldx) {
     return (const REAL *)(const void *)((const char *)x + r * ldx * (CODED(p) ? 1 : (ptrdiff_t)sizeof(REAL)));
 }

@@ -1,10 +1,10 @@
-/* From ONNX's row-major arrays to panels. The panels of one unit block lie side by side:
+/* Packing of ONNX's row-major arrays into panels. The panels of one unit block are contiguous:
  *
  *   W   [K][gate][L]                                    one panel of all packed gates
  *   R   [K][gates of phase 0][L] [K][gates of phase 1][L]...   one panel for each phase of the cell
  *
- * Padded units are zero. Bias is [unit block][gate][L], and all else of a layer [Hp]; their -0 becomes 0, so that a sum
- * that begins with it is the same whether or not products with zeros are added.
+ * Padded units are zero. Bias is [unit block][gate][L]; other vectors are [Hp]. In both -0 becomes 0: a sum that begins
+ * with 0 does not change if products with zeros are left out.
  */
 INLINE ptrdiff_t NAME(padded)(const pyrnnx_parameters *p) { return (p->hidden_size + LANES - 1) / LANES * LANES; }
 
@@ -12,7 +12,7 @@ INLINE ptrdiff_t NAME(depth)(const pyrnnx_parameters *p, int recurrent) {
     return recurrent ? p->hidden_size : p->input_size;
 }
 
-/* Bytes of one unit block's panel of so many gates of W or R; int8 panels open with their scales. */
+/* Return the bytes of one unit block's panel of `gates` gates of W or R; int8 panels begin with their scales. */
 INLINE ptrdiff_t NAME(panel_size)(const pyrnnx_parameters *p, int recurrent, int gates) {
 #if HAVE_CODES
     if (p->weight_dtype == PYRNNX_WEIGHTS_CODES) return NAME(code_panel_size)(NAME(depth)(p, recurrent), gates);
@@ -29,7 +29,7 @@ static size_t NAME(packed_size)(const pyrnnx_parameters *p, int recurrent) {
     return (size_t)(NAME(padded)(p) / LANES * NAME(panel_size)(p, recurrent, NAME(gate_count)(p))) + slack;
 }
 
-/* max |w| / 127 of a gate row; NaN if one is not finite */
+/* Return max |w| / 127 of a gate row; NaN if a weight is not finite. */
 static float NAME(row_scale)(const REAL *row, ptrdiff_t depth) {
     REAL most = 0, check = 0;
     for (ptrdiff_t k = 0; k < depth; k++) {
@@ -40,7 +40,7 @@ static float NAME(row_scale)(const REAL *row, ptrdiff_t depth) {
     return (float)(most / 127 + check);
 }
 
-/* One panel: packed gates [first, first + gates) for the units from `unit`; returns its end. */
+/* Pack one panel: gates [first, first + gates) of the units from `unit` on; return its end. */
 static char *NAME(pack_panel)(const pyrnnx_parameters *p, int recurrent, const REAL *source, ptrdiff_t unit, int first,
                               int gates, char *panel) {
     const ptrdiff_t H = p->hidden_size, depth = NAME(depth)(p, recurrent), units = H - unit < LANES ? H - unit : LANES;

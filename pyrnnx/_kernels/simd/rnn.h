@@ -5,7 +5,7 @@ static void NAME(rnn)(const NAME(group) *g) {
     FOR_EACH_VECTOR(g) STORE(STATE(g, h_next), LOAD(SUM(g, 0)));
 }
 
-/* The same for Tanh, without clip. */
+/* For Tanh without clip. */
 INLINE void NAME(rnn_usual)(const NAME(group) *g) {
     FOR_EACH_VECTOR(g) STORE(STATE(g, h_next), NAME(tanh)(LOAD(SUM(g, 0))));
 }

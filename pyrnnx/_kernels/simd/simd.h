@@ -1,7 +1,7 @@
-/* The SIMD engine: one table of kernels for each instruction set and element, from one templated source.
+/* The SIMD engine: one table of kernels for each instruction set and element, compiled from one template.
 
-   Every buffer of gates and every panel has the order [unit block][gate][lane], with the gates in ONNX order: RNN i;
-   GRU z, r, h; LSTM i, o, f, c, or i, o, c with a coupled forget gate, or f, o, c with a coupled input gate. */
+   Gates in buffers and panels have the order [unit block][gate][lane], with gates in ONNX order: RNN i; GRU z, r, h;
+   LSTM i, o, f, c, or i, o, c with a coupled forget gate, or f, o, c with a coupled input gate. */
 #ifndef PYRNNX_SIMD_H
 #define PYRNNX_SIMD_H
 
@@ -18,10 +18,10 @@ extern const pyrnnx_kernels pyrnnx_avx512_float, pyrnnx_avx512_double, pyrnnx_av
 #endif
 extern const pyrnnx_kernels pyrnnx_baseline_float, pyrnnx_baseline_double, pyrnnx_amx_model_float;
 
-/* The kernels for an instruction set and element; NULL where this build has none. */
+/* Return the kernels for an instruction set and element; NULL if this build has none. */
 const pyrnnx_kernels *pyrnnx_simd_kernels(const char *isa, int itemsize);
 
-/* Whether this build has an instruction set and this processor runs it. */
+/* Return whether both this build and this processor support an instruction set. */
 int pyrnnx_simd_supported(const char *isa);
 
 #endif

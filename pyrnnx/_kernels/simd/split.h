@@ -1,15 +1,15 @@
-/* Rows of float split into bfloat16 parts, whose products the processor's matrices take. A float is the sum of three:
+/* Rows of float split into bfloat16 parts, which the processor's matrices multiply. A float is the sum of three parts:
  *
  *   high = bfloat16(x)      middle = bfloat16(x - high)      low = x - high - middle      to nearest, ties to even
  *
- * With weights that are bfloat16 themselves a row has one part, high. Split rows are
+ * With bfloat16 weights a row has only the part high. Split rows are
  *
  *   [rows] of char                      1: the row is left out, see below
  *   [K/32][part][rows][32] bfloat16     from the next multiple of 64 bytes on; zeros after the last k
  *
- * Left out, and to be multiplied as they are, are rows with an element beyond LARGEST, infinite or NaN, whose parts
- * would not be finite, or below SMALLEST but not zero, whose parts would be subnormal: the matrices take those for
- * zero.
+ * Two kinds of rows are left out and multiplied without splitting: rows with an element that is NaN, infinite or beyond
+ * LARGEST, whose parts might not be finite, and rows with one below SMALLEST but not zero, whose parts might be
+ * subnormal, which the matrices treat as zero.
  */
 #ifndef PYRNNX_SPLIT
 #define PYRNNX_SPLIT
@@ -30,7 +30,7 @@ static size_t split_size(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t d
 typedef unsigned NAME(bits) __attribute__((vector_size(LANES * 4)));
 typedef short NAME(halves) __attribute__((vector_size(LANES * 2)));
 
-/* x rounded to bfloat16, as a float; finite */
+/* Return the finite x rounded to bfloat16, as a float. */
 INLINE V NAME(to_bfloat16)(V x) {
     const NAME(bits) bits = (NAME(bits))x;
     return (V)((bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u);
@@ -44,18 +44,18 @@ INLINE void NAME(split)(const int parts, V x, V *part) {
 INLINE I NAME(magnitude)(V x) { return (I)x & 0x7fffffff; } /* bits, which are in the order of the numbers */
 
 INLINE int NAME(any)(I mask) {
-    int any = 0;
-    for (int j = 0; j < LANES; j++) any |= mask[j];
-    return any != 0;
+    int bits = 0;
+    for (int j = 0; j < LANES; j++) bits |= mask[j];
+    return bits != 0;
 }
 
-/* One row to its 32 bfloat16 of each block and part; returns whether it is left out. */
+/* Split one row into 32 bfloat16 for each block and part; return whether it is left out. */
 #ifdef ISA_BFLOAT16
-/* The same bits by instructions for bfloat16. */
+/* Instructions for bfloat16 give the same bits as the code below. */
 MAY_USE(ISA_BFLOAT16)
 static inline __attribute__((always_inline)) int NAME(split_row)(const int parts, ptrdiff_t depth, const float *x,
                                                                  char *out, ptrdiff_t part_size) {
-    __m512i most = _mm512_setzero_si512(), least = _mm512_set1_epi32(-1); /* of magnitudes; of those minus 1, 0 last */
+    __m512i most = _mm512_setzero_si512(), least = _mm512_set1_epi32(-1); /* magnitudes; magnitudes - 1: 0 is largest */
     for (ptrdiff_t k = 0; k < depth; k += SPLIT_DEPTH, out += parts * part_size) {
         const unsigned mask = depth - k < SPLIT_DEPTH ? (1u << (depth - k)) - 1 : ~0u;
         __m512 v[2] = {_mm512_maskz_loadu_ps((__mmask16)mask, x + k),
@@ -87,7 +87,7 @@ INLINE int NAME(split_row)(const int parts, ptrdiff_t depth, const float *x, cha
 #pragma GCC unroll 2
         for (int half = 0; half < 2; half++) {
             const ptrdiff_t from = k + half * LANES, left = depth - from;
-            const V v = left >= LANES ? LOAD(x + from) : left > 0 ? NAME(load_some)(x + from, left) : SET1(0);
+            const V v = left >= LANES ? LOAD(x + from) : left > 0 ? NAME(load_partial)(x + from, left) : SET1(0);
             const I size = NAME(magnitude)(v);
             V part[SPLIT_PARTS];
             outside |= (I)(size > LARGEST_BITS) | ((I)(size < SMALLEST_BITS) & (I)(size != 0));
@@ -112,9 +112,9 @@ SPLITS_ROWS static void NAME(split_rows)(const pyrnnx_parameters *p, ptrdiff_t r
     }
 }
 
-/* Split weights, made of the panels of pack.h: of each packed gate of a unit block, phase after phase in R,
+/* Split weights, computed from the panels of pack.h. Each packed gate of a unit block, in R phase by phase, is
  *
- *   [K/32][part][16][L][2] bfloat16     two k of a unit side by side; zeros after the last
+ *   [K/32][part][16][L][2] bfloat16     two k of a unit are adjacent; zeros after the last
  */
 INLINE ptrdiff_t NAME(split_column)(const pyrnnx_parameters *p, ptrdiff_t depth) {
     return split_blocks(depth) * split_parts(p) * MATRIX_ROWS * SPLIT_LINE;
@@ -124,7 +124,7 @@ static size_t NAME(split_weights_size)(const pyrnnx_parameters *p, int recurrent
     return (size_t)(NAME(padded)(p) / LANES * NAME(gate_count)(p) * NAME(split_column)(p, NAME(depth)(p, recurrent)));
 }
 
-/* One gate of one panel, which has so many; returns its end. */
+/* Split one gate of a panel of `gates`; return the end of the output. */
 INLINE char *NAME(split_gate)(const pyrnnx_parameters *p, const int parts, ptrdiff_t depth, const char *panel,
                               int gates, char *out, I *outside) {
     const ptrdiff_t k_bytes = gates * LANES * NAME(weight_size)(p->weight_dtype);
@@ -146,7 +146,7 @@ INLINE char *NAME(split_gate)(const pyrnnx_parameters *p, const int parts, ptrdi
     return out;
 }
 
-/* Whether all weights can be split; else `split` is of no use. */
+/* Split the weights; return whether all could be split. If not, `split` is unusable. */
 static int NAME(split_weights)(const pyrnnx_parameters *p, int recurrent, void *split) {
     const NAME(variant) *variant = NAME(variant_of)(p);
     const ptrdiff_t depth = NAME(depth)(p, recurrent), H = p->hidden_size;

@@ -1,24 +1,24 @@
-/* Products of many rows by the processor's matrices: of split rows with split weights (split.h),
+/* Products of split rows with split weights (split.h) by the processor's matrices, in float32:
  *
  *   out[r][column] = init[r][column] + sum_k x[r][k] w[column][k]        16 columns are a gate of a unit block
  *
- * in float32, where of x = h + m + l and w = h + m + l six of nine products are taken, those that reach float's last
- * bits, in blocks of 32 k and the small ones of a block first:
+ * Of the nine products of x = h + m + l and w = h + m + l, the six that affect float's last bits are added, in blocks
+ * of 32 k and from small to large:
  *
  *   l h    m h    m m    h m    h l    h h
  *
- * A row's bits depend on nothing but the row and the weights. Matrices:
+ * A row's bits depend only on the row and the weights. Matrices:
  *
  *   0 1   sums of rows r to r + 15, columns c and c + 1        4   these rows, one part of 32 k
  *   2 3   sums of rows r + 16 to r + 31                        5
  *   6 7   weights of columns c and c + 1, one part
  *
- * The includer's MATRIX_MODEL says that matrix_model.h takes the place of the processor.
+ * If the includer defines MATRIX_MODEL, matrix_model.h replaces the processor.
  */
 #ifdef MATRIX_MODEL
 #define UNIT matrix_unit
 #define SPLIT_TARGET
-#define SHAPE(unit, given) ((unit)->shapes = (given))
+#define SHAPE(unit, new_shapes) ((unit)->shapes = (new_shapes))
 #define LOAD_MATRIX(unit, n, from, stride) model_load(unit, n, from, stride)
 #define STORE_MATRIX(unit, n, to, stride) model_store(unit, n, to, stride)
 #define DOT(unit, c, a, b) model_dot(unit, c, a, b)
@@ -29,9 +29,9 @@ typedef struct {
 } NAME(unit);
 #define UNIT NAME(unit)
 #define SPLIT_TARGET MATRICES
-#define SHAPE(unit, given) \
+#define SHAPE(unit, new_shapes) \
     do { \
-        (unit)->shapes = (given); \
+        (unit)->shapes = (new_shapes); \
         SEES_MEMORY; \
         _tile_loadconfig(&(unit)->shapes); \
     } while (0)
@@ -41,13 +41,13 @@ typedef struct {
 #define RELEASE(unit) _tile_release()
 #endif
 
-/* Distances in bytes, but for those of init and out, as in tile_args. */
+/* Distances of x and w are in bytes; those of init and out in elements, as in tile_args. */
 typedef struct {
     int parts;
     ptrdiff_t blocks;    /* of 32 k */
     const char *x;       /* split rows, at the first row: [block][part][row] */
     ptrdiff_t x_part;    /* from part to part */
-    const char *w;       /* split weights of the first column, side by side with those of the next */
+    const char *w;       /* split weights of the first column, followed by the next */
     ptrdiff_t w_column;  /* from column to column */
     ptrdiff_t per_block; /* columns of a unit block */
     const REAL *init;    /* [unit block][row][column] */
@@ -58,7 +58,8 @@ typedef struct {
 
 #define COLUMN(t, array, c) ((t)->array + (c) / (t)->per_block * (t)->array##_block + (c) % (t)->per_block * LANES)
 
-/* The sums of the first rows, 16 or, with `lower`, up to 32 (as shaped), and one column or two from c on. */
+/* Compute the sums of the first rows (as shaped: 16 or fewer; with `lower`, 17 to 32) and of one or two columns from c
+ * on. */
 SPLIT_TARGET static inline
     __attribute__((always_inline)) void NAME(split_block)(UNIT *unit, const int parts, const int lower, const int two,
                                                           const NAME(split_args) *t, ptrdiff_t c) {
@@ -115,7 +116,7 @@ SPLIT_TARGET static inline
 #undef DOTS
 }
 
-/* All columns of the first rows, at most 32 and as shaped. */
+/* Compute one or two columns of the first rows, at most 32 and as shaped. */
 SPLIT_TARGET static void NAME(split_pair)(UNIT *unit, ptrdiff_t rows, const NAME(split_args) *t, ptrdiff_t c, int two) {
     const int full = t->parts == SPLIT_PARTS;
     if (rows > MATRIX_ROWS) {
@@ -131,15 +132,15 @@ SPLIT_TARGET static void NAME(split_pair)(UNIT *unit, ptrdiff_t rows, const NAME
     }
 }
 
-/* Any number of rows and columns. Full blocks of 32 rows come first, for each pair of columns in turn: its weights are
- * read once for all of them. The rows that remain are of another shape. */
+/* Compute any number of rows and columns. Full blocks of 32 rows come first, pair of columns by pair, so that weights
+ * are read once for all of them. The remaining rows need other shapes. */
 SPLIT_TARGET static void NAME(split_product)(UNIT *unit, ptrdiff_t rows, ptrdiff_t columns,
                                              const NAME(split_args) *first) {
     enum { BLOCK = 2 * MATRIX_ROWS };
     for (ptrdiff_t begin = 0, end; begin < rows; begin = end) {
-        const ptrdiff_t some = rows - begin < BLOCK ? rows - begin : BLOCK;
-        end = some == BLOCK ? rows / BLOCK * BLOCK : rows;
-        const matrix_shapes shapes = shapes_of(some);
+        const ptrdiff_t count = rows - begin < BLOCK ? rows - begin : BLOCK;
+        end = count == BLOCK ? rows / BLOCK * BLOCK : rows;
+        const matrix_shapes shapes = shapes_of(count);
         if (memcmp(&shapes, &unit->shapes, sizeof shapes) != 0) SHAPE(unit, shapes);
         for (ptrdiff_t c = 0; c < columns; c += 2)
             for (ptrdiff_t r = begin; r < end; r += BLOCK) {
@@ -147,7 +148,7 @@ SPLIT_TARGET static void NAME(split_product)(UNIT *unit, ptrdiff_t rows, ptrdiff
                 t.x += r * SPLIT_LINE;
                 t.init += r * t.ld_init;
                 t.out += r * t.ld_out;
-                NAME(split_pair)(unit, some, &t, c, c + 1 < columns);
+                NAME(split_pair)(unit, count, &t, c, c + 1 < columns);
             }
     }
 #ifndef MATRIX_MODEL

@@ -1,18 +1,18 @@
-/* project and step of template.h for split rows. Rows that split.h leaves out are multiplied as they are, by those. */
+/* project and step for split rows. Rows that split.h leaves out go to those of template.h. */
 #ifndef PYRNNX_SPLIT_STEPS
 #define PYRNNX_SPLIT_STEPS
 enum { SPLIT_SUMS = 384 }; /* vectors of sums in a group, which stay in L1 */
 
-/* How many rows from the first one on are all left out, or all not. */
-static ptrdiff_t alike(const char *left_out, ptrdiff_t rows) {
+/* Return how many rows, from the first one on, are all left out or all split. */
+static ptrdiff_t run_length(const char *left_out, ptrdiff_t rows) {
     const char *other = memchr(left_out, !left_out[0], (size_t)rows);
     return other == NULL ? rows : other - left_out;
 }
 
-/* Unit blocks of a group: as many as there is room for, with an even number of columns where that can be. */
+/* Return how many unit blocks fit a group, with an even number of columns if possible. */
 static ptrdiff_t split_group_blocks(int nv, ptrdiff_t rows, ptrdiff_t blocks) {
-    const ptrdiff_t most = SPLIT_SUMS / (rows * nv), some = blocks < most ? blocks : most;
-    return some < 2 ? 1 : nv % 2 ? some / 2 * 2 : some;
+    const ptrdiff_t most = SPLIT_SUMS / (rows * nv), count = blocks < most ? blocks : most;
+    return count < 2 ? 1 : nv % 2 ? count / 2 * 2 : count;
 }
 #endif
 
@@ -33,28 +33,28 @@ SPLIT_TARGET static void NAME(project_split)(const pyrnnx_parameters *p, ptrdiff
     UNIT unit;
     memset(&unit.shapes, 0, sizeof unit.shapes);
     t.w = (const char *)p->split_W + u0 * G * t.w_column;
-    t.per_block = (u1 - u0) * G; /* one row of all unit blocks lies side by side */
+    t.per_block = (u1 - u0) * G; /* a row of all unit blocks is contiguous */
     t.init = (const REAL *)p->bias + u;
     t.ld_init = t.init_block = t.out_block = 0;
     t.out = (REAL *)projected + u;
     t.ld_out = ld;
-    for (ptrdiff_t r = 0, some; r < rows; r += some) {
+    for (ptrdiff_t r = 0, count; r < rows; r += count) {
         const char *left_out = (const char *)split + r;
-        some = alike(left_out, rows - r);
+        count = run_length(left_out, rows - r);
         if (*left_out) {
-            NAME(project)(p, some, (const REAL *)x + r * ldx, ldx, (REAL *)projected + r * ld, u0, u1);
+            NAME(project)(p, count, (const REAL *)x + r * ldx, ldx, (REAL *)projected + r * ld, u0, u1);
             continue;
         }
         NAME(split_args) run = t;
         run.x += r * SPLIT_LINE;
         run.out += r * ld;
-        NAME(split_product)(&unit, some, (u1 - u0) * G, &run);
+        NAME(split_product)(&unit, count, (u1 - u0) * G, &run);
     }
     RELEASE(&unit);
 }
 
-/* One phase of one time step of rows none of which is left out. As in step, each sweep over the unit blocks begins
- * where the last one ended; all rows go over a group's weights before the next group. */
+/* Run one phase of one time step for rows none of which is left out. As in step, each sweep over the unit blocks begins
+ * where the last one ended. All rows use a group's weights before the next group. */
 SPLIT_TARGET static void NAME(step_run)(UNIT *unit, const pyrnnx_parameters *p, int phase, const pyrnnx_step *s,
                                         const NAME(split_args) *operands) {
     REAL sums[SPLIT_SUMS * LANES] __attribute__((aligned(64)));
@@ -64,11 +64,11 @@ SPLIT_TARGET static void NAME(step_run)(UNIT *unit, const pyrnnx_parameters *p, 
     for (ptrdiff_t done = 0, nb; done < blocks; done += nb) {
         nb = split_group_blocks(nv, s->rows < MAX_ROWS ? s->rows : MAX_ROWS, blocks - done);
         const ptrdiff_t u = s->number % 2 ? s->u1 - done - nb : s->u0 + done;
-        for (ptrdiff_t r = 0, some; r < s->rows; r += some) {
+        for (ptrdiff_t r = 0, rows; r < s->rows; r += rows) {
             const ptrdiff_t at = r * Hp + u * LANES;
-            some = s->rows - r < MAX_ROWS ? s->rows - r : MAX_ROWS;
+            rows = s->rows - r < MAX_ROWS ? s->rows - r : MAX_ROWS;
             const NAME(group) g = {.parameters = p,
-                                   .rows = some,
+                                   .rows = rows,
                                    .blocks = nb,
                                    .unit = u * LANES,
                                    .Hp = Hp,
@@ -84,29 +84,29 @@ SPLIT_TARGET static void NAME(step_run)(UNIT *unit, const pyrnnx_parameters *p, 
             t.x += r * SPLIT_LINE;
             t.w += u * nv * t.w_column;
             t.per_block = nv;
-            t.out = sums, t.ld_out = nv * LANES, t.out_block = some * nv * LANES;
+            t.out = sums, t.ld_out = nv * LANES, t.out_block = rows * nv * LANES;
             t.init = g.projected + first * LANES, t.ld_init = ld, t.init_block = G * LANES;
             if (variant->phase[phase].start != NULL) {
                 variant->phase[phase].start(&g);
                 t.init = t.out, t.ld_init = t.ld_out, t.init_block = t.out_block;
             }
-            NAME(split_product)(unit, some, nb * nv, &t);
+            NAME(split_product)(unit, rows, nb * nv, &t);
             variant->phase[phase].finish(&g);
         }
     }
 }
 
-/* The same step of the rows from r on. */
+/* Return the same step for `rows` rows from r on. */
 static pyrnnx_step NAME(step_from)(const pyrnnx_parameters *p, const pyrnnx_step *s, ptrdiff_t r, ptrdiff_t rows) {
     const ptrdiff_t Hp = NAME(padded)(p);
-    pyrnnx_step some = *s;
-    some.rows = rows;
-    some.projected = (REAL *)s->projected + r * NAME(gate_count)(p) * Hp;
-    some.h_prev = (const REAL *)s->h_prev + r * Hp;
-    some.h_next = (REAL *)s->h_next + r * Hp;
-    if (s->c) some.c = (REAL *)s->c + r * Hp;
-    if (s->work) some.work = (REAL *)s->work + r * Hp;
-    return some;
+    pyrnnx_step part = *s;
+    part.rows = rows;
+    part.projected = (REAL *)s->projected + r * NAME(gate_count)(p) * Hp;
+    part.h_prev = (const REAL *)s->h_prev + r * Hp;
+    part.h_next = (REAL *)s->h_next + r * Hp;
+    if (s->c) part.c = (REAL *)s->c + r * Hp;
+    if (s->work) part.work = (REAL *)s->work + r * Hp;
+    return part;
 }
 
 SPLIT_TARGET static void NAME(step_split)(const pyrnnx_parameters *p, int phase, const pyrnnx_step *s,
@@ -115,24 +115,24 @@ SPLIT_TARGET static void NAME(step_split)(const pyrnnx_parameters *p, int phase,
     NAME(split_args) t = NAME(split_operands)(p, s->rows, p->hidden_size, split);
     UNIT unit;
     memset(&unit.shapes, 0, sizeof unit.shapes);
-    t.w = (const char *)p->split_R + columns * t.w_column; /* after those of the phase before */
-    if (NAME(states_are_zero)(p, phase, s)) t.blocks = 1;  /* not 0: as any product, it takes subnormal sums for zero */
-    for (ptrdiff_t r = 0, some; r < s->rows; r += some) {
+    t.w = (const char *)p->split_R + columns * t.w_column; /* phase 0 is packed first */
+    if (NAME(states_are_zero)(p, phase, s)) t.blocks = 1;  /* not 0: any product flushes subnormal sums to zero */
+    for (ptrdiff_t r = 0, count; r < s->rows; r += count) {
         const char *left_out = (const char *)split + r;
-        some = alike(left_out, s->rows - r);
-        const pyrnnx_step own = NAME(step_from)(p, s, r, some);
+        count = run_length(left_out, s->rows - r);
+        const pyrnnx_step part = NAME(step_from)(p, s, r, count);
         NAME(split_args) run = t;
         run.x += r * SPLIT_LINE;
         if (*left_out)
-            NAME(step)(p, phase, &own);
+            NAME(step)(p, phase, &part);
         else
-            NAME(step_run)(&unit, p, phase, &own, &run);
+            NAME(step_run)(&unit, p, phase, &part, &run);
     }
     RELEASE(&unit);
 }
 
-/* Below these sizes, as measured with 16 to 65 rows, splitting, the matrices' overhead and the zeros that fill blocks
- * of k take what they save. */
+/* Return whether matrices are faster. Below these sizes, measured with 16 to 65 rows, splitting, overhead and the zeros
+ * that fill blocks of k cost as much as matrices save. */
 static int NAME(split_pays)(const pyrnnx_parameters *p) {
     const ptrdiff_t H = p->hidden_size, k = p->input_size + H;
     const ptrdiff_t zeros = (split_blocks(p->input_size) + split_blocks(H)) * SPLIT_DEPTH - k;

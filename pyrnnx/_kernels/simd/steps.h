@@ -1,16 +1,16 @@
-/* Many time steps of one row in one call, for a layer of few unit blocks. What a step takes there is not its products
- * but the chain of operations from one state to the next; so sums, states and gates stay in registers from step to
- * step, and each small number of unit blocks has a loop of its own.
+/* Many time steps of one row in one call, for layers with few unit blocks. There the chain of operations from state to
+ * state takes the time, not the products. So sums, states and gates stay in registers from step to step, and each small
+ * number of unit blocks has its own loop.
  *
- * For the cells with their usual activations, without clip and peepholes, and for whole weights. Each number comes of
- * the same operations as in step, and so of the same bits.
+ * Only for cells with their usual activations and full weights, without clip and peepholes. Results are bit for bit
+ * those of step, because they come from the same operations.
  */
 #ifndef PYRNNX_STEPS
 #define PYRNNX_STEPS
 enum {
-    MAX_FIXED_BLOCKS = 4, /* numbers of unit blocks with a loop of their own; 0 is the loop for all others */
+    MAX_FIXED_BLOCKS = 4, /* unit blocks with their own loop; 0 is the loop for all others */
     MAX_STEPS_BLOCKS = 16,
-    MAX_STEPS_BYTES = 1 << 18 /* of R: above, its way from the caches is what a step takes */
+    MAX_STEPS_BYTES = 1 << 18 /* of R: reading a larger one from the caches dominates */
 };
 enum pyrnnx_usual { NOT_USUAL, USUAL_RNN, USUAL_GRU, USUAL_LINEAR_GRU, USUAL_LSTM };
 #endif
@@ -23,8 +23,8 @@ typedef struct {
     ptrdiff_t y_time;
 } NAME(steps_args);
 
-/* sums[b][v] = init[b][v] + sum_k x[k] R[b][k][v] of nb unit blocks; `first` is the vector at x, which need not come
- * from memory: it was stored last. */
+/* Compute sums[b][v] = init[b][v] + sum_k x[k] R[b][k][v] of nb unit blocks. `first` is the vector at x, stored last
+ * and still in a register. */
 INLINE void NAME(row_product)(const int nv, const int nb, ptrdiff_t depth, V first, const REAL *x, const REAL *R,
                               ptrdiff_t R_block, const REAL *init, ptrdiff_t init_block, REAL *sums) {
     V sum[TILE_SUMS];
@@ -43,14 +43,12 @@ INLINE void NAME(row_product)(const int nv, const int nb, ptrdiff_t depth, V fir
     for (int j = 0; j < nb * nv; j++) STORE(sums + j * LANES, sum[j]);
 }
 
-/* The same of all unit blocks, in parts whose sums fit the registers. */
+/* Compute the sums of all unit blocks, in parts that fit the registers. */
 INLINE void NAME(steps_product)(const NAME(group) *g, const int fixed, int first_gate, V first, const REAL *x,
                                 const REAL *init, ptrdiff_t init_block) {
-    const int nv = g->nv,
-              most = nv == 1               ? 8
-                     : nv * 4 <= TILE_SUMS ? 4
-                                           : 2,
-              part = fixed && fixed * nv <= TILE_SUMS ? fixed : most;
+    const int nv = g->nv;
+    const int widest = nv == 1 ? 8 : nv * 4 <= TILE_SUMS ? 4 : 2;
+    const int part = fixed && fixed * nv <= TILE_SUMS ? fixed : widest;
     const ptrdiff_t H = g->parameters->hidden_size, R_block = NAME(variant_of)(g->parameters)->gate_count * H * LANES;
     const REAL *R = (const REAL *)g->parameters->R + first_gate * H * LANES;
 #define PART(nb) \
@@ -64,7 +62,7 @@ INLINE void NAME(steps_product)(const NAME(group) *g, const int fixed, int first
 #undef PART
 }
 
-/* One time step: from the states in g, whose first vector is `first`, to h_next and c. */
+/* Run one time step: from the states in g, whose first vector is `first`, to h_next and c. */
 INLINE void NAME(usual_step)(const enum pyrnnx_usual usual, const int fixed, NAME(group) *g, V first) {
     const REAL *init = g->projected;
     if (usual == USUAL_GRU) {
@@ -86,8 +84,8 @@ INLINE void NAME(usual_step)(const enum pyrnnx_usual usual, const int fixed, NAM
     if (usual == USUAL_RNN) NAME(rnn_usual)(g);
 }
 
-/* states: of the step that is done, in y, too; there without padding. */
-INLINE void NAME(take_over)(const NAME(group) *g, REAL *states, char *y) {
+/* Copy h_next to the states, and to y without padding. */
+INLINE void NAME(copy_states)(const NAME(group) *g, REAL *states, char *y) {
     const ptrdiff_t rest = g->parameters->hidden_size - (g->blocks - 1) * LANES; /* units of the last block */
     for (ptrdiff_t b = 0; b < g->blocks; b++) {
         const V h = LOAD(g->h_next + b * LANES);
@@ -104,7 +102,7 @@ INLINE void NAME(usual_steps)(const enum pyrnnx_usual usual, const int fixed, co
     const ptrdiff_t nb = fixed ? fixed : (a->parameters->hidden_size + LANES - 1) / LANES;
     const size_t size = (size_t)nb * LANES * sizeof(REAL);
     enum { MOST = MAX_STEPS_BLOCKS * LANES };
-    /* here, not the caller's: what has no other name can stay in registers */
+    /* local copies: the compiler can keep them in registers */
     REAL sums[PYRNNX_MAX_GATES * MOST] __attribute__((aligned(64)));
     REAL h[MOST] __attribute__((aligned(64))), h_next[MOST] __attribute__((aligned(64)));
     REAL c[MOST] __attribute__((aligned(64))), work[MOST] __attribute__((aligned(64)));
@@ -126,7 +124,7 @@ INLINE void NAME(usual_steps)(const enum pyrnnx_usual usual, const int fixed, co
              .work = work};
         NAME(usual_step)(usual, fixed, &g, first);
         first = LOAD(h_next);
-        NAME(take_over)(&g, h, a->y + s * a->y_time);
+        NAME(copy_states)(&g, h, a->y + s * a->y_time);
     }
     memcpy(a->h, h, size);
     if (usual == USUAL_LSTM) memcpy(a->c, c, size);

@@ -1,37 +1,37 @@
-/* The kernels of one element type for one instruction set.
+/* The kernels of one element type for one instruction set. The includer defines
  *
- * The includer defines REAL, INTEGER (of its size), LANES, ISA (a name), TILE_SUMS (vectors of sums a tile holds),
- * HAVE_REDUCED_WEIGHTS (whether W and R are packed as bfloat16 and int8, too), HAVE_CODES (whether they are packed as
- * codes, too: float only), HAVE_SPLIT (whether the processor's matrices may multiply: float, 16 LANES and HAVE_CODES
- * only; with ISA_MATRICES and ISA_BFLOAT16, or with MATRIX_MODEL, a model of them), and ISA_x for what it has better
- * than GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE; with HAVE_REDUCED_WEIGHTS
- * also ISA_LOAD_BFLOAT16 and ISA_LOAD_INT8; with HAVE_CODES also ISA_MADD, ISA_DOT with ISA_DOT_TARGET, and
- * ISA_MATRICES, where there are such instructions.
+ *   REAL, INTEGER (of the same size), LANES, ISA (a name)
+ *   TILE_SUMS              vectors of sums in a tile
+ *   HAVE_REDUCED_WEIGHTS   W and R can be packed as bfloat16 and int8; requires ISA_LOAD_BFLOAT16, ISA_LOAD_INT8
+ *   HAVE_CODES             W and R can be packed as codes (float only)
+ *   HAVE_SPLIT             matrices multiply split rows (float, 16 LANES and HAVE_CODES only); requires ISA_MATRICES
+ *                          and ISA_BFLOAT16, or MATRIX_MODEL to use the model of matrices
  *
- * Each header below uses only those above it:
+ * and may define faster ISA_x for GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE;
+ * with HAVE_CODES also ISA_MADD, ISA_DOT and ISA_DOT_TARGET, ISA_MATRICES. Each header below uses only those above it:
  *
  *   vector.h      V, a vector of REAL, and its operations
  *   functions.h   exp, tanh, sigmoid... and the activation functions on V
- *   weights.h     a vector of packed weights
+ *   weights.h     vectors of packed weights
  *   tiles.h       products of rows with unit blocks
- *   cell.h        what a cell is: phases, on groups of unit blocks and rows
- *   rnn.h gru.h lstm.h   a cell each
- *   cells.h       the cells by their numbers
- *   codes.h       HAVE_CODES: rows rounded to codes of 8 bits
+ *   cell.h        the interface of a cell: phases, on groups of unit blocks and rows
+ *   rnn.h gru.h lstm.h   one cell each
+ *   cells.h       the table of cells
+ *   codes.h       HAVE_CODES: rows rounded to 8-bit codes
  *   code_panels.h     panels of quantized weights
  *   code_dots.h       dot products of four codes in each lane
  *   matrices.h        the processor's matrices
  *   code_matrices.h   products of many coded rows by the processor's matrices
- *   code_products.h   products of coded rows with unit blocks; code_tiles.h has the tiles, for one of the dot products
- *   pack.h        panels, as the phases of a cell want them
- *   operands.h    what is multiplied: elements, or codes
+ *   code_products.h   products of coded rows with unit blocks; code_tiles.h: their tiles, for one dot product
+ *   pack.h        panels for the phases of a cell
+ *   operands.h    operands of products: elements or codes
  *   steps.h       many time steps of one row
- *   matrix_model.h    MATRIX_MODEL: what they compute, in C
- *   split.h           HAVE_SPLIT: rows and weights of float as parts of bfloat16
- *   split_matrices.h  their products by the processor's matrices
- *   split_steps.h     project and step with those
+ *   matrix_model.h    MATRIX_MODEL: a model of the matrices in C
+ *   split.h           HAVE_SPLIT: rows and weights of float as bfloat16 parts
+ *   split_matrices.h  products of split rows by the processor's matrices
+ *   split_steps.h     project and step with split rows
  */
-#include <assert.h> /* of a debug build alone: NDEBUG is defined in any other */
+#include <assert.h> /* debug builds only: all others define NDEBUG */
 #include <math.h>   /* INFINITY */
 #include <string.h> /* memset */
 
@@ -68,7 +68,7 @@
 
 #ifndef PYRNNX_TEMPLATE
 #define PYRNNX_TEMPLATE
-enum { MAX_PROJECTED_ROWS = 256 }; /* that pass over the panels of W together */
+enum { MAX_PROJECTED_ROWS = 256 }; /* in one pass over the panels of W */
 #endif
 
 static void NAME(project)(const pyrnnx_parameters *p, ptrdiff_t rows, const void *x, ptrdiff_t ldx, void *projected,
@@ -78,10 +78,10 @@ static void NAME(project)(const pyrnnx_parameters *p, ptrdiff_t rows, const void
     assert(0 <= u0 && u0 <= u1 && u1 * LANES <= NAME(padded)(p));
     assert(rows >= 0 && (rows <= 1 || ldx >= p->input_size));
     for (ptrdiff_t r = 0; r < rows; r += MAX_PROJECTED_ROWS) {
-        const ptrdiff_t some = rows - r < MAX_PROJECTED_ROWS ? rows - r : MAX_PROJECTED_ROWS;
+        const ptrdiff_t count = rows - r < MAX_PROJECTED_ROWS ? rows - r : MAX_PROJECTED_ROWS;
         for (ptrdiff_t u = u0, nb; u < u1; u += nb) {
-            nb = tile_blocks(G, some, u1 - u);
-            NAME(any_product)(p, G, (int)nb, some,
+            nb = tile_blocks(G, count, u1 - u);
+            NAME(any_product)(p, G, (int)nb, count,
                               (NAME(tile_args)){.depth = p->input_size,
                                                 .x = NAME(row_of)(p, x, r, ldx),
                                                 .ldx = ldx,
@@ -97,10 +97,10 @@ static void NAME(project)(const pyrnnx_parameters *p, ptrdiff_t rows, const void
     }
 }
 
-/* One phase of one group: start, product, finish (see cell.h). states: at the group's first row. */
+/* Run one phase of one group: start, product, finish (see cell.h). states: of the group's first row. */
 static void NAME(step_group)(const NAME(group) *g, const NAME(variant) *variant, int phase, const REAL *states) {
     const pyrnnx_parameters *p = g->parameters;
-    const int first = phase ? variant->phase[0].gates : 0; /* the gates of the phase before come first */
+    const int first = phase ? variant->phase[0].gates : 0; /* gates of phase 0 are packed first */
     const ptrdiff_t w_block = NAME(panel_size)(p, 1, variant->gate_count);
     NAME(tile_args) t = {.depth = g->depth,
                          .x = states,
@@ -129,7 +129,7 @@ static void NAME(step_group)(const NAME(group) *g, const NAME(variant) *variant,
     variant->phase[phase].finish(g);
 }
 
-/* Whether all states that a product reads are zero: of the second phase they are r H', where a NaN of r makes one. */
+/* Return whether all states that a product reads are zero. Those of phase 1 are r H', NaN if r is NaN. */
 static int NAME(states_are_zero)(const pyrnnx_parameters *p, int phase, const pyrnnx_step *s) {
     const REAL *work = (const REAL *)s->work;
     if (!s->h_is_zero || phase == 0) return s->h_is_zero;
@@ -138,18 +138,18 @@ static int NAME(states_are_zero)(const pyrnnx_parameters *p, int phase, const py
     return 1;
 }
 
-/* One phase of one time step. The rows and the unit blocks [u0, u1) are cut into groups whose sums fit L1, so that the
- * gate functions find them there; a group has at most MAX_ROWS vectors of sums for each gate:
+/* Run one phase of one time step. Rows and unit blocks [u0, u1) are cut into groups whose sums stay in L1 for the gate
+ * functions. A group has at most MAX_ROWS vectors of sums for each gate:
  *
  *               u0            u1
  *              +------+------+--+
- *   rows       |  1   |  2   |3 |    one row: all of up to MAX_ROWS unit blocks at once; MAX_ROWS rows: one unit block
+ *   rows       |  1   |  2   |3 |    one row: up to MAX_ROWS unit blocks; MAX_ROWS rows: one unit block
  *              +------+------+--+
  *              |  6   |  5   |4 |
  *              +------+------+--+
  *
- * Each sweep over the unit blocks begins where the last one ended, also that of the step before: the panels of R that
- * were read last are still in the cache when not all of them fit into it.
+ * Each sweep over the unit blocks begins where the last one ended, even in the previous step: if the cache is too small
+ * for all panels of R, the panels read last are still cached.
  */
 static void NAME(step)(const pyrnnx_parameters *p, int phase, const pyrnnx_step *s) {
     REAL sums[MAX_ROWS * PYRNNX_MAX_GATES * LANES] __attribute__((aligned(64)));
@@ -163,14 +163,14 @@ static void NAME(step)(const pyrnnx_parameters *p, int phase, const pyrnnx_step 
     assert(0 <= phase && phase < variant->phases && s->h_next != s->h_prev);
     assert(s->work || variant->phases == 1);
     assert(s->c || !PYRNNX_CELL_ROWS[p->cell].has_cell_state);
-    for (ptrdiff_t group = 0, r = 0, some; group < row_groups; group++, r += some) {
+    for (ptrdiff_t group = 0, r = 0, rows; group < row_groups; group++, r += rows) {
         const int backwards = (s->number * row_groups + group) % 2;
-        some = (s->rows - r) / (row_groups - group);
+        rows = (s->rows - r) / (row_groups - group);
         for (ptrdiff_t done = 0, nb; done < blocks; done += nb) {
-            nb = blocks - done < MAX_ROWS / some ? blocks - done : MAX_ROWS / some;
+            nb = blocks - done < MAX_ROWS / rows ? blocks - done : MAX_ROWS / rows;
             const ptrdiff_t unit = (backwards ? s->u1 - done - nb : s->u0 + done) * LANES, at = r * Hp + unit;
             const NAME(group) g = {.parameters = p,
-                                   .rows = some,
+                                   .rows = rows,
                                    .blocks = nb,
                                    .backwards = backwards,
                                    .depth = zero ? 0 : p->hidden_size,
@@ -191,12 +191,12 @@ static void NAME(step)(const pyrnnx_parameters *p, int phase, const pyrnnx_step 
 
 static void NAME(activate_all)(const pyrnnx_parameters *p, const void *x, void *y, ptrdiff_t count) {
     for (ptrdiff_t j = 0; j < count; j += LANES) {
-        REAL some[LANES] = {0};
+        REAL vector[LANES] = {0};
         const size_t bytes = (size_t)(count - j < LANES ? count - j : LANES) * sizeof(REAL);
-        memcpy(some, (const REAL *)x + j, bytes);
-        STORE(some, NAME(clipped)(1, SET1((REAL)p->clip), LOAD(some)));
-        NAME(activate)(&p->functions[0], some, LANES, 1);
-        memcpy((REAL *)y + j, some, bytes);
+        memcpy(vector, (const REAL *)x + j, bytes);
+        STORE(vector, NAME(clipped)(1, SET1((REAL)p->clip), LOAD(vector)));
+        NAME(activate)(&p->functions[0], vector, LANES, 1);
+        memcpy((REAL *)y + j, vector, bytes);
     }
 }
 

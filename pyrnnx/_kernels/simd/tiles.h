@@ -1,15 +1,15 @@
-/* Products: the register tile, and the product of some rows with a few unit blocks, cut into tiles.
+/* Products of rows with a few unit blocks, cut into tiles whose sums stay in registers:
  *
  *   out[r][b][v] = init[r][b][v] + sum_k x[r][k] w[b][k][v]        r < mr rows, b < nb unit blocks, v < nv gates,
  *                                                                  each element a vector V
  *
- * The sum runs over k in order, one FMA each, in every tile shape: results do not depend on the shape. A panel w[b] is
- * [K][nv][L], read once from front to back. An int8 panel opens with the scales [nv][L] of its gate rows, and there
+ * Every tile shape sums over k in order, with one FMA each, so results do not depend on the shape. A panel w[b] is
+ * [K][nv][L], read once from front to back. An int8 panel begins with the scales [nv][L] of its gate rows; for it,
  * out = init + scale * sum.
  */
 #ifndef PYRNNX_TILES
 #define PYRNNX_TILES
-#if TILE_SUMS >= 24 /* 32 registers: sums, and the smaller side of the tile */
+#if TILE_SUMS >= 24 /* 32 registers: sums and the smaller side of the tile */
 #define MAX_TILE_ROWS 8
 #define TILE_ROWS(X, nv, nb) \
     X(nv, nb, 1) X(nv, nb, 2) X(nv, nb, 3) X(nv, nb, 4) X(nv, nb, 5) X(nv, nb, 6) X(nv, nb, 7) X(nv, nb, 8)
@@ -19,7 +19,7 @@
 #endif
 #define MAX_TILE_VECTORS 12
 #define MAX_TILE_BLOCKS 8
-/* A tile exists for the unit blocks listed here and all rows with mr * nv * nb <= TILE_SUMS. */
+/* Tiles exist for these nv and nb, and all rows with mr * nv * nb <= TILE_SUMS. */
 // clang-format off
 #define TILE_SHAPES(X) \
     TILE_ROWS(X, 1, 1) TILE_ROWS(X, 1, 2) TILE_ROWS(X, 1, 4) TILE_ROWS(X, 1, 8) \
@@ -27,19 +27,18 @@
     TILE_ROWS(X, 3, 1) TILE_ROWS(X, 3, 2) TILE_ROWS(X, 3, 4) \
     TILE_ROWS(X, 4, 1) TILE_ROWS(X, 4, 2) TILE_ROWS(X, 4, 3)
 // clang-format on
-/* gcc folds a load that two FMAs share into both of them, so that it is loaded twice: too often for a tile of two rows.
- */
+/* gcc folds a load shared by two FMAs into both and so loads twice, which slows a tile of two rows. */
 #if PYRNNX_HAVE_X86 && !defined MATRIX_MODEL
 #define KEEP_IN_REGISTER(x) __asm__("" : "+v"(x))
 #else
 #define KEEP_IN_REGISTER(x) (void)(x)
 #endif
-enum { PANEL_BYTES = 22528 }; /* of panels that stay in L1 beside the sums */
+enum { PANEL_BYTES = 22528 }; /* of panels that fit L1 with the sums */
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
 
-/* How many of the remaining unit blocks the next tiles take side by side: nb of the widest shape that fits. Few rows
- * take several, for a tile of few sums waits for the latency of its FMAs: each of its chains takes one FMA of every k.
- * Four blocks of four gates are cut 2 + 2, for 3 + 1 would leave a narrow one. */
+/* Return nb of the widest tile that fits the remaining unit blocks. Few rows need several blocks: each sum is a chain
+ * of FMAs, and few chains leave the processor waiting. Four blocks of four gates are cut 2 + 2, because 3 + 1 would
+ * leave a narrow tile. */
 static int tile_blocks(int nv, ptrdiff_t rows, ptrdiff_t blocks) {
     static const signed char widths[5][3] = {{0}, {8, 4, 2}, {4, 2}, {4, 2}, {3, 2}}; /* by nv, as in TILE_SHAPES */
     const int mr = rows < MAX_TILE_ROWS ? (int)rows : MAX_TILE_ROWS;
@@ -56,8 +55,8 @@ typedef struct {
     const REAL *x;
     ptrdiff_t ldx;
     const char *w;
-    const char *next;    /* weights that are read after these: a tile of several rows prefetches some of them */
-    ptrdiff_t w_block;   /* bytes from one unit block's panel to the next */
+    const char *next;    /* the weights read next, which a tile of several rows prefetches in part */
+    ptrdiff_t w_block;   /* bytes from panel to panel */
     const float *scales; /* int8: of the first unit block */
     const REAL *init;
     ptrdiff_t ld_init, init_block; /* elements from row to row, from block to block */
@@ -65,11 +64,11 @@ typedef struct {
     ptrdiff_t ld_out, out_block;
 } NAME(tile_args);
 
-/* Of an array of a tile, row r, vector v: gate v % nv of unit block v / nv. */
+/* Row r, vector v of an array of a tile: gate v % nv of unit block v / nv. */
 #define TILE_VECTOR(t, array, r, v) \
     ((t)->array + (r) * (t)->ld_##array + (v) / nv * (t)->array##_block + (v) % nv * LANES)
 
-/* One k of the tile. The smaller side of the tile stays in registers, the other passes through one. */
+/* Add the products of one k. The smaller side of the tile stays in registers, the other is loaded vector by vector. */
 INLINE void NAME(tile_step)(const int mr, const int nv, const int nb, const int weight_dtype,
                             V sum[MAX_TILE_ROWS][MAX_TILE_VECTORS], const REAL *const *x, const char *const *w,
                             ptrdiff_t k) {
@@ -115,7 +114,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weigh
     }
     ptrdiff_t k = 0;
     const char *next = t->next;
-    if (mr > 1) /* what the next row tile starts from */
+    if (mr > 1) /* init of the next row tile */
 #pragma GCC unroll 16
         for (int r = 0; r < mr; r++)
 #pragma GCC unroll 16
@@ -135,7 +134,7 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weigh
 #pragma GCC unroll 16
         for (int v = 0; v < nv * nb; v++) {
             if (weight_dtype == PYRNNX_WEIGHTS_INT8) {
-                const char *scales = (const char *)t->scales + v / nv * t->w_block; /* in front of each panel */
+                const char *scales = (const char *)t->scales + v / nv * t->w_block; /* before each panel */
                 const V scale = NAME(load_scales)(scales + v % nv * LANES * sizeof(float));
                 sum[r][v] = FMA(scale, sum[r][v], LOAD(TILE_VECTOR(t, init, r, v)));
             }
@@ -169,16 +168,16 @@ static NAME(tile_function) *const NAME(tiles)[][5][MAX_TILE_BLOCKS + 1][MAX_TILE
 #endif
 };
 
-/* The product of any number of rows with nb unit blocks; t is that of the first row and all k. Cut into tiles of mr
- * rows and blocks of k, both of nearly equal parts:
+/* Multiply any number of rows with nb unit blocks; t describes the first row and all k. Rows and k are cut into tiles
+ * of mr rows and blocks of k, of nearly equal size:
  *
  *              k block 0   k block 1           w:  k block 0 |==========|  the part of the nb panels that all row tiles
  *   x: tile 0 |    1     |     4     |             k block 1 |==========|  read before the next part: it stays in L1
  *      tile 1 |    2     |     5     |
  *      tile 2 |    3     |     6     |
  *
- * Numbers are the order of the tiles. Between k blocks the sums rest in out. int8 has one k block, for its tiles scale
- * whole sums. */
+ * Tiles run in the order of their numbers. Between k blocks the sums are in out. int8 has one k block, because its
+ * tiles scale whole sums. */
 static void NAME(product)(int weight_dtype, int nv, int nb, ptrdiff_t rows, NAME(tile_args) t) {
     NAME(tile_function) *const *const tiles = NAME(tiles)[weight_dtype][nv][nb];
     const ptrdiff_t k_bytes = nv * LANES * NAME(weight_size)(weight_dtype), depth = t.depth;
@@ -206,7 +205,7 @@ static void NAME(product)(int weight_dtype, int nv, int nb, ptrdiff_t rows, NAME
             t.out = first.out + r * t.ld_out;
             t.init = k_block ? t.out : first.init + r * first.ld_init;
             tiles[mr](&t);
-            t.next += t.depth / 4 * 64; /* as much as the tile has prefetched */
+            t.next += t.depth / 4 * 64; /* the tile prefetched these */
         }
         k += t.depth;
         t.w += t.depth * k_bytes;

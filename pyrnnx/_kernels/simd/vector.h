@@ -1,9 +1,9 @@
-/* V, a vector of LANES numbers REAL, and what is done with it: GENERIC_x, in the compiler's vector extensions alone,
- * where the instruction set has no ISA_x. */
+/* V, a vector of LANES numbers REAL, and its operations: ISA_x of the instruction set, or else GENERIC_x, written with
+ * the compiler's vector extensions. */
 #define PX_CAT_(a, b, c) a##_##b##_##c
 #define PX_CAT(a, b, c) PX_CAT_(a, b, c)
 #define INLINE static inline __attribute__((always_inline, unused))
-/* of functions with more instructions than their file; clang takes this instead of the file's target, gcc adds it */
+/* For functions with more instructions than their file: clang replaces the file's target by this, gcc adds it. */
 #define MAY_USE(more) __attribute__((target(ISA_TARGET "," more)))
 
 #define GENERIC_SELECT(mask, a, b) ((V)(((mask) & (I)(a)) | (~(mask) & (I)(b))))
@@ -11,7 +11,7 @@
 #define GENERIC_FMA(a, b, c) ((a) * (b) + (c))
 #define GENERIC_SELECT_LESS(x, y, a, b) GENERIC_SELECT((I)((x) < (y)), a, b)
 #define GENERIC_SELECT_NEGATIVE(x, a, b) GENERIC_SELECT((I)(x) < 0, a, b)
-/* bounds that leave NaN as it is */
+/* Bounds that do not change NaN. */
 #define GENERIC_AT_LEAST(bound, x) GENERIC_SELECT((I)((x) < (bound)), bound, x)
 #define GENERIC_AT_MOST(bound, x) GENERIC_SELECT((I)((x) > (bound)), bound, x)
 

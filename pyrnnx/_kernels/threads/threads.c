@@ -11,7 +11,8 @@ int pyrnnx_team_take(int size) {
     (void)size;
     return 1;
 }
-void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
+void pyrnnx_team_run(int size, pyrnnx_task task, void *argument, pyrnnx_interrupt *interrupt) {
+    (void)interrupt;
     for (int rank = 0; rank < size; rank++) task(argument, rank);
 }
 void pyrnnx_team_release(int disbanded) { (void)disbanded; }
@@ -24,35 +25,33 @@ void pyrnnx_team_release(int disbanded) { (void)disbanded; }
 
 enum { MAX_WORKERS = 127, SPINS_IDLE = 4000 };
 
-/* How long callers get no team after one that was disbanded. Other work on the machine lasts for a time, not for a
-   number of calls, so this counts nanoseconds: twice as long each time, and half as long again after a team that was
-   not. */
+/* The pause without teams after a disbanded one, in nanoseconds, because other work on the machine lasts for a time,
+   not for a number of calls. Each disbanded team doubles the next pause; each other team halves it. */
 enum { FIRST_PAUSE = 10 * PYRNNX_MILLISECOND, LONGEST_PAUSE = 1000 * PYRNNX_MILLISECOND };
 
 static struct {
-    pthread_mutex_t taken;  /* held by the caller whose team it is */
+    pthread_mutex_t taken;  /* locked by the caller that has the team */
     pthread_mutex_t asleep; /* guards the condition */
     pthread_cond_t wake;
     int workers, sleepers;
-    int running;                       /* members that have not ended the current task */
-    long long pause_until, next_pause; /* no team before that moment (0: none is paused); length of the next pause */
+    int running;                       /* workers that have not ended the current task */
+    long long pause_until, next_pause; /* end of the pause (0: no pause); length of the next pause */
     pyrnnx_task task;
     void *argument;
 #ifdef __linux__
-    cpu_set_t allowed; /* processors of the last caller that woke somebody */
+    cpu_set_t allowed; /* processors of the last caller that woke workers */
 #endif
     struct {
         unsigned round; /* counts the tasks of this worker; a change starts it */
         pthread_t thread;
-    } __attribute__((aligned(64))) worker[MAX_WORKERS + 1]; /* a cache line each */
+    } __attribute__((aligned(64))) worker[MAX_WORKERS + 1]; /* one cache line each */
 } pool = {.taken = PTHREAD_MUTEX_INITIALIZER,
           .asleep = PTHREAD_MUTEX_INITIALIZER,
           .wake = PTHREAD_COND_INITIALIZER,
           .next_pause = FIRST_PAUSE};
 
-/* The system may wake a thread on its caller's processor, where it waits for milliseconds while another is idle. So the
-   caller takes that processor from the set the thread may run on, and the thread restores the set as soon as it runs.
- */
+/* The system may wake a worker on the caller's processor, where it waits for milliseconds while others are idle. So the
+   caller removes its processor from the worker's set, and the worker restores the set when it runs. */
 #ifdef __linux__
 static void wake_elsewhere(int size) {
     cpu_set_t others;
@@ -75,8 +74,7 @@ static void wait_for_task(unsigned *round, unsigned seen) {
         pyrnnx_pause();
     }
     pthread_mutex_lock(&pool.asleep);
-    __atomic_add_fetch(&pool.sleepers, 1,
-                       __ATOMIC_SEQ_CST); /* before the last look at the round: see pyrnnx_team_run */
+    __atomic_add_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST); /* before the last read of round: see pyrnnx_team_run */
     while (__atomic_load_n(round, __ATOMIC_SEQ_CST) == seen) pthread_cond_wait(&pool.wake, &pool.asleep);
     __atomic_sub_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&pool.asleep);
@@ -93,15 +91,18 @@ static void *run_worker(void *argument) {
     return NULL;
 }
 
-static void wait_for_workers(void) {
-    for (int spin = 0; __atomic_load_n(&pool.running, __ATOMIC_ACQUIRE) != 0; spin++)
-        if (spin < PYRNNX_SPINS)
-            pyrnnx_pause();
-        else
-            sched_yield();
+static void wait_for_workers(pyrnnx_interrupt *interrupt) {
+    for (int spin = 0; spin < PYRNNX_SPINS; spin++) {
+        if (__atomic_load_n(&pool.running, __ATOMIC_ACQUIRE) == 0) return;
+        pyrnnx_pause();
+    }
+    while (__atomic_load_n(&pool.running, __ATOMIC_ACQUIRE) != 0) {
+        if (interrupt != NULL) pyrnnx_interrupt_poll(interrupt, 1);
+        sched_yield();
+    }
 }
 
-static void forget_workers(void) { /* in the child of a fork: only the forking thread lives on */
+static void forget_workers(void) { /* a forked child has only the forking thread */
     pthread_mutex_init(&pool.taken, NULL);
     pthread_mutex_init(&pool.asleep, NULL);
     pthread_cond_init(&pool.wake, NULL);
@@ -118,7 +119,7 @@ static void start_workers(int workers) {
         pthread_atfork(NULL, NULL, forget_workers);
         registered = 1;
     }
-    sigfillset(&all); /* signals are for the interpreter's own threads */
+    sigfillset(&all); /* only threads of the interpreter handle signals */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool.workers < workers) {
         int rank = pool.workers + 1;
@@ -141,14 +142,14 @@ int pyrnnx_team_take(int size) {
     return size <= pool.workers + 1 ? size : pool.workers + 1;
 }
 
-void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
+void pyrnnx_team_run(int size, pyrnnx_task task, void *argument, pyrnnx_interrupt *interrupt) {
     if (size > 1) {
         pool.task = task;
         pool.argument = argument;
         pool.running = size - 1;
         for (int rank = 1; rank < size; rank++) __atomic_add_fetch(&pool.worker[rank].round, 1, __ATOMIC_SEQ_CST);
-        /* A worker counts itself among the sleepers before it looks at its round for the last time: so either it sees
-           the new round, or it is counted here. */
+        /* A worker counts itself as a sleeper before its last read of its round, so either it sees the new round or it
+           is counted here. */
         if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) != 0) {
             wake_elsewhere(size);
             pthread_mutex_lock(&pool.asleep);
@@ -157,7 +158,7 @@ void pyrnnx_team_run(int size, pyrnnx_task task, void *argument) {
         }
     }
     task(argument, 0);
-    if (size > 1) wait_for_workers();
+    if (size > 1) wait_for_workers(interrupt);
 }
 
 void pyrnnx_team_release(int disbanded) {

@@ -1,4 +1,4 @@
-"""One module for each command; importing them puts them into the application, in this order."""
+"""Commands, one module each; importing them registers them in this order."""
 
 from pyrnnx.cli.commands import inspect, run, score, compare, check, convert, bench, conformance, config  # isort: skip
 

@@ -1,15 +1,15 @@
-"""`pyrnnx bench`: time beside other libraries."""
+"""The command `pyrnnx bench`: speed compared with other libraries."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import Dims, Inputs, Json, Seed, integer, model_suffixes, sizes
+from pyrnnx.cli.arguments import Dims, Inputs, Json, Seed, complete_names, integer, model_suffixes, sizes
 from pyrnnx.cli.result import Result
 from pyrnnx.errors import ArgumentError, shown
 
@@ -18,9 +18,16 @@ if TYPE_CHECKING:
 
     from pyrnnx.bench.measured import Measurement
 
-CELLS = ("LSTM", "GRU", "RNN")
+OPERATORS = ("LSTM", "GRU", "RNN")
 DTYPES = ("float32", "float64", "float16")
 SHAPE = "100,8,128,128"
+
+
+def _peers() -> Iterable[str]:
+    """Return the names that ``--against`` accepts."""
+    from pyrnnx.bench.measured import LIBRARIES
+
+    return [name for name in LIBRARIES if name != "pyrnnx"]
 
 
 @command(
@@ -28,9 +35,9 @@ SHAPE = "100,8,128,128"
     "pyrnnx bench --op LSTM --shape 100,8,128,128",
     "pyrnnx bench model.onnx --against onnxruntime --threads 2 --plot times.png",
     notes=(
-        "All run in this process, in turns, so that drift of the machine meets all alike; a ratio is the median, over "
-        "the rounds, of a library's time over that of pyrnnx: above 1 pyrnnx is faster. Before, their numbers are "
-        "compared; one that gives others is not timed, and that is said.",
+        "All libraries run in this process in turns, so that changes in the speed of the machine affect all equally. A "
+        "ratio is the median over the rounds of a library's time divided by pyrnnx's: above 1 pyrnnx is faster. A "
+        "library whose results differ is reported and not timed.",
     ),
 )
 def bench(
@@ -39,40 +46,53 @@ def bench(
         typer.Argument(metavar="MODEL", help="An .onnx or OpenVINO .xml model.", autocompletion=model_suffixes),
     ] = None,
     op: Annotated[
-        str | None, typer.Option("--op", metavar="CELL", help="Instead of a model: LSTM, GRU or RNN.")
+        str | None,
+        typer.Option(
+            "--op",
+            metavar="CELL",
+            help="Operator to time instead of a model: LSTM, GRU or RNN.",
+            autocompletion=complete_names(lambda: OPERATORS),
+        ),
     ] = None,
     shape: Annotated[
         str | None,
         typer.Option(
             "--shape",
             metavar="T,N,I,H",
-            help=f"Of --op: sequence length, batch size, input size, hidden size (default: {SHAPE}).",
+            help=f"For --op: sequence length, batch size, input size, hidden size (default: {SHAPE}).",
         ),
     ] = None,
     dtype: Annotated[
-        str | None, typer.Option("--dtype", metavar="TYPE", help="Of --op: float32 (default), float64 or float16.")
+        str | None,
+        typer.Option(
+            "--dtype",
+            metavar="TYPE",
+            help="For --op: float32 (default), float64 or float16.",
+            autocompletion=complete_names(lambda: DTYPES),
+        ),
     ] = None,
-    bidirectional: Annotated[bool, typer.Option("--bidirectional", help="Of --op: both directions.")] = False,
+    bidirectional: Annotated[bool, typer.Option("--bidirectional", help="For --op: both directions.")] = False,
     linear_before_reset: Annotated[
-        bool, typer.Option("--linear-before-reset", help="Of --op GRU: the form that PyTorch has, too.")
+        bool, typer.Option("--linear-before-reset", help="For --op GRU: the variant that PyTorch has.")
     ] = False,
     against: Annotated[
         str | None,
         typer.Option(
             "--against",
             metavar="NAME,NAME",
-            help="onnxruntime, openvino; with --op torch, too (default: those installed).",
+            help="onnxruntime, openvino, and torch with --op (default: those installed).",
+            autocompletion=complete_names(_peers, several=True),
         ),
     ] = None,
-    threads: Annotated[str, typer.Option("--threads", metavar="NUMBER", help="Of each library.")] = "1",
-    repeat: Annotated[str, typer.Option("--repeat", metavar="ROUNDS", help="How often each is timed.")] = "9",
+    threads: Annotated[str, typer.Option("--threads", metavar="NUMBER", help="Threads of each library.")] = "1",
+    repeat: Annotated[str, typer.Option("--repeat", metavar="ROUNDS", help="Timings of each library.")] = "9",
     seed: Seed = "0",
     dims: Dims = None,
     inputs: Inputs = None,
     plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Write a picture (.png, .svg).")] = None,
     as_json: Json = False,
 ) -> Result:
-    """Time a model or an operator side by side with what is installed: ONNX Runtime, OpenVINO, PyTorch."""
+    """Time a model or an operator in pyrnnx and in the installed peers: ONNX Runtime, OpenVINO, PyTorch."""
     counts = [integer("bench: --threads", threads, 1), integer("bench: --repeat", repeat, 1)]
     names = None if against is None else against.split(",")
     of_op = {
@@ -83,33 +103,36 @@ def bench(
     }
     of_model = {"--dim": dims, "--input": inputs}
     if (model is None) == (op is None):
-        given = "neither" if model is None else "both"
-        raise ArgumentError(f"bench: {given} of MODEL and --op was given; expected one")
+        count = "neither" if model is None else "both"
+        raise ArgumentError(f"bench: {count} of MODEL and --op was given; expected one")
     for name, value in (of_op if op is None else of_model).items():
         if value:
-            raise ArgumentError(f"bench: {name} was given with {'a model' if op is None else '--op'}; expected none")
+            subject = "a model" if op is None else "--op"
+            raise ArgumentError(f"bench: {name} does not apply to {subject}; expected it left out")
     if plot is not None:
-        from pyrnnx.comparison.views.plot import matplotlib_figures
-        from pyrnnx.files import check_report
+        from pyrnnx._internal.writing import check_report
+        from pyrnnx.cli.targets import check_not_read, input_files
+        from pyrnnx.comparison.views.plot import matplotlib_figures, picture_path
 
-        matplotlib_figures()  # before minutes of timing
-        check_report("bench: --plot", plot)
+        matplotlib_figures()  # fails before minutes of timing
+        check_report("bench: --plot", picture_path(plot))
+        check_not_read("bench: --plot", picture_path(plot), [model, *input_files(inputs)])
     streams.show_progress(f"bench: {op or model}")
     try:
         if op is not None:
-            found = _of_operator(
+            measurement = _of_operator(
                 op, shape or SHAPE, dtype or "float32", (bidirectional, linear_before_reset), names, counts
             )
         else:
             open_sizes = sizes("bench: --dim", dims)
-            found = _of_model(str(model), inputs, integer("bench: --seed", seed, 0), open_sizes, names, counts)
+            measurement = _of_model(str(model), inputs, integer("bench: --seed", seed, 0), open_sizes, names, counts)
     finally:
         streams.show_progress("")
     if plot is not None:
         from pyrnnx.bench.plot import plot_measurement
 
-        plot_measurement(found, plot)
-    return Result(found.to_dict, _shown(found))
+        plot_measurement(measurement, plot)
+    return Result(measurement.to_dict, _shown(measurement))
 
 
 def _of_operator(
@@ -117,18 +140,19 @@ def _of_operator(
 ) -> Measurement:
     from pyrnnx.bench.measured import measure_case
     from pyrnnx.bench.workload import Case
+    from pyrnnx.operator.op import CELLS
 
-    for name, value, allowed in (("--op", op, CELLS), ("--dtype", dtype, DTYPES)):
+    for name, value, allowed in (("--op", op, OPERATORS), ("--dtype", dtype, DTYPES)):
         if value not in allowed:
             raise ArgumentError(f"bench: {name} is {shown(value)}; expected one of {', '.join(allowed)}")
-    lengths = [integer("bench: --shape", one, 1) for one in shape.split(",")]
+    lengths = [integer("bench: --shape", size, 1) for size in shape.split(",")]
     if len(lengths) != 4:
-        raise ArgumentError(f"bench: --shape is {shown(shape)}; expected T,N,I,H: four numbers")
+        raise ArgumentError(f"bench: --shape is {shown(shape)}; expected four numbers T,N,I,H")
     both, linear = forms
     if linear and op != "GRU":
         raise ArgumentError(f"bench: --linear-before-reset was given with --op {op}; expected GRU")
     T, N, I, H = lengths
-    case = Case(op, T, N, I, H, directions=2 if both else 1, dtype=dtype, linear_before_reset=int(linear))
+    case = Case(CELLS[op].name, T, N, I, H, directions=2 if both else 1, dtype=dtype, linear_before_reset=int(linear))
     return measure_case(case, against, *counts)
 
 
@@ -144,44 +168,44 @@ def _of_model(
 
     from pyrnnx.bench.measured import measure_model
     from pyrnnx.cli.arrays import given_inputs
-    from pyrnnx.load import load
-    from pyrnnx.model import Model
+    from pyrnnx.load import read_model_or_layer
+    from pyrnnx.models.model import Model
     from pyrnnx.testing.models.calls import run_call
 
-    read = load(model)
+    read = read_model_or_layer(model)
     if not isinstance(read, Model):
         raise ArgumentError(f"bench: {read.label} is a single layer; expected a whole model, or --op")
     arrays = given_inputs("bench: --input", inputs, read.inputs) if inputs else None
-    given, _ = run_call(read, arrays, seed, dims, "bench")
-    return measure_model(Path(model), given, against, *counts)
+    feeds, _ = run_call(read, arrays, seed, dims, "bench")
+    return measure_model(Path(model), feeds, against, *counts)
 
 
-def _shown(found: Measurement) -> list[RenderableType]:
+def _shown(measurement: Measurement) -> list[RenderableType]:
     from pyrnnx.bench.timing import milliseconds
     from pyrnnx.cli import tables
 
-    ratios, rows = found.ratios, list[tuple[Any, ...]]()
-    for name, seconds in found.seconds.items():
+    ratios, rows = measurement.ratios, list[tuple[Any, ...]]()
+    for name, seconds in measurement.seconds.items():
         spread = f"{milliseconds(min(seconds))} to {milliseconds(max(seconds))}"
-        cells = (milliseconds(found.medians[name]), spread, f"{ratios[name]:.2f}" if name in ratios else "")
-        rows.append((name, *cells, *_difference(found, name)))
-    columns = ("Library", "Median, ms", "Rounds, ms", "Ratio", *(("Difference",) if found.differences else ()))
-    threads = "one thread" if found.threads == 1 else f"{found.threads} threads"
-    rounds = len(next(iter(found.seconds.values())))
+        cells = (milliseconds(measurement.medians[name]), spread, f"{ratios[name]:.2f}" if name in ratios else "")
+        rows.append((name, *cells, *_difference(measurement, name)))
+    columns = ("Library", "Median, ms", "Rounds, ms", "Ratio", *(("Difference",) if measurement.differences else ()))
+    threads = "one thread" if measurement.threads == 1 else f"{measurement.threads} threads"
+    rounds = len(next(iter(measurement.seconds.values())))
     shown: list[RenderableType] = [
-        tables.heading(found.what, f"{threads}, {rounds} rounds"),
+        tables.heading(measurement.what, f"{threads}, {rounds} rounds"),
         tables.table(columns, rows, right=range(1, len(columns))),
     ]
     if ratios:
         words = "Ratio: a library's time over that of pyrnnx; above 1 pyrnnx is faster."
         shown += [tables.indented(tables.text(words, "dim"))]
-    if found.reasons:
-        shown += [tables.heading("Not timed"), tables.pairs(found.reasons.items())]
+    if measurement.reasons:
+        shown += [tables.heading("Not timed"), tables.pairs(measurement.reasons.items())]
     return shown
 
 
-def _difference(found: Measurement, name: str) -> tuple[str, ...]:
-    """Of a model: how far its outputs are from those of pyrnnx."""
-    if not found.differences:
+def _difference(measurement: Measurement, name: str) -> tuple[str, ...]:
+    """Return the cell with the difference of a library's outputs from those of pyrnnx, if there is such a column."""
+    if not measurement.differences:
         return ()
-    return (f"{found.differences[name]:.2g}",) if name in found.differences else ("",)
+    return (f"{measurement.differences[name]:.2g}",) if name in measurement.differences else ("",)

@@ -1,14 +1,26 @@
-"""`pyrnnx check`: a model in pyrnnx and in other runtimes, and which of them to believe."""
+"""The command `pyrnnx check`: a model in pyrnnx and in other runtimes, judged by the oracle."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import MODEL_FILE, Dims, Inputs, Json, integer, model_suffixes, number, sizes
+from pyrnnx.cli.arguments import (
+    MODEL_FILE,
+    Dims,
+    Inputs,
+    Json,
+    Seed,
+    complete_names,
+    integer,
+    model_suffixes,
+    number,
+    sizes,
+)
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
 
@@ -20,97 +32,115 @@ if TYPE_CHECKING:
 _STYLES = {"agrees": "green", "differs": "red", "crashed": "red", "timed out": "red", "refuses": "yellow"}
 
 
+def _model_runtimes() -> Iterable[str]:
+    """Return the names that ``--against`` accepts."""
+    from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES
+
+    return MODEL_RUNTIMES
+
+
 @command(
     "check",
     "pyrnnx check model.onnx",
     "pyrnnx check model.xml --against openvino --dim batch=8 --seed 1",
     notes=(
-        "Every runtime has a process of its own, which may crash. Each recurrent layer is judged by the float64 "
-        "oracle: as it ran in the model in pyrnnx, and alone, on the same inputs, in the others.",
-        "Exit status: 0 if all that ran agree; 1 if one differs, crashes or takes too long, or if pyrnnx is away from "
-        "the oracle; 2 for errors. A runtime that refuses the model has not run.",
+        "Every runtime has its own process, which may crash. The float64 oracle judges each recurrent layer: in "
+        "pyrnnx as part of the model, in other runtimes alone on the same inputs.",
+        "Exit status: 0 if all runtimes that ran the model agree; 1 if one differs, crashes or times out, or if pyrnnx "
+        "differs from the oracle; 2 for errors. A runtime that refuses the model does not count.",
     ),
 )
 def check(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="NAME,NAME", help="onnxruntime, openvino (default: those installed)."),
+        typer.Option(
+            "--against",
+            metavar="NAME,NAME",
+            help="onnxruntime, openvino (default: those installed).",
+            autocompletion=complete_names(_model_runtimes, several=True),
+        ),
     ] = None,
-    seed: Annotated[str, typer.Option("--seed", "--random", metavar="INTEGER", help="Of the random inputs.")] = "0",
+    seed: Seed = "0",
     dims: Dims = None,
     inputs: Inputs = None,
     atol: Annotated[str | None, typer.Option("--atol", metavar="NUMBER", help="Absolute tolerance.")] = None,
     rtol: Annotated[str | None, typer.Option("--rtol", metavar="NUMBER", help="Relative tolerance.")] = None,
-    timeout: Annotated[str, typer.Option("--timeout", metavar="SECONDS", help="For each run of a model.")] = "300",
+    timeout: Annotated[
+        str, typer.Option("--timeout", metavar="SECONDS", help="Limit for each run of a model.")
+    ] = "300",
     as_json: Json = False,
 ) -> Result:
-    """Compare a model's numbers with those of other runtimes, and say which of them to believe.
+    """Compare a model's outputs with those of other runtimes, and show which of them are right.
 
-    Without tolerances, outputs may be as far apart as two right computations in their type can be.
+    The default tolerances are the largest differences between two correct computations in the type of the output.
     """
     from pyrnnx.cli.arrays import inputs_of
     from pyrnnx.testing.models import check_model
 
     limits = {"atol": atol, "rtol": rtol}
     try:
-        found = check_model(
+        result = check_model(
             model,
             None if against is None else against.split(","),
             inputs_of("check: --input", inputs, model),
             seed=integer("check: --seed", seed, 0),
             dims=sizes("check: --dim", dims),
-            **{name: None if one is None else number(f"check: --{name}", one) for name, one in limits.items()},
+            **{name: None if text is None else number(f"check: --{name}", text) for name, text in limits.items()},
             timeout=number("check: --timeout", timeout, "number of seconds above 0", above=True),
             progress=streams.show_progress,
         )
     finally:
         streams.show_progress("")
-    return Result(found.to_dict, _shown(found), status=Status.DIFFERENT if found.failed else Status.SUCCESS)
+    return Result(result.to_dict, _shown(result), status=Status.DIFFERENT if result.failed else Status.SUCCESS)
 
 
-def _shown(found: ModelCheck) -> list[RenderableType]:
+def _shown(check: ModelCheck) -> list[RenderableType]:
     from pyrnnx.cli import tables
 
-    shapes = ((name, tables.shape(shape)) for name, shape in found.input_shapes.items())
-    shown: list[RenderableType] = [tables.heading("Model", found.model), tables.pairs(shapes)]
+    shapes = ((name, tables.shape(shape)) for name, shape in check.input_shapes.items())
+    shown: list[RenderableType] = [tables.heading("Model", check.model), tables.pairs(shapes)]
     rows: list[tuple[Any, ...]] = [
-        (f"{one.name} {one.version}", _number(one.outputs), tables.text(one.verdict, _STYLES[one.outputs.status]))
-        for one in found.runtimes
+        (
+            f"{runtime.name} {runtime.version}",
+            _number(runtime.outputs),
+            tables.text(runtime.verdict, _STYLES[runtime.outputs.status]),
+        )
+        for runtime in check.runtimes
     ]
     shown += [tables.heading("Whole model", "largest difference from pyrnnx, of all outputs")]
     shown += [tables.table(("Runtime", "Difference", "Verdict"), rows)] if rows else [_none("no runtime is installed")]
-    apart = [one for one in found.runtimes if one.outputs.status == "differs"]
-    if apart:
-        names = list(apart[0].outputs.differences)
-        lines = [(name, *(_short(one.outputs.differences[name]) for one in apart)) for name in names]
-        columns = ("Output", *(one.name for one in apart))
+    different = [runtime for runtime in check.runtimes if runtime.outputs.status == "differs"]
+    if different:
+        names = list(different[0].outputs.differences)
+        lines = [(name, *(_short(runtime.outputs.differences[name]) for runtime in different)) for name in names]
+        columns = ("Output", *(runtime.name for runtime in different))
         shown += [tables.heading("Outputs", "difference from pyrnnx")]
         shown += [tables.table(columns, lines, right=range(1, len(columns)))]
-    shown += [tables.heading("Recurrent layers", "largest difference from the float64 oracle"), *_layers(found)]
+    shown += [tables.heading("Recurrent layers", "largest difference from the float64 oracle"), *_layers(check)]
     return shown
 
 
-def _layers(found: ModelCheck) -> list[RenderableType]:
+def _layers(check: ModelCheck) -> list[RenderableType]:
     from pyrnnx.cli import tables
 
-    if not found.layers:
+    if not check.layers:
         return [_none("the model has none")]
-    names = ["pyrnnx", *(one.name for one in found.runtimes)]
+    names = ["pyrnnx", *(runtime.name for runtime in check.runtimes)]
     rows = [
-        (one.name, *(_number(one.judged[name]) if name in one.judged else "" for name in names))
-        for one in found.layers
-        if one.judged
+        (layer.name, *(_number(layer.judged[name]) if name in layer.judged else "" for name in names))
+        for layer in check.layers
+        if layer.judged
     ]
     shown: list[RenderableType] = []
     if rows:
         shown += [tables.table(("Layer", *names), rows, right=range(1, len(names) + 1))]
-    untold = [(one.name, one.problem) for one in found.layers if not one.judged]
-    return [*shown, tables.pairs((name, f"not judged: {why}") for name, why in untold)] if untold else shown
+    problems = [(layer.name, f"not judged: {layer.problem}") for layer in check.layers if not layer.judged]
+    return [*shown, tables.pairs(problems)] if problems else shown
 
 
 def _number(judged: Judged) -> RenderableType:
-    """A largest difference, or why there is none."""
+    """Return the largest difference, or the status if there is none."""
     from pyrnnx.cli import tables
 
     style = _STYLES[judged.status]

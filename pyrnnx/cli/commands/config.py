@@ -1,4 +1,4 @@
-"""`pyrnnx config`: which engine runs here, and what else is installed."""
+"""The command `pyrnnx config`: the settings of this machine and the versions of packages."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pyrnnx.cli.result import Result
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-# What pyrnnx is built on, or reads and runs models with.
+# Packages that pyrnnx depends on, or uses to read and run models.
 _PACKAGES = ("numpy", "scipy", "lxml", "onnx", "ml_dtypes", "onnxruntime", "typer", "rich", "matplotlib")
 
 
 @command("config", "pyrnnx config", "PYRNNX_ENGINE=blas pyrnnx config --json")
 def config(as_json: Json = False) -> Result:
-    """Show the engine, instruction sets and threads of this machine, and what is installed."""
+    """Show the engine, instruction sets and threads of this machine, and the versions of packages."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -28,9 +28,9 @@ def config(as_json: Json = False) -> Result:
     for name in _PACKAGES:
         try:
             packages[name] = version(name)
-        except PackageNotFoundError:  # noqa: PERF203  # of some packages
+        except PackageNotFoundError:  # noqa: PERF203  # only a few packages
             packages[name] = None
-    runtimes = {name: one.version() if one.installed() else None for name, one in RUNTIMES.items()}
+    runtimes = {name: runtime.version() if runtime.installed() else None for name, runtime in RUNTIMES.items()}
     facts = {**get_config(), "packages": packages, "runtimes": runtimes}
     return Result(facts, _shown(config_rows(), packages, runtimes))
 
@@ -40,17 +40,15 @@ def _shown(
 ) -> list[RenderableType]:
     from pyrnnx.cli import tables
 
-    def versions(found: dict[str, str | None]) -> list[tuple[str, Any]]:
-        return [
-            (name, tables.text("not installed", "dim") if one is None else one or "of unknown version")
-            for name, one in found.items()
-        ]
+    def cells(versions: dict[str, str | None]) -> list[tuple[str, Any]]:
+        missing = tables.text("not installed", "dim")
+        return [(name, missing if text is None else text or "unknown version") for name, text in versions.items()]
 
     return [
         tables.heading("Configuration"),
         tables.pairs(rows.items()),
         tables.heading("Packages"),
-        tables.pairs(versions(packages)),
+        tables.pairs(cells(packages)),
         tables.heading("Runtimes of pyrnnx conformance"),
-        tables.pairs(versions(runtimes)),
+        tables.pairs(cells(runtimes)),
     ]

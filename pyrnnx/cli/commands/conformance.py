@@ -1,4 +1,4 @@
-"""`pyrnnx conformance`: runtimes checked against the oracle, case by case."""
+"""The command `pyrnnx conformance`: runtimes checked against the oracle, case by case."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pyrnnx.errors import UnsupportedError
     "conformance",
     "pyrnnx conformance onnxruntime --cases random:0:100 --html report.html",
     notes=(
-        "Exit status: 0 if no runtime gave a wrong result, crashed or timed out; 1 if one did; 2 for options that mean "
-        "nothing. A refusal is no failure.",
+        "Exit status: 0 if no runtime returned a wrong result, crashed or timed out; 1 if one did; 2 for errors. A "
+        "refusal is no failure.",
     ),
 )
 def conformance(
@@ -28,20 +28,20 @@ def conformance(
         list[str] | None,
         typer.Argument(
             metavar="RUNTIME",
-            help="pyrnnx, onnxruntime and so on (default: all that are installed).",
+            help="pyrnnx, onnxruntime and others (default: all that are installed).",
             autocompletion=runtime_names,
         ),
     ] = None,
     cases: Annotated[
         list[str] | None,
-        typer.Option("--cases", metavar="CASES", help='"named" (default) or random:SEED:N; may be given again.'),
+        typer.Option("--cases", metavar="CASES", help='"named" (default) or random:SEED:N; repeatable.'),
     ] = None,
     own_command: Annotated[
         list[str] | None,
         typer.Option(
             "--command",
             metavar="COMMAND",
-            help="A program as a runtime: it reads the models and inputs of {folder}, and writes the outputs there.",
+            help="Program to use as a runtime: it reads models and inputs from {folder} and writes outputs there.",
         ),
     ] = None,
     function: Annotated[
@@ -49,15 +49,13 @@ def conformance(
         typer.Option(
             "--function",
             metavar="FUNCTION",
-            help="package.module:name, a function of a case and its arrays, as a runtime.",
+            help="package.module:name, a function of a case and its arrays to use as a runtime.",
         ),
     ] = None,
     timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="SECONDS", help="For each case (default: 60).")
+        str | None, typer.Option("--timeout", metavar="SECONDS", help="Limit for each case (default: 60).")
     ] = None,
-    refused: Annotated[
-        bool, typer.Option("--refused", help="Tell refusals with the faults, and write them, too.")
-    ] = False,
+    refused: Annotated[bool, typer.Option("--refused", help="Report and write refusals like faults.")] = False,
     json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the results as JSON.")] = None,
     html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write the results as HTML.")] = None,
     markdown: Annotated[
@@ -68,13 +66,14 @@ def conformance(
         typer.Option(
             "--write",
             metavar="DIR",
-            help="Write each fault with its smallest case: an ONNX backend test or an IR, and a text for a bug report.",
+            help="Write for each fault its smallest case as ONNX backend test or IR, and a text for a bug report.",
         ),
     ] = None,
-    date: Annotated[bool, typer.Option("--date", help="Note today's date in the results.")] = False,
+    date: Annotated[bool, typer.Option("--date", help="Write today's date into the results.")] = False,
 ) -> Result:
-    """Run cases of the recurrent operators in runtimes, each in a process that may die or hang, and tell what each
-    does right, wrong, or not at all.
+    """Run cases of the recurrent operators in runtimes, and report which results are right, wrong or missing.
+
+    Each runtime has its own process, which may crash or hang.
     """
     options = argparse.Namespace(**locals())
     options.runtimes = runtimes or []

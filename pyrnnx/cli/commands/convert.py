@@ -1,21 +1,33 @@
-"""`pyrnnx convert`: a model, a layer or weights, from one format to another."""
+"""The command `pyrnnx convert`: a model, a layer or weights, from one format to another."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import Json, integer
+from pyrnnx.cli.arguments import Json, complete_files, integer
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
 from pyrnnx.errors import PyrnnxError, warn
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import RenderableType
 
+    from pyrnnx.cli import conversion
+
 SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetensors; a .keras model."
+
+
+def _suffixes() -> Iterable[str]:
+    """Return the suffixes of files that the command reads."""
+    from pyrnnx.cli.conversion import KERAS, MODELS, TORCH
+
+    return *MODELS, *TORCH, *KERAS
 
 
 @command(
@@ -23,18 +35,21 @@ SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetens
     "pyrnnx convert model.xml model.onnx",
     "pyrnnx convert weights.safetensors gru.xml --prefix encoder.gru.",
     "pyrnnx convert model.onnx lstm.onnx --layer /rnn/LSTM --input sequence_lens",
+    "pyrnnx convert model.onnx faster.onnx --for onnxruntime",
     notes=(
-        "What the format cannot express is an error that names the node or layer, and nothing is written then. Files "
-        "that are there stay as they are, unless --force is given. What was written is read again and run beside A.",
-        "Of weights, and of a .keras model, only recurrent layers are written: a warning names what is left out.",
-        "Exit status: 0 if both compute the same, or --no-verify was given; 1 if they do not; 2 for errors, such as "
-        "that both cannot be run side by side. B is there in the last two cases, too. One case of those is no error "
-        "but a warning: an IR whose variables begin with values that it computes, for which B has inputs instead.",
+        "If the format cannot express a node or layer, an error names it and nothing is written. Existing files are "
+        "replaced only with --force. The result is read again, and its outputs are compared with those of A.",
+        "With --for onnxruntime, recurrent nodes of a model become operators of pyrnnx. Sessions of ONNX Runtime run B "
+        "after register_custom_ops_library(pyrnnx.onnxruntime.library()).",
+        "From weights or a .keras model, only recurrent layers are written; a warning lists the others.",
+        "Exit status: 0 if both compute the same, or with --no-verify; 1 if they do not; 2 for errors, also if the two "
+        "cannot be compared. B may exist in all cases. It is only a warning if B has inputs for variables of an IR, so "
+        "that the two cannot be compared.",
     ),
 )
 def convert(
-    a: Annotated[str, typer.Argument(metavar="A", help=SOURCES)],
-    b: Annotated[str, typer.Argument(metavar="B", help="Ends in .onnx, or in .xml: its weights go to .bin.")],
+    a: Annotated[str, typer.Argument(metavar="A", help=SOURCES, autocompletion=complete_files(_suffixes))],
+    b: Annotated[str, typer.Argument(metavar="B", help="A name with .onnx, or with .xml: its weights go to .bin.")],
     layer: Annotated[
         str | None, typer.Option("--layer", metavar="NAME", help="One recurrent layer of A, with its weights.")
     ] = None,
@@ -43,35 +58,42 @@ def convert(
         typer.Option(
             "--input",
             metavar="NAME",
-            help="Of weights, or a layer as .onnx: what B asks for besides X: sequence_lens, initial_h, initial_c; "
-            "may be given again.",
+            help="For weights, or a layer as .onnx: an input of B besides X: sequence_lens, initial_h or initial_c; "
+            "repeatable.",
         ),
     ] = None,
     opset: Annotated[
-        str | None, typer.Option("--opset", metavar="NUMBER", help="Of weights, or a layer, as .onnx.")
+        str | None, typer.Option("--opset", metavar="NUMBER", help="For weights, or a layer, as .onnx.")
     ] = None,
     prefix: Annotated[
         str | None,
-        typer.Option("--prefix", metavar="TEXT", help="Of PyTorch: of the module's names, such as encoder.lstm."),
+        typer.Option(
+            "--prefix", metavar="TEXT", help="For PyTorch: prefix of the module's names, such as encoder.lstm."
+        ),
     ] = None,
     operator: Annotated[
         str | None,
-        typer.Option("--operator", metavar="CELL", help="Of PyTorch: RNN, GRU or LSTM (default: as shapes say)."),
+        typer.Option("--operator", metavar="CELL", help="For PyTorch: RNN, GRU or LSTM (default: by shapes)."),
     ] = None,
     nonlinearity: Annotated[
-        str | None, typer.Option("--nonlinearity", metavar="NAME", help="Of an RNN of PyTorch: tanh (default) or relu.")
+        str | None,
+        typer.Option("--nonlinearity", metavar="NAME", help="For an RNN of PyTorch: tanh (default) or relu."),
     ] = None,
     batch_first: Annotated[
-        bool, typer.Option("--batch-first", help="Of PyTorch: X and Y begin with the batch.")
+        bool, typer.Option("--batch-first", help="For PyTorch: the first axis of X and Y is the batch.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
-    no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not read and run what was written.")] = False,
+    runtime: Annotated[
+        str | None,
+        typer.Option("--for", metavar="RUNTIME", help="For a model, as .onnx: onnxruntime, with layers of pyrnnx."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not read and run the result.")] = False,
     as_json: Json = False,
 ) -> Result:
     """Write a model, a recurrent layer of one, or weights as ONNX or as OpenVINO IR."""
     from pyrnnx.cli import conversion
     from pyrnnx.cli.remarks import left_out, remarks
-    from pyrnnx.stack import Stack
+    from pyrnnx.stacks.stack import Stack
 
     options = conversion.Options(
         layer,
@@ -83,6 +105,8 @@ def convert(
         tuple(inputs or ()),
     )
     target = conversion.check_target(a, b, force=force)
+    if runtime is not None:
+        return _for_runtime(a, target, runtime, options, no_verify=no_verify)
     source = conversion.read_source(a, options)
     conversion.write_target(source, a, target, options)
     losses = conversion.losses(source, target, options)
@@ -96,7 +120,7 @@ def convert(
     facts: dict[str, Any] = {
         "from": a,
         "what": source.label,
-        "files": {str(one): one.stat().st_size for one in files},
+        "files": {str(file): file.stat().st_size for file in files},
         "left_out": others,
         "warnings": losses,
         "verified": None,
@@ -104,16 +128,35 @@ def convert(
     if no_verify:
         return Result(facts, _shown(facts))
     try:
-        found = conversion.verify(source, target)
+        verified = conversion.verify(source, target)
     except PyrnnxError as error:
-        problem = f"convert: {b!r} was written; both were not run side by side ({error})"
+        problem = f"convert: {b!r} was written but not compared with the source ({error})"
         facts["not_verified"] = str(error)
-        if getattr(source, "variables", ()):  # what B asks for instead of them is not in A
+        if getattr(source, "variables", ()):  # B has inputs instead, which A has not
             warn(problem)
             problem = ""
         return Result(facts, _shown(facts), problem=problem)
-    facts |= {"verified": found.same, "differences": dict(found.differences)}
-    return Result(facts, _shown(facts), status=Status.SUCCESS if found.same else Status.DIFFERENT)
+    facts |= {"verified": verified.same, "differences": dict(verified.differences)}
+    return Result(facts, _shown(facts), status=Status.SUCCESS if verified.same else Status.DIFFERENT)
+
+
+def _for_runtime(a: str, target: Path, runtime: str, options: conversion.Options, *, no_verify: bool) -> Result:
+    """Write a model whose recurrent nodes are operators of pyrnnx."""
+    from pyrnnx.cli import for_onnxruntime
+
+    verified = for_onnxruntime.convert(a, target, runtime, options, no_verify=no_verify)
+    facts: dict[str, Any] = {
+        "from": a,
+        "what": a,
+        "files": {str(target): target.stat().st_size},
+        "left_out": [],
+        "warnings": [],
+        "verified": None if verified is None else verified.same,
+    }
+    if verified is not None:
+        facts["differences"] = dict(verified.differences)
+    status = Status.SUCCESS if verified is None or verified.same else Status.DIFFERENT
+    return Result(facts, _shown(facts), status=status)
 
 
 def _shown(facts: dict[str, Any]) -> list[RenderableType]:

@@ -1,4 +1,4 @@
-"""`pyrnnx inspect`: what a model is made of, who runs it, and what is unusual about its recurrent layers."""
+"""The command `pyrnnx inspect`: inputs, outputs, plan and recurrent layers of a model."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
     as_json: Json = False,
 ) -> Result:
-    """Show inputs, outputs, recurrent layers, and who runs what of a model, and why."""
+    """Show the inputs, outputs and recurrent layers of a model, and which engine runs each part, and why."""
     import warnings
 
     from pyrnnx.cli.facts import NO_WEIGHTS, layer_facts, model_facts
     from pyrnnx.errors import SlowRuntimeWarning
-    from pyrnnx.load import load
-    from pyrnnx.model import Model
+    from pyrnnx.load import read_model_or_layer
+    from pyrnnx.models.model import Model
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SlowRuntimeWarning)  # the plan says it
-        read = load(model)
+        warnings.simplefilter("ignore", SlowRuntimeWarning)  # the plan contains it
+        read = read_model_or_layer(model)
         if not isinstance(read, Model):
             facts: dict[str, Any] = {"layer": layer_facts(read.name, read), "ports": _ports(read)}
-            facts["layer"]["unusual"].remove(NO_WEIGHTS)  # as of all that stand alone
+            facts["layer"]["unusual"].remove(NO_WEIGHTS)  # no single layer has them
             return Result(facts, _shown_layer(read.label, facts))
         facts = model_facts(read)
     return Result(facts, _shown_model(facts))
 
 
 def _ports(layer: Any) -> dict[str, list[dict[str, Any]]]:
-    """Of a single layer of an .xml file."""
+    """Return the facts about the inputs and outputs of a single layer of an .xml file."""
     return {
         side: [{"name": port.name, "dtype": port.dtype, "shape": list(port.shape)} for port in getattr(layer, side)]
         for side in ("inputs", "outputs")
@@ -73,8 +73,8 @@ def _shown_model(facts: dict[str, Any]) -> list[RenderableType]:
     if not facts["layers"]:
         shown += [tables.pairs([("none", facts["why_no_layers"] or "no RNN, GRU or LSTM, nor a cell or sequence")])]
     if facts["plan"]:
-        rows = [(_runner(one["runner"]), one["what"], one["why"]) for one in facts["plan"]]
-        has_why = any(one["why"] for one in facts["plan"])
+        rows = [(_runner(part["runner"]), part["what"], part["why"]) for part in facts["plan"]]
+        has_why = any(part["why"] for part in facts["plan"])
         columns = ("Runs on", "What", "Why")[: 3 if has_why else 2]
         shown += [tables.heading("Plan"), tables.table(columns, [row[: len(columns)] for row in rows])]
     if facts["cannot_run"]:
@@ -85,42 +85,42 @@ def _shown_model(facts: dict[str, Any]) -> list[RenderableType]:
 def _tensors(facts: list[dict[str, Any]]) -> RenderableType:
     from pyrnnx.cli import tables
 
-    def name(one: dict[str, Any]) -> str:
-        return f"{one['name']}{' (optional)' if one.get('optional') else ''}"
+    def name(tensor: dict[str, Any]) -> str:
+        return f"{tensor['name']}{' (optional)' if tensor.get('optional') else ''}"
 
-    rows = [(name(one), one["dtype"] or "any", tables.shape(one["shape"])) for one in facts]
+    rows = [(name(tensor), tensor["dtype"] or "any", tables.shape(tensor["shape"])) for tensor in facts]
     return tables.table(("Name", "Type", "Shape"), rows)
 
 
 def _alike(layers: list[dict[str, Any]]) -> list[tuple[list[str], dict[str, Any]]]:
-    """Layers that differ in their names alone are shown together."""
-    found: list[tuple[list[str], dict[str, Any]]] = []
-    for one in layers:
-        same = next((names for names, other in found if {**other, "name": one["name"]} == one), None)
+    """Return groups of layers that differ only in their names: the names, and the facts of one layer."""
+    groups: list[tuple[list[str], dict[str, Any]]] = []
+    for layer in layers:
+        same = next((names for names, other in groups if {**other, "name": layer["name"]} == layer), None)
         if same is None:
-            found.append(([one["name"]], one))
+            groups.append(([layer["name"]], layer))
         else:
-            same.append(one["name"])
-    return found
+            same.append(layer["name"])
+    return groups
 
 
-def _layer(names: list[str], one: dict[str, Any]) -> list[RenderableType]:
+def _layer(names: list[str], facts: dict[str, Any]) -> list[RenderableType]:
     from pyrnnx.cli import tables
 
-    directions = [", ".join(each) for each in one["activations"]]
-    constants = ", ".join(f"{name} {tables.shape(sizes)}" for name, sizes in one["constants"].items())
-    mflop = one["mflop_per_step"]
+    activations = [", ".join(direction) for direction in facts["activations"]]
+    constants = ", ".join(f"{name} {tables.shape(sizes)}" for name, sizes in facts["constants"].items())
+    mflop = facts["mflop_per_step"]
     rows = [
-        ("operator", f"{one['operator']}, {one['convention']}"),
-        ("direction", one["direction"]),
-        ("input, hidden size", f"{tables.count(one['input_size'])}, {tables.count(one['hidden_size'])}"),
-        ("activations", "; ".join(dict.fromkeys(directions))),
-        ("type", one["dtype"] or "any"),
-        ("parameters", None if one["parameters"] is None else tables.count(one["parameters"])),
-        ("work", None if mflop is None else f"{mflop:.3g} MFLOP a time step and row"),
-        ("inputs beside X", ", ".join(name for name in one["inputs"] if name != "X")),
+        ("operator", f"{facts['operator']}, {facts['convention']}"),
+        ("direction", facts["direction"]),
+        ("input, hidden size", f"{tables.count(facts['input_size'])}, {tables.count(facts['hidden_size'])}"),
+        ("activations", "; ".join(dict.fromkeys(activations))),
+        ("type", facts["dtype"] or "any"),
+        ("parameters", None if facts["parameters"] is None else tables.count(facts["parameters"])),
+        ("work", None if mflop is None else f"{mflop:.3g} MFLOP per time step and row"),
+        ("inputs besides X", ", ".join(facts["inputs"])),
         ("constants", constants),
-        ("unusual", tables.text(", ".join(one["unusual"]), "yellow") if one["unusual"] else None),
+        ("unusual", tables.text(", ".join(facts["unusual"]), "yellow") if facts["unusual"] else None),
     ]
     shown = tables.pairs([(name, value) for name, value in rows if value])
     return [*(tables.indented(tables.text(name, "bold green")) for name in names), shown]

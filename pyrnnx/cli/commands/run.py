@@ -1,4 +1,4 @@
-"""`pyrnnx run`: a model or one of its layers on arrays of files, or on random ones."""
+"""The command `pyrnnx run`: a model or one of its layers on arrays from files or on random arrays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import MODEL_FILE, Dims, Inputs, Json, integer, model_suffixes, sizes
+from pyrnnx.cli.arguments import MODEL_FILE, Dims, Inputs, Json, chosen_layer, integer, model_suffixes, sizes
 from pyrnnx.cli.result import Result
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     "pyrnnx run model.onnx --random 3 --dim batch=8 --repeat 20",
     "pyrnnx run model.onnx --layer lstm --input X=x.npy --stream",
     notes=(
-        "With --stream, outputs are joined along time where they have that axis; of states, there are the last; all "
-        "others stand one above the other, an element for each push. States begin with zeros; those whose sizes "
-        "nothing tells are random with --random, or given as --input.",
+        "With --stream, outputs with a time axis are concatenated along it, states have their last value, and all "
+        "other outputs are stacked, with an element for each push. Initial states are zeros. If the size of a state "
+        "is unknown, pass it with --input, or use --random.",
     ),
 )
 def run(
@@ -33,14 +33,12 @@ def run(
     inputs: Inputs = None,
     random: Annotated[
         str | None,
-        typer.Option(
-            "--random", "--seed", metavar="SEED", help="Make the inputs that are not given, of sizes that it runs with."
-        ),
+        typer.Option("--random", "--seed", metavar="SEED", help="Use random arrays for inputs that are not given."),
     ] = None,
     dims: Dims = None,
     layer: Annotated[
         str | None,
-        typer.Option("--layer", metavar="NAME", help="Run this recurrent layer alone, or the one at this place."),
+        typer.Option("--layer", metavar="NAME", help="Run only the recurrent layer with this name or index."),
     ] = None,
     output: Annotated[
         str | None, typer.Option("--output", metavar="FILE.npz", help="Write the outputs to a file.")
@@ -49,70 +47,72 @@ def run(
         bool,
         typer.Option(
             "--stream",
-            help="Push by push, with states that are kept: inputs are cut along time, or, with an axis more than is "
-            "declared, along their first axis.",
+            help="Run push by push with saved states. Inputs are cut along time, or along their first axis if they "
+            "have one more axis than declared.",
         ),
     ] = False,
     chunk: Annotated[
-        str | None, typer.Option("--chunk", metavar="STEPS", help="Of --stream: time steps of a push (default: 1).")
+        str | None, typer.Option("--chunk", metavar="STEPS", help="For --stream: time steps of a push (default: 1).")
     ] = None,
     time_axis: Annotated[
         str | None,
-        typer.Option("--time-axis", metavar="K", help="Of --stream: where inputs are cut, if the model does not tell."),
+        typer.Option("--time-axis", metavar="K", help="For --stream: time axis, if the model does not define it."),
     ] = None,
     pushes: Annotated[
         str | None,
-        typer.Option("--pushes", metavar="N", help="Of --stream: how many, where no input is given (default: 10)."),
+        typer.Option("--pushes", metavar="N", help="For --stream: number of random pushes (default: 10)."),
     ] = None,
     repeat: Annotated[
-        str | None, typer.Option("--repeat", metavar="N", help="Time so many calls more; of pushes, rounds.")
+        str | None, typer.Option("--repeat", metavar="N", help="Time N more calls, or rounds of pushes.")
     ] = None,
     as_json: Json = False,
 ) -> Result:
-    """Run a model or a layer, and tell what comes out and how long it takes."""
+    """Run a model or a layer, and show its outputs and times."""
     from time import perf_counter
 
     from pyrnnx.cli import running
     from pyrnnx.cli.arrays import check_npz, given_inputs, summary, write_npz
     from pyrnnx.cli.pushes import Cut, all_pushes
+    from pyrnnx.cli.targets import check_not_read, input_files
     from pyrnnx.errors import ArgumentError
-    from pyrnnx.load import load
+    from pyrnnx.load import read_model_or_layer
 
     for name, value in {"--chunk": chunk, "--time-axis": time_axis, "--pushes": pushes}.items():
         if value is not None and not stream:
-            raise ArgumentError(f"run: {name} was given; it is of --stream")
+            raise ArgumentError(f"run: {name} was given; expected --stream, too")
     cut = Cut(
         integer("run: --chunk", "1" if chunk is None else chunk, 1),
         None if time_axis is None else integer("run: --time-axis", time_axis),
         integer("run: --pushes", "10" if pushes is None else pushes, 1),
     )
-    more = 0 if repeat is None else integer("run: --repeat", repeat, 1)
+    repeats = 0 if repeat is None else integer("run: --repeat", repeat, 1)
     seed = None if random is None else integer("run: --random", random, 0)
     open_sizes = sizes("run: --dim", dims)
     if output is not None:
         check_npz("run: --output", output)
+        check_not_read("run: --output", output, [model, *input_files(inputs)])
     started = perf_counter()
-    subject = _subject(load(model), layer)
+    subject = _subject(read_model_or_layer(model), layer)
     times = {"load": perf_counter() - started}
-    given = given_inputs("run: --input", inputs, subject.inputs)
+    provided = given_inputs("run: --input", inputs, subject.inputs)
     if stream:
         subject.prepare_stream()
     if seed is None:
-        _check_given(subject, given, open_sizes)
+        _check_given(subject, provided, open_sizes)
     if stream:
-        made, found = _streamed(subject, all_pushes(subject, given, seed, open_sizes, cut), more, times)
+        arrays, outputs = _streamed(subject, all_pushes(subject, provided, seed, open_sizes, cut), repeats, times)
     else:
         started = perf_counter()
-        made, found = running.first_that_runs(subject, given, seed, open_sizes)
+        arrays, outputs = running.first_that_runs(subject, provided, seed, open_sizes)
         times["first call"] = perf_counter() - started
-        times |= _repeated(lambda: subject.call(made), more, "call")
+        times |= _repeated(lambda: subject.call(arrays), repeats, "call")
     if output is not None:
-        write_npz("run: --output", output, found)
+        write_npz("run: --output", output, outputs)
     facts: dict[str, Any] = {
         "model": model,
         "layer": layer,
-        "inputs": {name: {**summary(one), "random": name not in given} for name, one in made.items()},
-        "outputs": {name: summary(one) for name, one in found.items()},
+        "inputs": {name: {**summary(array), "random": name not in provided} for name, array in arrays.items()},
+        "outputs": {name: summary(array) for name, array in outputs.items()},
         "seconds": times,
     }
     return Result(facts, _shown(subject.label, facts, output))
@@ -121,7 +121,7 @@ def run(
 def _subject(read: Any, name: str | None) -> Subject:
     from pyrnnx.cli.running import OneLayer, WholeModel
     from pyrnnx.errors import ArgumentError
-    from pyrnnx.model import Model
+    from pyrnnx.models.model import Model
 
     if not isinstance(read, Model):
         if name is not None:
@@ -129,17 +129,16 @@ def _subject(read: Any, name: str | None) -> Subject:
         return OneLayer(read)
     if name is None:
         return WholeModel(read)
-    is_place = name not in read.layers and name.removeprefix("-").isdecimal() and len(name) < 10
-    return OneLayer(read.layers[int(name) if is_place else name])
+    return OneLayer(chosen_layer(read.layers, name))
 
 
-def _check_given(subject: Subject, given: Arrays, dims: dict[str, int]) -> None:
-    """Without --random all inputs are given."""
+def _check_given(subject: Subject, provided: Arrays, dims: dict[str, int]) -> None:
+    """Raise if an input is missing, or if a size has no use without --random."""
     from pyrnnx.errors import ArgumentError, shown
 
     if dims:
-        raise ArgumentError("run: --dim: sizes of random inputs; expected --random SEED, too")
-    missing = [info.name for info in subject.needed() if info.name not in (given.keys() | subject.fed)]
+        raise ArgumentError("run: --dim sets sizes of random inputs; expected --random SEED, too")
+    missing = [info.name for info in subject.needed() if info.name not in (provided.keys() | subject.fed)]
     if missing:
         raise ArgumentError(
             f"run: {subject.label}: no array for {', '.join(map(shown, missing))}; expected --input NAME=FILE.npy, or "
@@ -148,14 +147,14 @@ def _check_given(subject: Subject, given: Arrays, dims: dict[str, int]) -> None:
 
 
 def _streamed(subject: Subject, pushes: Pushes, repeat: int, times: dict[str, float]) -> tuple[Arrays, Arrays]:
-    """All pushes, with a bar on the way; what was pushed, and what came out."""
+    """Run all pushes with a progress bar; return all inputs and the joined outputs."""
     from time import perf_counter
 
     from pyrnnx.cli.pushes import joined
     from pyrnnx.cli.streams import progress_bar
 
     parts = pushes.parts
-    took: list[float] = []
+    durations: list[float] = []
     results: list[Arrays] = []
     rounds = 1 + repeat
     with progress_bar("pushes", rounds * len(parts)) as advance:
@@ -163,12 +162,12 @@ def _streamed(subject: Subject, pushes: Pushes, repeat: int, times: dict[str, fl
             push = subject.begin(pushes.whole)
             for part in parts:
                 started = perf_counter()
-                one = push(part)
-                took.append(perf_counter() - started)
+                result = push(part)
+                durations.append(perf_counter() - started)
                 if k == 0:
-                    results.append(one)
+                    results.append(result)
                 advance()
-    times |= {"first push": took[0], **_statistics(took[1:], "push")} if took else {}
+    times |= {"first push": durations[0], **_statistics(durations[1:], "push")} if durations else {}
     return pushes.whole, joined(subject, pushes, results)
 
 
@@ -177,22 +176,22 @@ def _repeated(call: Any, repeat: int, what: str) -> dict[str, float]:
 
     from pyrnnx.cli.streams import progress_bar
 
-    took: list[float] = []
+    durations: list[float] = []
     with progress_bar("calls", repeat) as advance:
         for _ in range(repeat):
             started = perf_counter()
             call()
-            took.append(perf_counter() - started)
+            durations.append(perf_counter() - started)
             advance()
-    return _statistics(took, what)
+    return _statistics(durations, what)
 
 
-def _statistics(took: list[float], what: str) -> dict[str, float]:
+def _statistics(durations: list[float], what: str) -> dict[str, float]:
     from statistics import median
 
-    if not took:
+    if not durations:
         return {}
-    return {f"{what}, least of {len(took)}": min(took), f"{what}, median": median(took)}
+    return {f"{what}, least of {len(durations)}": min(durations), f"{what}, median": median(durations)}
 
 
 def _shown(label: str, facts: dict[str, Any], output: str | None) -> list[RenderableType]:
@@ -201,19 +200,20 @@ def _shown(label: str, facts: dict[str, Any], output: str | None) -> list[Render
 
     shown: list[RenderableType] = [tables.heading("Run", label)]
     for side in ("inputs", "outputs"):
-        rows = [_row(name, one) for name, one in facts[side].items()]
+        rows = [_row(name, array) for name, array in facts[side].items()]
         columns = ("Name", "Type", "Shape", "Min", "Mean", "Max", "NaN")
         shown += [tables.heading(side.capitalize()), tables.table(columns, rows, right=(3, 4, 5, 6))]
-    shown += [tables.heading("Time"), tables.pairs([(name, seconds(one)) for name, one in facts["seconds"].items()])]
+    times = [(name, seconds(time)) for name, time in facts["seconds"].items()]
+    shown += [tables.heading("Time"), tables.pairs(times)]
     return shown + ([tables.heading("Written", output)] if output is not None else [])
 
 
-def _row(name: str, one: dict[str, Any]) -> list[Any]:
+def _row(name: str, facts: dict[str, Any]) -> list[Any]:
     from pyrnnx.cli import tables
 
-    if "dtype" not in one:
-        return [name, one["kind"], "", "", "", "", ""]
-    numbers = [f"{one[key]:.4g}" if key in one else "" for key in ("min", "mean", "max")]
-    nan = one.get("nan", "")
-    told = f"{name}{' (random)' if one.get('random') else ''}"
-    return [told, one["dtype"], tables.shape(one["shape"]), *numbers, tables.text(nan, "bold red" if nan else "")]
+    if "dtype" not in facts:
+        return [name, facts["kind"], "", "", "", "", ""]
+    numbers = [f"{facts[key]:.4g}" if key in facts else "" for key in ("min", "mean", "max")]
+    nan = facts.get("nan", "")
+    words = f"{name}{' (random)' if facts.get('random') else ''}"
+    return [words, facts["dtype"], tables.shape(facts["shape"]), *numbers, tables.text(nan, "bold red" if nan else "")]

@@ -1,4 +1,4 @@
-"""`pyrnnx score`: a model over data that is larger than memory."""
+"""The command `pyrnnx score`: a model run over data that is larger than memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pyrnnx.scoring import ScoreReport
 
-# As messages have arguments: "cast=True converts", "axes is 'NT'", "expected input, the name of", "in inputs".
+# Arguments as they occur in messages: "cast=True converts", "axes is 'NT'", "expected input, the name of", "in inputs".
 _SWITCHES = ("skip_errors", "overwrite", "cast")
 _NAMED = {
     "input": "--sequences",
@@ -27,7 +27,7 @@ _NAMED = {
         name: f"--{name.replace('_', '-')}"
         for name in (
             *("axes", "lengths", "outputs", "column", "source_format", "sink_format", "scheduler", "memory"),
-            *("batch_size", "frame", "context", "workers", *_SWITCHES),
+            *("batch_size", "batching", "channels", "rate", "frame", "context", "workers", *_SWITCHES),
         )
     },
 }
@@ -52,50 +52,63 @@ SHOWN_SKIPPED = 20  # items; --json has all
     "pyrnnx score model.onnx recordings/ out/ --frame 512 --workers 4",
     "pyrnnx score model.xml in.parquet out.parquet --scheduler tcp://host:8786 --skip-errors",
     notes=(
-        "IN: a folder of zarr, .npy, .npz, .wav or .parquet files; each array, recording or list is a sequence. OUT: a "
-        "folder of zarr, Parquet or .npz. A run that was stopped goes on when it is started again.",
+        "IN: a folder of zarr, .npy, .npz, .wav or .parquet files, or one file; each array, recording or list is a "
+        "sequence. OUT: a folder of zarr, Parquet or .npz. Repeat a stopped command to score the unfinished parts.",
     ),
 )
 def score(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
-    source: Annotated[str, typer.Argument(metavar="IN", help="Sequences, of any lengths.")],
-    sink: Annotated[str, typer.Argument(metavar="OUT", help="Where results are written to.")],
+    source: Annotated[str, typer.Argument(metavar="IN", help="Sequences of any lengths.")],
+    sink: Annotated[str, typer.Argument(metavar="OUT", help="Folder of the results.")],
     workers: Annotated[
         str | None,
         typer.Option(
-            "--workers", metavar="N", help="Processes (default: one for each core); 0: this one, without Dask."
+            "--workers", metavar="N", help="Processes (default: one for each core); 0: this process, without Dask."
         ),
     ] = None,
     scheduler: Annotated[
-        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Of Dask, such as tcp://host:8786.")
+        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Dask scheduler, such as tcp://host:8786.")
     ] = None,
     memory: Annotated[
-        str, typer.Option("--memory", metavar="SIZE", help="Of what a worker holds at once, such as 2GiB.")
+        str, typer.Option("--memory", metavar="SIZE", help="Memory of a part in a worker, such as 2GiB.")
     ] = "256MiB",
-    batch_size: Annotated[str, typer.Option("--batch-size", metavar="N", help="Rows of a batch at most.")] = "32",
+    batch_size: Annotated[str, typer.Option("--batch-size", metavar="N", help="Maximum rows of a batch.")] = "32",
+    batching: Annotated[
+        str,
+        typer.Option(
+            "--batching",
+            metavar="WHICH",
+            help="Items that share a call: auto (proven by the graph), equal (only of equal length) or none.",
+            autocompletion=lambda: ["auto", "equal", "none"],
+        ),
+    ] = "auto",
     skip_errors: Annotated[
-        bool, typer.Option("--skip-errors", help="Report items that cannot be scored, and go on without them.")
+        bool, typer.Option("--skip-errors", help="Skip and report items that cannot be scored.")
     ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Remove the results of another model, source or options.")
     ] = False,
     source_format: Annotated[
         str | None,
-        typer.Option("--source-format", metavar="FORMAT", help="zarr, npy, npz, parquet or wav, if IN does not tell."),
+        typer.Option(
+            "--source-format", metavar="FORMAT", help="zarr, npy, npz, parquet or wav (default: by the files)."
+        ),
     ] = None,
     sink_format: Annotated[
         str | None,
-        typer.Option("--sink-format", metavar="FORMAT", help="zarr, parquet or npz (default: as OUT ends, else npz)."),
+        typer.Option(
+            "--sink-format", metavar="FORMAT", help="zarr, parquet or npz (default: by the suffix of OUT, else npz)."
+        ),
     ] = None,
     column: Annotated[
-        str | None, typer.Option("--column", metavar="NAME", help="Of lists, of a Parquet source that has several.")
+        str | None, typer.Option("--column", metavar="NAME", help="Column of lists of a Parquet source with several.")
     ] = None,
     sequences: Annotated[
         str | None, typer.Option("--sequences", metavar="NAME", help="The input that takes the sequences.")
     ] = None,
     axes: Annotated[
         str | None,
-        typer.Option("--axes", metavar="LETTERS", help="Of that input: T time steps, N rows, such as NTI; or TI."),
+        typer.Option("--axes", metavar="LETTERS", help="Axes of that input: T time steps, N rows, such as NTI or TI."),
     ] = None,
     lengths: Annotated[
         str | None, typer.Option("--lengths", metavar="NAME", help="The input that takes the lengths of rows.")
@@ -105,29 +118,43 @@ def score(
         typer.Option(
             "--input",
             metavar="NAME=FILE.npy",
-            help="Another input, the same in every call: NAME=FILE.npy, NAME=NUMBER, or FILE.npz; may be given again.",
+            help="Another input, the same in every call: NAME=FILE.npy, NAME=NUMBER, or FILE.npz; repeatable.",
         ),
     ] = None,
     outputs: Annotated[
         list[str] | None,
-        typer.Option("--outputs", metavar="NAME", help="An output to keep (default: all); may be given again."),
+        typer.Option("--outputs", metavar="NAME", help="An output to write (default: all); repeatable."),
+    ] = None,
+    channels: Annotated[
+        str | None,
+        typer.Option("--channels", metavar="WHICH", help="Channel of a recording: mean, first, or an index from 0."),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", metavar="HZ", help="Required samples per second of recordings; others are rejected."),
     ] = None,
     frame: Annotated[
-        str | None, typer.Option("--frame", metavar="N", help="Cut samples into frames of so many.")
+        str | None, typer.Option("--frame", metavar="N", help="Cut samples into frames of this size.")
     ] = None,
     context: Annotated[
-        str, typer.Option("--context", metavar="N", help="Samples before, that each frame begins with.")
+        str, typer.Option("--context", metavar="N", help="Preceding samples at the start of each frame.")
     ] = "0",
-    cast: Annotated[bool, typer.Option("--cast", help="Convert items to the dtype that the model takes.")] = False,
+    cast: Annotated[bool, typer.Option("--cast", help="Convert items to the dtype of the input.")] = False,
     as_json: Json = False,
 ) -> Result:
-    """Run a model over all sequences of a source, larger than memory, in several processes or on a Dask cluster."""
+    """Run a model over all sequences of a source larger than memory, in several processes or on a Dask cluster."""
     import pyrnnx
     from pyrnnx.cli.arrays import given_inputs
 
     numbers = {
         name: integer(f"score: --{name.replace('_', '-')}", text)
-        for name, text in {"workers": workers, "batch_size": batch_size, "frame": frame, "context": context}.items()
+        for name, text in {
+            "workers": workers,
+            "batch_size": batch_size,
+            "rate": rate,
+            "frame": frame,
+            "context": context,
+        }.items()
         if text is not None
     }
     read = pyrnnx.load(model)
@@ -143,6 +170,8 @@ def score(
             input=sequences,
             axes=axes,
             lengths=lengths,
+            batching=batching,
+            channels=channels,
             inputs=others,
             outputs=outputs,
             cast=cast,
@@ -162,7 +191,7 @@ def score(
 
 
 def _with_options(message: str) -> str:
-    """A message of `pyrnnx.score`, with its arguments called as the options that give them."""
+    """Return a message of `pyrnnx.score` with options in place of arguments."""
     for pattern, option in _OPTIONS:
         message = pattern.sub(option, message)
     return message
@@ -176,12 +205,13 @@ def _shown(report: ScoreReport) -> list[RenderableType]:
         ("skipped", count(len(report.skipped))),
         ("parts", f"{count(report.parts)}, {count(report.resumed)} of an earlier run"),
         ("batches", report.batching),
+        ("because", report.batching_reason),
         ("workers", count(report.workers) if report.workers else "this process"),
         ("speed", f"{report.rate:,.1f} items/s" if report.computed else "nothing to do"),
     ]
     shown: list[RenderableType] = [heading("Results", report.sink), pairs(facts)]
     if report.skipped:
-        some = list(report.skipped.items())[:SHOWN_SKIPPED]
-        more = len(report.skipped) - len(some)
-        shown += [heading("Skipped", f"and {more} more" if more else ""), table(("item", "why"), some)]
+        rows = list(report.skipped.items())[:SHOWN_SKIPPED]
+        hidden = len(report.skipped) - len(rows)
+        shown += [heading("Skipped", f"and {hidden} more" if hidden else ""), table(("item", "why"), rows)]
     return shown

@@ -3,55 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from pyrnnx.comparison.numbers import DEFAULT, Deviation, Tolerance, in_words
-from pyrnnx.comparison.views.text import first_pair, layer_notes, model_notes, part, places, value_notes
+from pyrnnx._internal.html import folded, lines, table, whole
+from pyrnnx.comparison.agreement import DEFAULT, Tolerance
+from pyrnnx.comparison.distances import Deviation
+from pyrnnx.comparison.layers import Comparison
+from pyrnnx.comparison.models import ModelComparison
+from pyrnnx.comparison.views.text import (
+    first_pair,
+    in_words,
+    layer_notes,
+    model_notes,
+    part,
+    places,
+    title,
+    value_notes,
+)
 from pyrnnx.comparison.weights import differing, in_lines
-from pyrnnx.notebook import folded, lines, table, whole
-
-if TYPE_CHECKING:
-    from pyrnnx.comparison.layers import Comparison
-    from pyrnnx.comparison.models import ModelComparison
 
 
-def layer_html(one: Comparison, *, gates: bool = True, tolerance: Tolerance = DEFAULT) -> str:
-    """Of two layers; `gates`: with what parts first inside a step, which has to be computed."""
-    aspects = [(each.aspect, each.a, each.b) for each in (*one.conventions, *one.operators)]
-    parts = [table(("", one.a, one.b), aspects, marked=[False] * len(one.conventions) + [True] * len(one.operators))]
-    blocks = differing(one.weights)
+def layer_html(comparison: Comparison, *, gates: bool = True, tolerance: Tolerance = DEFAULT) -> str:
+    """Return two layers as HTML; `gates` adds the gates, which must be computed."""
+    aspects = [
+        (difference.aspect, difference.a, difference.b)
+        for difference in (*comparison.conventions, *comparison.operators)
+    ]
+    marked = [False] * len(comparison.conventions) + [True] * len(comparison.operators)
+    parts = [table(("", comparison.a, comparison.b), aspects, marked=marked) if aspects else lines([title(comparison)])]
+    blocks = differing(comparison.weights)
     rows = [
         (
-            f"{each.name} {each.direction}{f' (absent in {each.absent})' if each.absent else ''}",
-            *(each.gate, f"{each.largest:.3g}", f"{each.largest_relative:.3g}"),
+            f"{block.name} {block.direction}{f' (absent in {block.absent})' if block.absent else ''}",
+            *(block.gate, f"{block.largest:.3g}", f"{block.largest_relative:.3g}"),
         )
-        for each in blocks
+        for block in blocks
     ]
     if rows:
         parts.append(table(("weights", "gate", "largest difference", "relative"), rows))
-    parts.append(_deviations("output", one.deviations.items(), tolerance))
-    same = [] if rows or not one.weights else in_lines(one.weights)
-    return whole(*parts, lines([*layer_notes(one), *same, *places(one, gates=gates, tolerance=tolerance)]))
+    parts.append(_deviations("output", comparison.deviations.items(), tolerance))
+    same = [] if rows or not comparison.weights else in_lines(comparison.weights)
+    return whole(
+        *parts, lines([*layer_notes(comparison), *same, *places(comparison, gates=gates, tolerance=tolerance)])
+    )
 
 
-def model_html(one: ModelComparison, *, tolerance: Tolerance = DEFAULT) -> str:
-    """Of two models: their layers fold open."""
-    first = first_pair(one, tolerance)
+def model_html(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT) -> str:
+    """Return two models as HTML; their layers fold open."""
+    first = first_pair(comparison, tolerance)
     parts = [
-        _deviations(f"output of {one.a} and {one.b}", one.deviations.items(), tolerance),
-        lines([*model_notes(one), *value_notes(one, tolerance)]),
+        _deviations(f"output of {comparison.a} and {comparison.b}", comparison.deviations.items(), tolerance),
+        lines([*model_notes(comparison), *value_notes(comparison, tolerance)]),
     ]
-    for name, pair in one.layers.items():
+    for name, pair in comparison.layers.items():
         words = "apart" if part(pair, tolerance) or pair.not_compared else "the same numbers"
         parts.append(folded(f"{name}: {words}", layer_html(pair, gates=pair is first, tolerance=tolerance)))
-    if one.values:
-        values = _deviations("value", one.values.items(), tolerance)
-        parts.append(folded(f"values that both have: {len(one.values)}", values))
+    if comparison.values:
+        values = _deviations("value", comparison.values.items(), tolerance)
+        parts.append(folded(f"values that both have: {len(comparison.values)}", values))
     return whole(*parts)
 
 
-def _deviations(title: str, given: Iterable[tuple[str, Deviation]], tolerance: Tolerance) -> str:
-    items = list(given)
-    rows = [(name, in_words(one)) for name, one in items]
-    marked = [not one.within(*tolerance) for _, one in items]
+def _deviations(title: str, deviations: Iterable[tuple[str, Deviation]], tolerance: Tolerance) -> str:
+    items = list(deviations)
+    rows = [(name, in_words(deviation)) for name, deviation in items]
+    marked = [not deviation.within(*tolerance) for _, deviation in items]
     return table((title, "largest difference"), rows, marked=marked) if rows else ""

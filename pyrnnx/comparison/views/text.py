@@ -2,116 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+import math
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, zip_longest
 
-from pyrnnx.comparison.numbers import DEFAULT, Tolerance, apart_in_words, first_apart, in_words
+from pyrnnx.comparison.agreement import DEFAULT, Tolerance, first_apart
+from pyrnnx.comparison.distances import Deviation
+from pyrnnx.comparison.layers import Comparison
+from pyrnnx.comparison.models import ModelComparison
 from pyrnnx.comparison.steps import Profile, by_step_in_words
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.errors import printable, shown
 
-if TYPE_CHECKING:
-    from pyrnnx.comparison.layers import Comparison
-    from pyrnnx.comparison.models import ModelComparison
+
+def in_words(deviation: Deviation) -> str:
+    """Return a largest difference for a table, or why there is none."""
+    if deviation.unlike:
+        return deviation.unlike
+    value, relative = deviation.largest, deviation.largest_relative
+    if math.isnan(value):
+        return "nothing to compare"
+    return f"{value:.3g}" if value == 0 or math.isinf(relative) else f"{value:.3g} (relative {relative:.3g})"
 
 
-def table(rows: Iterable[tuple[str, str, str]]) -> list[str]:
-    """Columns, with a rule below the first row."""
+def apart_in_words(deviation: Deviation) -> str:
+    """Return "largest difference 0.25" for a sentence, or why there is none."""
+    return deviation.unlike or f"largest difference {in_words(deviation)}"
+
+
+def table(rows: Iterable[tuple[str, str, str]], width: int | None = None) -> list[str]:
+    """Lay out three columns, with a rule below the first row; cells are wrapped if all is wider than `width`."""
     rows = [(printable(aspect), printable(a), printable(b)) for aspect, a, b in rows]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
+    widths = _fitted([max(len(row[column]) for row in rows) for column in range(3)], width)
+    head, *others = [_row(row, widths) for row in rows]
+    return [*head, "  ".join("-" * size for size in widths), *chain.from_iterable(others)]
 
 
-def layer_lines(one: Comparison, *, gates: bool = True, tolerance: Tolerance = DEFAULT) -> list[str]:
-    """Of two layers; `gates`: with what parts first inside a step, which has to be computed."""
-    aspects = (*one.conventions, *one.operators)
-    lines = table([("", one.a, one.b), *((each.aspect, each.a, each.b) for each in aspects)])
-    lines += layer_notes(one)
-    if one.weights:
-        lines += in_lines(one.weights)
-    lines += [f"largest difference of {name}: {in_words(each)}" for name, each in one.deviations.items()]
-    return lines + places(one, gates=gates, tolerance=tolerance)
+def _fitted(widths: Sequence[int], width: int | None) -> list[int]:
+    """Return widths of columns that take `width` with the gaps between them: the widest get narrower."""
+    sizes = list(widths)
+    if width is not None:
+        room = max(width - 2 * (len(sizes) - 1), len(sizes))
+        while sum(sizes) > room:
+            sizes[sizes.index(max(sizes))] -= 1
+    return sizes
 
 
-def layer_notes(one: Comparison) -> list[str]:
-    """What is said of two layers beside tables."""
-    lines = [f"a pair by: {one.paired_by}"] if one.paired_by else []
-    if one.not_compared:
-        lines.append(f"not compared: {printable(one.not_compared)}")
-    elif not one.operators:
+def _row(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+    """Return the lines of one row."""
+    wrapped = [_wrapped(cell, size) or [""] for cell, size in zip(cells, widths, strict=True)]
+    lines = zip_longest(*wrapped, fillvalue="")
+    return ["  ".join(part.ljust(size) for part, size in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
+def _wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
+    """Return the lines of a text, all of it in one without a width; later lines are indented."""
+    if width is None or len(text) <= width:
+        return [text]
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def layer_lines(
+    comparison: Comparison, *, gates: bool = True, tolerance: Tolerance = DEFAULT, width: int | None = None
+) -> list[str]:
+    """Return the text on two layers, in lines of at most `width` columns if that is set.
+
+    `gates` adds the first differences inside a step, which must be computed.
+    """
+    aspects = [
+        (difference.aspect, difference.a, difference.b)
+        for difference in (*comparison.conventions, *comparison.operators)
+    ]
+    lines = (
+        table([("", comparison.a, comparison.b), *aspects], width)
+        if aspects
+        else _wrapped(title(comparison), width, "    ")
+    )
+    notes = layer_notes(comparison)
+    if comparison.weights:
+        notes += in_lines(comparison.weights)
+    notes += [
+        f"largest difference of {name}: {in_words(deviation)}" for name, deviation in comparison.deviations.items()
+    ]
+    notes += places(comparison, gates=gates, tolerance=tolerance)
+    return lines + _all_wrapped(notes, width)
+
+
+def _all_wrapped(lines: Iterable[str], width: int | None) -> list[str]:
+    return [part for line in lines for part in _wrapped(line, width, "    ")]
+
+
+def title(comparison: Comparison | ModelComparison) -> str:
+    """Return the names of the two that are compared."""
+    return printable(f"{comparison.a} and {comparison.b}")
+
+
+def layer_notes(comparison: Comparison) -> list[str]:
+    """Return the notes on two layers that are in no table."""
+    lines = [f"a pair by: {comparison.paired_by}"] if comparison.paired_by else []
+    if comparison.not_compared:
+        lines.append(f"not compared: {printable(comparison.not_compared)}")
+    elif not comparison.operators:
         lines.append("operators: the same")
     return lines
 
 
-def part(one: Comparison, tolerance: Tolerance = DEFAULT) -> bool:
-    """Whether it is known where two layers part, and they do by this tolerance."""
-    return one.first_difference is not None and first_apart(one.deviations, tolerance) is not None
+def part(comparison: Comparison, tolerance: Tolerance = DEFAULT) -> bool:
+    """Return whether the first difference is known and exceeds this tolerance."""
+    return comparison.first_difference is not None and first_apart(comparison.deviations, tolerance) is not None
 
 
-def first_pair(one: ModelComparison, tolerance: Tolerance = DEFAULT) -> Comparison | None:
-    """The first pair of layers that part."""
-    return next((pair for pair in one.layers.values() if part(pair, tolerance)), None)
+def first_pair(comparison: ModelComparison, tolerance: Tolerance = DEFAULT) -> Comparison | None:
+    """Return the first pair of layers that differs."""
+    return next((pair for pair in comparison.layers.values() if part(pair, tolerance)), None)
 
 
-def places(one: Comparison, *, gates: bool, tolerance: Tolerance = DEFAULT) -> list[str]:
-    """Where two layers part: places by the tolerance that they were looked for with, and none if all agree by this."""
-    if not part(one, tolerance):
+def places(comparison: Comparison, *, gates: bool, tolerance: Tolerance = DEFAULT) -> list[str]:
+    """Return where two layers differ first; empty if they agree within this tolerance."""
+    if not part(comparison, tolerance):
         return []
-    by_gate = _gates(one) if gates else ["by gate: shown for the first layers that part"]
-    return _where(one.profiles, "" if tolerance == DEFAULT else f" ({DEFAULT})") + by_gate
+    by_gate = _gates(comparison) if gates else ["by gate: shown for the first layers that part"]
+    return _where(comparison.profiles, "" if tolerance == DEFAULT else f" ({DEFAULT})") + by_gate
 
 
 def _where(profiles: Mapping[str, Profile], by: str) -> list[str]:
-    lines = [f"first apart{by}: {each.first}" for each in profiles.values() if each.first is not None]
+    lines = [f"first apart{by}: {profile.first}" for profile in profiles.values() if profile.first is not None]
     return lines + [
-        f"largest difference of {name} by step: {by_step_in_words(each.by_step)}"
-        for name, each in profiles.items()
-        if each.first is not None and each.first.step is not None and len(each.by_step) > 1
+        f"largest difference of {name} by step: {by_step_in_words(profile.by_step)}"
+        for name, profile in profiles.items()
+        if profile.first is not None and profile.first.step is not None and len(profile.by_step) > 1
     ]
 
 
-def _gates(one: Comparison) -> list[str]:
-    found = one.gates
+def _gates(comparison: Comparison) -> list[str]:
+    gates = comparison.gates
     lines = []
-    if found:
-        lines = ["by gate: " + ", ".join(f"{name} {each.largest:.3g}" for name, each in found.items())]
-        first = one.first_gate
+    if gates:
+        lines = ["by gate: " + ", ".join(f"{name} {profile.largest:.3g}" for name, profile in gates.items())]
+        first = comparison.first_gate
         lines.append(f"first gate apart: {first}" if first is not None else "no gate is apart in exact arithmetic")
-    return lines + ([f"by gate: {one.gates_note}"] if one.gates_note else [])
+    return lines + ([f"by gate: {comparison.gates_note}"] if comparison.gates_note else [])
 
 
-def model_lines(one: ModelComparison, *, tolerance: Tolerance = DEFAULT) -> list[str]:
-    """Of two models; what parts inside a step is computed for the first pair of layers that part."""
-    lines = [f"{one.a} and {one.b}"]
-    first = first_pair(one, tolerance)
-    for pair in one.layers.values():
-        lines += ["", *layer_lines(pair, gates=pair is first, tolerance=tolerance)]
-    lines += ["", *model_notes(one)]
-    lines += [f"largest difference of output {shown(name)}: {in_words(each)}" for name, each in one.deviations.items()]
-    return lines + value_notes(one, tolerance)
+def model_lines(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT, width: int | None = None) -> list[str]:
+    """Return the text on two models; only the first pair of layers that differs has `gates`."""
+    lines = _wrapped(title(comparison), width, "    ")
+    first = first_pair(comparison, tolerance)
+    for pair in comparison.layers.values():
+        lines += ["", *layer_lines(pair, gates=pair is first, tolerance=tolerance, width=width)]
+    notes = model_notes(comparison)
+    notes += [
+        f"largest difference of output {shown(name)}: {in_words(deviation)}"
+        for name, deviation in comparison.deviations.items()
+    ]
+    notes += value_notes(comparison, tolerance)
+    return [*lines, "", *_all_wrapped(notes, width)]
 
 
-def model_notes(one: ModelComparison) -> list[str]:
-    """What is said of two models beside tables."""
-    lines = [f"only in one of them: {name}" for name in one.unpaired]
-    shapes = ", ".join(f"{shown(name)} {shape}" for name, shape in one.input_shapes.items())
+def model_notes(comparison: ModelComparison) -> list[str]:
+    """Return the notes on two models that are in no table."""
+    lines = [f"only in one of them: {name}" for name in comparison.unpaired]
+    shapes = ", ".join(f"{shown(name)} {shape}" for name, shape in comparison.input_shapes.items())
     lines += [f"run on {shapes}"] if shapes else []
-    lines += [f"{each.aspect}: {each.a}; {each.b}" for each in one.outputs]
-    return lines + ([f"outputs: not compared: {one.not_compared}"] if one.not_compared else [])
+    lines += [f"{difference.aspect}: {difference.a}; {difference.b}" for difference in comparison.outputs]
+    return lines + ([f"outputs: not compared: {comparison.not_compared}"] if comparison.not_compared else [])
 
 
-def value_notes(one: ModelComparison, tolerance: Tolerance = DEFAULT) -> list[str]:
-    """The first value that parts."""
-    if not one.values and not one.values_skipped:
+def value_notes(comparison: ModelComparison, tolerance: Tolerance = DEFAULT) -> list[str]:
+    """Return the first intermediate value that differs."""
+    if not comparison.values and not comparison.values_skipped:
         return []
-    first, count = first_apart(one.values, tolerance), len(one.values)
-    skipped = f"; {one.values_skipped} could not be computed" if one.values_skipped else ""
+    first, count = first_apart(comparison.values, tolerance), len(comparison.values)
+    skipped = f"; {comparison.values_skipped} could not be computed" if comparison.values_skipped else ""
     if first is None:
         return [f"values that both have: {count}, none of them apart{skipped}"]
-    names = list(one.values)
+    names = list(comparison.values)
     before = f"the {names.index(first)} before it agree" if names[0] != first else "the first of all"
     return [
-        f"first value apart: {shown(first)}, {apart_in_words(one.values[first])}; "
+        f"first value apart: {shown(first)}, {apart_in_words(comparison.values[first])}; "
         f"{before}, of {count} that both have{skipped}"
     ]

@@ -1,7 +1,8 @@
-"""What results are written as: a function for each format, which writes those of one part."""
+"""Formats of results: for each format a function that writes one part."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.scoring.outputs import Output
 from pyrnnx.scoring.packages import import_pyarrow, import_zarr
@@ -27,11 +28,13 @@ class Sink:
     ----------
     kind : str
     suffix : str
-        Of the name of a part.
+        Suffix of the names of parts.
     write : callable
-        (path, columns): a new file or folder.
+        (path, columns): write a new file or folder.
     begin : callable
-        (folder): what the folder of all parts needs.
+        (folder): prepare the folder of all parts.
+    needs : callable
+        Import the package of the format, or raise `UnsupportedError`.
     """
 
     kind: str
@@ -42,8 +45,8 @@ class Sink:
 
 
 SINKS = {
-    one.kind: one
-    for one in (
+    sink.kind: sink
+    for sink in (
         Sink("zarr", "", zarr_sink.write, zarr_sink.begin, import_zarr),
         Sink("parquet", ".parquet", parquet_sink.write, needs=import_pyarrow),
         Sink("npz", ".npz", npz_sink.write),
@@ -51,16 +54,27 @@ SINKS = {
 }
 
 
+# The suffix begins with a letter: a name such as "run.2" has none.
+_SUFFIX = re.compile(r"[^/\\]\.([A-Za-z][A-Za-z0-9]*)$")
+
+
 def choose_sink(path: str, kind: Any) -> Sink:
-    """The format of the results: as `kind` says, else as the path ends, else npz.
+    """Return the format `kind`, else the one of the path's suffix; npz if there is no suffix.
 
     Raises
     ------
     PyrnnxError
-        Another format; one whose package is not installed.
+        Another format or suffix; a format whose package is not installed.
     """
     if kind is None:
-        kind = next((one for one in SINKS if path.lower().rstrip("/").endswith(f".{one}")), "npz")
+        suffix = _SUFFIX.search(path)
+        kind = suffix[1].lower() if suffix else "npz"
+        if kind not in SINKS:
+            allowed = ", ".join(f".{name}" for name in SINKS)
+            raise ArgumentError(
+                f"score: sink {shown(path)} ends in {shown(f'.{kind}')}; expected a name that ends in {allowed} or has "
+                "no suffix, or sink_format"
+            )
     if not isinstance(kind, str) or kind not in SINKS:
         raise ArgumentError(f"score: sink_format is {shown(kind)}; expected one of {', '.join(SINKS)}")
     SINKS[kind].needs()
@@ -68,37 +82,39 @@ def choose_sink(path: str, kind: Any) -> Sink:
 
 
 def check_outputs(sink: Sink, label: str, outputs: Sequence[Output]) -> None:
-    """Reject outputs that a format has no place for, before anything is computed.
+    """Raise for outputs that a format cannot store, before anything is computed.
 
     Raises
     ------
     UnsupportedError
-        A dtype that is none of NumPy's numbers; names that are taken, or that no file can have.
+        A dtype that is not numeric; a name that is reserved, occurs twice, or is no valid file name.
     """
-    names = [name for one in outputs for name in (one.name, f"{one.name}{OFFSETS}")]
-    for one in outputs:
-        if one.dtype.kind not in "biuf":
+    names = [name for output in outputs for name in (output.name, f"{output.name}{OFFSETS}")]
+    for output in outputs:
+        name = output.name
+        if output.dtype.kind not in "biuf":
             raise UnsupportedError(
-                f"score: {label}: output {shown(one.name)} has dtype {one.dtype}, which {sink.kind} does not store; "
+                f"score: {label}: output {shown(name)} has dtype {output.dtype}, which {sink.kind} does not store; "
                 "leave it out of outputs"
             )
-        if one.name in NAMES or names.count(one.name) > 1 or "/" in one.name or one.name.startswith((".", "_")):
+        if name in NAMES or names.count(name) > 1 or "/" in name or name.startswith((".", "_")):
             raise UnsupportedError(
-                f"score: {label}: output {shown(one.name)} cannot be called so in {sink.kind}; leave it out of outputs"
+                f"score: {label}: output {shown(name)} has a name that {sink.kind} does not allow; "
+                "leave it out of outputs"
             )
 
 
 def columns_of(
     names: Sequence[str], indices: Sequence[int], results: Sequence[dict[str, AnyArray]], outputs: Sequence[Output]
 ) -> Columns:
-    """The results of a part's items, as formats write them; takes them out of `results`, so that they are freed."""
+    """Return the results of a part as columns; remove them from `results` to free memory."""
     values, offsets = {}, {}
-    for one in outputs:
-        arrays = [result.pop(one.name) for result in results]
-        if one.time is not None:
-            offsets[one.name] = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
-            empty = np.zeros((0, *one.shape), one.dtype)
-            values[one.name] = np.concatenate(arrays) if arrays else empty
+    for output in outputs:
+        arrays = [result.pop(output.name) for result in results]
+        if output.time is not None:
+            offsets[output.name] = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
+            empty = np.zeros((0, *output.shape), output.dtype)
+            values[output.name] = np.concatenate(arrays) if arrays else empty
         else:
-            values[one.name] = np.stack(arrays) if arrays else np.zeros((0, *one.shape), one.dtype)
+            values[output.name] = np.stack(arrays) if arrays else np.zeros((0, *output.shape), output.dtype)
     return Columns(np.array(names, np.str_), np.array(indices, np.int64), values, offsets)

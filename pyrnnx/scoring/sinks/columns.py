@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 
 NAMES = ("name", "index")
-OFFSETS = ".offsets"  # behind the name of an output
+OFFSETS = ".offsets"  # appended to the name of an output
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Of n items, in the order of the source.
+    """Results of n items, in the order of the source.
 
     Attributes
     ----------
     names : ndarray of str
         [n].
     indices : ndarray of int64
-        [n]: the items' places in the source.
+        [n]: positions of the items in the source.
     values : dict
-        Of each output with time steps [sum of T, ...], else [n, ...].
+        By output: [sum of T, ...] if it has time steps, else [n, ...].
     offsets : dict
-        Of each output with time steps int64 [n + 1]: those of item i are ``values[offsets[i]:offsets[i + 1]]``.
+        By output with time steps: int64 [n + 1]; item i has ``values[offsets[i]:offsets[i + 1]]``.
     """
 
     names: AnyArray
@@ -32,6 +32,6 @@ class Columns:
     offsets: dict[str, AnyArray]
 
     def arrays(self) -> dict[str, AnyArray]:
-        """All of them by their names in a file."""
-        named = {f"{name}{OFFSETS}": array for name, array in self.offsets.items()}
-        return {"name": self.names, "index": self.indices, **self.values, **named}
+        """Return all arrays by their names in a file."""
+        offsets = {f"{name}{OFFSETS}": array for name, array in self.offsets.items()}
+        return {"name": self.names, "index": self.indices, **self.values, **offsets}

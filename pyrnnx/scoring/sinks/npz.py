@@ -1,4 +1,4 @@
-"""Parts as .npz files: "name", "index", each output, and "OUTPUT.offsets" of those with time steps."""
+"""Parts as .npz files with the arrays "name", "index", each output, and "OUTPUT.offsets" if it has time steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyrnnx.scoring.sinks.columns import Columns
 
 
 def write(path: Path, columns: Columns) -> None:
-    """A new file, not compressed. (`numpy.savez` has names of its own, such as "file", that no array can have.)"""
+    """Write a new file, not compressed. `numpy.savez` is of no use: it reserves names such as "file"."""
     with zipfile.ZipFile(path, "x", allowZip64=True) as archive:
         for name, array in columns.arrays().items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:

@@ -1,4 +1,4 @@
-"""Parts as groups of one zarr group: the arrays "name", "index", each output, and "OUTPUT.offsets"."""
+"""Parts as groups of one zarr group, with the arrays "name", "index", each output, and "OUTPUT.offsets"."""
 
 from __future__ import annotations
 
@@ -8,26 +8,40 @@ from pathlib import Path
 
 import numpy as np
 
+from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.packages import import_zarr
 from pyrnnx.scoring.sinks.columns import Columns
 
 GROUP = "zarr.json"  # in the folder of all parts
-CHUNK = 2**23  # bytes of a chunk of an array, some: each is a file
+CHUNK = 2**23  # approximate bytes of a chunk; each chunk is a file
 
 
 def begin(folder: Path) -> None:
-    """The group that the parts are in."""
+    """Create the group that contains the parts.
+
+    Raises
+    ------
+    ArgumentError
+        An existing description of the group is a link or no regular file.
+    """
+    path = folder / GROUP
+    if os.path.lexists(path):
+        try:
+            open_file(path, follow=False).close()
+        except ValueError as error:
+            raise ArgumentError(f"score: sink: {shown(os.fspath(path))} cannot be opened: {error}") from None
     import_zarr().open_group(os.fspath(folder), mode="a", zarr_format=3)
 
 
 def write(path: Path, columns: Columns) -> None:
-    """A new group."""
+    """Write a new group."""
     group = import_zarr().open_group(os.fspath(path), mode="w-", zarr_format=3)
     for name, array in columns.arrays().items():
         row = max(1, array.dtype.itemsize * int(np.prod(array.shape[1:])))
         chunks = (max(1, min(array.shape[0], CHUNK // row)), *(max(1, size) for size in array.shape[1:]))
         with warnings.catch_warnings():
-            # Strings of fixed width have no specification yet in format 3; zarr reads what it wrote.
+            # Format 3 does not specify strings of fixed width yet, but zarr can read the ones that it writes.
             warnings.simplefilter("ignore")
-            made = group.create_array(name, shape=array.shape, dtype=array.dtype, chunks=chunks)
-        made[...] = array
+            stored = group.create_array(name, shape=array.shape, dtype=array.dtype, chunks=chunks)
+        stored[...] = array

@@ -1,10 +1,12 @@
-"""Where sequences come from: one class for each format."""
+"""Sources of sequences: one class for each format."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
+from pyrnnx._internal import scalars
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.sources.arrays import NpySource, NpzSource
 from pyrnnx.scoring.sources.base import Source, files_with
@@ -13,49 +15,84 @@ from pyrnnx.scoring.sources.wav import WavSource
 from pyrnnx.scoring.sources.zarr import ZarrSource
 
 SOURCES: dict[str, type[Source]] = {
-    one.kind: one for one in (ZarrSource, NpySource, NpzSource, ParquetSource, WavSource)
+    cls.kind: cls for cls in (ZarrSource, NpySource, NpzSource, ParquetSource, WavSource)
 }
 _SUFFIXES = ("npy", "npz", "parquet", "wav")
 
 
-def open_source(path: str | os.PathLike[str], kind: str | None, column: str | None) -> Source:
-    """The source at a path; of what format is told by its files, unless `kind` says it.
+def open_source(
+    path: str | os.PathLike[str],
+    kind: str | None = None,
+    column: str | None = None,
+    *,
+    channels: Any = None,
+    rate: Any = None,
+) -> Source:
+    """Return the source at a path, of the format `kind` or else of its files. The arguments are those of `score`.
 
     Raises
     ------
     ArgumentError
-        No such path or kind; files of several formats, or of none; a column of what has none.
+        Unknown path or kind; files of several formats, or of none; options of another format.
     """
     if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
         raise ArgumentError(f"score: source is {shown(path)}; expected a path")
     if kind is not None and (not isinstance(kind, str) or kind not in SOURCES):
         raise ArgumentError(f"score: source_format is {shown(kind)}; expected one of {', '.join(SOURCES)}")
     if "\0" in os.fspath(path):
-        raise ArgumentError(f"score: source is {shown(path)}; expected a path, which has no NUL")
+        raise ArgumentError(f"score: source is {shown(path)}; expected a path without NUL")
     absolute = os.path.abspath(path)
     if column is not None and not isinstance(column, str):
         raise ArgumentError(f"score: column is {shown(column)}; expected a name")
     if not os.path.exists(absolute):
         raise ArgumentError(f"score: source {shown(os.fspath(path))} does not exist")
     kind = kind or _kind(absolute)
+    chosen = _channels(channels), None if rate is None else scalars.integer("score", "rate", rate, 1)
+    options = (("column", column, "Parquet"), ("channels", channels, "wav"), ("rate", rate, "wav"))
+    for name, value, needed in options:
+        if value is not None and kind != needed.lower():
+            raise ArgumentError(
+                f"score: {name} is {shown(value)}, and the source is {kind}; expected a {needed} source"
+            )
     if kind == ParquetSource.kind:
         return ParquetSource(absolute, column)
-    if column is not None:
-        raise ArgumentError(f"score: column is {shown(column)}, and the source is {kind}; expected a Parquet source")
-    return SOURCES[kind](absolute)
+    return WavSource(absolute, *chosen) if kind == WavSource.kind else SOURCES[kind](absolute)
+
+
+def _channels(channels: Any) -> Any:
+    """Return the index of a channel, "mean" or None.
+
+    Raises
+    ------
+    ArgumentError
+        Any other value.
+    """
+    if channels is None or channels == "mean":
+        return channels
+    if channels == "first":
+        return 0
+    if isinstance(channels, str) and channels.isascii() and channels.isdigit():
+        channels = int(channels)
+    return scalars.integer(
+        "score", "channels", channels, 0, expected='"mean", "first", or the index of a channel from 0'
+    )
 
 
 def _kind(path: str) -> str:
     if Path(path).is_file():
-        if path.lower().endswith(".parquet"):
-            return ParquetSource.kind
-        raise ArgumentError(f"score: source {shown(path)} is a file; expected a folder, or a .parquet file")
-    if any((Path(path) / one).exists() for one in ("zarr.json", ".zarray", ".zgroup")):
-        return ZarrSource.kind
-    found = [kind for kind in _SUFFIXES if files_with(path, f".{kind}")]
-    if len(found) != 1:
-        what = f"files of several formats ({', '.join(found)})" if found else "files of no known format"
+        suffix = Path(path).suffix.lower().removeprefix(".")
+        if suffix in _SUFFIXES:
+            return suffix
+        allowed = ", ".join(f".{suffix}" for suffix in _SUFFIXES)
         raise ArgumentError(
-            f"score: source {shown(path)} holds {what}; expected one of {', '.join(SOURCES)}, or source_format"
+            f"score: source {shown(path)} is a file; expected a folder, or a file that ends in {allowed}"
         )
-    return found[0]
+    if any((Path(path) / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
+        return ZarrSource.kind
+    kinds = [kind for kind in _SUFFIXES if files_with(path, f".{kind}")]
+    if len(kinds) != 1:
+        files = f"files of several formats ({', '.join(kinds)})" if kinds else "files of no known format"
+        raise ArgumentError(
+            f"score: source {shown(path)} has {files}; expected one of {', '.join(SOURCES)}, or source_format"
+        )
+    return kinds[0]

@@ -6,35 +6,40 @@ import math
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.scoring.items import Bad, Items, consecutive
-from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed, regular
+from pyrnnx.scoring.opened import open_file
+from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed
 
 
 class NpySource(Source):
-    """A folder of .npy files [T, ...]; the items are called by their paths in it."""
+    """Source of .npy files [T, ...] in a folder; an item is named by its path in the folder."""
 
     kind = "npy"
 
     def items(self) -> Items:
         paths = self.files()
-        names = [os.path.relpath(path, self.path) for path in paths]
+        names = [self.name_of(path) for path in paths]
         return listed(names, [(name,) for name in names], [attempted(_shape_of_file, path) for path in paths])
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         for (name,) in places:
-            yield attempted(_load, os.path.join(self.path, name))
+            yield attempted(_load, self.path_of(name))
+
+    def file_of(self, place: Any) -> str | None:
+        return self.path_of(place[0])
 
     def files(self) -> list[str]:
         return folder_with(self.kind, self.path, ".npy")
 
 
 class NpzSource(Source):
-    """A folder of .npz files of arrays [T, ...]; the items are called "path in the folder/name of the array"."""
+    """Source of .npz files with arrays [T, ...] in a folder; items are named "path in the folder/name of the array"."""
 
     kind = "npz"
 
@@ -43,7 +48,7 @@ class NpzSource(Source):
         shapes: list[tuple[int, ...] | Bad] = []
         places: list[tuple[str, str]] = []
         for path in self.files():
-            relative = os.path.relpath(path, self.path)
+            relative = self.name_of(path)
             members = attempted(_members, path)
             for name, shape in [("", members)] if isinstance(members, Bad) else members:
                 names.append(f"{relative}/{name}" if name else relative)
@@ -53,25 +58,30 @@ class NpzSource(Source):
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         for relative, run in consecutive(places):
-            opened = attempted(_load, os.path.join(self.path, relative))
-            if isinstance(opened, Bad):
-                yield from [opened] * len(run)
+            file = attempted(partial(open_file, follow=True), self.path_of(relative))
+            if isinstance(file, Bad):
+                yield from [file] * len(run)
                 continue
-            with opened:
+            with file:
+                archive = attempted(partial(np.load, allow_pickle=False), file)
                 for index in run:
-                    yield attempted(opened.__getitem__, places[index][1])
+                    yield archive if isinstance(archive, Bad) else attempted(archive.__getitem__, places[index][1])
+
+    def file_of(self, place: Any) -> str | None:
+        return self.path_of(place[0])
 
     def files(self) -> list[str]:
         return folder_with(self.kind, self.path, ".npz")
 
 
 def _load(path: str) -> Any:
-    return np.load(regular(path), allow_pickle=False)
+    with open_file(path, follow=True) as file:
+        return np.load(file, allow_pickle=False)
 
 
 def _members(path: str) -> list[tuple[str, tuple[int, ...] | Bad]]:
-    """Names of the arrays in an .npz file, and their shapes."""
-    with zipfile.ZipFile(regular(path)) as archive:
+    """Return the names and shapes of the arrays in an .npz file."""
+    with open_file(path, follow=True) as file, zipfile.ZipFile(file) as archive:
         return [(name.removesuffix(".npy"), attempted(_shape_of_member, archive, name)) for name in archive.namelist()]
 
 
@@ -81,24 +91,24 @@ def _shape_of_member(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
 
 
 def _shape_of_file(path: str) -> tuple[int, ...]:
-    with open(regular(path), "rb") as file:
+    with open_file(path, follow=True) as file:
         return _shape(file, os.fstat(file.fileno()).st_size)
 
 
 def _shape(file: Any, size: int) -> tuple[int, ...]:
-    """The shape that the head of an .npy file of `size` bytes says.
+    """Return the shape in the header of an .npy file of `size` bytes.
 
     Raises
     ------
     ValueError
-        No such head; an array of objects, or of more than the file holds.
+        A broken header; an array of objects, or one that is larger than the file.
     """
     shape, dtype = _head(file)
     if dtype.hasobject:
         raise ValueError("an array of Python objects; expected numbers")
-    count, there = math.prod(shape) * dtype.itemsize, size - file.tell()
-    if count > there:
-        raise ValueError(f"it has {there} bytes of values; its head says {count}")
+    declared, available = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if declared > available:
+        raise ValueError(f"it has {available} bytes of values; its header declares {declared}")
     return shape
 
 

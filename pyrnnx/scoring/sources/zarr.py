@@ -1,4 +1,4 @@
-"""Zarr: an array, a group of arrays, or a ragged array as values and offsets."""
+"""Source of zarr folders: an array, a group of arrays, or a ragged array as values and offsets."""
 
 from __future__ import annotations
 
@@ -10,33 +10,36 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
 from pyrnnx.scoring.items import Bad, Items
+from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.packages import import_zarr
 from pyrnnx.scoring.sources.base import Source, attempted, listed
 
 VALUES, OFFSETS, NAMES = "values", "offsets", "names"
-_ROWS = ""  # in places: the array itself, of which each row is an item
+_ROWS = ""  # as the first entry of a place: a row of the array itself
 
 
 class ZarrSource(Source):
-    """A zarr folder, in one of three forms.
+    """Source of a zarr folder in one of three forms.
 
-    - An array [N, T, ...]: N items of one length, called by their numbers.
+    - An array [N, T, ...]: N items of one length, named by their numbers.
     - A group with the arrays "values" [sum of lengths, ...] and "offsets" [N + 1]: item i is
-      ``values[offsets[i]:offsets[i + 1]]``, called by the array "names" [N] of strings, else by its number.
-    - A group of arrays [T, ...]: an item each, called by their names.
+      ``values[offsets[i]:offsets[i + 1]]``, named by the array "names" [N] of strings, else by its number.
+    - A group of arrays [T, ...]: each is an item, named by the array's name.
     """
 
     kind = "zarr"
 
     def items(self) -> Items:
         try:
+            for path in self.files():
+                open_file(path, follow=True).close()  # rejects a FIFO, on which zarr would block
             return self._items(self._root())
         except PyrnnxError:
             raise
-        except Exception as error:  # of descriptions and codecs, of many kinds
+        except Exception as error:  # descriptions and codecs raise errors of many types
             raise ArgumentError(
                 f"score: source {shown(self.path)} cannot be read as zarr ({printable(str(error))})"
             ) from error
@@ -51,21 +54,22 @@ class ZarrSource(Source):
             names = list(map(str, range(count)))
             return listed(names, [(_ROWS, i, i + 1) for i in range(count)], [root.shape[1:]] * count)
         members = {key: attempted(root.__getitem__, key) for key in self._members()}
-        keys = [key for key, one in members.items() if isinstance(one, Bad) or hasattr(one, "shape")]
+        keys = [key for key, member in members.items() if isinstance(member, Bad) or hasattr(member, "shape")]
         if VALUES in keys and OFFSETS in keys:
             return self._ragged(root, keys)
         if not keys:
             raise ArgumentError(f"score: zarr group {shown(self.path)} has no arrays")
-        shapes = [one if isinstance(one, Bad) else one.shape for key, one in members.items() if key in keys]
+        arrays = [members[key] for key in keys]
+        shapes = [array if isinstance(array, Bad) else array.shape for array in arrays]
         return listed(keys, [(key,) for key in keys], shapes)
 
     def _members(self) -> list[str]:
-        """Names in the group, of members with broken descriptions, too, which zarr's own list would fail for."""
-        described = (".zarray", "zarr.json")
+        """Return the names in the group, also those with broken descriptions, for which zarr's own list raises."""
+        descriptions = (".zarray", "zarr.json")
         return [
-            one.name
-            for one in sorted(Path(self.path).iterdir())
-            if any(os.path.lexists(one / name) for name in described)
+            path.name
+            for path in sorted(Path(self.path).iterdir())
+            if any(os.path.lexists(path / name) for name in descriptions)
         ]
 
     def _ragged(self, root: Any, keys: list[str]) -> Items:
@@ -77,7 +81,7 @@ class ZarrSource(Source):
         sound = offsets.ndim == 1 and len(offsets) and offsets.dtype.kind in "iu"
         if not sound or offsets[0] < 0 or offsets[-1] > total or (np.diff(offsets.astype(np.int64)) < 0).any():
             raise ArgumentError(
-                f'score: zarr group {shown(self.path)}: "offsets" are not rising integers from 0 to {total}, the '
+                f'score: zarr group {shown(self.path)}: "offsets" are not ascending integers from 0 to {total}, the '
                 'length of "values"'
             )
         offsets = offsets.astype(np.int64)
@@ -86,7 +90,7 @@ class ZarrSource(Source):
         if len(names) != count:
             raise ArgumentError(
                 f'score: zarr group {shown(self.path)} has {len(names)} "names" and {count + 1} "offsets"; expected '
-                "one name less than offsets"
+                "one more offset than names"
             )
         pairs = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
         places = [(VALUES, *pair) for pair in pairs]
@@ -94,14 +98,14 @@ class ZarrSource(Source):
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         root = self._root()
-        for run in _beside(places):
-            # In one piece: a compressed chunk, which many items share, is opened once.
+        for run in _adjacent(places):
+            # One read per run: a compressed chunk, which many items may share, is decoded only once.
             try:
-                found = _piece(root, run)
-            except Exception as error:  # noqa: PERF203  # of codecs, of many kinds
+                pieces = _pieces(root, run)
+            except Exception as error:  # noqa: PERF203  # codecs raise errors of many types
                 yield from [Bad(printable(str(error)))] if len(run) == 1 else self._one_by_one(run)
             else:
-                yield from found
+                yield from pieces
 
     def _one_by_one(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         for place in places:
@@ -110,33 +114,34 @@ class ZarrSource(Source):
     def _root(self) -> Any:
         try:
             return import_zarr().open(self.path, mode="r")
-        except Exception as error:  # zarr has errors of many kinds for what is no zarr folder
+        except Exception as error:  # zarr raises errors of many types for other folders
             raise ArgumentError(
                 f"score: source {shown(self.path)} cannot be read as zarr ({printable(str(error))})"
             ) from error
 
     def files(self) -> list[str]:
-        found = []
-        for here, folders, files in os.walk(self.path):
+        paths = []
+        for parent, folders, files in os.walk(self.path):
             folders.sort()
-            found += [os.path.join(here, one) for one in files if one in (".zarray", ".zgroup", "zarr.json")]
-            if _is_array(here, files):  # its description alone: there may be millions of chunks
+            paths += [os.path.join(parent, name) for name in files if name in (".zarray", ".zgroup", "zarr.json")]
+            if _is_array(parent, files):  # skip its chunks: there may be millions
                 folders.clear()
-        return sorted(found)
+        return sorted(paths)
 
 
 def _is_array(folder: str, files: Sequence[str]) -> bool:
     if "zarr.json" in files:
         try:
-            found = json.loads(Path(folder, "zarr.json").read_text(encoding="utf-8"))
+            with open_file(Path(folder, "zarr.json"), follow=True) as file:
+                description = json.loads(file.read().decode("utf-8"))
         except (OSError, ValueError, RecursionError):
             return False
-        return isinstance(found, dict) and found.get("node_type") == "array"
+        return isinstance(description, dict) and description.get("node_type") == "array"
     return ".zarray" in files
 
 
-def _beside(places: Sequence[Any]) -> Iterator[list[Any]]:
-    """Runs of places that end where the next begins."""
+def _adjacent(places: Sequence[Any]) -> Iterator[list[Any]]:
+    """Yield runs of places in which each ends at the start of the next."""
     run: list[Any] = []
     for place in places:
         if run and not (len(place) == len(run[-1]) > 1 and place[1] == run[-1][2]):
@@ -147,7 +152,7 @@ def _beside(places: Sequence[Any]) -> Iterator[list[Any]]:
         yield run
 
 
-def _piece(root: Any, run: Sequence[Any]) -> list[AnyArray]:
+def _pieces(root: Any, run: Sequence[Any]) -> list[AnyArray]:
     if len(run[0]) == 1:
         return [np.asarray(root[run[0][0]][...])]
     array = root[VALUES] if run[0][0] == VALUES else root

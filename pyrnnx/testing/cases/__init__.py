@@ -1,6 +1,11 @@
-"""Cases of the recurrent operators: named ones, each made to tell one thing apart, and random ones."""
+"""Cases of the recurrent operators: random ones, and named ones that each detect one mistake."""
 
-from pyrnnx.testing.cases.case import (
+from pyrnnx.testing.cases.arrays import draw, expected_outputs, make_arrays
+from pyrnnx.testing.cases.case import FEATURES, Case, Feature
+from pyrnnx.testing.cases.drawn import random_cases
+from pyrnnx.testing.cases.make import PARAMETERS
+from pyrnnx.testing.cases.named import CASES, NAMED, OPENVINO_CASES
+from pyrnnx.testing.cases.operators import (
     INPUTS,
     OPERATIONS,
     OPERATORS,
@@ -10,17 +15,9 @@ from pyrnnx.testing.cases.case import (
     SEQUENCES,
     STEPS,
     VERSIONS,
-    Case,
-    draw,
-    expected_outputs,
-    make_arrays,
     opset_dtypes,
     version_of,
 )
-from pyrnnx.testing.cases.drawn import random_cases
-from pyrnnx.testing.cases.features import FEATURES, Feature
-from pyrnnx.testing.cases.make import PARAMETERS
-from pyrnnx.testing.cases.named import CASES, NAMED, OPENVINO_CASES
 from pyrnnx.testing.cases.space import OPSETS, Choices, choose_activations, choose_case, hangs_on_rounding
 
 __all__ = [
@@ -56,3 +53,7 @@ __all__ = [
     "opset_dtypes",
     "version_of",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

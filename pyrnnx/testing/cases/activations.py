@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyrnnx.testing import reference
-from pyrnnx.testing.cases.case import OPERATORS, OPTIONAL, Case
+from pyrnnx import reference
+from pyrnnx.testing.cases.case import Case
 from pyrnnx.testing.cases.make import BOTH, activation_attributes, named
+from pyrnnx.testing.cases.operators import OPERATORS, OPTIONAL
 
 
 def cases() -> Iterator[Case]:
@@ -19,7 +20,7 @@ def cases() -> Iterator[Case]:
 
 
 def _functions(op: str) -> Iterator[Case]:
-    """Every function in every place, the others at their defaults; then both directions mixed."""
+    """Yield every function in every place, the others at their defaults; then both directions mixed."""
     default = reference.DEFAULT_ACTIVATIONS[op]
     for place, letter in enumerate("fgh"[: len(default)]):
         for name in reference.ACTIVATIONS:
@@ -128,7 +129,7 @@ def _spellings(op: str) -> Iterator[Case]:
 
 
 def _ends(op: str) -> Iterator[Case]:
-    """Pre-activations beyond the largest argument of exp, in float64, too."""
+    """Yield pre-activations beyond the largest argument of exp, also in float64."""
     default = reference.DEFAULT_ACTIVATIONS[op]
     for names in (default, [*default[:-1], "Softplus"], [*default[:-1], "Elu"], [*default[:-1], "Softsign"]):
         attributes: dict[str, Any] = {"activations": list(names)} if names != default else {}

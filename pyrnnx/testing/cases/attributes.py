@@ -1,12 +1,13 @@
-"""Cases of attributes and optional inputs: each alone, then together, and what is not a number."""
+"""Cases of attributes and optional inputs, alone and together, and of NaN."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from pyrnnx.testing.cases.case import OPERATORS, OPTIONAL, Case
+from pyrnnx.testing.cases.case import Case
 from pyrnnx.testing.cases.make import BOTH, named, spelt
+from pyrnnx.testing.cases.operators import OPERATORS, OPTIONAL
 
 FLAGS: dict[str, tuple[dict[str, Any], ...]] = {
     "RNN": ({},),
@@ -43,7 +44,7 @@ def cases() -> Iterator[Case]:
 
 
 def _alone(op: str) -> Iterator[Case]:
-    """Nothing, then one thing alone."""
+    """Yield nothing set, then one attribute or input at a time."""
     yield named(f"{op}-defaults", op, "defaults", "gates, or the terms of the equations, are exchanged", "equations")
     yield named(
         f"{op}-hidden_size-left-out",
@@ -85,7 +86,7 @@ def _alone(op: str) -> Iterator[Case]:
 
 
 def _with_flags(op: str, flags: dict[str, Any]) -> Iterator[Case]:
-    """With each value of the operator's own flag: bias, clip, directions, layouts and lengths, alone and together."""
+    """Yield bias, clip, directions, layouts and lengths with each value of the operator's own flag."""
     tag = op + spelt(flags)
     flag = next((key for key, value in flags.items() if value), "")
     own = f" or {FLAG_FAILS[flag]}" if flag else ""
@@ -105,17 +106,21 @@ def _with_flags(op: str, flags: dict[str, Any]) -> Iterator[Case]:
         for layout in (0, 1):
             attributes = flags | {"direction": direction, "layout": layout}
             place = f"{direction}-layout{layout}"
-            said = f"one of {direction}, {'batch first' if layout else 'time first'} and the optional inputs is ignored"
+            fault = (
+                f"one of {direction}, {'batch first' if layout else 'time first'} and the optional inputs is ignored"
+            )
             source = "attribute layout" if layout else "attribute direction"
             feature = flag or (direction if direction != "forward" else "all together")
-            yield case(place, "layout=1" if layout else feature, source, said, attributes, OPTIONAL[op])
-            lengths = f"{said}, or a row of length 0, 4 or 2 is not run for so many steps"
+            yield case(place, "layout=1" if layout else feature, source, fault, attributes, OPTIONAL[op])
+            lengths = f"{fault}, or a row of length 0, 4 or 2 is not run for so many steps"
             feature = "sequence_lens" if direction == "forward" else "sequence_lens with reverse"
             feature, source = ("layout=1", source) if layout else (feature, "input sequence_lens")
             yield case(f"{place}-lens", feature, source, lengths, attributes, OPTIONAL[op], (0, 4, 2))
-            more = f"{said}, or clip, or that rows have 3, 1 and 4 steps"
+            clip_fault = f"{fault}, or clip, or that rows have 3, 1 and 4 steps"
             attributes = attributes | {"clip": 0.25}
-            yield case(f"{place}-clip-lens", "all together", "attributes", more, attributes, OPTIONAL[op], (3, 1, 4))
+            yield case(
+                f"{place}-clip-lens", "all together", "attributes", clip_fault, attributes, OPTIONAL[op], (3, 1, 4)
+            )
 
 
 def _not_a_number(op: str) -> Iterator[Case]:

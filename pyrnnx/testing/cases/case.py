@@ -1,95 +1,19 @@
-"""A case: one recurrent operator with attributes, optional inputs and sizes; its arrays, and what it should give."""
+"""Case of one recurrent operator, and the features that it may use."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import DTypeLike
-
-from pyrnnx.scalars import integer
-from pyrnnx.testing import reference
-from pyrnnx.testing.cases.features import features_used
-from pyrnnx.testing.numbers import DTYPES, Array, numpy_dtype
-
-OPERATORS = ("RNN", "GRU", "LSTM")  # of ONNX
-# The operations of OpenVINO, by the specification's names of their versions.
-SEQUENCES = ("RNNSequence-5", "GRUSequence-5", "LSTMSequence-5", "LSTMSequence-1")
-STEPS = ("RNNCell-1", "GRUCell-3", "LSTMCell-4", "LSTMCell-1")  # one step of a cell, without the axes T and D
-OPERATIONS = (*SEQUENCES, *STEPS)
-
-# Inputs in the order of the operator's text.
-INPUTS = {
-    "RNN": ("X", "W", "R", "B", "sequence_lens", "initial_h"),
-    "GRU": ("X", "W", "R", "B", "sequence_lens", "initial_h"),
-    "LSTM": ("X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P"),
-    "RNNSequence-5": ("X", "H", "sequence_lengths", "W", "R", "B"),
-    "GRUSequence-5": ("X", "H", "sequence_lengths", "W", "R", "B"),
-    "LSTMSequence-5": ("X", "H", "C", "sequence_lengths", "W", "R", "B"),
-    "LSTMSequence-1": ("X", "H", "C", "sequence_lengths", "W", "R", "B", "P"),
-    "RNNCell-1": ("X", "H", "W", "R", "B"),
-    "GRUCell-3": ("X", "H", "W", "R", "B"),
-    "LSTMCell-4": ("X", "H", "C", "W", "R", "B"),
-    "LSTMCell-1": ("X", "H", "C", "W", "R", "B", "P"),
-}
-OUTPUTS = {
-    "RNN": ("Y", "Y_h"),
-    "GRU": ("Y", "Y_h"),
-    "LSTM": ("Y", "Y_h", "Y_c"),
-    "RNNSequence-5": ("Y", "Ho"),
-    "GRUSequence-5": ("Y", "Ho"),
-    "LSTMSequence-5": ("Y", "Ho", "Co"),
-    "LSTMSequence-1": ("Y", "Ho", "Co"),
-    "RNNCell-1": ("Ho",),
-    "GRUCell-3": ("Ho",),
-    "LSTMCell-4": ("Ho", "Co"),
-    "LSTMCell-1": ("Ho", "Co"),
-}
-# optional inputs but sequence_lens
-OPTIONAL: dict[str, tuple[str, ...]] = {
-    "RNN": ("B", "initial_h"),
-    "GRU": ("B", "initial_h"),
-    "LSTM": ("B", "initial_h", "initial_c", "P"),
-    **dict.fromkeys(OPERATIONS, ()),
-    "LSTMSequence-1": ("P",),
-    "LSTMCell-1": ("B", "P"),
-}
-RUNTIME_INPUTS = ("X", "sequence_lens", "initial_h", "initial_c")  # of ONNX; the others are weights
-LENGTHS, STATES = ("sequence_lens", "sequence_lengths"), ("initial_h", "initial_c", "H", "C")
-
-
-def draw(rng: np.random.Generator, name: str, shape: Sequence[int]) -> Array:
-    """An array in float64 for the argument of that name."""
-    values: Array = rng.uniform(-1, 1, shape)
-    if name in STATES:
-        values = np.copysign(0.25 + 0.75 * np.abs(values), values)
-    scales = {"W": max(shape[-1], 1) ** -0.5, "R": max(shape[-1], 1) ** -0.5, "B": 0.5, "P": 0.5}
-    values *= scales.get(name, 1.0)
-    return values
-
-
-# The opsets that introduced a version of ONNX's operators.
-VERSIONS = {"RNN": (1, 7, 14, 22), "GRU": (1, 3, 7, 14, 22), "LSTM": (1, 7, 14, 22)}
-
-
-def version_of(operator: str, opset: int) -> str:
-    """The operator as an opset has it: "LSTM-14"; an operation of OpenVINO is named with its version anyway."""
-    if operator in OPERATIONS:
-        return operator
-    return f"{operator}-{max(first for first in VERSIONS[operator] if first <= opset)}"
-
-
-def opset_dtypes(opset: int) -> tuple[str, ...]:
-    """What an opset of ONNX computes in."""
-    return DTYPES if opset >= 22 else DTYPES[:-1]
+from pyrnnx import reference
+from pyrnnx.operator.op import CellName
+from pyrnnx.testing.cases.operators import INPUTS, OPERATORS, OPTIONAL, STEPS
 
 
 @dataclass(frozen=True)
 class Case:
-    """One call of a recurrent operator, but for its arrays, which `make_arrays` makes of it.
+    """One call of a recurrent operator, without its arrays, which `make_arrays` generates.
 
     Attributes
     ----------
@@ -98,27 +22,27 @@ class Case:
     operator : str
         "RNN", "GRU" or "LSTM" of ONNX, or an operation of OpenVINO with its version: "LSTMSequence-5".
     attributes : mapping
-        As the operator's text names them. What is not here is not written.
+        Attributes by the names in the operator's text. Missing ones are not written.
     inputs : tuple of str
-        The optional inputs that are given, but for sequence_lens.
+        The optional inputs in use, except sequence_lens.
     lens : tuple of int or None
-        sequence_lens, or None: absent. A sequence of OpenVINO must have it, and None is the length T of every row.
+        sequence_lens, or None if absent. OpenVINO's sequences require it: None means length T for every row.
     T, N, I, H : int
         seq_length, batch_size, input_size, hidden_size; T is 1 for a cell of OpenVINO.
     opset : int
-        Of ONNX; of an operation of OpenVINO the opset that introduced it.
+        Opset of ONNX; for an operation of OpenVINO, the opset that introduced it.
     dtype : str
         "float32", "float64", "float16" or "bfloat16".
     scale : float
-        Of X, whose values lie between -1 and 1 times this.
+        Scale of X, whose values are between -1 and 1 times this.
     nan : str
-        Where X is NaN: "padding" (every step beyond a row's length), "row" (one step of one row) or "".
+        Position of NaN in X: "padding" (every step beyond a row's length), "row" (one step of one row) or "".
     feature : str
-        What it is for: a key of `FEATURES`, of a named case.
+        Subject of a named case: a key of `FEATURES`.
     tells : str
-        In a sentence: what a wrong implementation does, that this case tells from a right one.
+        A sentence on the mistake that this case detects.
     source : str
-        Where the operator's text asks for it: "LSTM-14, attribute clip".
+        Reference to the operator's text: "LSTM-14, attribute clip".
     """
 
     name: str
@@ -143,12 +67,12 @@ class Case:
 
     @property
     def family(self) -> str:
-        """ "ONNX" or "OpenVINO"."""
+        """Operator family: "ONNX" or "OpenVINO"."""
         return "ONNX" if self.operator in OPERATORS else "OpenVINO"
 
     @property
-    def cell(self) -> str:
-        """ "RNN", "GRU" or "LSTM"."""
+    def cell(self) -> CellName:
+        """Recurrent cell: "RNN", "GRU" or "LSTM"."""
         return next(cell for cell in OPERATORS if self.operator.startswith(cell))
 
     @property
@@ -169,11 +93,13 @@ class Case:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Of a named case its feature; of any other every feature of the table that it uses."""
-        return (self.feature,) if self.feature else features_used(self)
+        """The feature of a named case; of any other case every feature of the table that it uses."""
+        if self.feature:
+            return (self.feature,)
+        return tuple(row.label for row in FEATURES.values() if row.used(self)) or ("defaults",)
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of all inputs and outputs."""
+        """Return the shapes of all inputs and outputs."""
         if self.family == "OpenVINO":
             return _openvino_shapes(self)
         D, G, T, N, I, H = self.num_directions, reference.GATES[self.operator], self.T, self.N, self.I, self.H
@@ -195,9 +121,7 @@ class Case:
 
 def _openvino_shapes(case: Case) -> dict[str, tuple[int, ...]]:
     D, G, T, N, I, H = case.num_directions, reference.GATES[case.cell], case.T, case.N, case.I, case.H
-    blocks = (
-        4 if case.attributes.get("linear_before_reset") else G
-    )  # of a summed B: there Wb and Rb of gate h lie apart
+    blocks = 4 if case.attributes.get("linear_before_reset") else G  # a summed B, but Wb and Rb of gate h are separate
     weights = {"W": (G * H, I), "R": (G * H, H), "B": (blocks * H,), "P": (3 * H,)}
     if case.operator in STEPS:
         return {"X": (N, I), **dict.fromkeys(("H", "C", "Ho", "Co"), (N, H)), **weights}
@@ -206,42 +130,108 @@ def _openvino_shapes(case: Case) -> dict[str, tuple[int, ...]]:
     return {**whole, **states, **{name: (D, *shape) for name, shape in weights.items()}}
 
 
-def make_arrays(case: Case, dtype: DTypeLike | None = None, seed: int | None = None) -> dict[str, Array]:
-    """The inputs of a case by name, in the operator's order. States are non-zero; nothing saturates.
+@dataclass(frozen=True)
+class Feature:
+    """Subject of a named case.
 
-    They are a function of the case, of `dtype` (default: the case's) and of `seed` (default: of the case's name).
-
-    Raises
-    ------
-    ArgumentError
-        A seed that is no integer of 0 or above.
+    Attributes
+    ----------
+    label : str
+        Name; for an argument the name in ONNX's text, also for OpenVINO's operations.
+    meaning : str
+        Behaviour of a runtime that has the feature.
+    used : callable
+        Whether a case uses it.
     """
-    seed = zlib.crc32(case.name.encode()) if seed is None else integer("make_arrays", "seed", seed, 0)
-    dtype = numpy_dtype(case.dtype if dtype is None else dtype)
-    rng = np.random.default_rng(seed)
-    shapes = case.shapes()
-    arrays: dict[str, Array] = {}
-    for name in case.given:
-        if name in LENGTHS:
-            lens = [case.T] * case.N if case.lens is None else case.lens
-            arrays[name] = np.array(lens, np.int32 if case.family == "ONNX" else np.int64).reshape(shapes[name])
-        else:
-            values = draw(rng, name, shapes[name])
-            arrays[name] = (values * case.scale if name == "X" else values).astype(dtype)
-    if case.nan:
-        _put_nan(case, arrays["X"])
-    return arrays
+
+    label: str
+    meaning: str
+    used: Callable[[Case], bool]
 
 
-def _put_nan(case: Case, X: Array) -> None:
-    steps_first = X[np.newaxis] if X.ndim == 2 else X.swapaxes(0, 1) if case.layout or case.family == "OpenVINO" else X
-    if case.nan == "row":
-        steps_first[case.T // 2, case.N // 2, 0] = np.nan
-    else:
-        for row, length in enumerate(case.lens or ()):
-            steps_first[length:, row] = np.nan
+def _never(case: Case) -> bool:
+    return False
 
 
-def expected_outputs(case: Case, arrays: Mapping[str, Any], **changes: Any) -> tuple[Array, ...]:
-    """What the oracle gives, in float64; `changes` are arguments of its own, or attributes in place of the case's."""
-    return reference.run(case.operator, **arrays, **{**case.attributes, **changes})
+def _given(name: str, own: str = "") -> Callable[[Case], bool]:
+    """Return a test of whether the input is there; `own` is its name in OpenVINO."""
+
+    def used(case: Case) -> bool:
+        return (name if case.family == "ONNX" else own or name) in case.given
+
+    return used
+
+
+def _attribute(name: str) -> Callable[[Case], bool]:
+    return lambda case: bool(case.attributes.get(name))
+
+
+def _backward(case: Case) -> bool:
+    return str(case.attributes.get("direction")).lower() in ("reverse", "bidirectional")
+
+
+def _functions(case: Case) -> list[str]:
+    canonical = {name.lower(): name for name in reference.ACTIVATIONS}
+    return [canonical[name.lower()] for name in case.attributes.get("activations", ())]
+
+
+def _alphas_and_betas(case: Case) -> tuple[int, int]:
+    """Return how many of each there are."""
+    plural = "activation" if case.family == "ONNX" else "activations"
+    alphas, betas = (len(case.attributes.get(f"{plural}_{key}", ())) for key in ("alpha", "beta"))
+    return alphas, betas
+
+
+def _default_parameters(case: Case) -> bool:
+    taken = [sum(name in takers for name in _functions(case)) for takers in (reference.ALPHA, reference.BETA)]
+    return any(count > available for count, available in zip(taken, _alphas_and_betas(case), strict=True))
+
+
+def _spelt_otherwise(case: Case) -> bool:
+    names = case.attributes.get("activations", ())
+    if case.family == "OpenVINO":
+        direction = case.attributes.get("direction", "")
+        return any(name != name.lower() for name in (*names, direction))
+    return any(name not in reference.ACTIVATIONS for name in names)
+
+
+_ROWS = (
+    Feature("defaults", "no attribute and no optional input: the equations alone", _never),
+    Feature("B", "the biases of W and R", _given("B")),
+    Feature("initial_h", "the state before the first step", _given("initial_h", "H")),
+    Feature("initial_c", "the cell state before the first step", _given("initial_c", "C")),
+    Feature("P", "peepholes of an LSTM", _given("P")),
+    Feature("sequence_lens", "rows of different lengths, zero beyond them", lambda case: case.lens is not None),
+    Feature(
+        "sequence_lens with reverse",
+        "the valid steps of each row, backwards",
+        lambda case: case.lens is not None and _backward(case),
+    ),
+    Feature("length 0", "a row without steps: zeros", lambda case: 0 in (case.lens or ()) and case.T > 0),
+    Feature("reverse", "from the last step to the first", lambda case: _backward(case) and case.num_directions == 1),
+    Feature("bidirectional", "both directions, each with its weights", lambda case: case.num_directions == 2),
+    Feature("layout=1", "batch first", lambda case: case.layout == 1),
+    Feature("hidden_size left out", "as R tells it", lambda case: "hidden_size" not in case.attributes),
+    Feature("clip", "bounds of what goes into f and g", _attribute("clip")),
+    Feature("activations", "any function in any place", _attribute("activations")),
+    Feature("activation_alpha/beta", "parameters of functions", lambda case: any(_alphas_and_betas(case))),
+    Feature("default activation parameters", "those of the operators of these names", _default_parameters),
+    Feature("names in any case", "activations, and OpenVINO's directions, in any letters", _spelt_otherwise),
+    Feature("linear_before_reset", "the reset gate of a GRU after the product", _attribute("linear_before_reset")),
+    Feature("input_forget", "coupled gates of an LSTM", _attribute("input_forget")),
+    Feature("opset 1 to 6", "the oldest versions", lambda case: case.family == "ONNX" and case.opset < 7),
+    Feature("float64", "computed as such", lambda case: case.dtype == "float64"),
+    Feature("float16", "widened, summed in float32 and rounded once", lambda case: case.dtype == "float16"),
+    Feature("bfloat16", "widened, summed in float32 and rounded once", lambda case: case.dtype == "bfloat16"),
+    Feature("sizes of 1", "one step, row, input or unit", lambda case: 1 in (case.T, case.N, case.I, case.H)),
+    Feature("large sizes", "more than 16 rows, inputs or units", lambda case: max(case.N, case.I, case.H) > 16),
+    Feature("long sequences", "more than a hundred steps", lambda case: case.T > 100),
+    Feature("empty batch", "N = 0: results of that shape", lambda case: case.N == 0),
+    Feature("T = 0", "no steps: zeros", lambda case: case.T == 0),
+    Feature("input_size 0", "the recurrence alone", lambda case: case.I == 0),
+    Feature("large values", "functions at their ends", lambda case: case.scale > 50),
+    Feature("NaN in padding", "what lies beyond a row's length is not read", lambda case: case.nan == "padding"),
+    Feature("NaN in a row", "it reaches the results of its row and no others", lambda case: case.nan == "row"),
+    Feature("all together", "many attributes and inputs at once", _never),
+)
+FEATURES = {row.label: row for row in _ROWS}

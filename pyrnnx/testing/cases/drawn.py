@@ -1,4 +1,4 @@
-"""Random cases, by a seed."""
+"""Random cases from a seed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from pyrnnx._internal.scalars import integer
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.scalars import integer
-from pyrnnx.testing.cases.case import INPUTS, OPERATORS, Case
+from pyrnnx.testing.cases.case import Case
+from pyrnnx.testing.cases.operators import INPUTS, OPERATORS
 from pyrnnx.testing.cases.space import choose_case, hangs_on_rounding
 
 _T = TypeVar("_T")
@@ -29,20 +30,20 @@ class Generator:
 
 
 def random_cases(seed: int, count: int, *, operators: Sequence[str] = OPERATORS) -> list[Case]:
-    """Cases over everything that the texts allow, none of whose results hangs on rounding.
+    """Generate cases over everything that the texts allow, whose results do not depend on rounding.
 
     Parameters
     ----------
     seed : int
     count : int
-        The first ones are the same for any count.
+        Number of cases; the first ones are the same for any count.
     operators : sequence of str
-        What they are of, in turn. Default: ONNX's RNN, GRU and LSTM; `OPERATIONS` are OpenVINO's.
+        Operators, in turn. Default: ONNX's RNN, GRU and LSTM; `OPERATIONS` are OpenVINO's.
 
     Returns
     -------
     list of Case
-        A case's `features` are all that it uses. Its name has the operator, the seed and its number.
+        A case's `features` are all that it uses. Its name contains the operator, the seed and its number.
 
     Raises
     ------
@@ -50,7 +51,7 @@ def random_cases(seed: int, count: int, *, operators: Sequence[str] = OPERATORS)
         A seed or count that is no integer of 0 or above; operators that are none.
     """
     seed, count = integer("random_cases", "seed", seed, 0), integer("random_cases", "count", count, 0)
-    if isinstance(operators, str) or not operators or any(one not in INPUTS for one in operators):
+    if isinstance(operators, str) or not operators or any(operator not in INPUTS for operator in operators):
         raise ArgumentError(f"random_cases: operators is {shown(operators)}; expected some of {', '.join(INPUTS)}")
     return [_random_case(seed, number, operators[number % len(operators)]) for number in range(count)]
 

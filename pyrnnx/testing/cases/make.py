@@ -1,12 +1,13 @@
-"""What the tables of named cases are made with."""
+"""Helpers for the tables of named cases."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyrnnx.testing import reference
-from pyrnnx.testing.cases.case import Case, version_of
+from pyrnnx import reference
+from pyrnnx.testing.cases.case import Case
+from pyrnnx.testing.cases.operators import version_of
 
 # Exact in bfloat16, so that every dtype computes with the same parameters.
 PARAMETERS: dict[str, tuple[float, ...]] = {
@@ -31,9 +32,9 @@ def named(
     lens: tuple[int, ...] | None = None,
     **fields: Any,
 ) -> Case:
-    """A case of one feature; `place` is where the operator's text asks for it: "attribute clip".
+    """Build a case of one feature; `place` is the part of the operator's text: "attribute clip".
 
-    hidden_size is always written, but in a case of leaving it out.
+    hidden_size is always written, except in the case that omits it.
     """
     H = fields.get("H", Case.H)
     written = {} if feature == "hidden_size left out" else {"hidden_size": H}
@@ -51,7 +52,7 @@ def named(
 
 
 def activation_attributes(names: Sequence[str]) -> dict[str, Any]:
-    """activations and the parameters that they consume, a little different at every place."""
+    """Return `activations` and the parameters they consume, slightly different at every place."""
     attributes: dict[str, Any] = {"activations": list(names)}
     for key, index, takers in (("activation_alpha", 0, reference.ALPHA), ("activation_beta", 1, reference.BETA)):
         values = [PARAMETERS[name][index] + 0.125 * place for place, name in enumerate(names) if name in takers]
@@ -61,5 +62,5 @@ def activation_attributes(names: Sequence[str]) -> dict[str, Any]:
 
 
 def spelt(flags: Mapping[str, Any]) -> str:
-    """Of attributes, for names of cases: "-linear_before_reset=1"."""
+    """Format attributes for names of cases: "-linear_before_reset=1"."""
     return "".join(f"-{key}={value}" for key, value in flags.items())

@@ -1,7 +1,7 @@
-"""Named cases: how they are made, and the tables of all of them.
+"""All named cases.
 
-`CASES` are of ONNX's operators, `OPENVINO_CASES` of OpenVINO's. Each attribute, optional input, function, direction,
-dtype, layout, version and boundary has at least one case that fails if that one thing is ignored.
+`CASES` covers ONNX's operators, `OPENVINO_CASES` OpenVINO's. For each attribute, optional input, function, direction,
+dtype, layout, version and boundary, at least one case fails if it is ignored.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Cases of OpenVINO's operations: its axes, gate orders and sums of biases are told apart by any of them."""
+"""Cases of OpenVINO's operations that each detect wrong axes, gate orders and bias sums."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyrnnx.testing import reference
-from pyrnnx.testing.cases.case import OPERATIONS, OPTIONAL, SEQUENCES, STEPS, Case
+from pyrnnx import reference
+from pyrnnx.testing.cases.case import Case
 from pyrnnx.testing.cases.make import PARAMETERS, named
+from pyrnnx.testing.cases.operators import OPERATIONS, OPTIONAL, SEQUENCES, STEPS
 from pyrnnx.testing.cases.sizes import DTYPE_FAILS, LONG_SUMS
 from pyrnnx.testing.cases.space import TEXT_ACTIVATIONS
 
@@ -165,7 +166,7 @@ def _linear_before_reset(operation: str) -> Iterator[Case]:
 
 
 def _first_version(operation: str) -> Iterator[Case]:
-    """P in the order f, i, o; i = 1 - f, in OpenVINO's own reference."""
+    """Yield cases with P in the order f, i, o, and i = 1 - f, as in OpenVINO's own reference."""
     coupled = "i is not 1 - f, with the weights, bias and peephole of i unused"
     for direction in ("forward", "reverse", "bidirectional") if operation in SEQUENCES else ("",):
         way, tag = ({"direction": direction}, f"-{direction}") if direction else ({}, "")
@@ -175,9 +176,9 @@ def _first_version(operation: str) -> Iterator[Case]:
         yield _case(
             operation, f"input_forget{tag}", "input_forget", coupled, "attribute input_forget", attributes, ("B",)
         )
-        more = f"{coupled}, or P or clip is ignored"
+        fails = f"{coupled}, or P or clip is ignored"
         attributes = {**attributes, "clip": 0.375}
-        yield _case(operation, f"input_forget-P-clip{tag}", "all together", more, "attribute input_forget", attributes)
+        yield _case(operation, f"input_forget-P-clip{tag}", "all together", fails, "attribute input_forget", attributes)
     relu = {"input_forget": True, "activations": ["relu", "tanh", "tanh"]}
     fails = f"{coupled}, for a function whose 1 - f(x) is not f(-x)"
     yield _case(operation, "input_forget-relu", "input_forget", fails, "attribute input_forget", relu)

@@ -1,12 +1,13 @@
-"""Cases of sizes: of vector widths and tiles, of 1 and of nothing at all; and of dtypes."""
+"""Cases of sizes (vector widths, tiles, 1 and 0) and of dtypes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from pyrnnx.testing.cases.case import OPERATORS, OPTIONAL, Case
+from pyrnnx.testing.cases.case import Case
 from pyrnnx.testing.cases.make import BOTH, named
+from pyrnnx.testing.cases.operators import OPERATORS, OPTIONAL
 
 
 def cases() -> Iterator[Case]:
@@ -76,7 +77,7 @@ DTYPE_FAILS = {
     "float16": "float16 is refused, or its sums are kept in float16 before they are rounded",
     "bfloat16": "bfloat16 is refused, or its sums are kept in bfloat16 before they are rounded",
 }
-# Sums of so many terms, of such a size, are wrong beyond the tolerance of a narrow type when they are kept in it.
+# The errors of sums this long and large exceed the tolerance of a narrow type that accumulates them.
 LONG_SUMS: dict[str, Any] = {"T": 2, "I": 1024, "H": 17, "scale": 8.0}
 
 

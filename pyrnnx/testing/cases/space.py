@@ -1,4 +1,4 @@
-"""The space of all cases, described once: what chooses in it may be a random generator or a strategy of hypothesis."""
+"""The space of all cases, for random generators and hypothesis strategies."""
 
 from __future__ import annotations
 
@@ -7,17 +7,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from pyrnnx.testing import reference
-from pyrnnx.testing.cases.case import (
-    OPERATORS,
-    OPTIONAL,
-    STEPS,
-    VERSIONS,
-    Case,
-    expected_outputs,
-    make_arrays,
-    opset_dtypes,
-)
+from pyrnnx import reference
+from pyrnnx.testing.cases.arrays import expected_outputs, make_arrays
+from pyrnnx.testing.cases.case import Case
+from pyrnnx.testing.cases.operators import OPERATORS, OPTIONAL, STEPS, VERSIONS, opset_dtypes
 from pyrnnx.testing.numbers import DTYPES, Array
 
 OPSETS = (1, 2, 3, 6, 7, 13, 14, 21, 22, 23)  # the first and last of every version, and one that is newer
@@ -29,13 +22,13 @@ _T = TypeVar("_T")
 
 
 class Choices(Protocol):
-    """What chooses. The first of what may be chosen is the simplest."""
+    """Source of choices, such as a random generator. The first allowed value is the simplest."""
 
     def integer(self, low: int, high: int) -> int:
-        """From low to high, both included."""
+        """Choose an integer from low to high, both included."""
 
     def pick(self, values: Sequence[_T]) -> _T:
-        """One of `values`."""
+        """Choose one of `values`."""
 
 
 def choose_case(
@@ -48,7 +41,7 @@ def choose_case(
     layouts: Sequence[int] = (0, 1),
     nan: bool = True,
 ) -> Case:
-    """A case of an operator of ONNX or OpenVINO; the arguments are those of `pyrnnx.testing.strategies.cases`."""
+    """Choose a case of ONNX or OpenVINO; arguments as in `pyrnnx.testing.strategies.cases`."""
     opset = choices.pick(opsets) if operator in OPERATORS else int(operator.rpartition("-")[2])
     H = choices.integer(1, LARGEST["H"])
     attributes = (
@@ -94,7 +87,7 @@ def _maybe(choices: Choices, attributes: dict[str, Any], name: str, values: Sequ
 def _onnx_attributes(
     choices: Choices, operator: str, opset: int, hidden_size: int, layouts: Sequence[int]
 ) -> dict[str, Any]:
-    """Each attribute of the operator at that opset is absent, or has any value that the text allows."""
+    """Choose, for each attribute of the operator at that opset, its absence or any allowed value."""
     attributes: dict[str, Any] = {}
     _maybe(choices, attributes, "direction", ["bidirectional", "reverse", "forward"])
     _maybe(choices, attributes, "clip", [0.0625, 0.25, 0.75, 100.0])
@@ -117,7 +110,7 @@ def _onnx_attributes(
 
 
 def choose_activations(choices: Choices, operator: str, num_directions: int) -> dict[str, Any]:
-    """Attributes of ONNX: any functions with any parameters, or fewer, where those left out have defaults."""
+    """Choose ONNX attributes: any functions with any parameters, or fewer if they have defaults."""
     count = num_directions * len(reference.DEFAULT_ACTIVATIONS[operator])
     names = [choices.pick(list(reference.ACTIVATIONS)) for _ in range(count)]
     attributes: dict[str, Any] = {}
@@ -133,7 +126,7 @@ def choose_activations(choices: Choices, operator: str, num_directions: int) -> 
 
 
 def _openvino_attributes(choices: Choices, operation: str, hidden_size: int) -> dict[str, Any]:
-    """As the specification allows them; hidden_size is required."""
+    """Choose attributes that the specification allows; hidden_size is required."""
     attributes: dict[str, Any] = {"hidden_size": hidden_size}
     if operation not in STEPS:
         _maybe(choices, attributes, "direction", ["bidirectional", "reverse", "forward"])
@@ -149,7 +142,7 @@ def _openvino_attributes(choices: Choices, operation: str, hidden_size: int) -> 
 
 
 def hangs_on_rounding(case: Case, arrays: dict[str, Array] | None = None) -> bool:
-    """Whether a pre-activation lies so near the jump of a ThresholdedRelu that rounding may put it on either side."""
+    """Return whether rounding may move a pre-activation across the jump of a ThresholdedRelu."""
     if "thresholdedrelu" not in (name.lower() for name in case.attributes.get("activations", ())):
         return False
     arrays = make_arrays(case) if arrays is None else arrays

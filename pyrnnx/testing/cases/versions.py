@@ -1,4 +1,4 @@
-"""Cases of the versions of ONNX's operators: what each opset has, alone and all at once."""
+"""Cases of the versions of ONNX's operators: each opset's features, alone and together."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from pyrnnx.testing import reference
-from pyrnnx.testing.cases.case import OPERATORS, OPTIONAL, Case, version_of
+from pyrnnx import reference
+from pyrnnx.testing.cases.case import Case
 from pyrnnx.testing.cases.make import BOTH, activation_attributes, named
+from pyrnnx.testing.cases.operators import OPERATORS, OPTIONAL, version_of
 from pyrnnx.testing.cases.space import OPSETS
 
 
@@ -65,7 +66,7 @@ def _of_opset(op: str, opset: int) -> Iterator[Case]:
 
 
 def _all_attributes(op: str, opset: int) -> Case:
-    """Every attribute that an opset has, all at once."""
+    """Return every attribute of an opset, all at once."""
     names = ["HardSigmoid", *reference.DEFAULT_ACTIVATIONS[op][1:]] * 2
     attributes = {**activation_attributes(names), "clip": 1.5, **BOTH}
     attributes |= {"output_sequence": 1} if opset < 7 else {}

@@ -1,4 +1,4 @@
-"""What runtimes make of cases: right, wrong, refused, crashed or timed out; reports; the smallest cases that fail."""
+"""Conformance of runtimes: verdicts on cases, reports, and the smallest failing cases."""
 
 from pyrnnx.testing.conformance.environment import environment
 from pyrnnx.testing.conformance.faults import Fault, find_faults, shrunk_faults
@@ -34,3 +34,7 @@ __all__ = [
     "to_markdown",
     "to_text",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

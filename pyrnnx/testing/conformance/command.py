@@ -1,4 +1,4 @@
-"""What the command `pyrnnx conformance` does with its options."""
+"""Command `pyrnnx conformance`: execution of its options."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.files import check_report, write_files
 from pyrnnx.testing.conformance.faults import Fault, shrunk_faults
 from pyrnnx.testing.conformance.html import to_html
 from pyrnnx.testing.conformance.judge import FAILURES
@@ -36,25 +36,10 @@ _PAGES: dict[str, Callable[[Report], str]] = {
 def run(
     options: argparse.Namespace, progress: Callable[[str], None] = lambda text: None, width: int = 80
 ) -> tuple[str, bool, str]:
-    """Run cases in runtimes, and write what was asked for.
+    """Run cases in runtimes, and write the files that the options name.
 
-    Parameters
-    ----------
-    options : argparse.Namespace
-        As `pyrnnx.cli.commands.conformance` makes it.
-    progress : callable
-        Is told, in a short line, what is done now.
-    width : int
-        Columns of the text.
-
-    Returns
-    -------
-    text : str
-        The report.
-    failed : bool
-        Whether a runtime gave a wrong answer, died or hung.
-    problem : str
-        Which file could not be written, though the cases have run, and why; else empty.
+    `options` are those of `pyrnnx.cli.commands.conformance`. Return the report as text of so many columns, whether a
+    runtime gave a wrong answer, died or hung, and which file could not be written after the cases have run, and why.
 
     Raises
     ------
@@ -78,7 +63,7 @@ def run(
     for spec in specs:
         suites += run_suites(runtimes, spec, timeout=timeout, statuses=statuses, progress=progress)
     report = Report(
-        {one.name: one.version() for one in runtimes},
+        {runtime.name: runtime.version() for runtime in runtimes},
         tuple(suites),
         command=_command_line(options),
         date=datetime.date.today().isoformat() if options.date else "",
@@ -99,28 +84,28 @@ def run(
 def _shrunk(
     report: Report, runtimes: Sequence[Runtime], limits: dict[str, Any], progress: Callable[[str], None]
 ) -> list[Fault]:
-    """The faults of all suites, shrunk, each once with its simplest case."""
-    found: dict[tuple[Any, ...], Fault] = {}
+    """Return the shrunk faults of all suites, each once with its simplest case."""
+    simplest: dict[tuple[Any, ...], Fault] = {}
     for runtime in runtimes:
         for suite in report.suites:
-            faults = tuple(fault for fault in suite.faults if fault.runtime == runtime.name)
+            faults = suite.faults_of(runtime.name)
             if not suite.shrunk:
                 progress(f"{runtime.name}: shrinking what fails of {suite.kind}")
                 faults = shrunk_faults(runtime, suite.verdicts[runtime.name], **limits)
             for fault in faults:
                 key = (runtime.name, fault.kind)
-                found[key] = min(found.get(key, fault), fault, key=lambda one: cost(one.case))
-    return list(found.values())
+                simplest[key] = min(simplest.get(key, fault), fault, key=lambda candidate: cost(candidate.case))
+    return list(simplest.values())
 
 
 def _runtimes(options: argparse.Namespace) -> list[Runtime]:
-    """Those that are named, then commands and functions; all that are installed if none is given."""
-    there = ", ".join(RUNTIMES)
+    """Return the named runtimes, then commands and functions; all installed ones by default."""
+    known = ", ".join(RUNTIMES)
     chosen: list[Runtime] = []
     for name in dict.fromkeys(options.runtimes):
         runtime = RUNTIMES.get(name)
         if runtime is None:
-            raise ArgumentError(f"conformance: runtime is {shown(name)}; expected {there}")
+            raise ArgumentError(f"conformance: runtime is {shown(name)}; expected {known}")
         if not runtime.installed():
             raise ArgumentError(f"conformance: {name} is not installed")
         chosen.append(runtime)
@@ -128,14 +113,14 @@ def _runtimes(options: argparse.Namespace) -> list[Runtime]:
     own: list[Runtime] = [CommandRuntime(text, text if len(texts) > 1 else None) for text in texts]
     for runtime in own:
         if not runtime.installed():
-            raise ArgumentError(f"conformance: command {shown(runtime.name)} is not there, or no program")
+            raise ArgumentError(f"conformance: command {shown(runtime.name)} is not an installed program")
     own += [FunctionRuntime(_function(text), text) for text in dict.fromkeys(options.function or ())]
     chosen += own
     return chosen or [runtime for runtime in RUNTIMES.values() if runtime.installed()]
 
 
 def _function(text: str) -> Any:
-    """What "package.module:name" stands for; modules of the folder where the command runs are found, too."""
+    """Import "package.module:name"; modules in the current folder are found too."""
     module, _, name = text.partition(":")
     if not module or not name:
         raise ArgumentError(f"conformance: function is {shown(text)}; expected package.module:name")
@@ -147,7 +132,7 @@ def _function(text: str) -> Any:
             value = getattr(value, part)
     except Exception as error:  # whatever a user's module raises
         raise ArgumentError(
-            f"conformance: function is {shown(text)}, which cannot be had ({type(error).__name__}: {error})"
+            f"conformance: function is {shown(text)}, which cannot be imported ({type(error).__name__}: {error})"
         ) from None
     if not callable(value):
         raise ArgumentError(f"conformance: function is {shown(text)}, a {type(value).__name__}; expected a function")
@@ -155,7 +140,7 @@ def _function(text: str) -> Any:
 
 
 def _command_line(options: argparse.Namespace) -> str:
-    """The command as it may be given again: without the date, and with all that decides the results."""
+    """Return the command that reproduces the results, without the date."""
     words = ["python", "-m", "pyrnnx", "conformance", *options.runtimes]
     lists = {"--cases": options.cases, "--command": options.own_command, "--function": options.function}
     for flag, values in lists.items():
@@ -173,4 +158,4 @@ def _make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ArgumentError(f"conformance: {shown(str(path))} is no folder to write to ({error})") from None
+        raise ArgumentError(f"conformance: {shown(str(path))} cannot be created as a folder ({error})") from None

@@ -1,4 +1,4 @@
-"""What results depend on besides the runtimes: versions, and the processor."""
+"""Environment of a run: versions and processor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INSTRUCTIONS = ("fma", "avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx512
 
 
 def environment() -> dict[str, str]:
-    """Names and versions: pyrnnx, Python, NumPy, the system, the processor as far as the standard library tells.
+    """Return versions of pyrnnx, Python and NumPy, the system, and the processor as far as it is known.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def environment() -> dict[str, str]:
 
 
 def _instructions() -> list[str]:
-    """Of the processor, where Linux lists them."""
+    """Return the processor's instruction sets, if Linux lists them."""
     try:
         text = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:

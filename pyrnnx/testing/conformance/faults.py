@@ -1,17 +1,18 @@
-"""What a runtime does wrong: cases that fail alike, folded into one fault with the simplest case that shows it."""
+"""Faults of a runtime: cases that fail alike, with the simplest case that shows the fault."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyrnnx.testing import reference
+from pyrnnx import reference
 from pyrnnx.testing.cases import FEATURES, INPUTS, Case, hangs_on_rounding
-from pyrnnx.testing.conformance.judge import FAILURES, Verdict, executing, judge
+from pyrnnx.testing.conformance.judge import FAILURES, Verdict, judge
 from pyrnnx.testing.conformance.plain import case_to_dict
 from pyrnnx.testing.conformance.shrink import cost, shrink
-from pyrnnx.testing.runtimes import Runtime
+from pyrnnx.testing.runtimes import Runtime, execute
 
 _SLOW_TRIES = 20  # of cases that time out: each takes the whole time
 
@@ -49,16 +50,16 @@ class Fault:
 
     @property
     def kind(self) -> tuple[str, str, tuple[str, ...]]:
-        """What tells it from other faults of the runtime: status, operator, features."""
+        """Identity among the faults of the runtime: status, operator, features."""
         return self.status, self.case.operator, self.features
 
     @property
     def title(self) -> str:
-        """ "LSTM: reverse, clip"."""
+        """Operator and features: "LSTM: reverse, clip"."""
         return f"{self.case.operator}: {', '.join(self.features)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """What JSON holds; the case in full, for a shrunk one stands nowhere else."""
+        """Return a dict for JSON, with the full case, because a shrunk case is in no table."""
         return {
             "features": list(self.features),
             "case": case_to_dict(self.case),
@@ -68,10 +69,10 @@ class Fault:
 
 
 def find_faults(name: str, verdicts: Sequence[Verdict], *, statuses: Sequence[str] = FAILURES) -> tuple[Fault, ...]:
-    """The faults that cases show as they are, each with its simplest case.
+    """Return the faults that unshrunk cases show, each with its simplest case.
 
-    One of each status, operator and feature. A case that uses all that a simpler one fails for is counted with that:
-    where an input is ignored, every case that has it fails.
+    There is one fault per status, operator and feature. A case that uses everything a simpler failing case needs counts
+    as the same fault: if an input is ignored, every case with that input fails.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ def find_faults(name: str, verdicts: Sequence[Verdict], *, statuses: Sequence[st
         Of the runtime.
     verdicts : sequence of Verdict
     statuses : sequence of str
-        What is a fault; also their order.
+        Statuses that are faults, in their order.
     """
     return _folded(
         verdicts, statuses, lambda verdict: Fault(name, verdict, verdict.case.features, (verdict.case.name,))
@@ -94,25 +95,25 @@ def shrunk_faults(
     timeout: float = 60.0,
     tries: int = 200,
 ) -> tuple[Fault, ...]:
-    """The same, each with a case shrunk as far as it fails with the same status, and the features that it needs.
+    """Return faults with cases shrunk while the status stays the same, and the features they need.
 
     Parameters
     ----------
     runtime : Runtime
-        It runs the smaller cases.
+        Runtime for the smaller cases.
     verdicts : sequence of Verdict
-        Of cases that it ran, named or random.
+        Verdicts on cases that it ran, named or random.
     statuses : sequence of str
     timeout : float
-        Of each run.
+        Seconds for each run.
     tries : int
-        Runs for each fault at most.
+        Maximum number of runs for each fault.
     """
 
     def simplest(verdict: Verdict) -> Fault:
-        found = _shrunk(runtime, verdict, timeout, tries)
-        shrunk = found.case is not verdict.case
-        return Fault(runtime.name, found, needed_features(found.case), (verdict.case.name,), shrunk)
+        simplest = _shrunk(runtime, verdict, timeout, tries)
+        shrunk = simplest.case is not verdict.case
+        return Fault(runtime.name, simplest, needed_features(simplest.case), (verdict.case.name,), shrunk)
 
     return _folded(verdicts, statuses, simplest)
 
@@ -121,40 +122,42 @@ def _folded(
     verdicts: Sequence[Verdict], statuses: Sequence[str], simplest: Callable[[Verdict], Fault]
 ) -> tuple[Fault, ...]:
     faults: list[Fault] = []
-    for verdict in sorted((one for one in verdicts if one.status in statuses), key=lambda one: cost(one.case)):
+    for verdict in sorted(
+        (judged for judged in verdicts if judged.status in statuses), key=lambda judged: cost(judged.case)
+    ):
         known = next((fault for fault in faults if _explains(fault, verdict)), None)
         if known is None:
             fault = simplest(verdict)
-            known = next((one for one in faults if one.kind == fault.kind), None)
+            known = next((other for other in faults if other.kind == fault.kind), None)
             if known is None:
                 faults.append(fault)
                 continue
         faults[faults.index(known)] = replace(known, found=(*known.found, verdict.case.name))
     faults = _without_explained(faults)
-    return tuple(sorted(faults, key=lambda one: _place(one, statuses)))
+    return tuple(sorted(faults, key=lambda other: _place(other, statuses)))
 
 
 def _without_explained(faults: Sequence[Fault]) -> list[Fault]:
-    """Without the faults that need all that a simpler one does, which may have been found later."""
-    kept: list[Fault] = []
-    for fault in sorted(faults, key=lambda one: (len(needed_features(one.case)), cost(one.case))):
-        simpler = next((one for one in kept if _explains(one, fault.verdict)), None)
+    """Drop faults that need everything that a simpler one needs, which may have been found later."""
+    simplest: list[Fault] = []
+    for fault in sorted(faults, key=lambda other: (len(needed_features(other.case)), cost(other.case))):
+        simpler = next((other for other in simplest if _explains(other, fault.verdict)), None)
         if simpler is None:
-            kept.append(fault)
+            simplest.append(fault)
         else:
-            kept[kept.index(simpler)] = replace(simpler, found=(*simpler.found, *fault.found))
-    return kept
+            simplest[simplest.index(simpler)] = replace(simpler, found=(*simpler.found, *fault.found))
+    return simplest
 
 
 def _place(fault: Fault, statuses: Sequence[str]) -> tuple[Any, ...]:
-    """To sort by status, then by the tables of features and operators."""
+    """Return a sort key: status, then the tables of features and operators."""
     features, operators = list(FEATURES), list(INPUTS)
     places = [features.index(name) for name in fault.features]
     return statuses.index(fault.status), places, operators.index(fault.case.operator)
 
 
 def _explains(fault: Fault, verdict: Verdict) -> bool:
-    """Whether the case uses all that the fault's case needs: of activations, the same functions."""
+    """Return whether the case uses all that the fault's case needs, with the same activations."""
     if (fault.status, fault.case.operator) != (verdict.status, verdict.case.operator):
         return False
     needed, functions = {*needed_features(fault.case)} - {"defaults"}, _special_functions(fault.case)
@@ -170,40 +173,40 @@ def _special_functions(case: Case) -> set[str]:
 
 
 def needed_features(case: Case) -> tuple[str, ...]:
-    """The features that a case uses and the plainest one of its sizes does not; "defaults" if there is none."""
+    """Return the features that a case uses beyond the plainest of its sizes; else "defaults"."""
     sizes = {name: max(getattr(case, name), 1) for name in "TNIH"}
     plain = Case("plain", case.operator, {"hidden_size": case.H}, **sizes)
     used = replace(case, feature="").features
-    return tuple(one for one in used if one not in plain.features) or ("defaults",)
+    return tuple(feature for feature in used if feature not in plain.features) or ("defaults",)
 
 
 def _shrunk(runtime: Runtime, verdict: Verdict, timeout: float, tries: int) -> Verdict:
-    """The verdict of the simplest case of the same status."""
+    """Return the verdict of the simplest case of the same status."""
     last, asked = verdict, verdict.case
 
     def candidates() -> Iterator[Case]:
         while True:
             yield asked
 
-    # The next case is known when the last is judged; one process runs them all, but for those that end it.
-    with executing(runtime, candidates(), timeout) as executions:
+    # The next case depends on the last verdict; one process runs all cases unless one ends it.
+    with closing(execute(runtime, candidates(), timeout=timeout)) as executions:
 
         def fails(case: Case) -> bool:
             nonlocal last, asked
             if hangs_on_rounding(case):  # a right runtime may differ there
                 return False
             asked = case
-            found = judge(next(executions))
-            if found.status == verdict.status:
-                last = found
-            return found.status == verdict.status
+            result = judge(next(executions))
+            if result.status == verdict.status:
+                last = result
+            return result.status == verdict.status
 
         shrink(verdict.case, fails, tries=min(tries, _SLOW_TRIES) if verdict.status == "timed out" else tries)
-    return last if last is verdict else replace(last, case=_told(last.case))
+    return last if last is verdict else replace(last, case=_without_lost_feature(last.case))
 
 
-def _told(case: Case) -> Case:
-    """A case with what its table says of it only while it still uses that."""
+def _without_lost_feature(case: Case) -> Case:
+    """Return the case without its table's description if it no longer uses that feature."""
     feature = FEATURES.get(case.feature)
     if feature is None or case.feature in needed_features(case):
         return case

@@ -1,4 +1,4 @@
-"""A report as one page of HTML that needs nothing else."""
+"""Report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ li, p { overflow-wrap: anywhere; }
 
 
 def to_html(report: Report) -> str:
-    """The page, readable in light and dark; whatever names and messages hold stands there as text."""
+    """Return the page, for light and dark mode; names and messages are escaped."""
     title = "Conformance of recurrent operators"
     body = [f"<h1>{title}</h1>", *_head(report)]
     for suite in report.suites:
@@ -47,7 +47,10 @@ def to_html(report: Report) -> str:
 def _head(report: Report) -> Iterable[str]:
     if report.command:
         yield f"<pre>{_text(report.command)}</pre>"
-    facts = [*([report.date] if report.date else []), *(f"{key} {one}" for key, one in report.environment.items())]
+    facts = [
+        *([report.date] if report.date else []),
+        *(f"{key} {version}" for key, version in report.environment.items()),
+    ]
     yield f"<p>{_text(', '.join(facts))}</p>"
 
 
@@ -62,14 +65,13 @@ def _suite(report: Report, suite: Suite) -> Iterable[str]:
         yield f"<tr>{label}{''.join(_cell(suite.counts(name, feature)) for name in names)}</tr>"
     yield "</table></div>"
     for name, version in report.runtimes.items():
-        faults = [fault for fault in suite.faults if fault.runtime == name]
-        if faults:
+        if faults := suite.faults_of(name):
             yield f"<h3>{_text(named(name, version))}</h3>"
             yield _list(_fault(fault) for fault in faults)
 
 
 def _cell(counts: Mapping[str, int]) -> str:
-    kind = "failed" if any(counts[one] for one in FAILURES) else "refused" if counts["refused"] else ""
+    kind = "failed" if any(counts[status] for status in FAILURES) else "refused" if counts["refused"] else ""
     kind = kind or ("right" if counts["right"] else "none")
     parts = [f"{counts[status]} {status}" for status in STATUSES if counts[status]]
     return f'<td class="{kind}">{"<br>".join(parts)}</td>'
@@ -80,7 +82,9 @@ def _fault(fault: Fault) -> str:
     seen = f" ({len(fault.found)} cases)" if len(fault.found) > 1 else ""
     lines = [f"<strong>{_text(fault.status)}</strong>: {_text(fault.title)}{seen}"]
     lines += [f"<code>{_text(case.name)}</code>: {_text(describe(case))}"]
-    lines += [_text(one) for one in (case.tells, case.source and f"Source: {case.source}", fault.verdict.detail) if one]
+    lines += [
+        _text(text) for text in (case.tells, case.source and f"Source: {case.source}", fault.verdict.detail) if text
+    ]
     return "<br>".join(lines)
 
 

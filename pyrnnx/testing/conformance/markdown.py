@@ -1,4 +1,4 @@
-"""A report as a page of Markdown: tables, then what each runtime does wrong, then the cases that show it."""
+"""Report as a Markdown page: tables, faults by runtime, and their cases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyrnnx.testing.conformance.text import named, summaries
 
 INTRODUCTION = """\
 Which cases of the recurrent operators of ONNX and OpenVINO each runtime computes as the oracle,
-`pyrnnx.testing.reference`, does. Each is run through its public functions, pyrnnx like the others.
+`pyrnnx.reference`, does. Each is run through its public functions, pyrnnx like the others.
 
 - **right**: within the tolerance of the dtype (`pyrnnx.testing.numbers`). A number without a word is a number of these.
 - **wrong**: a result that is not right, without an error. **refused**: an error. **crashed**, **timed out**: no answer.
@@ -28,7 +28,7 @@ WORDS = {status: f"**{status}**" for status in FAILURES} | {"refused": "refused"
 
 
 def to_markdown(report: Report) -> str:
-    """A page that begins with the command and versions; the same for the same report."""
+    """Return a page that begins with the command and versions; equal reports give equal pages."""
     return (
         "\n\n".join(["# Conformance of recurrent operators", *_head(report), *_suites(report), *_cases(report)]) + "\n"
     )
@@ -55,19 +55,21 @@ def _suites(report: Report) -> Iterable[str]:
             "counted with the simplest case that fails."
         )
         for name, version in report.runtimes.items():
-            faults = [fault for fault in suite.faults if fault.runtime == name]
-            if faults:
+            if faults := suite.faults_of(name):
                 yield f"### {escaped(named(name, version))}"
                 yield "\n".join(_fault_lines(faults))
 
 
 def table(suite: Suite) -> str:
-    """Features by runtimes."""
+    """Return a table of features by runtimes."""
     names = suite.runtimes
     rows = [["feature", *(escaped(name) for name in names)], ["---"] * (len(names) + 1)]
     rows += [
-        [f"{escaped(one)}: {escaped(FEATURES[one].meaning)}", *(_cell(suite.counts(name, one)) for name in names)]
-        for one in suite.features
+        [
+            f"{escaped(feature)}: {escaped(FEATURES[feature].meaning)}",
+            *(_cell(suite.counts(name, feature)) for name in names),
+        ]
+        for feature in suite.features
     ]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
@@ -79,20 +81,20 @@ def _cell(counts: Mapping[str, int]) -> str:
 
 
 def _fault_lines(faults: Iterable[Fault]) -> Iterable[str]:
-    """A line for each status and set of features, with the cases of all operators."""
+    """Yield a line for each status and set of features, with the cases of all operators."""
     groups: dict[tuple[str, tuple[str, ...]], list[Fault]] = {}
     for fault in faults:
         groups.setdefault((fault.status, fault.features), []).append(fault)
     for (status, features), group in groups.items():
-        links = ", ".join(f"[{escaped(one.case.operator)}](#{anchor(one)})" for one in group)
-        tells = dict.fromkeys(one.case.tells for one in group if one.case.tells)
-        more = sum(len(one.found) for one in group)
-        seen = f" ({more} cases)" if more > len(group) else ""
+        links = ", ".join(f"[{escaped(fault.case.operator)}](#{anchor(fault)})" for fault in group)
+        tells = dict.fromkeys(fault.case.tells for fault in group if fault.case.tells)
+        count = sum(len(fault.found) for fault in group)
+        seen = f" ({count} cases)" if count > len(group) else ""
         yield " ".join([f"- {status}, {escaped(', '.join(features))}: {links}{seen}.", *map(escaped, tells)])
 
 
 def _cases(report: Report) -> Iterable[str]:
-    """Each case that shows a fault once, with what every runtime made of it that fails it."""
+    """Yield each case that shows a fault once, with the results of every runtime that fails it."""
     shown: dict[str, list[Fault]] = {}
     for fault in (fault for suite in report.suites for fault in suite.faults):
         shown.setdefault(anchor(fault), []).append(fault)
@@ -104,12 +106,14 @@ def _cases(report: Report) -> Iterable[str]:
         lines += [
             " ".join(filter(None, (escaped(case.tells), f"Source: {escaped(case.source)}." if case.source else "")))
         ]
-        lines += [f"- {escaped(one.runtime)}: {escaped(f'{one.status}. {one.verdict.detail}')}" for one in faults]
+        lines += [
+            f"- {escaped(fault.runtime)}: {escaped(f'{fault.status}. {fault.verdict.detail}')}" for fault in faults
+        ]
         yield "\n".join(line for line in lines if line)
 
 
 def anchor(fault: Fault) -> str:
-    """Of a fault's case in the page; of a shrunk case, which is the fault's own, with all that tells faults apart."""
+    """Return the anchor of a fault's case; a shrunk case belongs to one fault, so it contains all its keys."""
     own = (fault.runtime, fault.status, *fault.features) if fault.shrunk else ()
     return slug("-".join(["case", fault.case.name, *own]))
 
@@ -119,5 +123,5 @@ def slug(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text in one line that Markdown takes as it is, in a table, too."""
+    """Return text in one line that Markdown shows unchanged, also in a table."""
     return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", printable(text))

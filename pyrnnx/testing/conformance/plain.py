@@ -1,4 +1,4 @@
-"""Cases as data that JSON can hold, and in one line."""
+"""Cases as JSON values, and in one line."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _ALWAYS = ("name", "operator", "T", "N", "I", "H", "opset", "dtype")
 
 
 def case_to_dict(case: Case) -> dict[str, Any]:
-    """What a case is: its name, operator, sizes, opset and dtype, and of all else what is given."""
-    defaults = {one.name: one.default for one in dataclasses.fields(case)}
-    given = {name: getattr(case, name) for name in defaults}
-    kept = {name: value for name, value in given.items() if name in _ALWAYS or value != defaults[name]}
-    return {name: _plain(value) for name, value in kept.items() if value != {}}
+    """Return name, operator, sizes, opset, dtype and all other fields that are set."""
+    defaults = {field.name: field.default for field in dataclasses.fields(case)}
+    values = {name: getattr(case, name) for name in defaults}
+    changed = {name: value for name, value in values.items() if name in _ALWAYS or value != defaults[name]}
+    return {name: _plain(value) for name, value in changed.items() if value != {}}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def describe(case: Case) -> str:
-    """A case in one line: "LSTM, opset 22, T=4 N=3 I=3 H=5, clip=0.25, with B, sequence_lens=[4, 0, 2]"."""
+    """Describe a case in one line, such as "LSTM, opset 22, T=4 N=3 I=3 H=5, clip=0.25, with B"."""
     sizes = " ".join(f"{name}={getattr(case, name)}" for name in "TNIH")
     parts = [case.operator, *([f"opset {case.opset}"] if case.family == "ONNX" else []), sizes]
     parts += [case.dtype] if case.dtype != "float32" else []

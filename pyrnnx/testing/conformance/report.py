@@ -1,9 +1,10 @@
-"""Runtimes by cases: verdicts, how many of which, and what was found wrong."""
+"""Report of runtimes and cases: verdicts, counts and faults."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +12,9 @@ from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.testing.cases import CASES, FEATURES, OPENVINO_CASES, Case, random_cases
 from pyrnnx.testing.conformance.environment import environment
 from pyrnnx.testing.conformance.faults import Fault, find_faults, shrunk_faults
-from pyrnnx.testing.conformance.judge import FAILURES, STATUSES, Verdict, executing, expectation, judge
+from pyrnnx.testing.conformance.judge import FAILURES, STATUSES, Verdict, expectation, judge
 from pyrnnx.testing.conformance.plain import case_to_dict
-from pyrnnx.testing.runtimes import Runtime
+from pyrnnx.testing.runtimes import Runtime, execute
 
 Progress = Callable[[str], None]
 
@@ -45,36 +46,40 @@ class Suite:
 
     @property
     def title(self) -> str:
-        """ "539 named cases of ONNX's operators"."""
+        """Count and kind of the cases: "539 named cases of ONNX's operators"."""
         return f"{len(self.cases)} {self.kind}"
 
     @property
     def runtimes(self) -> tuple[str, ...]:
-        """Those that have words for any of the cases."""
+        """Runtimes that can express at least one of the cases."""
         return tuple(name for name in self.verdicts if self.counts(name)["not expressible"] < len(self.cases))
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Those that occur, in the order of their table."""
+        """Features that occur, in the order of their table."""
         used = {feature for case in self.cases for feature in case.features}
         return tuple(name for name in FEATURES if name in used)
 
     def counts(self, runtime: str, feature: str | None = None) -> dict[str, int]:
-        """How many cases of a feature (default: of all) have which status; all statuses, in their order."""
+        """Return the number of cases of a feature (default: all) by status, for all statuses in order."""
         counted = dict.fromkeys(STATUSES, 0)
         for verdict in self.verdicts[runtime]:
             if feature is None or feature in verdict.case.features:
                 counted[verdict.status] += 1
         return counted
 
+    def faults_of(self, runtime: str) -> tuple[Fault, ...]:
+        """Return the faults of a runtime, by its name."""
+        return tuple(fault for fault in self.faults if fault.runtime == runtime)
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "cases": self.kind,
             "counts": {name: self.counts(name) for name in self.verdicts},
-            "features": {one: {name: self.counts(name, one) for name in self.verdicts} for one in self.features},
-            "faults": {
-                name: [fault.to_dict() for fault in self.faults if fault.runtime == name] for name in self.verdicts
+            "features": {
+                feature: {name: self.counts(name, feature) for name in self.verdicts} for feature in self.features
             },
+            "faults": {name: [fault.to_dict() for fault in self.faults_of(name)] for name in self.verdicts},
             "verdicts": [
                 case_to_dict(case)
                 | {"verdicts": {name: self.verdicts[name][place].to_dict() for name in self.verdicts}}
@@ -85,7 +90,7 @@ class Suite:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """What a run of the kit found.
+    """Result of a run of the kit.
 
     Attributes
     ----------
@@ -93,9 +98,9 @@ class Report:
         Names and versions.
     suites : tuple of Suite
     environment : mapping of str to str
-        Versions of what else results depend on.
+        Other versions on which results depend.
     command : str
-        That made it, "" if none did.
+        Command that created the report, or "".
     date : str
         "" unless asked for, so that the same run gives the same report.
     """
@@ -108,11 +113,13 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether a runtime gave a wrong answer, died or hung."""
-        return any(one.failed for suite in self.suites for verdicts in suite.verdicts.values() for one in verdicts)
+        """True if a runtime gave a wrong answer, crashed or hung."""
+        return any(
+            verdict.failed for suite in self.suites for verdicts in suite.verdicts.values() for verdict in verdicts
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON can hold it."""
+        """Return the whole report as JSON values."""
         head = {"command": self.command, "date": self.date}
         return {key: value for key, value in head.items() if value} | {
             "environment": dict(self.environment),
@@ -122,7 +129,7 @@ class Report:
 
 
 def run_suites(runtimes: Sequence[Runtime], spec: str = "named", **options: Any) -> tuple[Suite, ...]:
-    """Run the cases that `spec` stands for; `options` are those of `run_suite`.
+    """Run the cases of `spec`; `options` are those of `run_suite`.
 
     Parameters
     ----------
@@ -164,15 +171,15 @@ def run_suite(
     cases : sequence of Case
         With different names.
     kind : str
-        What they are, in the plural.
+        Kind of the cases, in the plural.
     timeout : float
         Seconds for each case.
     shrink : bool
         Whether the cases of faults are shrunk, which runs many more.
     statuses : sequence of str
-        What is a fault; refusals are none unless they are asked for here.
+        Statuses that are faults; refusals only if listed here.
     progress : callable
-        Is told, in a short line, what is done now.
+        Called with a short line about each step.
 
     Returns
     -------
@@ -183,7 +190,7 @@ def run_suite(
     ArgumentError
         Names that occur twice, or a `timeout` of no length.
     """
-    for what, names in (("runtimes", [one.name for one in runtimes]), ("cases", [case.name for case in cases])):
+    for what, names in (("runtimes", [runtime.name for runtime in runtimes]), ("cases", [case.name for case in cases])):
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ArgumentError(f"conformance: {what} has the name {shown(twice)} twice; expected different names")
@@ -191,24 +198,24 @@ def run_suite(
     verdicts: dict[str, tuple[Verdict, ...]] = {}
     faults: list[Fault] = []
     for runtime in runtimes:
-        found = []
-        with executing(runtime, cases, timeout) as executions:
+        judged = []
+        with closing(execute(runtime, cases, timeout=timeout)) as executions:
             for place, execution in enumerate(executions):
                 progress(f"{runtime.name}: {place + 1} of {len(cases)} {kind}")
                 if execution.status == "ran" and place not in expected:
                     expected[place] = expectation(execution.case)
-                found.append(judge(execution, expected.get(place)))
-        verdicts[runtime.name] = tuple(found)
+                judged.append(judge(execution, expected.get(place)))
+        verdicts[runtime.name] = tuple(judged)
         if shrink:
             progress(f"{runtime.name}: shrinking what fails of {kind}")
-            faults += shrunk_faults(runtime, found, statuses=statuses, timeout=timeout)
+            faults += shrunk_faults(runtime, judged, statuses=statuses, timeout=timeout)
         else:
-            faults += find_faults(runtime.name, found, statuses=statuses)
+            faults += find_faults(runtime.name, judged, statuses=statuses)
     return Suite(kind, verdicts, tuple(faults), shrink)
 
 
 def select_cases(spec: str) -> dict[str, tuple[Case, ...]]:
-    """The cases that "named" or "random:SEED:N" stands for, by what they are.
+    """Return the cases of "named" or "random:SEED:N", by their kind.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""The simplest case that still fails.
+"""Search for the simplest case that still fails.
 
-Libraries that shrink do it to what they have generated themselves (hypothesis) or to files: a case from a table needs
-the loop below, which takes a simpler case in place of the last one as often as it fails, too.
+Libraries that shrink do so for values that they generated themselves (hypothesis) or for files. A case from a table
+needs the loop below.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from pyrnnx.testing import reference
+from pyrnnx import reference
 from pyrnnx.testing.cases import Case
 
 Candidates = Iterator[Case]
@@ -19,24 +19,24 @@ _FUNCTIONS = ("activations", "activation_alpha", "activation_beta", "activations
 
 
 def shrink(case: Case, fails: Callable[[Case], bool], *, tries: int = 200) -> Case:
-    """A simpler case that fails: fewer attributes and inputs, one direction, full lengths, smaller sizes.
+    """Return a simpler failing case: fewer attributes and inputs, one direction, smaller sizes.
 
-    Every step is towards the plainest case of the operator (hidden_size written, as exporters do), so that what is left
-    is what the failure needs. The same calls give the same result if `fails` does.
+    Every step moves towards the plainest case of the operator (hidden_size written, as exporters do), so that only what
+    the failure needs remains. The result is deterministic if `fails` is.
 
     Parameters
     ----------
     case : Case
-        One that fails.
+        A failing case.
     fails : callable
-        Whether another case fails in the same way.
+        Returns whether another case fails in the same way.
     tries : int
-        How often it is asked at most.
+        Maximum number of calls of `fails`.
 
     Returns
     -------
     Case
-        Of the same name, for names seed arrays; the given one if nothing simpler fails.
+        A case with the same name, because names seed arrays; `case` if nothing simpler fails.
     """
     tried = {repr(case)}
     progress = True
@@ -77,7 +77,7 @@ def _fewer_inputs(case: Case) -> Candidates:
 
 
 def _plainer_fields(case: Case) -> Candidates:
-    """dtype, scale, NaNs; of an ONNX case the opset."""
+    """Yield plainer dtype, scale and NaNs, and, of an ONNX case, opset."""
     for name in ("dtype", "scale", "nan"):
         yield replace(case, **{name: getattr(PLAIN, name)})
     if case.family == "ONNX":
@@ -85,7 +85,7 @@ def _plainer_fields(case: Case) -> Candidates:
 
 
 def _one_direction(case: Case) -> Candidates:
-    """Forward, or reverse; of two directions with the functions of the one that is left."""
+    """Yield forward, or reverse; of two directions, each with its own functions."""
     if case.attributes.get("direction") is None:
         return
     for direction in (None, "reverse"):
@@ -96,7 +96,7 @@ def _one_direction(case: Case) -> Candidates:
 
 
 def _own_functions(case: Case, backward: bool) -> dict[str, Any]:
-    """The activations of one of two directions, and their parameters; none where both share them, as in OpenVINO."""
+    """Return activations and parameters of one direction; none if both share them, as in OpenVINO."""
     names = case.attributes.get("activations")
     count = len(reference.DEFAULT_ACTIVATIONS[case.cell])
     if case.family == "OpenVINO" or names is None or len(names) != 2 * count:
@@ -110,8 +110,9 @@ def _own_functions(case: Case, backward: bool) -> dict[str, Any]:
 
 
 def _default_functions(case: Case) -> Candidates:
-    """Names as the text has them; default parameters; each function replaced by the default of its place, with the
-    parameters that it took.
+    """Yield canonical names, default parameters, then default functions.
+
+    Replacing a function also drops the parameters that it consumed.
     """
     names = list(case.attributes.get("activations", ()))
     yield _with(case, **_spelt(case))
@@ -131,7 +132,7 @@ def _default_functions(case: Case) -> Candidates:
 
 
 def _spelt(case: Case) -> dict[str, Any]:
-    """activations and direction in the letters of the operator's text."""
+    """Return `activations` and `direction` in the spelling of the operator's text."""
     canonical = {name.lower(): name if case.family == "ONNX" else name.lower() for name in reference.ACTIVATIONS}
     names, direction = case.attributes.get("activations"), case.attributes.get("direction")
     spelt = {"direction": None if direction is None else direction.lower()}
@@ -139,7 +140,7 @@ def _spelt(case: Case) -> dict[str, Any]:
 
 
 def _fuller_rows(case: Case) -> Candidates:
-    """No lengths, then each row with as many steps as there are."""
+    """Yield no lengths, then each row at its full length."""
     if case.lens is None:
         return
     yield replace(case, lens=None)
@@ -149,7 +150,7 @@ def _fuller_rows(case: Case) -> Candidates:
 
 
 def _smaller_sizes(case: Case) -> Candidates:
-    """1 first, then half, then one less; a size of 0 becomes 1, where it does not matter."""
+    """Yield 1, then half, then one less; a size of 0 becomes 1 unless it matters."""
     for T in _smaller(case.T):
         yield replace(case, T=T, lens=None if case.lens is None else tuple(min(length, T) for length in case.lens))
     for N in _smaller(case.N):
@@ -165,17 +166,17 @@ def _smaller_sizes(case: Case) -> Candidates:
 
 
 def _smaller(size: int) -> list[int]:
-    return [1] if size == 0 else [one for one in dict.fromkeys((1, size // 2, size - 1)) if 0 < one < size]
+    return [1] if size == 0 else [smaller for smaller in dict.fromkeys((1, size // 2, size - 1)) if 0 < smaller < size]
 
 
 def _with(case: Case, **attributes: Any) -> Case:
-    """The case with other attributes; None: without it."""
+    """Return the case with other attributes; None removes one."""
     changed = {**case.attributes, **attributes}
     return replace(case, attributes={key: value for key, value in changed.items() if value is not None})
 
 
 def _takers(names: Any, takers: Any) -> int:
-    """How many of the functions take a parameter."""
+    """Return how many of the functions take a parameter."""
     lower = {name.lower() for name in takers}
     return sum(name.lower() in lower for name in names)
 
@@ -192,6 +193,6 @@ _PASSES = (
 
 
 def cost(case: Case) -> tuple[int, ...]:
-    """How complicated a case is, to compare two: what is given first, then its numbers."""
+    """Return the complexity of a case as a sort key: what is set first, then its numbers."""
     special = len(case.attributes) + len(case.inputs) + (case.lens is not None)
     return special, case.num_directions * case.N * max(case.T, 1) * (case.I + case.H), case.T, case.N, case.I, case.H

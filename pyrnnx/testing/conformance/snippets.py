@@ -1,4 +1,4 @@
-"""Python, or a command line, that runs a written case by a runtime's own API."""
+"""Code that runs a written case with a runtime's own API or command line."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ outputs = [one.double().numpy() for one in (Y, {lasts})]
 
 
 def snippet(runtime: Runtime, case: Case) -> str:
-    """A block in Markdown, to be run in the folder of the case; it prints how far results are from right ones."""
+    """Return a Markdown block that runs in the folder of the case and prints the largest errors."""
     if isinstance(runtime, CommandRuntime):
         return f"```bash\n{shlex.join(word.replace('{folder}', '.') for word in runtime.command)}\n```"
     if isinstance(runtime, FunctionRuntime):
@@ -159,7 +159,7 @@ def _pyrnnx(case: Case) -> str:
 
 
 def _torch(case: Case) -> str:
-    """torch.nn's own module; it has no files of this kind to read."""
+    """Return code for torch.nn's own module; PyTorch reads no files of this kind."""
     activations = [name.lower() for name in case.attributes.get("activations", ())]
     D, batch_first, swap = case.num_directions, bool(case.layout), ".transpose(0, 1).contiguous()"
     options = [f"{case.I}, {case.H}, bias={'B' in case.inputs}, batch_first={batch_first}, bidirectional={D == 2}"]
@@ -189,7 +189,7 @@ def _torch(case: Case) -> str:
 
 
 def _fixed(text: str) -> Callable[[Case], str]:
-    """The same for every case, but for the file; OpenVINO takes an ONNX model by its name otherwise than as bytes."""
+    """Return a function that fills a case's file name into the code, the same for all cases."""
     onnx = {"file": "model.onnx", "source": 'open("model.onnx", "rb").read()'}
     ir = {"file": "model.xml", "source": '"model.xml"'}
     return lambda case: text.format(**(onnx if case.family == "ONNX" else ir))

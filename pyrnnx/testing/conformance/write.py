@@ -1,4 +1,4 @@
-"""Faults as folders: a test for ONNX's or OpenVINO's tools, and a text for a bug report."""
+"""Faults as folders with a test for ONNX's or OpenVINO's tools, and a bug report."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def write_faults(
     faults : sequence of Fault
         Shrunk ones make the shortest reports.
     runtimes : sequence of Runtime
-        That they were found in.
+        Runtimes that have the faults.
     folder : str or path
-        Made if it is not there. Folders of the same faults are replaced, others stay.
+        Created if missing. Folders of the same faults are replaced, others are unchanged.
     versions : mapping of str to str, optional
-        What is told of the surroundings; default: `environment()`.
+        Versions in the report; default: `environment()`.
 
     Returns
     -------
     list of Path
         A case of ONNX is in onnx/test_RUNTIME_STATUS_OPERATOR_FEATURES: model.onnx and test_data_set_0, which
         ``onnx.backend.test`` loads (its `data_dir` is `folder`, its `kind` "onnx"), and the same as IR in model.xml and
-        model.bin, where OpenVINO has words for it. One of OpenVINO is in openvino/, with inputs.npz and outputs.npz.
-        In each, README.md is the report.
+        model.bin if OpenVINO can express it. A case of OpenVINO is in openvino/, with inputs.npz and outputs.npz.
+        README.md in each folder is the report.
 
     Raises
     ------
@@ -64,15 +64,15 @@ def write_faults(
         A folder that cannot be written.
     """
     by_name = {runtime.name: runtime for runtime in runtimes}
-    told = dict(environment() if versions is None else versions)
+    versions = dict(environment() if versions is None else versions)
     try:
-        return [_write(fault, by_name[fault.runtime], path, told) for path, fault in _paths(faults, Path(folder))]
+        return [_write(fault, by_name[fault.runtime], path, versions) for path, fault in _paths(faults, Path(folder))]
     except OSError as error:
         raise ArgumentError(f"conformance: {shown(str(folder))} cannot be written ({error})") from None
 
 
 def _paths(faults: Sequence[Fault], folder: Path) -> Iterator[tuple[Path, Fault]]:
-    """A folder for each: its name tells what it is, and sorts by runtime."""
+    """Yield a folder for each fault; names describe the fault and sort by runtime."""
     taken: set[Path] = set()
     for fault in faults:
         words = ("test", fault.runtime, fault.status, fault.case.operator, *fault.features)
@@ -89,7 +89,7 @@ def _write(fault: Fault, runtime: Runtime, path: Path, versions: Mapping[str, st
     path.mkdir(parents=True, exist_ok=True)
     case = fault.case
     arrays, right = make_arrays(case), expectation(case)
-    outputs = dict(zip(OUTPUTS[case.operator], (rounded(one, case.dtype) for one in right), strict=True))
+    outputs = dict(zip(OUTPUTS[case.operator], (rounded(array, case.dtype) for array in right), strict=True))
     if case.family == "ONNX":
         from pyrnnx.testing.onnx_models import write_backend_test
 
@@ -110,7 +110,7 @@ def _write(fault: Fault, runtime: Runtime, path: Path, versions: Mapping[str, st
 
 
 def _write_ir(case: Case, arrays: Mapping[str, Array], path: Path) -> str:
-    """An ONNX case as IR, its weights as constants; "" or why there is none."""
+    """Write an ONNX case as IR with constant weights; return "" or the reason if impossible."""
     import onnx
 
     from pyrnnx.frontends.openvino import write_model
@@ -120,9 +120,9 @@ def _write_ir(case: Case, arrays: Mapping[str, Array], path: Path) -> str:
     model.graph.initializer.extend(
         onnx.numpy_helper.from_array(arrays[name], name) for name in _WEIGHTS if name in arrays
     )
-    kept = [info for info in model.graph.input if info.name not in _WEIGHTS]
+    inputs = [info for info in model.graph.input if info.name not in _WEIGHTS]
     del model.graph.input[:]
-    model.graph.input.extend(kept)
+    model.graph.input.extend(inputs)
     try:
         write_model(model, path)
     except PyrnnxError as error:
@@ -131,7 +131,7 @@ def _write_ir(case: Case, arrays: Mapping[str, Array], path: Path) -> str:
 
 
 def _plain(array: Array) -> Array:
-    """Of a type that NumPy has: bfloat16 as float32, which holds it."""
+    """Convert bfloat16 to float32, because NumPy has no bfloat16."""
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
@@ -156,7 +156,7 @@ def _report(
     yield f"## To reproduce\n\nIn this folder ({files}):"
     yield snippet(runtime, case)
     yield "## Versions"
-    yield "\n".join(f"- {printable(named(*one))}" for one in {runtime.name: runtime.version(), **versions}.items())
+    yield "\n".join(f"- {printable(named(*pair))}" for pair in {runtime.name: runtime.version(), **versions}.items())
     yield f"The case in Python: `pyrnnx.testing.cases.Case(**{case_to_dict(case)})`"
 
 
@@ -167,7 +167,7 @@ def _origin(fault: Fault) -> str:
     if fault.case.tells:
         where = f" ({fault.case.source})" if fault.case.source else ""
         sentences.append(f"{fault.case.tells.removesuffix('.')}{where}.")
-    return "".join(f" {one}" for one in sentences)
+    return "".join(f" {sentence}" for sentence in sentences)
 
 
 def _results(fault: Fault, right: Mapping[str, Array]) -> Iterator[str]:
@@ -176,10 +176,14 @@ def _results(fault: Fault, right: Mapping[str, Array]) -> Iterator[str]:
     name = verdict.output or next(iter(right))
     expected = right[name]
     if 0 < expected.size <= _SHOWN:
-        got = [one for one in [verdict.outputs.get(name)] if one is not None]
-        blocks = [("expected", expected), *(("got", one) for one in got)]
+        got = [array for array in [verdict.outputs.get(name)] if array is not None]
+        blocks = [("expected", expected), *(("got", array) for array in got)]
         yield "\n".join(
-            ["```", *(f"{name} {word}, {one.dtype} {one.shape}:\n{_printed(one)}" for word, one in blocks), "```"]
+            [
+                "```",
+                *(f"{name} {word}, {array.dtype} {array.shape}:\n{_printed(array)}" for word, array in blocks),
+                "```",
+            ]
         )
 
 
@@ -188,7 +192,7 @@ def _printed(array: Array) -> str:
 
 
 def _text_of_operator(fault: Fault) -> list[str]:
-    """What ONNX says of each attribute and optional input that the case has, in the onnx package."""
+    """Return ONNX's documentation of each attribute and optional input of the case."""
     case = fault.case
     if case.family != "ONNX":
         return []
@@ -200,6 +204,10 @@ def _text_of_operator(fault: Fault) -> list[str]:
     if "default activation parameters" in fault.features:  # which of the two is left out
         names += [name for name in ("activation_alpha", "activation_beta") if name not in names]
     lines = [f"{version}, attribute {name}: {schema.attributes[name].description}" for name in names]
-    given = {*case.inputs, *(["sequence_lens"] if case.lens is not None else [])}
-    lines += [f"{version}, input {one.name}: {one.description}" for one in schema.inputs if one.name in given]
+    present = {*case.inputs, *(["sequence_lens"] if case.lens is not None else [])}
+    lines += [
+        f"{version}, input {argument.name}: {argument.description}"
+        for argument in schema.inputs
+        if argument.name in present
+    ]
     return [" ".join(line.split()) for line in lines]

@@ -1,5 +1,9 @@
-"""Whole models and single layers beside other runtimes, and which of them the oracle sides with."""
+"""Comparison of models and layers with other runtimes, judged by the oracle."""
 
 from pyrnnx.testing.models.checked import Judged, LayerCheck, ModelCheck, RuntimeCheck, check_model
 
 __all__ = ["Judged", "LayerCheck", "ModelCheck", "RuntimeCheck", "check_model"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""A recurrent layer of a model as a model of its own: a node of ONNX or an IR, with its weights as constants."""
+"""Single-layer models from recurrent layers: an ONNX node or an IR, with constant weights."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CANONICAL, OUTPUTS, rearrange
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison import oracle
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
-from pyrnnx.layer import Layer
+from pyrnnx.layers.layer import Layer
 from pyrnnx.load import load
+from pyrnnx.models.model import layer_values
+from pyrnnx.operator.conventions import CANONICAL, OUTPUTS, rearrange
 from pyrnnx.testing.cases import Case
 from pyrnnx.testing.models.layer_runs import LayerRun
 from pyrnnx.testing.runtimes.models import ModelCase
-from pyrnnx.testing.same import oracle
 
 _WEIGHTS = ("W", "R", "B", "P")
 _DEFAULTS: Mapping[str, Any] = {"clip": None, "input_forget": 0, "activation_alpha": [], "activation_beta": []}
@@ -26,20 +27,19 @@ OLDEST_OPSET = 14  # an older one has the same operators but for layout, which i
 
 
 def write_alone(run: LayerRun, path: Path, *, static: bool, opset: int = DEFAULT_OPSET, node: Any = None) -> AloneModel:
-    """Write a layer to a path that ends in .onnx or .xml.
+    """Write the layer of a run to a path that ends in .onnx or .xml.
 
     Parameters
     ----------
     run : LayerRun
-        With a layer and its arrays.
     path : Path
     static : bool
-        Whether the shapes of the arrays are declared; else batch_size and seq_length are dynamic. OpenVINO computes
-        otherwise for one than for the other.
+        Whether to declare the shapes of the arrays, instead of a dynamic batch_size and seq_length: OpenVINO computes
+        the two in different ways.
     opset : int
         Of an ONNX model.
     node : onnx.NodeProto, optional
-        Whose attributes are written as they are: what it leaves to defaults, runtimes may read in two ways.
+        Whose attributes are copied: runtimes may read in two ways what it leaves to defaults.
 
     Raises
     ------
@@ -60,38 +60,29 @@ def write_alone(run: LayerRun, path: Path, *, static: bool, opset: int = DEFAULT
 
 @dataclass(frozen=True, eq=False)
 class AloneModel:
-    """What `write_alone` wrote.
-
-    Attributes
-    ----------
-    case : ModelCase
-    inputs : dict
-        By the names of the model, as it takes them.
-    axes : mapping
-        Of its outputs in order, by canonical name.
-    """
+    """Model written by `write_alone`."""
 
     case: ModelCase
-    inputs: dict[str, AnyArray]
-    axes: Mapping[str, str]
+    inputs: dict[str, AnyArray]  # by the names of the model, in its arrangement
+    axes: Mapping[str, str]  # of its outputs in order, by canonical name
 
     def canonical(self, outputs: Sequence[AnyArray | None]) -> dict[str, AnyArray]:
-        """Outputs of the model, in its order, by canonical name, and in canonical axes if they have as many."""
-        found = {}
-        for (name, axes), array in zip(self.axes.items(), outputs, strict=False):
-            if array is not None:
-                found[name] = rearrange(array, axes, CANONICAL.axes_of(name)) if array.ndim == len(axes) else array
-        return found
+        """Return outputs of the model, in its order, by canonical name, and in canonical axes if they have as many."""
+        return {
+            name: rearrange(array, axes, CANONICAL.axes_of(name)) if array.ndim == len(axes) else array
+            for (name, axes), array in zip(self.axes.items(), outputs, strict=False)
+            if array is not None
+        }
 
 
 def _onnx_model(layer: Layer, arrays: Mapping[str, AnyArray], static: bool, opset: int, node: Any) -> bytes:
     from pyrnnx.testing.onnx_models import make_model
 
-    given = oracle.arguments(layer, arrays)
-    given.pop("coupled_gate", None)
-    tensors = {name: given.pop(name) for name in (*_WEIGHTS, *arrays) if name in given}
-    tensors = {name: one if name == "sequence_lens" else one.astype(layer.dtype) for name, one in tensors.items()}
-    attributes = {name: value for name, value in given.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
+    arguments = oracle.arguments(layer, arrays)
+    arguments.pop("coupled_gate", None)
+    tensors = {name: arguments.pop(name) for name in (*_WEIGHTS, *arrays) if name in arguments}
+    tensors = {name: array if name == "sequence_lens" else array.astype(layer.dtype) for name, array in tensors.items()}
+    attributes = {name: value for name, value in arguments.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
     T, N, I = tensors["X"].shape
     case = Case(
         layer.name or layer.op.cell,
@@ -109,7 +100,9 @@ def _onnx_model(layer: Layer, arrays: Mapping[str, AnyArray], static: bool, opse
     model = make_model(case, tensors, constants=_WEIGHTS)
     if node is not None:
         del model.graph.node[0].attribute[:]
-        model.graph.node[0].attribute.extend(one for one in node.attribute if one.name not in _ARRANGEMENT)
+        model.graph.node[0].attribute.extend(
+            attribute for attribute in node.attribute if attribute.name not in _ARRANGEMENT
+        )
     if not static:
         for info in (*model.graph.input, *model.graph.output):
             for axis, dim in zip(CANONICAL.axes_of(info.name), info.type.tensor_type.shape.dim, strict=True):
@@ -119,24 +112,26 @@ def _onnx_model(layer: Layer, arrays: Mapping[str, AnyArray], static: bool, opse
 
 
 def _of_ir(run: LayerRun, path: Path, static: bool) -> AloneModel:
-    """What `pyrnnx.frontends.openvino.write_model` wrote of a layer."""
+    """Read back what `pyrnnx.frontends.openvino.write_model` wrote of a layer."""
     assert run.arrays is not None
     model = load(path)
-    (values,) = model._layer_values().values()
+    (values,) = layer_values(model).values()
     inputs = {}
-    for argument, one in values.items():
+    for argument, value in values.items():
         for info in model.inputs:
-            if {info.name, *info.aliases} & {*one.names}:
-                array = rearrange(_given(run, argument), CANONICAL.axes_of(argument), one.axes)
-                inputs[info.name] = array.astype(info.dtype)  # lengths, of which IRs have several types
+            if {info.name, *info.aliases} & {*value.names}:
+                array = rearrange(_given(run, argument), CANONICAL.axes_of(argument), value.axes)
+                inputs[info.name] = array.astype(info.dtype)  # lengths have several types in IRs
     shapes = {name: array.shape for name, array in inputs.items()} if static else None
     return AloneModel(
-        ModelCase(run.name, path, shapes), inputs, {one: values[one].axes for one in OUTPUTS if one in values}
+        ModelCase(run.name, path, shapes),
+        inputs,
+        {output: values[output].axes for output in OUTPUTS if output in values},
     )
 
 
 def _given(run: LayerRun, argument: str) -> AnyArray:
-    """What the layer took, and what that is where the model gives nothing: whole rows, states of zero."""
+    """Return an argument of the layer's call; without one, rows are whole and states zero."""
     assert run.arrays is not None
     assert run.layer is not None
     if argument in run.arrays:

@@ -1,4 +1,4 @@
-"""A call that a model takes: of given arrays, and of random ones for those that are not given."""
+"""Valid calls of a model, with random arrays for missing inputs."""
 
 from __future__ import annotations
 
@@ -7,44 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.comparison.model_runs import kept_states, random_calls
-from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.model import Model
+from pyrnnx.comparison.model_runs import by_own_names, first_run, kept_states, random_calls
+from pyrnnx.models.model import Model
 
 
 def run_call(
     model: Model, inputs: Mapping[str, Any] | None, seed: int, dims: Mapping[str, int], what: str, hint: str = "inputs"
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Inputs and outputs of a call, by name; the variables of the model stay as they are.
+    """Return inputs and outputs of a call, by name; the variables of the model stay as they are.
 
-    Parameters
-    ----------
-    model : Model
-    inputs : mapping, optional
-        Some or all of the inputs.
-    seed : int
-        Of the others, which are random.
-    dims : mapping
-        Sizes of symbolic dimensions.
-    what, hint : str
-        Who asks, and how else an array can be given, as errors say it.
+    Inputs that are missing are random. Other arguments are those of `random_inputs`.
 
     Raises
     ------
     PyrnnxError
-        Names that the model has not; inputs that cannot be made; what the model rejects with all sizes.
+        Unknown names; inputs that cannot be made; inputs that the model rejects with all sizes.
     """
-    names = {alias: info.name for info in model.inputs for alias in (*info.aliases, info.name)}
-    for name in inputs or ():
-        if name not in names:
-            raise ArgumentError(f"{what}: {hint} has {shown(name)}; expected names out of {', '.join(names)}")
-    given = {names[name]: np.asarray(array) for name, array in (inputs or {}).items()}
-    first: PyrnnxError | None = None
-    for made in random_calls(model, given, seed, dims, what, hint):
-        try:
-            with kept_states(model):
-                return made, model(made)
-        except PyrnnxError as error:  # noqa: PERF203  # whether sizes suit is what a run tells
-            first = first or error
-    assert first is not None  # there are sizes
-    raise type(first)(f"{what}: {first}") from first
+    own = by_own_names(model, inputs or {}, f"{what}: {hint}")
+    arrays = {name: np.asarray(array) for name, array in own.items()}
+
+    def run(call: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        with kept_states(model):
+            return call, model(call)
+
+    return first_run(run, random_calls(model, arrays, seed, dims, what, hint), lambda error: f"{what}: {error}")

@@ -1,4 +1,4 @@
-"""The recurrent layers of a model in one call of it: what each took and gave, and what the oracle gives for that."""
+"""Inputs and outputs of each recurrent layer in one call of a model, and the oracle's outputs."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison import oracle
 from pyrnnx.comparison.layers import label, prepared_call, run_layer
 from pyrnnx.comparison.model_runs import kept_states
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, rearrange
-from pyrnnx.dtypes import AnyArray
+from pyrnnx.comparison.weights import canonical_constants
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.frontends.onnx.quantized import QuantizedLayer
-from pyrnnx.layer import Layer
-from pyrnnx.model import LayerValue, Model
-from pyrnnx.testing.same import oracle
+from pyrnnx.layers.layer import Layer
+from pyrnnx.models.model import LayerValue, Model, layer_values
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, rearrange
 
 IN_BODY = "it is in the body of If, Loop or Scan, whose values a call does not give"
 QUANTIZED = "X and h are quantized as it runs, which the oracle does not do"
@@ -25,51 +26,39 @@ NO_WEIGHTS = "its weights are computed in the call"
 
 @dataclass(frozen=True, eq=False)
 class LayerRun:
-    """One recurrent layer in a call.
+    """A recurrent layer in a call: canonical arrays by canonical name, in canonical axes."""
 
-    Attributes
-    ----------
-    name : str
-        In the model.
-    label : str
-        How errors name it.
-    layer : Layer or None
-        None where `problem` says why it cannot be looked at.
-    arrays, outputs : mapping
-        What it took and gave: canonical axes, by canonical name.
-    expected : mapping
-        The oracle's outputs, in float64; empty where there are none.
-    problem : str
-        Why there are no arrays, or no oracle.
-    """
-
-    name: str
-    label: str
-    layer: Layer | None = None
+    name: str  # in the model
+    label: str  # as errors name it
+    layer: Layer | None = None  # None if `problem` says why it cannot be looked at
     arrays: Mapping[str, AnyArray] | None = None
     outputs: Mapping[str, AnyArray] | None = None
-    expected: Mapping[str, AnyArray] | None = None
-    problem: str = ""
+    expected: Mapping[str, AnyArray] | None = None  # the oracle's outputs, in float64, if there are any
+    problem: str = ""  # why there are no arrays, or no oracle
 
 
 def layer_runs(model: Model, inputs: Mapping[str, Any]) -> list[LayerRun]:
-    """All recurrent layers of a model, in its order, in a call with these inputs; its variables stay as they are."""
-    values = model._layer_values()
-    found = []
-    for name, layer in model.layers.items():
-        if name not in values:
-            found.append(LayerRun(name, label(layer), problem=IN_BODY))
-        elif not isinstance(layer, Layer):
-            found.append(LayerRun(name, label(layer), problem=NO_WEIGHTS))
-        elif isinstance(layer, QuantizedLayer):
-            found.append(LayerRun(name, label(layer), problem=QUANTIZED))
-        else:
-            found.append(_captured(model, inputs, name, layer, values[name]))
-    return found
+    """Return all recurrent layers of a model in a call with these inputs; its variables stay as they are."""
+    inside = layer_values(model)
+    return [_layer_run(model, inputs, name, layer, inside.get(name)) for name, layer in model.layers.items()]
+
+
+def _layer_run(
+    model: Model, inputs: Mapping[str, Any], name: str, layer: Any, values: Mapping[str, LayerValue] | None
+) -> LayerRun:
+    if values is None:
+        problem = IN_BODY
+    elif not isinstance(layer, Layer):
+        problem = NO_WEIGHTS
+    elif isinstance(layer, QuantizedLayer):
+        problem = QUANTIZED
+    else:
+        return _captured(model, inputs, name, layer, values)
+    return LayerRun(name, label(layer), problem=problem)
 
 
 def single_run(layer: Any, inputs: Mapping[str, Any] | None, seed: int) -> LayerRun:
-    """A layer by itself, on canonical arrays; those that are missing, and weights that it has not, are random.
+    """Run a layer by itself on canonical arrays; missing ones, and missing weights, are random.
 
     Raises
     ------
@@ -77,33 +66,31 @@ def single_run(layer: Any, inputs: Mapping[str, Any] | None, seed: int) -> Layer
         As of `pyrnnx.compare`.
     """
     (bound, _), arrays = prepared_call(layer, layer, inputs, seed)
-    typed = {name: one if name == "sequence_lens" else one.astype(bound.dtype) for name, one in arrays.items()}
+    typed = oracle.rounded(arrays, bound.dtype)
     return _judged(layer.name or bound.op.cell, bound, typed, run_layer(bound, typed))
 
 
 def _captured(
     model: Model, inputs: Mapping[str, Any], name: str, layer: Layer, values: Mapping[str, LayerValue]
 ) -> LayerRun:
-    wanted = {argument: one.names[0] for argument, one in values.items() if one.names and one.names[0] not in inputs}
+    names = {argument: value.names[0] for argument, value in values.items() if value.names}
+    asked = dict.fromkeys(name for name in names.values() if name not in inputs)
     try:
         with kept_states(model):
-            given = model(inputs, outputs=list(dict.fromkeys(wanted.values())))
+            results = {**inputs, **model(inputs, outputs=list(asked))}
     except PyrnnxError as error:
-        return LayerRun(name, label(layer), problem=f"its values cannot be had ({error})")
-    arrays = {}
-    for argument, one in values.items():
-        array = np.asarray({**inputs, **given}[one.names[0]])
-        arrays[argument] = rearrange(array, one.axes, CANONICAL.axes_of(argument))
-    for argument, constant in layer.constants.items():
-        if argument not in arrays:
-            axes = layer.convention.axes_of(argument), CANONICAL.axes_of(argument)
-            arrays[argument] = rearrange(constant, *axes)
-    if "X" not in arrays or not any(one in arrays for one in OUTPUTS):
+        return LayerRun(name, label(layer), problem=f"its values cannot be computed ({error})")
+    arrays = canonical_constants(layer)
+    for argument, own in names.items():
+        array = np.asarray(results[own])
+        arrays[argument] = rearrange(array, values[argument].axes, CANONICAL.axes_of(argument))
+    outputs = {argument: arrays[argument] for argument in OUTPUTS if argument in arrays}
+    if "X" not in arrays or not outputs:
         return LayerRun(name, label(layer), problem="the call does not give its values")
     taken = {argument: arrays[argument] for argument in CALL_ARGUMENTS if argument in arrays}
     if "sequence_lens" in taken:
         taken["sequence_lens"] = taken["sequence_lens"].astype(np.int32)
-    return _judged(name, layer, taken, {one: arrays[one] for one in OUTPUTS if one in arrays})
+    return _judged(name, layer, taken, outputs)
 
 
 def _judged(name: str, layer: Layer, arrays: Mapping[str, AnyArray], outputs: Mapping[str, AnyArray]) -> LayerRun:

@@ -1,4 +1,4 @@
-"""What runs cases: one interface to pyrnnx, its peers, a user's function and a command."""
+"""Runtimes that run cases: pyrnnx, its peers, a user's function and a command."""
 
 from pyrnnx.testing.runtimes.base import CrashedError, Outputs, PackageRuntime, RefusedError, Runtime
 from pyrnnx.testing.runtimes.command import CommandRuntime
@@ -36,3 +36,7 @@ __all__ = [
     "Status",
     "execute",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,4 +1,4 @@
-"""What a runtime is to the conformance kit."""
+"""Interface of a runtime in the conformance kit."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class RefusedError(Exception):
 
 
 class Runtime(ABC):
-    """Something that claims to compute recurrent operators.
+    """Implementation of recurrent operators under test.
 
-    `installed`, `version` and `supports` are asked in the caller's process and import nothing; `load` and `run` are
-    called in a worker process by `execute`.
+    `installed`, `version` and `supports` run in the caller's process and import nothing; `execute` calls `load` and
+    `run` in a worker process.
 
     Attributes
     ----------
@@ -38,19 +38,19 @@ class Runtime(ABC):
     name: str
 
     def installed(self) -> bool:
-        """Whether it is there at all, found out without importing it."""
+        """Return whether the runtime is installed, without importing it."""
         return True
 
     def version(self) -> str:
-        """Its version, or "" if it is not known."""
+        """Return the version, or "" if it is not known."""
         return ""
 
     def supports(self, case: Case) -> bool:
-        """Whether it has words for the case: what it does not implement it refuses by itself, in `run`."""
+        """Return whether the runtime can express the case; `run` refuses what it does not implement."""
         return case.family == "ONNX"
 
     def load(self) -> None:  # noqa: B027  nothing to load is the usual case
-        """Import what `run` needs; the time it takes is no case's."""
+        """Import what `run` needs; this time is not part of any case's."""
 
     @abstractmethod
     def run(self, case: Case, arrays: Mapping[str, Array]) -> Outputs:

@@ -1,4 +1,4 @@
-"""A command line as a runtime."""
+"""Command line as a runtime."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ FATAL = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIG
 class CommandRuntime(Runtime):
     """A command that runs ONNX models.
 
-    It is given a folder as ONNX's backend tests have them: model.onnx, and test_data_set_0 with input_0.pb and so on,
+    It reads a folder in the format of ONNX's backend tests: model.onnx, and test_data_set_0 with input_0.pb and so on,
     a TensorProto for each input of the graph in order. It writes output_0.pb and so on for the outputs of the graph;
-    one that it does not write is left out. An exit status other than 0 is a refusal, with the last line of stderr as
-    its reason. Killed by a signal, itself or the program that a shell ran for it, it has crashed.
+    missing files are missing outputs. An exit status other than 0 is a refusal; its reason is the last line of stderr.
+    If a signal killed the command, or the program that a shell ran for it, it crashed.
 
     Parameters
     ----------
     command : str or sequence of str
-        The program and its arguments. `{folder}` in them stands for the path of the folder, which is else the last
-        argument; `{output}` for that of an empty folder for the outputs, which are else beside the inputs.
+        The program and its arguments. `{folder}` is replaced by the path of the folder, by default the last argument;
+        `{output}` by an empty folder for the outputs, by default the folder of the inputs.
     name : str, optional
-        By default the program's.
+        Default: the name of the program.
 
     Raises
     ------
     ArgumentError
-        `command` is empty, or not of strings.
+        `command` is empty, or does not consist of strings.
     """
 
     def __init__(self, command: str | Sequence[str], name: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Cases run by a runtime, one after the other, in a process that may die or hang."""
+"""Execution of cases by a runtime in a process that may die or hang."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 import pickle
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from pyrnnx import scalars
+from pyrnnx._internal import scalars
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.testing.cases import Case, make_arrays
 from pyrnnx.testing.numbers import Array
@@ -24,20 +24,20 @@ LOAD_TIMEOUT = 300.0  # seconds; the first import of a large package on a busy m
 
 @dataclass(frozen=True, eq=False)
 class Execution:
-    """What became of one case.
+    """Outcome of one case.
 
     Attributes
     ----------
     case : Case
     status : str
         "ran"; "refused": the runtime raised, or is not installed; "crashed": its process died; "timed out"; "not
-        expressible": it has no words for the case.
+        expressible": the runtime cannot express the case.
     outputs : tuple of ndarray or None
-        As the runtime gave them, None for one that it left out; empty unless it ran.
+        Outputs of the runtime, None for each missing one; empty unless it ran.
     detail : str
         One line: what was raised, which signal; empty if there is nothing to say.
     seconds : float
-        Of the run alone.
+        Duration of the run alone.
     """
 
     case: Case
@@ -53,16 +53,16 @@ def execute(
     *,
     timeout: float = 60.0,
     arrays: Callable[[Case], Mapping[str, Array]] = make_arrays,
-) -> Iterator[Execution]:
-    """Run cases in order, in a process that may die or hang without ending the run.
+) -> Generator[Execution, None, None]:
+    """Run cases in order, in a process that may die or hang without ending the run; it ends with the generator.
 
-    The runtime is pickled and loaded in a fresh interpreter. One that cannot be loaded there, as it is or holds a
-    lambda, a closure or what a script or notebook defines, runs in a fork of this process instead, which has all that
-    is here but other threads: a library with threads of its own is better imported in the function, not before.
+    The runtime is pickled and loaded in a fresh interpreter. If that fails, because of a lambda, a closure, or a
+    definition in a script or notebook, it runs in a fork of this process. A fork has no other threads, so import a
+    library that uses threads inside the function.
 
-    A case during which the process died is tried once more, alone in a new one, for the case before may have left
-    memory damaged. What the runtime prints is dropped, but for the last line of one that died. Temporary files of a
-    runtime are removed at the end.
+    A case in which the process died is retried once in a new process, because an earlier case may have corrupted
+    memory. Output of the runtime is dropped, except for the last line before a crash. Its temporary files are removed
+    at the end.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def execute(
     timeout : float
         Seconds that a case may take; loading the runtime is not counted.
     arrays : callable, optional
-        Gives the inputs of a case, here, in the caller's process; by default those of `make_arrays`.
+        Returns the inputs of a case, in the caller's process; default: `make_arrays`.
 
     Yields
     ------
@@ -81,7 +81,7 @@ def execute(
     Raises
     ------
     ArgumentError
-        `runtime` is none, or `timeout` is not above 0.
+        `runtime` is no Runtime, or `timeout` is not above 0.
     """
     if not isinstance(runtime, Runtime):
         raise ArgumentError(f"execute: runtime is {shown(runtime)}; expected a Runtime")
@@ -93,7 +93,7 @@ def execute(
 
 def _executions(
     runtime: Runtime, cases: Iterable[Case], timeout: float, arrays: Callable[[Case], Mapping[str, Array]]
-) -> Iterator[Execution]:
+) -> Generator[Execution, None, None]:
     with tempfile.TemporaryDirectory(prefix="pyrnnx-", ignore_cleanup_errors=True) as scratch:
         series = _Series(runtime, scratch, timeout)
         try:

@@ -1,4 +1,4 @@
-"""A function as a runtime."""
+"""Function as a runtime."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyrnnx.testing.runtimes.base import Outputs, Runtime
 class FunctionRuntime(Runtime):
     """A function that computes a case, or runs an ONNX model of one node.
 
-    Whoever wrote a runtime tests it so::
+    Test your own runtime::
 
         mine = FunctionRuntime(lambda model, inputs: my_runtime.load(model).run(inputs), takes="model")
         for execution in execute(mine, CASES):
@@ -26,11 +26,11 @@ class FunctionRuntime(Runtime):
     function : callable
         `function(case, arrays)`, or with takes="model" `function(model, inputs)`: the bytes of an ONNX model whose
         inputs are all arrays of the case, and these by name. It returns the outputs in the operator's order, or a
-        mapping by their names; None, or no entry, for one that it does not give.
+        mapping by their names; missing outputs are None or have no entry.
     name : str, optional
-        By default the function's own.
+        Default: the name of the function.
     takes : "case" or "model"
-        One that takes models has words for ONNX's operators only.
+        A function of models supports only ONNX's operators.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Whole models of files in pyrnnx, ONNX Runtime and OpenVINO, and in a process that may die or hang."""
+"""Runs of whole models in pyrnnx, ONNX Runtime and OpenVINO, in a process that may die or hang."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ERRORS_ALONE = 3  # severity of what ONNX Runtime logs: without warnings about s
 
 
 def pyrnnx_run(path: Path, threads: int) -> Run:
-    """A loaded model, called; `set_num_threads` is the caller's process's."""
+    """Return a loaded model's call; `set_num_threads` is that of the caller's process."""
     pyrnnx = importlib.import_module("pyrnnx")
     pyrnnx.set_num_threads(threads)
     model: Run = pyrnnx.load(path)
@@ -27,7 +27,7 @@ def pyrnnx_run(path: Path, threads: int) -> Run:
 
 
 def onnxruntime_run(path: Path, threads: int) -> Run:
-    """A session on the CPU; of an .xml, of what `to_onnx` makes of it."""
+    """Return a session's call on the CPU; an .xml is converted by `to_onnx` first."""
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.log_severity_level = ERRORS_ALONE
@@ -38,15 +38,15 @@ def onnxruntime_run(path: Path, threads: int) -> Run:
     if path.suffix.lower() == ".xml":
         source = importlib.import_module("pyrnnx.frontends.openvino").to_onnx(path).SerializeToString()
     session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    names = [one.name for one in session.get_outputs()]
+    names = [output.name for output in session.get_outputs()]
     return lambda inputs: dict(zip(names, session.run(None, dict(inputs)), strict=True))
 
 
 def openvino_run(path: Path, threads: int, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Run:
-    """The CPU plugin, in float32; results are the request's own memory until the next call.
+    """Return a call of the CPU plugin in float32; results are valid until the next call.
 
-    `shapes` are given to inputs by their names. Where X is dynamic the plugin ignores the lengths of sequences.
-    Inputs that it dropped, for nothing depends on them, are left out. Outputs are called by their places.
+    `shapes` sets input shapes by name; the plugin ignores sequence lengths if X is dynamic. Inputs that the plugin
+    removed because nothing depends on them are left out. Outputs are named by position.
     """
     openvino = importlib.import_module("openvino")
     options = {
@@ -65,15 +65,15 @@ def openvino_run(path: Path, threads: int, shapes: Mapping[str, tuple[int, ...]]
     places = {name: place for place, port in enumerate(compiled.inputs) for name in _names(port)}
 
     def run(inputs: Mapping[str, Array]) -> dict[str, Array]:
-        given = {places[name]: array for name, array in inputs.items() if name in places}
-        results = request.infer(given, share_inputs=True, share_outputs=True)
+        used = {places[name]: array for name, array in inputs.items() if name in places}
+        results = request.infer(used, share_inputs=True, share_outputs=True)
         return {str(place): array for place, array in enumerate(results.values())}
 
     return run
 
 
 def _names(port: Any) -> set[str]:
-    """Of a tensor; a Parameter of an IR may have none but its layer's."""
+    """Return a tensor's names; a Parameter of an IR may have only its layer's."""
     return {*port.get_names(), port.get_node().get_friendly_name()}
 
 
@@ -112,7 +112,7 @@ class ModelRuntime(PackageRuntime):
         importlib.import_module(self.package)
 
     def run(self, case: Any, arrays: Mapping[str, Array]) -> Outputs:
-        return tuple(np.array(one) for one in self._opened(case)(arrays).values())
+        return tuple(np.array(array) for array in self._opened(case)(arrays).values())
 
     def _opened(self, case: ModelCase) -> Run:
         return MODEL_RUNS[self.package](case.path, 1)
@@ -133,13 +133,15 @@ class OpenVINOModels(ModelRuntime):
         return openvino_run(case.path, 1, case.shapes)
 
 
-MODEL_RUNTIMES: Mapping[str, ModelRuntime] = {one.package: one for one in (OnnxRuntimeModels(), OpenVINOModels())}
+MODEL_RUNTIMES: Mapping[str, ModelRuntime] = {
+    runtime.package: runtime for runtime in (OnnxRuntimeModels(), OpenVINOModels())
+}
 
 
 def run_models(
     runtime: ModelRuntime, calls: Sequence[tuple[ModelCase, Mapping[str, Array]]], timeout: float
 ) -> list[Execution]:
-    """Each model on its arrays, in a process that may die or hang; what becomes of each.
+    """Run each model on its arrays in a process that may die or hang, and yield each outcome.
 
     Raises
     ------

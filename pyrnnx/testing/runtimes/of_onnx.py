@@ -1,4 +1,4 @@
-"""The reference evaluator of the package onnx."""
+"""Reference evaluator of the package onnx as a runtime."""
 
 from __future__ import annotations
 

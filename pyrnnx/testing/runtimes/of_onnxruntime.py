@@ -1,4 +1,4 @@
-"""ONNX Runtime."""
+"""ONNX Runtime as a runtime."""
 
 from __future__ import annotations
 

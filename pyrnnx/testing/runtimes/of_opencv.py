@@ -1,4 +1,4 @@
-"""OpenCV's module dnn."""
+"""OpenCV's module dnn as a runtime."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ class OpenCV(PackageRuntime):
         net = cv2.dnn.readNetFromONNX(np.frombuffer(make_model(case, arrays).SerializeToString(), np.uint8))
         for name, array in arrays.items():
             net.setInput(array, name)
-        there = net.getUnconnectedOutLayersNames()
-        outputs = dict(zip(there, net.forward(there), strict=True))
+        layers = net.getUnconnectedOutLayersNames()
+        outputs = dict(zip(layers, net.forward(layers), strict=True))
         return tuple(outputs.get(name) for name in OUTPUTS[case.operator])

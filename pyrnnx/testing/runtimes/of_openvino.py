@@ -1,4 +1,4 @@
-"""OpenVINO."""
+"""OpenVINO as a runtime."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyrnnx.testing.ir_models import ELEMENT_TYPES, make_ir
 from pyrnnx.testing.numbers import Array, numpy_dtype
 from pyrnnx.testing.runtimes.base import Outputs, PackageRuntime
 
-# float32 where the processor has faster, coarser types: results are then comparable from machine to machine.
+# float32 even if the processor has faster, coarser types, so that results are comparable between machines.
 OPTIONS = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "NUM_STREAMS": 1}
 
 
@@ -40,10 +40,8 @@ class OpenVINO(PackageRuntime):
         else:
             model = core.read_model(make_ir(case, arrays).encode(), b"")
         request = core.compile_model(model, "CPU", OPTIONS).create_infer_request()
-        kept = {name for port in model.inputs for name in port.names}
-        for name, array in (
-            (name, array) for name, array in arrays.items() if name in kept
-        ):  # it drops what it ignores
+        names = {name for port in model.inputs for name in port.names}  # without unused ones, which OpenVINO removes
+        for name, array in ((name, array) for name, array in arrays.items() if name in names):
             tensor = openvino.Tensor(getattr(openvino.Type, ELEMENT_TYPES[array.dtype.name]), array.shape)
             tensor.data[...] = array.view(tensor.data.dtype)  # bfloat16 is to its API so many bits
             request.set_tensor(name, tensor)

@@ -1,4 +1,4 @@
-"""pyrnnx through its public entry points."""
+"""Public entry points of pyrnnx as a runtime."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class PyrnnxFunctions(PackageRuntime):
             return function(**arrays, **case.attributes, opset=case.opset)
         operation, version = case.operator.split("-")
         function = getattr(importlib.import_module("pyrnnx.frontends.openvino"), FUNCTIONS[operation])
-        # the one version beside the newest is that of the LSTMs, whose functions take an opset
+        # only LSTMs have an older version; their functions take an opset
         first = {"opset": 1} if operation.startswith("LSTM") and version == "1" else {}
         return function(**arrays, **case.attributes, **first)
 

@@ -1,4 +1,4 @@
-"""PyTorch."""
+"""PyTorch as a runtime."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from pyrnnx.testing.cases import Case
-from pyrnnx.testing.numbers import Array, numpy_dtype
+from pyrnnx.testing.cases import OUTPUTS, RUNTIME_INPUTS, Case
+from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes.base import Outputs, PackageRuntime
 
 # Blocks of ONNX's gate order in the order of PyTorch: GRU r, z, n from z, r, h; LSTM i, f, g, o from i, o, f, c.
@@ -41,62 +39,52 @@ class PyTorch(PackageRuntime):
 
     def load(self) -> None:
         importlib.import_module("torch").set_num_threads(1)
+        importlib.import_module("pyrnnx.testing.same.torch_modules")
 
     def run(self, case: Case, arrays: Mapping[str, Array]) -> Outputs:
-        import torch
+        from pyrnnx.testing.same.torch_modules import run_layer
 
-        D, given = case.num_directions, {name: _to_tensor(array) for name, array in arrays.items()}
-        layer = _layer(case, given)
-        X = given["X"]
-        states = {name: given[name] for name in ("initial_h", "initial_c") if name in given}
-        if case.layout:  # batch_first is of X and Y alone
-            states = {name: state.transpose(0, 1).contiguous() for name, state in states.items()}
-        zeros = torch.zeros(D, case.N, case.H, dtype=X.dtype)
-        initial: Any = states.get("initial_h", zeros)
-        if case.operator == "LSTM":
-            initial = (initial, states.get("initial_c", zeros))
-        rnn = torch.nn.utils.rnn
-        with torch.inference_mode():
-            if "sequence_lens" in given:
-                lengths = given["sequence_lens"].to(torch.int64)
-                X = rnn.pack_padded_sequence(X, lengths, batch_first=bool(case.layout), enforce_sorted=False)
-            Y, last = layer(X, initial)
-            if "sequence_lens" in given:
-                Y, _ = rnn.pad_packed_sequence(Y, batch_first=bool(case.layout), total_length=case.T)
-        Y = Y.unflatten(-1, (D, case.H))  # [T, N, D, H] or [N, T, D, H]
-        lasts = last if case.operator == "LSTM" else (last,)
-        if case.layout:
-            return (_to_array(Y), *(_to_array(one.transpose(0, 1)) for one in lasts))
-        return (_to_array(Y.transpose(1, 2)), *map(_to_array, lasts))
+        def turned(name: str, array: Array) -> Array:
+            is_state = name.startswith(("initial", "Y_"))  # batch_first is of X and Y alone
+            return array.swapaxes(0, 1) if case.layout and is_state else array
+
+        call = {name: arrays[name] for name in RUNTIME_INPUTS if name in arrays}
+        call = {name: turned(name, array) for name, array in call.items()}
+        outputs = run_layer(_layer(case, arrays), call, always_packed=True)
+        results = [turned(name, outputs[name]) for name in OUTPUTS[case.operator]]
+        return tuple(results) if case.layout else (results[0].swapaxes(1, 2), *results[1:])
 
 
 def _nonlinearity(case: Case) -> str | None:
-    """ "tanh" or "relu"; None for what PyTorch does not have."""
+    """Return "tanh" or "relu", else None, as PyTorch has no other."""
     default = ACTIVATIONS[case.operator]
-    given = tuple(name.lower() for name in case.attributes.get("activations", ()))
+    activations = tuple(name.lower() for name in case.attributes.get("activations", ()))
     # an RNN of one direction may be given the schema's default, of two
-    used = given[: len(default) * case.num_directions] or default * case.num_directions
+    used = activations[: len(default) * case.num_directions] or default * case.num_directions
     if case.operator == "RNN" and set(used) == {"relu"}:
         return "relu"
     return "tanh" if used == default * case.num_directions else None
 
 
-def _layer(case: Case, given: Mapping[str, Any]) -> Any:
+def _layer(case: Case, arrays: Mapping[str, Array]) -> Any:
     import torch
 
+    from pyrnnx.testing.same.arrays import as_tensor
+
     options = {"nonlinearity": _nonlinearity(case)} if case.operator == "RNN" else {}
+    tensors = {name: as_tensor(arrays[name], None) for name in ("X", "W", "R", "B") if name in arrays}
     layer = getattr(torch.nn, case.operator)(
         case.I,
         case.H,
-        bias="B" in given,
+        bias="B" in tensors,
         bidirectional=case.num_directions == 2,
         batch_first=bool(case.layout),
-        dtype=given["X"].dtype,
+        dtype=tensors["X"].dtype,
         **options,
     )
-    blocks = {"weight_ih": given["W"], "weight_hh": given["R"]}
-    if "B" in given:
-        blocks["bias_ih"], blocks["bias_hh"] = given["B"].chunk(2, dim=1)
+    blocks = {"weight_ih": tensors["W"], "weight_hh": tensors["R"]}
+    if "B" in tensors:
+        blocks["bias_ih"], blocks["bias_hh"] = tensors["B"].chunk(2, dim=1)
     gates = GATES[case.operator]
     parameters = {}
     for direction, suffix in enumerate(("_l0", "_l0_reverse")[: case.num_directions]):
@@ -105,19 +93,3 @@ def _layer(case: Case, given: Mapping[str, Any]) -> Any:
             parameters[name + suffix] = torch.cat([parts[gate] for gate in gates])
     layer.load_state_dict(parameters)
     return layer.eval()
-
-
-def _to_tensor(array: Array) -> Any:
-    import torch
-
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
-
-
-def _to_array(tensor: Any) -> Array:
-    import torch
-
-    if tensor.dtype == torch.bfloat16:
-        return np.array(tensor.contiguous().view(torch.int16)).view(numpy_dtype("bfloat16"))
-    return np.array(tensor)

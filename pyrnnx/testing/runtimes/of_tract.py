@@ -1,4 +1,4 @@
-"""tract."""
+"""Rust's tract as a runtime."""
 
 from __future__ import annotations
 

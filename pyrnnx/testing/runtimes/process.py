@@ -1,4 +1,4 @@
-"""Worker processes as `execute` sees them: questions with a time limit, and an end that leaves nothing behind."""
+"""Worker processes of `execute`: requests with a time limit, and complete cleanup."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pyrnnx.errors import printable, shortened
 from pyrnnx.testing.runtimes import wire, worker
 from pyrnnx.testing.runtimes.base import Runtime
 
-STOP_TIMEOUT = 2.0  # seconds for a worker that was told to end, before it is killed
-TAIL = 4096  # bytes of a worker's stderr that are kept
+STOP_TIMEOUT = 2.0  # seconds for a worker to end before it is killed
+TAIL = 4096  # bytes of a worker's stderr that are stored
 _START = "import sys; sys.path[:] = sys.argv[4:]; import pyrnnx.testing.runtimes.worker as worker; worker.main()"
 
 
@@ -58,10 +58,10 @@ class Worker(ABC):
 
     @abstractmethod
     def _wait(self) -> int:
-        """The exit status, or minus the signal, of the process, which has ended."""
+        """Return the exit status, or minus the signal, of a process that has ended."""
 
     def ask(self, message: Any, timeout: float) -> Any:
-        """The answer to a message.
+        """Return the answer to a message.
 
         Raises
         ------
@@ -71,45 +71,45 @@ class Worker(ABC):
             None came in time. The worker is as it was: kill it.
         """
         deadline = time.monotonic() + timeout
-        self._tell(message, deadline)
+        self._send(message, deadline)
         return self._answer(deadline)
 
     @abstractmethod
     def load(self, timeout: float) -> Any:
-        """The answer to the runtime that it was given; raises as `ask`."""
+        """Return the answer to the runtime that was sent; raises as `ask`."""
 
     def _answer(self, deadline: float) -> Any:
         try:
             return wire.receive(lambda size: self._read(size, deadline))
         except TimeoutError:
             raise
-        except Exception as error:  # EOFError, or bytes that are no message: it is beside itself
+        except Exception as error:  # EOFError, or bytes that are no message: the worker is corrupt
             raise DiedError(self._post_mortem()) from error
 
     def stop(self) -> None:
-        """Let it end by itself, or kill it."""
+        """Let the process end by itself, or kill it."""
         if not self._ended:
             with suppress(TimeoutError):
-                self._tell(None, time.monotonic() + STOP_TIMEOUT)
+                self._send(None, time.monotonic() + STOP_TIMEOUT)
             self._await_end(STOP_TIMEOUT)
             self.kill()
 
     def kill(self) -> int:
-        """End it and all that it started; its exit status, or minus the signal that it died of."""
+        """Kill the process and its children; return its exit status, or minus its signal."""
         if self._ended:
             return 0
         self._ended = True
-        with suppress(ProcessLookupError, PermissionError):  # before it is waited for: until then its number is its own
+        with suppress(ProcessLookupError, PermissionError):  # before waitpid, which frees the PID
             os.killpg(self.pid, signal.SIGKILL)
-        with suppress(ProcessLookupError, PermissionError):  # it may not yet have come to its session
+        with suppress(ProcessLookupError, PermissionError):  # it may not have called setsid yet
             os.kill(self.pid, signal.SIGKILL)
         self._selector.close()
         for end in (self._commands, self._answers, self._errors):
             os.close(end)
         return self._wait()
 
-    def _tell(self, message: Any, deadline: float) -> None:
-        """Send a message. To one that is gone it is lost, as the answer will tell."""
+    def _send(self, message: Any, deadline: float) -> None:
+        """Send a message; it is lost if the process is gone, and the answer will show that."""
         data = memoryview(wire.packed(message))
         with selectors.DefaultSelector() as selector, suppress(BrokenPipeError):
             selector.register(self._commands, selectors.EVENT_WRITE)
@@ -139,7 +139,7 @@ class Worker(ABC):
             self._selector.unregister(self._errors)
 
     def _await_end(self, timeout: float) -> bool:
-        """Whether the process has ended; it stays a zombie, and its number its own."""
+        """Return whether the process has ended; it stays a zombie so that its PID is not reused."""
         deadline = time.monotonic() + timeout
         options = os.WEXITED | os.WNOWAIT | os.WNOHANG
         with suppress(ChildProcessError):
@@ -151,7 +151,7 @@ class Worker(ABC):
 
     def _post_mortem(self) -> str:
         by_itself = self._await_end(STOP_TIMEOUT)
-        for _ in range(TAIL):  # the pipe may be held, and filled, by a process that it started
+        for _ in range(TAIL):  # a child process may have the pipe open and fill it
             before = self._tail
             self._read_errors()
             if self._tail is before:
@@ -167,7 +167,7 @@ class Worker(ABC):
 
 
 def _seconds_until(deadline: float) -> float:
-    """How long to wait for the next event: at most an hour, for systems have a longest wait."""
+    """Return the time to the next event, at most an hour because systems limit waits."""
     return min(max(deadline - time.monotonic(), 0.0), 3600.0)
 
 
@@ -179,7 +179,7 @@ def signal_name(number: int) -> str:
 
 
 def with_last_line(text: str, output: bytes) -> str:
-    """The text, and behind it the last line that a process wrote, if it wrote any."""
+    """Append the last line that a process wrote, if any, to the text."""
     lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
     return f"{text}: {shortened(printable(lines[-1]))}" if lines else text
 

@@ -1,4 +1,4 @@
-"""Messages between `execute` and its worker process: pickles over a pipe, each after its length."""
+"""Messages between `execute` and its worker: length-prefixed pickles over a pipe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def packed(message: Any) -> bytes:
 
 
 def receive(read: Callable[[int], bytes]) -> Any:
-    """The next message.
+    """Return the next message.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""The process in which a runtime runs case after case.
+"""Worker process that runs case after case.
 
-It is given the runtime, then a case with its arrays at a time, and answers each: what a runtime prints goes elsewhere.
+It receives the runtime, then each case with its arrays, and answers each. The runtime's own output is redirected.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ LONGEST = 500  # characters of what an error says
 
 
 def main() -> None:
-    """A process of its own, started by `process.Spawned` with two descriptors as its arguments."""
-    # A class or function of the caller's script is nowhere to be found here, so the caller forks itself for it.
+    """Run a new process, started by `process.Spawned` with two descriptors as arguments."""
+    # Classes and functions of the caller's script cannot be imported here; the caller forks itself for them.
     sys.modules["__main__"] = types.ModuleType("__main__")
     commands, answers = int(sys.argv[1]), int(sys.argv[2])
     _prepare(sys.argv[3])
@@ -51,11 +51,11 @@ def main() -> None:
 
 
 def main_of_fork(runtime: Runtime, ends: tuple[int, int, int], callers_ends: Sequence[int], scratch: str) -> NoReturn:
-    """In a fork of the caller's process: to read cases from, to write answers and errors to; it never returns."""
+    """Run in a fork of the caller's process with pipes for cases, answers and errors; never returns."""
     try:
         os.setsid()
         commands, answers, errors = ends
-        for end in callers_ends:  # held here, they would not tell that the caller is gone
+        for end in callers_ends:  # if open here, they would hide the end of the caller
             os.close(end)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
@@ -70,17 +70,17 @@ def main_of_fork(runtime: Runtime, ends: tuple[int, int, int], callers_ends: Seq
 def _prepare(scratch: str) -> None:
     os.environ["TMPDIR"] = tempfile.tempdir = scratch
     warnings.simplefilter("ignore")
-    faulthandler.disable()  # in a fork it would write where the caller told it to
-    with suppress(ImportError, OSError, ValueError):  # no core files where cases are to crash
+    faulthandler.disable()  # in a fork it would write to the caller's file
+    with suppress(ImportError, OSError, ValueError):  # no core files: cases may crash
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with suppress(OSError):  # where memory runs out, this process goes, not the caller's
+    with suppress(OSError):  # out of memory, kill this process, not the caller's
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def _inbox(commands: int) -> queue.SimpleQueue[Any]:
-    """A queue of the messages to come. When the caller is gone, so is this process with all that it started."""
+    """Return a queue of incoming messages; end this process and its children when the caller dies."""
     messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def listen() -> None:
@@ -115,7 +115,7 @@ def _serve(runtime: Runtime, inbox: queue.SimpleQueue[Any], answers: int) -> Non
 
 
 def _open_streams(errors: int) -> None:
-    """The standard streams, for every case anew, whatever the one before did to them: what is printed is dropped."""
+    """Reopen the standard streams for each case, whatever the last did to them; output is dropped."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for source, target in ((nothing, 0), (nothing, 1), (errors, 2)):
         os.dup2(source, target)
@@ -137,29 +137,29 @@ def _run(runtime: Runtime, case: Case, arrays: Mapping[str, Any]) -> tuple[Any, 
     return RAN, outputs, time.perf_counter() - started
 
 
-def as_outputs(case: Case, given: Any) -> Outputs:
-    """What a runtime gave, as arrays in the operator's order; what it left out is None.
+def as_outputs(case: Case, results: Any) -> Outputs:
+    """Return a runtime's results as arrays in the operator's order; missing ones are None.
 
     Raises
     ------
     TypeError
         Something that is no array of numbers.
     """
-    if isinstance(given, Mapping):
-        given = [given.get(name) for name in OUTPUTS[case.operator]]
-    elif not isinstance(given, (tuple, list)):
-        given = [given]
+    if isinstance(results, Mapping):
+        results = [results.get(name) for name in OUTPUTS[case.operator]]
+    elif not isinstance(results, (tuple, list)):
+        results = [results]
     arrays = []
-    for place, one in enumerate(given):
-        array = None if one is None else np.asarray(one)
+    for place, result in enumerate(results):
+        array = None if result is None else np.asarray(result)
         if array is not None and (array.dtype.hasobject or array.dtype.fields or array.dtype.kind in "SUMm"):
-            raise TypeError(f"output {place} is {type(one).__name__} of {array.dtype}; expected an array of numbers")
+            raise TypeError(f"output {place} is {type(result).__name__} of {array.dtype}; expected an array of numbers")
         arrays.append(array)
     return tuple(arrays)
 
 
 def line_of(error: BaseException) -> str:
-    """The error in one line, cut where it is long: some runtimes' are, with the reason in the third line."""
+    """Return the error in one line, truncated: some are long, with the reason in the third line."""
     text = " ".join([f"{type(error).__name__}:", *str(error).split()]).removesuffix(":")
     if isinstance(error, RefusedError):
         text = text.removeprefix("RefusedError: ")

@@ -1,23 +1,27 @@
-"""`assert_same`: that two layers, models or functions mean the same, and if not, where they part."""
+"""Test that two layers, models or functions are the same: `assert_same`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyrnnx import scalars
+from pyrnnx._internal import scalars
 from pyrnnx.comparison import only_layer
+from pyrnnx.comparison.agreement import Rule, read_tolerance
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
-from pyrnnx.model import Model
+from pyrnnx.models.model import Model
 from pyrnnx.testing.same.errors import named_after
 from pyrnnx.testing.same.layers import first_parting, run_both
 from pyrnnx.testing.same.models import models_differ, outputs_of
 from pyrnnx.testing.same.report import layers_differ
 from pyrnnx.testing.same.subjects import FunctionSubject, LayerSubject, Subject, read_subject
-from pyrnnx.testing.same.tolerances import Tolerances
 
 __all__ = ["assert_same"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def assert_same(
@@ -31,7 +35,7 @@ def assert_same(
     opset: int = DEFAULT_OPSET,
     seed: int = 0,
 ) -> None:
-    """Fail where two recurrent layers, models or functions give different numbers, and tell where they part.
+    """Fail if two recurrent layers, models or functions give different numbers, and show where.
 
     Parameters
     ----------
@@ -41,61 +45,61 @@ def assert_same(
         - a recurrent layer of any front-end, `pyrnnx.Layer` and those of `read_layer`, `from_node` and `model.layers`
         - an onnx.NodeProto of an RNN, GRU or LSTM
         - nn.RNN, nn.GRU or nn.LSTM of PyTorch with one layer, or nn.RNNCell, nn.GRUCell, nn.LSTMCell: run by PyTorch
-        - a model, or the path of a model or layer, as `pyrnnx.load` takes it. Beside a layer, its only recurrent layer
-          is meant
+        - a model, or the path of a model or layer, as `pyrnnx.load` takes it; compared with a layer by its only
+          recurrent layer
         - any other torch.nn.Module, called with tensors
         - any other function, called with NumPy arrays
 
-        A layer or node without weights has those of `inputs`, else the other layer's, else random ones. A function is
-        called as the layer or model beside it would be (a's, if both are), see below.
+        A layer or node without weights takes those of `inputs`, else the other layer's, else random ones. A function is
+        called like the other layer or model, see below.
     inputs : mapping, optional
         Arrays by the names of a (of b, if a is a function): those that its own call has, or ONNX's or OpenVINO's; in
-        a's own arrangement, as a would be called with them. For a node they may be the names of its inputs, and for a
-        layer without weights W, R, B and P may be among them. Those of a layer that are missing are made at random, as
-        by `pyrnnx.compare`: states are not zero, and lengths not even. Of a model, all or none are given; of two
-        functions, which have no names of their own, all.
+        a's own arrangement. A node also accepts the names of its inputs, and a layer without weights W, R, B and P.
+        Missing arrays of a layer are random, as in `pyrnnx.compare`: states are not zero, and lengths differ. For a
+        model, pass all or none; for two functions, which have no names of their own, pass all.
     outputs : sequence of str, optional
-        Names of the outputs to look at. Default: all that a has.
+        Names of the outputs to compare. Default: all outputs of a.
     atol, rtol : float, optional
         ``abs(a - b) <= atol + rtol * abs(b)`` for every number; NaN agrees with NaN, and an infinity with the same one.
         Default: rtol 0, and for atol `pyrnnx.testing.numbers.TOLERANCES` of the coarser of the two dtypes, times the
-        largest magnitude in that output of b, if above 1. Dtypes may differ: the message tells, if numbers do.
+        largest magnitude in that output of b, if above 1. Dtypes may differ: the message shows them if numbers differ.
     opset : int
-        Of an onnx.NodeProto.
+        Opset of an onnx.NodeProto.
     seed : int
-        Of the random arrays, 0 or above.
+        Seed of the random arrays, 0 or above.
 
     Raises
     ------
     AssertionError
-        They differ. The message tells, in this order: how conventions and operators differ, and which gates of which
+        They differ. The message shows, in this order: how conventions and operators differ, and which gates of which
         weights; for a function, which mistake its numbers show, if it is a usual one (gates in another order, states or
         lengths left out, linear_before_reset, ...); the first output and, in the order of computation, the first time
         step, direction, row and unit whose numbers are apart, with the index in each array's own axes, both numbers and
         that of the float64 oracle; which of the two is away from the oracle; and, of two layers, the first gate in
         which they part, by the oracle.
     PyrnnxError
-        Arguments that cannot be compared: of another kind, of other sizes, with unknown names. What a function raises
-        is let through.
+        Arguments that cannot be compared: of another kind, of other sizes, with unknown names. Errors
+        of a function are not caught.
 
     Notes
     -----
-    **How a function is called.** Where its parameters have the names of a layer's arguments, by name, and in the
+    **How a function is called.** If its parameters have the names of a layer's arguments, by name, and in the
     layer's own arrangement and dtype: X, sequence_lens, initial_h, initial_c as the layer calls them, or as ONNX,
     OpenVINO (H, C, sequence_lengths) or everyday code does (input, lengths, h0, c0); and the layer's weights W, R, B, P
     (or weight_ih, weight_hh, bias, peepholes). Case and underscores do not matter. The first parameter is X, whatever
-    its name. A parameter that has a default of its own, other than None, keeps it; ``**arrays`` takes all that is left.
-    What a function does not take is left out on both sides: states are zero then, and rows whole. Parameters of other
-    names are an error, but for a function of as many as the layer has arguments, or ``*arrays``: it takes all of them
-    by place, in the layer's order. A function beside a model takes all inputs of the model in the same way.
+    its name. A parameter with a default other than None keeps it; ``**arrays`` takes the rest, including the layer's
+    weights. Arguments that a function does not take are omitted on both sides: states are then zero, and rows have full
+    length. Parameters with other names are an error, except if there are as many as the layer's arguments, or
+    ``*arrays``: they take all arguments by position, in the layer's order. A function compared with a model takes all
+    inputs of the model in the same way.
 
-    **What it returns.** Arrays or tensors in the layer's arrangement: one, some in a tuple in the order of the layer's
-    outputs (tuples may hold tuples: PyTorch's ``output, (h_n, c_n)``), or a mapping by the names of the outputs. An
-    output that is not there is a difference, unless `outputs` leaves it out.
+    **What it returns.** Arrays or tensors in the layer's arrangement: one, a tuple in the order of the layer's outputs
+    (or nested, as PyTorch's ``output, (h_n, c_n)``), or a mapping by the names of the outputs. A missing output is
+    a difference, unless `outputs` leaves it out.
 
     Examples
     --------
-    An LSTM that somebody writes in NumPy, and the layer that it has to be:
+    An LSTM in NumPy, and the layer that it must equal:
 
     >>> import numpy as np
     >>> import pyrnnx
@@ -142,12 +146,15 @@ def assert_same(
     >>> assert_same(layer, lambda X: port(X, *np.zeros((2, 1, X.shape[1], 6)))[0], outputs=["Y"])
     """
     with named_after("assert_same"):
-        tolerances = Tolerances.read(atol, rtol)
+        rule = Rule(
+            None if atol is None else read_tolerance("assert_same", "atol", atol),
+            0.0 if rtol is None else read_tolerance("assert_same", "rtol", rtol),
+        )
         seed = scalars.integer("assert_same", "seed", seed, 0)
         if inputs is not None and not isinstance(inputs, Mapping):
             raise ArgumentError(f"assert_same: inputs is {shown(inputs)}; expected a mapping of arrays by name")
         first, second = read_subject("a", a, opset), read_subject("b", b, opset)
-        message = _difference(first, second, inputs, outputs, tolerances, seed)
+        message = _difference(first, second, inputs, outputs, rule, seed)
     if message:
         raise AssertionError(message)
 
@@ -157,16 +164,16 @@ def _difference(
     b: Subject,
     inputs: Mapping[str, Any] | None,
     outputs: Sequence[str] | None,
-    tolerances: Tolerances,
+    rule: Rule,
     seed: int,
 ) -> str:
-    """How the two differ; empty where they do not."""
+    """Return how the two differ; empty if they do not."""
     if isinstance(a, LayerSubject) or isinstance(b, LayerSubject):
         run = run_both(_layer_of(a), _layer_of(b), inputs, outputs, seed)
-        parting = first_parting(run, tolerances)
-        return layers_differ(run, parting, tolerances) if parting else ""
-    return models_differ(outputs_of(a, b, inputs, seed), outputs, tolerances)
+        parting = first_parting(run, rule)
+        return layers_differ(run, parting, rule) if parting else ""
+    return models_differ(outputs_of(a, b, inputs, seed), outputs, rule)
 
 
-def _layer_of(one: Subject) -> LayerSubject | FunctionSubject:
-    return LayerSubject(only_layer(one)) if isinstance(one, Model) else one
+def _layer_of(subject: Subject) -> LayerSubject | FunctionSubject:
+    return LayerSubject(only_layer(subject)) if isinstance(subject, Model) else subject

@@ -1,4 +1,4 @@
-"""Errors under the name of the function that was called."""
+"""Errors that name the function the user called."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pyrnnx.errors import PyrnnxError
 
 @contextmanager
 def named_after(caller: str) -> Iterator[None]:
-    """What `compare` and `assert_same` reject, in whose words a part of the work is done, as the caller's errors."""
+    """Rename errors of `compare` and `assert_same` after the called function."""
     try:
         yield
     except PyrnnxError as error:

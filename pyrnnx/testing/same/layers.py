@@ -1,4 +1,4 @@
-"""Two recurrent layers, or a layer and a function: both run on the same arrays, and the first output that differs."""
+"""Comparison of two recurrent layers, or a layer and a function, run on the same arrays."""
 
 from __future__ import annotations
 
@@ -8,44 +8,30 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.comparison.inputs import converted
-from pyrnnx.comparison.layers import Comparison, compare_layers, prepared_call, run_layer
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison.agreement import Rule
+from pyrnnx.comparison.layers import Comparison, arranged, compare_layers, prepared_call, run_arranged
 from pyrnnx.comparison.steps import Place, output_profile
-from pyrnnx.comparison.weights import directions
-from pyrnnx.conventions import AXIS_NAMES, CANONICAL, Convention, rearrange
-from pyrnnx.dtypes import AnyArray
+from pyrnnx.comparison.weights import canonical_constants, directions
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.layer import Layer
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator.conventions import AXIS_NAMES, CANONICAL, Convention, rearrange
 from pyrnnx.testing.same import torch_modules
 from pyrnnx.testing.same.arrays import named_results
 from pyrnnx.testing.same.signatures import Call
 from pyrnnx.testing.same.subjects import WEIGHTS, FunctionSubject, LayerSubject, own_weights
-from pyrnnx.testing.same.tolerances import Tolerances
 
 Arrays = Mapping[str, AnyArray]
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of two that are compared, and what it gave.
+    """One of two that are compared, and its outputs by canonical name, in its own arrangement."""
 
-    Attributes
-    ----------
-    letter : str
-        "a" or "b".
-    label : str
-    convention : Convention
-        How its arrays are arranged: a function's as those of the layer beside it.
-    layer : Layer or None
-        None of a function.
-    outputs : mapping
-        By canonical name, in its own arrangement.
-    """
-
-    letter: str
+    letter: str  # "a" or "b"
     label: str
-    convention: Convention
-    layer: Layer | None
+    convention: Convention  # a function has that of the other layer
+    layer: Layer | None  # None of a function
     outputs: Arrays
 
     def canonical(self, name: str) -> AnyArray:
@@ -54,29 +40,17 @@ class Side:
 
 @dataclass(frozen=True)
 class Parting:
-    """The first output in which two sides differ.
-
-    Attributes
-    ----------
-    name : str
-        The canonical name.
-    problem : str
-        What keeps it from being compared: an output that is missing, or has another shape. Else empty.
-    place : Place or None
-        Where the numbers part first.
-    apart : int
-        How many numbers do.
-    """
+    """The first output in which two sides differ, by its canonical name."""
 
     name: str
-    problem: str = ""
-    place: Place | None = None
-    apart: int = 0
+    problem: str = ""  # why it cannot be compared: it is missing, or has another shape
+    place: Place | None = None  # of the first number that is apart
+    apart: int = 0  # how many numbers are apart
 
 
 @dataclass(frozen=True)
 class Run:
-    """Both sides on the same arrays (canonical, by canonical name)."""
+    """Both sides on the same canonical arrays."""
 
     a: Side
     b: Side
@@ -100,7 +74,7 @@ class Run:
         return layer
 
     def compare(self) -> Comparison | None:
-        """As `pyrnnx.compare` has it; None where one side is a function."""
+        """Return the result of `pyrnnx.compare`; None if one side is a function."""
         if self.a.layer is None or self.b.layer is None:
             return None
         return compare_layers(self.a.layer, self.b.layer, self.arrays, 0)
@@ -120,10 +94,13 @@ def run_both(
     PyrnnxError
         Inputs that do not fit, layers for which no input fits both, functions that cannot be called.
     """
-    owner = next(one for one in (a, b) if isinstance(one, LayerSubject))
+    owner = next(subject for subject in (a, b) if isinstance(subject, LayerSubject))
     given, weights = owner.read_inputs(inputs or {})
-    subjects = [one.bind(weights) if one is owner and isinstance(one, LayerSubject) else one for one in (a, b)]
-    layers = [one.layer for one in subjects if isinstance(one, LayerSubject)]
+    subjects = [
+        subject.bind(weights) if subject is owner and isinstance(subject, LayerSubject) else subject
+        for subject in (a, b)
+    ]
+    layers = [subject.layer for subject in subjects if isinstance(subject, LayerSubject)]
     bound, arrays = prepared_call(layers[0], layers[-1], given, seed)
     if not arrays["sequence_lens"].any():
         shape = arrays["X"].shape
@@ -132,22 +109,27 @@ def run_both(
             f"sequence_lens is {shown(arrays['sequence_lens'].tolist())}; expected a row with a length of 1 or more"
         )
     owner = LayerSubject(bound[0], owner.node_names, owner.module)
-    calls = [one.read_call(owner.order, owner.names) for one in subjects if isinstance(one, FunctionSubject)]
+    held = [name for name in WEIGHTS if name in bound[0].weights]
+    calls = [
+        subject.read_call(owner.order, owner.names, held)
+        for subject in subjects
+        if isinstance(subject, FunctionSubject)
+    ]
     taken: Arrays = arrays
     for call in calls:
         taken = _only_taken(call, arrays, given, owner)
     names = _chosen(outputs, owner, bound[0].output_names if not calls else owner.outputs)
     first, second = (
-        _layer_side(letter, LayerSubject(layer, one.node_names, one.module), taken)
-        if isinstance(one, LayerSubject)
-        else _function_side(letter, one, calls[0], owner, taken)
-        for letter, one, layer in zip("ab", subjects, bound, strict=True)
+        _layer_side(letter, LayerSubject(layer, subject.node_names, subject.module), taken)
+        if isinstance(subject, LayerSubject)
+        else _function_side(letter, subject, calls[0], owner, taken)
+        for letter, subject, layer in zip("ab", subjects, bound, strict=True)
     )
     return Run(first, second, taken, names)
 
 
 def _only_taken(call: Call, arrays: Arrays, given: Arrays, owner: LayerSubject) -> Arrays:
-    """The arrays of a call, those that a function does not take as if they had been left out."""
+    """Return the arrays of a call, with defaults for those that a function does not take."""
     layer = owner.layer
     assert isinstance(layer, Layer)
     result = dict(arrays)
@@ -160,8 +142,7 @@ def _only_taken(call: Call, arrays: Arrays, given: Arrays, owner: LayerSubject) 
                 f"{', '.join(call.takes) or 'nothing'}"
             )
         if name in layer.constants:
-            axes = layer.convention.axes_of(name), CANONICAL.axes_of(name)
-            result[name] = rearrange(layer.constants[name], *axes)
+            result[name] = canonical_constants(layer)[name]
         elif name == "sequence_lens":
             result[name] = np.full_like(arrays[name], len(arrays["X"]))
         else:
@@ -173,40 +154,34 @@ def _chosen(outputs: Sequence[str] | None, owner: LayerSubject, names: tuple[str
     if outputs is None:
         return names
     known = {owner.convention.name_of(name): name for name in names} | {name: name for name in names}
+    if not isinstance(outputs, Sequence):
+        raise ArgumentError(f"assert_same: outputs is {shown(outputs)}; expected names out of {', '.join(known)}")
     unknown = [name for name in outputs if name not in known]
     if isinstance(outputs, str) or unknown or not outputs:
         given = outputs if isinstance(outputs, str) else ", ".join(map(str, unknown)) or "empty"
         raise ArgumentError(f"assert_same: outputs is or has {given}; expected names out of {', '.join(known)}")
-    return tuple(name for name in names if name in {known[one] for one in outputs})
+    return tuple(name for name in names if name in {known[output] for output in outputs})
 
 
 def _layer_side(letter: str, subject: LayerSubject, arrays: Arrays) -> Side:
     layer = subject.layer
     assert isinstance(layer, Layer)
     if subject.module is None:
-        results = {
-            name: rearrange(array, CANONICAL.axes_of(name), layer.convention.axes_of(name))
-            for name, array in run_layer(layer, arrays).items()
-        }
+        outputs = run_arranged(layer, arrays)
     else:
-        results = torch_modules.run_layer(subject.module, _arranged(layer, arrays))
-    return Side(letter, subject.label, layer.convention, layer, results)
+        outputs = torch_modules.run_layer(subject.module, _copied(layer, arrays))
+    return Side(letter, subject.label, layer.convention, layer, outputs)
 
 
-def _arranged(layer: Layer, arrays: Arrays) -> dict[str, AnyArray]:
-    """Canonical arrays as a layer is called with them: in its axes and dtype; copies, for a function may write."""
-    arranged = {}
-    for name, array in arrays.items():
-        if axes := layer.convention.axes_of(name):
-            typed = array if name == "sequence_lens" else converted(name, array, layer.dtype, layer.label)
-            arranged[name] = np.array(rearrange(typed, CANONICAL.axes_of(name), axes), order="C")
-    return arranged
+def _copied(layer: Layer, arrays: Arrays) -> dict[str, AnyArray]:
+    """Return arrays as a call of the layer takes them: copies, for a function may write to them."""
+    return {name: np.array(array, order="C") for name, array in arranged(layer, arrays).items()}
 
 
 def _function_side(letter: str, subject: FunctionSubject, call: Call, owner: LayerSubject, arrays: Arrays) -> Side:
     layer = owner.layer
     assert isinstance(layer, Layer)
-    given = _arranged(layer, arrays)
+    given = _copied(layer, arrays)
     if any(name in call.takes for name in WEIGHTS):
         given |= own_weights(layer)
     spellings = {name: (layer.convention.name_of(name), name) for name in owner.outputs}
@@ -216,47 +191,33 @@ def _function_side(letter: str, subject: FunctionSubject, call: Call, owner: Lay
     return Side(letter, subject.label, layer.convention, None, results)
 
 
-def first_parting(run: Run, tolerances: Tolerances) -> Parting | None:
-    """The first output that is missing, has another shape, or numbers beyond the tolerances; None: there is none."""
+def first_parting(run: Run, rule: Rule) -> Parting | None:
+    """Return the first output that is missing, has another shape, or numbers apart; None if there is none."""
     for name in run.names:
         if problem := problem_of(run, name):
             return Parting(name, problem)
         a, b = (side.canonical(name) for side in run.sides)
-        place, apart = first_place(run, name, a, b, tolerances)
-        if place is not None:
-            return Parting(name, "", place, apart)
+        beyond = rule.beyond(a, b)
+        if beyond.any():
+            lengths, names = run.arrays["sequence_lens"], directions(run.layer.op)
+            profile = output_profile(name, a, b, names, lengths, **rule.between(a, b)._asdict())
+            return Parting(name, "", profile.first, int(beyond.sum()))
     return None
 
 
-def first_place(run: Run, name: str, a: AnyArray, b: AnyArray, tolerances: Tolerances) -> tuple[Place | None, int]:
-    """Where two canonical arrays of one output part first, and how many numbers are apart."""
-    beyond = tolerances.beyond(a, b)
-    if not beyond.any():
-        return None, 0
-    atol, rtol = tolerances.of(a, b)
-    profile = output_profile(name, a, b, directions(run.layer.op), run.arrays["sequence_lens"], atol=atol, rtol=rtol)
-    return profile.first, int(beyond.sum())
-
-
 def problem_of(run: Run, name: str) -> str:
-    """What keeps the numbers of an output from being compared; empty where nothing does."""
-    missing = [side for side in run.sides if name not in side.outputs]
-    for side in missing:
+    """Return why the numbers of an output cannot be compared; empty if they can."""
+    for side in (side for side in run.sides if name not in side.outputs):
         returned = ", ".join(map(side.convention.name_of, side.outputs)) or "nothing"
         return f"{side.convention.name_of(name)} is missing in {side.letter}, which gave {returned}"
-    for side in run.sides:
-        axes, given = side.convention.axes_of(name), side.outputs[name]
-        expected = _expected_shape(run, axes)
-        if given.shape != expected:
-            words = ", ".join(AXIS_NAMES[axis] for axis in axes)
-            own = side.convention.name_of(name)
-            return f"{own} has shape {given.shape} in {side.letter}; expected {expected}: {words}"
-        if given.dtype.kind not in "biufV":
-            return f"{side.convention.name_of(name)} has dtype {given.dtype} in {side.letter}; expected real numbers"
-    return ""
-
-
-def _expected_shape(run: Run, axes: str) -> tuple[int, ...]:
     T, N, _ = run.arrays["X"].shape
     sizes = {"T": T, "N": N, "D": run.layer.op.num_directions, "H": run.layer.op.hidden_size}
-    return tuple(sizes[axis] for axis in axes)
+    for side in run.sides:
+        axes, array, own = side.convention.axes_of(name), side.outputs[name], side.convention.name_of(name)
+        expected = tuple(sizes[axis] for axis in axes)
+        if array.shape != expected:
+            words = ", ".join(AXIS_NAMES[axis] for axis in axes)
+            return f"{own} has shape {array.shape} in {side.letter}; expected {expected}: {words}"
+        if array.dtype.kind not in "biufV":
+            return f"{own} has dtype {array.dtype} in {side.letter}; expected real numbers"
+    return ""

@@ -1,6 +1,6 @@
-"""What is often meant in place of a layer: gates in another framework's order, an input left out, a bias taken once.
+"""Usual mistakes: gates in another framework's order, an input left out, a bias added once.
 
-A function's numbers tell which of these it computes, if it is one of them, for the oracle gives the same for that.
+The oracle computes each mistake, so a function's numbers show which mistake it makes.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from itertools import permutations
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
-from pyrnnx.layer import Layer
-from pyrnnx.testing.same.oracle import Arguments
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison.oracle import Arguments
+from pyrnnx.layers.layer import Layer
 
 MOST_MISTAKES = 40  # of an LSTM, 23 of them orders of its gates
 
 
 def mistakes(layer: Layer, given: Arguments) -> Iterator[tuple[str, Arguments]]:
-    """Each in words, to stand after "as if", and as the oracle's arguments; the likeliest first."""
+    """Yield each mistake in words that follow "as if", and as oracle arguments; the likeliest first."""
     yield from _attributes(given)
     yield from _inputs(given)
     yield from _directions(given)
@@ -80,11 +80,14 @@ def _gates(layer: Layer, given: Arguments) -> Iterator[tuple[str, Arguments]]:
     own = layer.convention.gate_order(layer.op.cell)
     orders = ["".join(order) for order in permutations(own) if "".join(order) != own]
     for order in orders:
-        yield f"the gates of W, R and B were in the order {', '.join(order)}", given | _taken(layer, given, own, order)
+        yield (
+            f"the gates of W, R and B were in the order {', '.join(order)}",
+            given | _misordered(layer, given, own, order),
+        )
 
 
 def _negated(layer: Layer, given: Arguments, gate: str) -> dict[str, AnyArray]:
-    """sigmoid(-x) = 1 - sigmoid(x)."""
+    """Negate weights: sigmoid(-x) = 1 - sigmoid(x)."""
     result: dict[str, AnyArray] = {}
     for name in ("W", "R", "B"):
         if name in given:
@@ -94,8 +97,8 @@ def _negated(layer: Layer, given: Arguments, gate: str) -> dict[str, AnyArray]:
     return result
 
 
-def _taken(layer: Layer, given: Arguments, own: str, order: str) -> dict[str, AnyArray]:
-    """The weights of somebody who takes blocks that lie in the order `own` as if they lay in `order`."""
+def _misordered(layer: Layer, given: Arguments, own: str, order: str) -> dict[str, AnyArray]:
+    """Return weights in the order `own`, read as if they were in `order`."""
     gates = layer.op.gates
     places = [gates.index(own[order.index(gate)]) for gate in gates]
     result: dict[str, AnyArray] = {}
@@ -108,7 +111,7 @@ def _taken(layer: Layer, given: Arguments, own: str, order: str) -> dict[str, An
 
 
 def _by_gate(array: AnyArray, layer: Layer) -> AnyArray:
-    """[D, blocks, H, last axis], of B an axis of 1."""
+    """Reshape to [D, blocks, H, last axis]; the last axis of B is 1."""
     H = layer.op.hidden_size
     blocks: AnyArray = array.reshape(array.shape[0], array.shape[1] // H, H, -1)
     return blocks

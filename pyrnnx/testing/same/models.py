@@ -1,4 +1,4 @@
-"""Two whole models, a model and a function, or two functions: their outputs, and the layers in which models part."""
+"""Comparison of models and functions: their outputs, and the layers in which models differ."""
 
 from __future__ import annotations
 
@@ -8,43 +8,30 @@ from typing import Any
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison.agreement import TOLERANCES, Rule, Tolerance, first_apart
+from pyrnnx.comparison.distances import deviation
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.model_runs import model_label
 from pyrnnx.comparison.models import ModelComparison, compare_models, run_models
-from pyrnnx.comparison.numbers import Tolerance, apart_in_words, deviation, first_apart
-from pyrnnx.comparison.weights import in_lines
-from pyrnnx.dtypes import AnyArray
+from pyrnnx.comparison.steps import first_index
+from pyrnnx.comparison.views.text import apart_in_words
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.torch.tensors import as_numpy
-from pyrnnx.model import Model
-from pyrnnx.testing.numbers import TOLERANCES
+from pyrnnx.models.model import Model
 from pyrnnx.testing.same.arrays import flat, named_results
-from pyrnnx.testing.same.report import AXIS_WORDS, differing_lines, number, wrapped
+from pyrnnx.testing.same.report import AXIS_WORDS, in_words_of, number, settings, wrapped
 from pyrnnx.testing.same.subjects import FunctionSubject
-from pyrnnx.testing.same.tolerances import Tolerances
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """What both gave, in the order of a's outputs; None is an output that is not there.
-
-    Attributes
-    ----------
-    labels : tuple of str
-        What a and b are called.
-    values : mapping
-        By a's name of the output, else b's.
-    comparison : ModelComparison or None
-        Of two models.
-    axes : mapping
-        Of outputs of paired layers, which may arrange them differently: the axes in a and in b. The values are both as
-        a has them.
-    """
+    """The outputs of both as a has them, by a's name, else b's; None is an output that is not there."""
 
     labels: tuple[str, str]
     values: Mapping[str, tuple[Any, Any]]
-    comparison: ModelComparison | None = None
-    axes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    comparison: ModelComparison | None = None  # of two models
+    axes: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # in a and in b, of outputs of paired layers
 
 
 def outputs_of(
@@ -59,19 +46,20 @@ def outputs_of(
     """
     if isinstance(a, Model) and isinstance(b, Model):
         return _of_models(a, b, inputs, seed)
-    model = next((one for one in (a, b) if isinstance(one, Model)), None)
+    model = next((subject for subject in (a, b) if isinstance(subject, Model)), None)
     ran = None if model is None else run_models(model, model, inputs, seed)[1]
     given = _function_inputs(inputs) if ran is None else ran.inputs_a
     names = {**{name: (name,) for name in given}, **_names(model)}
     results = []
-    for one in (a, b):
-        if isinstance(one, Model):
+    for subject in (a, b):
+        if isinstance(subject, Model):
             assert ran is not None  # of this model
             results.append(ran.outputs_a)
         else:
-            call = one.read_call(tuple(given), names)
-            _reject_left_out(one, call.takes, given)
-            results.append(one(call, {name: np.array(value) for name, value in given.items()}))  # which it may write to
+            call = subject.read_call(tuple(given), names)
+            _reject_left_out(subject, call.takes, given)
+            copies = {name: np.array(value) for name, value in given.items()}  # a function may write to them
+            results.append(subject(call, copies))
     return _of_results(a, b, model, results)
 
 
@@ -79,21 +67,17 @@ def _of_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int) 
     comparison, matched, ran = compare_models(a, b, inputs, seed)
     if ran is None:
         raise ArgumentError(
-            f"assert_same: {model_label(a)} and {model_label(b)} cannot be given the same arrays: "
+            f"assert_same: {model_label(a)} and {model_label(b)} cannot run on the same arrays: "
             f"{comparison.not_compared}; compare the layers, or one model with a function that calls the other"
         )
-    found = {
-        name: (ran.outputs_a.get(first), matched.in_a(first, second, ran.outputs_b.get(second)))
-        for name, (first, second) in matched.names.items()
-    }
     axes = {name: matched.axes[both] for name, both in matched.names.items() if both in matched.axes}
-    return Outputs((model_label(a), model_label(b)), found, comparison, axes)
+    return Outputs((model_label(a), model_label(b)), matched.values(ran), comparison, axes)
 
 
 def _of_results(
     a: Model | FunctionSubject, b: Model | FunctionSubject, model: Model | None, results: list[Any]
 ) -> Outputs:
-    """What was returned by output: by the model's names, else by those of the first mapping, else by place."""
+    """Return the results by output: by the model's names, else by those of the first mapping, else by place."""
     if model is not None:
         expected = [info.name for info in model.outputs]
     else:
@@ -102,10 +86,10 @@ def _of_results(
         expected = [f"output {place}" for place in range(most)] if named is None else [str(name) for name in named]
     aliases = {} if model is None else {info.name: info.aliases for info in model.outputs}
     spellings = {name: (name, *aliases.get(name, ())) for name in expected}
-    labels = [model_label(one) if isinstance(one, Model) else one.label for one in (a, b)]
+    labels = [model_label(subject) if isinstance(subject, Model) else subject.label for subject in (a, b)]
     first, second = (
-        result if isinstance(one, Model) else named_results(label, result, expected, spellings)
-        for one, label, result in zip((a, b), labels, results, strict=True)
+        result if isinstance(subject, Model) else named_results(label, result, expected, spellings)
+        for subject, label, result in zip((a, b), labels, results, strict=True)
     )
     return Outputs((labels[0], labels[1]), {name: (first.get(name), second.get(name)) for name in expected})
 
@@ -129,18 +113,21 @@ def _reject_left_out(function: FunctionSubject, takes: Sequence[str], given: Map
         )
 
 
-def models_differ(outputs: Outputs, names: Sequence[str] | None, tolerances: Tolerances) -> str:
-    """The message about the first output that differs; empty where there is none."""
+def models_differ(outputs: Outputs, names: Sequence[str] | None, rule: Rule) -> str:
+    """Return the message about the first output that differs; empty if there is none."""
     for name in _chosen(outputs, names):
-        lines = _differing(name, outputs, tolerances)
+        lines = _differing(name, outputs, rule)
         if lines:
             title = f"{outputs.labels[0]} (a) and {outputs.labels[1]} (b) are not the same"
-            layers = [] if outputs.comparison is None else _layers(outputs.comparison, tolerances)
+            layers = [] if outputs.comparison is None else _layers(outputs.comparison, rule)
             return "\n".join([*wrapped(title), "", *layers, *lines])
     return ""
 
 
 def _chosen(outputs: Outputs, names: Sequence[str] | None) -> Sequence[str]:
+    if names is not None and not isinstance(names, Sequence):
+        expected = ", ".join(outputs.values)
+        raise ArgumentError(f"assert_same: outputs is {shown(names)}; expected names out of {expected}")
     unknown = [] if names is None or isinstance(names, str) else [name for name in names if name not in outputs.values]
     if isinstance(names, str) or unknown or (names is not None and not names):
         given = shown(names) if isinstance(names, str) or not names else shown(unknown[0])
@@ -150,7 +137,7 @@ def _chosen(outputs: Outputs, names: Sequence[str] | None) -> Sequence[str]:
     return list(outputs.values) if names is None else names
 
 
-def _differing(name: str, outputs: Outputs, tolerances: Tolerances) -> list[str]:
+def _differing(name: str, outputs: Outputs, rule: Rule) -> list[str]:
     a, b = outputs.values[name]
     missing = [letter for letter, value in (("a", a), ("b", b)) if value is None]
     if len(missing) == 2:
@@ -158,22 +145,22 @@ def _differing(name: str, outputs: Outputs, tolerances: Tolerances) -> list[str]
     if missing:
         return wrapped(f"output {shown(name)} is missing in {missing[0]}")
     if not (_are_numbers(a) and _are_numbers(b)):
-        found = deviation(a, b)
-        return [] if found is not None and found.within(*_fixed(tolerances)) else wrapped(_two(name, a, b))
+        difference = deviation(a, b)
+        return [] if difference is not None and difference.within(*_fixed(rule)) else wrapped(_two(name, a, b))
     if a.shape != b.shape:
         return wrapped(f"output {shown(name)} has shape {a.shape} in a, and {b.shape} in b")
-    beyond = tolerances.beyond(a, b)
+    beyond = rule.beyond(a, b)
     if not beyond.any():
         return []
     lines = wrapped(
         f"output {shown(name)}: {int(beyond.sum())} of {a.size} numbers are apart by more than "
-        f"{tolerances.in_words(a, b)}; the first is at"
+        f"{in_words_of(rule.between(a, b))}; the first is at"
     )
-    return [*lines, *_place(np.argwhere(beyond)[0].tolist(), a, b, outputs.axes.get(name))]
+    return [*lines, *_place(list(first_index(beyond)), a, b, outputs.axes.get(name))]
 
 
 def _place(index: list[int], a: AnyArray, b: AnyArray, axes: tuple[str, str] | None) -> list[str]:
-    """The names of the axes where they are known, and both numbers with the index in each array."""
+    """Return the names of the axes if they are known, and both numbers with the index in each array."""
     lines, indices = [], [index, index]
     if axes is not None:
         places = dict(zip(axes[0], index, strict=True))
@@ -190,26 +177,26 @@ def _are_numbers(value: Any) -> bool:
     return isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufcV"
 
 
-def _fixed(tolerances: Tolerances) -> tuple[float, float]:
-    """For values that are no arrays of numbers: sequences of them, strings."""
-    return TOLERANCES["float32"] if tolerances.atol is None else tolerances.atol, tolerances.rtol or 0.0
+def _fixed(rule: Rule) -> Tolerance:
+    """Return the tolerance of values that are no arrays of numbers: sequences of them, strings."""
+    return Tolerance(TOLERANCES["float32"] if rule.atol is None else rule.atol, rule.rtol)
 
 
 def _two(name: str, a: Any, b: Any) -> str:
     return f"output {shown(name)} is {shown(a)} in a, and {shown(b)} in b"
 
 
-def _layers(comparison: ModelComparison, tolerances: Tolerances) -> list[str]:
-    """The first recurrent layers that part, if any do."""
+def _layers(comparison: ModelComparison, rule: Rule) -> list[str]:
+    """Return the first recurrent layers that part, if any do."""
     lines = [line for name in comparison.unpaired for line in wrapped(f"only in one of them: {name}")]
-    first = first_apart(comparison.values, Tolerance(*_fixed(tolerances)))
+    first = first_apart(comparison.values, _fixed(rule))
     if first is not None:
         apart = apart_in_words(comparison.values[first])
         lines += wrapped(f"The first value inside that differs: {shown(first)}, {apart}")
     for name, pair in comparison.layers.items():
         if pair.not_compared:
             lines += wrapped(f"layers {name}: not compared: {pair.not_compared}")
-        elif not all(one.within(*_fixed(tolerances)) for one in pair.deviations.values()):
+        elif not all(value.within(*_fixed(rule)) for value in pair.deviations.values()):
             return [*lines, *_pair(name, pair), ""]
     if comparison.layers:
         lines += wrapped(f"No recurrent layers part: {len(comparison.layers)} pairs give the same numbers.")
@@ -219,10 +206,7 @@ def _layers(comparison: ModelComparison, tolerances: Tolerances) -> list[str]:
 def _pair(name: str, pair: Comparison) -> list[str]:
     lines = wrapped(f"The first recurrent layers that part: {name} (a pair by {pair.paired_by})")
     lines += wrapped(f"a: {pair.a}", "  ") + wrapped(f"b: {pair.b}", "  ")
-    for title, differences in (("conventions", pair.conventions), ("operators", pair.operators)):
-        lines += [f"  {line}" for line in differing_lines(title, differences)]
-    for line in in_lines(pair.weights):
-        lines += wrapped(line.strip(), "    " if line.startswith(" ") else "  ")
+    lines += settings(pair, "  ")
     for what, place in (("numbers", pair.first_difference), ("gates", pair.first_gate)):
         lines += wrapped(f"{what} part first in {place}", "  ") if place is not None else []
     return lines

@@ -1,21 +1,22 @@
-"""The message of a failed `assert_same` of layers: what a person would look at, in the order of looking."""
+"""Message of a failed `assert_same` of layers, in the order in which a person would look."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
 
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison import oracle
+from pyrnnx.comparison.agreement import Rule, Tolerance, is_away
 from pyrnnx.comparison.aspects import Difference
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.steps import Place
 from pyrnnx.comparison.weights import directions, in_lines
-from pyrnnx.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError, printable
-from pyrnnx.op import RecurrentOp
-from pyrnnx.testing.same import oracle, torch_modules
-from pyrnnx.testing.same.layers import Arrays, Parting, Run, Side, first_place
+from pyrnnx.operator.op import RecurrentOp
+from pyrnnx.testing.same import torch_modules
+from pyrnnx.testing.same.layers import Arrays, Parting, Run, Side
 from pyrnnx.testing.same.mistakes import MOST_MISTAKES, mistakes
-from pyrnnx.testing.same.tolerances import Tolerances
 
 WIDTH = 76  # 80 columns, less what pytest writes before each line
 GATE_NAMES = {
@@ -27,21 +28,21 @@ AXIS_WORDS = {"T": "time step", "D": "direction", "N": "row", "H": "unit"}
 STATES = {"H": "hidden state after the step", "C": "cell state after the step"}
 
 
-def layers_differ(run: Run, parting: Parting, tolerances: Tolerances) -> str:
-    """All that is known of two layers, or a layer and a function, that differ."""
+def layers_differ(run: Run, parting: Parting, rule: Rule) -> str:
+    """Return the message about two layers, or a layer and a function, that differ."""
     comparison, oracles = run.compare(), _oracles(run)
     lines = [f"{run.a.label} (a) and {run.b.label} (b) are not the same", ""]
     if comparison is not None:
-        lines += _settings(comparison)
+        lines += settings(comparison)
     else:
         lines += _names(run)
         if isinstance(oracles, dict):
-            lines += _meant(run, tolerances, next(iter(oracles.values())))
+            lines += _meant(run, rule, next(iter(oracles.values())))
     lines.append("")
     if parting.problem:
         return "\n".join([*lines, *wrapped(parting.problem)])
-    lines += _where(run, parting, tolerances)
-    lines += _judged(run, parting, tolerances, oracles) if isinstance(oracles, dict) else wrapped(oracles, "  ")
+    lines += _where(run, parting, rule)
+    lines += _judged(run, parting, rule, oracles) if isinstance(oracles, dict) else wrapped(oracles, "  ")
     lines += _gates(comparison, run.layer.op) if comparison is not None else []
     return "\n".join(lines)
 
@@ -51,7 +52,7 @@ def wrapped(text: str, indent: str = "") -> list[str]:
 
 
 def _names(run: Run) -> list[str]:
-    """What is to be known of a layer beside a function, whose conventions are not."""
+    """Return the conventions of the layer next to a function, which has none."""
     side = run.a if run.a.layer else run.b
     order = ", ".join(side.convention.gate_order(run.layer.op.cell))
     return wrapped(
@@ -59,37 +60,42 @@ def _names(run: Run) -> list[str]:
     )
 
 
-def _settings(comparison: Comparison) -> list[str]:
+def settings(comparison: Comparison, indent: str = "") -> list[str]:
+    """Return how conventions, operators and weights differ."""
     lines: list[str] = []
     for title, differences in (("conventions", comparison.conventions), ("operators", comparison.operators)):
-        lines += differing_lines(title, differences)
+        lines += [f"{indent}{line}" for line in _differing_lines(title, differences)]
     for line in in_lines(comparison.weights):
-        lines += wrapped(line.strip(), "  " if line.startswith(" ") else "")
+        lines += wrapped(line.strip(), f"{indent}  " if line.startswith(" ") else indent)
     return lines
 
 
-def differing_lines(title: str, differences: Iterable[Difference]) -> list[str]:
-    """A table of two columns, each in a line of its own where that is too wide."""
+def _differing_lines(title: str, differences: Iterable[Difference]) -> list[str]:
+    """Return a table of two columns, with the values in lines of their own if it is too wide."""
     differences = list(differences)
     lines = [f"{title}: {'these differ' if differences else 'the same'}"]
-    for one in differences:
-        both = f"  {one.aspect}: {one.a} in a; {one.b} in b"
-        lines += [both] if len(both) <= WIDTH else _stacked(one)
+    for difference in differences:
+        both = f"  {difference.aspect}: {difference.a} in a; {difference.b} in b"
+        lines += [both] if len(both) <= WIDTH else _stacked(difference)
     return lines
 
 
-def _stacked(one: Difference) -> list[str]:
-    values = [line for letter, text in (("a", one.a), ("b", one.b)) for line in wrapped(f"{letter}: {text}", "    ")]
-    return [*wrapped(f"{one.aspect}:", "  "), *values]
+def _stacked(difference: Difference) -> list[str]:
+    values = [
+        line
+        for letter, text in (("a", difference.a), ("b", difference.b))
+        for line in wrapped(f"{letter}: {text}", "    ")
+    ]
+    return [*wrapped(f"{difference.aspect}:", "  "), *values]
 
 
-def _where(run: Run, parting: Parting, tolerances: Tolerances) -> list[str]:
-    """The output, how much of it differs, and the first place with both values and their own indices."""
+def _where(run: Run, parting: Parting, rule: Rule) -> list[str]:
+    """Return the output, how much of it differs, and its first place with the values and indices of both sides."""
     a, b = (side.canonical(parting.name) for side in run.sides)
     place = parting.place
     assert place is not None
     own = " and ".join(dict.fromkeys(side.convention.name_of(parting.name) for side in run.sides))
-    allowed = tolerances.in_words(a, b)
+    allowed = in_words_of(rule.between(a, b))
     lines = wrapped(f"{own}: {parting.apart} of {a.size} numbers are apart by more than {allowed}; the first is at")
     lines += wrapped(in_words(place, run), "  ")
     dtypes = {side.outputs[parting.name].dtype for side in run.sides}
@@ -100,7 +106,7 @@ def _where(run: Run, parting: Parting, tolerances: Tolerances) -> list[str]:
 
 
 def in_words(place: Place, run: Run) -> str:
-    """ "Y at time step 3, direction 0 (forward), row 1, unit 4", and what is special about that step."""
+    """Return "Y at time step 3, direction 0 (forward), row 1, unit 4", and what is special about that step."""
     words = [f"direction {_number_of(place, run)} ({place.direction})", f"row {place.row}", f"unit {place.unit}"]
     if place.step is not None:
         words.insert(0, f"time step {place.step}")
@@ -117,7 +123,7 @@ def _number_of(place: Place, run: Run) -> int:
 
 
 def own_index(side: Side, name: str, place: Place, run: Run) -> str:
-    """ "Y[1, 0, 3, 4]", in the axes of that side."""
+    """Return "Y[1, 0, 3, 4]", in the axes of that side."""
     letters = {"T": place.step or 0, "D": _number_of(place, run), "N": place.row, "H": place.unit}
     axes = side.convention.axes_of(name)
     if name == "Y" and torch_modules.joins_directions(side.convention):
@@ -126,12 +132,17 @@ def own_index(side: Side, name: str, place: Place, run: Run) -> str:
     return f"{side.convention.name_of(name)}[{', '.join(str(letters[axis]) for axis in axes)}]"
 
 
+def in_words_of(tolerance: Tolerance) -> str:
+    """Return "atol 1e-05, rtol 0.1", without an rtol of 0."""
+    return f"atol {tolerance.atol:.3g}" + (f", rtol {tolerance.rtol:.3g}" if tolerance.rtol else "")
+
+
 def number(value: float) -> str:
     return f"{value:< 14.9g}"
 
 
 def _oracles(run: Run) -> dict[str, Arrays] | str:
-    """The oracle's outputs for each side that is a layer; or why there are none."""
+    """Return the oracle's outputs for each side that is a layer, or why there are none."""
     try:
         return {
             side.letter: oracle.outputs(side.layer, oracle.arguments(side.layer, run.arrays))
@@ -142,51 +153,44 @@ def _oracles(run: Run) -> dict[str, Arrays] | str:
         return str(error)
 
 
-def _judged(run: Run, parting: Parting, tolerances: Tolerances, oracles: dict[str, Arrays]) -> list[str]:
-    """The oracle's values, and who is away from them."""
+def _judged(run: Run, parting: Parting, rule: Rule, oracles: dict[str, Arrays]) -> list[str]:
+    """Return the oracle's values, and which side is away from them."""
     place = parting.place
     assert place is not None
     index = ([] if place.step is None else [place.step]) + [_number_of(place, run), place.row, place.unit]
     values = {letter: float(arrays[parting.name][tuple(index)]) for letter, arrays in oracles.items()}
-    agree = len(oracles) == 1 or not _away(run, oracles["a"], oracles["b"], tolerances)
+    agree = len(oracles) == 1 or not is_away(oracles["a"], oracles["b"], rule)
     if agree:
         lines = [f"  oracle {number(next(iter(values.values())))}".rstrip()]
     else:
         lines = [f"  oracle of {letter}: {value:.9g}" for letter, value in values.items()]
-    away = [
-        side.letter
-        for side in run.sides
-        if _away(run, _given(run, side), oracles.get(side.letter, next(iter(oracles.values()))), tolerances)
-    ]
+    first = next(iter(oracles.values()))
+    away = [side.letter for side in run.sides if is_away(_comparable(run, side), oracles.get(side.letter, first), rule)]
     return [*lines, *wrapped(_verdict(away, agree, len(oracles)))]
 
 
-def _meant(run: Run, tolerances: Tolerances, right: Arrays) -> list[str]:
-    """What the function computes in place of the layer, where that is one of the usual mistakes."""
+def _meant(run: Run, rule: Rule, right: Arrays) -> list[str]:
+    """Return the usual mistake that the function makes, if its numbers show one."""
     side = next(side for side in run.sides if side.layer is None)
-    given = _given(run, side)
+    given = _comparable(run, side)
     if MOST_MISTAKES * oracle.cost(run.layer, run.arrays) > oracle.MOST_COST:
         return []
-    if len(given) < len(run.names) or not _away(run, given, right, tolerances):
+    if len(given) < len(run.names) or not is_away(given, right, rule):
         return []
     for words, meant in mistakes(run.layer, oracle.arguments(run.layer, run.arrays)):
-        if not _away(run, given, oracle.outputs(run.layer, meant), tolerances):
+        if not is_away(given, oracle.outputs(run.layer, meant), rule):
             return wrapped(f"By its numbers, {side.letter} computes that layer as if {words}.")
     return []
 
 
-def _given(run: Run, side: Side) -> dict[str, AnyArray]:
+def _comparable(run: Run, side: Side) -> dict[str, AnyArray]:
     return {name: side.canonical(name) for name in run.comparable}
-
-
-def _away(run: Run, given: Arrays, wanted: Arrays, tolerances: Tolerances) -> bool:
-    return any(first_place(run, name, given[name], wanted[name], tolerances)[0] for name in given)
 
 
 def _verdict(away: Sequence[str], agree: bool, layers: int) -> str:
     if not agree:
-        told = "The two are not the same layer: by their weights and attributes, the oracle gives other numbers."
-        return told + "".join(f" Beside that, {letter} is away from its oracle." for letter in away)
+        verdict = "The two are not the same layer: by their weights and attributes, the oracle gives other numbers."
+        return verdict + "".join(f" Beside that, {letter} is away from its oracle." for letter in away)
     subject = "By weights and attributes the two are the same layer: " if layers == 2 else ""
     if not away:
         return f"{subject}Each is within the tolerance of the oracle, on either side of it."
@@ -197,7 +201,7 @@ def _verdict(away: Sequence[str], agree: bool, layers: int) -> str:
 
 
 def _gates(comparison: Comparison, op: RecurrentOp) -> list[str]:
-    """The first gate in which two layers part, by the oracle's steps."""
+    """Return the first gate in which two layers part, by the oracle's steps."""
     place = comparison.first_gate
     if place is None:
         note = comparison.gates_note

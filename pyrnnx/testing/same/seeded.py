@@ -1,4 +1,4 @@
-"""Random inputs for whatever is tested, the same for the same seed."""
+"""Random inputs for any tested object, the same for the same seed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import scalars
+from pyrnnx._internal import scalars
+from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.comparison.inputs import random_array
-from pyrnnx.comparison.layers import DEFAULT_SIZES, prepared_call
+from pyrnnx.comparison.layers import DEFAULT_SIZES, arranged, prepared_call
 from pyrnnx.comparison.models import run_models
-from pyrnnx.conventions import CANONICAL, rearrange
-from pyrnnx.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.layer import Layer
-from pyrnnx.model import Model
+from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
+from pyrnnx.layers.layer import Layer
+from pyrnnx.models.model import Model
 from pyrnnx.testing.cases import Case, make_arrays
 from pyrnnx.testing.same.errors import named_after
 from pyrnnx.testing.same.subjects import LayerSubject, own_weights, read_subject
@@ -30,9 +30,9 @@ def make_inputs(
     seq_length: int | None = None,
     batch_size: int | None = None,
     dtype: Any = None,
-    opset: int,
+    opset: int = DEFAULT_OPSET,
 ) -> Any:
-    """As the fixture `pyrnnx.testing.fixtures.seeded_inputs` has it.
+    """Make the inputs of the fixture `pyrnnx.testing.fixtures.seeded_inputs`.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def make_inputs(
     shapes = isinstance(what, Mapping) or _is_shape(what)
     if shapes or isinstance(what, (Case, Model)):
         if sizes:
-            raise ArgumentError("seeded_inputs: seq_length or batch_size was given; only layers have those open")
+            raise ArgumentError("seeded_inputs: seq_length or batch_size is set; expected them only for layers")
         if isinstance(what, Case):
             return make_arrays(what, _name_of(dtype, what.dtype), int(rng.integers(2**31)))
         _reject_dtype(dtype, shapes)
@@ -74,7 +74,7 @@ def _is_shape(what: Any) -> bool:
 
 
 def _name_of(dtype: Any, default: str) -> str:
-    """The NumPy name of a floating-point dtype."""
+    """Return the NumPy name of a floating-point dtype."""
     if dtype is None:
         return default
     try:
@@ -98,19 +98,15 @@ def _of_shapes(what: Any, name: str, rng: np.random.Generator) -> Any:
 
 
 def _of_layer(subject: LayerSubject, sizes: Mapping[str, int], rng: np.random.Generator) -> dict[str, AnyArray]:
-    """By the layer's own names, in its own arrangement and order; with weights, if it has none."""
+    """Return arrays in the layer's own names, arrangement and order; with weights if it has none."""
     layer, given = subject.layer, {}
     if sizes:
         known = {**DEFAULT_SIZES, **getattr(layer, "sizes", {}), **sizes}
         I = layer.input_size if isinstance(layer, Layer) else known["I"]
         given["X"] = random_array("seeded_inputs: X", (known["T"], known["N"], I), ["float64"], rng)
     (bound, _), arrays = prepared_call(layer, layer, given, int(rng.integers(2**31)))
-    names, convention = subject.names, layer.convention
-    result = {}
-    for name in subject.order:
-        if axes := convention.axes_of(name):
-            array = arrays[name] if name == "sequence_lens" else arrays[name].astype(bound.dtype)
-            result[names[name][0]] = np.ascontiguousarray(rearrange(array, CANONICAL.axes_of(name), axes))
+    names, call = subject.names, arranged(bound, arrays)
+    result = {names[name][0]: np.ascontiguousarray(call[name]) for name in subject.order if name in call}
     if not isinstance(layer, Layer):
         weights = own_weights(bound)
         has = getattr(layer, "arguments", tuple(weights))

@@ -1,10 +1,11 @@
-"""How somebody's function is called with what a layer or a model takes: by the names of its parameters, or by place."""
+"""Calls of a user's function with the arguments of a layer or model, by name or by position."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Any
 
@@ -26,7 +27,7 @@ _BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_
 
 @dataclass(frozen=True)
 class Call:
-    """How a function takes its arguments.
+    """Arguments of a function.
 
     Attributes
     ----------
@@ -47,60 +48,65 @@ class Call:
 
 
 def _plain(name: str) -> str:
-    """A name as far as it matters."""
+    """Normalize a name."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def lookup(names: Mapping[str, Sequence[str]]) -> Callable[[str], str | None]:
-    """What a spelling of a name stands for: as it is spelt, else without regard to case and underscores.
+    """Return a function from spellings to arguments: exact, then ignoring case and underscores.
 
-    A name of an argument's own, the first of its spellings, goes before the same among the others'.
+    An argument's own name, the first of its spellings, takes precedence over other arguments' spellings.
     """
     spellings = {name: tuple(ones) for name, ones in names.items()}
-    ranked = [(one, name) for name, ones in spellings.items() for one in ones[:1]]
-    ranked += [(one, name) for name, ones in spellings.items() for one in ones[1:]]
+    ranked = [(spelling, name) for name, ones in spellings.items() for spelling in ones[:1]]
+    ranked += [(spelling, name) for name, ones in spellings.items() for spelling in ones[1:]]
     exact: dict[str, str] = {}
     plain: dict[str, str] = {}
-    for one, name in ranked:
-        exact.setdefault(one, name)
-        plain.setdefault(_plain(one), name)
+    for spelling, name in ranked:
+        exact.setdefault(spelling, name)
+        plain.setdefault(_plain(spelling), name)
     return lambda given: exact.get(given) or plain.get(_plain(given))
 
 
 def read_call(
-    label: str, function: Callable[..., Any], order: Sequence[str], names: Mapping[str, Sequence[str]]
+    label: str,
+    function: Callable[..., Any],
+    order: Sequence[str],
+    names: Mapping[str, Sequence[str]],
+    weights: Sequence[str] = (),
 ) -> Call:
-    """How a function is called: see `pyrnnx.testing.assert_same`.
+    """Return how a function is called: see `pyrnnx.testing.assert_same`.
 
-    Parameters
-    ----------
-    order : sequence of str
-        The arguments there are, in the order for a call by place, the main one first.
-    names : mapping
-        The spellings of each argument, its own name first; those that are not in `order` (weights) are given only where
-        a parameter is called so.
+    `order` are the arguments for a call by place, the main one first. `names` are the spellings of each argument, its
+    own name first; arguments that are not in `order` (weights) are passed only to a parameter of that name, and
+    those of `weights` to ``**arrays`` too.
 
     Raises
     ------
     ArgumentError
-        Parameters of which it cannot be told what they are.
+        Parameters that match no argument.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # what is written in C may not say
+    except (TypeError, ValueError):  # C functions may have no signature
         return Call(tuple(order), {})
     taken = _by_names(parameters, names)
-    places = [one for one in parameters if one.kind in _BY_PLACE]
+    places = [parameter for parameter in parameters if parameter.kind in _BY_PLACE]
     if places and places[0].name not in taken and _is_open(places[0]) and order[0] not in taken.values():
         taken[places[0].name] = order[0]
-    unknown = [one.name for one in parameters if one.name not in taken and _is_required(one)]
+    unknown = [parameter.name for parameter in parameters if parameter.name not in taken and _is_required(parameter)]
     if not unknown:
         if not {*order} <= {*taken.values()}:
-            _tell_left_out(label, [one.name for one in parameters if one.name not in taken and _is_open(one)], names)
-        return _call(parameters, taken, order, names)
-    required = [taken.get(one.name) for one in parameters if _is_required(one)]
+            _warn_left_out(
+                label,
+                [parameter.name for parameter in parameters if parameter.name not in taken and _is_open(parameter)],
+                names,
+            )
+        bound = {lookup(names)(keyword) for keyword in _bound_keywords(function)}
+        return _call(parameters, taken, order, names, [name for name in weights if name not in bound])
+    required = [taken.get(parameter.name) for parameter in parameters if _is_required(parameter)]
     if len(required) == len(order) and all(
-        one == name or one not in order for one, name in zip(required, order, strict=True)
+        parameter == name or parameter not in order for parameter, name in zip(required, order, strict=True)
     ):
         return Call(tuple(order), {})
     expected = "; ".join(", ".join(names[name]) for name in names)
@@ -111,33 +117,45 @@ def read_call(
     )
 
 
-def _tell_left_out(label: str, left_out: Sequence[str], names: Mapping[str, Sequence[str]]) -> None:
+def _warn_left_out(label: str, left_out: Sequence[str], names: Mapping[str, Sequence[str]]) -> None:
     if left_out:
         expected = "; ".join(", ".join(names[name]) for name in names)
         warn(
-            f"assert_same: {label}: {shortened(', '.join(left_out))} is left at None, for its name is none of these: "
-            f"{expected}"
+            f"assert_same: {label}: {shortened(', '.join(left_out))} is left at None because its name is none "
+            f"of these: {expected}"
         )
 
 
 def _by_names(parameters: Sequence[inspect.Parameter], names: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The arguments by the parameters that are called so; each once."""
+    """Return the argument of each parameter by its name; each argument once."""
     name_of, taken = lookup(names), dict[str, str]()
-    for one in parameters:
-        name = name_of(one.name)
-        if name is not None and name not in taken.values() and _is_open(one):
-            taken[one.name] = name
+    for parameter in parameters:
+        name = name_of(parameter.name)
+        if name is not None and name not in taken.values() and _is_open(parameter):
+            taken[parameter.name] = name
     return taken
 
 
-def _is_open(one: inspect.Parameter) -> bool:
-    """Whether a call has to, or may, say it: what has a value of its own keeps it."""
-    variable = one.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return not variable and (one.default is inspect.Parameter.empty or one.default is None)
+def _bound_keywords(function: Any) -> set[str]:
+    """Return the keywords that are already bound, which the signature hides in ``**arrays``.
+
+    A partial function binds keywords; a method of a layer binds the layer's weights.
+    """
+    keywords: set[str] = set()
+    while isinstance(function, partial):
+        keywords |= function.keywords.keys()
+        function = function.func
+    return keywords | set(getattr(getattr(function, "__self__", None), "weights", ()))
 
 
-def _is_required(one: inspect.Parameter) -> bool:
-    return _is_open(one) and one.default is inspect.Parameter.empty
+def _is_open(parameter: inspect.Parameter) -> bool:
+    """Return whether a call passes the parameter: it has no default, or the default None."""
+    variable = parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return not variable and (parameter.default is inspect.Parameter.empty or parameter.default is None)
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    return _is_open(parameter) and parameter.default is inspect.Parameter.empty
 
 
 def _call(
@@ -145,15 +163,17 @@ def _call(
     taken: Mapping[str, str],
     order: Sequence[str],
     names: Mapping[str, Sequence[str]],
+    weights: Sequence[str],
 ) -> Call:
-    nameless = [one.name for one in parameters if one.kind is inspect.Parameter.POSITIONAL_ONLY]
+    nameless = [parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.POSITIONAL_ONLY]
     by_place = [taken[name] for name in takewhile(taken.__contains__, nameless)]
     by_name = {name: parameter for parameter, name in taken.items() if parameter not in nameless}
     rest = [name for name in order if name not in taken.values()]
-    kinds = {one.kind for one in parameters}
+    kinds = {parameter.kind for parameter in parameters}
     if inspect.Parameter.VAR_KEYWORD in kinds:
+        rest += [name for name in weights if name not in taken.values()]
         by_name |= {name: next(iter(names.get(name, (name,)))) for name in rest}
     elif inspect.Parameter.VAR_POSITIONAL in kinds and list(by_name) == list(order)[: len(by_name)]:
-        # What stands before *arrays is given by place, too.
+        # Parameters before *arrays are positional too.
         by_place, by_name = [*by_place, *by_name, *rest], {}
     return Call(tuple(by_place), by_name)

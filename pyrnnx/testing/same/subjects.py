@@ -1,4 +1,4 @@
-"""What `assert_same` is given, as one of three kinds: a recurrent layer, a whole model, a function."""
+"""Arguments of `assert_same`, as a recurrent layer, a whole model or a function."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pyrnnx import check
-from pyrnnx.comparison.layers import AnyLayer, UnboundLayer, label
-from pyrnnx.conventions import (
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison.layers import label
+from pyrnnx.errors import ArgumentError, printable, shortened, shown
+from pyrnnx.frontends.onnx.layers import unbound_node
+from pyrnnx.frontends.torch.tensors import as_numpy
+from pyrnnx.layers.layer import Layer
+from pyrnnx.load import is_source, read_model_or_layer
+from pyrnnx.models.layers import AnyLayer, UnboundLayer
+from pyrnnx.models.model import Model
+from pyrnnx.operator import check
+from pyrnnx.operator.conventions import (
     CALL_ARGUMENTS,
     CANONICAL,
     OUTPUTS,
@@ -20,13 +28,6 @@ from pyrnnx.conventions import (
     rearrange,
     weight_axes,
 )
-from pyrnnx.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, printable, shortened, shown
-from pyrnnx.frontends.onnx.layers import unbound_node
-from pyrnnx.frontends.torch.tensors import as_numpy
-from pyrnnx.layer import Layer
-from pyrnnx.load import is_source, load
-from pyrnnx.model import Model
 from pyrnnx.testing.same import torch_modules
 from pyrnnx.testing.same.signatures import EVERYDAY_NAMES, Call, read_call
 
@@ -36,20 +37,11 @@ _WEIGHTS_MISSING = "assert_same: {}: inputs has {}, but not {}; expected both W 
 
 @dataclass(frozen=True)
 class LayerSubject:
-    """A recurrent layer.
-
-    Attributes
-    ----------
-    layer : Layer, or one without weights
-    node_names : mapping
-        Of an ONNX node, the names of its inputs by what the operator calls them.
-    module : object
-        What runs it, if that is not pyrnnx: a module of PyTorch.
-    """
+    """A recurrent layer."""
 
     layer: AnyLayer
-    node_names: Mapping[str, str] = field(default_factory=dict)
-    module: Any = None
+    node_names: Mapping[str, str] = field(default_factory=dict)  # of the inputs of an ONNX node, by argument
+    module: Any = None  # of PyTorch, which runs it instead of pyrnnx
 
     @property
     def convention(self) -> Convention:
@@ -76,7 +68,7 @@ class LayerSubject:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Canonical names of what a call of the layer itself returns."""
+        """Canonical names of the outputs of the layer's call."""
         operation = getattr(self.layer, "operation", None)
         cell = operation is None and not self.convention.axes_of("sequence_lens")
         everything = OUTPUTS if self.has_cell_state else OUTPUTS[:2]
@@ -84,7 +76,7 @@ class LayerSubject:
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
-        """All names of each argument of a call, and of each weight; the layer's own first."""
+        """All names of each argument and each weight; the layer's own first."""
         everything = (*CALL_ARGUMENTS, *WEIGHTS)
         absent = set() if self.has_cell_state else {"initial_c", "P"}
         if not self.convention.axes_of("sequence_lens"):
@@ -96,7 +88,7 @@ class LayerSubject:
         return tuple(dict.fromkeys((own, self.convention.name_of(name), *EVERYDAY_NAMES[name])))
 
     def read_inputs(self, given: Mapping[str, Any]) -> tuple[dict[str, AnyArray], dict[str, AnyArray]]:
-        """What a test gives, by canonical name: the arguments of a call in canonical axes, and the weights as given.
+        """Return call arguments in canonical axes and weights as passed, by canonical name.
 
         Raises
         ------
@@ -125,7 +117,7 @@ class LayerSubject:
         return rearrange(array, axes, CANONICAL.axes_of(name))
 
     def bind(self, weights: Mapping[str, AnyArray]) -> LayerSubject:
-        """With the weights that a test gives, if it gives any."""
+        """Return the layer with the weights that a test passes, if any."""
         if not weights:
             return self
         if isinstance(self.layer, Layer):
@@ -145,10 +137,11 @@ class FunctionSubject:
     function: Any
     is_module: bool = False
 
-    def read_call(self, order: Sequence[str], names: Mapping[str, Sequence[str]]) -> Call:
+    def read_call(self, order: Sequence[str], names: Mapping[str, Sequence[str]], weights: Sequence[str] = ()) -> Call:
         if self.is_module and torch_modules.takes_states(self.function):
             return Call(tuple(name for name in order if name != "sequence_lens"), {})
-        return read_call(self.label, self.function.forward if self.is_module else self.function, order, names)
+        function = self.function.forward if self.is_module else self.function
+        return read_call(self.label, function, order, names, weights)
 
     def __call__(self, call: Call, arrays: Mapping[str, AnyArray]) -> Any:
         return call(partial(torch_modules.run_module, self.function) if self.is_module else self.function, arrays)
@@ -158,7 +151,7 @@ Subject: TypeAlias = LayerSubject | FunctionSubject | Model
 
 
 def read_subject(letter: str, value: Any, opset: int) -> Subject:
-    """One of the two that are compared.
+    """Return a compared object as a layer, model or function.
 
     Raises
     ------
@@ -166,7 +159,7 @@ def read_subject(letter: str, value: Any, opset: int) -> Subject:
         What is none of all that; a path or a node that cannot be read.
     """
     if is_source(value):
-        value = load(value)
+        value = read_model_or_layer(value)
     if isinstance(value, Model):
         return value
     if isinstance(value, (Layer, UnboundLayer)) and not isinstance(value, type):
@@ -199,7 +192,7 @@ def _function_label(function: Any) -> str:
 
 
 def own_weights(layer: Layer) -> dict[str, AnyArray]:
-    """The layer's weights in its own arrangement; those that it has not are zero, if it can have them."""
+    """Return the layer's weights in its own arrangement; absent optional ones are zero."""
     sizes = {"D": layer.op.num_directions, "H": layer.op.hidden_size, "I": layer.input_size}
     return {
         name: layer.weights[name] if name in layer.weights else np.zeros(_shape(axes, sizes), layer.dtype)
@@ -208,6 +201,6 @@ def own_weights(layer: Layer) -> dict[str, AnyArray]:
 
 
 def _shape(axes: Sequence[str], sizes: Mapping[str, int]) -> list[int]:
-    from pyrnnx.conventions import axis_size
+    from pyrnnx.operator.conventions import axis_size
 
     return [axis_size(axis, sizes) or 0 for axis in axes]

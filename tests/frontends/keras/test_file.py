@@ -8,35 +8,32 @@ from typing import Any
 
 import numpy as np
 import pytest
-from keras_files import Groups, groups, layer_config, model_config, serialized, weights_file, write
+from keras_files import (
+    LAMBDA,
+    LSTM,
+    good_config,
+    good_groups,
+    groups,
+    layer_config,
+    model_config,
+    serialized,
+    weights_file,
+    write,
+)
 from keras_weights import Case, random_case, random_inputs, random_weights
+from rows import each_row
 from torch_weights import assert_close
 
 from pyrnnx import ArgumentError
-from pyrnnx.frontends.keras import file, from_file, from_weights, h5
+from pyrnnx.frontends.keras import from_file, from_weights
 
 h5py: Any = pytest.importorskip("h5py")
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
-LSTM = Case("LSTM", 5, random_weights("LSTM", 3, 5), {"direction": "forward"})
 GRU = Case("GRU reset_after=True", 7, random_weights("GRU reset_after=True", 5, 7), {"direction": "forward"})
-LAMBDA = serialized("Lambda", {"name": "lambda", "function": {"class_name": "__lambda__", "config": {"code": "x"}}})
 
 
-@pytest.fixture(autouse=True)
-def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """HDF5 is called here, as starting a process for each file takes long; test_process.py is about those."""
-    monkeypatch.setattr(file, "read_weights", h5.read_weights)
-
-
-def good_groups() -> Groups:
-    return groups(LSTM, "first", "layers/lstm")
-
-
-def good_config(**changes: Any) -> dict[str, Any]:
-    return model_config(layer_config(LSTM, "first", **changes))
-
-
-@pytest.mark.parametrize("seed", range(40))
+@each_row("seed", range(16))
 def test_random_files(tmp_path: Path, seed: int) -> None:
     """As from_weights, for which test_weights.py has the formulas."""
     case = random_case(seed)
@@ -111,9 +108,10 @@ def test_cells(tmp_path: Path) -> None:
     assert_close(stack(X)[:1], [Y], 0)
 
 
-@pytest.mark.parametrize(("module", "registered"), [("keras.src.layers.rnn.lstm", "LSTM"), ("keras.layers", None)])
-def test_modules_of_keras(tmp_path: Path, module: str, registered: str | None) -> None:
-    config = model_config(layer_config(LSTM, "first") | {"module": module, "registered_name": registered})
+def test_modules_of_keras(tmp_path: Path) -> None:
+    config = model_config(
+        layer_config(LSTM, "first") | {"module": "keras.src.layers.rnn.lstm", "registered_name": "LSTM"}
+    )
     assert from_file(write(tmp_path / "a.keras", config, weights_file(good_groups()))).name == "first"
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-import pytest
 from keras_weights import Case, random_case, random_inputs, random_weights
+from peers import compile_openvino, run_onnxruntime
+from rows import each_row, few_rows
 from torch_weights import assert_close
 
 from pyrnnx import CANONICAL, KERAS, KERAS_RESET_AFTER, Activation, Layer, Stack, compare
-from pyrnnx.conventions import convert_weights
 from pyrnnx.frontends.keras import from_weights
 from pyrnnx.frontends.onnx import gru, lstm, rnn, write_model
 from pyrnnx.frontends.openvino import write_model as write_ir
+from pyrnnx.operator.conventions import convert_weights
 from pyrnnx.testing.numbers import Array
 
 TOLERANCE = 1e-12  # float64: sums in another order, over 6 steps; values up to 100 of functions without a bound
@@ -38,7 +37,7 @@ def scale(wanted: list[Array]) -> float:
     return max(1.0, *(float(np.abs(one).max()) for one in wanted))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@each_row("seed", range(48))
 def test_random_weights(seed: int) -> None:
     """Through the Stack, and through the operators of ONNX."""
     case, stack, X, lens, states, wanted = made(seed)
@@ -66,41 +65,20 @@ def test_random_weights(seed: int) -> None:
     assert_close([Y, *last], wanted, TOLERANCE * scale(wanted))
 
 
-def named(X: Array, lens: Array, states: list[Array]) -> dict[str, Array]:
-    names = ("X", "sequence_lens", "initial_h", "initial_c")
-    return dict(zip(names, (np.ascontiguousarray(X.swapaxes(0, 1)), lens, *states), strict=False))
-
-
-@pytest.mark.parametrize("seed", range(100))
-def test_written_as_onnx(seed: int) -> None:
-    """In ONNX Runtime."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    _, stack, X, lens, states, wanted = made(seed, np.float32)
-    given = named(X, lens, states)
-    model = write_model(stack, inputs=list(given)[1:]).SerializeToString()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 3, 1
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    Y, *last = session.run(None, given)
-    assert_close([Y.swapaxes(0, 1), *last], wanted, FLOAT32 * scale(wanted))
-
-
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 100))])
-def test_written_as_ir(seed: int, tmp_path: Path) -> None:
-    """In OpenVINO."""
-    openvino = pytest.importorskip("openvino")
+@few_rows("seed", range(4), range(4, 48))
+def test_written_models(seed: int, tmp_path: Path) -> None:
+    """In ONNX Runtime and in OpenVINO."""
     _, stack, X, lens, states, wanted = made(seed, np.float32, **OPENVINO)
-    given = named(X, lens, states)
-    core = openvino.Core()
-    model = core.read_model(write_ir(write_model(stack, inputs=list(given)[1:]), tmp_path / "layer.xml"))
-    model.reshape({name: list(array.shape) for name, array in given.items()})
-    compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
-    results = compiled(given)
-    Y, *last = (results[name] for name in ("Y", "Y_h", "Y_c")[: len(wanted)])
-    assert_close([Y.swapaxes(0, 1), *last], wanted, FLOAT32 * scale(wanted))
+    names = ("X", "sequence_lens", "initial_h", "initial_c")
+    inputs = dict(zip(names, (np.ascontiguousarray(X.swapaxes(0, 1)), lens, *states), strict=False))
+    model = write_model(stack, inputs=list(inputs)[1:])
+    results = compile_openvino(write_ir(model, tmp_path / "layer.xml"), inputs)(inputs)
+    of_openvino = [results[name] for name in ("Y", "Y_h", "Y_c")[: len(wanted)]]
+    for Y, *last in (run_onnxruntime(model, inputs), of_openvino):
+        assert_close([Y.swapaxes(0, 1), *last], wanted, FLOAT32 * scale(wanted))
 
 
-@pytest.mark.parametrize("kind", ["SimpleRNN", "LSTM", "GRU reset_after=True", "GRU reset_after=False"])
+@each_row("kind", ["SimpleRNN", "LSTM", "GRU reset_after=True", "GRU reset_after=False"])
 def test_conventions(kind: str) -> None:
     """A layer of Keras and one of ONNX differ in their conventions alone."""
     (layer,) = from_weights(random_weights(kind, 3, 5)).layers
@@ -115,23 +93,15 @@ def test_conventions(kind: str) -> None:
     assert "shape of W" in str(found)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
-def test_dtypes_are_kept(dtype: Any) -> None:
+@each_row("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
+def test_weights_are_copies_of_their_dtype(dtype: Any) -> None:
     weights = random_weights("GRU reset_after=True", 3, 5, dtype=dtype)
+    before = [array.copy() for array in weights]
     (layer,) = from_weights(weights).layers
     assert layer.dtype == dtype
-    for name, array in zip("WRB", weights, strict=True):
-        np.testing.assert_array_equal(layer.weights[name].ravel(), array.ravel(), strict=True)
-
-
-def test_weights_are_copies() -> None:
-    weights = random_weights("LSTM", 3, 5)
-    stack, X = from_weights(weights), np.ones((2, 4, 3))
-    before = stack(X)
-    for array in weights:
+    for name, array, own in zip("WRB", weights, before, strict=True):
         array[:] = 0
-    for one, other in zip(stack(X), before, strict=True):
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(layer.weights[name].ravel(), own.ravel(), strict=True)
 
 
 def test_activations_of_pyrnnx_and_none() -> None:
@@ -139,11 +109,3 @@ def test_activations_of_pyrnnx_and_none() -> None:
     (layer,) = from_weights(weights, activation=Activation("Elu", 0.5), recurrent_activation=None).layers
     assert layer.op.activations == ((Activation("Affine", 1.0, 0.0), Activation("Elu", 0.5), Activation("Elu", 0.5)),)
     assert from_weights(weights, name="own", weight_dtype=None).name == "own"
-
-
-def test_keras_is_not_imported() -> None:
-    program = (
-        "import sys, numpy as np; from pyrnnx.frontends.keras import from_weights as f; "
-        "f([np.ones((2, 3)), np.ones((3, 3))]); assert not {'keras', 'h5py'} & sys.modules.keys()"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)

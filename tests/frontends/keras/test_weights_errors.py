@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from keras_weights import random_weights
+from rows import each_row
 
 from pyrnnx import ArgumentError, PyrnnxError, UnsupportedError
 from pyrnnx.frontends.keras import from_layer, from_weights
@@ -23,104 +24,69 @@ def changed(weights: list[Any], place: int, value: Any) -> list[Any]:
     return [value if k == place else array for k, array in enumerate(weights)]
 
 
-CASES: dict[str, tuple[Any, dict[str, Any], type[PyrnnxError], str]] = {
-    # arrays
-    "None": (None, {}, ArgumentError, "from_weights: weights is None; expected a list of arrays, as of get_weights()"),
-    "nothing": ([], {}, ArgumentError, "from_weights: weights is []; expected a list of arrays"),
-    "a mapping": ({"kernel": 1}, {}, ArgumentError, "expected a list of arrays"),
-    "one": (
-        LSTM[:1],
+A, U = ArgumentError, UnsupportedError
+ARRAYS = "expected a list of arrays"
+CASES: list[tuple[Any, dict[str, Any], type[PyrnnxError], str]] = [
+    (None, {}, A, f"from_weights: weights is None; {ARRAYS}, as get_weights() returns"),
+    ([], {}, A, f"from_weights: weights is []; {ARRAYS}"),
+    ({"kernel": 1}, {}, A, ARRAYS),
+    (LSTM[:1], {}, A, "1 arrays were given; expected 3, or without biases 2, for direction 'forward'"),
+    (LSTM, BOTH, A, "3 arrays were given; expected 6, or without biases 4, for direction"),
+    (LSTM * 2, {}, A, "6 arrays were given; expected 3, or without biases 2"),
+    (changed(LSTM, 1, None), {}, A, "weights[1] is missing; it is required"),
+    (changed(LSTM, 0, np.ones((3, 20), int)), {}, A, "weights[0] has dtype int64; expected"),
+    (
+        changed(LSTM, 2, np.ones(20, "f4")),
         {},
-        ArgumentError,
-        "1 arrays were given; expected 3, or without biases 2, for direction 'forward'",
-    ),
-    "one direction": (LSTM, BOTH, ArgumentError, "3 arrays were given; expected 6, or without biases 4, for direction"),
-    "both directions": (LSTM * 2, {}, ArgumentError, "6 arrays were given; expected 3, or without biases 2"),
-    "None among them": (changed(LSTM, 1, None), {}, ArgumentError, "weights[1] is missing; it is required"),
-    "integers": (changed(LSTM, 0, np.ones((3, 20), int)), {}, ArgumentError, "weights[0] has dtype int64; expected"),
-    "two dtypes": (
-        changed(LSTM, 2, np.ones(20, np.float32)),
-        {},
-        ArgumentError,
+        A,
         "weights[2] has dtype float32; expected float64, the dtype of weights[0]",
     ),
-    "text": (changed(LSTM, 2, "bias"), {}, ArgumentError, "weights[2] has dtype <U4; expected float32"),
+    (changed(LSTM, 2, "bias"), {}, A, "weights[2] has dtype <U4; expected float32"),
     # shapes
-    "recurrent_kernel of no cell": (
+    (
         changed(LSTM, 1, np.ones((5, 10))),
         {},
-        ArgumentError,
-        "recurrent_kernel (weights[1]) has shape (5, 10); expected (units, G*units), with G = 1 of a SimpleRNN, 3 of a",
+        A,
+        "recurrent_kernel (weights[1]) has shape (5, 10); expected (units, G*units), with G = 1 for a SimpleRNN",
     ),
-    "recurrent_kernel of one axis": (changed(LSTM, 1, np.ones(5)), {}, ArgumentError, "(weights[1]) has shape (5,)"),
-    "no units": (changed(LSTM, 1, np.ones((0, 0))), {}, ArgumentError, "(weights[1]) has shape (0, 0)"),
-    "another operator": (
-        LSTM,
-        {"operator": "GRU"},
-        ArgumentError,
-        "recurrent_kernel (weights[1]) has shape (5, 20); expected (units, 3*units)",
-    ),
-    "kernel": (changed(LSTM, 0, np.ones((3, 15))), {}, ArgumentError, "kernel has shape (3, 15); expected (3, 20)"),
-    "kernel of one axis": (changed(LSTM, 0, np.ones(20)), {}, ArgumentError, "(20,); expected (input_size, 20)"),
-    "bias": (changed(LSTM, 2, np.ones(15)), {}, ArgumentError, "bias has shape (15,); expected (20,)"),
-    "bias of a GRU": (
+    (changed(LSTM, 1, np.ones(5)), {}, A, "(weights[1]) has shape (5,)"),
+    (changed(LSTM, 1, np.ones((0, 0))), {}, A, "(weights[1]) has shape (0, 0)"),
+    (LSTM, {"operator": "GRU"}, A, "recurrent_kernel (weights[1]) has shape (5, 20); expected (units, 3*units)"),
+    (changed(LSTM, 0, np.ones((3, 15))), {}, A, "kernel has shape (3, 15); expected (3, 20)"),
+    (changed(LSTM, 0, np.ones(20)), {}, A, "(20,); expected (input_size, 20)"),
+    (changed(LSTM, 2, np.ones(15)), {}, A, "bias has shape (15,); expected (20,)"),
+    (
         changed(AFTER, 2, np.ones((3, 15))),
         {},
-        ArgumentError,
-        "bias has shape (3, 15); expected (2, 15), of a GRU with reset_after=True",
+        A,
+        "bias has shape (3, 15); expected (2, 15) for a GRU with reset_after=True",
     ),
-    "reset_after, and one bias": (
-        BEFORE,
-        {"reset_after": True},
-        ArgumentError,
-        "bias has shape (15,); expected (2, 15), of a GRU with reset_after=True",
-    ),
-    "two biases, not reset_after": (
-        AFTER,
-        {"reset_after": False},
-        ArgumentError,
-        "bias has shape (2, 15); expected (15,), of a GRU with reset_after=False",
-    ),
-    "other directions": (LSTM + AFTER, BOTH, ArgumentError, "kernel has shape (3, 15); expected (3, 20)"),
-    "other inputs": (LSTM + random_weights("LSTM", 4, 5), BOTH, ArgumentError, "shape (4, 20); expected (3, 20)"),
-    # arguments
-    "operator": (
-        LSTM,
-        {"operator": "RNN"},
-        ArgumentError,
-        "operator is 'RNN'; expected one of 'SimpleRNN', 'GRU', 'LSTM'",
-    ),
-    "direction": (LSTM, {"direction": "both"}, ArgumentError, "direction is 'both'; expected one of forward, reverse"),
-    "reset_after": (AFTER, {"reset_after": 1}, ArgumentError, "reset_after is 1; expected True, False or None"),
-    "reset_after of an LSTM": (LSTM, {"reset_after": True}, ArgumentError, "reset_after is True; only a GRU has it"),
-    "activation": (
-        LSTM,
-        {"activation": "gelu"},
-        UnsupportedError,
-        "activation is 'gelu'; expected one of tanh, sigmoid",
-    ),
-    "recurrent_activation": (
-        SIMPLE,
-        {"recurrent_activation": np.tanh},
-        ArgumentError,
-        "recurrent_activation is <ufunc 'tanh'>; expected one of tanh",
-    ),
-    "weight_dtype": (LSTM, {"weight_dtype": "int8"}, ArgumentError, "weight_dtype is 'int8' with dtype float64"),
-    "name": (LSTM, {"name": 3}, ArgumentError, "name is 3; expected a string"),
-    "name in messages": (LSTM, {"name": "own", "direction": ""}, ArgumentError, "from_weights: 'own': direction is ''"),
-}
+    (BEFORE, {"reset_after": True}, A, "bias has shape (15,); expected (2, 15) for a GRU with reset_after=True"),
+    (AFTER, {"reset_after": False}, A, "bias has shape (2, 15); expected (15,) for a GRU with reset_after=False"),
+    (LSTM + AFTER, BOTH, A, "kernel has shape (3, 15); expected (3, 20)"),
+    (LSTM + random_weights("LSTM", 4, 5), BOTH, A, "shape (4, 20); expected (3, 20)"),
+    # options
+    (LSTM, {"operator": "RNN"}, A, "operator is 'RNN'; expected one of 'SimpleRNN', 'GRU', 'LSTM'"),
+    (LSTM, {"direction": "both"}, A, "direction is 'both'; expected one of forward, reverse"),
+    (AFTER, {"reset_after": 1}, A, "reset_after is 1; expected True, False or None"),
+    (LSTM, {"reset_after": True}, A, "reset_after is True; only a GRU has it"),
+    (LSTM, {"activation": "gelu"}, U, "activation is 'gelu'; expected one of tanh, sigmoid"),
+    (SIMPLE, {"recurrent_activation": np.tanh}, A, "recurrent_activation is <ufunc 'tanh'>; expected one of tanh"),
+    (LSTM, {"weight_dtype": "int8"}, A, "weight_dtype is 'int8' with dtype float64"),
+    (LSTM, {"name": 3}, A, "name is 3; expected a string"),
+    (LSTM, {"name": "own", "direction": ""}, A, "from_weights: 'own': direction is ''"),
+]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_rejected(case: str) -> None:
-    weights, options, error, message = CASES[case]
+@each_row(("weights", "options", "error", "message"), CASES, ids=[row[-1] for row in CASES])
+def test_rejected(weights: Any, options: dict[str, Any], error: type[PyrnnxError], message: str) -> None:
     with pytest.raises(error, match=re.escape(message)) as caught:
         from_weights(weights, **options)
     assert type(caught.value) is error
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("layer", [None, "LSTM", object(), LSTM, from_layer], ids=lambda one: type(one).__name__)
+@each_row("layer", [None, "LSTM", object(), LSTM, from_layer], ids=lambda one: type(one).__name__)
 def test_what_is_no_layer_of_keras(layer: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^from_layer: '.*' was given; expected one of keras\.layers\.SimpleRNN"):
         from_layer(layer)

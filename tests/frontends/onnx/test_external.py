@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import helper
 from onnx_models import simple_model
+from rows import each_row
 
 from pyrnnx import ArgumentError, FormatError, get_memory_limit, set_memory_limit
 from pyrnnx.frontends.onnx import read_model
@@ -24,7 +27,7 @@ def sound() -> onnx.ModelProto:
 
 
 def external(tmp_path: Path) -> Path:
-    """A model whose one weight is in a file beside it; another is in a branch, with its own file."""
+    """Return a model whose one weight is in a file of its folder."""
     path = tmp_path / "folder" / "model.onnx"
     path.parent.mkdir()
     onnx.save(sound(), os.fspath(path), save_as_external_data=True, location="weights.bin", size_threshold=0)
@@ -32,62 +35,84 @@ def external(tmp_path: Path) -> Path:
     return path
 
 
-def edited(path: Path, **changes: str) -> onnx.ModelProto:
+def edited(path: Path, data_type: int | None = None, **changes: str) -> onnx.ModelProto:
     model = onnx.load(os.fspath(path), load_external_data=False)
-    for entry in model.graph.initializer[0].external_data:
+    tensor = model.graph.initializer[0]
+    tensor.data_type = tensor.data_type if data_type is None else data_type
+    for entry in tensor.external_data:
         entry.value = changes.pop(entry.key, entry.value)
     for key, value in changes.items():
-        model.graph.initializer[0].external_data.add(key=key, value=value)
+        tensor.external_data.add(key=key, value=value)
     path.write_bytes(model.SerializeToString())
     return model
 
 
-def test_external_data(tmp_path: Path) -> None:
+@each_row("link", [False, True])
+def test_weights_are_read_once(tmp_path: Path, link: bool) -> None:
     path = external(tmp_path)
+    if link:  # within the folder
+        (path.parent / "weights.bin").rename(path.parent / "other.bin")
+        (path.parent / "weights.bin").symlink_to("other.bin")
     model = read_model(path)
     (path.parent / "weights.bin").unlink()
     np.testing.assert_array_equal(model(X)["y"], X)
 
 
-def test_external_data_is_missing(tmp_path: Path) -> None:
+OUTSIDE = ("../weights.bin", "/weights.bin", "", "sub/../../weights.bin", "C:\\weights.bin", "a\0b", "x" * 5000)
+ENTRIES: list[tuple[dict[str, Any], str]] = [
+    *[({"location": location}, "expected a file in the model's folder") for location in OUTSIDE],
+    ({"location": "x" * 3000}, "tensor 'a' is in the file 'xxx"),
+    ({"data_type": 999}, "tensor 'a' .*its element type is 999, which is unknown"),
+    ({"data_type": onnx.TensorProto.STRING}, "tensor 'a' .*STRING; expected one of a fixed"),
+    *[({"offset": value}, "tensor 'a'") for value in ("-4", "1000")],
+    *[({"length": value}, "tensor 'a'") for value in ("1000", "x", "20")],
+]
+
+
+@each_row(("changes", "words"), ENTRIES)
+def test_rejected_entries(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
     path = external(tmp_path)
-    (path.parent / "weights.bin").unlink()
-    with pytest.raises(FormatError, match=r"tensor 'a' is in the file 'weights.bin', which does not exist in "):
+    if changes.get("location") in OUTSIDE:
+        (path.parent / "weights.bin").rename(tmp_path / "weights.bin")
+    edited(path, **changes)
+    with pytest.raises(FormatError, match=words) as caught:
+        read_model(path)
+    assert len(str(caught.value)) < 2000 or len(changes.get("location", "")) == 5000
+
+
+def link_outside(path: Path) -> None:
+    path.rename(path.parents[1] / "weights.bin")
+    path.symlink_to(path.parents[1] / "weights.bin")
+
+
+def link_to_itself(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path)
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "missing": (Path.unlink, "tensor 'a' is in the file 'weights.bin', which does not exist in "),
+    "short": (lambda path: path.write_bytes(b"abc"), "tensor 'a' .* from byte 0 on for 24 bytes; it has 3"),
+    "outside": (link_outside, "tensor 'a'"),
+    "a loop": (link_to_itself, "tensor 'a'"),
+    "a pipe": (pipe, "or is no regular file"),
+}
+
+
+@each_row(("change", "words"), FILES.values(), ids=FILES)
+def test_rejected_files(tmp_path: Path, change: Callable[[Path], Any], words: str) -> None:
+    path = external(tmp_path)
+    change(path.parent / "weights.bin")
+    with pytest.raises(FormatError, match=words):
         read_model(path)
 
 
-def test_external_data_is_short(tmp_path: Path) -> None:
-    path = external(tmp_path)
-    (path.parent / "weights.bin").write_bytes(b"abc")
-    with pytest.raises(FormatError, match=r"tensor 'a' .* from byte 0 on for 24 bytes; it has 3"):
-        read_model(path)
-
-
-@pytest.mark.parametrize(
-    ("element", "words"),
-    [(999, "its element type is 999, which is unknown"), (onnx.TensorProto.STRING, "STRING; expected one of a fixed")],
-)
-def test_external_data_of_no_size(tmp_path: Path, element: int, words: str) -> None:
-    path = external(tmp_path)
-    model = edited(path)
-    model.graph.initializer[0].data_type = element
-    path.write_bytes(model.SerializeToString())
-    with pytest.raises(FormatError, match=f"tensor 'a' .*{words}"):
-        read_model(path)
-
-
-@pytest.mark.parametrize(
-    "location", ["../weights.bin", "/weights.bin", "", "sub/../../weights.bin", "C:\\weights.bin", "a\0b", "x" * 5000]
-)
-def test_external_data_leaves_the_folder(tmp_path: Path, location: str) -> None:
-    path = external(tmp_path)
-    (path.parent / "weights.bin").rename(tmp_path / "weights.bin")
-    edited(path, location=location)
-    with pytest.raises(FormatError, match="expected a file in the model's folder"):
-        read_model(path)
-
-
-def test_external_data_in_a_name_that_is_no_text(tmp_path: Path) -> None:
+def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     path = external(tmp_path)
     edited(path, location="weights.bim")
     path.write_bytes(path.read_bytes().replace(b"weights.bim", b"weights.bi\xff"))
@@ -95,43 +120,15 @@ def test_external_data_in_a_name_that_is_no_text(tmp_path: Path) -> None:
         read_model(path)
 
 
-def test_external_data_by_a_link(tmp_path: Path) -> None:
+def test_without_a_path(tmp_path: Path) -> None:
     path = external(tmp_path)
-    (path.parent / "weights.bin").rename(tmp_path / "weights.bin")
-    (path.parent / "weights.bin").symlink_to(tmp_path / "weights.bin")
-    with pytest.raises(FormatError, match="tensor 'a'"):
-        read_model(path)
-
-
-def test_external_data_in_names_that_no_file_has(tmp_path: Path) -> None:
-    path = external(tmp_path)
-    edited(path, location="x" * 3000)
-    with pytest.raises(FormatError, match="tensor 'a' is in the file 'xxx") as caught:
-        read_model(path)
-    assert len(str(caught.value)) < 2000
-
-
-def test_external_data_in_what_is_no_file(tmp_path: Path) -> None:
-    path = external(tmp_path)
-    (path.parent / "weights.bin").unlink()
-    os.mkfifo(path.parent / "weights.bin")
-    with pytest.raises(FormatError, match="or is no regular file"):
-        read_model(path)
-    (path.parent / "weights.bin").unlink()
-    (path.parent / "weights.bin").symlink_to(path.parent / "weights.bin")
-    with pytest.raises(FormatError, match="tensor 'a'"):
-        read_model(path)
-
-
-def test_external_data_by_a_link_within_the_folder(tmp_path: Path) -> None:
-    path = external(tmp_path)
-    (path.parent / "weights.bin").rename(path.parent / "other.bin")
-    (path.parent / "weights.bin").symlink_to("other.bin")
-    np.testing.assert_array_equal(read_model(path)(X)["y"], X)
+    for source in (path.read_bytes(), edited(path)):
+        with pytest.raises(FormatError, match="expected a path to the model"):
+            read_model(source)
 
 
 def sharing(path: Path, count: int, size: int) -> None:
-    """Many tensors that are each a whole file, which takes no room on the disk."""
+    """Write a model of many tensors that are each a whole file, which takes no room on the disk."""
     model = sound()
     with (path.parent / "shared.bin").open("wb") as file:
         file.truncate(size)
@@ -141,32 +138,15 @@ def sharing(path: Path, count: int, size: int) -> None:
     path.write_bytes(model.SerializeToString())
 
 
-@pytest.mark.parametrize(("count", "size"), [(10_000, 2**20), (1, 100 * 2**30)])
-def test_external_data_beyond_the_limit(tmp_path: Path, count: int, size: int) -> None:
-    before = get_memory_limit()
+def test_beyond_the_limit(tmp_path: Path) -> None:
+    before, path = get_memory_limit(), tmp_path / "model.onnx"
     set_memory_limit(8 * 2**20)
     try:
-        sharing(tmp_path / "model.onnx", count, size)
-        with pytest.raises(ArgumentError, match=r"its external data takes \d+ bytes; expected at most 8388608"):
-            read_model(tmp_path / "model.onnx")
-        sharing(tmp_path / "model.onnx", 8, 2**20)
-        read_model(tmp_path / "model.onnx")
+        for count, size in ((1000, 2**20), (1, 100 * 2**30)):
+            sharing(path, count, size)
+            with pytest.raises(ArgumentError, match=r"its external data takes \d+ bytes; expected at most 8388608"):
+                read_model(path)
+        sharing(path, 8, 2**20)
+        read_model(path)
     finally:
         set_memory_limit(before)
-
-
-@pytest.mark.parametrize(
-    "changes", [{"offset": "-4"}, {"offset": "1000"}, {"length": "1000"}, {"length": "x"}, {"length": "20"}]
-)
-def test_external_data_out_of_its_file(tmp_path: Path, changes: dict[str, str]) -> None:
-    path = external(tmp_path)
-    edited(path, **changes)
-    with pytest.raises(FormatError, match="tensor 'a'"):
-        read_model(path)
-
-
-def test_external_data_without_a_path(tmp_path: Path) -> None:
-    path = external(tmp_path)
-    for source in (path.read_bytes(), edited(path)):
-        with pytest.raises(FormatError, match="expected a path to the model"):
-            read_model(source)

@@ -12,23 +12,13 @@ import pytest
 from onnx import helper, numpy_helper
 from onnx_models import LSTM, branches, case_model, lstm_node, make_graph, make_model, simple_model
 
-from pyrnnx import ArgumentError, UnsupportedError
+from pyrnnx import ArgumentError, UnsupportedError, reference
 from pyrnnx.frontends.onnx import Model, NodeLayer, read_model
-from pyrnnx.testing import reference
-from pyrnnx.testing.cases import CASES, OUTPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.cases import expected_outputs, make_arrays
 from pyrnnx.testing.numbers import assert_close, tolerance_of
 
 node = helper.make_node
 TOLERANCE = tolerance_of(LSTM.dtype)
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_cases(case: Case) -> None:
-    model, given = case_model(case)
-    expected = expected_outputs(case, make_arrays(case))
-    results = read_model(model)(given)
-    assert tuple(results) == OUTPUTS[case.operator]
-    assert_close(list(results.values()), expected, tolerance_of(case.dtype))
 
 
 def test_inputs_and_outputs() -> None:

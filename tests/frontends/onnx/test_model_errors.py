@@ -150,9 +150,9 @@ BROKEN: dict[Callable[[onnx.ModelProto], None], str] = {
     missing_input: "Add 'second' needs 'nowhere'",
     missing_input_in_a_body: "If 'choice': Neg 'inner' needs 'nowhere'",
     missing_output: "the output 'nowhere' is computed by no node",
-    cycle: "Neg 'first' is in, or behind, a cycle",
-    cycle_through_a_body: "If 'choice' is in, or behind, a cycle",
-    cycle_of_one: "Neg 'first' is in, or behind, a cycle",
+    cycle: "Neg 'first' is in a cycle, or depends on one",
+    cycle_through_a_body: "If 'choice' is in a cycle, or depends on one",
+    cycle_of_one: "Neg 'first' is in a cycle, or depends on one",
     no_opset: "opset_import has no version for the default domain",
     two_opsets: "opset_import has the versions 17 and 12 of domain ''",
     opset_zero: "version 0 of domain ''",
@@ -166,7 +166,7 @@ BROKEN: dict[Callable[[onnx.ModelProto], None], str] = {
     negative_dims_in_an_attribute: r"tensor 'c' has dims \[2, -3\], below 0",
     unknown_element_type: "'x' has the unknown element type 77",
     no_graph: "it has no graph",
-    functions_in_a_circle: r"functions call each other in a circle; among test\.F, test\.G",
+    functions_in_a_circle: r"functions call each other in a cycle; among test\.F, test\.G",
 }
 
 
@@ -192,9 +192,24 @@ def test_truncated() -> None:
             read_model(contents[:length])
 
 
-def test_not_utf8() -> None:
-    contents = sound().SerializeToString().replace(b"second", b"se\xffond")
-    with pytest.raises(FormatError, match=r"the text b'se\\xffond' in a NodeProto is not UTF-8"):
+TEXTS = {
+    "name of a node": b"second",
+    "name of a value": b"hidden",
+    "text about a node": b"doc",
+    "key of metadata": b"key",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_not_utf8(name: str) -> None:
+    body = make_graph([node("Neg", ["x"], ["hidden"])], {}, ["hidden"])
+    model = sound()
+    model.graph.node.append(node("If", ["c"], ["z"], then_branch=body, else_branch=body, doc_string="doc"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array(True), "c"))
+    helper.set_model_props(model, {"key": "1"})
+    text = TEXTS[name]
+    contents = model.SerializeToString().replace(text, text[:-1] + b"\xff")
+    with pytest.raises(FormatError, match=r"the text b'\w+\\xff' in a \w+ is not UTF-8"):
         read_model(contents)
 
 

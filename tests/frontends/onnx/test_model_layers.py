@@ -9,10 +9,10 @@ import onnx
 import pytest
 from onnx import helper
 from onnx_models import GRU, LSTM, branches, case_model, lstm_node, make_graph, simple_model, value_info, weights_of
+from rows import each_row
 
-from pyrnnx import Layer
+from pyrnnx import ArgumentError, Layer, reference
 from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
-from pyrnnx.testing import reference
 from pyrnnx.testing.cases import RUNTIME_INPUTS, Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import assert_close, tolerance_of
 
@@ -42,6 +42,29 @@ def test_layer_with_computed_weights() -> None:
     arrays = make_arrays(LSTM)
     layer = found.bind(arrays["W"], arrays["R"], arrays["B"])
     assert_close(layer(given["X"], initial_c=given["initial_c"]), expected_outputs(LSTM, make_arrays(LSTM)), TOLERANCE)
+    W, R, B = (arrays[name] for name in ("W", "R", "B"))
+    assert_close(
+        found(given["X"], W, R, B, initial_c=given["initial_c"]), expected_outputs(LSTM, make_arrays(LSTM)), TOLERANCE
+    )
+    assert "UnboundNode LSTM &#x27;it&#x27;" in read._repr_html_()
+
+
+@each_row(
+    ("arguments", "named", "words"),
+    [
+        (1, {}, "R is missing; it is required"),
+        (3, {"H": 1, "Z": 1}, "argument 'Z' is unknown; expected X, W, R, B, sequence_lens, initial_h"),
+        (3, {"R": 1}, "R was given twice"),
+        (9, {}, "9 arrays were given; expected at most 8: X, W, R, B, sequence_lens"),
+    ],
+    ids=["missing", "unknown", "twice", "too many"],
+)
+def test_calls_of_computed_weights_that_do_not_fit(arguments: int, named: dict[str, Any], words: str) -> None:
+    model, _ = case_model(LSTM, ("B", "initial_h"))
+    layer = read_model(model).layers[0]
+    with pytest.raises(ArgumentError) as caught:
+        layer(*[np.ones((1, 1, 1), np.float32)] * arguments, **named)
+    assert words in str(caught.value)
 
 
 def test_unbound_layer_with_hidden_size() -> None:

@@ -101,9 +101,9 @@ def test_chosen_layers() -> None:
     stream = model.stream(layers=["layer1"])
     stream.push(X)
     assert list(stream.state) == ["layer1.initial_h"]
-    with pytest.raises(ArgumentError, match="nothing is kept"):
+    with pytest.raises(ArgumentError, match="there are no states"):
         model.stream(layers=False)
-    with pytest.raises(ArgumentError, match="layers has 'x'; expected of layer0, layer1"):
+    with pytest.raises(ArgumentError, match="layers contains 'x'; expected names of layer0, layer1"):
         model.stream(layers=["x"])
 
 
@@ -259,6 +259,7 @@ def test_streams_in_threads() -> None:
 
 
 def test_memory_stays() -> None:
+    pytest.importorskip("onnxruntime")  # caches of onnx's evaluator level off after some thousand pushes only
     stream, x = read_model(stack(("LSTM", "GRU"))).stream(), np.ones((1, N, I), np.float32)
     for _ in range(20):
         stream.push(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.testing.cases import Case, make_arrays
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
 
 def in_a_body() -> onnx.ModelProto:
     return branches()[0]
@@ -23,6 +26,13 @@ def in_a_body() -> onnx.ModelProto:
 def computed_state() -> onnx.ModelProto:
     made = helper.make_node("ReduceMean", ["X"], ["mean"], axes=[0, 2], keepdims=1)
     return gru("h", ([made, *SHAPE, helper.make_node("Expand", ["mean", "wanted"], ["h"])], {}))
+
+
+def state_of_a_constant() -> onnx.ModelProto:
+    """As many rows of 0.5 as X has."""
+    return gru(
+        "h", ([*SHAPE, helper.make_node("Expand", ["half", "wanted"], ["h"])], {"half": np.array([0.5], np.float32)})
+    )
 
 
 def computed_lengths() -> onnx.ModelProto:
@@ -54,8 +64,9 @@ ERRORS: dict[str, tuple[Any, str]] = {
         "GRU 'gru': stream: direction is reverse; expected for",
     ),
     "both directions": (in_both_directions, "GRU 'gru': stream: direction is bidirectional; expected forward"),
-    "body": (in_a_body, "LSTM .*: stream: it begins inside a body of If 'choice'; expected a layer at the top level"),
+    "body": (in_a_body, "LSTM .*: stream: it is inside a body of If 'choice'; expected a layer at the top level"),
     "state": (computed_state, "GRU 'gru': stream: initial_h .'h'. is computed in every call; expected zeros"),
+    "state of a constant": (state_of_a_constant, "GRU 'gru': stream: initial_h .'h'. is computed in every call"),
     "lengths": (
         computed_lengths,
         "GRU 'gru': stream: sequence_lens is computed from the model's inputs; expected none",
@@ -70,7 +81,7 @@ def test_layers_that_cannot_go_on(name: str) -> None:
     model = read_model(make())
     with pytest.raises(UnsupportedError, match=f"{message}.*`layers`"):
         model.stream()
-    with pytest.raises(ArgumentError, match="nothing is kept"):  # and not that of the layer
+    with pytest.raises(ArgumentError, match="there are no states"):  # and not that of the layer
         model.stream(layers=False)
 
 
@@ -89,10 +100,10 @@ NOT_FED = {
     "names that do not tell": (
         {"h": "h1", "c": "c1", "hn": "o1", "cn": "o2"},
         None,
-        r"give initial_h \('h1'\), initial_c \('c1'\); expected .*"
+        r"set initial_h \('h1'\), initial_c \('c1'\); expected .*"
         r"'o1', 'o2' -> 'h1' \(.*\); 'y', 'o1', 'o2' -> 'c1' \(float32 \[1, N, 5\]\)",
     ),
-    "one of two": ({"hn": "h_out", "cn": "c_out"}, {"h_out": "h"}, r"give initial_c \('c'\); .*: 'c_out' -> 'c' \("),
+    "one of two": ({"hn": "h_out", "cn": "c_out"}, {"h_out": "h"}, r"set initial_c \('c'\); .*: 'c_out' -> 'c' \("),
 }
 
 
@@ -121,3 +132,10 @@ def test_weights_that_are_inputs_with_a_default() -> None:
     np.testing.assert_allclose(expected, model(np.ones((4, N, I), np.float32))["shifted"], rtol=0, atol=1e-6)
     with pytest.raises(UnsupportedError, match="stream: W of 'layer0' is an input with a default"):
         stream.push(X, shift=np.ones(1, np.float32))
+
+
+def test_fed_back_states_of_a_backward_layer() -> None:
+    model = read_model(EXAMPLES / "small_rnn.onnx")
+    with pytest.raises(UnsupportedError, match=r"the states of RNN 'small_rnn' are fed back, .* direction forward"):
+        model.stream()
+    assert model.stream(states={"Y_h": "initial_h"}).states == {"Y_h": "initial_h"}

@@ -54,7 +54,7 @@ BOUND: dict[str, tuple[dict[str, str], bool, list[str], str]] = {
 
 @pytest.mark.parametrize("name", BOUND)
 def test_states_are_not_pushed_after_a_reset(name: str) -> None:
-    """Though buffers are bound to inputs of these names."""
+    """Whatever the inputs of the session are called."""
     states, layers, pushed, message = BOUND[name]
     nodes = [rnn("x", outputs=("y",)), helper.make_node("Add", ["x", "s"], ["sn"])]
     proto = simple_model(nodes, {"x": ZEROS, "s": ZEROS}, ["y", "sn"], WEIGHTS)
@@ -75,7 +75,7 @@ def test_zeros_that_are_joined_again_and_again() -> None:
     nodes += [helper.make_node("Concat", [f"c{k}", f"c{k}"], [f"c{k + 1}"], axis=0) for k in range(40)]
     nodes.append(helper.make_node("Slice", ["c40", "zero", "one"], ["h"]))
     model = read_model(gru("h", (nodes, {"zero": np.array([0])})))
-    assert [info.name for info in model.stream()._held] == ["gru.initial_h"]
+    assert [info.name for info in model.stream()._state_infos] == ["gru.initial_h"]
 
 
 LSTM_WEIGHTS: dict[str, Any] = {

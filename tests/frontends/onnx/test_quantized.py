@@ -10,14 +10,16 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
+from peers import run_onnxruntime
 from quantized_models import CASES, OUTPUTS, Case, layer_of, make_case
+from rows import each_row
 
 from pyrnnx import ArgumentError, PyrnnxError, Stack, UnsupportedError
 from pyrnnx.frontends.onnx import UnboundNode, read_model, write_model
 from pyrnnx.frontends.onnx.quantized import QuantizedLayer
 from pyrnnx.testing.numbers import Array
 
-onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxruntime")
 
 # Both add the same products of integers, one of them in float32 and dequantized: some 2^-24 of sums below 10.
 # Rounding h to 8 bits could turn such a difference into 1/255 of a weight, where h is that near to a tie: the seeds
@@ -25,18 +27,11 @@ onnxruntime = pytest.importorskip("onnxruntime")
 TOLERANCE = 2e-6
 
 
-def runtime(model: onnx.ModelProto, given: dict[str, Array]) -> list[Array]:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # else it splits the batch, with a range of h for each part
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    results: list[Array] = session.run(None, given)
-    return results
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@each_row("case", CASES, ids=lambda case: case.name)
 def test_equals_onnxruntime(case: Case) -> None:
-    model, given = make_case(case)
-    results, expected = read_model(model)(given), runtime(model, given)
+    """With one thread: else ONNX Runtime splits the batch, with a range of h for each part."""
+    model, inputs = make_case(case)
+    results, expected = read_model(model)(inputs), run_onnxruntime(model, inputs)
     for name, wanted in zip(OUTPUTS, expected, strict=True):
         assert (results[name].shape, results[name].dtype) == (wanted.shape, np.float32)
         np.testing.assert_allclose(results[name], wanted, rtol=0, atol=TOLERANCE)
@@ -47,22 +42,32 @@ BOTH = CASES[6]
 
 
 def test_layer() -> None:
-    model, given = make_case(BOTH)
+    model, inputs = make_case(BOTH)
     layer, _ = layer_of(BOTH)
     assert layer.label == "DynamicQuantizeLSTM 'it'"
     assert layer.weights["W"].shape == (2, 36, 5)
-    for one in (layer, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
-        results = one(**given)
-        for result, wanted in zip(results, read_model(model)(given).values(), strict=True):
+    expected = list(read_model(model)(inputs).values())
+    for call in (layer, layer.run, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        for result, wanted in zip(call(**inputs), expected, strict=True):
             np.testing.assert_array_equal(result, wanted)
+    for T, N in ((0, 3), (4, 0), (0, 0)):
+        Y, Y_h, Y_c = layer(np.ones((T, N, 5), np.float32))
+        assert (Y.shape, Y_h.shape, Y_c.shape) == ((T, 2, N, 9), (2, N, 9), (2, N, 9))
+        assert not any(array.any() for array in (Y_h, Y_c)) or T
 
 
-def test_layer_by_names() -> None:
-    layer, given = layer_of(CASES[1])
-    for one, other in zip(layer.run(**given), layer(**given), strict=True):
-        np.testing.assert_array_equal(one, other)
+def test_what_a_layer_rejects() -> None:
+    layer, inputs = layer_of(CASES[1])
     with pytest.raises(ArgumentError, match="'Z'"):
-        layer.run(given["X"], Z=given["X"])
+        layer.run(inputs["X"], Z=inputs["X"])
+    with pytest.raises(ArgumentError, match="expected W and R in codes"):
+        QuantizedLayer(layer.op, *layer.weights.values())
+    with pytest.raises(UnsupportedError, match="X has one range for a whole sequence"):
+        layer.stream(3)
+    with pytest.raises(UnsupportedError, match="QuantizedLayer, which does not compute a plain RNN, GRU or LSTM"):
+        Stack([layer])
+    with pytest.raises(UnsupportedError, match="QuantizedLayer computes something else than an operator of ONNX's own"):
+        write_model(layer)
 
 
 def test_weights_are_held_as_codes() -> None:
@@ -81,35 +86,15 @@ def test_weights_are_held_as_codes() -> None:
     assert len(pickle.dumps(layer)) < layer.weights["W"].nbytes
 
 
-def test_floats_are_no_codes() -> None:
-    layer, _ = layer_of(CASES[1])
-    with pytest.raises(ArgumentError, match="expected W and R in codes"):
-        QuantizedLayer(layer.op, *layer.weights.values())
-
-
-def test_padding_and_other_rows() -> None:
-    """What lies beyond a row's length is not read; a NaN stays with its row; rows of length 0 are zero."""
-    layer, given = layer_of(BOTH)
-    given["sequence_lens"] = np.array([7, 3, 0, 5, 4], np.int32)
-    expected = layer(**given)
-    assert all(not one[..., 2, :].any() for one in expected)
-    X = given["X"].copy()
-    for row, length in enumerate(given["sequence_lens"]):
-        X[length:, row] = np.nan
-    for result, wanted in zip(layer(**{**given, "X": X}), expected, strict=True):
+def test_padding_is_not_read() -> None:
+    layer, inputs = layer_of(BOTH)
+    inputs["sequence_lens"] = np.array([7, 3, 0, 5, 4], np.int32)
+    expected = layer(**inputs)
+    assert not any(array[..., 2, :].any() for array in expected)
+    for row, length in enumerate(inputs["sequence_lens"]):
+        inputs["X"][length:, row] = np.nan
+    for result, wanted in zip(layer(**inputs), expected, strict=True):
         np.testing.assert_array_equal(result, wanted)
-    X[1, 3] = np.nan
-    for result in layer(**{**given, "X": X}):
-        assert np.isnan(result[..., 3, :]).any()
-        assert not np.isnan(np.delete(result, 3, axis=-2)).any()
-
-
-@pytest.mark.parametrize("sizes", [(0, 3), (4, 0), (0, 0)])
-def test_empty(sizes: tuple[int, int]) -> None:
-    layer, _ = layer_of(CASES[1])
-    Y, Y_h, Y_c = layer(np.ones((*sizes, 5), np.float32))
-    assert (Y.shape, Y_h.shape, Y_c.shape) == ((sizes[0], 1, sizes[1], 9), (1, sizes[1], 9), (1, sizes[1], 9))
-    assert not any(one.any() for one in (Y, Y_h, Y_c))
 
 
 def fake_quantized(values: Array) -> Array:
@@ -154,35 +139,19 @@ def test_computed_weights_run() -> None:
         np.testing.assert_array_equal(result, wanted)
 
 
-def test_no_stream() -> None:
-    with pytest.raises(UnsupportedError, match="X has one range for a whole sequence"):
-        layer_of(CASES[1])[0].stream(3)
+WRONG: list[tuple[dict[str, Array], str]] = [
+    ({"W": np.zeros((1, 5, 36), np.float32)}, "W has dtype float32"),
+    ({"R": np.zeros((9, 36), np.uint8)}, r"R has dtype uint8 and shape \(9, 36\)"),
+    ({"W_scale": np.ones(36, np.float32)}, r"W_scale has dtype float32 and shape \(36,\)"),
+    ({"R_scale": np.ones(1, np.float64)}, "R_scale has dtype float64"),
+    ({"R_zero_point": np.zeros(1, np.int8)}, "R_zero_point has dtype int8"),
+    ({"B": np.zeros((1, 36), np.float32)}, r"B has shape \(1, 36\)"),
+    ({"R": np.zeros((1, 8, 32), np.uint8)}, "8"),
+]
 
 
-def test_no_stack_and_no_node_of_onnx() -> None:
-    layer = layer_of(CASES[1])[0]
-    with pytest.raises(
-        UnsupportedError, match="QuantizedLayer, which computes something else than an RNN, GRU or LSTM"
-    ):
-        Stack([layer])
-    with pytest.raises(UnsupportedError, match="QuantizedLayer computes something else than an operator of ONNX's own"):
-        write_model(layer)
-
-
-WRONG: dict[str, tuple[dict[str, Array], str]] = {
-    "W in float32": ({"W": np.zeros((1, 5, 36), np.float32)}, "W has dtype float32"),
-    "rank of R": ({"R": np.zeros((9, 36), np.uint8)}, r"R has dtype uint8 and shape \(9, 36\)"),
-    "shape of a scale": ({"W_scale": np.ones(36, np.float32)}, r"W_scale has dtype float32 and shape \(36,\)"),
-    "dtype of a scale": ({"R_scale": np.ones(1, np.float64)}, "R_scale has dtype float64"),
-    "sign of a zero point": ({"R_zero_point": np.zeros(1, np.int8)}, "R_zero_point has dtype int8"),
-    "shape of B": ({"B": np.zeros((1, 36), np.float32)}, r"B has shape \(1, 36\)"),
-    "hidden_size of R": ({"R": np.zeros((1, 8, 32), np.uint8)}, "8"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong(name: str) -> None:
-    changes, message = WRONG[name]
+@each_row(("changes", "message"), WRONG, ids=[row[-1] for row in WRONG])
+def test_wrong(changes: dict[str, Array], message: str) -> None:
     model, given = make_case(CASES[1], **changes)
     with pytest.raises(ArgumentError, match=message):
         read_model(model)(given)

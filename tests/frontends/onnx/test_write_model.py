@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -13,13 +12,14 @@ import onnx
 import pytest
 from layers import DTYPES, bfloat16, float16, float32, float64, random_inputs, random_layer
 from onnx.reference import ReferenceEvaluator
+from peers import run_onnxruntime
+from rows import each_row, few_rows
 from stacks import STACKS, I, random_layers, random_stack, random_states
 from stacks import random_inputs as inputs_of
 
 from pyrnnx import (
     CANONICAL,
     ONNX_LAYOUTS,
-    OPENVINO_CELL,
     OPENVINO_SEQUENCE,
     Activation,
     Convention,
@@ -30,21 +30,14 @@ from pyrnnx import (
     Stack,
     load,
 )
-from pyrnnx.conventions import OPENVINO_SEQUENCE_1, rearrange
 from pyrnnx.frontends.onnx import reference_ops, write_model
-from pyrnnx.op import CELLS
+from pyrnnx.operator.conventions import OPENVINO_SEQUENCE_1, rearrange
+from pyrnnx.operator.op import CELLS, CellName
 from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
 
 T, N, H = 6, 4, 5
 LENGTHS = np.array([6, 2, 0, 3], np.int32)
 ALL = ("sequence_lens", "initial_h", "initial_c")
-
-
-def by_onnxruntime(model: onnx.ModelProto, feed: dict[str, Array]) -> list[Array]:
-    onnxruntime = pytest.importorskip("onnxruntime")
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    results: list[Array] = session.run(None, feed)
-    return results
 
 
 def by_evaluator(model: onnx.ModelProto, feed: dict[str, Array]) -> list[Array]:
@@ -71,7 +64,7 @@ def call(stack: Stack, asked: Collection[str]) -> tuple[dict[str, Array], list[A
     for form, state in zip(stack.state_forms, states, strict=True):
         if form.argument in asked:
             arguments[form.argument] = state
-            whole = form.together(state)
+            whole = form.join(state)
             if form.is_joined:
                 feed[form.argument] = whole
             else:
@@ -83,48 +76,41 @@ def asked_of(stack: Stack) -> tuple[str, ...]:
     return ALL if stack.output_names[-1] == "Y_c" else ALL[:2]
 
 
-@pytest.mark.parametrize("opset", [7, 12, 13, 14, 22])
-@pytest.mark.parametrize("batch_first", [False, True])
-@pytest.mark.parametrize("name", STACKS)
+@few_rows("opset", [7, 22], [12, 13, 14])
+@each_row("batch_first", [False, True])
+@each_row("name", STACKS)
 def test_stacks(name: str, batch_first: bool, opset: int) -> None:
-    stack = Stack(random_layers(STACKS[name], names=True), batch_first=batch_first, name="one")
+    stack = Stack(random_layers(STACKS[name], names=True), batch_first=batch_first, name="whole")
     for asked in ((), asked_of(stack), ("initial_h",)):
         model = write_model(stack, inputs=asked, opset=opset)
         onnx.checker.check_model(model, full_check=True)
         assert [one.version for one in model.opset_import] == [opset]
         feed, wanted = call(stack, asked)
         assert [one.name for one in model.graph.input] == list(feed)
-        for run in (by_onnxruntime, by_us, *([by_evaluator] if opset == 22 and asked else [])):
+        for run in (run_onnxruntime, by_us, *([by_evaluator] if opset == 22 and asked else [])):
             assert_close(run(model, feed), wanted, tolerance_of(float32), run.__name__)
         again = load(model)
-        assert model.graph.name == "one"
+        assert model.graph.name == "whole"
         assert list(again.layers) == [layer.name for layer in stack.layers]
         for layer in stack.layers:
             found = again.layers[layer.name or ""]
+            assert isinstance(found, Layer)
             assert found.op == layer.op
             for key, array in layer.weights.items():
                 np.testing.assert_array_equal(found.weights[key], array, strict=True)
-
-
-@pytest.mark.parametrize("batch_first", [False, True])
-@pytest.mark.parametrize("name", STACKS)
-def test_few_operators_stand_between_layers(name: str, batch_first: bool) -> None:
-    stack = random_stack(name, batch_first=batch_first)
-    found = Counter(node.op_type for node in write_model(stack).graph.node)
+    operators = Counter(node.op_type for node in write_model(stack).graph.node)  # as few as possible between layers
     both = stack.num_directions.count(2)
-    # At the end, one Transpose does for both.
-    ends = batch_first + (batch_first and stack.num_directions[-1] == 1)
-    assert found["Transpose"] == both + ends
-    assert (found["Reshape"], found["Squeeze"]) == (both, len(stack.layers) - both)
+    ends = batch_first + (batch_first and stack.num_directions[-1] == 1)  # at the end, one Transpose does for both
     joins = sum(sum(count > 0 for count in form.counts) > 1 for form in stack.state_forms if form.is_joined)
-    assert found["Concat"] == joins
-    assert sum(found.values()) == len(stack.layers) * 2 + both + ends + joins
+    assert (operators["Transpose"], operators["Reshape"], operators["Concat"]) == (both + ends, both, joins)
+    assert operators["Squeeze"] == len(stack.layers) - both
+    assert sum(operators.values()) == len(stack.layers) * 2 + both + ends + joins
 
 
-@pytest.mark.parametrize("convention", [*ONNX_LAYOUTS, OPENVINO_SEQUENCE], ids=str)
-@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-@pytest.mark.parametrize("cell", CELLS)
-def test_layers_of_any_convention(cell: str, direction: str, convention: Convention) -> None:
+@each_row("convention", [*ONNX_LAYOUTS, OPENVINO_SEQUENCE], ids=str)
+@each_row("direction", ["forward", "reverse", "bidirectional"])
+@each_row("cell", CELLS)
+def test_layers_of_any_convention(cell: CellName, direction: str, convention: Convention) -> None:
     op = RecurrentOp(cell, H, Direction(direction))
     layer = random_layer(op, I, convention=convention, peepholes=cell == "LSTM" and bool(convention.peepholes))
     asked = ALL if op.has_cell_state else ALL[:2]
@@ -137,14 +123,14 @@ def test_layers_of_any_convention(cell: str, direction: str, convention: Convent
         rearrange(array, convention.axes_of(key), CANONICAL.axes_of(key))
         for key, array in zip(layer.output_names, layer.run(**own), strict=True)
     ]
-    for run in (by_onnxruntime, by_us):
+    for run in (run_onnxruntime, by_us):
         assert_close(run(model, feed), wanted, tolerance_of(float32), run.__name__)
     required = [one.name for one in write_model(layer).graph.input]
     assert required == (["X", *asked] if convention is OPENVINO_SEQUENCE else ["X"])
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("what", ["layer", "stack"])
+@each_row("dtype", DTYPES, ids=str)
+@each_row("what", ["layer", "stack"])
 def test_dtypes(what: str, dtype: Any, tmp_path: Path) -> None:
     stack = random_stack("all cells", dtype)
     source = stack if what == "stack" else stack.layers[0]
@@ -157,50 +143,43 @@ def test_dtypes(what: str, dtype: Any, tmp_path: Path) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-OPS: dict[str, tuple[RecurrentOp, dict[str, Any]]] = {
-    "nothing": (RecurrentOp("LSTM", H), {}),
-    "direction": (RecurrentOp("RNN", H, Direction.REVERSE), {"direction": b"reverse"}),
-    "clip": (RecurrentOp("GRU", H, clip=0.1), {"clip": np.float32(0.1)}),
-    "linear_before_reset": (RecurrentOp("GRU", H, linear_before_reset=True), {"linear_before_reset": 1}),
-    "input_forget": (RecurrentOp("LSTM", H, input_forget=True), {"input_forget": 1}),
-    "activations": (
-        RecurrentOp(
-            "RNN",
-            H,
-            Direction.BIDIRECTIONAL,
-            ((Activation("LeakyRelu", 0.25),), (Activation("Affine", 0.5, 0.125),)),
-        ),
-        {
-            "direction": b"bidirectional",
-            "activations": [b"LeakyRelu", b"Affine"],
-            "activation_alpha": [0.25, 0.5],
-            "activation_beta": [0.125],
-        },
+BOTH_FUNCTIONS = ((Activation("LeakyRelu", 0.25),), (Activation("Affine", 0.5, 0.125),))
+HARD = ((Activation("HardSigmoid"), Activation("Softsign")),)
+OPS: list[tuple[RecurrentOp, dict[str, Any]]] = [
+    (RecurrentOp("LSTM", H), {}),
+    (RecurrentOp("RNN", H, Direction.REVERSE), {"direction": b"reverse"}),
+    (RecurrentOp("GRU", H, clip=0.1), {"clip": np.float32(0.1)}),
+    (RecurrentOp("GRU", H, linear_before_reset=True), {"linear_before_reset": 1}),
+    (RecurrentOp("LSTM", H, input_forget=True), {"input_forget": 1}),
+    (
+        RecurrentOp("RNN", H, Direction.BIDIRECTIONAL, BOTH_FUNCTIONS),
+        {"direction": b"bidirectional", "activations": [b"LeakyRelu", b"Affine"]}
+        | {"activation_alpha": [0.25, 0.5], "activation_beta": [0.125]},
     ),
-    "some parameters": (
-        RecurrentOp("GRU", H, activations=((Activation("HardSigmoid"), Activation("Softsign")),)),
+    (
+        RecurrentOp("GRU", H, activations=HARD),
         {"activations": [b"HardSigmoid", b"Softsign"], "activation_alpha": [np.float32(0.2)], "activation_beta": [0.5]},
     ),
-}
+]
 
 
-@pytest.mark.parametrize(("op", "attributes"), OPS.values(), ids=OPS)
+@each_row(("op", "attributes"), OPS)
 def test_attributes_that_are_not_the_default(op: RecurrentOp, attributes: dict[str, Any]) -> None:
-    layer = random_layer(op, I, name="one")
+    layer, inputs = random_layer(op, I, name="own"), random_inputs(op, (T, N, I))
     for opset in (7, 14, 22, onnx.defs.onnx_opset_version()):
-        (node,) = write_model(layer, opset=opset).graph.node
-        given = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
-        assert given == {"hidden_size": H, **attributes}
-        assert node.name == "one"
-        again = load(write_model(layer, opset=opset)).layers["one"]
-        inputs = random_inputs(op, (T, N, I))
+        model = write_model(layer, opset=opset)
+        (node,) = model.graph.node
+        written = {row.name: onnx.helper.get_attribute_value(row) for row in node.attribute}
+        assert (node.name, written) == ("own", {"hidden_size": H, **attributes})
+        again = load(model).layers["own"]
+        assert isinstance(again, Layer)
         for a, b in zip(again.run(**inputs), layer.run(**inputs), strict=True):
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(("opset", "direction"), [(1, "reverse"), (3, "bidirectional"), (6, "bidirectional")])
-@pytest.mark.parametrize("cell", CELLS)
-def test_first_opsets(cell: str, opset: int, direction: str) -> None:
+@each_row(("opset", "direction"), [(1, "reverse"), (3, "bidirectional"), (6, "bidirectional")])
+@each_row("cell", CELLS)
+def test_first_opsets(cell: CellName, opset: int, direction: str) -> None:
     op = RecurrentOp(cell, H, Direction(direction))
     stack = Stack([random_layer(op, I), random_layer(op, op.num_directions * H, seed=1)], batch_first=True)
     for asked in ((), ALL[:2]):
@@ -225,15 +204,6 @@ def test_coupled_gates_of_openvino() -> None:
     assert_close(by_us(write_model(layer), feed), wanted, tolerance_of(float32))
 
 
-def test_a_cell_is_an_operator_of_any_number_of_steps() -> None:
-    layer = random_layer(RecurrentOp("GRU", H), I, convention=OPENVINO_CELL)
-    feed = random_inputs(layer.op, (1, N, I), lens=[1] * N)
-    del feed["sequence_lens"]
-    (h,) = {one.tobytes() for one in layer.run(feed["X"][0], None, feed["initial_h"][0])}
-    results = by_onnxruntime(write_model(layer), feed)
-    np.testing.assert_allclose(results[1][0], np.frombuffer(h, np.float32).reshape(N, H), atol=1e-6)
-
-
 def test_constants_of_a_layer() -> None:
     op = RecurrentOp("LSTM", H)
     inputs = random_inputs(op, (T, N, I), lens=LENGTHS.tolist())
@@ -242,13 +212,13 @@ def test_constants_of_a_layer() -> None:
     held = random_layer(op, I, constants=inputs)
     model = write_model(held)
     assert [one.name for one in model.graph.input] == ["X"]
-    assert_close(by_onnxruntime(model, {"X": X}), plain.run(X, **inputs), tolerance_of(float32))
+    assert_close(run_onnxruntime(model, {"X": X}), plain.run(X, **inputs), tolerance_of(float32))
     # Asked for, they are the defaults of inputs.
     model = write_model(held, inputs=ALL)
     onnx.checker.check_model(model, full_check=True)
     other = inputs | {"initial_h": -inputs["initial_h"]}
     for feed in ({}, {"initial_h": other["initial_h"]}):
-        for run in (by_onnxruntime, by_us):
+        for run in (run_onnxruntime, by_us):
             assert_close(run(model, {"X": X, **feed}), plain.run(X, **(inputs | feed)), tolerance_of(float32))
 
 
@@ -291,29 +261,11 @@ def test_sizes_are_free() -> None:
 # Files
 
 
-def test_a_file_is_replaced_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, layer = tmp_path / "layer.onnx", random_layer(RecurrentOp("GRU", H), I)
-    path.write_bytes(b"as it was")
-    written = write_model(layer, path)
-    assert path.read_bytes() == written.SerializeToString()
-    assert [one.name for one in tmp_path.iterdir()] == ["layer.onnx"]
-
-    def fail(*arguments: Any) -> None:
-        raise OSError("no space left")
-
-    path.write_bytes(b"as it was")
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(PyrnnxError, match=r"^GRU: .*layer.onnx' cannot be written \(no space left\)"):
-        write_model(layer, path)
-    assert path.read_bytes() == b"as it was"
-    assert [one.name for one in tmp_path.iterdir()] == ["layer.onnx"]
-
-
 # Errors
 
 
-def layer_of(op: RecurrentOp | None = None, dtype: Any = np.float32, **more: Any) -> Any:
-    return random_layer(RecurrentOp("GRU", H) if op is None else op, I, dtype, **more)
+def gru(dtype: Any = float32, *, name: str | None = None, constants: Any = None, **attributes: Any) -> Any:
+    return random_layer(RecurrentOp("GRU", H, **attributes), I, dtype, name=name, constants=constants)
 
 
 class Other(Layer):
@@ -321,95 +273,67 @@ class Other(Layer):
         return ()
 
 
-def constants(**arrays: Array) -> Layer:
-    layer: Layer = layer_of(constants=arrays)
-    return layer
-
-
-ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
-    "no layer": (lambda: write_model("a.onnx"), "write_model: str was given; expected a recurrent layer"),  # type: ignore[arg-type]
-    "a text": (lambda: write_model(layer_of(), inputs="initial_h"), "GRU: inputs is 'initial_h'; expected some of seq"),
-    "no names": (lambda: write_model(layer_of(), inputs=[3]), "GRU: inputs has 3; expected some of sequence_lens, ini"),  # type: ignore[list-item]
-    "X": (
-        lambda: write_model(layer_of(), inputs=["X"]),
-        "GRU: inputs has 'X'; expected some of sequence_lens, initial",
+ELU = RecurrentOp("RNN", H, activations=((Activation("Elu", -1e60),),))
+TANH = RecurrentOp("LSTM", H, activations=((Activation("Tanh"),) * 3,), input_forget=True)
+UNEQUAL = {"initial_h": np.ones((1, 3, H), np.float32), "sequence_lens": np.array([1, 2], np.int32)}
+SOME = "expected some of sequence_lens, initial_h"
+FLOAT32 = "ONNX holds it in float32, expected"
+# The source, options of write_model, and how the message begins.
+ERRORS: list[tuple[Callable[[], Any], dict[str, Any], str]] = [
+    (lambda: "a.onnx", {}, "write_model: str was given; expected a recurrent layer"),
+    (gru, {"inputs": "initial_h"}, f"GRU: inputs is 'initial_h'; {SOME}"),
+    (gru, {"inputs": [3]}, f"GRU: inputs has 3; {SOME}"),
+    (gru, {"inputs": ["X"]}, f"GRU: inputs has 'X'; {SOME}"),
+    (gru, {"inputs": ["initial_h"] * 2}, f"GRU: inputs has 'initial_h' twice; {SOME}"),
+    (
+        lambda: random_stack("no cell state"),
+        {"inputs": ["initial_c"]},
+        "Stack: inputs has 'initial_c'; GRU, RNN has no",
     ),
-    "twice": (
-        lambda: write_model(layer_of(), inputs=["initial_h"] * 2),
-        "GRU: inputs has 'initial_h' twice; expected some of sequence_lens",
-    ),
-    "no cell state": (
-        lambda: write_model(random_stack("no cell state"), inputs=["initial_c"]),
-        "Stack: inputs has 'initial_c'; GRU, RNN has no cell state",
-    ),
-    "opset 0": (lambda: write_model(layer_of(), opset=0), "GRU: opset is 0; expected a positive integer"),
-    "opset text": (lambda: write_model(layer_of(), opset="22"), "GRU: opset is '22'; expected a positive integer"),  # type: ignore[arg-type]
-    "opset unknown": (lambda: write_model(layer_of(), opset=99), "LSTM: opset is 99; expected at most "),
-    "bfloat16": (
-        lambda: write_model(layer_of(dtype=bfloat16), opset=21),
+    (gru, {"opset": 0}, "GRU: opset is 0; expected a positive integer"),
+    (gru, {"opset": "22"}, "GRU: opset is '22'; expected a positive integer"),
+    (gru, {"opset": 99}, "LSTM: opset is 99; expected at most "),
+    (
+        lambda: gru(bfloat16),
+        {"opset": 21},
         r"GRU: the weights have dtype bfloat16; GRU-14 \(opset 21\) has float32, float64, float16$",
     ),
-    "linear_before_reset": (
-        lambda: write_model(layer_of(RecurrentOp("GRU", H, linear_before_reset=True)), opset=2),
+    (
+        lambda: gru(linear_before_reset=True),
+        {"opset": 2},
         r"GRU: linear_before_reset is True; GRU-1 \(opset 2\) has no such attribute",
     ),
-    "small clip": (
-        lambda: write_model(layer_of(RecurrentOp("GRU", H, clip=1e-60), float64)),
-        "GRU: clip is 1e-60; ONNX holds it in float32, expected 1.2e-38 to 3.4e38",
-    ),
-    "large clip": (
-        lambda: write_model(layer_of(RecurrentOp("GRU", H, clip=1e60), float64)),
-        r"GRU: clip is 1e\+60; ONNX holds it in float32, expected at most 3.4e38",
-    ),
-    "large alpha": (
-        lambda: write_model(layer_of(RecurrentOp("RNN", H, activations=((Activation("Elu", -1e60),),)), float64)),
-        r"RNN: activation_alpha is -1e\+60; ONNX holds it in float32, expected at most 3.4e38",
-    ),
-    "coupled gates": (
-        lambda: write_model(
-            layer_of(
-                RecurrentOp(
-                    "LSTM",
-                    H,
-                    activations=((Activation("Tanh"),) * 3,),
-                    input_forget=True,
-                ),
-                convention=OPENVINO_SEQUENCE_1,
-            )
-        ),
+    (lambda: gru(float64, clip=1e-60), {}, f"GRU: clip is 1e-60; {FLOAT32} 1.2e-38 to 3.4e38"),
+    (lambda: gru(float64, clip=1e60), {}, rf"GRU: clip is 1e\+60; {FLOAT32} at most 3.4e38"),
+    (lambda: random_layer(ELU, I, float64), {}, rf"RNN: activation_alpha is -1e\+60; {FLOAT32} at most 3.4e38"),
+    (
+        lambda: random_layer(TANH, I, convention=OPENVINO_SEQUENCE_1),
+        {},
         "LSTM: input_forget with activation Tanh of the gates cannot be translated",
     ),
-    "another layer": (
-        lambda: write_model(Other(layer_of().op, **layer_of().weights)),
+    (
+        lambda: Other(gru().op, **gru().weights),
+        {},
         "GRU: Other computes something else than an operator of ONNX's own; expected a layer of an RNN, GRU or LSTM",
     ),
-    "constants": (
-        lambda: write_model(
-            constants(initial_h=np.ones((1, 3, H), np.float32), sequence_lens=np.array([1, 2], np.int32))
-        ),
-        r"GRU: .* has shape .*; expected \(.*batch_size=\d",
-    ),
-    "a node's name": (lambda: write_model(layer_of(name="\ud800")), "GRU .*: the name '.*' cannot be written"),
-    "a graph's name": (
-        lambda: write_model(Stack([layer_of()], name="\ud800")),
-        "Stack .*: the name '.*' cannot be written",
-    ),
-    "no path": (lambda: write_model(layer_of(), 3), "GRU: path is 3; expected the path of an .onnx"),  # type: ignore[arg-type]
-    "suffix": (lambda: write_model(layer_of(), "a.xml"), "GRU: path is 'a.xml'; expected a name that ends in .onnx"),
-    "folder": (lambda: write_model(layer_of(), "/nowhere/a.onnx"), "GRU: '.*a.onnx' cannot be written"),
-}
+    (lambda: gru(constants=UNEQUAL), {}, r"GRU: .* has shape .*; expected \(.*batch_size=\d"),
+    (lambda: gru(name="\ud800"), {}, "GRU .*: the name '.*' cannot be written"),
+    (lambda: Stack([gru()], name="\ud800"), {}, "Stack .*: the name '.*' cannot be written"),
+    (gru, {"path": 3}, "GRU: path is 3; expected the path of an .onnx"),
+    (gru, {"path": "a.xml"}, "GRU: path is 'a.xml'; expected a name that ends in .onnx"),
+    (gru, {"path": "/nowhere/a.onnx"}, "GRU: '.*a.onnx' cannot be written"),
+]
 
 
-@pytest.mark.parametrize(("make", "message"), ERRORS.values(), ids=ERRORS)
-def test_what_cannot_be_written(make: Callable[[], Any], message: str) -> None:
+@each_row(("make", "options", "message"), ERRORS, ids=[row[-1] for row in ERRORS])
+def test_what_cannot_be_written(make: Callable[[], Any], options: dict[str, Any], message: str) -> None:
     with pytest.raises(PyrnnxError, match=f"^{message}"):
-        make()
+        write_model(make(), **options)
 
 
 def test_a_message_of_protobuf_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("pyrnnx.frontends.onnx.model_writer._MOST_BYTES", 100)
-    with pytest.raises(
-        PyrnnxError, match=r"^GRU: the model cannot be written \(\d+ bytes\); expected at most 100 bytes"
-    ):
-        write_model(layer_of(dtype=float16), tmp_path / "a.onnx")
+    words = r"^GRU: the model cannot be written \(\d+ bytes\); expected at most 100 bytes"
+    with pytest.raises(PyrnnxError, match=words):
+        write_model(gru(float16), tmp_path / "a.onnx")
     assert not list(tmp_path.iterdir())

@@ -10,17 +10,13 @@ import numpy as np
 import pytest
 from layers import random_layer
 from openvino_nodes import Drawn, make_layer
+from rows import each_row
 
 from pyrnnx import OPENVINO_CELL, Direction, Layer, PyrnnxError, RecurrentOp
-from pyrnnx.conventions import OPENVINO_SEQUENCE
 from pyrnnx.errors import ArgumentError, UnsupportedError
-from pyrnnx.frontends.openvino import (
-    IRLayer,
-    read_layer,
-    write_layer,
-    write_model,
-)
-from pyrnnx.op import Activation
+from pyrnnx.frontends.openvino import IRLayer, read_layer, write_layer, write_model
+from pyrnnx.operator.conventions import OPENVINO_SEQUENCE
+from pyrnnx.operator.op import Activation
 from pyrnnx.testing.cases import Case, make_arrays
 from pyrnnx.testing.numbers import Array
 
@@ -29,47 +25,32 @@ def drawn_case(case: Case, *constants: str) -> Drawn:
     return Drawn(case, make_arrays(case), frozenset(constants))
 
 
-# What is refused
-
 TANH, RELU, HALF = Activation("Tanh"), Activation("Relu"), Activation("LeakyRelu", 0.5)
 ZERO = np.zeros((1, 15), np.float32)
 BOTH: dict[str, Any] = {"direction": "bidirectional"}
 BOTH |= {name: np.ones((2, 5, k), np.float32) for name, k in (("W", 3), ("R", 5))} | {"B": np.ones((2, 10), np.float32)}
 HUGE: dict[str, Any] = {"W": np.ones((1, 15, 3), np.float16), "R": np.ones((1, 15, 5), np.float16)}
 REFUSED: dict[str, tuple[type[PyrnnxError], Any, str]] = {
-    "peepholes of zeros": (
-        UnsupportedError,
-        lambda: make_layer("LSTM", P=ZERO),
-        "LSTM 'a layer': P (peepholes) was given; LSTMSequence-5 has none",
-    ),
+    "peepholes of zeros": (UnsupportedError, lambda: make_layer("LSTM", P=ZERO),
+        "LSTM 'a layer': P (peepholes) was given; LSTMSequence-5 has none"),
     "input_forget of gates that are no sigmoid": (
         UnsupportedError,
         lambda: make_layer("LSTM", input_forget=True, activations=((RELU, TANH, TANH),)),
         "LSTM 'a layer': input_forget with activation Relu of the gates cannot be translated: it means f = 1 - i in "
         "'ONNX, layout 0' and i = 1 - f in 'OpenVINO sequence, version 1'",
     ),
-    "input_forget of a layer of LSTMSequence-5": (
-        UnsupportedError,
+    "input_forget of a layer of LSTMSequence-5": (UnsupportedError,
         lambda: make_layer("LSTM", input_forget=True, B=np.ones((1, 20), np.float32), convention=OPENVINO_SEQUENCE),
-        "LSTM 'a layer': input_forget is True; LSTMSequence-5 has no such attribute, only LSTMSequence-1",
-    ),
-    "other functions in reverse": (
-        UnsupportedError,
-        lambda: make_layer("RNN", activations=((TANH,), (RELU,)), **BOTH),
-        "RNN 'a layer': activations differ by direction, Tanh and Relu; RNNSequence-5 has one list for both",
-    ),
-    "another alpha in reverse": (
-        UnsupportedError,
-        lambda: make_layer("RNN", activations=((HALF,), (Activation("LeakyRelu"),)), **BOTH),
-        "activations differ by direction, LeakyRelu(alpha=0.5) and LeakyRelu(alpha=0.01)",
-    ),
-    "clip above float32": (UnsupportedError, lambda: make_layer(clip=1e300), "clip is 1e+300; GRUSequence-5 holds it"),
-    "clip below float32": (UnsupportedError, lambda: make_layer(clip=1e-50), "clip is 1e-50; GRUSequence-5 holds it"),
-    "a cell in reverse": (
-        UnsupportedError,
-        lambda: random_layer(RecurrentOp("GRU", 5, Direction.REVERSE), 3, convention=OPENVINO_CELL),
-        "GRU: direction is reverse; GRUCell-3 has none, expected forward",
-    ),
+        "LSTM 'a layer': input_forget is True; LSTMSequence-5 has no such attribute, only LSTMSequence-1"),
+    "other functions in reverse": (UnsupportedError, lambda: make_layer("RNN", activations=((TANH,), (RELU,)), **BOTH),
+        "RNN 'a layer': activations differ by direction, Tanh and Relu; RNNSequence-5 has one list for both"),
+    "another alpha in reverse": (UnsupportedError, lambda: make_layer("RNN", activations=((HALF,),
+        (Activation("LeakyRelu"),)), **BOTH),
+        "activations differ by direction, LeakyRelu(alpha=0.5) and LeakyRelu(alpha=0.01)"),
+    "clip above float32": (UnsupportedError, lambda: make_layer(clip=1e300), "clip is 1e+300; GRUSequence-5 stores it"),
+    "clip below float32": (UnsupportedError, lambda: make_layer(clip=1e-50), "clip is 1e-50; GRUSequence-5 stores it"),
+    "a cell in reverse": (UnsupportedError, lambda: random_layer(RecurrentOp("GRU", 5, Direction.REVERSE), 3,
+        convention=OPENVINO_CELL), "GRU: direction is reverse; GRUCell-3 has none, expected forward"),
     "control character": (ArgumentError, lambda: make_layer(name="a\x01"), "name is 'a\\x01'; expected characters"),
     "NUL": (ArgumentError, lambda: make_layer(name="\0"), "name is '\\x00'; expected characters that XML allows"),
     "surrogate": (ArgumentError, lambda: make_layer(name="\ud800"), "name is '\\ud800'; expected characters"),
@@ -77,11 +58,11 @@ REFUSED: dict[str, tuple[type[PyrnnxError], Any, str]] = {
     "no layer": (ArgumentError, lambda: "GRU", "str was given; expected a recurrent layer"),
     "nothing": (ArgumentError, lambda: None, "NoneType was given; expected a recurrent layer"),
     "the operator alone": (ArgumentError, lambda: RecurrentOp("RNN", 3), "RecurrentOp was given; expected a recurrent"),
-}
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.parametrize("write", [write_layer, write_model])
+@each_row("name", REFUSED)
+@each_row("write", [write_layer, write_model])
 def test_refused(write: Any, name: str, tmp_path: Path) -> None:
     kind, make, message = REFUSED[name]
     with pytest.raises(kind) as caught:
@@ -90,7 +71,7 @@ def test_refused(write: Any, name: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("identifier", [-1, 1.0, "1", True])
+@each_row("identifier", [-1, 1.0, "1", True])
 def test_id(identifier: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^GRU 'a layer': id is .*; expected an integer, 0 or above"):
         write_layer(make_layer(), id=identifier)
@@ -111,9 +92,15 @@ def changed(**changes: Any) -> Any:
 
 STATE, WIDE = np.ones((1, 3, 5), np.float32), np.full((1, 30), 6e4, np.float16)
 REFUSED_AS_MODEL: dict[str, tuple[Any, str]] = {
-    "no weights": (lambda: read_layer(write_layer(make_layer())), "the layer has no weights; expected one with them"),
-    "another computation": (lambda: Doubled(RecurrentOp("RNN", 1), *[np.ones((1, 1, 1))] * 2), "Doubled computes"),
-    "a sum beyond float16": (lambda: make_layer(**HUGE, B=WIDE), "B: a sum Wb + Rb is beyond float16"),
+    "no weights": (
+        lambda: read_layer(write_layer(make_layer())),
+        "the layer has no weights; bind them with layer.bind",
+    ),
+    "another computation": (
+        lambda: Doubled(RecurrentOp("RNN", 1), *[np.ones((1, 1, 1))] * 2),
+        "Doubled does not compute",
+    ),
+    "a sum beyond float16": (lambda: make_layer(**HUGE, B=WIDE), "B: a sum Wb + Rb overflows float16"),
     "state of another size": (lambda: changed(initial_h=STATE[..., :4]), "initial_h has shape (1, 3, 4); expected"),
     "state of another dtype": (lambda: changed(initial_h=STATE.astype(float)), "initial_h has dtype float64; expected"),
     "state of another batch": (lambda: changed(initial_h=STATE[:, :2]), "expected (batch_size=2,)"),
@@ -123,7 +110,7 @@ REFUSED_AS_MODEL: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED_AS_MODEL)
+@each_row("name", REFUSED_AS_MODEL)
 def test_refused_as_a_model(name: str, tmp_path: Path) -> None:
     make, message = REFUSED_AS_MODEL[name]
     with pytest.raises(PyrnnxError) as caught:

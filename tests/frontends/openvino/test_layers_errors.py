@@ -2,54 +2,41 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pytest
 from layers import random_arrays
 from openvino_layers import GOOD, LABEL, H, I, N, T, good_arrays, rejected
+from rows import each_row
 
 import pyrnnx.frontends.openvino as frontend
 from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, RecurrentOp
 from pyrnnx.frontends.openvino import read_layer
-
-# Arrays against ports
+from pyrnnx.operator.op import CELLS
 
 WRONG_ARRAYS: dict[str, tuple[int, Any, tuple[str, ...]]] = {  # place, array, words
-    "X: rank": (0, np.zeros((N, I), np.float32), ("port 0 (X)", "(3, 4)", "(3, 5, 4)")),
     "X: time first": (0, np.zeros((T, N, I), np.float32), ("port 0 (X)", "(5, 3, 4)", "(3, 5, 4)")),
     "X: float64": (0, np.zeros((N, T, I)), ("port 0 (X)", "float64", "FP32")),
-    "X: integers": (0, np.zeros((N, T, I), int), ("port 0 (X)", "int64", "FP32")),
-    "X: None": (0, None, ("X",)),
     "X: text": (0, "X", ("port 0 (X)",)),
     "X: ragged": (0, [[1.0], [1.0, 2.0]], ("X",)),
     "X: masked": (0, np.ma.zeros((N, T, I), np.float32), ("X", "masked")),
     "H: batch second": (1, np.zeros((1, N, H), np.float32), ("port 1 (H)", "(1, 3, 6)", "(3, 1, 6)")),
-    "C: None": (2, None, ("C",)),
     "C: another size": (2, np.zeros((N, 1, H + 1), np.float32), ("port 2 (C)", "(3, 1, 7)")),
     "lengths: int64": (3, np.array([5, 0, 2]), ("port 3 (sequence_lengths)", "int64", "I32")),
-    "lengths: floats": (3, np.array([5.0, 0.0, 2.0], np.float32), ("sequence_lengths", "float32", "I32")),
     "lengths: list of floats": (3, [5.0, 0.0, 2.0], ("sequence_lengths", "float64")),
     "lengths: bools": (3, [True, False, True], ("sequence_lengths", "bool")),
-    "lengths: too few": (3, np.array([5, 0], np.int32), ("sequence_lengths", "(2,)", "(3,)")),
     "lengths: too few in a list": (3, [5, 0], ("sequence_lengths", "(2,)", "batch_size=3")),
-    "lengths: None": (3, None, ("sequence_lengths",)),
     "lengths: negative": (3, np.array([5, -1, 2], np.int32), ("sequence_lengths[1] is -1", "seq_length=5")),
     "lengths: too large": (3, np.array([5, 0, 6], np.int32), ("sequence_lengths[2] is 6", "seq_length=5")),
     "lengths: huge in a list": (3, [5, 0, 2**64], ("sequence_lengths",)),
     "W: not transposed": (4, np.zeros((1, I, 4 * H), np.float32), ("port 4 (W)", "(1, 4, 24)", "(1, 24, 4)")),
-    "W: without directions": (4, np.zeros((4 * H, I), np.float32), ("port 4 (W)", "(24, 4)")),
     "W: float16": (4, np.zeros((1, 4 * H, I), np.float16), ("port 4 (W)", "float16", "FP32")),
-    "W: None": (4, None, ("W",)),
-    "R: another size": (5, np.zeros((1, 4 * H, H + 1), np.float32), ("port 5 (R)", "(1, 24, 7)")),
     "B: not summed": (6, np.zeros((1, 8 * H), np.float32), ("port 6 (B)", "(1, 48)", "(1, 24)")),
-    "B: None": (6, None, ("B",)),
 }
 
 
-@pytest.mark.parametrize(("place", "array", "words"), WRONG_ARRAYS.values(), ids=WRONG_ARRAYS)
+@each_row(("place", "array", "words"), WRONG_ARRAYS.values(), ids=WRONG_ARRAYS)
 def test_arrays_that_do_not_fit_the_ports(place: int, array: Any, words: tuple[str, ...]) -> None:
     arrays: list[Any] = good_arrays()
     arrays[place] = array
@@ -70,42 +57,15 @@ def test_number_of_arrays() -> None:
         rejected(lambda given=given: bound(*given), "LSTMSequence 'decoder/lstm'", f"{len(given)} arrays", "expected 4")  # type: ignore[misc]
 
 
-def test_bound_layer_is_named_by_name_and_id() -> None:
-    bound = read_layer(GOOD).bind(*good_arrays()[4:])
-    arrays = good_arrays()[:4]
-    arrays[0] = arrays[0][..., :2]
-    rejected(lambda: bound(*arrays), LABEL, "X has shape (3, 5, 2)")
-
-
-def test_arrays_that_contradict_each_other_where_ports_say_nothing() -> None:
-    text = re.sub(r"<dim>\d+</dim>", "<dim>-1</dim>", re.sub(r' precision="\w+"', "", GOOD))
-    layer = read_layer(text)
-    wrong: dict[int, tuple[Any, tuple[str, ...]]] = {
-        0: (np.zeros((N, T, I + 1), np.float32), ("X has shape (3, 5, 5)", "input_size=4")),
-        1: (np.zeros((N + 1, 1, H), np.float32), ("H has shape (4, 1, 6)", "batch_size=3")),
-        2: (np.zeros((N, 2, H), np.float32), ("C has shape (3, 2, 6)", "num_directions=1")),
-        3: (np.zeros(N, np.float32), ("sequence_lengths", "float32")),
-        4: (np.zeros((1, 4 * H, I), np.float64), ("float64",)),
-        5: (np.zeros((1, 4 * H, H - 1), np.float32), ("R has shape (1, 24, 5)", "hidden_size=6")),
-        6: (np.zeros((1, 3 * H), np.float32), ("B has shape (1, 18)", "4*hidden_size=24")),
-    }
-    for place, (array, words) in wrong.items():
-        arrays: list[Any] = good_arrays()
-        arrays[place] = array
-        rejected(lambda arrays=arrays: layer(*arrays), LABEL, *words)  # type: ignore[misc]
-
-
-# The functions
-
 FUNCTIONS = ("rnn_sequence", "gru_sequence", "lstm_sequence", "rnn_cell", "gru_cell", "lstm_cell")
 LABELS = {name: name.split("_")[0].upper() + name.split("_")[1].capitalize() for name in FUNCTIONS}
-each_function = pytest.mark.parametrize("name", FUNCTIONS)
+each_function = each_row("name", FUNCTIONS)
 
 
 def function_arrays(name: str) -> dict[str, Any]:
     cell, kind = name.split("_")
     convention, steps = (OPENVINO_CELL, 1) if kind == "cell" else (OPENVINO_SEQUENCE, T)
-    return random_arrays(RecurrentOp(cell.upper(), H), (steps, N, I), convention=convention)
+    return random_arrays(RecurrentOp(CELLS[cell.upper()].name, H), (steps, N, I), convention=convention)
 
 
 ATTRIBUTES: list[tuple[dict[str, Any], tuple[str, ...]]] = [
@@ -113,52 +73,28 @@ ATTRIBUTES: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"activation_alpha": [1.0]}, ("'activation_alpha'", "unknown", "activations_alpha")),
     ({"layout": 1}, ("'layout'", "unknown")),
     ({"hidden_size": 0}, ("hidden_size is 0",)),
-    ({"hidden_size": -6}, ("hidden_size is -6",)),
     ({"hidden_size": 6.0}, ("hidden_size is 6.0",)),
-    ({"hidden_size": "6"}, ("hidden_size is '6'",)),
     ({"hidden_size": True}, ("hidden_size is True",)),
     ({"clip": -0.5}, ("clip is -0.5",)),
     ({"clip": float("nan")}, ("clip is nan",)),
-    ({"clip": "0.5"}, ("clip is '0.5'",)),
     ({"clip": True}, ("clip is True",)),
-    ({"clip": [0.5]}, ("clip is [0.5]",)),
     ({"activations": "tanh"}, ("activations is 'tanh'", "expected a list")),
-    ({"activations": 3}, ("activations is 3", "expected a list")),
-    ({"activations": [3]}, ("activations holds 3",)),
+    ({"activations": [3]}, ("activations contains 3",)),
     ({"activations": ["tanh"] * 4}, ("activations has 4 names",)),
     ({"activations_alpha": "1.0"}, ("activations_alpha is '1.0'", "expected a list")),
     ({"activations_alpha": [1.0] * 4}, ("activations_alpha has 4 values",)),
-    ({"activations_beta": ["1.0"]}, ("activations_beta holds '1.0'", "numbers")),
+    ({"activations_beta": ["1.0"]}, ("activations_beta contains '1.0'", "numbers")),
     ({"activations_beta": 1.0}, ("activations_beta is 1.0", "expected a list")),
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("attributes", "words"), ATTRIBUTES, ids=[f"{key}={value}" for one, _ in ATTRIBUTES for key, value in one.items()]
 )
 @each_function
 def test_bad_attributes_of_functions(name: str, attributes: dict[str, Any], words: tuple[str, ...]) -> None:
     call = getattr(frontend, name)
-    call(**function_arrays(name))
     rejected(lambda: call(**function_arrays(name), **attributes), LABELS[name], *words)
-
-
-@pytest.mark.parametrize("direction", ["backward", "", 1, None, ["forward"]], ids=repr)
-@each_function
-def test_bad_direction_of_functions(name: str, direction: Any) -> None:
-    words = ("direction", "unknown") if name.endswith("cell") else ("direction", "expected one of forward")
-    rejected(lambda: getattr(frontend, name)(**function_arrays(name), direction=direction), LABELS[name], *words)
-
-
-@pytest.mark.parametrize("value", [1, 0, "true", None, 1.0], ids=repr)
-def test_bad_linear_before_reset_of_functions(value: Any) -> None:
-    for name in ("gru_sequence", "gru_cell"):
-        call = getattr(frontend, name)
-        rejected(
-            lambda call=call, name=name: call(**function_arrays(name), linear_before_reset=value),  # type: ignore[misc]
-            LABELS[name],
-            f"linear_before_reset is {value!r}",
-        )
 
 
 def bad_arrays(name: str) -> Iterator[tuple[str, Any, tuple[str, ...]]]:
@@ -188,6 +124,6 @@ BAD_ARRAYS = {
 }
 
 
-@pytest.mark.parametrize(("name", "array", "words"), BAD_ARRAYS.values(), ids=BAD_ARRAYS)
+@each_row(("name", "array", "words"), BAD_ARRAYS.values(), ids=BAD_ARRAYS)
 def test_bad_arrays_of_functions(name: str, array: dict[str, Any], words: tuple[str, ...]) -> None:
     rejected(lambda: getattr(frontend, name)(**{**function_arrays(name), **array}), LABELS[name], *words)

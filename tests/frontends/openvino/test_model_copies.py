@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -15,10 +17,12 @@ import numpy as np
 import openvino_nets as nets
 import pytest
 from openvino_nets import Bin, edges, layer, net, result
+from rows import each_row
 
-from pyrnnx import FormatError
-from pyrnnx.frontends.openvino import BoundLayer, Model, read_model, read_net
-from pyrnnx.frontends.openvino.ir.bin_file import BinFile
+from pyrnnx import FormatError, Layer, RecurrentOp
+from pyrnnx.frontends.openvino import BoundLayer, Model, read_model, read_net, write_model
+from pyrnnx.layers import layer as layer_module
+from pyrnnx.layers.prepare import prepare
 
 XML, BIN = nets.lstm_net()
 COPIES: dict[str, Callable[[Any], Any]] = {
@@ -35,8 +39,8 @@ def sources(folder: Path) -> dict[str, Model]:
     return {"bytes": read_model(XML, BIN), "files": read_model(path)}
 
 
-@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
-@pytest.mark.parametrize("source", ["bytes", "files"])
+@each_row("make", COPIES.values(), ids=COPIES)
+@each_row("source", ["bytes", "files"])
 def test_models(make: Callable[[Any], Any], source: str, tmp_path: Path) -> None:
     pytest.importorskip("onnx")
     model = sources(tmp_path)[source]
@@ -54,26 +58,13 @@ def test_models(make: Callable[[Any], Any], source: str, tmp_path: Path) -> None
     np.testing.assert_array_equal(bound.weights["R"], nets.weights()["R"])
 
 
-def test_model_in_another_process(tmp_path: Path) -> None:
-    (tmp_path / "model.pickle").write_bytes(pickle.dumps(read_model(XML, BIN)))
-    code = f"import pickle; print(pickle.load(open({str(tmp_path / 'model.pickle')!r}, 'rb')).layers['lstm'].op)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == str(read_model(XML, BIN).layers["lstm"].op)
-
-
 def test_a_pickle_has_the_bytes_of_each_constant_once(tmp_path: Path) -> None:
     """Two constants share a megabyte; three more megabytes are nobody's."""
     store = Bin()
     array = np.arange(2**18, dtype=np.float32)
     first = store.constant(0, "a", array, "f32", "FP32")
-    text = net(
-        [
-            first,
-            first.replace('id="0" name="a"', 'id="1" name="b"'),
-            *(result(2 + k, f"r{k}", array.shape) for k in (0, 1)),
-        ],
-        edges("0.0 2.0", "1.0 3.0"),
-    )
+    second, results = first.replace('id="0" name="a"', 'id="1" name="b"'), [result(k, "r", array.shape) for k in (2, 3)]
+    text = net([first, second, *results], edges("0.0 2.0", "1.0 3.0"))
     path = tmp_path / "model.xml"
     path.write_text(text)
     path.with_suffix(".bin").write_bytes(store.data + bytes(3 * 2**20))
@@ -85,58 +76,6 @@ def test_a_pickle_has_the_bytes_of_each_constant_once(tmp_path: Path) -> None:
         np.testing.assert_array_equal(again.weights.constant(layer_), array, strict=True)
     assert again.weights.size == model.weights.size
     assert len(pickle.dumps(again)) == len(data)
-
-
-def test_prepared_weights_are_not_in_a_pickle() -> None:
-    model = read_model(XML, BIN)
-    before = len(pickle.dumps(model))
-    model.layers["lstm"](*nets.lstm_inputs().values())
-    assert len(pickle.dumps(model)) == before
-
-
-def test_bytes_that_were_left_behind() -> None:
-    """A pickle has the bytes of the model's own constants."""
-    again = pickle.loads(pickle.dumps(read_model(XML, b"\xff" * 100 + BIN[100:] + bytes(1000))))
-    data = {"element_type": "u8", "shape": "10", "offset": len(BIN) + 100, "size": 10}
-    odd = read_net(
-        net([layer(7, "c", "Const", data, outputs=[("U8", (10,))]), result(8, "r", (10,), "U8")], edges("7.0 8.0"))
-    )
-    with pytest.raises(FormatError, match=r"Const 'c' \(id 7\): the bytes .* are not held here"):
-        again.weights.constant(odd.layers[0])
-
-
-@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
-def test_nets(make: Callable[[Any], Any]) -> None:
-    one = read_net(XML)
-    again = make(one)
-    assert [layer.label for layer in again.layers] == [layer.label for layer in one.layers]
-    assert [layer.label for layer in again.order] == [layer.label for layer in one.order]
-    assert list(again.recurrent.values()) == list(one.recurrent.values())
-    assert (again.name, again.version, again.warnings) == (one.name, one.version, one.warnings)
-
-
-@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
-@pytest.mark.parametrize("source", ["bytes", "a file", "none"])
-def test_weights(make: Callable[[Any], Any], source: str, tmp_path: Path) -> None:
-    (tmp_path / "some.bin").write_bytes(BIN)
-    given = {"bytes": BIN, "a file": tmp_path / "some.bin", "none": None}[source]
-    one = BinFile(given)
-    again = make(one)
-    (tmp_path / "some.bin").unlink()
-    assert (again.origin, again.size) == (one.origin, one.size)
-    if given is not None:
-        (W,) = (layer for layer in read_net(XML).layers if layer.name == "W")
-        np.testing.assert_array_equal(again.constant(W), nets.weights()["W"], strict=True)
-
-
-@pytest.mark.parametrize("make", COPIES.values(), ids=COPIES)
-def test_layers(make: Callable[[Any], Any]) -> None:
-    model = read_model(XML, BIN)
-    bound, arrays = model.layers["lstm"], list(nets.lstm_inputs().values())
-    for one, other in zip(bound(*arrays), make(bound)(*arrays), strict=True):
-        np.testing.assert_array_equal(one, other, strict=True)
-    (declared,) = model.net.recurrent.values()
-    assert make(declared) == declared
 
 
 def test_values_by_name_are_the_caller_s_own() -> None:
@@ -152,3 +91,99 @@ def test_values_by_name_are_the_caller_s_own() -> None:
             assert not np.shares_memory(one, other)
         for array in outputs.values():
             array[...] = 99
+
+
+def large(folder: Path, size: int = 256) -> Model:
+    """An LSTM with 8*size^2 weights."""
+    rng = np.random.default_rng(3)
+    W, R = (rng.uniform(-0.1, 0.1, (1, 4 * size, size)).astype(np.float32) for _ in "WR")
+    return read_model(write_model(Layer(RecurrentOp("LSTM", size), W, R, name="l"), folder / "large.xml"))
+
+
+def owner(array: Any) -> Any:
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return array
+
+
+@pytest.mark.parametrize("layers_first", [False, True])
+def test_calls_and_layers_share_what_is_prepared(layers_first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnx")
+    prepared = []
+
+    def counted(*given: Any) -> Any:
+        prepared.append(given)
+        return prepare(*given)
+
+    monkeypatch.setattr(layer_module, "prepare", counted)
+    model, arrays = read_model(XML, BIN), nets.lstm_inputs()
+    if layers_first:
+        assert isinstance(model.layers["lstm"], BoundLayer)
+    outputs = model(arrays)
+    model(arrays, outputs=["relu", *outputs])
+    assert isinstance(model.layers["lstm"], BoundLayer)
+    assert len(prepared) == 1
+
+
+def test_weights_of_a_file_are_not_copied(tmp_path: Path) -> None:
+    """They are bytes that nobody can write to, read once; beside them are only the packed weights."""
+    model = large(tmp_path)
+    tracemalloc.start()
+    bound = model.layers["l"]
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert isinstance(bound, BoundLayer)
+    assert all(isinstance(owner(array), bytes) for array in bound.weights.values())
+    assert held < 2.1 * sum(array.nbytes for array in bound.weights.values())
+
+
+def test_constants_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the layers are not computed again for a call."""
+    pytest.importorskip("onnx")
+    from pyrnnx.frontends.openvino.translation import constants
+
+    store, shape = nets.Bin(), (1, 24, 4)
+    store.data = BIN
+    half = store.constant(20, "W16", nets.weights()["W"].astype(np.float16), "f16", "FP16")
+    full = layer(21, "W32", "Convert", {"destination_type": "f32"}, [("FP16", shape)], [("FP32", shape)])
+    text = XML.replace("</layers>", f"{half}{full}</layers>").replace(edges("4.0 8.4"), edges("20.0 21.0", "21.1 8.4"))
+    model = read_model(text, store.data)
+    assert isinstance(model.layers["lstm"], BoundLayer)
+    monkeypatch.setattr(constants, "constant_values", lambda *given: pytest.fail("a constant is computed again"))
+    model(nets.lstm_inputs())
+
+
+CODE = """
+import sys
+sys.modules["onnx"] = None  # an import of it fails
+import openvino_nets as nets, pyrnnx
+from pyrnnx.frontends.openvino import read_model, write_layer, write_model
+model, arrays = read_model(*nets.lstm_net()), nets.lstm_inputs()
+layer = model.layers["lstm"]
+assert abs(layer(*arrays.values())[0]).max() > 0
+write_layer(layer)
+assert not [name for name in sys.modules if name.startswith("pyrnnx.frontends.onnx")]
+assert len(pyrnnx.load(write_model(layer, "layer.xml")).layers) == 1
+try:
+    model(arrays)
+except pyrnnx.PyrnnxError as error:
+    assert "onnx" in str(error), error
+else:
+    raise AssertionError("the model ran")
+"""
+
+
+def test_onnx_is_not_needed(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", CODE], check=True, env=environment, cwd=tmp_path)
+
+
+def test_bytes_that_were_left_behind() -> None:
+    """A pickle has the bytes of the model's own constants."""
+    again = pickle.loads(pickle.dumps(read_model(XML, b"\xff" * 100 + BIN[100:] + bytes(1000))))
+    data = {"element_type": "u8", "shape": "10", "offset": len(BIN) + 100, "size": 10}
+    odd = read_net(
+        net([layer(7, "c", "Const", data, outputs=[("U8", (10,))]), result(8, "r", (10,), "U8")], edges("7.0 8.0"))
+    )
+    with pytest.raises(FormatError, match=r"Const 'c' \(id 7\): bytes .* are not in this copy"):
+        again.weights.constant(odd.layers[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +12,9 @@ import openvino_nets as nets
 import pytest
 from openvino_layers import rejected
 from openvino_nets import H, I, N, T, edges, layer, net, parameter, result
+from rows import each_row
 
-from pyrnnx import UnsupportedError, load
+from pyrnnx import FormatError, UnsupportedError, load
 from pyrnnx.frontends.openvino import read_layer, read_model, read_net
 
 XML, BIN = nets.lstm_net()
@@ -25,37 +25,22 @@ def edge(a: str, p: Any, b: str, q: Any) -> str:
     return f'<edge from-layer="{a}" from-port="{p}" to-layer="{b}" to-port="{q}"/>'
 
 
-# The file
-
 FILES: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "empty": ("", ("empty",)),
-    "empty bytes": (b"", ("empty",)),
-    "no XML": (b"model", ("not well-formed",)),
-    "half": (XML[: len(XML) // 2], ("not well-formed",)),
-    "without the last byte": (XML[:-1], ("not well-formed",)),
-    "gzip": (gzip.compress(XML.encode()), ("looks like a gzip file",)),
     "an ONNX model": (b"\x08\x0a\x12\x06pyrnnx" + bytes(30), ("looks like an ONNX model", "frontends.onnx")),
     "its .bin": (BIN, ("looks like binary data", ".xml")),
     "a layer": ('<layer id="0"/>', ("<layer>", "expected <net>")),
-    "HTML": ("<html><body/></html>", ("<html>", "expected <net>")),
-    "another namespace": (XML.replace("<net ", '<net xmlns="urn:a" '), ("{urn:a}net",)),
     "document type": (XML.replace("<net ", "<!DOCTYPE net><net ", 1), ("DTD",)),
-    "external entity": (
-        XML.replace("<net ", '<!DOCTYPE net [<!ENTITY e SYSTEM "file:///etc/passwd">]><net ', 1).replace("relu", "&e;"),
-        ("read_model",),
-    ),
-    "too deep": ('<net version="11"><layers>' + "<layer>" * 100_000, ("not well-formed",)),
     "an attribute of 20 MB": (XML.replace('"small"', f'"{"a" * 20_000_000}"'), ("not well-formed",)),
     "no version": (XML.replace('version="11"', ""), ("no version", "10 or 11")),
     **{
         f"version {version!r}": (XML.replace('version="11"', f'version="{version}"'), (repr(version), "10 or 11"))
-        for version in ("7", "9", "0", "-11", "", "eleven", "11.0", "1e1")
+        for version in ("9", "", "11.0")
     },
     "no layers": ('<net name="a" version="11"><edges/></net>', ("no <layers>",)),
-}
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("xml", "words"), FILES.values(), ids=FILES)
+@each_row(("xml", "words"), FILES.values(), ids=FILES)
 def test_bad_files(xml: Any, words: tuple[str, ...], tmp_path: Path) -> None:
     message = rejected(lambda: read_model(xml, BIN), "read_model", *words)
     assert "root:" not in message  # of /etc/passwd
@@ -71,75 +56,41 @@ def test_paths() -> None:
         rejected(lambda xml=xml: read_model(xml), "read_model", "expected XML text")  # type: ignore[misc]
 
 
-# Layers and edges: a text of the good net, by another
-
 CHANGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "layer without an id": ('id="7" name="relu"', 'name="relu"', ("ReLU 'relu' has no id",)),
-    "layer with an empty id": ('id="7" name="relu"', 'id="" name="relu"', ("ReLU 'relu' has no id",)),
     "layer without a type": (' type="ReLU"', "", ("layer without a type 'relu' (id 7)", "no type")),
-    "id that stands twice": (
-        'id="7" name="relu"', 'id="8" name="relu"', ("id 8 stands twice", "ReLU 'relu' (id 8)", LSTM),
-    ),
-    "Parameter with an input": (
-        '<data shape="1..8,?,4" element_type="f32"/>',
+    "id that stands twice": ('id="7" name="relu"', 'id="8" name="relu"',
+        ("id 8 occurs twice", "ReLU 'relu' (id 8)", LSTM)),
+    "Parameter with an input": ('<data shape="1..8,?,4" element_type="f32"/>',
         '<data shape="1..8,?,4" element_type="f32"/><input><port id="9"/></input>',
-        ("Parameter 'X' (id 0): 1 input ports and 1 output ports", "0 inputs and 1 output"),
-    ),
-    "unknown element type of a Parameter": (
-        'element_type="f32"/><output><port id="0" precision="FP32" names="X">',
+        ("Parameter 'X' (id 0): 1 input ports and 1 output ports", "0 inputs and 1 output")),
+    "unknown element type of a Parameter": ('element_type="f32"/><output><port id="0" precision="FP32" names="X">',
         'element_type="f31"/><output><port id="0" precision="FP32" names="X">',
-        ("Parameter 'X' (id 0)", "'f31' is unknown"),
-    ),
+        ("Parameter 'X' (id 0)", "'f31' is unknown")),
     "port id twice": ('<port id="1" precision="FP32" names="x">', '<port id="x">', ("ReLU 'relu' (id 7)", "'x'")),
-    "dimension": (
-        "<dim>4</dim></port></input>", "<dim>four</dim></port></input>", ("(id 7)", "input port 0", "'four'"),
-    ),
     "edge from a missing layer": (edge("0", 0, "7", 0), edge("77", 0, "7", 0), ("layer '77'", "does not exist")),
-    "edge to a missing layer": (edge("0", 0, "7", 0), edge("0", 0, "77", 0), ("layer '77'", "does not exist")),
-    "edge from a missing port": (
-        edge("0", 0, "7", 0), edge("0", 1, "7", 0), ("Parameter 'X' (id 0)", "output port '1'", "has 0"),
-    ),
-    "edge to a missing port": (
-        edge("0", 0, "7", 0), edge("0", 0, "7", 5), ("ReLU 'relu' (id 7)", "input port '5'", "has 0"),
-    ),
-    "edge from an input port": (
-        edge("7", 1, "8", 0), edge("7", 0, "8", 0), ("ReLU 'relu' (id 7)", "output port '0'", "has 1"),
-    ),
-    "edge to an output port": (edge("7", 1, "8", 0), edge("7", 1, "8", 7), (LSTM, "input port '7'")),
-    "edge from a layer without outputs": (
-        edge("0", 0, "7", 0), edge("9", 0, "7", 0), ("Result 'Y/sink_port_0' (id 9)", "the layer has none"),
-    ),
-    "port of an edge that is no number": (edge("0", 0, "7", 0), edge("0", "a", "7", 0), ("(id 0)", "'a'")),
+    "edge from a missing port": (edge("0", 0, "7", 0), edge("0", 1, "7", 0),
+        ("Parameter 'X' (id 0)", "output port '1'", "has 0")),
+    "edge to a missing port": (edge("0", 0, "7", 0), edge("0", 0, "7", 5),
+        ("ReLU 'relu' (id 7)", "input port '5'", "has 0")),
+    "edge from a layer without outputs": (edge("0", 0, "7", 0), edge("9", 0, "7", 0),
+        ("Result 'Y/sink_port_0' (id 9)", "the layer has none")),
     "huge port of an edge": (edge("0", 0, "7", 0), edge("0", "9" * 5000, "7", 0), ("(id 0)", "'999")),
-    "edge without a layer": (
-        edge("0", 0, "7", 0), '<edge from-port="0" to-layer="7" to-port="0"/>', ("no from-layer",),
-    ),
+    "edge without a layer": (edge("0", 0, "7", 0), '<edge from-port="0" to-layer="7" to-port="0"/>',
+        ("no from-layer",)),
     "edge without a port": (edge("0", 0, "7", 0), '<edge from-layer="0" from-port="0" to-layer="7"/>', ("no to-port",)),
-    "two edges into one port": (
-        edge("1", 0, "8", 1), edge("1", 0, "8", 1) + edge("2", 0, "8", 1), (LSTM, "two edges", "input port 1"),
-    ),
-    "the same edge twice": (
-        edge("1", 0, "8", 1), edge("1", 0, "8", 1) * 2, (LSTM, "two edges", "input port 1"),
-    ),
+    "two edges into one port": (edge("1", 0, "8", 1), edge("1", 0, "8", 1) + edge("2", 0, "8", 1),
+        (LSTM, "two edges", "input port 1")),
     "input without an edge": (edge("1", 0, "8", 1), "", (LSTM, "no edge", "input port 1")),
-    "Result without an edge": (edge("8", 7, "9", 0), "", ("Result 'Y/sink_port_0' (id 9)", "no edge")),
     "no edges": (XML[XML.index("<edges>") : XML.index("<rt_info")], "", ("no edge",)),
-    "layer that feeds itself": (
-        edge("0", 0, "7", 0), edge("7", 1, "7", 0), ("cycle", "ReLU 'relu' (id 7) -> ReLU 'relu' (id 7)"),
-    ),
-    "cycle of two": (
-        edge("0", 0, "7", 0),
-        edge("8", 7, "7", 0),
-        ("cycle", f"{LSTM} -> ReLU 'relu' (id 7) -> {LSTM}"),
-    ),
+    "layer that feeds itself": (edge("0", 0, "7", 0), edge("7", 1, "7", 0),
+        ("cycle", "ReLU 'relu' (id 7) -> ReLU 'relu' (id 7)")),
+    "cycle of two": (edge("0", 0, "7", 0), edge("8", 7, "7", 0), ("cycle", f"{LSTM} -> ReLU 'relu' (id 7) -> {LSTM}")),
     "hidden_size of a layer": ('hidden_size="6"', 'hidden_size="7"', (LSTM, "hidden_size=7")),
-    "no hidden_size": (' hidden_size="6"', "", (LSTM, "hidden_size is missing")),
-    "activation": ("sigmoid, tanh, tanh", "sigmoid, tanh, swish", (LSTM, "'swish'")),
-    "clip": ('clip="0"', 'clip="-1"', (LSTM, "clip is -1")),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("old", "new", "words"), CHANGES.values(), ids=CHANGES)
+@each_row(("old", "new", "words"), CHANGES.values(), ids=CHANGES)
 def test_bad_nets(old: str, new: str, words: tuple[str, ...]) -> None:
     assert old in XML
     rejected(lambda: read_model(XML.replace(old, new, 1), BIN), *words)
@@ -151,9 +102,6 @@ def test_the_good_net_is_good() -> None:
     rejected(lambda: read_net(XML[XML.index("<layer ") : XML.index("</layer>")] + "</layer>"), "expected <net>")
 
 
-# Calls
-
-
 def inputs(**changes: Any) -> dict[str, Any]:
     return {**nets.lstm_inputs(), **changes}
 
@@ -161,20 +109,16 @@ def inputs(**changes: Any) -> dict[str, Any]:
 CALLS: dict[str, tuple[Callable[[], tuple[Any, ...]], tuple[str, ...]]] = {
     "too many": (lambda: (*inputs().values(), 1), ("5 arrays", "X, H, C, lengths")),
     "too few": (lambda: tuple(inputs().values())[:3], ("'lengths' is missing",)),
-    "none": (lambda: (), ("'X' is missing",)),
     "unknown name": (lambda: (inputs(Z=1),), ("'Z' is unknown", "X, H, C, lengths")),
     "dtype": (lambda: (inputs(X=np.zeros((N, T, I))),), ("'X'", "float64", "float32")),
-    "integers": (lambda: (inputs(lengths=np.array([5, 0, 2])),), ("'lengths'", "int64", "int32")),
     "rank": (lambda: (inputs(X=np.zeros((T, I), np.float32)),), ("'X'", "(5, 4)", "[1..8, ?, 4]")),
-    "size": (lambda: (inputs(X=np.zeros((N, T, I + 1), np.float32)),), ("'X'", "(3, 5, 5)")),
-    "below the range": (lambda: (inputs(X=np.zeros((0, T, I), np.float32)),), ("'X'", "(0, 5, 4)", "1..8")),
     "above the range": (lambda: (inputs(X=np.zeros((9, T, I), np.float32)),), ("'X'", "(9, 5, 4)", "1..8")),
     "None": (lambda: (inputs(H=None),), ("'H' is missing",)),
     "ragged": (lambda: (inputs(H=[[1.0], [1.0, 2.0]]),), ("'H'",)),
 }
 
 
-@pytest.mark.parametrize(("arguments", "words"), CALLS.values(), ids=CALLS)
+@each_row(("arguments", "words"), CALLS.values(), ids=CALLS)
 def test_bad_calls(arguments: Callable[[], tuple[Any, ...]], words: tuple[str, ...]) -> None:
     model = read_model(XML, BIN)
     rejected(lambda: model(*arguments()), "IR 'small'", *words)
@@ -187,8 +131,6 @@ def test_unknown_output() -> None:
     rejected(lambda: model(inputs(), outputs="Y"), "outputs is 'Y'", "sequence of names")
 
 
-# What is read, but not run
-
 NOT_RUN = {
     "TensorIterator": ("opset1", "a loop over a body"),
     "Loop": ("opset5", "a loop over a body"),
@@ -199,7 +141,7 @@ NOT_RUN = {
 }
 
 
-@pytest.mark.parametrize(("kind", "version", "words"), [(k, *v) for k, v in NOT_RUN.items()], ids=NOT_RUN)
+@each_row(("kind", "version", "words"), [(k, *v) for k, v in NOT_RUN.items()], ids=NOT_RUN)
 def test_what_is_not_run_can_be_read(kind: str, version: str, words: str) -> None:
     """In place of the ReLU: the recurrent layer runs, a call names the culprit."""
     pytest.importorskip("onnx")
@@ -212,15 +154,9 @@ def test_what_is_not_run_can_be_read(kind: str, version: str, words: str) -> Non
         model(arrays)
 
 
-def test_duplicate_names_are_no_errors() -> None:
-    """Ids tell layers apart."""
-    layers = [
-        parameter(0, "x", "2", (2,)),
-        parameter(1, "x", "2", (2,)),
-        layer(2, "x", "Add", {"auto_broadcast": "numpy"}, [("FP32", (2,))] * 2, [("FP32", (2,))]),
-        result(3, "x", (2,)),
-        result(4, "x", (2,)),
-    ]
-    model = read_model(net(layers, edges("0.0 2.0", "1.0 2.1", "2.2 3.0", "2.2 4.0")))
-    assert [info.name for info in model.inputs] == ["x", "x.1"]
-    assert len({info.name for info in model.outputs}) == 2
+def test_result_that_feeds_a_layer() -> None:
+    row = [("FP32", (2, 3))]
+    layers = [parameter(0, "x", "2,3", (2, 3)), layer(1, "r", "Result", None, row, row), result(2, "y", (2, 3))]
+    words = r"Result 'r' \(id 1\): the edge with from-layer='1'.* begins there"
+    with pytest.raises(FormatError, match=words):
+        read_model(net(layers, edges("0.0 1.0", "1.1 2.0")), b"")

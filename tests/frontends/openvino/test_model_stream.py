@@ -1,128 +1,67 @@
-"""Streams of IRs, as OpenVINO writes them for ONNX models, and by hand."""
+"""Streams of IRs: as they are written for ONNX models, as OpenVINO writes them, and by hand."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import onnx
+import onnx_stacks
 import openvino_nets as nets
 import pytest
 from layers import random_weights
-from numpy.typing import NDArray
-from onnx import helper, numpy_helper
+from onnx_stacks import Stack
+from openvino_irs import from_onnx, save
 from openvino_nets import edges, layer, net, parameter, result
+from rows import each_row
 
-from pyrnnx import CANONICAL, OPENVINO_CELL, ArgumentError, Direction, RecurrentOp, UnsupportedError
-from pyrnnx.frontends.openvino import Model, read_model
+from pyrnnx import OPENVINO_CELL, ArgumentError, RecurrentOp, UnsupportedError
+from pyrnnx.frontends.onnx import read_model as read_onnx
+from pyrnnx.frontends.openvino import Model, read_model, write_model
 
-Array = NDArray[Any]
 N, I, H = 2, 4, 6
 TOLERANCE = 2e-6  # float32: sums of some tens of terms, in another order where there are more rows
 rng = np.random.default_rng(0)
 
 
-def source(cells: Sequence[str], direction: str = "forward") -> onnx.ModelProto:
-    """An ONNX model of layers without initial states: [T, N, I] -> [T, N, H]."""
-    nodes, tensors = [], [numpy_helper.from_array(np.array([1]), "axis")]
-    for k, cell in enumerate(cells):
-        weights = random_weights(
-            RecurrentOp(cell, H, Direction(direction)), I if k == 0 else H, convention=CANONICAL, seed=k
-        )
-        tensors += [numpy_helper.from_array(a, f"{name}{k}") for name, a in weights.items()]
-        names = [f"{name}{k}" for name in weights]
-        attributes: dict[str, Any] = {"hidden_size": H, "direction": direction}
-        nodes.append(helper.make_node(cell, [f"x{k}", *names], [f"Y{k}"], name=f"layer{k}", **attributes))
-        nodes.append(helper.make_node("Squeeze", [f"Y{k}", "axis"], [f"x{k + 1}"]))
-    element, last = onnx.TensorProto.FLOAT, f"x{len(cells)}"
-    if direction == "bidirectional":
-        nodes.pop()
-        last = "Y0"
-    graph = helper.make_graph(
-        nodes,
-        "source",
-        [helper.make_tensor_value_info("x0", element, ["T", "N", I])],
-        [helper.make_tensor_value_info(last, element, None)],
-        tensors,
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+def converted(stack: Stack, folder: Path, length: int) -> Model:
+    return read_model(save(from_onnx(stack.model(), folder, {"x": (length, N, onnx_stacks.I)}), folder))
 
 
-def converted(proto: onnx.ModelProto, folder: Path, shape: Sequence[int]) -> Model:
-    irs = pytest.importorskip("openvino_irs")
-    return read_model(irs.save(irs.from_onnx(proto, folder, {"x0": shape}), folder))
-
-
-STACKS: dict[str, Sequence[str]] = {
-    "LSTM": ["LSTM"],
-    "GRU": ["GRU"],
-    "RNN": ["RNN"],
-    "several": ["LSTM", "GRU", "LSTM"],
-}
-
-
-@pytest.mark.parametrize("shape", [(-1, N, I), (-1, -1, I), (3, N, I)], ids=["length open", "both open", "fixed"])
-@pytest.mark.parametrize("name", STACKS)
-def test_pushes_give_the_whole(name: str, shape: tuple[int, int, int], tmp_path: Path) -> None:
-    proto = source(STACKS[name])
-    model = converted(proto, tmp_path, shape)
-    X = rng.uniform(-1, 1, (9, N, I)).astype(np.float32)
-    from pyrnnx.frontends.onnx import read_model as read_onnx
-
-    (whole,) = read_onnx(proto)(X).values()
+@each_row("length", [-1, 3, None], ids=["open", "fixed", "written here"])
+@each_row("stack", [Stack("LSTM", 2), Stack("GRU", 1), Stack("RNN", 1)], ids=str)
+def test_pushes_give_the_whole(stack: Stack, length: int | None, tmp_path: Path) -> None:
+    if length is None:
+        model = read_model(write_model(stack.model(), tmp_path / "model.xml"))
+    else:
+        model = converted(stack, tmp_path, length)
+    X = stack.arrays(9, N)["x"]
+    whole, *_ = read_onnx(stack.model())(X).values()
     stream = model.stream()
-    cuts = [(0, 3), (3, 6), (6, 9)] if shape[0] > 0 else [(0, 1), (1, 2), (2, 6), (6, 9)]
+    cuts = [(0, 3), (3, 6), (6, 9)] if length == 3 else [(0, 1), (1, 2), (2, 6), (6, 9)]
     for _ in range(2):
         parts = [next(iter(stream.push(X[begin:end]).values())) for begin, end in cuts]
         np.testing.assert_allclose(np.concatenate(parts), whole, rtol=0, atol=TOLERANCE)
-        assert len(stream.state) == sum(2 if cell == "LSTM" else 1 for cell in STACKS[name])
-        assert {value.shape for value in stream.state.values()} == {(N, 1, H)}
+        assert len(stream.state) == stack.layers * (2 if stack.cell == "LSTM" else 1)
+        assert {value.shape for value in stream.state.values()} == {(N, 1, onnx_stacks.H)}
         stream.reset()
 
 
 def test_layers_that_cannot_go_on(tmp_path: Path) -> None:
-    model = converted(source(["GRU"], "bidirectional"), tmp_path, (-1, N, I))
+    model = converted(Stack("GRU", 1, both=True), tmp_path, -1)
     with pytest.raises(UnsupportedError, match=r"GRUSequence .*: stream: direction is bidirectional; expected forward"):
         model.stream()
-    (name,) = model.layers
-    with pytest.raises(UnsupportedError, match="direction is bidirectional"):
-        model.stream(layers=[name])
-    with pytest.raises(ArgumentError, match="nothing is kept"):
+    with pytest.raises(ArgumentError, match="there are no states"):
         model.stream(layers=False)
 
 
 def test_chosen_layers(tmp_path: Path) -> None:
-    model = converted(source(["GRU", "LSTM"]), tmp_path, (-1, N, I))
+    model = converted(Stack("LSTM", 2), tmp_path, -1)
     first, second = model.layers
     stream = model.stream(layers=[second])
-    stream.push(np.ones((2, N, I), np.float32))
+    stream.push(np.ones((2, N, onnx_stacks.I), np.float32))
     assert list(stream.state) == [f"{second}.H", f"{second}.C"]
-    with pytest.raises(ArgumentError, match="layers has 'third'; expected of"):
+    with pytest.raises(ArgumentError, match="layers contains 'third'; expected names of"):
         model.stream(layers=[first, "third"])
-
-
-def test_parameters_that_are_fed_back() -> None:
-    """An IR with H and C as inputs, open in their batch: their beginning has to be given."""
-    model = read_model(*nets.lstm_net())
-    X = rng.uniform(-1, 1, (2, 5, nets.I)).astype(np.float32)
-    zeros = {name: np.zeros((2, 1, nets.H), np.float32) for name in "HC"}
-    stream = model.stream()
-    assert dict(stream.states) == {"Ho": "H", "Co": "C"}
-    with pytest.raises(ArgumentError, match=r"the state 'H' .* has no beginning"):
-        stream.push(X, lengths=np.array([5, 5], np.int32))
-    stream.state = zeros
-    parts = [stream.push(X[:, t : t + 1], lengths=np.ones(2, np.int32)) for t in range(5)]
-    whole = model(X, zeros["H"], zeros["C"], np.array([5, 5], np.int32))
-    np.testing.assert_allclose(np.concatenate([one["Y"] for one in parts], axis=2), whole["Y"], rtol=0, atol=TOLERANCE)
-    np.testing.assert_allclose(stream.state["C"], whole["Co"], rtol=0, atol=TOLERANCE)
-
-
-def test_lengths_of_the_caller() -> None:
-    model = read_model(*nets.lstm_net())
-    with pytest.raises(UnsupportedError, match=r"LSTMSequence 'lstm' .*: sequence_lengths is computed from the"):
-        model.stream({"Ho": "H"}, initial={"H": np.zeros((2, 1, nets.H), np.float32)}, layers=["lstm"])
 
 
 def cell_net(zeros: bool) -> tuple[str, bytes]:
@@ -166,3 +105,21 @@ def test_cells(zeros: bool) -> None:
         (h,) = model.layers["cell"](step, h)
         assert pushed.tobytes() == h.tobytes()
     assert list(stream.state) == ["cell.H" if zeros else "h"]
+
+
+def test_parameters_that_are_fed_back() -> None:
+    """An IR with H and C as inputs, open in their batch: their beginning has to be given."""
+    model = read_model(*nets.lstm_net())
+    X = rng.uniform(-1, 1, (2, 5, nets.I)).astype(np.float32)
+    zeros = {name: np.zeros((2, 1, nets.H), np.float32) for name in "HC"}
+    stream = model.stream()
+    assert dict(stream.states) == {"Ho": "H", "Co": "C"}
+    with pytest.raises(ArgumentError, match=r"the state 'H' .* has no initial value"):
+        stream.push(X, lengths=np.array([5, 5], np.int32))
+    stream.state = zeros
+    parts = [stream.push(X[:, t : t + 1], lengths=np.ones(2, np.int32)) for t in range(5)]
+    whole = model(X, zeros["H"], zeros["C"], np.array([5, 5], np.int32))
+    np.testing.assert_allclose(
+        np.concatenate([part["Y"] for part in parts], axis=2), whole["Y"], rtol=0, atol=TOLERANCE
+    )
+    np.testing.assert_allclose(stream.state["C"], whole["Co"], rtol=0, atol=TOLERANCE)

@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx_stacks import Graph, H, I, Stack
+from rows import each_row
 
 from pyrnnx import PyrnnxError
 from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError
@@ -104,67 +105,45 @@ def name_of_control_characters() -> onnx.ModelProto:
 
 
 REFUSED: dict[str, tuple[type[PyrnnxError], Callable[[], Any], str]] = {
-    "magnitudes of single elements": (
-        UnsupportedError,
-        lambda: one("ReduceL1", noop_with_empty_axes=1),
-        "ReduceL1 'node0': no axes with noop_with_empty_axes 1",
-    ),
+    "magnitudes of single elements": (UnsupportedError, lambda: one("ReduceL1", noop_with_empty_axes=1),
+        "ReduceL1 'node0': no axes with noop_with_empty_axes 1"),
     "an operator": (UnsupportedError, lambda: one("Det", inputs={"x": (FLOAT, (3, 3))}), "Det 'node0': the operator"),
     "of another domain": (UnsupportedError, other_domain, "com.microsoft.FusedGemm 'fused': the operator"),
     "bodies": (UnsupportedError, branches, "If 'node0': the operator (opset 20) cannot be written as IR; expected RNN"),
-    "an attribute": (
-        UnsupportedError,
-        lambda: one("Add", np.float32(1), opset=6, axis=1, broadcast=1),
-        "Add 'node0': attribute '",
-    ),
+    "an attribute": (UnsupportedError, lambda: one("Add", np.float32(1), opset=6, axis=1, broadcast=1),
+        "Add 'node0': attribute '"),
     "peepholes": (UnsupportedError, with_peepholes, "LSTM 'cell': P (peepholes) was given; LSTMSequence-5 has none"),
     "a clip": (UnsupportedError, lambda: recurrent(clip=1e-40), "LSTM 'cell': clip is"),
-    "activations by direction": (
-        UnsupportedError,
-        both_activations,
-        "RNN 'cell': activations differ by direction, Tanh and Relu; RNNSequence-5 has one list",
-    ),
+    "activations by direction": (UnsupportedError, both_activations,
+        "RNN 'cell': activations differ by direction, Tanh and Relu; RNNSequence-5 has one list"),
     "weights at run time": (UnsupportedError, weights_at_run_time, "GRU 'node0': its weights are computed at run time"),
     "X of another size": (ArgumentError, wrong_size, "GRU 'cell': X is FP32 [?, ?, 4] in OpenVINO's arrangement; exp"),
-    "no shape": (UnsupportedError, without_shape, "ONNX model: the rank of 'x' is not known"),
+    "no shape": (UnsupportedError, without_shape, "ONNX model: the rank of 'x' is unknown"),
     "text": (UnsupportedError, text, "ONNX model: 't' has type str, which IR does not have"),
-    "training": (
-        UnsupportedError,
-        lambda: one("Dropout", np.float32(0.5), np.array(True)),
-        "Dropout 'node0': training mode cannot be written as IR; expected inference",
-    ),
+    "training": (UnsupportedError, lambda: one("Dropout", np.float32(0.5), np.array(True)),
+        "Dropout 'node0': training mode cannot be written as IR; expected inference"),
     "the mask of a Dropout": (UnsupportedError, used_mask, "Dropout 'node0': 'v0_1' is not written"),
     "Softmax over many axes": (UnsupportedError, lambda: one("Softmax", opset=11, axis=1), "Softmax 'node0': axis 1"),
     "no axis": (UnsupportedError, lambda: one("Concat", axis=5), "Concat 'node0': axis 5 of 3 axes cannot be written"),
     "Squeeze without axes": (UnsupportedError, lambda: one("Squeeze"), "Squeeze 'node0': a Squeeze without axes"),
-    "Split of an open axis": (
-        UnsupportedError,
-        lambda: one("Split", count=2, num_outputs=2),
-        "Split 'node0': a Split of a dynamic axis into equal parts cannot be written as IR; expected split",
-    ),
+    "Split of an open axis": (UnsupportedError, lambda: one("Split", count=2, num_outputs=2),
+        "Split 'node0': a Split of a dynamic axis into equal parts cannot be written as IR; expected split"),
     "Flatten of open axes": (UnsupportedError, lambda: one("Flatten", inputs=OPEN, axis=2), "Flatten 'node0': axis 2"),
-    "axes at run time": (
-        UnsupportedError,
-        lambda: one("ReduceSum", inputs={**X, "axes": (TensorProto.INT64, (1,))}),
-        "ReduceSum 'node0': axes, computed at run time, cannot be written as IR; expected a constant",
-    ),
-    "LayerNormalization of float16": (
-        UnsupportedError,
-        lambda: one("LayerNormalization", np.ones(4, np.float16), inputs={"x": (TensorProto.FLOAT16, (2, 4))}),
-        "LayerNormalization 'node0': type FP16 cannot be written as IR; expected FP32",
-    ),
-    "BatchNormalization in training": (
-        UnsupportedError,
+    "axes at run time": (UnsupportedError, lambda: one("ReduceSum", inputs={**X, "axes": (TensorProto.INT64, (1,))}),
+        "ReduceSum 'node0': axes, computed at run time, cannot be written as IR; expected a constant"),
+    "LayerNormalization of float16": (UnsupportedError, lambda: one("LayerNormalization", np.ones(4, np.float16),
+        inputs={"x": (TensorProto.FLOAT16, (2, 4))}),
+        "LayerNormalization 'node0': type FP16 cannot be written as IR; expected FP32"),
+    "BatchNormalization in training": (UnsupportedError,
         lambda: one("BatchNormalization", *np.ones((4, 3), np.float32), count=3, training_mode=1),
-        "BatchNormalization 'node0': training_mode 1",
-    ),
+        "BatchNormalization 'node0': training_mode 1"),
     "Gelu of another kind": (UnsupportedError, lambda: one("Gelu", approximate="half"), "Gelu 'node0': approximate"),
     "a name": (ArgumentError, name_of_control_characters, "Parameter: name is 'a\\x01'; expected characters that XML"),
     "no model": (FormatError, lambda: b"no model", "ONNX model: not an ONNX model"),
-}
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each_row("name", REFUSED)
 def test_refused(name: str, tmp_path: Path) -> None:
     kind, make, message = REFUSED[name]
     with pytest.raises(kind) as caught:
@@ -195,14 +174,14 @@ def _pair() -> Any:
     return onnx.numpy_helper.from_array(np.ones(2, np.float32))
 
 
-@pytest.mark.parametrize("name", UNSOUND)
+@each_row("name", UNSOUND)
 def test_nodes_that_are_not_sound(name: str, tmp_path: Path) -> None:
     with pytest.raises(PyrnnxError, match=r"node0"):
         write_model(UNSOUND[name](), tmp_path / "model.xml")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("path", ["model.onnx", "model", 3, None])
+@each_row("path", ["model.onnx", "model", 3, None])
 def test_where_to(path: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^ONNX model: path is .*; expected .*\.xml"):
         write_model(Stack("GRU").model(), path)

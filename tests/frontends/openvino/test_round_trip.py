@@ -1,9 +1,8 @@
-"""Round trips, seeded: ONNX node -> IR -> ONNX, and IR by OpenVINO -> ONNX; the same numbers in every runtime."""
+"""Recurrent layers drawn by seeds: ONNX node -> IR -> ONNX, IR by OpenVINO -> ONNX; one result in all runtimes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,37 +10,28 @@ import numpy as np
 import onnx
 import pytest
 from layers import float32, random_arrays
+from lxml import etree
 from onnx import TensorProto, helper, numpy_helper
+from openvino_irs import check, from_onnx, run_exported
+from openvino_irs import save as save_ir
 from openvino_nodes import IR_NAMES, IR_OUTPUTS, Drawn, draw
+from peers import compile_openvino, run_openvino
+from rows import each_row, few_rows
 
-from pyrnnx import OPENVINO_SEQUENCE, Layer, RecurrentOp
+from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, Layer, RecurrentOp
 from pyrnnx.frontends import onnx as onnx_frontend
 from pyrnnx.frontends import openvino as openvino_frontend
-from pyrnnx.frontends.openvino import IRLayer, read_model, to_onnx, write_model
-from pyrnnx.op import CELLS
+from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, read_model, to_onnx, write_model
+from pyrnnx.operator.op import CELLS
+from pyrnnx.testing.cases import make_arrays
 from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
 from pyrnnx.testing.onnx_models import make_node
 
 openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")
-onnxruntime = pytest.importorskip("onnxruntime")
 
-SEEDS, MORE_SEEDS = range(60), range(60, 1200)
 # float32 on every side: sums of up to 30 terms in another order, up to 7 steps, functions of some units each
 TOLERANCE = 1e-5
-
-
-def run_onnx(model: onnx.ModelProto, inputs: dict[str, Array]) -> tuple[Array, ...]:
-    """Through ONNX Runtime, after onnx's checker."""
-    onnx.checker.check_model(model, full_check=True)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    assert [one.name for one in session.get_inputs()] == list(inputs)
-    return tuple(np.asarray(one) for one in session.run(None, inputs))
-
-
-# ONNX -> IR -> ONNX
 
 
 def model_of_node(drawn: Drawn) -> onnx.ModelProto:
@@ -60,22 +50,29 @@ def model_of_node(drawn: Drawn) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", case.opset)], ir_version=10)
 
 
-def check_node(drawn: Drawn, folder: Path) -> None:
-    model = read_model(write_model(drawn.layer(), folder / "layer.xml"))
+def run_written(path: Path, drawn: Drawn) -> tuple[Array, ...]:
+    """Run a written node through OpenVINO, with its names of inputs and outputs."""
     inputs = drawn.ir_inputs()
-    expected = drawn.expected()
+    # with dynamic shapes the plugin ignores lengths; without lengths these stay dynamic
+    compiled = compile_openvino(path, inputs if "sequence_lens" in drawn.arrays else None)
+    assert [port.any_name for port in compiled.inputs] == [name for name in IR_NAMES.values() if name in inputs]
+    assert tuple(port.any_name for port in compiled.outputs) == IR_OUTPUTS[drawn.case.operator]
+    results = compiled(inputs)
+    return drawn.as_onnx([results[port] for port in compiled.outputs])
+
+
+@few_rows("seed", range(0, 60, 5), range(500))
+def test_node_to_ir_to_onnx(seed: int, tmp_path: Path) -> None:
+    drawn = draw(seed)
+    layer, expected, inputs = drawn.layer(), drawn.expected(), drawn.ir_inputs()
+    path = write_model(layer, tmp_path / "layer.xml")
+    model = read_model(path)
+    (read,) = model.layers.values()
+    assert (read.name, read.op) == (layer.name, layer.op)
     exported = to_onnx(model)
-    assert_close(drawn.as_onnx(run_onnx(exported, inputs)), expected, TOLERANCE, drawn)
     assert_close(drawn.as_onnx(model(inputs)), expected, tolerance_of(float32), drawn)
-    assert_close(tuple(onnx_frontend.read_model(model_of_node(drawn))(drawn.given).values()), expected, TOLERANCE)
-    if not drawn.case.layout:  # which ONNX Runtime does not run
-        assert_close(run_onnx(model_of_node(drawn), drawn.given), expected, TOLERANCE, drawn)
-    check_layer(drawn, exported)
-
-
-def check_layer(drawn: Drawn, exported: onnx.ModelProto) -> None:
-    """The recurrent layer of the exported model is the node's again: operator, and weights bit for bit but for B."""
-    layer = drawn.layer()
+    assert_close(run_written(path, drawn), expected, TOLERANCE, drawn)
+    assert_close(drawn.as_onnx(run_exported(exported, [*inputs.values()])), expected, TOLERANCE, drawn)
     (back,) = onnx_frontend.read_model(exported).layers.values()
     assert isinstance(back, Layer)
     assert back.op == layer.op
@@ -83,29 +80,91 @@ def check_layer(drawn: Drawn, exported: onnx.ModelProto) -> None:
         np.testing.assert_array_equal(back.weights[name], layer.weights[name])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_node_to_ir_to_onnx(seed: int, tmp_path: Path) -> None:
-    check_node(draw(seed), tmp_path)
+@few_rows("seed", range(0, 60, 7), range(100))
+def test_node_converted_by_openvino(seed: int, tmp_path: Path) -> None:
+    drawn = draw(seed)
+    drawn = replace(drawn, case=replace(drawn.case, attributes={**drawn.case.attributes, "layout": 0}))
+    drawn = replace(drawn, arrays=make_arrays(drawn.case))
+    proto, expected = model_of_node(drawn), [array.astype(np.float32) for array in drawn.expected()]
+    read = check(save_ir(from_onnx(proto, tmp_path), tmp_path), list(drawn.given.values()), expected=expected)
+    assert [info.name for info in read.inputs] == [info.name for info in proto.graph.input]
+    assert [info.name for info in read.outputs] == [info.name for info in proto.graph.output]
+    assert len(read.layers) == 1
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", MORE_SEEDS)
-def test_node_to_ir_to_onnx_more(seed: int, tmp_path: Path) -> None:
-    check_node(draw(seed), tmp_path)
+CELLS_AND_OPTIONS: list[tuple[str, dict[str, Any]]] = [
+    ("RNNCell-1", {}), ("GRUCell-3", {}), ("GRUCell-3", {"linear_before_reset": True}),
+    ("LSTMCell-4", {"clip": 0.25}), ("LSTMCell-1", {}),  # becomes LSTMCell-4
+]  # fmt: skip
 
 
-def test_written_twice(tmp_path: Path) -> None:
-    """A layer of a written model, written again, is the same file, but for what the node did not ask for."""
-    drawn = next(one for one in map(draw, count()) if one.given.keys() == IR_NAMES.keys())
-    first = write_model(drawn.layer(), tmp_path / "first.xml")
-    (layer,) = read_model(first).layers.values()
-    assert not isinstance(layer, IRLayer)
-    second = write_model(layer, tmp_path / "second.xml")
-    assert second.read_bytes() == first.read_bytes()
-    assert second.with_suffix(".bin").read_bytes() == first.with_suffix(".bin").read_bytes()
+def cell_arrays(op: RecurrentOp) -> tuple[list[Array], list[Array]]:
+    """Return inputs and weights of one step."""
+    arrays = [*random_arrays(op, (1, 3, 4), convention=OPENVINO_CELL).values()]
+    return arrays[:-3], arrays[-3:]
 
 
-# IR by OpenVINO -> ONNX
+@each_row(("name", "flags"), CELLS_AND_OPTIONS, ids=str)
+def test_cells(name: str, flags: dict[str, Any], tmp_path: Path) -> None:
+    op = RecurrentOp(OPERATIONS[name].cell, 5, **flags)
+    inputs, weights = cell_arrays(op)
+    layer = BoundLayer(OPERATIONS[name], op, *weights)
+    there = run_openvino(write_model(layer, tmp_path / "cell.xml"), inputs)
+    assert_close(there, layer(*inputs), TOLERANCE)
+
+
+@pytest.mark.parametrize("option", ["input_forget", "P"])
+def test_there_version_1_is_run_as_if_it_were_version_4(option: str, tmp_path: Path) -> None:
+    """Text of LSTMCell-1: it has peepholes and input_forget. Written and read; the plugin ignores them."""
+    inputs, weights = cell_arrays(RecurrentOp("LSTM", 5))
+    P = np.linspace(-0.75, 0.5, 15, dtype=np.float32) if option == "P" else None
+    op = RecurrentOp("LSTM", 5, input_forget=option == "input_forget")
+    W, R, B = weights
+    layer = BoundLayer(OPERATIONS["LSTMCell-1"], op, W, R, B, P)
+    there = run_openvino(write_model(layer, tmp_path / "cell.xml"), inputs)
+    plain = BoundLayer(OPERATIONS["LSTMCell-4"], RecurrentOp("LSTM", 5), *weights)
+    assert_close(there, plain(*inputs), TOLERANCE)
+    assert np.abs(there[0] - layer(*inputs)[0]).max() > 1000 * TOLERANCE
+
+
+@each_row("name", ["a<b>&\"'c", "é漢字", "tab\t, line\n and \r", "X", "Y", "a,b", " blank "])
+def test_names(name: str, tmp_path: Path) -> None:
+    """OpenVINO sees the name, and no other layer or tensor suffers from it."""
+    op = RecurrentOp("RNN", 5)
+    layer = BoundLayer(OPERATIONS["RNNCell-1"], op, *cell_arrays(op)[1], name=name)
+    path = write_model(layer, tmp_path / "named.xml")
+    assert list(read_model(path).layers) == [name]
+    model = openvino.Core().read_model(path)
+    names = [node.get_friendly_name() for node in model.get_ops()]
+    assert [node.get_friendly_name() for node in model.get_ops() if node.get_type_name() == "RNNCell"] == [name]
+    assert len(set(names)) == len(names)
+    assert [port.any_name for port in (*model.inputs, *model.outputs)] == ["X", "H", "Ho"]
+
+
+@each_row("seed", range(9))
+def test_openvino_writes_the_same_again(seed: int, tmp_path: Path) -> None:
+    """The same attributes in the same order, with the same texts but for clip's digits, and the same ports."""
+    path = write_model(draw(seed).layer(), tmp_path / "layer.xml")
+    openvino.save_model(openvino.Core().read_model(path), tmp_path / "again.xml", compress_to_fp16=False)
+    mine, theirs = (recurrent_element(file) for file in (path, tmp_path / "again.xml"))
+    assert {**mine.attrib, "id": ""} == {**theirs.attrib, "id": ""}
+    attributes = [list(element.find("data").attrib.items()) for element in (mine, theirs)]
+    rounded = [[(key, str(np.float32(text)) if key == "clip" else text) for key, text in pairs] for pairs in attributes]
+    assert rounded[0] == rounded[1]
+    for element in (mine, theirs):
+        element.remove(element.find("data"))
+        for port in element.iter("port"):
+            port.attrib.pop("names", None)
+    assert describe(mine) == describe(theirs)
+
+
+def recurrent_element(path: Path) -> Any:
+    (element,) = [one for one in etree.parse(path).iter("layer") if str(one.get("type")).endswith("Sequence")]
+    return element
+
+
+def describe(element: Any) -> list[Any]:
+    return [(one.tag, dict(one.attrib), (one.text or "").strip()) for one in element.iterdescendants()]
 
 
 @dataclass(frozen=True)
@@ -129,7 +188,7 @@ def draw_ir(seed: int) -> Sequences:
     drawn = draw(seed)
     case = drawn.case
     H, lbr = case.H, bool(case.attributes.get("linear_before_reset"))
-    op = RecurrentOp(case.operator, H, case.attributes["direction"], linear_before_reset=lbr)
+    op = RecurrentOp(case.cell, H, case.attributes["direction"], linear_before_reset=lbr)
     lengths = {0: [case.T] * case.N, 1: [0] * case.N}.get(int(rng.integers(4)), rng.integers(0, case.T + 1, case.N))
     sizes = (case.T, case.N, case.I)
     named = random_arrays(op, sizes, convention=OPENVINO_SEQUENCE, lens=[int(k) for k in lengths], seed=seed)
@@ -151,14 +210,7 @@ def draw_ir(seed: int) -> Sequences:
     compressed = bool(rng.integers(2))
     if compressed:  # exact in float16: a constant of one element may stay float32 when it is saved
         arrays = [a if a.dtype.kind == "i" else a.astype(np.float16).astype(np.float32) for a in arrays]
-    return Sequences(
-        f"{case.operator.lower()}_sequence",
-        attributes,
-        tuple(arrays),
-        constant,
-        dynamic,
-        compressed,
-    )
+    return Sequences(f"{case.operator.lower()}_sequence", attributes, tuple(arrays), constant, dynamic, compressed)
 
 
 def save(drawn: Sequences, path: Path) -> Path:
@@ -182,32 +234,11 @@ def check_ir(drawn: Sequences, path: Path) -> None:
     expected = getattr(openvino_frontend, drawn.function)(*drawn.arrays, **drawn.attributes)
     inputs = dict(zip((info.name for info in model.inputs), drawn.given, strict=True))
     assert_close(tuple(model(inputs).values()), expected, tolerance_of(float32), drawn)
-    assert_close(run_onnx(to_onnx(model), inputs), expected, TOLERANCE, drawn)
+    assert_close(run_exported(to_onnx(model), drawn.given), expected, TOLERANCE, drawn)
     if not drawn.dynamic:  # with a dynamic dimension the plugin ignores lengths
-        compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-        results = compiled(drawn.given)
-        assert_close([results[k] for k in range(len(compiled.outputs))], expected, TOLERANCE, drawn)
+        assert_close(run_openvino(path, drawn.given), expected, TOLERANCE, drawn)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@few_rows("seed", range(0, 60, 5), range(400))
 def test_ir_to_onnx(seed: int, tmp_path: Path) -> None:
     check_ir(draw_ir(seed), tmp_path / "model.xml")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", MORE_SEEDS)
-def test_ir_to_onnx_more(seed: int, tmp_path: Path) -> None:
-    check_ir(draw_ir(seed), tmp_path / "model.xml")
-
-
-def test_seeds_reach_everything() -> None:
-    """Static and dynamic dimensions, constant and given lengths, compressed or not, with every operation."""
-    drawn = [draw_ir(seed) for seed in SEEDS]
-    for operator in IR_OUTPUTS:
-        own = [one for one in drawn if one.function == f"{operator.lower()}_sequence"]
-        assert {one.dynamic for one in own} == set(map(frozenset, ("", "T", "N", "NT")))
-        assert {len(one.arrays) - 4 in one.constant for one in own} == {True, False}
-        assert {one.compressed for one in own} == {True, False}
-        assert {one.attributes["direction"] for one in own} == {"forward", "reverse", "bidirectional"}
-        assert any(one.arrays[-4].max() == 0 for one in own)
-        assert any(one.arrays[-4].min() == one.arrays[0].shape[1] for one in own)

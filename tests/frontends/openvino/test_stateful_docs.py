@@ -32,7 +32,8 @@ def test_there_are_five_families_with_code() -> None:
 
 
 @pytest.mark.parametrize(
-    "title", [pytest.param(one, marks=pytest.mark.torch if found[1] else ()) for one, found in CODE.items()]
+    "title",
+    [pytest.param(title, marks=pytest.mark.torch if code[1] else pytest.mark.e2e) for title, code in CODE.items()],
 )
 def test_code_of_the_page(title: str, tmp_path: Path) -> None:
     """As a file, for TorchScript wants to see the source."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,20 +9,22 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from peers import compile_openvino, run_onnxruntime
+from rows import each_row, few_rows
 from torch_weights import GATES, assert_close, onnx_weights, random_case, random_inputs, state_dict
 
 from pyrnnx import TORCH, TORCH_BATCH_FIRST, PyrnnxError, compare
 from pyrnnx.frontends.onnx import gru, lstm, rnn, write_model
 from pyrnnx.frontends.openvino import write_model as write_ir
 from pyrnnx.frontends.torch import from_state_dict
-from pyrnnx.layer import Layer
+from pyrnnx.layers.layer import Layer
 from pyrnnx.testing.numbers import Array
 
 TOLERANCE = 1e-12  # float64: sums in another order, over 7 steps
 FLOAT32 = 1e-4  # sums of 32 bits, over 3 layers of 7 steps, of which Relu lets values grow
 
 
-@pytest.mark.parametrize("seed", range(100))
+@each_row("seed", range(48))
 def test_random_state_dicts(seed: int) -> None:
     """Through the Stack, and its weights through the operators, as the oracle."""
     case = random_case(seed)
@@ -36,41 +37,20 @@ def test_random_state_dicts(seed: int) -> None:
     assert_close(case.expected(X, lens, states, operator), wanted, TOLERANCE)
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_written_as_onnx(seed: int) -> None:
-    """Model by model in ONNX Runtime."""
-    onnxruntime = pytest.importorskip("onnxruntime")
+@few_rows("seed", range(4), range(4, 48))
+def test_written_models(seed: int, tmp_path: Path) -> None:
+    """In ONNX Runtime and in OpenVINO."""
     case = random_case(seed, np.float32)
     stack = from_state_dict(case.state, **case.options)
     X, lens, states = random_inputs(stack, seed)
     names = ("sequence_lens", "initial_h", "initial_c")[: 1 + len(states)]
-    model = write_model(stack, inputs=names).SerializeToString()
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 3, 1
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    given = X.swapaxes(0, 1) if stack.batch_first else X
-    Y, *last = session.run(None, dict(zip(("X", *names), (given, lens, *states), strict=True)))
-    assert_close([Y.swapaxes(0, 1) if stack.batch_first else Y, *last], case.expected(X, lens, states), FLOAT32)
-
-
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 100))])
-def test_written_as_ir(seed: int, tmp_path: Path) -> None:
-    """Model by model in OpenVINO."""
-    openvino = pytest.importorskip("openvino")
-    case = random_case(seed, np.float32)
-    stack = from_state_dict(case.state, **case.options)
-    X, lens, states = random_inputs(stack, seed)
-    names = ("sequence_lens", "initial_h", "initial_c")[: 1 + len(states)]
-    path = write_ir(write_model(stack, inputs=names), tmp_path / "stack.xml")
-    # float32 for all sums, and no dynamic dimension: OpenVINO would not look at lengths.
-    core = openvino.Core()
-    model = core.read_model(path)
-    given = dict(zip(("X", *names), (X.swapaxes(0, 1) if stack.batch_first else X, lens, *states), strict=True))
-    model.reshape({name: list(array.shape) for name, array in given.items()})
-    compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1})
-    found = compiled(given)
-    Y, *last = (found[name] for name in ("Y", "Y_h", "Y_c")[: 1 + len(states)])
-    assert_close([Y.swapaxes(0, 1) if stack.batch_first else Y, *last], case.expected(X, lens, states), FLOAT32)
+    model = write_model(stack, inputs=names)
+    # OpenVINO does not look at lengths where a dimension is dynamic.
+    inputs = dict(zip(("X", *names), (X.swapaxes(0, 1) if stack.batch_first else X, lens, *states), strict=True))
+    results = compile_openvino(write_ir(model, tmp_path / "stack.xml"), inputs)(inputs)
+    of_openvino = [results[name] for name in ("Y", "Y_h", "Y_c")[: 1 + len(states)]]
+    for Y, *last in (run_onnxruntime(model, inputs), of_openvino):
+        assert_close([Y.swapaxes(0, 1) if stack.batch_first else Y, *last], case.expected(X, lens, states), FLOAT32)
 
 
 @pytest.mark.parametrize("cell", GATES)
@@ -98,7 +78,7 @@ def test_a_cell_is_a_layer() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
+@each_row("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
 def test_dtypes_are_kept(dtype: Any) -> None:
     state = state_dict("GRU", 3, 5, layers=2, dtype=dtype)
     stack = from_state_dict(state)
@@ -181,11 +161,3 @@ def test_tensors_are_known_by_their_methods(dtype: str, monkeypatch: pytest.Monk
         monkeypatch.setitem(sys.modules, "ml_dtypes", None)
         with pytest.raises(PyrnnxError, match=r"arrays in bfloat16 need the ml_dtypes package; install pyrnnx\[onnx\]"):
             from_state_dict(tensors)
-
-
-def test_torch_is_not_imported() -> None:
-    program = (
-        "import sys, numpy as np; from pyrnnx.frontends.torch import from_state_dict as f; "
-        "f({'weight_ih_l0': np.ones((3, 2)), 'weight_hh_l0': np.ones((3, 3))}); assert 'torch' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)

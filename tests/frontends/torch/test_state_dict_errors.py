@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows import each_row
 from torch_weights import state_dict
 
 from pyrnnx import ArgumentError, FormatError, PyrnnxError, UnsupportedError
@@ -34,153 +35,99 @@ def renamed(state: State, function: Callable[[str], str]) -> State:
     return {function(name): array for name, array in state.items()}
 
 
+A, U = ArgumentError, UnsupportedError
 TWO = renamed(lstm(), lambda name: f"a.{name}") | renamed(lstm(), lambda name: f"b.c.{name}")
-GROWN = {"weight_ih_l0": np.ones((3 * H, I))}
-CASES: dict[str, tuple[State, dict[str, Any], type[PyrnnxError], str]] = {
+NONE = "has no weights of a recurrent module"
+PREFIXES = "expected one of 'a.', 'b.c.'"
+NORM = {"weight_hh_l0_g": np.ones(1), "weight_hh_l0_v": np.ones(1)}
+PARAMETRIZED = {"parametrizations.weight_hh_l0.original0": np.ones(1)}
+OBJECTS = np.array([[None, "a\n\x1b[31m"], [3, 0.5]], dtype=object)
+
+
+def hh(*shape: int) -> State:
+    return lstm() | {"weight_hh_l0": np.ones(shape)}
+
+
+def ih(*shape: int) -> State:
+    return lstm() | {"weight_ih_l0": np.ones(shape)}
+
+
+BOTH = lstm(directions=2)
+WITHOUT_BACKWARD_BIASES = without(BOTH, "bias_ih_l0_reverse", "bias_hh_l0_reverse")
+WITHOUT_HH = without(lstm(), "weight_hh_l0")
+STATES: list[tuple[State, type[PyrnnxError], str]] = [
     # which module
-    "nothing recurrent": ({"fc.weight": np.ones(3)}, {}, ArgumentError, "holds no weights of a recurrent module"),
-    "nothing": ({}, {}, ArgumentError, "holds no weights of a recurrent module"),
-    "two modules": (TWO, {}, ArgumentError, "prefix was not given; expected one of 'a.', 'b.c.'"),
-    "another prefix": (TWO, {"prefix": "b."}, ArgumentError, "prefix is 'b.'; expected one of 'a.', 'b.c.'"),
-    "prefix without its dot": (TWO, {"prefix": "a"}, ArgumentError, "prefix is 'a'; expected one of 'a.', 'b.c.'"),
-    "no prefix": (lstm(), {"prefix": 3}, ArgumentError, "prefix is 3; expected a string"),
+    ({"fc.weight": np.ones(3)}, A, NONE),
+    ({}, A, NONE),
+    (TWO, A, f"prefix was not given; {PREFIXES}"),
     # names
-    "unknown": (lstm() | {"scale": np.ones(1)}, {}, ArgumentError, "unknown are 'scale'; expected weight_ih_l0"),
-    "another module below": (
-        renamed(lstm() | {"fc.weight": np.ones(2)}, lambda name: f"x.{name}"),
-        {},
-        ArgumentError,
-        "'x.': unknown are 'fc.weight'",
+    (lstm() | {"scale": np.ones(1)}, A, "unknown names 'scale'; expected weight_ih_l0"),
+    (renamed(lstm() | {"fc.weight": 0}, lambda name: f"x.{name}"), A, "'x.': unknown names 'fc.weight'"),
+    (WITHOUT_HH, A, "missing names weight_hh_l0; expected all of 1"),
+    (without(lstm(), "bias_hh_l0"), A, "missing names bias_hh_l0"),
+    (
+        WITHOUT_BACKWARD_BIASES,
+        A,
+        "missing names bias_ih_l0_reverse, bias_hh_l0_reverse; expected all of 1 layers",
     ),
-    "no weight_hh": (without(lstm(), "weight_hh_l0"), {}, ArgumentError, "missing are weight_hh_l0; expected all of 1"),
-    "half of the biases": (without(lstm(), "bias_hh_l0"), {}, ArgumentError, "missing are bias_hh_l0"),
-    "biases of one direction": (
-        without(lstm(directions=2), "bias_ih_l0_reverse", "bias_hh_l0_reverse"),
-        {},
-        ArgumentError,
-        "missing are bias_ih_l0_reverse, bias_hh_l0_reverse; expected all of 1 layers, both directions and biases",
-    ),
-    "no first layer": (
-        renamed(lstm(), lambda name: name.replace("l0", "l1")),
-        {},
-        ArgumentError,
-        "has layer 1, but not layer 0; expected all from 0",
-    ),
-    "a layer far away": (
-        lstm() | {"weight_ih_l999999": np.ones((1, 1))},
-        {},
-        ArgumentError,
-        "has layer 999999, but not layer 1",
-    ),
-    "a number too long": (lstm() | {f"weight_ih_l{'1' * 5000}": 1}, {}, ArgumentError, "unknown are 'weight_ih_l111"),
-    "a layer and a cell": (lstm() | {"weight_ih": np.ones((1, 1))}, {}, ArgumentError, "of a layer and of a cell"),
-    "parametrized": (
-        without(lstm(), "weight_hh_l0") | {"parametrizations.weight_hh_l0.original0": np.ones(1)},
-        {},
-        UnsupportedError,
-        "the weights are parametrized ('parametrizations.weight_hh_l0.original0'); expected weights after",
-    ),
-    "weight_norm": (
-        without(lstm(), "weight_hh_l0") | {"weight_hh_l0_g": np.ones(1), "weight_hh_l0_v": np.ones(1)},
-        {},
-        UnsupportedError,
-        "the weights are parametrized ('weight_hh_l0_g', 'weight_hh_l0_v')",
-    ),
-    "proj_size": (lstm() | {"weight_hr_l0": np.ones((2, H))}, {}, UnsupportedError, "of an LSTM with proj_size"),
+    (renamed(lstm(), lambda name: name.replace("l0", "l1")), A, "has layer 1, but not layer 0; expected all from 0"),
+    (lstm() | {"weight_ih_l999999": np.ones((1, 1))}, A, "has layer 999999, but not layer 1"),
+    (lstm() | {f"weight_ih_l{'1' * 5000}": 1}, A, "unknown names 'weight_ih_l111"),
+    (lstm() | {"weight_ih": np.ones((1, 1))}, A, "of a layer and of a cell"),
+    (WITHOUT_HH | PARAMETRIZED, U, "parametrized ('parametrizations.weight_hh_l0.original0'); expected weights after"),
+    (WITHOUT_HH | NORM, U, "the weights are parametrized ('weight_hh_l0_g', 'weight_hh_l0_v')"),
+    (lstm() | {"weight_hr_l0": np.ones((2, H))}, U, "belongs to an LSTM with proj_size"),
     # shapes
-    "weight_hh of no cell": (
-        lstm() | {"weight_hh_l0": np.ones((2 * H, H))},
-        {},
-        ArgumentError,
-        "weight_hh_l0 has shape (10, 5); expected (G*hidden_size, hidden_size), with G = 1 of an RNN, 3 of a GRU",
+    (
+        hh(2 * H, H),
+        A,
+        "weight_hh_l0 has shape (10, 5); expected (G*hidden_size, hidden_size), with G = 1 for an RNN",
     ),
-    "weight_hh of one axis": (lstm() | {"weight_hh_l0": np.ones(4)}, {}, ArgumentError, "weight_hh_l0 has shape (4,)"),
-    "weight_hh without elements": (
-        lstm() | {"weight_hh_l0": np.ones((0, 0))},
-        {},
-        ArgumentError,
-        "weight_hh_l0 has shape (0, 0)",
-    ),
-    "another operator": (
-        lstm(),
-        {"operator": "GRU"},
-        ArgumentError,
-        "weight_hh_l0 has shape (20, 5), that of operator 'LSTM'; expected (3*hidden_size, hidden_size) for 'GRU'",
-    ),
-    "weight_ih of another cell": (
-        lstm() | GROWN,
-        {},
-        ArgumentError,
-        "weight_ih_l0 has shape (15, 3); expected (20, 3)",
-    ),
-    "weight_ih of one axis": (
-        lstm() | {"weight_ih_l0": np.ones(20)},
-        {},
-        ArgumentError,
-        "weight_ih_l0 has shape (20,); expected (20, input_size)",
-    ),
-    "bias": (lstm() | {"bias_hh_l0": np.ones(5)}, {}, ArgumentError, "bias_hh_l0 has shape (5,); expected (20,)"),
-    "directions of other sizes": (
-        lstm(directions=2) | {"weight_ih_l0_reverse": np.ones((20, 4))},
-        {},
-        ArgumentError,
-        "weight_ih_l0_reverse has shape (20, 4); expected (20, 3)",
-    ),
-    "second layer": (
+    (hh(4), A, "weight_hh_l0 has shape (4,)"),
+    (hh(0, 0), A, "weight_hh_l0 has shape (0, 0)"),
+    (ih(3 * H, I), A, "weight_ih_l0 has shape (15, 3); expected (20, 3)"),
+    (ih(20), A, "weight_ih_l0 has shape (20,); expected (20, input_size)"),
+    (lstm() | {"bias_hh_l0": np.ones(5)}, A, "bias_hh_l0 has shape (5,); expected (20,)"),
+    (BOTH | {"weight_ih_l0_reverse": np.ones((20, 4))}, A, "weight_ih_l0_reverse has shape (20, 4); expected (20, 3)"),
+    (
         lstm(directions=2, layers=2) | {"weight_ih_l1": np.ones((20, 5))},
-        {},
-        ArgumentError,
+        A,
         "weight_ih_l1 has shape (20, 5); expected (20, 10)",
     ),
     # values
-    "integers": (
+    (
         {name: array.astype(int) for name, array in lstm().items()},
-        {},
-        ArgumentError,
+        A,
         "weight_ih_l0 has dtype int64; expected one of float32, float64, float16, bfloat16",
     ),
-    "two dtypes": (
-        lstm() | {"bias_ih_l0": np.ones(20, np.float32)},
-        {},
-        ArgumentError,
-        "bias_ih_l0 has dtype float32; expected float64, the dtype of weight_ih_l0",
+    (
+        lstm() | {"bias_ih_l0": np.ones(20, "f4")},
+        A,
+        "bias_ih_l0 has dtype float32; expected float64, the dtype of weight",
     ),
-    "no array": (lstm() | {"bias_ih_l0": None}, {}, ArgumentError, "bias_ih_l0 is None; expected an array"),
-    "objects": (
-        lstm() | {"bias_ih_l0": np.array([[None, "a\n\x1b[31m"], [3, 0.5]], dtype=object)},
-        {},
-        ArgumentError,
-        r"bias_ih_l0 is array([[None, 'a\n\x1b[31m'], [3, 0.5]], dtype=object); expected an array",
-    ),
-    "ragged": (lstm() | {"bias_ih_l0": [[1], [1, 2]]}, {}, ArgumentError, "bias_ih_l0 cannot be taken as an array"),
-    # arguments
-    "operator": (
-        lstm(),
-        {"operator": "Lstm"},
-        ArgumentError,
-        "operator is 'Lstm'; expected one of 'RNN', 'GRU', 'LSTM'",
-    ),
-    "nonlinearity": (
-        dict(state_dict("RNN", I, H)),
-        {"nonlinearity": "sigmoid"},
-        ArgumentError,
-        "nonlinearity is 'sigmoid'; expected 'tanh' or 'relu'",
-    ),
-    "nonlinearity of an LSTM": (
-        lstm(),
-        {"nonlinearity": "relu"},
-        ArgumentError,
-        "nonlinearity is 'relu' with weights of LSTM; only an RNN has it",
-    ),
-    "batch_first": (lstm(), {"batch_first": 1}, ArgumentError, "batch_first is 1; expected True or False"),
-    "weight_dtype": (lstm(), {"weight_dtype": "int8"}, ArgumentError, "weight_dtype is 'int8' with dtype float64"),
-    "name": (lstm(), {"name": 3}, ArgumentError, "name is 3; expected a string"),
-}
+    (lstm() | {"bias_ih_l0": None}, A, "bias_ih_l0 is None; expected an array"),
+    (lstm() | {"bias_ih_l0": OBJECTS}, A, r"[[None, 'a\n\x1b[31m'], [3, 0.5]], dtype=object); expected an array"),
+    (lstm() | {"bias_ih_l0": [[1], [1, 2]]}, A, "bias_ih_l0 cannot be converted to an array"),
+]
+OPTIONS: list[tuple[dict[str, Any], str]] = [
+    ({"prefix": 3}, "prefix is 3; expected a string"),
+    ({"operator": "GRU"}, "shape (20, 5), which fits operator 'LSTM'; expected (3*hidden_size, hidden_size) for 'GRU'"),
+    ({"operator": "Lstm"}, "operator is 'Lstm'; expected one of 'RNN', 'GRU', 'LSTM'"),
+    ({"nonlinearity": "relu"}, "nonlinearity is 'relu' with weights of LSTM; only an RNN has it"),
+    ({"batch_first": 1}, "batch_first is 1; expected True or False"),
+    ({"weight_dtype": "int8"}, "weight_dtype is 'int8' with dtype float64"),
+    ({"name": 3}, "name is 3; expected a string"),
+]
+CASES: list[tuple[State, dict[str, Any], type[PyrnnxError], str]] = [
+    *[(state, {}, error, message) for state, error, message in STATES],
+    *[(lstm(), options, A, message) for options, message in OPTIONS],
+    *[(TWO, {"prefix": prefix}, A, f"prefix is '{prefix}'; {PREFIXES}") for prefix in ("b.", "a")],
+    (state_dict("RNN", I, H), {"nonlinearity": "sigmoid"}, A, "nonlinearity is 'sigmoid'; expected 'tanh' or 'relu'"),
+]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_rejected(case: str) -> None:
-    state, options, error, message = CASES[case]
+@each_row(("state", "options", "error", "message"), CASES, ids=[row[-1] for row in CASES])
+def test_rejected(state: State, options: dict[str, Any], error: type[PyrnnxError], message: str) -> None:
     with pytest.raises(error, match=re.escape(message)) as caught:
         from_state_dict(state, **options)
     assert type(caught.value) is error
@@ -234,28 +181,20 @@ def test_other_element_types_of_safetensors(tmp_path: Path) -> None:
             assert stack.dtype.name == "bfloat16"
             assert (stack.layers[0].weights["W"] == 1).all()
         else:
-            with pytest.raises(UnsupportedError, match=r"'weight_hh_l0' is of the type 'F8_E4M3'; expected F64, F32"):
+            with pytest.raises(UnsupportedError, match=r"'weight_hh_l0' has type 'F8_E4M3'; expected F64, F32"):
                 from_state_dict(path)
 
 
-@pytest.mark.parametrize(
-    "contents", [b"", b"\xff" * 100, b"\x08" + b"\0" * 7 + b"{}      "], ids=["empty", "noise", "{}"]
-)
-def test_broken_safetensors(tmp_path: Path, contents: bytes) -> None:
-    pytest.importorskip("safetensors")
-    path = tmp_path / "broken.safetensors"
-    path.write_bytes(contents)
-    with pytest.raises(PyrnnxError, match=r"broken\.safetensors: (no \.safetensors file|holds no weights)"):
-        from_state_dict(path)
-
-
-def test_a_cut_safetensors_file(tmp_path: Path) -> None:
+def test_broken_safetensors(tmp_path: Path) -> None:
     path = safetensors_file(tmp_path, lstm())
-    contents = path.read_bytes()
-    for size in range(0, len(contents), 97):
-        path.write_bytes(contents[:size])
-        with pytest.raises(FormatError, match=r"no \.safetensors file"):
+    whole = path.read_bytes()
+    for contents in (b"\xff" * 100, *(whole[:size] for size in range(0, len(whole), 297))):
+        path.write_bytes(contents)
+        with pytest.raises(FormatError, match=r"weights\.safetensors: not a \.safetensors file"):
             from_state_dict(path)
+    path.write_bytes(b"\x08" + b"\0" * 7 + b"{}      ")
+    with pytest.raises(PyrnnxError, match=r"weights\.safetensors: it has no weights"):
+        from_state_dict(path)
 
 
 def test_paths(tmp_path: Path) -> None:

@@ -162,33 +162,17 @@ def test_the_report_can_be_pasted(folder: Path) -> None:
     assert make_arrays(made)["X"].tobytes() == make_arrays(ONNX[0])["X"].tobytes()
 
 
-def test_the_same_faults_are_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    write_faults([fault(case) for case in (*ONNX, *OPENVINO)], [FAKE], tmp_path, versions=PLACE)
-    for path in (path for path in tmp_path.rglob("*") if path.is_file()):
-        assert path.read_bytes() == (folder / path.relative_to(tmp_path)).read_bytes()
-
-
-def test_faults_of_one_name_get_folders_of_their_own(tmp_path: Path) -> None:
-    paths = write_faults([fault(ONNX[0]), fault(ONNX[0])], [FAKE], tmp_path)
-    assert paths[1].name == f"{paths[0].name}_2"
-
-
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_folders(tmp_path: Path) -> None:
+    first, second = write_faults([fault(ONNX[0]), fault(ONNX[0])], [FAKE], tmp_path)
+    assert second.name == f"{first.name}_2"
     (tmp_path / "file").write_text("")
     with pytest.raises(ArgumentError, match="file' cannot be written"):
         write_faults([fault(ONNX[0])], [FAKE], tmp_path / "file")
 
 
 SHOWN = [NAMED[name] for name in ("LSTM-only-P", "GRU-only-sequence_lens", "RNN-defaults")]
-SHOWN += [
-    Case(
-        "torch",
-        "GRU",
-        {"linear_before_reset": 1, "layout": 1, "hidden_size": 5, "direction": "bidirectional"},
-        ("B",),
-        (3, 1, 4),
-    )
-]
+TORCH = {"linear_before_reset": 1, "layout": 1, "hidden_size": 5, "direction": "bidirectional"}
+SHOWN += [Case("torch", "GRU", TORCH, ("B",), (3, 1, 4))]
 SHOWN += [Case("torch, too", "LSTM", {"hidden_size": 5}, ("B", "initial_h", "initial_c"))]
 
 
@@ -196,8 +180,7 @@ BY_DEFAULT: dict[str, Any] = {"onnxruntime": (), "torch": pytest.mark.torch}
 
 
 @pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=BY_DEFAULT.get(name, pytest.mark.slow)) for name in RUNTIMES if name != "tract"],
+    "name", [pytest.param(name, marks=BY_DEFAULT.get(name, pytest.mark.slow)) for name in RUNTIMES if name != "tract"]
 )
 def test_snippets_show_what_the_runtimes_did(name: str, tmp_path: Path) -> None:
     """The snippet prints a large difference if the runtime was found wrong, and a small one if it was right."""
@@ -216,17 +199,6 @@ def test_snippets_show_what_the_runtimes_did(name: str, tmp_path: Path) -> None:
         apart = max(float(next(printed)) for _ in OUTPUTS[verdict.case.operator])
         assert (apart < 1e-5) == (verdict.status == "right")
     assert next(printed, None) is None
-
-
-@pytest.mark.parametrize("name", ["pyrnnx", "pyrnnx.load", "openvino"])
-def test_snippets_of_operations(name: str, folder: Path) -> None:
-    runtime = RUNTIMES[name]
-    if not runtime.installed():
-        pytest.skip(f"{runtime.name} is not installed")
-    (path,) = write_faults([fault(OPENVINO[0])], [FAKE], folder, versions=PLACE)
-    printed = run_snippets({path: snippet(runtime, OPENVINO[0])})
-    assert [line.split()[:2] for line in printed.splitlines()[::2]] == [[one, "float32"] for one in ("Y", "Ho", "Co")]
-    assert all(float(one) < 1e-5 for one in re.findall(r"(\S+) apart at most", printed))
 
 
 def test_snippets_of_functions_and_commands(tmp_path: Path) -> None:

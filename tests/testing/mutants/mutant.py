@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from pyrnnx.testing import reference
+from pyrnnx import reference
 
 # The files of the oracle.
 CELLS, ACTIVATIONS, ARGUMENTS = "cells.py", "activations.py", "arguments.py"
@@ -53,3 +54,17 @@ def load_package(folder: Path, name: str = "mutated_oracle") -> ModuleType:
         for loaded in [one for one in sys.modules if one.partition(".")[0] == name]:
             del sys.modules[loaded]
     return package
+
+
+def table(text: str) -> tuple[Mutant, ...]:
+    """Return the mutants of a text: what each does [its file], then indented "old => new" and the cases that kill it.
+
+    A line that ends in "=>" goes on in the next one; \\n stands for the end of a line.
+    """
+    mutants = []
+    for block in re.split(r"^(?=\S)", text.strip("\n"), flags=re.MULTILINE)[1:]:
+        head, edit, *killers = re.sub(r"=>\n +", "=> ", block).strip("\n").split("\n")
+        old, new = edit[4:].replace("\\n", "\n").split(" => ")
+        does, _, file = head.removesuffix("]").rpartition(" [")
+        mutants.append(Mutant(does, file, old, new, tuple(" ".join(killers).replace(",", "").split())))
+    return tuple(mutants)

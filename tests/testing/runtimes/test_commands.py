@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rows import each_row
 
 from pyrnnx import ArgumentError
 from pyrnnx.testing.cases import Case, expected_outputs, make_arrays
@@ -30,7 +29,7 @@ import sys
 from pathlib import Path
 import onnx
 from onnx import numpy_helper
-from pyrnnx.testing import reference
+from pyrnnx import reference
 folder, output = Path(sys.argv[1]), Path(sys.argv[2])
 model = onnx.load(folder / "model.onnx")
 onnx.checker.check_model(model)
@@ -66,8 +65,10 @@ def program(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("where", ["{folder}/test_data_set_0", "{output}"])
-@pytest.mark.parametrize("name", CASES)
+WAYS = [(name, where) for name in CASES for where in ("{folder}/test_data_set_0", "{output}")]
+
+
+@pytest.mark.parametrize(("name", "where"), [WAYS[0], *(pytest.param(*way, marks=pytest.mark.e2e) for way in WAYS[1:])])
 def test_runs_models(name: str, where: str, program: Path) -> None:
     if name == "bfloat16":
         pytest.importorskip("ml_dtypes")
@@ -92,7 +93,8 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.e2e
+@each_row("name", ENDS)
 def test_ends(name: str) -> None:
     script, status, detail = ENDS[name]
     timeout = 1.0 if status == "timed out" else 60.0
@@ -113,32 +115,6 @@ def test_one_output_of_three() -> None:
     np.testing.assert_array_equal(second, make_arrays(CASE)["X"])
 
 
-@pytest.mark.parametrize("script", ["true", "sleep 1000"])
-def test_no_folder_is_left(script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    run_one(CommandRuntime(["bash", "-c", script]), timeout=1.0)
-    assert not list(tmp_path.iterdir())
-
-
-def test_what_a_command_started_ends_with_it(tmp_path: Path) -> None:
-    script = f"sleep 1000 & echo $! > {shlex.quote(str(tmp_path / 'pid'))}; wait"
-    assert run_one(CommandRuntime(["bash", "-c", script]), timeout=1.0).status == "timed out"
-    stat = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/stat")
-    for _ in range(500):
-        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
-            return
-        time.sleep(0.01)
-    pytest.fail("it is still there")
-
-
-def test_commands() -> None:
-    assert CommandRuntime("run 'my model' --all").command == ["run", "my model", "--all", "{folder}"]
-    assert CommandRuntime("run --in={folder} -v").command == ["run", "--in={folder}", "-v"]
-    assert CommandRuntime("/opt/bin/run").name == "run"
-    assert CommandRuntime(["run"], name="mine").name == "mine"
-    assert not CommandRuntime("run").supports(Case("cell", "RNNCell-1", T=1))
-
-
 def test_one_that_is_not_there() -> None:
     runtime = CommandRuntime(["/no/such/program"])
     assert not runtime.installed()
@@ -146,7 +122,7 @@ def test_one_that_is_not_there() -> None:
     assert (execution.status, execution.detail) == ("refused", "program is not installed")
 
 
-@pytest.mark.parametrize("command", ["", [], ["run", 5], 5, "run 'it"])
+@each_row("command", ["", [], ["run", 5], 5, "run 'it"])
 def test_what_is_no_command(command: object) -> None:
     with pytest.raises(ArgumentError, match=r"^CommandRuntime: command is "):
         CommandRuntime(command)  # type: ignore[arg-type]

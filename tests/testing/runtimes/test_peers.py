@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pickle
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rows import each_row
 
 from pyrnnx.testing.cases import Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import assert_close, tolerance_of
@@ -92,7 +91,11 @@ def test_the_table() -> None:
     assert [*RUN] == [*RUNTIMES]
 
 
-@pytest.mark.parametrize("key", RUNTIMES)
+SMOKE = ("pyrnnx", "onnxruntime")  # of the default run
+OTHERS = [pytest.param(key, marks=pytest.mark.e2e) for key in RUNTIMES if key not in SMOKE]
+
+
+@pytest.mark.parametrize("key", [*SMOKE, *OTHERS])
 def test_runs(key: str) -> None:
     runtime = RUNTIMES[key]
     if not runtime.installed():
@@ -119,7 +122,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("key", REFUSED)
+@pytest.mark.e2e
+@each_row("key", REFUSED)
 def test_refuses(key: str) -> None:
     runtime = RUNTIMES[key]
     if not runtime.installed():
@@ -130,41 +134,32 @@ def test_refuses(key: str) -> None:
         assert ": " in execution.detail
 
 
-TORCH_HAS_NO = {
-    "reverse alone": Case("-", "LSTM", {"direction": "reverse"}),
-    "clip": Case("-", "LSTM", {"clip": 1.0}),
-    "peepholes": Case("-", "LSTM", {}, ("P",)),
-    "input_forget": Case("-", "LSTM", {"input_forget": 1}),
-    "linear_before_reset=0": Case("-", "GRU", {"linear_before_reset": 0}),
-    "linear_before_reset by default": Case("-", "GRU"),
-    "lengths of 0": Case("-", "RNN", lens=(4, 0, 1)),
-    "other activations": Case("-", "LSTM", {"activations": ["Sigmoid", "Tanh", "Relu"]}),
-    "other activations of an RNN": Case("-", "RNN", {"activations": ["Sigmoid"]}),
-    "two activations": Case("-", "RNN", BOTH | {"activations": ["Tanh", "Relu"]}),
-    "parameters": Case("-", "RNN", {"activations": ["Tanh"], "activation_alpha": [0.5]}),
-    "operations of OpenVINO": SEQUENCES[0],
-}
+TORCH_HAS_NO = [
+    Case("reverse alone", "LSTM", {"direction": "reverse"}),
+    Case("clip", "LSTM", {"clip": 1.0}),
+    Case("peepholes", "LSTM", {}, ("P",)),
+    Case("input_forget", "LSTM", {"input_forget": 1}),
+    Case("linear_before_reset=0", "GRU", {"linear_before_reset": 0}),
+    Case("linear_before_reset by default", "GRU"),
+    Case("lengths of 0", "RNN", lens=(4, 0, 1)),
+    Case("other activations", "LSTM", {"activations": ["Sigmoid", "Tanh", "Relu"]}),
+    Case("other activations of an RNN", "RNN", {"activations": ["Sigmoid"]}),
+    Case("two activations", "RNN", BOTH | {"activations": ["Tanh", "Relu"]}),
+    Case("parameters", "RNN", {"activations": ["Tanh"], "activation_alpha": [0.5]}),
+    SEQUENCES[0],
+]
+TORCH_HAS = [
+    Case("lower case", "RNN", {"activations": ["relu"]}),
+    Case("written defaults", "LSTM", BOTH | {"activations": ["Sigmoid", "Tanh", "Tanh"] * 2, "input_forget": 0}),
+]
 
 
-@pytest.mark.parametrize("name", TORCH_HAS_NO)
-def test_what_pytorch_has_no_words_for(name: str) -> None:
-    assert not RUNTIMES["torch"].supports(TORCH_HAS_NO[name])
+def test_what_pytorch_has_words_for() -> None:
+    supported = [case.name for case in (*TORCH_HAS_NO, *TORCH_HAS) if RUNTIMES["torch"].supports(case)]
+    assert supported == [case.name for case in TORCH_HAS]
 
 
-TORCH_HAS = {
-    "lower case": Case("-", "RNN", {"activations": ["relu"]}),
-    "the schema's default": Case("-", "RNN", {"activations": ["Tanh", "Tanh"]}),
-    "written defaults": Case("-", "LSTM", BOTH | {"activations": ["Sigmoid", "Tanh", "Tanh"] * 2, "input_forget": 0}),
-    "nothing": Case("-", "LSTM", {"activations": [], "activation_alpha": []}),
-}
-
-
-@pytest.mark.parametrize("name", TORCH_HAS)
-def test_what_pytorch_has_words_for(name: str) -> None:
-    assert RUNTIMES["torch"].supports(TORCH_HAS[name])
-
-
-@pytest.mark.parametrize("key", RUNTIMES)
+@each_row("key", RUNTIMES)
 def test_words(key: str) -> None:
     runtime = RUNTIMES[key]
     both = key in ("pyrnnx", "pyrnnx.load", "openvino")
@@ -173,19 +168,6 @@ def test_words(key: str) -> None:
         assert all(runtime.supports(case) for case in RNN + MORE + CLIPPED + PEEPHOLES)
     assert pickle.loads(pickle.dumps(runtime)).name == runtime.name
     assert bool(runtime.version()) is runtime.installed()
-
-
-def test_the_table_imports_no_runtime() -> None:
-    program = """if True:
-        import sys
-        from pyrnnx.testing.cases import Case
-        from pyrnnx.testing.runtimes import RUNTIMES
-        for runtime in RUNTIMES.values():
-            runtime.installed(), runtime.version(), runtime.supports(Case("", "LSTM"))
-        print(*{"onnx", "onnxruntime", "openvino", "torch", "cv2", "tract", "pyrnnx.frontends.onnx"} & {*sys.modules})
-        """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == ""
 
 
 def test_a_folder_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -22,7 +21,6 @@ from pyrnnx.testing.runtimes import Execution, FunctionRuntime, execute
 
 CASE = Case("lstm", "LSTM", {"direction": "bidirectional"}, ("B", "initial_h", "initial_c"), (4, 2, 3))
 CASES = [Case(name, "GRU", {}, ("B",)) for name in ("first", "second", "third")]
-SOON = 0.3  # seconds, for what never ends
 
 
 def run_one(function: Callable[..., Any], timeout: float = 20.0, case: Case = CASE) -> Execution:
@@ -35,18 +33,6 @@ def test_a_worker_runs_case_after_case_and_no_longer() -> None:
     (pid,) = {int(one.outputs[0]) for one in executions if one.outputs[0] is not None}
     assert pid != os.getpid()
     assert not is_running(pid)
-
-
-def test_a_worker_that_died_or_hangs_is_followed_by_another() -> None:
-    def function(case: Case, arrays: Mapping[str, Array]) -> Array:
-        if case.name == "first":
-            os.abort()
-        if case.name == "second":
-            time.sleep(1e6)
-        return np.array(os.getpid())
-
-    executions = list(execute(FunctionRuntime(function), CASES, timeout=SOON))
-    assert [one.status for one in executions] == ["crashed", "timed out", "ran"]
 
 
 def test_a_case_is_not_blamed_for_the_one_before() -> None:
@@ -66,18 +52,6 @@ def test_a_case_is_not_blamed_for_the_one_before() -> None:
         "at the second try; at the first, after other cases: exit status 9",
     )
     assert (third.status, third.detail) == ("ran", "")
-
-
-def test_a_case_that_dies_alone_is_blamed(tmp_path: Path) -> None:
-    def function(case: Case, arrays: Mapping[str, Array]) -> Array:
-        with (tmp_path / "log").open("a") as log:
-            log.write(f"{case.name}\n")
-        if case.name == "second":
-            os._exit(9)
-        return np.zeros(1)
-
-    assert [one.status for one in execute(FunctionRuntime(function), CASES)] == ["ran", "crashed", "ran"]
-    assert (tmp_path / "log").read_text().split() == ["first", "second", "second", "third"]
 
 
 MODULE = """
@@ -101,6 +75,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     del sys.modules["my_functions"]
 
 
+@pytest.mark.e2e
 def test_what_can_be_pickled_runs_in_a_fresh_interpreter(module: Any) -> None:
     np.testing.assert_array_equal(run_one(module.function).outputs[0], [False])
 
@@ -111,20 +86,6 @@ def test_what_cannot_be_pickled_runs_in_a_fork(module: Any) -> None:
 
     execution = run_one(function)
     np.testing.assert_array_equal(execution.outputs[0], [True])
-
-
-def test_what_cannot_be_unpickled_runs_in_a_fork(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    module.function.__qualname__ = module.function.__name__ = "made_here"
-    module.made_here = module.function
-    np.testing.assert_array_equal(run_one(module.made_here).outputs[0], [True])
-
-
-def test_from_a_thread() -> None:
-    found: list[Execution] = []
-    thread = threading.Thread(target=lambda: found.append(run_one(lambda case, arrays: np.zeros(1))))
-    thread.start()
-    thread.join()
-    assert found[0].status == "ran"
 
 
 def is_running(pid: int) -> bool:
@@ -143,6 +104,7 @@ def wait_for_end(pid: int) -> None:
     pytest.fail(f"process {pid} is still there")
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("kind", ["hangs", "dies", "ends well"])
 def test_what_a_worker_started_ends_with_it(kind: str, tmp_path: Path) -> None:
     def function(case: Case, arrays: Mapping[str, Array]) -> Array:
@@ -179,6 +141,7 @@ for execution in execute(FunctionRuntime(function), [Case("runs", "RNN"), Case("
 """
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(("number", "how"), [(signal.SIGINT, "-c"), (signal.SIGKILL, "script")])
 def test_no_process_outlives_an_interrupted_run(number: signal.Signals, how: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
@@ -200,11 +163,3 @@ def test_no_process_outlives_an_interrupted_run(number: signal.Signals, how: str
     wait_for_end(int((tmp_path / "pid").read_text()))
     if number == signal.SIGINT:
         assert not [path.name for path in tmp_path.iterdir() if path.name.startswith("pyrnnx-")]
-
-
-def test_no_process_outlives_a_run_that_is_left(tmp_path: Path) -> None:
-    for execution in execute(FunctionRuntime(lambda case, arrays: np.array(os.getpid())), CASES):
-        pid = execution.outputs[0]
-        break
-    assert pid is not None
-    wait_for_end(int(pid))

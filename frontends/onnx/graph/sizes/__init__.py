@@ -1,9 +1,8 @@
-"""How many bytes the results of an operator take, from its inputs, before it runs: one rule for each operator.
+"""Upper bounds for the bytes of an operator's results, from its inputs, before it runs: one rule per operator.
 
-A rule may say more than what there will be, and says 0 where the results are views of the inputs. Where an operator of
-onnx's ReferenceEvaluator first makes something larger than its results (padded, dilated), that is counted too.
+The bound of views of inputs is 0. Larger temporary arrays of onnx's ReferenceEvaluator (padded, dilated) count too.
 
-`call` is what a rule sees; `rules` and `spatial` are the rules; `table` says which operator has which.
+`call` is the argument of a rule; `rules` and `spatial` are the rules; `table` maps operators to rules.
 """
 
 from .table import RULES, bytes_beyond, expected_bytes, is_foldable

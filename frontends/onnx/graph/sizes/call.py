@@ -1,4 +1,4 @@
-"""What a rule of sizes sees of a call: a node, the values of its inputs, and the arithmetic of shapes."""
+"""Argument of size rules, a node with the values of its inputs, and arithmetic of shapes."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ _MOST_DIMENSIONS = 64
 
 
 class Call:
-    """A node and the values of its inputs: arrays, lists of arrays (sequences), or None."""
+    """Node with the values of its inputs: arrays, lists of arrays (sequences), or None."""
 
     def __init__(self, node: Any, arrays: Sequence[Any]) -> None:
         self.node, self.arrays = node, arrays
 
-    def given(self, position: int) -> Any:
-        """An input; None where it is left out."""
+    def input(self, position: int) -> Any:
+        """Return an input; None if it is absent."""
         return self.arrays[position] if position < len(self.arrays) else None
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute."""
-        for one in self.node.attribute:
-            if one.name == name:
-                value = import_onnx().helper.get_attribute_value(one)
+        """Return the value of an attribute."""
+        for attribute in self.node.attribute:
+            if attribute.name == name:
+                value = import_onnx().helper.get_attribute_value(attribute)
                 return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
         return default
 
     def integers(self, position: int, name: str = "") -> list[int] | None:
-        """An input, or else an attribute, that is a list of integers; None where neither is there."""
-        array = self.given(position)
+        """Return a list of integers from an input or else an attribute; None if both are absent."""
+        array = self.input(position)
         if array is None:
             values = self.attribute(name) if name else None
-            return None if values is None else [int(one) for one in values]
+            return None if values is None else [int(value) for value in values]
         if array.size > _MOST_DIMENSIONS:
             raise ValueError("more numbers than an array has dimensions")
-        return [int(one) for one in array.ravel().tolist()]
+        return [int(value) for value in array.ravel().tolist()]
 
     @property
     def itemsize(self) -> int:
-        """Of the largest element among the inputs."""
-        return max((one.itemsize for one in self.arrays if isinstance(one, np.ndarray)), default=DOUBLE)
+        """Bytes of the largest element of the inputs."""
+        return max((array.itemsize for array in self.arrays if isinstance(array, np.ndarray)), default=DOUBLE)
 
 
 Rule = Callable[[Call], int]
 
 
 def count(dimensions: Iterable[int]) -> int:
-    """Elements of a shape; 0 where a dimension is negative."""
-    return math.prod(max(int(one), 0) for one in dimensions)
+    """Return the elements of a shape; 0 if a dimension is negative."""
+    return math.prod(max(int(size), 0) for size in dimensions)
 
 
 def joined(*shapes: Sequence[int]) -> list[int]:
-    """What broadcasting makes of the shapes; the larger size where they do not fit."""
+    """Return the broadcast shape, with the larger size for sizes that differ."""
     rank = max(map(len, shapes), default=0)
     filled = [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes]
     return [0 if 0 in sizes else max(sizes) for sizes in zip(*filled, strict=True)]
 
 
 def element_bytes(number: int | None, default: int = 4) -> int:
-    """Bytes of an element of an onnx.TensorProto.DataType."""
+    """Return the bytes of an element of an onnx.TensorProto.DataType."""
     return import_onnx().helper.tensor_dtype_to_np_dtype(number).itemsize if number else default
 
 
 def replaced(shape: Sequence[int], sizes: Sequence[int], axes: Sequence[int] | None) -> list[int]:
-    """The shape with other sizes on some axes; on all of them where `axes` is None."""
+    """Return the shape with new sizes for `axes`; None means all axes."""
     result = list(shape)
     for axis, size in zip(range(len(shape)) if axes is None else axes, sizes, strict=True):
         result[axis] = size

@@ -1,4 +1,4 @@
-"""Rules of sizes for the operators that have no windows over space or time."""
+"""Size rules for operators without windows over space or time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def first(call: Call) -> int:
 
 
 def broadcast(call: Call) -> int:
-    shapes = [one.shape for one in call.arrays if one is not None]
+    shapes = [array.shape for array in call.arrays if array is not None]
     return count(joined(*shapes)) * call.itemsize
 
 
 def copies(call: Call) -> int:
-    """Nothing, or a copy of the first input where its memory cannot be seen in another shape."""
+    """Return 0, or the bytes of a copy if the first input is not contiguous."""
     X = call.arrays[0]
     return 0 if X.flags.c_contiguous else int(X.nbytes)
 
@@ -33,13 +33,13 @@ def with_indices(call: Call) -> int:
 
 
 def top_k(call: Call) -> int:
-    """Numbers up to k are made whatever the size of the axis."""
+    """Return the bytes of TopK, which allocates k numbers whatever the size of the axis."""
     k = call.integers(1) or [call.attribute("k", 1)]
     return with_indices(call) + max(k[0], 0) * DOUBLE * 2
 
 
 def normalized(call: Call) -> int:
-    """The axes from `axis` on are listed, however far before the first it is."""
+    """Return the bytes of a normalization, which lists axes from `axis` on, however negative it is."""
     return first(call) + max(int(-call.attribute("axis", -1) - call.arrays[0].ndim), 0) * DOUBLE * 8
 
 
@@ -60,27 +60,27 @@ def tile(call: Call) -> int:
     X, repeats = call.arrays[0], call.integers(1) or []
     if len(call.arrays) > 2:  # Tile-1: how often, and along which axis
         return int(X.nbytes * max(repeats[0], 0))
-    # Along one axis after the other: what is empty in the end can be large in between.
+    # Axis by axis: an empty result can be large in between.
     return int(X.itemsize) * count(max(a * b, 1) for a, b in zip(X.shape, repeats, strict=True))
 
 
 def expand(call: Call) -> int:
     X = call.arrays[0]
     shape = call.integers(1) or []
-    # An array of ones of that shape is made first, also where the result is empty.
+    # An array of ones of that shape comes first, even if the result is empty.
     return max(count(joined(X.shape, shape)), count(shape)) * int(X.itemsize)
 
 
 def pad(call: Call) -> int:
     X, axes = call.arrays[0], call.integers(3)
-    pads = call.integers(1, "pads") or call.attribute("paddings")  # Pad-1 has another name for it
+    pads = call.integers(1, "pads") or call.attribute("paddings")  # name in Pad-1
     axes = list(range(X.ndim)) if axes is None else axes
     sizes = [X.shape[axis] + pads[k] + pads[k + len(axes)] for k, axis in enumerate(axes)]
     return count(replaced(X.shape, sizes, axes)) * int(X.itemsize)
 
 
 def arange(call: Call) -> int:
-    start, limit, delta = (one.item() for one in call.arrays)
+    start, limit, delta = (array.item() for array in call.arrays)
     steps: int = math.ceil((limit - start) / delta)
     return max(steps, 0) * DOUBLE
 
@@ -124,7 +124,7 @@ def gemm(call: Call) -> int:
 
 
 def einsum(call: Call) -> int:
-    """The sizes of the letters of the result; those that "..." stands for are at most all that no letter names."""
+    """Return the bytes of Einsum; "..." covers at most all axes without a letter."""
     text = str(call.attribute("equation")).replace(" ", "")
     left, arrow, result = text.partition("->")
     sizes: dict[str, int] = {}
@@ -135,13 +135,13 @@ def einsum(call: Call) -> int:
         for letter, size in (*zip(before, array.shape, strict=False), *zip(after, array.shape[end:], strict=True)):
             sizes[letter] = max(sizes.get(letter, 1), size)
         rest += [list(array.shape[len(before) : end])] if dots else []
-    letters = result.replace("...", "") if arrow else [one for one in sizes if left.count(one) == 1]
+    letters = result.replace("...", "") if arrow else [letter for letter in sizes if left.count(letter) == 1]
     return count((*joined(*rest), *(sizes[letter] for letter in letters))) * call.itemsize
 
 
 def concat(call: Call) -> int:
     arrays = call.arrays[0] if isinstance(call.arrays[0], list) else call.arrays
-    return int(sum(one.size for one in arrays) * max((one.itemsize for one in arrays), default=0))
+    return int(sum(array.size for array in arrays) * max((array.itemsize for array in arrays), default=0))
 
 
 def gather(call: Call) -> int:
@@ -156,13 +156,13 @@ def gather_elements(call: Call) -> int:
 
 def gather_nd(call: Call) -> int:
     X, indices = call.arrays
-    kept = X.shape[call.attribute("batch_dims", 0) + indices.shape[-1] :]
-    return count((*indices.shape[:-1], *kept)) * int(X.itemsize)
+    inner = X.shape[call.attribute("batch_dims", 0) + indices.shape[-1] :]
+    return count((*indices.shape[:-1], *inner)) * int(X.itemsize)
 
 
 def strings(call: Call) -> int:
-    lengths = [max((len(text) for text in one.ravel()), default=0) for one in call.arrays]
-    return count(joined(*(one.shape for one in call.arrays))) * (DOUBLE + 4 * sum(lengths))
+    lengths = [max((len(text) for text in array.ravel()), default=0) for array in call.arrays]
+    return count(joined(*(array.shape for array in call.arrays))) * (DOUBLE + 4 * sum(lengths))
 
 
 def tfidf(call: Call) -> int:

@@ -1,6 +1,6 @@
-"""Rules of sizes for operators with windows over space or time: convolutions, pooling, resizing, spectra.
+"""Size rules for operators with windows over space or time: convolutions, pooling, resizing, spectra.
 
-What onnx's ReferenceEvaluator makes on the way is counted too: padded inputs, dilated kernels, columns of windows.
+Temporary arrays of onnx's ReferenceEvaluator count too: padded inputs, dilated kernels, columns of windows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .call import DOUBLE, Call, Rule, count, replaced
 
 
 def _padded(call: Call, X: Any, kernel: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """Sizes in space after padding, of the dilated kernel, and of the result."""
+    """Return the spatial sizes of the padded input, the dilated kernel and the result."""
     nd = len(kernel)
     dilations = list(call.attribute("dilations") or [1] * nd)
     strides = list(call.attribute("strides") or [1] * nd)
@@ -54,7 +54,7 @@ def _transposed(call: Call) -> int:
     sizes = call.attribute("output_shape")
     if sizes is None:
         names = {"strides": 1, "dilations": 1, "output_padding": 0}
-        strides, dilations, extra = (list(call.attribute(name) or [one] * nd) for name, one in names.items())
+        strides, dilations, extra = (list(call.attribute(name) or [value] * nd) for name, value in names.items())
         pads = list(call.attribute("pads") or [0] * (2 * nd))
         sizes = [
             strides[a] * (X.shape[2 + a] - 1) + extra[a] + (W.shape[2 + a] - 1) * dilations[a] + 1
@@ -68,7 +68,7 @@ def _transposed(call: Call) -> int:
 def _pool(call: Call) -> int:
     X = call.arrays[0]
     padded, _, result = _padded(call, X, list(call.attribute("kernel_shape")))
-    # With a negative stride, which no text allows, the evaluator pads by as much all the same.
+    # The evaluator pads even by an invalid negative stride.
     reach = [max(size, abs(s)) for size, s in zip(padded, call.attribute("strides") or [1] * len(padded), strict=False)]
     return int(count(X.shape[:2]) * (count(reach) + 2 * count(result))) * DOUBLE
 
@@ -115,7 +115,7 @@ def _crop_or_pad(call: Call) -> int:
 def _resize(call: Call) -> int:
     X, axes = call.arrays[0], call.attribute("axes")
     axes = list(range(X.ndim)) if axes is None else list(axes)
-    sizes, scales = call.integers(3), call.given(1 if len(call.arrays) == 2 else 2)
+    sizes, scales = call.integers(3), call.input(1 if len(call.arrays) == 2 else 2)
     if sizes:
         if call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
             scale = max(size / X.shape[axis] for size, axis in zip(sizes, axes, strict=True))
@@ -125,7 +125,7 @@ def _resize(call: Call) -> int:
         if factors is None:  # Upsample-1
             factors = [1, 1, call.attribute("height_scale"), call.attribute("width_scale")]
         sizes = [math.ceil(X.shape[axis] * factor) for axis, factor in zip(axes, factors, strict=True)]
-    # One axis after the other: what is empty in the end can be large in between.
+    # Axis by axis: an empty result can be large in between.
     return count(max(size, 1) for size in replaced(X.shape, sizes, axes)) * int(X.itemsize)
 
 
@@ -134,7 +134,7 @@ def _window(call: Call) -> int:
 
 
 def _mel_weights(call: Call) -> int:
-    bins, length = (max(int(one.item()), 0) for one in call.arrays[:2])
+    bins, length = (max(int(array.item()), 0) for array in call.arrays[:2])
     return (bins + 2) * (length // 2 + 1) * DOUBLE
 
 
@@ -146,24 +146,24 @@ def _dft(call: Call) -> int:
 
 
 def _stft(call: Call) -> int:
-    signal, step, window, length = (call.given(k) for k in range(4))
+    signal, step, window, length = (call.input(k) for k in range(4))
     size = window.size if length is None else int(length.item())
     frames = max((signal.shape[1] - size) // int(step.item()) + 1, 0)
     return count((signal.shape[0], frames, max(size, window.size if window is not None else 0))) * 4 * DOUBLE
 
 
 def _scores(call: Call) -> int:
-    """Attention: the products of every query with every key, and the result."""
+    """Return the bytes of Attention: products of all queries and keys, and the result."""
     Q, K, V = call.arrays[:3]
     heads = Q.shape[1] if Q.ndim == 4 else max(call.attribute("q_num_heads", 1), 1)
-    past = call.given(4)
+    past = call.input(4)
     keys = K.shape[-2] + (past.shape[-2] if past is not None else 0)
-    rest = sum(one.nbytes for one in call.arrays if one is not None)
+    rest = sum(array.nbytes for array in call.arrays if array is not None)
     return int(2 * Q.shape[0] * heads * Q.shape[-2] * keys) * max(call.itemsize, 4) + int(rest + Q.nbytes + V.nbytes)
 
 
 def _linear_attention(call: Call) -> int:
-    """The state, on the way and in the end, which the inputs need not hold; and the result."""
+    """Return the bytes of LinearAttention: temporary and final state, and the result."""
     Q, K, V = call.arrays[:3]
     heads, queries = max(call.attribute("kv_num_heads", 1), 1), max(call.attribute("q_num_heads", 1), 1)
     state = int(K.shape[0] * (K.shape[-1] // heads) * V.shape[-1])

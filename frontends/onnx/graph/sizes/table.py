@@ -1,4 +1,4 @@
-"""Which rule tells how many bytes the results of an operator take."""
+"""Size rules by operator."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RULES: Mapping[str, Rule] = MappingProxyType(
     {**{name: rule for rule, names in _OPERATORS.items() for name in names.split()}, **SPATIAL}
 )
 _LARGEST_ELEMENT = 16  # bytes, of complex128
-# Loops of Python, whose time no size tells: never run for a constant.
+# Python loops, whose time does not follow from sizes: never folded.
 _SLOW = {
     *SPATIAL,
     *("Det", "Einsum", "LRN", "NonMaxSuppression", "RegexFullMatch", "StringNormalizer", "StringSplit"),
@@ -65,7 +65,7 @@ _SLOW = {
 
 
 def expected_bytes(node: Any, arrays: Sequence[Any]) -> int | None:
-    """Bytes of the results; None where there is no rule, or the inputs are such that the operator will reject them."""
+    """Return the bytes of the results; None without a rule, or if the operator will reject the inputs."""
     rule = RULES.get(node.op_type) if not node.domain else None
     if rule is None:
         return None
@@ -76,10 +76,9 @@ def expected_bytes(node: Any, arrays: Sequence[Any]) -> int | None:
 
 
 def bytes_beyond(node: Any) -> Callable[[Sequence[Any], int], int] | None:
-    """A function of the inputs and of a limit: `expected_bytes`, or 0 where that is surely within the limit.
+    """Return a function (inputs, limit) -> `expected_bytes`, or 0 if surely within the limit.
 
-    For most operators a few multiplications tell; the exact rule is for the rest. None of a node without a rule, or
-    whose results are always views of its inputs.
+    For most operators a few multiplications suffice. None for a node without a rule, or whose results are views.
     """
     rule = RULES.get(node.op_type) if not node.domain else None
     if rule is None or rule is rules.view:
@@ -90,14 +89,14 @@ def bytes_beyond(node: Any) -> Callable[[Sequence[Any], int], int] | None:
 
     def quick(arrays: Sequence[Any], limit: int) -> int:
         most = _LARGEST_ELEMENT
-        for one in arrays:
-            if one is not None:
-                most *= one.size
+        for array in arrays:
+            if array is not None:
+                most *= array.size
         return 0 if most <= limit else exact(arrays, limit)
 
     return quick if rule in (rules.broadcast, rules.first, rules.copies) else exact
 
 
 def is_foldable(node: Any) -> bool:
-    """Whether the results are of a known size, and come from NumPy's loops, not from Python's."""
+    """Return whether the results have a known size, and NumPy computes them without Python loops."""
     return not node.domain and node.op_type in RULES and node.op_type not in _SLOW

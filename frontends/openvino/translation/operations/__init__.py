@@ -1,7 +1,8 @@
-"""One function per operation; importing this package puts all of them into the table of translators."""
+"""Translators, one function per operation; importing the package fills their table."""
 
 from ..registry import TRANSLATORS, translator
 from . import (
+    activations,
     blocks,
     decoding,
     elementwise,
@@ -18,10 +19,11 @@ from . import (
 )
 
 __all__ = [
-    # the table, filled
+    # the filled table
     "TRANSLATORS",
     "translator",
-    # what fills it
+    # the modules that fill it
+    "activations",
     "blocks",
     "decoding",
     "elementwise",

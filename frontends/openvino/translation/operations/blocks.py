@@ -1,30 +1,31 @@
-"""Pieces of axes moved to other axes: blocks between batch and space, columns of patches back to images."""
+"""Operations that move blocks between batch and space, and columns of patches to images."""
 
 from __future__ import annotations
 
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..context import END, LayerContext
+from ..context import LayerContext
+from ..inputs import END
 from ..registry import translates
 
 
 def _lists(ctx: LayerContext, names: tuple[str, str, str]) -> tuple[int, list[int], list[int], list[int]]:
-    """The rank, the sizes of the blocks, and what is added or taken away at both ends of each axis."""
+    """Return the rank, the sizes of blocks, and the pads or crops at both ends of each axis."""
     rank = ctx.rank(0, low=1)
     block = ctx.integers(1, names[0], count=rank, low=1, high=LARGEST)
     begin, end = (ctx.integers(k, names[k - 1], count=rank, low=0, high=LARGEST) for k in (2, 3))
     if (block[0], begin[0], end[0]) != (1, 0, 0):
         raise FormatError(
-            f"{ctx.label}: {', '.join(names)} begin with {block[0]}, {begin[0]} and {end[0]}, for the batch; "
-            "expected 1, 0 and 0"
+            f"{ctx.label}: {', '.join(names)} begin with {block[0]}, {begin[0]} and {end[0]}; expected 1, 0 and 0 for "
+            "the batch"
         )
     return rank, block, begin, end
 
 
 @translates("BatchToSpace", since=2)
 def _batch_to_space(ctx: LayerContext) -> str:
-    """[b_1 ... b_n N, S_1, ..., S_n] -> [N, S_1 b_1, ..., S_n b_n], of which both ends are cut off."""
+    """Move [b_1 ... b_n N, S_1, ..., S_n] -> [N, S_1 b_1, ..., S_n b_n]; crop both ends."""
     rank, block, begin, end = _lists(ctx, ("block_shape", "crops_begin", "crops_end"))
     shape = ctx.node("Shape", ctx[0])
     whole = ctx.node("Div", ctx.node("Mul", shape, ctx.constant(block)), _of_batch(ctx, block))
@@ -38,7 +39,7 @@ def _batch_to_space(ctx: LayerContext) -> str:
 
 @translates("SpaceToBatch", since=2)
 def _space_to_batch(ctx: LayerContext) -> str:
-    """[N, S_1, ..., S_n], zeros added at both ends -> [b_1 ... b_n N, S_1 / b_1, ..., S_n / b_n]."""
+    """Pad both ends with zeros; move [N, S_1, ..., S_n] -> [b_1 ... b_n N, S_1 / b_1, ..., S_n / b_n]."""
     rank, block, begin, end = _lists(ctx, ("block_shape", "pads_begin", "pads_end"))
     padded = ctx.typed("Pad", ctx.dtype(0), ctx[0], ctx.constant(begin + end), last=1)
     shape = ctx.node("Shape", padded)
@@ -53,7 +54,7 @@ def _space_to_batch(ctx: LayerContext) -> str:
 
 
 def _of_batch(ctx: LayerContext, block: list[int]) -> str:
-    """The number of elements of a block for the axis of the batch, 1 for the others."""
+    """Return the number of elements of a block for the batch axis, 1 for the others."""
     product = 1
     for size in block:
         product *= size
@@ -62,11 +63,11 @@ def _of_batch(ctx: LayerContext, block: list[int]) -> str:
 
 @translates("Col2Im", since=15)
 def _col2im(ctx: LayerContext) -> str:
-    """data [N, C k_1 k_2, L] or [C k_1 k_2, L], output_size, kernel_size -> [N, C, H, W] or [C, H, W]."""
+    """Map data [N, C k_1 k_2, L] or [C k_1 k_2, L], output_size, kernel_size -> [N, C, H, W] or [C, H, W]."""
     strides, dilations = (ctx.wholes(name, [1, 1], count=2, low=1, high=LARGEST) for name in ("strides", "dilations"))
     begin, end = (ctx.wholes(name, [0, 0], count=2, low=0, high=LARGEST) for name in ("pads_begin", "pads_end"))
     sizes = [ctx.list_of_int64(k) for k in (1, 2)]
     rank = ctx.rank(0, low=2)
     data = ctx.unsqueeze(ctx[0], [0] if rank == 2 else [])
-    found = ctx.node("Col2Im", data, *sizes, strides=strides, dilations=dilations, pads=begin + end)
-    return ctx.squeeze(found, [0] if rank == 2 else [])
+    image = ctx.node("Col2Im", data, *sizes, strides=strides, dilations=dilations, pads=begin + end)
+    return ctx.squeeze(image, [0] if rank == 2 else [])

@@ -1,21 +1,22 @@
-"""Compressed weights: f16 is what their scales are stored in, and nothing is computed in it.
+"""Decompression of weights: f16 stores their scales, but the computation is in f32.
 
 Const i8 -> Convert to f16 -> (Subtract a zero point) -> Multiply by a scale -> (Reshape, Transpose) -> Convert to f32
 
-is computed in f32 from the first Convert on, as OpenVINO's CPU plugin does.
+is computed in f32 from the first Convert on, as in OpenVINO's CPU plugin.
 """
 
 from __future__ import annotations
 
 from ...ir.layer import NetLayer, Output
-from ..context import LayerContext, ValueNames
+from ..context import LayerContext
+from ..inputs import ValueNames
 from ..registry import translator
 
 _MOVES = ("reshape", "transpose", "squeeze", "unsqueeze")
 
 
 def decompressed(ctx: LayerContext) -> str | None:
-    """The value of the last Convert, in f32 throughout; None where it is no such one's."""
+    """Translate the last Convert of this pattern in f32; return None for any other Convert."""
     chain: list[NetLayer] = []
     layer = ctx.layer.sources[0].layer
     while layer.type.lower() in _MOVES and layer.sources and _is_half(layer):
@@ -24,7 +25,7 @@ def decompressed(ctx: LayerContext) -> str | None:
     leaves = _leaves(layer, "multiply", chain)
     if leaves is None or any(translator(layer) is None for layer in chain):
         return None
-    values = ctx.values_apart()
+    values = ctx.overridable_values()
     for leaf in leaves:
         values.names[leaf] = _widened(ctx, leaf)
     for layer in reversed(chain):
@@ -33,7 +34,7 @@ def decompressed(ctx: LayerContext) -> str | None:
 
 
 def _leaves(layer: NetLayer, kind: str, chain: list[NetLayer]) -> list[Output] | None:
-    """Codes, zero point and scale, what lies between them going to `chain`."""
+    """Return codes, zero point and scale, and add the layers between them to `chain`; None for another pattern."""
     if layer.type.lower() != kind or not _is_half(layer) or len(layer.sources) != 2:
         return None
     chain.append(layer)
@@ -43,8 +44,8 @@ def _leaves(layer: NetLayer, kind: str, chain: list[NetLayer]) -> list[Output] |
     if not _is_constant(other):
         return None
     if kind == "multiply" and codes.layer.type.lower() == "subtract":
-        found = _leaves(codes.layer, "subtract", chain)
-        return None if found is None else [*found, other]
+        leaves = _leaves(codes.layer, "subtract", chain)
+        return None if leaves is None else [*leaves, other]
     return [codes, other] if _is_converted(codes.layer, 8) else None
 
 
@@ -53,7 +54,7 @@ def _is_half(layer: NetLayer) -> bool:
 
 
 def _is_converted(layer: NetLayer, bits: int) -> bool:
-    """Whether it makes f16 of a constant whose elements have so many bits, or fewer."""
+    """Return whether a layer converts a constant of at most so many bits per element to f16."""
     if layer.type.lower() != "convert" or layer.data.get("destination_type") != "f16" or not _is_half(layer):
         return False
     if len(layer.sources) != 1 or layer.sources[0].layer.type != "Const":
@@ -63,7 +64,7 @@ def _is_converted(layer: NetLayer, bits: int) -> bool:
 
 
 def _is_constant(output: Output) -> bool:
-    """A zero point or scale: as it is, or of another type."""
+    """Return whether a zero point or scale is a constant of f16, or converted from another type."""
     layer = output.layer
     return (layer.type == "Const" and output.port.precision == "FP16") or _is_converted(layer, 32)
 

@@ -1,4 +1,4 @@
-"""Operations on one element at a time: arithmetic, comparisons, logic, activation functions, conversions."""
+"""Elementwise operations: arithmetic, comparisons, logic, conversions, rounding."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from pyrnnx.dtypes import INTEGERS, SIGNED, UNSIGNED
+from pyrnnx._internal.dtypes import INTEGERS, SIGNED, UNSIGNED
 from pyrnnx.errors import FormatError
 
-from ..attributes import LARGEST
 from ..context import LayerContext
 from ..registry import translates
 from .decompression import decompressed
 
-# Rows that hold in both directions: type, the opset that introduced it, operator of ONNX.
+# Rows for both directions: type, first opset, operator of ONNX.
 UNARY = (
     ("Abs", 1, "Abs"),
     ("Acos", 1, "Acos"),
@@ -72,7 +71,7 @@ _BITWISE = (
 
 
 def numpy_broadcast(ctx: LayerContext) -> None:
-    """auto_broadcast: NumPy's rules, or none, which asks for equal shapes and so gives the same."""
+    """Read auto_broadcast: NumPy's rules, or none, the same for equal shapes."""
     ctx.choice("auto_broadcast", {"numpy": None, "none": None, "explicit": None}, "numpy")
 
 
@@ -126,7 +125,7 @@ def _squared_difference(ctx: LayerContext) -> str:
 
 
 def _where_signs_differ(ctx: LayerContext, remainder: str, divisor: str, dtype: str) -> str:
-    """Whether a remainder is not 0 and of another sign than the divisor."""
+    """Return whether a remainder is not 0 and its sign differs from the divisor's."""
     zero = ctx.constant(0, dtype)
     differ = ctx.node("Xor", ctx.node("Less", remainder, zero), ctx.node("Less", divisor, zero))
     return ctx.node("And", differ, ctx.node("Not", ctx.node("Equal", remainder, zero)))
@@ -134,7 +133,7 @@ def _where_signs_differ(ctx: LayerContext, remainder: str, divisor: str, dtype: 
 
 @translates("Divide")
 def _divide(ctx: LayerContext) -> str:
-    """With m_pythondiv (the default) integers are rounded down; ONNX rounds them towards zero."""
+    """Divide; m_pythondiv (the default) rounds integers down, where ONNX rounds them towards zero."""
     numpy_broadcast(ctx)
     a, b, dtype = ctx[0], ctx[1], ctx.dtype(0)
     if not ctx.flag("m_pythondiv", True) or dtype not in SIGNED:
@@ -147,19 +146,19 @@ def _divide(ctx: LayerContext) -> str:
 
 @translates("Mod")
 def _mod(ctx: LayerContext) -> str:
-    """Of the sign of the dividend."""
+    """Return the remainder with the sign of the dividend."""
     numpy_broadcast(ctx)
     return ctx.node("Mod", ctx[0], ctx[1], fmod=1)
 
 
 @translates("FloorMod")
 def _floor_mod(ctx: LayerContext) -> str:
-    """Of the sign of the divisor."""
+    """Return the remainder with the sign of the divisor."""
     numpy_broadcast(ctx)
     a, b, dtype = ctx[0], ctx[1], ctx.dtype(0)
     if dtype in INTEGERS:
         return ctx.node("Mod", a, b, fmod=0)
-    remainder = ctx.node("Mod", a, b, fmod=1)  # the only kind that ONNX has for floating-point numbers
+    remainder = ctx.node("Mod", a, b, fmod=1)  # ONNX's only kind for floating-point numbers
     differ = _where_signs_differ(ctx, remainder, b, dtype)
     return ctx.typed("Where", dtype, differ, ctx.node("Add", remainder, b), remainder, first=1)
 
@@ -192,7 +191,7 @@ def _convert_like(ctx: LayerContext) -> str:
 
 @translates("ConvertPromoteTypes", since=14)
 def _convert_promote_types(ctx: LayerContext) -> list[str]:
-    """Its attributes say how the common type is found; the output ports say which it is."""
+    """Convert to the common type, which the output ports declare; the attributes are rules to choose it."""
     ctx.ignore("promote_unsafe", "pytorch_scalar_promotion", "u64_integer_promotion_target")
     return [ctx.as_dtype(0, ctx.output_dtype(0)), ctx.as_dtype(1, ctx.output_dtype(1))]
 
@@ -227,7 +226,7 @@ def _round(ctx: LayerContext) -> str:
         return ctx.node("Round", ctx[0])
     magnitude = ctx.node("Abs", ctx[0])
     below = ctx.node("Floor", magnitude)
-    half = ctx.constant(0.5, ctx.dtype(0))  # compared with, not added to: a sum would be rounded itself
+    half = ctx.constant(0.5, ctx.dtype(0))  # compared, not added: the sum would be rounded
     up = ctx.node("GreaterOrEqual", ctx.node("Sub", magnitude, below), half)
     return ctx.node("Mul", ctx.node("Sign", ctx[0]), ctx.node("Add", below, ctx.cast(up, ctx.dtype(0))))
 
@@ -236,91 +235,11 @@ def _round(ctx: LayerContext) -> str:
 def _clamp(ctx: LayerContext) -> str:
     low, high, dtype = ctx.number("min"), ctx.number("max"), ctx.dtype(0)
     if low > high:
-        raise FormatError(f"{ctx.label}: min is {low}, max {high}; expected a min that is not above max")
+        raise FormatError(f"{ctx.label}: min is {low}, max {high}; expected min <= max")
     if dtype not in INTEGERS:
-        return ctx.node("Clip", ctx[0], *(ctx.constant(one, dtype) for one in (low, high)))
+        return ctx.node("Clip", ctx[0], *(ctx.constant(bound, dtype) for bound in (low, high)))
     info = np.iinfo(dtype)
-    within = (min(max(one, info.min), info.max) for one in (low, high))  # infinities are as good as the type's limits
-    bounds = tuple(towards(one) for towards, one in zip((math.ceil, math.floor), within, strict=True))
-    return ctx.typed("Clip", dtype, ctx[0], *(ctx.constant(one, dtype) for one in bounds))
-
-
-# Activation functions
-
-
-@translates("ReLU")
-def _relu(ctx: LayerContext) -> str:
-    dtype = ctx.dtype(0)
-    if dtype in INTEGERS:
-        return ctx.typed("Max", dtype, ctx[0], ctx.constant(0, dtype))
-    return ctx.node("Relu", ctx[0])
-
-
-@translates("Elu")
-def _elu(ctx: LayerContext) -> str:
-    return ctx.node("Elu", ctx[0], alpha=ctx.number("alpha"))
-
-
-@translates("Selu")
-def _selu(ctx: LayerContext) -> str:
-    alpha, gamma = (ctx.number_input(k, what) for k, what in ((1, "alpha"), (2, "lambda")))
-    return ctx.node("Selu", ctx[0], alpha=alpha, gamma=gamma)
-
-
-@translates("HardSigmoid")
-def _hard_sigmoid(ctx: LayerContext) -> str:
-    alpha, beta = (ctx.number_input(k, what) for k, what in ((1, "alpha"), (2, "beta")))
-    return ctx.node("HardSigmoid", ctx[0], alpha=alpha, beta=beta)
-
-
-@translates("HSigmoid", since=5)
-def _h_sigmoid(ctx: LayerContext) -> str:
-    """min(max(x + 3, 0), 6) / 6."""
-    dtype = ctx.dtype(0)
-    shifted = ctx.node("Add", ctx[0], ctx.constant(3, dtype))
-    clipped = ctx.node("Clip", shifted, ctx.constant(0, dtype), ctx.constant(6, dtype))
-    return ctx.node("Div", clipped, ctx.constant(6, dtype))
-
-
-@translates("Swish", since=4)
-def _swish(ctx: LayerContext) -> str:
-    scaled = ctx.node("Mul", ctx[0], ctx[1]) if ctx.has(1) else ctx[0]
-    return ctx.node("Mul", ctx[0], ctx.node("Sigmoid", scaled))
-
-
-@translates("Gelu", since=2)
-def _gelu(ctx: LayerContext) -> str:
-    approximate = "none"
-    if ctx.opset >= 7:
-        approximate = ctx.choice("approximation_mode", {"erf": "none", "tanh": "tanh"}, "ERF")
-    return ctx.node("Gelu", ctx[0], approximate=approximate)
-
-
-@translates("PReLU")
-def _prelu(ctx: LayerContext) -> str:
-    """A slope of one dimension belongs to the channels, axis 1; any other is broadcast as NumPy does."""
-    slope, shape, of_slope = ctx[1], ctx.shape(0), ctx.shape(1)
-    if of_slope is None:
-        array = ctx.array(1)
-        of_slope = None if array is None else tuple(array.shape)
-    if of_slope is not None and len(of_slope) == 1 and of_slope[0] != 1:
-        rank = ctx.rank(0)
-        if rank > 1 and shape is not None and shape[1] in (None, of_slope[0]):
-            slope = ctx.unsqueeze(slope, list(range(1, rank - 1)))
-    return ctx.node("PRelu", ctx[0], slope)
-
-
-@translates("FakeQuantize")
-def _fake_quantize(ctx: LayerContext) -> str:
-    """Between input_low and input_high, in levels - 1 steps, to between output_low and output_high."""
-    numpy_broadcast(ctx)
-    steps, dtype = ctx.whole("levels", low=2, high=LARGEST) - 1, ctx.dtype(0)
-    x, low, high, out_low, out_high = ctx.exactly(5)
-    count = ctx.constant(steps, dtype)
-    span = ctx.node("Sub", high, low)
-    level = ctx.node("Round", ctx.node("Mul", ctx.node("Div", ctx.node("Sub", x, low), span), count))
-    out_span = ctx.node("Sub", out_high, out_low)
-    inside = ctx.node("Add", ctx.node("Mul", ctx.node("Div", level, count), out_span), out_low)
-    under = ctx.node("LessOrEqual", x, ctx.node("Min", low, high))
-    over = ctx.node("Greater", x, ctx.node("Max", low, high))
-    return ctx.node("Where", under, out_low, ctx.node("Where", over, out_high, inside))
+    low, high = (min(max(bound, info.min), info.max) for bound in (low, high))  # infinities become the type's limits
+    return ctx.typed(
+        "Clip", dtype, ctx[0], *(ctx.constant(bound, dtype) for bound in (math.ceil(low), math.floor(high)))
+    )

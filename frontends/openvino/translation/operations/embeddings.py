@@ -1,10 +1,11 @@
-"""Sums and means of rows of a table, over bags of indices."""
+"""Operations that sum or average rows of a table over bags of indices."""
 
 from __future__ import annotations
 
 from pyrnnx.errors import FormatError
 
-from ..context import END, LayerContext
+from ..context import LayerContext
+from ..inputs import END
 from ..registry import translates
 
 _MEANS = {"sum": False, "mean": True}
@@ -21,7 +22,7 @@ def _packed_15(ctx: LayerContext) -> str:
 
 
 def _packed(ctx: LayerContext, *, mean: bool) -> str:
-    """Inputs: the table, indices [bags, n], weights [bags, n]."""
+    """Reduce rows of the inputs table, indices [bags, n], weights [bags, n]."""
     rows = _rows(ctx, 2, mean=mean)
     return ctx.reduce("ReduceMean" if mean else "ReduceSum", rows, ctx.constant([1]), ctx.dtype(0), keep=False)
 
@@ -37,26 +38,26 @@ def _offsets_15(ctx: LayerContext) -> str:
 
 
 def _by_offsets(ctx: LayerContext, *, mean: bool) -> str:
-    """Inputs: the table, indices [n], where each bag begins, the index of empty bags, weights [n]."""
+    """Reduce rows of the inputs table, indices [n], offsets of bags, the index of empty bags, weights [n]."""
     count = ctx.node("Size", ctx[1])
     places = ctx.node("Range", ctx.constant(0), count, ctx.constant(1))
-    begun = ctx.node("LessOrEqual", ctx.unsqueeze(ctx.int64(2), [1]), places)
-    # how many bags have begun: 0 before the first, which belongs to none
-    number = ctx.reduce("ReduceSum", ctx.cast(begun, "int64"), ctx.constant([0]), "int64", keep=False)
+    started = ctx.node("LessOrEqual", ctx.unsqueeze(ctx.int64(2), [1]), places)
+    # The bag of a row, from 1: the number of bags that begin before it. Rows before the first bag have 0.
+    number = ctx.reduce("ReduceSum", ctx.cast(started, "int64"), ctx.constant([0]), "int64", keep=False)
     bags = ctx.node("Add", ctx.dimension(ctx[2], 0), ctx.constant([1]))
     return ctx.slice(_in_bags(ctx, number, bags, 3, 4, mean=mean), 1, END, 0)
 
 
 @translates("EmbeddingSegmentsSum", since=3)
 def _segments_sum(ctx: LayerContext) -> str:
-    """Inputs: the table, indices [n], the bag of each, how many there are, the index of empty bags, weights [n]."""
+    """Sum rows of the inputs table, indices [n], their bags [n], number of bags, index of empty bags, weights [n]."""
     return _in_bags(ctx, ctx.int64(2), ctx.reshape(ctx.int64(3), [1]), 4, 5, mean=False)
 
 
 def _rows(ctx: LayerContext, weights: int, *, mean: bool) -> str:
-    """The rows of the table, each times its weight."""
+    """Return the indexed rows of the table, times their weights."""
     if mean and ctx.has(weights):
-        raise FormatError(f"{ctx.label}: per_sample_weights (input {weights}) are given; expected none of a mean")
+        raise FormatError(f"{ctx.label}: per_sample_weights (input {weights}) is present; expected none for a mean")
     rows = ctx.node("Gather", ctx[0], ctx.int64(1), axis=0)
     if not ctx.has(weights):
         return rows
@@ -65,18 +66,18 @@ def _rows(ctx: LayerContext, weights: int, *, mean: bool) -> str:
 
 
 def _in_bags(ctx: LayerContext, number: str, bags: str, default: int, weights: int, *, mean: bool) -> str:
-    """[bags, ...]: for each row the bag that it belongs to is `number`."""
+    """Reduce rows to [bags, ...]; `number` is the bag of each row."""
     dtype, rank, of_row = ctx.dtype(0), ctx.rank(0, low=1), ctx.slice(ctx.node("Shape", ctx[0]), 1, END, 0)
     rows = _rows(ctx, weights, mean=mean)
-    behind = list(range(1, rank))
-    target = ctx.node("Expand", ctx.unsqueeze(number, behind), ctx.node("Shape", rows))
+    other_axes = list(range(1, rank))
+    target = ctx.node("Expand", ctx.unsqueeze(number, other_axes), ctx.node("Shape", rows))
     zeros = ctx.node("Expand", ctx.constant(0, dtype), ctx.concat([bags, of_row]))
     sums = ctx.node("ScatterElements", zeros, target, rows, axis=0, reduction="add")
     if not mean and not ctx.has(default):
         return sums
     ones = ctx.node("Expand", ctx.constant(1), ctx.node("Shape", number))
     none = ctx.node("Expand", ctx.constant(0), bags)
-    counts = ctx.unsqueeze(ctx.node("ScatterElements", none, number, ones, axis=0, reduction="add"), behind)
+    counts = ctx.unsqueeze(ctx.node("ScatterElements", none, number, ones, axis=0, reduction="add"), other_axes)
     if mean:
         sums = ctx.node("Div", sums, ctx.cast(ctx.node("Max", counts, ctx.constant(1)), dtype))
     if not ctx.has(default):

@@ -1,4 +1,4 @@
-"""Resampling of images."""
+"""Operations that resample images."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 @translates("Interpolate", since=4)
 def _interpolate_4(ctx: LayerContext) -> str:
-    """Inputs: the value, sizes, scales, axes."""
+    """Resize by the inputs value, sizes, scales, axes."""
     by_scales = _by_scales(ctx)
     return _resize(ctx, 2 if by_scales else 1, 3, by_scales)
 
 
 @translates("Interpolate", since=11)
 def _interpolate_11(ctx: LayerContext) -> str:
-    """Inputs: the value, sizes or scales, axes."""
+    """Resize by the inputs value, sizes or scales, axes."""
     return _resize(ctx, 1, 2, _by_scales(ctx))
 
 
@@ -29,7 +29,8 @@ def _by_scales(ctx: LayerContext) -> bool:
     return ctx.choice("shape_calculation_mode", {"sizes": False, "scales": True})
 
 
-def _resize(ctx: LayerContext, given: int, axes_input: int, by_scales: bool) -> str:
+def _resize(ctx: LayerContext, target: int, axes_input: int, by_scales: bool) -> str:
+    """Resize to the sizes or scales in the input with index `target`."""
     mode = ctx.choice("mode", {"nearest": "nearest", "linear_onnx": "linear", "linear": "linear", "cubic": "cubic"})
     rounding = ctx.text("nearest_mode", "round_prefer_floor")
     transform = ctx.text("coordinate_transformation_mode", "half_pixel")
@@ -43,15 +44,15 @@ def _resize(ctx: LayerContext, given: int, axes_input: int, by_scales: bool) -> 
     axes = ctx.integers(axes_input, "axes") if ctx.has(axes_input) else list(range(ctx.rank(0)))
     if ctx.shape(0) is not None:
         axes = ctx.axes(axes, ctx.rank(0))
-    if ctx.length(given, "sizes or scales") not in (None, len(axes)):
+    if ctx.length(target, "sizes or scales") not in (None, len(axes)):
         raise FormatError(
-            f"{ctx.label}: input {given} has shape {ctx.shape(given)}; expected one for each axis, {axes}"
+            f"{ctx.label}: input {target} has shape {ctx.shape(target)}; expected one value for each axis, {axes}"
         )
     scales = sizes = ""
     if by_scales:
-        scales = ctx.as_dtype(given, "float32")
+        scales = ctx.as_dtype(target, "float32")
     else:
-        sizes = ctx.list_of_int64(given)
+        sizes = ctx.list_of_int64(target)
     return ctx.node(
         "Resize",
         _padded(ctx),
@@ -73,8 +74,8 @@ def _padded(ctx: LayerContext) -> str:
     rank = ctx.rank(0)
     if max(len(begin), len(end)) > rank:
         raise FormatError(f"{ctx.label}: pads_begin is {begin}, pads_end {end}; expected at most {rank} of each")
-    pads = [(given + [0] * rank)[:rank] for given in (begin, end)]
-    return ctx.node("Pad", ctx[0], ctx.constant(pads[0] + pads[1]))
+    begin, end = ((pads + [0] * rank)[:rank] for pads in (begin, end))
+    return ctx.node("Pad", ctx[0], ctx.constant(begin + end))
 
 
 @translates("GridSample", since=9)

@@ -1,14 +1,15 @@
-"""Gathering, scattering, searching and sorting."""
+"""Operations that gather, scatter, search and sort."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from pyrnnx.dtypes import INTEGERS
+from pyrnnx._internal.dtypes import INTEGERS
 from pyrnnx.errors import FormatError
 
 from ..context import LayerContext
 from ..graph import WIDENED
+from ..inputs import END
 from ..registry import translates
 from .shapes import inverse
 
@@ -19,13 +20,13 @@ def _gather_1(ctx: LayerContext) -> str:
 
 
 def _indices(ctx: LayerContext, k: int) -> str:
-    """ONNX takes int32 and int64."""
+    """Return indices as int32 or int64, ONNX's types."""
     return ctx[k] if ctx.dtype(k) in ("int32", "int64") else ctx.int64(k)
 
 
 @translates("Gather", since=7)
 def _gather_7(ctx: LayerContext) -> str:
-    """The first batch_dims axes of data and indices go together: each batch is gathered from on its own."""
+    """Gather from each batch separately; the first batch_dims axes of data and indices are the batch."""
     batch = ctx.whole("batch_dims", 0)
     if batch == 0:
         return _gather_1(ctx)
@@ -34,15 +35,15 @@ def _gather_7(ctx: LayerContext) -> str:
     if batch == 0:
         return _gather_1(ctx)
     if batch > axis:
-        raise FormatError(f"{ctx.label}: batch_dims is {batch}, axis {axis}; expected batch_dims of at most axis")
+        raise FormatError(f"{ctx.label}: batch_dims is {batch}, axis {axis}; expected batch_dims <= axis")
     between, added = list(range(batch, axis)), of_indices - batch
     order = [*range(batch), axis, *between, *range(axis + 1, rank)]
     places = ctx.unsqueeze(ctx.int64(1), [of_indices])
-    found = ctx.node("GatherND", ctx.transpose(ctx[0], order), places, batch_dims=batch)
-    # batch, added axes, those between, those behind: the added ones belong where the axis was
+    gathered = ctx.node("GatherND", ctx.transpose(ctx[0], order), places, batch_dims=batch)
+    # Axes are now: batch, added, between, after. The added ones move to where `axis` was.
     after = list(range(batch + added + len(between), rank - 1 + added))
     moved = list(range(batch + added, batch + added + len(between)))
-    return ctx.transpose(found, [*range(batch), *moved, *range(batch, batch + added), *after])
+    return ctx.transpose(gathered, [*range(batch), *moved, *range(batch, batch + added), *after])
 
 
 @translates("GatherElements", since=6)
@@ -59,13 +60,13 @@ def _batch_dims(ctx: LayerContext) -> int:
 
 @translates("GatherND", since=5)
 def _gather_nd_5(ctx: LayerContext) -> str:
-    """The axes of the batch are one axis of the result."""
+    """Gather; the batch axes become one axis of the result."""
     batch = _batch_dims(ctx)
-    found = ctx.node("GatherND", ctx[0], ctx.int64(1), batch_dims=batch)
+    gathered = ctx.node("GatherND", ctx[0], ctx.int64(1), batch_dims=batch)
     if batch < 2:
-        return found
-    rest = ctx.node("Slice", ctx.node("Shape", found), ctx.constant([batch]), ctx.constant([2**63 - 1]))
-    return ctx.node("Reshape", found, ctx.concat([ctx.constant([-1]), rest]))
+        return gathered
+    rest = ctx.slice(ctx.node("Shape", gathered), batch, END, 0)
+    return ctx.node("Reshape", gathered, ctx.concat([ctx.constant([-1]), rest]))
 
 
 @translates("GatherND", since=8)
@@ -83,7 +84,7 @@ def _scatter_elements_3(ctx: LayerContext) -> str:
 
 @translates("ScatterElementsUpdate", since=12)
 def _scatter_elements_12(ctx: LayerContext) -> str:
-    """Without use_init_val the places that are written to begin with the reduction's neutral value."""
+    """Scatter; without use_init_val, the target elements start from the reduction's neutral value."""
     reduction, initial = ctx.choice("reduction", _REDUCTIONS, "none"), ctx.flag("use_init_val", True)
     if reduction == "none":
         return _scatter_elements_3(ctx)
@@ -106,7 +107,7 @@ def _neutral(reduction: str, dtype: str) -> float | int:
 
 @translates("ScatterUpdate", since=3)
 def _scatter(ctx: LayerContext) -> str:
-    """Whole slices along an axis: brought to the front, for ScatterND."""
+    """Scatter whole slices along an axis, which moves to the front for ScatterND."""
     axis, places = ctx.integer(3, "axis"), ctx.node("Unsqueeze", ctx.int64(1), ctx.constant([-1]))
     if axis == 0:
         return ctx.node("ScatterND", ctx[0], places, ctx[2])
@@ -135,14 +136,14 @@ def _scatter_nd_15(ctx: LayerContext) -> str:
 
 @translates("TopK")
 def _top_k(ctx: LayerContext) -> list[str]:
-    """sort: by value, by index, or none, where any order will do."""
+    """Select the top k, sorted by value or index; sort=none allows any order."""
     largest = ctx.choice("mode", {"max": 1, "min": 0})
     by_index = ctx.choice("sort", {"value": False, "none": False, "index": True}, "value")
     axis = ctx.axis_of(ctx.whole("axis"), 0)
     dtype = ctx.type_attribute("index_element_type", "i32")
     if ctx.array(1) is not None:
         ctx.integer(1, "k", low=0)
-    ctx.ignore("stable")  # ONNX takes the lower index first anyway
+    ctx.ignore("stable")  # ONNX is always stable
     k = ctx.list_of_int64(1)
     values, indices = ctx.nodes("TopK", ctx[0], k, outputs=2, axis=axis, largest=largest, sorted=1)
     if by_index:
@@ -154,16 +155,16 @@ def _top_k(ctx: LayerContext) -> list[str]:
 @translates("NonZero", since=3)
 def _non_zero(ctx: LayerContext) -> str:
     dtype = ctx.type_attribute("output_type", "i64")
-    given = ctx[0] if ctx.dtype(0) in ("float32", "int32", "int64", "uint8", "bool") else ctx.cast(ctx[0], "bool")
-    found = ctx.node("NonZero", given)
-    return found if dtype == "int64" else ctx.cast(found, dtype)
+    value = ctx[0] if ctx.dtype(0) in ("float32", "int32", "int64", "uint8", "bool") else ctx.cast(ctx[0], "bool")
+    indices = ctx.node("NonZero", value)
+    return indices if dtype == "int64" else ctx.cast(indices, dtype)
 
 
 @translates("OneHot")
 def _one_hot(ctx: LayerContext) -> str:
-    """Negative indices are ignored; from opset 16 on they may count from the end, as they do in ONNX."""
-    axis, indices = ctx.axis_of(ctx.whole("axis"), 0, behind=1), ctx.int64(0)
-    depth = ctx.scalar_int64(1)  # ONNX takes [1] too, its evaluator does not
+    """Translate OneHot: negative indices are ignored, or since opset 16 may count from the end, as in ONNX."""
+    axis, indices = ctx.axis_of(ctx.whole("axis"), 0, extra=1), ctx.int64(0)
+    depth = ctx.scalar_int64(1)  # onnx's evaluator rejects [1], which the text allows
     from_end = False
     if ctx.opset >= 16:
         modes = {"ignore_negative": False, "normalize": True}
@@ -171,27 +172,27 @@ def _one_hot(ctx: LayerContext) -> str:
     if not from_end:
         indices = ctx.node("Where", ctx.node("Less", indices, ctx.constant(0)), depth, indices)
     scalar = ctx.rank(0) == 0
-    if scalar:  # which ONNX does not take
+    if scalar:  # ONNX rejects a scalar
         indices, axis = ctx.reshape(indices, [1]), 0
-    dtype, one = ctx.dtype(2), ctx.constant([0, 1])
+    dtype = ctx.dtype(2)
     if dtype in ("float32", "int64"):
         values = ctx.concat([_row(ctx, 3), _row(ctx, 2)])
         result = ctx.node("OneHot", indices, depth, values, axis=axis)
     else:
-        hot = ctx.cast(ctx.node("OneHot", indices, depth, one, axis=axis), "bool")
+        hot = ctx.cast(ctx.node("OneHot", indices, depth, ctx.constant([0, 1]), axis=axis), "bool")
         result = ctx.typed("Where", dtype, hot, ctx[2], ctx[3], first=1)
     return ctx.squeeze(result, [1]) if scalar else result
 
 
 def _row(ctx: LayerContext, k: int) -> str:
-    """The k-th input, [1]."""
+    """Return the k-th input as [1]."""
     array = ctx.element(k, "the value")
     return ctx.reshape(ctx[k], [1]) if array is None else ctx.constant(array.reshape(1), array.dtype.name)
 
 
 @translates("Bucketize", since=3)
 def _bucketize(ctx: LayerContext) -> str:
-    """How many of the bounds are below, or, if the left one belongs to a bucket, not above."""
+    """Count the bounds below each value, or, if buckets contain their left bound, not above it."""
     dtype, right = ctx.type_attribute("output_type", "i64"), ctx.flag("with_right_bound", True)
     return _count(ctx, ctx[1], ctx[0], "Less" if right else "LessOrEqual", dtype)
 
@@ -208,20 +209,20 @@ def _search_sorted(ctx: LayerContext) -> str:
 
 def _count(ctx: LayerContext, ordered: str, values: str, comparison: str, dtype: str) -> str:
     last = ctx.constant([-1])
-    found = ctx.node(comparison, ordered, ctx.node("Unsqueeze", values, last))
-    count = ctx.node("ReduceSum", ctx.cast(found, "int64"), last, keepdims=0)
+    compared = ctx.node(comparison, ordered, ctx.node("Unsqueeze", values, last))
+    count = ctx.node("ReduceSum", ctx.cast(compared, "int64"), last, keepdims=0)
     return count if dtype == "int64" else ctx.cast(count, dtype)
 
 
 @translates("Unique", since=10)
 def _unique(ctx: LayerContext) -> list[str]:
-    """Values, places of their first, number of the value of each element, counts; in ONNX in the same order."""
+    """Return values, indices of their first elements, the value of each element, counts: ONNX's order."""
     axis = ctx.axis_of(ctx.integer(1, "axis"), 0) if ctx.has(1) else None
     ordered = int(ctx.flag("sorted", True))
     types = [ctx.type_attribute(f"{name}_element_type", "i64") for name in ("index", "index", "count")]
     dtype = ctx.dtype(0)
     wide = WIDENED["Unique"].get(dtype)
-    given = ctx.cast(ctx[0], wide) if wide else ctx[0]
-    values, *rest = ctx.nodes("Unique", given, outputs=4, axis=axis, sorted=ordered)
+    data = ctx.cast(ctx[0], wide) if wide else ctx[0]
+    values, *rest = ctx.nodes("Unique", data, outputs=4, axis=axis, sorted=ordered)
     values = ctx.cast(values, dtype) if wide else values
-    return [values, *(one if to == "int64" else ctx.cast(one, to) for one, to in zip(rest, types, strict=True))]
+    return [values, *(name if to == "int64" else ctx.cast(name, to) for name, to in zip(rest, types, strict=True))]

@@ -1,10 +1,10 @@
 """Products of int32 as sums of ONNX's products of bytes, exact modulo 2**32.
 
-A value is a sum of bytes, each less a zero point, times powers of 256:
+A value is a sum of bytes, each minus a zero point, times powers of 256:
 
     x = (x_0 - z_0) + 256 (x_1 - z_1) + ...        x * w = sum of 256**(j + k) (x_j - z_j) * (w_k - z_k), j + k < 4
 
-What quantized models multiply is one byte each: Convert(u8) - Convert(zero point), times constants of 8 bits.
+Factors in quantized models have one byte each: Convert(u8) - Convert(zero point), times constants of 8 bits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 
 from ...ir.layer import Output
 from ..context import LayerContext
@@ -23,7 +23,7 @@ _BYTES, _HALF, _LARGEST = 4, 128, 255
 
 
 class Byte(NamedTuple):
-    """The name of a value of uint8, that of its zero point ("": 0), and the power of 256 that it counts."""
+    """Names of a uint8 value and its zero point ("" is 0), and the power of 256 that multiplies it."""
 
     value: str
     zero: str
@@ -31,14 +31,14 @@ class Byte(NamedTuple):
 
 
 def product(ctx: LayerContext, op_type: str, data: Sequence[Byte], weights: Sequence[Byte], **attributes: Any) -> str:
-    """The sum of the products of all bytes, by ConvInteger or MatMulInteger."""
+    """Return the sum of the products of all bytes, by ConvInteger or MatMulInteger."""
     result = ""
     for x in data:
         for w in weights:
             power = x.power + w.power
             if power >= _BYTES:
                 continue
-            zeros = [one.zero or ctx.constant(0, "uint8") for one in (x, w)]
+            zeros = [byte.zero or ctx.constant(0, "uint8") for byte in (x, w)]
             term = ctx.node(op_type, x.value, w.value, *zeros, **attributes)
             if power:
                 term = ctx.node("Mul", term, ctx.constant(256**power, "int32"))
@@ -47,69 +47,69 @@ def product(ctx: LayerContext, op_type: str, data: Sequence[Byte], weights: Sequ
 
 
 def data_bytes(ctx: LayerContext, k: int) -> list[Byte]:
-    """The k-th input, of int32."""
+    """Return the bytes of the k-th input, of int32."""
     single = single_byte(ctx, k)
     return [single] if single else value_bytes(ctx, ctx[k])
 
 
 def value_bytes(ctx: LayerContext, name: str) -> list[Byte]:
-    """Any value of int32: what is left of it after each byte is a multiple of 256."""
-    found = []
+    """Return the bytes of any int32 value; the rest after each byte is a multiple of 256."""
+    result = []
     for power in range(_BYTES):
         byte = ctx.cast(name, "uint8")
-        found.append(Byte(byte, "", power))
+        result.append(Byte(byte, "", power))
         if power < _BYTES - 1:
             rest = ctx.node("Sub", name, ctx.cast(byte, "int32"))
             name = ctx.node("Div", rest, ctx.constant(256, "int32"))
-    return found
+    return result
 
 
 def constant_bytes(ctx: LayerContext, array: AnyArray) -> list[Byte]:
-    """As few as there can be; what one byte does not hold, in digits from -128 to 127.
+    """Return the fewest bytes of a constant; if one is not enough, as digits from -128 to 127.
 
-    Not int8, for ONNX Runtime's products of uint8 and int8 saturate on processors without VNNI.
+    They are uint8: ONNX Runtime's products of uint8 and int8 saturate on processors without VNNI.
     """
     offset = max(-int(array.min(initial=0)), 0)
     if offset <= _LARGEST and int(array.max(initial=0)) + offset <= _LARGEST:
         return [Byte(ctx.constant((array + offset).astype(np.uint8), "uint8"), ctx.constant(offset, "uint8"), 0)]
     zero = ctx.constant(_HALF, "uint8")
-    found, rest = [], array.astype(np.int64)
+    result, rest = [], array.astype(np.int64)
     for power in range(_BYTES):
         if power and not rest.any():
             break
         digit = (rest + _HALF) % 256 - _HALF
         rest = (rest - digit) // 256
         if digit.any() or not power:
-            found.append(Byte(ctx.constant(digit + _HALF, "uint8"), zero, power))
-    return found
+            result.append(Byte(ctx.constant(digit + _HALF, "uint8"), zero, power))
+    return result
 
 
 def single_byte(ctx: LayerContext, k: int) -> Byte | None:
-    """The k-th input where it is converted from 8 bits, less a zero point or not; None of any other."""
+    """Return the k-th input if it is converted from 8 bits, minus a zero point or not; else None."""
     source = ctx.layer.sources[k]
     zero = None
     if source.layer.type.lower() == "subtract" and len(source.layer.sources) == 2:
         source, zero = source.layer.sources
-    found = _byte(ctx, source)
-    if found is None or zero is None:
-        return found
-    shape, wide = zero.port.shape, source.port.shape  # a scalar's may be unknown: then it is made one, or rejected
+    byte = _byte(ctx, source)
+    if byte is None or zero is None:
+        return byte
+    shape, wide = zero.port.shape, source.port.shape  # a scalar's shape may be unknown
     if wide is None or (shape is not None and (len(shape) > len(wide) or any(size != 1 for size in shape))):
         return None
     array = ctx.array_of(zero)
     if array is not None:
         if array.size != 1:
             return None
-        value = int(array.item()) + (_HALF if found.zero else 0)
-        return Byte(found.value, ctx.constant(value, "uint8"), 0) if 0 <= value <= _LARGEST else None
+        value = int(array.item()) + (_HALF if byte.zero else 0)
+        return Byte(byte.value, ctx.constant(value, "uint8"), 0) if 0 <= value <= _LARGEST else None
     subtracted = _byte(ctx, zero)
-    if subtracted is None or bool(subtracted.zero) != bool(found.zero):
+    if subtracted is None or bool(subtracted.zero) != bool(byte.zero):
         return None
-    return Byte(found.value, ctx.reshape(subtracted.value, []), 0)
+    return Byte(byte.value, ctx.reshape(subtracted.value, []), 0)
 
 
 def _byte(ctx: LayerContext, output: Output) -> Byte | None:
-    """What a Convert to int32 makes of 8 bits; those with a sign get 128 more, and that as zero point."""
+    """Return the 8 bits that a Convert widens to int32; signed ones are shifted by a zero point of 128."""
     layer = output.layer
     if layer.type.lower() != "convert" or len(layer.sources) != 1 or output.port.precision != "I32":
         return None

@@ -1,4 +1,4 @@
-"""Matrix products, convolutions, attention."""
+"""Operations of linear algebra: matrix products, convolutions, attention."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.dtypes import INTEGERS
+from pyrnnx._internal.dtypes import INTEGERS
 from pyrnnx.errors import FormatError, shown
 
 from ..attributes import LARGEST
-from ..context import Dims, LayerContext
+from ..context import LayerContext
+from ..inputs import Dims
 from ..registry import translates
 from .integers import constant_bytes, data_bytes, product, single_byte, value_bytes
 
@@ -21,7 +22,7 @@ _TERM = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an Einsum's equation
 
 @translates("MatMul")
 def _matmul(ctx: LayerContext) -> str:
-    """The last two axes of an input may be exchanged; one with one axis has none to exchange."""
+    """Multiply matrices; flags swap the last two axes of an input, without effect on a vector."""
     if ctx.dtype(0) == "int32" and (quantized := _quantized_matmul(ctx)):
         return quantized
     names = []
@@ -34,7 +35,7 @@ def _matmul(ctx: LayerContext) -> str:
 
 
 def _quantized_matmul(ctx: LayerContext) -> str:
-    """The product of 8 bits and constants of 8 bits, in their own type; "" of any other."""
+    """Return the product of 8-bit data and constants, computed in 8 bits; "" for any other product."""
     array = ctx.array(1)
     if array is None or array.dtype != np.int32 or ctx.flag("transpose_a", False):
         return ""
@@ -53,26 +54,26 @@ def _einsum(ctx: LayerContext) -> str:
 
 
 def _check_equation(ctx: LayerContext, equation: str) -> None:
-    """Reject what is no equation: with some such texts onnx's shape inference never ends."""
-    given, arrow, result = equation.partition("->")
-    terms = given.split(",")
+    """Raise if the equation is malformed: onnx's shape inference may never end."""
+    source, arrow, result = equation.partition("->")
+    terms = source.split(",")
     fits = len(terms) == len(ctx) and all(_TERM.fullmatch(term) for term in (*terms, result))
     for k, term in enumerate(terms if fits else ()):
         shape, count = ctx.shape(k), len(term.replace("...", ""))
         fits &= shape is None or count == len(shape) or (count < len(shape) and "..." in term)
     letters = result.replace("...", "")
-    fits &= not arrow or (len(set(letters)) == len(letters) and set(result) <= set(given))
+    fits &= not arrow or (len(set(letters)) == len(letters) and set(result) <= set(source))
     if not fits:
         shapes = ", ".join(str(ctx.shape(k)) for k in range(len(ctx)))
         raise FormatError(
-            f"{ctx.label}: equation is {shown(equation)}; expected a term for each input, of as many letters as "
-            f"it has axes ({shapes}), such as ij,jk->ik"
+            f"{ctx.label}: equation is {shown(equation)}; expected a term for each input with a letter for each axis "
+            f"({shapes}), such as ij,jk->ik"
         )
 
 
 # Convolutions
 
-_GROUPS = 4096  # of a transposed convolution: each becomes a node
+_GROUPS = 4096  # limit of a transposed convolution, in which each group becomes a node
 _AUTO_PAD = {"explicit": "", "same_upper": "SAME_UPPER", "same_lower": "SAME_LOWER", "valid": "VALID", "notset": ""}
 
 
@@ -83,9 +84,9 @@ def auto_pads(
     strides: Sequence[int],
     dilations: Sequence[int],
 ) -> dict[str, object]:
-    """The attributes pads or auto_pad of a node that slides a kernel over axes of these sizes.
+    """Return the attribute pads or auto_pad of a node that slides a kernel over axes of these sizes.
 
-    Pads that can be known are written: what auto_pad means for dilated kernels differs between implementations.
+    Known pads are written out: implementations of auto_pad differ for dilated kernels.
     """
     mode = ctx.choice("auto_pad", _AUTO_PAD, "explicit")
     count = len(strides)
@@ -98,7 +99,7 @@ def auto_pads(
         return {"auto_pad": mode}
     pads = []
     for size, extent, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
-        assert size is not None and extent is not None  # noqa: PT018  (looked at above)
+        assert size is not None and extent is not None  # noqa: PT018  (checked above)
         out = -(-size // stride)
         total = max((out - 1) * stride + (extent - 1) * dilation + 1 - size, 0)
         pads.append((total // 2, total - total // 2) if mode == "SAME_UPPER" else (total - total // 2, total // 2))
@@ -106,7 +107,7 @@ def auto_pads(
 
 
 def _pads(ctx: LayerContext, count: int) -> list[list[int]]:
-    """pads_begin and pads_end."""
+    """Return pads_begin and pads_end."""
     names = ("pads_begin", "pads_end")
     return [ctx.wholes(name, [0] * count, count=count, low=-LARGEST, high=LARGEST) for name in names]
 
@@ -116,14 +117,14 @@ def _spatial(shape: Dims | None) -> Dims | None:
 
 
 def _kernel(ctx: LayerContext, k: int, first: int, count: int) -> Dims:
-    """The sizes of filters behind their first axes."""
+    """Return the sizes of filters after their first axes."""
     shape = ctx.shape(k)
-    for one, axes in ((k, first), (0, 2)):
-        known = ctx.shape(one)
+    for index, axes in ((k, first), (0, 2)):
+        known = ctx.shape(index)
         if known is not None and len(known) - axes != count:
             raise FormatError(
-                f"{ctx.label}: strides has {count} values, and input {one} the shape {known}; expected one for each "
-                f"axis behind the first {axes}"
+                f"{ctx.label}: strides has {count} values, and input {index} has shape {known}; expected one for each "
+                f"axis after the first {axes}"
             )
     return (None,) * count if shape is None else shape[first:]
 
@@ -143,7 +144,7 @@ def _convolution(ctx: LayerContext) -> str:
 
 
 def _conv(ctx: LayerContext, **attributes: Any) -> str:
-    """Conv of the inputs, whose filters have an axis of groups where there are any; or products of bytes."""
+    """Add a Conv, or products of bytes for int32; with `group`, filters have an axis of groups."""
     has_groups, dtype = "group" in attributes, ctx.dtype(0)
     if dtype not in INTEGERS:
         return ctx.node("Conv", ctx[0], _joined(ctx) if has_groups else ctx[1], **attributes)
@@ -165,9 +166,9 @@ def _groups(ctx: LayerContext) -> int:
 
 
 def _joined(ctx: LayerContext) -> str:
-    """Filters [G, A, B, ...] as [G*A, B, ...]."""
+    """Reshape filters [G, A, B, ...] to [G*A, B, ...]."""
     shape = ctx.shape(1)
-    assert shape is not None  # _groups has looked
+    assert shape is not None  # checked by _groups
     if None not in shape[2:]:
         return ctx.node("Reshape", ctx[1], ctx.constant([-1, *shape[2:]]))
     rest = ctx.node("Slice", ctx.node("Shape", ctx[1]), ctx.constant([2]), ctx.constant([len(shape)]))
@@ -194,7 +195,7 @@ def _group_transposed(ctx: LayerContext) -> str:
 
 
 def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) -> str:
-    """With an output_shape the pads follow from it, else as given."""
+    """Add a ConvTranspose; its pads follow from output_shape if there is one."""
     if ctx.dtype(0) in INTEGERS:
         ctx.refuse("element type", ctx.dtype(0), "a floating-point one, as ONNX's ConvTranspose has")
     strides, dilations = _strides(ctx)
@@ -205,11 +206,11 @@ def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) 
     if ctx.has(2):
         sizes = _spatial(ctx.shape(0))
         if sizes is None or None in sizes or None in kernel:
-            ctx.refuse("output_shape", "given", "none, where the sizes of the input or of the kernel are not known")
+            ctx.refuse("output_shape", "given", "none if the sizes of the input or of the kernel are unknown")
         for axis, out in enumerate(ctx.integers(2, "output_shape", count=count, low=0)):
             extent = (int(kernel[axis] or 0) - 1) * dilations[axis] + 1
             total = strides[axis] * (int(sizes[axis] or 0) - 1) + extra[axis] + extent - out
-            extra[axis] -= min(total, 0)  # where output_shape is larger than what is computed, zeros fill its end
+            extra[axis] -= min(total, 0)  # zeros fill the end of an output_shape larger than the result
             total = max(total, 0)
             if mode == "SAME_UPPER":
                 begin[axis] = total - total // 2
@@ -217,7 +218,7 @@ def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) 
                 begin[axis] = total // 2
             end[axis] = total - begin[axis]
     elif mode in ("SAME_UPPER", "SAME_LOWER"):
-        ctx.refuse("auto_pad", ctx.text("auto_pad"), "explicit or valid, where there is no output_shape")
+        ctx.refuse("auto_pad", ctx.text("auto_pad"), "explicit or valid without an output_shape")
     elif mode == "VALID":
         begin = end = [0] * count
     attributes = {
@@ -230,21 +231,18 @@ def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) 
         return ctx.node("ConvTranspose", ctx[0], filters, **attributes)
     if not 0 < groups <= _GROUPS:
         ctx.refuse("number of groups", groups, f"1 to {_GROUPS}")
-    # one after the other: onnx's evaluator has no groups here
+    # A node for each group: onnx's evaluator does not support groups.
     data, weights = (
         ctx.nodes("Split", name, outputs=groups, axis=axis, num_outputs=groups)
         for name, axis in ((ctx[0], 1), (filters, 0))
     )
-    parts = [ctx.node("ConvTranspose", one, other, **attributes) for one, other in zip(data, weights, strict=True)]
+    parts = [ctx.node("ConvTranspose", x, w, **attributes) for x, w in zip(data, weights, strict=True)]
     return ctx.concat(parts, 1)
-
-
-# Attention
 
 
 @translates("ScaledDotProductAttention", since=13)
 def _attention(ctx: LayerContext) -> str:
-    """softmax(query * key^T * scale + mask) * value; the scale is by default 1 / sqrt(size of a query)."""
+    """Compute softmax(query * key^T * scale + mask) * value; the default scale is 1 / sqrt(size of a query)."""
     causal, dtype = ctx.flag("causal", False), ctx.dtype(0)
     if len(ctx) > 5:
         ctx.refuse("number of inputs", len(ctx), "at most 5: query, key, value, attention_mask, scale")

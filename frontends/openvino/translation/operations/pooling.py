@@ -1,4 +1,4 @@
-"""Pooling."""
+"""Pooling operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..context import LayerContext
 from ..registry import translates
 from .linear import auto_pads
 
-_AVERAGES = 2**22  # elements of the matrix of weights of an AdaptiveAvgPool
+_AVERAGES = 2**22  # limit of elements in the weight matrix of an AdaptiveAvgPool
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "ceil_torch": "ceil_torch"}
 
 
@@ -21,8 +21,8 @@ class _Window:
     Attributes
     ----------
     pads : list of int or None
-        Before each axis, then behind each, with which the size of the result is rounded down; None: not known before
-        the size of the input is.
+        Pads before each axis, then after each axis, for a result that is rounded down; None if they depend on an
+        unknown size of the input.
     """
 
     def __init__(self, ctx: LayerContext) -> None:
@@ -36,18 +36,18 @@ class _Window:
         shape = ctx.shape(0)
         if shape is not None and len(shape) != 2 + self.count:
             raise FormatError(
-                f"{ctx.label}: kernel is {self.kernel}, and input 0 has shape {shape}; expected one for each axis "
-                "behind the first 2"
+                f"{ctx.label}: kernel is {self.kernel}, and input 0 has shape {shape}; expected one size for each "
+                "axis after the first 2"
             )
         self.sizes = [None] * self.count if shape is None else list(shape[2:])
-        found = auto_pads(ctx, tuple(self.sizes), self.kernel, self.strides, self.dilations)
-        self.same, given = str(found.get("auto_pad", "")), found.get("pads")
-        self.declared: list[int] = list(given) if isinstance(given, list) else [0] * 2 * self.count
+        attributes = auto_pads(ctx, tuple(self.sizes), self.kernel, self.strides, self.dilations)
+        self.same, pads = str(attributes.get("auto_pad", "")), attributes.get("pads")
+        self.declared: list[int] = list(pads) if isinstance(pads, list) else [0] * 2 * self.count
         self.rounding = ctx.choice("rounding_type", _ROUNDING, "floor")
         self.pads = None if self.same else self._rounded_down()
 
     def _rounded_down(self) -> list[int] | None:
-        """The pads, with those at the end enlarged so that the last window is whole."""
+        """Return the pads, enlarged at the end so that the last window is complete."""
         pads = list(self.declared)
         if self.rounding == "floor":
             return pads
@@ -59,41 +59,40 @@ class _Window:
         return pads
 
     def _missing(self, axis: int, size: int) -> int:
-        before, behind = self.declared[axis], self.declared[self.count + axis]
-        missing = -(size + before + behind - self.extents[axis]) % self.strides[axis]
-        steps = size + before + behind + missing - self.extents[axis]
-        begins_behind = steps >= size + before  # such a window ceil_torch leaves out
-        return 0 if self.rounding == "ceil_torch" and begins_behind else missing
+        before, after = self.declared[axis], self.declared[self.count + axis]
+        missing = -(size + before + after - self.extents[axis]) % self.strides[axis]
+        start = size + before + after + missing - self.extents[axis]
+        is_empty = start >= size + before
+        return 0 if self.rounding == "ceil_torch" and is_empty else missing
 
     def _check_last_window(self, axis: int) -> None:
-        """Reject a window that begins in the pads at the end: it has no elements, and implementations differ there."""
-        size, behind = self.sizes[axis], self.declared[self.count + axis]
-        if self.rounding == "ceil_torch" or self.strides[axis] + behind <= self.extents[axis]:
+        """Raise if a window begins in the pads at the end: it is empty, and implementations differ."""
+        size, after = self.sizes[axis], self.declared[self.count + axis]
+        if self.rounding == "ceil_torch" or self.strides[axis] + after <= self.extents[axis]:
             return
         if size is not None:
-            start = size + self.declared[axis] + behind + self._missing(axis, size) - self.extents[axis]
+            start = size + self.declared[axis] + after + self._missing(axis, size) - self.extents[axis]
             if start < size + self.declared[axis]:
                 return
-        allowed = "floor, where a window may begin in the pads behind the input"
-        self.ctx.refuse("rounding_type", self.rounding, allowed)
+        self.ctx.refuse("rounding_type", self.rounding, "floor if a window may begin in the pads after the input")
 
     def attributes(self, pads: list[int] | None = None) -> dict[str, object]:
         common: dict[str, object] = {"kernel_shape": self.kernel, "strides": self.strides, "dilations": self.dilations}
         return common if pads is None else {**common, "pads": pads}
 
     def pads_by_nodes(self) -> str:
-        """For a Pad node, of batch and channels too."""
+        """Return the pads of a Pad node, which include batch and channels."""
         ctx, n = self.ctx, self.count
         sizes = ctx.node("Slice", ctx.node("Shape", ctx[0]), ctx.constant([2]), ctx.constant([2 + n]))
         strides, extents = ctx.constant(self.strides), ctx.constant(self.extents)
         if self.same:
             last = ctx.node("Sub", sizes, ctx.constant([1]))
-            steps = ctx.node("Mul", ctx.node("Div", last, strides), strides)  # where the last window begins
-            total = ctx.node("Sub", ctx.node("Add", steps, extents), sizes)
+            start = ctx.node("Mul", ctx.node("Div", last, strides), strides)  # of the last window
+            total = ctx.node("Sub", ctx.node("Add", start, extents), sizes)
             total = ctx.node("Max", total, ctx.constant([0]))
             less = ctx.node("Div", total, ctx.constant([2]))
             more = ctx.node("Sub", total, less)
-            before, behind = (less, more) if self.same == "SAME_UPPER" else (more, less)
+            before, after = (less, more) if self.same == "SAME_UPPER" else (more, less)
         else:
             whole = ctx.node("Add", sizes, ctx.constant(np.add(self.declared[:n], self.declared[n:])))
             missing = ctx.node("Mod", ctx.node("Sub", extents, whole), strides)
@@ -102,23 +101,23 @@ class _Window:
                 inside = ctx.node("Less", last, ctx.node("Add", sizes, ctx.constant(self.declared[:n])))
                 missing = ctx.node("Mul", missing, ctx.cast(inside, "int64"))
             before = ctx.constant(self.declared[:n])
-            behind = ctx.node("Add", ctx.constant(self.declared[n:]), missing)
+            after = ctx.node("Add", ctx.constant(self.declared[n:]), missing)
         none = ctx.constant([0, 0])
-        return ctx.concat([none, before, none, behind])
+        return ctx.concat([none, before, none, after])
 
 
 def _max_pool(ctx: LayerContext, window: _Window, outputs: int) -> list[str]:
     n, dtype = window.count, ctx.dtype(0)
     low = -np.inf if dtype.startswith(("float", "bfloat")) else np.iinfo(dtype).min
     if window.pads is not None:
-        before, behind = window.pads[:n], window.pads[n:]
-        if outputs > 1 or before == behind:
+        before, after = window.pads[:n], window.pads[n:]
+        if outputs > 1 or before == after:
             return ctx.nodes("MaxPool", ctx[0], outputs=outputs, **window.attributes(window.pads))
-        # onnx's evaluator takes pads that differ for those of other axes
-        padded = ctx.node("Pad", ctx[0], ctx.constant([0, 0, *before, 0, 0, *behind]), ctx.constant(low, dtype))
+        # onnx's evaluator confuses the axes of asymmetric pads.
+        padded = ctx.node("Pad", ctx[0], ctx.constant([0, 0, *before, 0, 0, *after]), ctx.constant(low, dtype))
         return [ctx.node("MaxPool", padded, **window.attributes())]
     if outputs > 1:
-        allowed = "floor and explicit pads, where the sizes of the input are not known and output 1 is used"
+        allowed = "floor and explicit pads if the sizes of the input are unknown and output 1 is used"
         ctx.refuse("rounding_type or auto_pad", f"{window.rounding}, {window.same}", allowed)
     padded = ctx.node("Pad", ctx[0], window.pads_by_nodes(), ctx.constant(low, dtype))
     return [ctx.node("MaxPool", padded, **window.attributes())]
@@ -131,7 +130,7 @@ def _max_pool_1(ctx: LayerContext) -> str:
 
 @translates("MaxPool", since=8)
 def _max_pool_8(ctx: LayerContext) -> list[str]:
-    """The second output counts elements from `axis` on; ONNX counts those of the whole input."""
+    """Return values and their indices among elements from `axis` on; ONNX counts all elements."""
     window, axis = _Window(ctx), ctx.whole("axis", 0)
     dtype = ctx.type_attribute("index_element_type", "i64")
     if not ctx.used(1):
@@ -147,8 +146,10 @@ def _max_pool_8(ctx: LayerContext) -> list[str]:
 
 @translates("AvgPool")
 def _avg_pool(ctx: LayerContext) -> str:
-    """exclude-pad: the mean of what is not padding. Else of all, and of what rounding up adds, as OpenVINO's CPU plugin
-    does it; where no pads are declared there is nothing to include."""
+    """Average the elements of each window, without pads if exclude-pad is set.
+
+    Else the mean includes declared pads and what rounding up adds, as in OpenVINO's CPU plugin.
+    """
     window = _Window(ctx)
     included = not ctx.flag("exclude-pad") and (bool(window.same) or any(window.declared))
     if window.pads is not None:
@@ -165,7 +166,7 @@ def _avg_pool(ctx: LayerContext) -> str:
 
 @translates("AdaptiveAvgPool", since=8)
 def _adaptive_avg_pool(ctx: LayerContext) -> str:
-    """Window k of n goes from floor(k*size/n) to ceil((k+1)*size/n); a matrix of weights for each axis."""
+    """Average windows by a weight matrix for each axis; window k of n is floor(k*size/n) to ceil((k+1)*size/n)."""
     shape, rank = ctx.shape(0), ctx.rank(0, low=3)
     sizes = ctx.integers(1, "output_shape", count=rank - 2, low=1)
     if all(size == 1 for size in sizes):
@@ -174,16 +175,16 @@ def _adaptive_avg_pool(ctx: LayerContext) -> str:
     for axis, size in enumerate(sizes, start=2):
         whole = None if shape is None else shape[axis]
         if whole is None:
-            ctx.refuse("output_shape", sizes, "1 for every axis, where the sizes of the input are not known")
+            ctx.refuse("output_shape", sizes, "1 for every axis if the sizes of the input are unknown")
         if whole * size > _AVERAGES:
             ctx.refuse(
-                "output_shape", sizes, f"{_AVERAGES} or less for its product with the size of the input, {shape}"
+                "output_shape", sizes, f"at most {_AVERAGES} for the product of a size with the input's, {shape}"
             )
         weights = np.zeros((whole, size))
         for k in range(size):
             first, last = k * whole // size, -(-(k + 1) * whole // size)
             weights[first:last, k] = 1 / max(last - first, 1)
-        order = [*(one for one in range(rank) if one != axis), axis]
+        order = [*(k for k in range(rank) if k != axis), axis]
         product = ctx.node("MatMul", ctx.transpose(name, order), ctx.constant(weights, ctx.dtype(0)))
         name = ctx.transpose(product, [*range(axis), rank - 1, *range(axis, rank - 1)])
     return name
@@ -191,7 +192,7 @@ def _adaptive_avg_pool(ctx: LayerContext) -> str:
 
 @translates("AdaptiveMaxPool", since=8)
 def _adaptive_max_pool(ctx: LayerContext) -> list[str]:
-    """Where the windows are equal."""
+    """Translate AdaptiveMaxPool with equal windows."""
     shape = ctx.shape(0)
     sizes = ctx.integers(1, "output_shape", count=None if shape is None else ctx.rank(0, low=3) - 2, low=1)
     ctx.type_attribute("index_element_type", "i64")

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM, sequences and cells: as ONNX's operators, by the table of conventions, or as what they are."""
+"""Translation of RNN, GRU and LSTM, sequences and cells, to ONNX's operators or OpenVINO's operations."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, axis_size, convert_weights, weight_axes
-from pyrnnx.dtypes import FLOAT_TYPES, INTEGERS
+from pyrnnx._internal.dtypes import FLOAT_TYPES, INTEGERS
 from pyrnnx.errors import FormatError
-from pyrnnx.op import RecurrentOp
-from pyrnnx.tensor_info import fits
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OUTPUTS, axis_size, convert_weights, weight_axes
+from pyrnnx.operator.op import RecurrentOp
+from pyrnnx.operator.tensor_info import fits
 
 from ...layers import BoundLayer, IRLayer
 from ...schemas import OPERATIONS, WEIGHTS
@@ -20,13 +20,13 @@ from ..registry import Translator, translates
 
 
 def weight_inputs(layer: IRLayer) -> tuple[int, ...]:
-    """The places of W, R, B and P among the inputs."""
+    """Return the indices of the inputs W, R, B and P."""
     return tuple(k for k, argument in enumerate(layer.arguments) if argument in WEIGHTS)
 
 
 def _recurrent(ctx: LayerContext) -> list[str]:
     layer = ctx.recurrent
-    assert layer is not None  # the net has one for every layer of these types and versions
+    assert layer is not None  # the net has a declaration of every recurrent layer
     inputs = dict(zip(layer.arguments, range(len(ctx)), strict=True))
     _check_inputs(ctx, layer)
     weights = _weights(ctx, layer, inputs)
@@ -49,43 +49,43 @@ for row in OPERATIONS.values():
     translates(row.type, since=row.first_opset)(_recurrent)
 
 
-def as_it_is(layer: BoundLayer | IRLayer) -> Translator:
-    """What translates a recurrent layer of an IR to one node, whose inputs `layer` takes in this order.
+def as_operation(layer: BoundLayer | IRLayer) -> Translator:
+    """Return a translator of a recurrent layer to one node of OpenVINO's operation, which `layer` runs.
 
-    One with weights: the arguments of `Layer.run`. One without: its inputs in port order, weights included.
+    Its inputs are the arguments of `Layer.run`, or for a layer without weights all inputs in port order.
     """
 
     def translated(ctx: LayerContext) -> list[str]:
         declared = ctx.recurrent
         assert declared is not None  # the layer itself
         _check_inputs(ctx, declared)
-        places = {argument: k for k, argument in enumerate(declared.arguments)}
+        indices = {argument: k for k, argument in enumerate(declared.arguments)}
         order = CALL_ARGUMENTS if isinstance(layer, BoundLayer) else declared.arguments
-        inputs = [ctx[places[argument]] if argument in places else "" for argument in order]
+        inputs = [ctx[indices[argument]] if argument in indices else "" for argument in order]
         return ctx.nodes(declared.type, *inputs, outputs=len(declared.outputs), domain=DOMAIN)
 
     return translated
 
 
 def _check_inputs(ctx: LayerContext, layer: IRLayer) -> None:
-    """What leads to a port is of the shape and type that the port declares, as far as either is known."""
+    """Check that inputs have the shapes and types that the ports declare, as far as they are known."""
     for k, port in enumerate(layer.inputs):
         shape = ctx.shape(k)
         if shape is not None and not fits(port.shape, shape):
-            raise FormatError(f"{ctx.label}: {port} takes a value of shape {shape}; the layer declares {port.shape}")
+            raise FormatError(f"{ctx.label}: {port} reads a value of shape {shape}; the layer declares {port.shape}")
         if port.dtype in FLOAT_TYPES and ctx.dtype(k) != port.dtype:
-            raise FormatError(f"{ctx.label}: {port} takes a value of {ctx.dtype(k)}; the layer declares {port.dtype}")
+            raise FormatError(f"{ctx.label}: {port} reads a value of {ctx.dtype(k)}; the layer declares {port.dtype}")
 
 
 def node_attributes(op: RecurrentOp) -> dict[str, Any]:
-    """The attributes of the ONNX node; activations with all their parameters, so that no default is relied on."""
-    functions = [one for direction in op.activations for one in direction]
+    """Return the attributes of the ONNX node, with all parameters of activations, independent of defaults."""
+    functions = [function for direction in op.activations for function in direction]
     attributes: dict[str, Any] = {
         "hidden_size": op.hidden_size,
         "direction": op.direction.value,
-        "activations": [one.name for one in functions],
-        "activation_alpha": [one.alpha for one in functions if one.alpha is not None] or None,
-        "activation_beta": [one.beta for one in functions if one.beta is not None] or None,
+        "activations": [function.name for function in functions],
+        "activation_alpha": [function.alpha for function in functions if function.alpha is not None] or None,
+        "activation_beta": [function.beta for function in functions if function.beta is not None] or None,
         "clip": op.clip,
     }
     if op.linear_before_reset:
@@ -95,11 +95,8 @@ def node_attributes(op: RecurrentOp) -> dict[str, Any]:
     return attributes
 
 
-# Arrangement of what is no weight
-
-
 def _to_canonical(ctx: LayerContext, layer: IRLayer, argument: str, name: str) -> str:
-    """Axes in the canonical order; those that the convention lacks are put in."""
+    """Transpose a value to the canonical axes, with those that the convention lacks inserted."""
     axes, to = layer.convention.axes_of(argument), CANONICAL.axes_of(argument)
     present = [axis for axis in to if axis in axes]
     name = ctx.transpose(name, [axes.index(axis) for axis in present])
@@ -114,7 +111,7 @@ def _from_canonical(ctx: LayerContext, layer: IRLayer, argument: str, name: str)
 
 
 def _lengths(ctx: LayerContext, k: int, x: int) -> str:
-    """The lengths as int32, which ONNX asks for; "" where all are seq_length."""
+    """Return the lengths as int32, ONNX's type; "" if all are seq_length."""
     array, shape = ctx.array(k), ctx.shape(x)
     if array is None:
         return ctx.as_dtype(k, "int32")
@@ -122,15 +119,12 @@ def _lengths(ctx: LayerContext, k: int, x: int) -> str:
         raise FormatError(f"{ctx.label}: sequence_lengths has dtype {array.dtype}; expected {' or '.join(INTEGERS)}")
     if shape is not None and None not in shape and array.shape == shape[:1] and (array == shape[1]).all():
         return ""
-    bounded = np.clip(array.astype(object), -1, 2**31 - 1)  # a length out of range stays one
+    bounded = np.clip(array.astype(object), -1, 2**31 - 1)  # a length out of range stays out of range
     return ctx.constant(bounded.astype(np.int32), "int32")
 
 
-# Weights
-
-
 def _weights(ctx: LayerContext, layer: IRLayer, inputs: dict[str, int]) -> dict[str, str]:
-    """The canonical W, R, B and P: each an initializer, or, where it is computed at run time, made by nodes."""
+    """Return the canonical W, R, B and P: initializers, or nodes that convert computed weights."""
     names = [name for name in WEIGHTS if name in inputs]
     arrays = {name: ctx.array(inputs[name]) for name in names}
     constant = layer.check_weights({name: array for name, array in arrays.items() if array is not None})
@@ -146,11 +140,11 @@ def _weights(ctx: LayerContext, layer: IRLayer, inputs: dict[str, int]) -> dict[
 
 
 def _by_nodes(ctx: LayerContext, layer: IRLayer, argument: str, k: int) -> str:
-    """The k-th input, a weight, converted at run time, by nodes that move its blocks of hidden_size rows.
+    """Add nodes that convert a computed weight, the k-th input, by moving its blocks of hidden_size rows.
 
-    An array of block numbers, converted as a weight is, tells where each block goes: LSTM gates f, i, c, o, numbered
-    1, 2, 3, 4, come out as i, o, f, c: 2, 4, 1, 3. A negated number is a block that is negated; 0 is a block of zeros
-    (of B), or one that is never read (with input_forget), for which any block will do.
+    Converting an array of block numbers like a weight shows where each block goes: LSTM gates f, i, c, o, numbered
+    1, 2, 3, 4, become i, o, f, c: 2, 4, 1, 3. A negative number is a negated block. 0 is a block of zeros (of B), or
+    one that is never read (with input_forget), which may be any block.
     """
     op, convention, name = layer.op, layer.convention, ctx[k]
     count = axis_size(weight_axes(op, convention)[argument][-1 if argument in "BP" else -2], {"H": 1}) or 1
@@ -162,17 +156,17 @@ def _by_nodes(ctx: LayerContext, layer: IRLayer, argument: str, k: int) -> str:
     else:
         name = ctx.unsqueeze(name, [0])
     converted = convert_weights(op, {argument: numbered}, convention, CANONICAL)[argument]
-    places = [int(place) for place in converted[0].reshape(-1)[:: op.hidden_size]]
-    if places == list(range(1, count + 1)):
+    numbers = [int(number) for number in converted[0].reshape(-1)[:: op.hidden_size]]
+    if numbers == list(range(1, count + 1)):
         return name
     blocks = ctx.nodes("Split", name, outputs=count, axis=1, num_outputs=count)
     filler = blocks[0]
     if argument == "B":
         filler = ctx.constant(np.zeros((op.num_directions, op.hidden_size)), ctx.dtype(k))
 
-    def block(place: int) -> str:
-        if place == 0:
+    def block(number: int) -> str:
+        if number == 0:
             return filler
-        return blocks[place - 1] if place > 0 else ctx.node("Neg", blocks[-place - 1])
+        return blocks[number - 1] if number > 0 else ctx.node("Neg", blocks[-number - 1])
 
-    return ctx.concat([block(place) for place in places], axis=1)
+    return ctx.concat([block(number) for number in numbers], axis=1)

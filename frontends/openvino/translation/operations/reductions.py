@@ -1,10 +1,11 @@
-"""Reductions over axes, cumulative sums, softmax, and normalizations that are made of them."""
+"""Operations that reduce axes: sums, cumulative sums, softmax, normalizations."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from ..context import END, LayerContext
+from ..context import LayerContext
+from ..inputs import END
 from ..registry import translates
 
 _REDUCTIONS = (
@@ -16,7 +17,7 @@ _REDUCTIONS = (
     ("ReduceProd", 1),
     ("ReduceSum", 1),
 )
-_LRN_CHANNELS = 256  # of a window: each becomes a node
+_LRN_CHANNELS = 256  # limit of a window, in which each channel becomes a node
 _LOGICAL = {"ReduceLogicalAnd": "ReduceMin", "ReduceLogicalOr": "ReduceMax"}
 
 
@@ -64,7 +65,7 @@ def _cum_sum(ctx: LayerContext) -> str:
 
 
 def _normalized(ctx: LayerContext, axes: str, *, variance: bool, eps: float, inside: bool) -> str:
-    """(x - mean) / deviation over the axes."""
+    """Return (x - mean) / deviation over the axes."""
     dtype = ctx.dtype(0)
     centred = ctx.node("Sub", ctx[0], ctx.reduce("ReduceMean", ctx[0], axes, dtype))
     if not variance:
@@ -85,7 +86,7 @@ def _mvn_6(ctx: LayerContext) -> str:
 
 @translates("MVN", since=2)
 def _mvn_1(ctx: LayerContext) -> str:
-    """Over the axes from 2 on, and over the channels if asked for; or over reduction_axes."""
+    """Normalize over reduction_axes; by default over the axes from 2 on, or with across_channels from 1 on."""
     first = 1 if ctx.flag("across_channels", False) else 2
     axes = ctx.wholes("reduction_axes", []) or list(range(first, ctx.rank(0)))
     ctx.axes(axes, ctx.rank(0), "reduction_axes")
@@ -117,10 +118,10 @@ def _lrn(ctx: LayerContext) -> str:
     if size > _LRN_CHANNELS:
         ctx.refuse("size", size, f"at most {_LRN_CHANNELS}")
     alpha, beta, bias = (ctx.number(name) for name in ("alpha", "beta", "bias"))
-    before, behind = (size - 1) // 2, size // 2
-    pads = [0, before, *[0] * (rank - 2), 0, behind, *[0] * (rank - 2)]
+    before, after = (size - 1) // 2, size // 2
+    pads = [0, before, *[0] * (rank - 2), 0, after, *[0] * (rank - 2)]
     square = ctx.node("Pad", ctx.node("Mul", ctx[0], ctx[0]), ctx.constant(pads))
-    # the sum over a window of channels, written out: onnx's evaluator has LRN wrong
+    # The sum over a window of channels is written out: onnx's evaluator of LRN is wrong.
     shifted = [ctx.slice(square, k, k + 1 - size or END, 1) for k in range(size)]
     total = ctx.node("Sum", *shifted)
     scaled = ctx.node("Add", ctx.node("Mul", total, ctx.constant(alpha / size, dtype)), ctx.constant(bias, dtype))
@@ -146,7 +147,7 @@ def _group_norm(ctx: LayerContext) -> str:
 
 @translates("RMS")
 def _rms(ctx: LayerContext) -> str:
-    """x / sqrt(mean(x^2) + epsilon) over the last axis, times a scale."""
+    """Compute x / sqrt(mean(x^2) + epsilon) over the last axis, times a scale."""
     dtype, output = ctx.dtype(0), ctx.output_dtype()
     mean = ctx.reduce("ReduceMean", ctx.node("Mul", ctx[0], ctx[0]), ctx.constant([-1]), dtype)
     root = ctx.node("Sqrt", ctx.node("Add", mean, ctx.constant(ctx.number("epsilon"), dtype)))

@@ -1,4 +1,4 @@
-"""Operations that move, repeat, split and join elements, and those on shapes themselves."""
+"""Operations that move, repeat, split and join elements, or compute shapes."""
 
 from __future__ import annotations
 
@@ -9,28 +9,29 @@ import numpy as np
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..context import BEGIN, END, LayerContext
+from ..context import LayerContext
+from ..inputs import BEGIN, END
 from ..registry import translates
 
 
 @translates("Reshape")
 def _reshape(ctx: LayerContext) -> str:
-    """special_zero: 0 stands for the size that the input has there."""
+    """Reshape; with special_zero, a size of 0 means the input's size."""
     special = ctx.flag("special_zero")
     return ctx.node("Reshape", ctx[0], ctx.list_of_int64(1), allowzero=None if special else 1)
 
 
 @translates("Squeeze", since=15)
 def _squeeze_15(ctx: LayerContext) -> str:
-    """allow_axis_skip: axes that are not 1 stay. ONNX does not have that: the sizes must be known."""
+    """Squeeze; allow_axis_skip, which ONNX lacks, skips axes of other sizes than 1, so these must be known."""
     if not ctx.flag("allow_axis_skip", False):
         return _squeeze(ctx)
     shape = ctx.shape(0)
     if shape is None or not ctx.has(1):
-        ctx.refuse("allow_axis_skip", True, "false, where the rank or the axes are not known")
+        ctx.refuse("allow_axis_skip", True, "false if the rank or the axes are unknown")
     axes = ctx.axes(ctx.integers(1, "axes"), len(shape))
     if any(shape[axis] is None for axis in axes):
-        ctx.refuse("allow_axis_skip", True, "false, where the size of an axis is not known")
+        ctx.refuse("allow_axis_skip", True, "false if the size of an axis is unknown")
     return ctx.squeeze(ctx[0], [axis for axis in axes if shape[axis] == 1])
 
 
@@ -75,7 +76,7 @@ def _variadic_split(ctx: LayerContext) -> list[str]:
     axis, count = ctx.axis_of(ctx.integer(1, "axis"), 0), len(ctx.layer.outputs)
     sizes = ctx.list_of_int64(2)
     lengths = None if ctx.array(2) is None else ctx.integers(2, "split_lengths", count=count, low=-1)
-    if lengths is None or -1 in lengths:  # -1 stands for the rest
+    if lengths is None or -1 in lengths:  # -1 is the rest
         zero = ctx.constant([0])
         is_rest = ctx.node("Less", sizes, zero)
         others = ctx.node("ReduceSum", ctx.node("Where", is_rest, zero, sizes), zero, keepdims=1)
@@ -85,7 +86,7 @@ def _variadic_split(ctx: LayerContext) -> list[str]:
 
 @translates("Broadcast")
 def _broadcast(ctx: LayerContext) -> str:
-    """numpy and bidirectional; explicit: axes_mapping says to which axis of the result each axis goes."""
+    """Broadcast by NumPy's rules, or in mode explicit to the axes in axes_mapping."""
     mode = ctx.text("mode", "numpy").lower()
     if mode not in ("numpy", "bidirectional", "none", "explicit"):
         ctx.refuse("mode", mode, "numpy, bidirectional or explicit")
@@ -95,7 +96,7 @@ def _broadcast(ctx: LayerContext) -> str:
         mapping = ctx.integers(2, "axes_mapping")
         rank = ctx.length(1, "target_shape")
         if rank is None:
-            ctx.refuse("mode", mode, "numpy or bidirectional, where the rank of the result is not known")
+            ctx.refuse("mode", mode, "numpy or bidirectional if the rank of the result is unknown")
         ctx.axes(mapping, rank, "axes_mapping")
         data = ctx.unsqueeze(data, [axis for axis in range(rank) if axis not in mapping])
     return ctx.node("Expand", data, target)
@@ -112,7 +113,7 @@ def _shape_of(ctx: LayerContext) -> str:
 
 @translates("Range")
 def _range(ctx: LayerContext) -> str:
-    """ONNX has it for fewer types, and for scalars only."""
+    """Translate Range; ONNX's has fewer types, and only scalar inputs."""
     dtype = ctx.type_attribute("output_type") if ctx.opset >= 4 else ctx.output_dtype()
     inner = dtype if dtype in ("float32", "float64", "int16", "int32", "int64") else "int64"
     if dtype in ("float16", "bfloat16"):
@@ -130,7 +131,7 @@ def _range(ctx: LayerContext) -> str:
 
 @translates("Tile")
 def _tile(ctx: LayerContext) -> str:
-    """The shorter of shape and repeats gets ones in front."""
+    """Tile; ones are prepended to the shorter of shape and repeats."""
     data, repeats, rank = ctx[0], ctx.list_of_int64(1), ctx.rank(0)
     count = ctx.length(1, "repeats")
     if count is None:
@@ -150,17 +151,17 @@ def _reverse(ctx: LayerContext) -> str:
 
 
 def flipped(ctx: LayerContext, name: str, axes: Sequence[int]) -> str:
-    """The value with the order of its elements along the axes turned round."""
+    """Reverse the elements of a value along axes."""
     if not axes:
         return name
     n = len(axes)
     parts = ([END] * n, [BEGIN] * n, list(axes), [-1] * n)
-    return ctx.node("Slice", name, *(ctx.constant(one) for one in parts))
+    return ctx.node("Slice", name, *map(ctx.constant, parts))
 
 
 @translates("ReverseSequence")
 def _reverse_sequence(ctx: LayerContext) -> str:
-    """ONNX has it for the first two axes."""
+    """Reverse sequences; ONNX's operator is for the first two axes only."""
     rank = ctx.rank(0)
     batch, time = (ctx.axis(ctx.whole(name), rank, name) for name in ("batch_axis", "seq_axis"))
     if batch == time:
@@ -169,17 +170,17 @@ def _reverse_sequence(ctx: LayerContext) -> str:
     if {batch, time} == {0, 1}:
         return ctx.typed("ReverseSequence", ctx.dtype(0), ctx[0], lengths, last=1, batch_axis=batch, time_axis=time)
     order = [batch, time, *(axis for axis in range(rank) if axis not in (batch, time))]
-    turned = ctx.node("ReverseSequence", ctx.transpose(ctx[0], order), lengths, batch_axis=0, time_axis=1)
-    return ctx.transpose(turned, inverse(order))
+    result = ctx.node("ReverseSequence", ctx.transpose(ctx[0], order), lengths, batch_axis=0, time_axis=1)
+    return ctx.transpose(result, inverse(order))
 
 
 def inverse(order: Sequence[int]) -> list[int]:
-    """The permutation that undoes another."""
+    """Return the inverse of a permutation."""
     return [list(order).index(k) for k in range(len(order))]
 
 
 def regrouped(ctx: LayerContext, name: str, axis: int, rank: int, groups: int) -> str:
-    """An axis of groups * n elements, in the order of n * groups."""
+    """Reorder an axis of groups * n elements to n * groups."""
     order = [*(k for k in range(rank) if k != axis), axis]
     last = ctx.reshape(ctx.transpose(name, order), [0] * (rank - 1) + [groups, -1])
     swapped = ctx.transpose(last, [*range(rank - 1), rank, rank - 1])
@@ -216,14 +217,14 @@ def _need_4d(ctx: LayerContext) -> None:
 
 @translates("Roll", since=7)
 def _roll(ctx: LayerContext) -> str:
-    """Axis by axis: the elements with the numbers (k - shift) modulo the size."""
+    """Roll axis by axis: element k is the former element (k - shift) modulo the size."""
     name, rank = ctx[0], ctx.rank(0)
-    axes = [ctx.axis(axis, rank, "axes") for axis in ctx.integers(2, "axes")]  # one that stands twice is rolled twice
+    axes = [ctx.axis(axis, rank, "axes") for axis in ctx.integers(2, "axes")]  # repeated axes are rolled repeatedly
     shifts = ctx.integers(1, "shift", low=-LARGEST, high=LARGEST)
     if len(shifts) == 1:
         shifts *= len(axes)
     if len(shifts) != len(axes):
-        raise FormatError(f"{ctx.label}: shift (input 1) is {shifts}, axes (input 2) {axes}; expected as many of both")
+        raise FormatError(f"{ctx.label}: shift (input 1) is {shifts}, axes (input 2) {axes}; expected equal lengths")
     for shift, axis in zip(shifts, axes, strict=True):
         size = ctx.reshape(ctx.dimension(name, axis), [])
         numbers = ctx.node("Range", ctx.constant(0), size, ctx.constant(1))
@@ -234,7 +235,7 @@ def _roll(ctx: LayerContext) -> str:
 
 @translates("Eye", since=9)
 def _eye(ctx: LayerContext) -> str:
-    """Ones where column - row is the number of the diagonal."""
+    """Return ones at positions whose column - row is the index of the diagonal, else zeros."""
     dtype = ctx.type_attribute("output_type")
     rows, columns = (ctx.node("Range", ctx.constant(0), ctx.reshape(ctx.int64(k), []), ctx.constant(1)) for k in (0, 1))
     distance = ctx.node("Sub", columns, ctx.unsqueeze(rows, [1]))

@@ -1,4 +1,4 @@
-"""Slices and pads."""
+"""Operations that slice and pad."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyrnnx.dtypes import AnyArray
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
 
 from ..attributes import LARGEST
-from ..context import BEGIN, END, LayerContext
+from ..context import LayerContext
 from ..graph import WIDENED
+from ..inputs import BEGIN, END
 from ..registry import translates
 
 _LISTS = {1: "start", 2: "stop", 3: "step"}
@@ -19,7 +20,7 @@ _LISTS = {1: "start", 2: "stop", 3: "step"}
 
 @translates("Slice", since=8)
 def _slice(ctx: LayerContext) -> str:
-    """start, stop, step, axes; in ONNX the axes come before the steps."""
+    """Slice by start, stop, step, axes; in ONNX, axes precede steps."""
     start, stop, step = (ctx.list_of_int64(k) for k in (1, 2, 3))
     if ctx.has(4):
         return ctx.node("Slice", ctx[0], start, stop, ctx.list_of_int64(4), step)
@@ -30,7 +31,7 @@ def _slice(ctx: LayerContext) -> str:
 
 @dataclass
 class _Masks:
-    """Of StridedSlice: for each place in begin whether it is ignored, makes a new axis, ..."""
+    """Masks of StridedSlice, with an item for each entry of `begin`."""
 
     begin: list[bool]
     end: list[bool]
@@ -42,10 +43,10 @@ class _Masks:
 def _masks(ctx: LayerContext, count: int) -> _Masks:
     masks = []
     for name in ("begin_mask", "end_mask", "new_axis_mask", "shrink_axis_mask", "ellipsis_mask"):
-        given = [bool(one) for one in ctx.wholes(name, [], low=0, high=1)]
-        if any(given[count:]):
-            raise FormatError(f"{ctx.label}: {name} has {len(given)} values; expected {count}, as begin has")
-        masks.append((given + [False] * count)[:count])
+        mask = [bool(bit) for bit in ctx.wholes(name, [], low=0, high=1)]
+        if any(mask[count:]):
+            raise FormatError(f"{ctx.label}: {name} has {len(mask)} values; expected {count}, as begin has")
+        masks.append((mask + [False] * count)[:count])
     return _Masks(*masks)
 
 
@@ -66,13 +67,13 @@ def _strided_slice(ctx: LayerContext) -> str:
     name = ctx[0]
     if places:
         starts, ends, steps = _bounds(ctx, masks, places, steps)
-        taken = [axes[k] for k in places]
-        name = ctx.node("Slice", name, starts, ends, ctx.constant(taken), ctx.constant(steps))
+        sliced = ctx.constant([axes[k] for k in places])
+        name = ctx.node("Slice", name, starts, ends, sliced, ctx.constant(steps))
     return ctx.unsqueeze(ctx.squeeze(name, dropped), inserted)
 
 
 def _axes(ctx: LayerContext, masks: _Masks, count: int) -> tuple[list[int | None], list[int], list[int]]:
-    """Per place the axis of the input that it slices, or None; the new axes of the result; the axes to drop."""
+    """Return the axis that each entry of `begin` slices (or None), the new axes, and the axes to drop."""
     axes: list[int | None] = [None] * count
     inserted: list[int] = []
     dropped: list[int] = []
@@ -84,7 +85,7 @@ def _axes(ctx: LayerContext, masks: _Masks, count: int) -> tuple[list[int | None
             after = sum(not masks.new_axis[j] for j in range(k + 1, count))
             skipped = ctx.rank(0) - axis - after
             if skipped < 0:
-                raise FormatError(f"{ctx.label}: begin has {axis + after} axes beside the ellipsis; input 0 has less")
+                raise FormatError(f"{ctx.label}: begin has {axis + after} axes without the ellipsis; input 0 has fewer")
             axis, target = axis + skipped, target + skipped
         elif masks.new_axis[k]:
             inserted.append(target)
@@ -99,11 +100,11 @@ def _axes(ctx: LayerContext, masks: _Masks, count: int) -> tuple[list[int | None
     return axes, inserted, dropped
 
 
-Value = AnyArray | str  # numbers that are known, or the name of a value that is computed at run time
+Value = AnyArray | str  # constant numbers, or the name of a computed value
 
 
 def _bounds(ctx: LayerContext, masks: _Masks, places: list[int], steps: AnyArray) -> tuple[str, str, AnyArray]:
-    """starts, ends and steps of the Slice that takes the place of these places of begin, end and strides.
+    """Return starts, ends and steps of a Slice for these entries of begin, end and strides.
 
     ================  =======  =================================  =======
     masks             start    end                                step
@@ -114,7 +115,7 @@ def _bounds(ctx: LayerContext, masks: _Masks, places: list[int], steps: AnyArray
     none              begin    end                                stride
     ================  =======  =================================  =======
 
-    first and last: where the axis begins and ends, in the direction of the stride.
+    `first` and `last` are the ends of the axis in the direction of the stride.
     """
     shrunk = np.array([masks.shrink_axis[k] for k in places])
     open_start = np.array([masks.begin[k] for k in places]) & ~shrunk
@@ -123,7 +124,7 @@ def _bounds(ctx: LayerContext, masks: _Masks, places: list[int], steps: AnyArray
     first, last = np.where(steps > 0, 0, END), np.where(steps > 0, END, BEGIN)
     begin = _taken(ctx, 1, places)
     starts = _where(ctx, open_start, first, begin)
-    # What stands at the places of an open end is replaced, so that an end that nothing else needs is not taken.
+    # Do not read `end` if the masks replace all of it.
     following = _following(ctx, begin) if shrunk.any() else begin
     ends = following if (shrunk | open_end).all() else _where(ctx, shrunk, following, _taken(ctx, 2, places))
     ends = _where(ctx, open_end, last, ends)
@@ -146,7 +147,7 @@ def _where(ctx: LayerContext, mask: AnyArray, yes: Value, no: Value) -> Value:
 
 
 def _following(ctx: LayerContext, places: Value) -> Value:
-    """One further; after the last place, -1, comes the end, and not 0."""
+    """Return the next index; END, not 0, after the last index, -1."""
     if not isinstance(places, str):
         return np.where(places == -1, END, places + 1)
     is_last = ctx.node("Equal", places, ctx.constant(-1))
@@ -176,12 +177,12 @@ def _pad(ctx: LayerContext) -> str:
     result = _padded(ctx, pads, fill, mode)
     if begin is None or end is None or not ((begin < 0).any() or (end < 0).any()):
         return result
-    first, last = np.maximum(-begin, 0), np.where(end < 0, end, END)  # ONNX takes those too, its evaluator does not
+    first, last = np.maximum(-begin, 0), np.where(end < 0, end, END)  # onnx's evaluator rejects negative pads
     return ctx.node("Slice", result, ctx.constant(first), ctx.constant(last))
 
 
 def _pads(ctx: LayerContext, k: int, what: str) -> AnyArray | None:
-    """One for each axis; None where they are computed at run time."""
+    """Return a pad for each axis; None if they are computed at run time."""
     if ctx.array(k) is None:
         return None
     shape = ctx.shape(0)
@@ -193,12 +194,12 @@ def _padded(ctx: LayerContext, pads: str, fill: list[str], mode: str) -> str:
     wide = WIDENED["Pad"].get(dtype)
     if wide is None:
         return ctx.node("Pad", ctx[0], pads, *fill, mode=mode)
-    widened = ctx.node("Pad", ctx.cast(ctx[0], wide), pads, *(ctx.cast(one, wide) for one in fill), mode=mode)
+    widened = ctx.node("Pad", ctx.cast(ctx[0], wide), pads, *(ctx.cast(name, wide) for name in fill), mode=mode)
     return ctx.cast(widened, dtype)
 
 
 def _symmetric(ctx: LayerContext) -> str:
-    """As reflect, with the outermost element repeated: the first and last elements in reverse around the value."""
+    """Pad with the first and last elements in reverse order; unlike reflect, this repeats the outermost."""
     begin, end = (ctx.integers(k, what, count=ctx.rank(0)) for k, what in ((1, "pads_begin"), (2, "pads_end")))
     name = ctx[0]
     for axis, (before, after) in enumerate(zip(begin, end, strict=True)):

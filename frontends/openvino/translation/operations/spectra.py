@@ -1,4 +1,4 @@
-"""Fourier transforms. A complex number is an axis of two, real and imaginary part, the last one."""
+"""Fourier transforms of complex numbers, whose real and imaginary parts are the last axis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..registry import translates
 
 
 def _axes(ctx: LayerContext, rank: int) -> list[int]:
-    """The axes of the transform, at least one."""
+    """Return the axes of the transform, at least one."""
     axes = ctx.axes(ctx.integers(1, "axes"), rank)
     if not axes:
         raise FormatError(f"{ctx.label}: axes (input 1) is empty; expected one or more")
@@ -18,7 +18,7 @@ def _axes(ctx: LayerContext, rank: int) -> list[int]:
 
 
 def _sizes(ctx: LayerContext, count: int) -> list[int | None]:
-    """signal_size; None where it is the input's own."""
+    """Return signal_size; None means the input's size."""
     if not ctx.has(2):
         return [None] * count
     sizes = ctx.integers(2, "signal_size", count=count, low=-1)
@@ -53,9 +53,9 @@ def _backward(ctx: LayerContext) -> str:
 
 @translates("STFT", since=15)
 def _short_time(ctx: LayerContext) -> str:
-    """signal [L] or [N, L], window [w], frame_size, frame_step -> [(N), frames, frequencies, 2].
+    """Map signal [L] or [N, L], window [w], frame_size, frame_step -> [(N), frames, frequencies, 2].
 
-    A window that is shorter than a frame stands in its middle, between zeros.
+    A window that is shorter than a frame is centred between zeros.
     """
     transposed, rank = ctx.flag("transpose_frames"), ctx.rank(0, low=1)
     if rank > 2:
@@ -67,15 +67,15 @@ def _short_time(ctx: LayerContext) -> str:
         before = ctx.node("Div", missing, ctx.constant([2]))
         window = ctx.node("Pad", window, ctx.concat([before, ctx.node("Sub", missing, before)]))
     signal = ctx.unsqueeze(ctx[0], [rank] if rank == 2 else [0, 2])
-    found = ctx.typed("STFT", dtype, signal, ctx.constant(step), window, ctx.constant(size), onesided=1)
+    result = ctx.typed("STFT", dtype, signal, ctx.constant(step), window, ctx.constant(size), onesided=1)
     if rank == 1:
-        found = ctx.squeeze(found, [0])
-    return ctx.transpose(found, [*range(rank - 1), rank, rank - 1, rank + 1]) if transposed else found
+        result = ctx.squeeze(result, [0])
+    return ctx.transpose(result, [*range(rank - 1), rank, rank - 1, rank + 1]) if transposed else result
 
 
 @translates("RDFT", since=9)
 def _real(ctx: LayerContext) -> str:
-    """Of real numbers: over the last of the axes only the first half of the frequencies."""
+    """Transform real numbers; the last of the axes has only the first half of the frequencies."""
     rank = ctx.rank(0)
     axes = _axes(ctx, rank)
     sizes = _sizes(ctx, len(axes))

@@ -1,12 +1,12 @@
-"""One function per operator; importing this package puts all of them into the table of writers."""
+"""Writers, one function per operator; importing the package fills their table."""
 
 from ..registry import WRITERS
 from . import elementwise, linear, recurrent, shapes, slices
 
 __all__ = [
-    # the table, filled
+    # the filled table
     "WRITERS",
-    # what fills it
+    # the modules that fill it
     "elementwise",
     "linear",
     "recurrent",

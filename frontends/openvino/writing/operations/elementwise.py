@@ -1,4 +1,4 @@
-"""Operators on one element at a time: arithmetic, comparisons, logic, activation functions, conversions."""
+"""Elementwise operators: arithmetic, comparisons, logic, activation functions, conversions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _unary(ctx: NodeContext, kind: str, opset: int) -> View:
 
 
 def _binary(ctx: NodeContext, kind: str, opset: int) -> View:
-    """Of Max and Min any number of arrays."""
+    """Combine two arrays; Max and Min combine any number."""
     precision = "BOOL" if ctx.node.op_type in _COMPARISONS else None
     result, *others = ctx.views()
     for other in others:
@@ -33,7 +33,7 @@ def _binary(ctx: NodeContext, kind: str, opset: int) -> View:
     return result
 
 
-# The first row of an operator goes: LogicalXor, not Xor.
+# The first row of an operator wins: LogicalXor, not Xor.
 for ir_type, first_opset, onnx_type in reversed(UNARY):
     writes(onnx_type)(partial(_unary, kind=ir_type, opset=first_opset))
 for ir_type, first_opset, onnx_type in reversed(BINARY):
@@ -44,7 +44,7 @@ writes("Sum")(partial(_binary, kind="Add", opset=1))
 
 @writes("Pow")
 def _pow(ctx: NodeContext) -> View:
-    """The exponent may be of another type than the base, whose type the result has; of two, floating point computes."""
+    """Write Pow, computed in floating point if either input is; the result has the base's type."""
     a, b = ctx.view(0), ctx.view(1)
     computed = b.precision if _is_float(b) and not _is_float(a) else a.precision
     power = ctx.binary("Power", 1, _converted(ctx, a, computed), _converted(ctx, b, computed))
@@ -57,13 +57,13 @@ def _is_float(view: View) -> bool:
 
 @writes("Div")
 def _div(ctx: NodeContext) -> View:
-    """Integers are rounded towards zero, as in ONNX."""
+    """Write Div; integers are rounded towards zero, as in ONNX."""
     return ctx.binary("Divide", 1, ctx.view(0), ctx.view(1), m_pythondiv=False)
 
 
 @writes("Mod")
 def _mod(ctx: NodeContext) -> View:
-    """fmod: whether the result has the sign of the dividend."""
+    """Write Mod; with fmod, the result has the sign of the dividend, else of the divisor."""
     return ctx.binary("Mod" if ctx.attribute("fmod", 0) else "FloorMod", 1, ctx.view(0), ctx.view(1))
 
 
@@ -87,7 +87,7 @@ def _identity(ctx: NodeContext) -> View:
 
 @writes("Dropout")
 def _dropout(ctx: NodeContext) -> View:
-    """In inference, where it changes nothing."""
+    """Write Dropout in inference: the identity."""
     for name in ("ratio", "seed"):
         ctx.attribute(name)
     if ctx.opset < 7:
@@ -104,7 +104,7 @@ def _dropout(ctx: NodeContext) -> View:
 def _cast(ctx: NodeContext) -> View:
     view = ctx.view(0)
     ctx.attribute("to")
-    for name in ("saturate", "round_mode"):  # of 8-bit floating-point types alone
+    for name in ("saturate", "round_mode"):  # for 8-bit floating-point types only
         ctx.attribute(name)
     precision, _ = ctx.output(view.rank)
     if "F8" in precision + view.precision:
@@ -130,7 +130,7 @@ def _converted(ctx: NodeContext, view: View, precision: str) -> View:
 
 @writes("Clip")
 def _clip(ctx: NodeContext) -> View:
-    """min(max(X, low), high): attributes, or inputs from opset 11 on."""
+    """Write min(max(X, low), high); the bounds are attributes, or inputs since opset 11."""
     result = ctx.view(0)
     for position, name, kind in ((1, "min", "Maximum"), (2, "max", "Minimum")):
         bound = ctx.attribute(name)
@@ -147,7 +147,7 @@ def _elu(ctx: NodeContext) -> View:
 
 
 def _parameters(ctx: NodeContext, shape: Sequence[int], **defaults: float) -> list[Value]:
-    """Attributes as constants of a shape of one element."""
+    """Return attributes as constants of one element."""
     values = {name: np.full(shape, ctx.attribute(name, default)) for name, default in defaults.items()}
     return [ctx.const(name, value, ctx.view(0).precision) for name, value in values.items()]
 
@@ -178,7 +178,7 @@ def _gelu(ctx: NodeContext) -> View:
 
 
 def _softmax(ctx: NodeContext, kind: str, opset: int) -> View:
-    """Before opset 13 all axes from `axis` on are one."""
+    """Write Softmax; before opset 13 it flattens all axes from `axis` on."""
     view = ctx.view(0)
     axis = ctx.axis(ctx.attribute("axis", -1 if ctx.opset >= 13 else 1), view.rank)
     if ctx.opset < 13 and axis != view.rank - 1:

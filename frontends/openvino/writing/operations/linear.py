@@ -1,4 +1,4 @@
-"""Sums of products, normalizations and reductions."""
+"""Operators of linear algebra: products, normalizations and reductions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..views import View, broadcast, plain
 
 @writes("MatMul")
 def _matmul(ctx: NodeContext) -> View:
-    """Along the last axis, with a matrix, whatever the order of the others."""
+    """Write MatMul; with a matrix, only the last axis of `a` must be in place."""
     a, b = ctx.view(0), ctx.view(1)
-    if not (a.keeps_last and a.rank > 1 and b.is_plain and b.rank == 2):
+    if not (a.last_in_place and a.rank > 1 and b.is_plain and b.rank == 2):
         a = plain(ctx[0])
     value = _product(ctx, a.value, ctx[1], False, False)
     return View(value, a.order) if len(value.shape) == a.rank else plain(value)
@@ -37,7 +37,7 @@ def _product_shape(a: Shape, b: Shape, transpose_a: bool, transpose_b: bool) -> 
 
 @writes("Gemm")
 def _gemm(ctx: NodeContext) -> View:
-    """alpha * A' B' + beta * C; a Transpose before it is one of its own."""
+    """Write alpha * A' B' + beta * C; Transposes of the inputs become its own."""
     operands, transposed = [], []
     for position, name in ((0, "transA"), (1, "transB")):
         view = ctx.view(position)
@@ -45,7 +45,7 @@ def _gemm(ctx: NodeContext) -> View:
             ctx.refuse(f"input {position} of {view.rank} axes", "2")
         operands.append(view.value)
         transposed.append(bool(ctx.attribute(name, 0)) != (not view.is_plain))
-    ctx.attribute("broadcast")  # before opset 7; C is broadcast where its shape asks for it
+    ctx.attribute("broadcast")  # before opset 7; the shape of C decides
     result = plain(_product(ctx, operands[0], operands[1], *transposed))
     result = _scaled(ctx, result, "alpha")
     beta = ctx.attribute("beta", 1.0)
@@ -65,8 +65,8 @@ def _layer_normalization(ctx: NodeContext) -> View:
     axis = ctx.axis(ctx.attribute("axis", -1), view.rank)
     ctx.attribute("stash_type", 1)
     if view.precision != "FP32":
-        ctx.refuse(f"type {view.precision}", "FP32, in which both compute")
-    if not (view.keeps_last and axis == view.rank - 1):
+        ctx.refuse(f"type {view.precision}", "FP32, in which ONNX and OpenVINO compute")
+    if not (view.last_in_place and axis == view.rank - 1):
         view = plain(ctx[0])
     axes = ctx.const("axes", range(axis, view.rank))
     epsilon = float(ctx.attribute("epsilon", 1e-5))
@@ -78,13 +78,13 @@ def _layer_normalization(ctx: NodeContext) -> View:
 
 @writes("BatchNormalization")
 def _batch_normalization(ctx: NodeContext) -> View:
-    """In inference."""
+    """Write BatchNormalization in inference."""
     for name, expected in (("training_mode", 0), ("spatial", 1)):
         if ctx.attribute(name, expected) != expected:
             ctx.refuse(f"{name} {1 - expected}", f"{expected}")
     if ctx.opset < 7 and not ctx.attribute("is_test", 0):
         ctx.refuse("training mode", "is_test 1")
-    ctx.attribute("momentum")  # of training
+    ctx.attribute("momentum")  # for training
     value = ctx[0]
     inputs = [value, *(ctx[position] for position in range(1, 5))]
     epsilon = float(ctx.attribute("epsilon", 1e-5))
@@ -94,12 +94,12 @@ def _batch_normalization(ctx: NodeContext) -> View:
 def _reduce(ctx: NodeContext, kind: str, opset: int) -> View:
     view = ctx.view(0)
     keep = bool(ctx.attribute("keepdims", 1))
-    given = ctx.integers("axes", 1)
-    if ctx.attribute("noop_with_empty_axes", 0) and not given:
-        if kind in ("ReduceL1", "ReduceL2"):  # whose single elements runtimes take the magnitude of
+    listed = ctx.integers("axes", 1)
+    if ctx.attribute("noop_with_empty_axes", 0) and not listed:
+        if kind in ("ReduceL1", "ReduceL2"):  # runtimes return magnitudes
             ctx.refuse("no axes with noop_with_empty_axes 1", "axes")
         return view
-    axes = {ctx.axis(axis, view.rank) for axis in given or range(view.rank)}
+    axes = {ctx.axis(axis, view.rank) for axis in listed or range(view.rank)}
     inner = {view.order[axis] for axis in axes}
     sizes = [(1 if axis in inner else size) for axis, size in enumerate(view.value.shape) if keep or axis not in inner]
     inputs = [view.value, ctx.const("axes", np.array(sorted(inner), np.int64))]
@@ -113,11 +113,11 @@ for ir_type, first_opset in (("Max", 1), ("Mean", 1), ("Min", 1), ("Prod", 1), (
 
 @writes("Conv")
 def _conv(ctx: NodeContext) -> View:
-    """Groups are an axis of the weights in IR."""
+    """Write Conv; in IR, groups are an axis of the weights."""
     value, precision = ctx[0], ctx.view(0).precision
     rank, groups = len(value.shape) - 2, ctx.attribute("group", 1)
     weights = ctx[1]
-    ctx.attribute("kernel_shape")  # the weights tell it
+    ctx.attribute("kernel_shape")  # the same as in the shape of the weights
     pads = ctx.attribute("pads") or [0] * (2 * rank)
     padding = ctx.attribute("auto_pad", "NOTSET")
     data = {

@@ -1,30 +1,30 @@
-"""RNN, GRU and LSTM: the sequence that the layer of the node is, in OpenVINO's arrangement."""
+"""Writer of RNN, GRU and LSTM as OpenVINO's sequences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from pyrnnx.conventions import OPENVINO_SEQUENCE, Convention
 from pyrnnx.errors import UnsupportedError
-from pyrnnx.layer import Layer
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator.conventions import OPENVINO_SEQUENCE, Convention
 
-from ...layer_writer import add_layer
+from ...layer_net import add_layer
 from ...translation.onnx_frontend import OPERATORS
 from ..context import NodeContext
 from ..views import View, plain
 
 
 def write_recurrent(ctx: NodeContext, layer: Layer | Any) -> Sequence[View]:
-    """The operation of a layer; its outputs in the node's order.
+    """Write the operation of a layer; return its outputs in the node's order.
 
     Raises
     ------
     PyrnnxError
-        As of `write_model` of the layer; weights that are computed at run time.
+        As for a layer in `write_model`; or weights are computed at run time.
     """
     if not isinstance(layer, Layer):
-        raise UnsupportedError(f"{layer.label}: its weights are computed at run time; IR is written of constant ones")
+        raise UnsupportedError(f"{layer.label}: its weights are computed at run time; expected constant weights")
     operator, convention = OPERATORS[ctx.node.op_type], layer.convention
     inputs = {}
     for position, key in enumerate(operator.inputs[: len(ctx.node.input)]):
@@ -33,7 +33,7 @@ def write_recurrent(ctx: NodeContext, layer: Layer | Any) -> Sequence[View]:
             order = _order(convention, OPENVINO_SEQUENCE, key)
             if view.rank != len(order):
                 ctx.refuse(f"{key} of {view.rank} axes", f"{len(order)}")
-            inputs[key] = ctx.settled(view.transposed(order))
+            inputs[key] = ctx.in_order(view.transposed(order))
     outputs = add_layer(ctx.net.ir, layer, ctx.node.name, inputs)
     return [
         plain(value).transposed(_order(OPENVINO_SEQUENCE, convention, key))
@@ -42,6 +42,6 @@ def write_recurrent(ctx: NodeContext, layer: Layer | Any) -> Sequence[View]:
 
 
 def _order(source: Convention, target: Convention, argument: str) -> list[int]:
-    """The axes of an argument in one convention, in the order of another that has the same ones."""
+    """Return the permutation of an argument's axes from one convention to another."""
     axes = source.axes_of(argument)
     return [axes.index(axis) for axis in target.axes_of(argument)]

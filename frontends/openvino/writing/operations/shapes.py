@@ -1,4 +1,4 @@
-"""Operators that move elements without a change, and those that compute shapes."""
+"""Operators that move elements, or compute shapes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _concat(ctx: NodeContext) -> View:
     if len(views) == 1:
         return views[0]
     if len({view.order for view in views}) > 1:
-        views = [plain(ctx.settled(view)) for view in views]
+        views = [plain(ctx.in_order(view)) for view in views]
     order = views[0].order
     shapes = [view.value.shape for view in views]
     if len({len(shape) for shape in shapes}) > 1:
@@ -47,12 +47,12 @@ def _concat(ctx: NodeContext) -> View:
 @writes("Squeeze")
 def _squeeze(ctx: NodeContext) -> View:
     view = ctx.view(0)
-    given = ctx.integers("axes", 1)
-    if given is None:
+    listed = ctx.integers("axes", 1)
+    if listed is None:
         if None in view.shape:
             ctx.refuse("a Squeeze without axes of a dynamic shape", "axes")
-        given = [axis for axis, size in enumerate(view.shape) if size == 1]
-    axes = {ctx.axis(axis, view.rank) for axis in given}
+        listed = [axis for axis, size in enumerate(view.shape) if size == 1]
+    axes = {ctx.axis(axis, view.rank) for axis in listed}
     inner = sorted(view.order[axis] for axis in axes)
     shape = tuple(size for axis, size in enumerate(view.value.shape) if axis not in inner)
     value = ctx.layer("Squeeze", 1, [view.value, ctx.const("axes", inner)], (view.precision, shape))
@@ -62,10 +62,10 @@ def _squeeze(ctx: NodeContext) -> View:
 @writes("Unsqueeze")
 def _unsqueeze(ctx: NodeContext) -> View:
     value = ctx[0]
-    given = ctx.integers("axes", 1)
-    if given is None:
+    listed = ctx.integers("axes", 1)
+    if listed is None:
         ctx.refuse("an Unsqueeze without axes", "axes")
-    axes = sorted({ctx.axis(axis, len(value.shape) + len(given)) for axis in given})
+    axes = sorted({ctx.axis(axis, len(value.shape) + len(listed)) for axis in listed})
     shape = list(value.shape)
     for axis in axes:
         shape.insert(axis, 1)
@@ -74,7 +74,7 @@ def _unsqueeze(ctx: NodeContext) -> View:
 
 @writes("Reshape")
 def _reshape(ctx: NodeContext) -> View:
-    """A size of 0 is that of the input, if allowzero does not say otherwise."""
+    """Write Reshape; without allowzero, a size of 0 copies the input's size."""
     view, copies = ctx.view(0), not ctx.attribute("allowzero", 0)
     sizes = ctx.attribute("shape")
     constant = ctx.constant(1) if sizes is None else np.array(sizes, np.int64)
@@ -86,32 +86,32 @@ def _reshape(ctx: NodeContext) -> View:
 
 
 def _reshaped(ctx: NodeContext, view: View, sizes: Sequence[int], copies: bool) -> View:
-    """The first axes, if all of them stay, may stay in another order: [0, 0, -1] is the same before a swap as after."""
-    kept = 0
-    while copies and kept < min(len(sizes), view.rank) and sizes[kept] == 0:
-        kept += 1
+    """Reshape a view; leading axes that are copied keep their order, as [0, 0, -1] commutes with their swap."""
+    copied = 0
+    while copies and copied < min(len(sizes), view.rank) and sizes[copied] == 0:
+        copied += 1
     if copies and 0 in sizes[view.rank :]:
-        ctx.refuse(f"shape {list(sizes)} of {view.rank} axes", "0 for none beyond them")
-    leading = view.order[:kept]
-    value = ctx.settled(View(view.value, (*sorted(leading), *view.order[kept:])))
+        ctx.refuse(f"shape {list(sizes)} of {view.rank} axes", "no 0 after them")
+    leading = view.order[:copied]
+    value = ctx.in_order(View(view.value, (*sorted(leading), *view.order[copied:])))
     shape = _sizes(value.shape, sizes, copies)
     target = ctx.const("shape", sizes)
     result = ctx.layer("Reshape", 1, [value, target], (view.precision, shape), special_zero=copies)
     order = [sorted(leading).index(axis) for axis in leading]
-    return View(result, (*order, *range(kept, len(sizes))))
+    return View(result, (*order, *range(copied, len(sizes))))
 
 
-def _sizes(given: Shape, sizes: Sequence[int], copies: bool) -> Shape:
-    """The shape that a Reshape gives, as far as it is known."""
-    shape = [given[k] if size == 0 and copies else None if size < 0 else size for k, size in enumerate(sizes)]
+def _sizes(source: Shape, sizes: Sequence[int], copies: bool) -> Shape:
+    """Return the shape of the result of a Reshape, as far as it is known."""
+    shape = [source[k] if size == 0 and copies else None if size < 0 else size for k, size in enumerate(sizes)]
     if -1 in sizes:
-        place = sizes.index(-1)
-        # Dimensions that are copied are the same on both sides, whatever they are.
+        rest = sizes.index(-1)
+        # Copied dimensions cancel, even if they are dynamic.
         copied = {k for k, size in enumerate(sizes) if size == 0 and copies}
-        before = [size for k, size in enumerate(given) if k not in copied]
-        after = [size for k, size in enumerate(shape) if k not in copied and k != place]
+        before = [size for k, size in enumerate(source) if k not in copied]
+        after = [size for k, size in enumerate(shape) if k not in copied and k != rest]
         total, others = _product(before), _product(after)
-        shape[place] = total // others if total is not None and others else None
+        shape[rest] = total // others if total is not None and others else None
     return tuple(shape)
 
 
@@ -137,7 +137,7 @@ def _flatten(ctx: NodeContext) -> View:
 
 @writes("Shape")
 def _shape(ctx: NodeContext) -> View:
-    """That of a view is that of its value in another order: no Transpose."""
+    """Write Shape; it permutes the shape of a view's value, without a Transpose."""
     view = ctx.view(0)
     order = view.order[ctx.attribute("start", 0) : ctx.attribute("end")]
     shape = ctx.layer("ShapeOf", 3, [view.value], ("I64", (view.rank,)), output_type="i64")

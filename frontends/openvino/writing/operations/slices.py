@@ -1,4 +1,4 @@
-"""Operators that take parts of arrays."""
+"""Operators that return parts of arrays."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..views import View, plain
 
 @writes("Slice")
 def _slice(ctx: NodeContext) -> View:
-    """starts, ends and axes are attributes before opset 10, inputs from then on, steps too."""
+    """Write Slice; before opset 10, starts, ends and axes are attributes and there are no steps."""
     view = ctx.view(0)
     if ctx.opset < 10:
         bounds = [ctx.const(name, ctx.integers(name, 9)) for name in ("starts", "ends")]
     else:
         bounds = [ctx[1], ctx[2]]
     start, stop = bounds
-    given = ctx.integers("axes", 3)
-    count = start.shape[0] if given is None else len(given)
+    listed = ctx.integers("axes", 3)
+    count = start.shape[0] if listed is None else len(listed)
     if count is None:
-        ctx.refuse("a Slice without axes whose starts are of dynamic size", "axes")
-    axes = [ctx.axis(axis, view.rank) for axis in (range(count) if given is None else given)]
+        ctx.refuse("a Slice without axes whose starts have a dynamic size", "axes")
+    axes = [ctx.axis(axis, view.rank) for axis in (range(count) if listed is None else listed)]
     step = ctx[4] if ctx.has(4) else ctx.const("steps", np.ones(count), start.precision)
     inner = [view.order[axis] for axis in axes]
     inputs = [view.value, start, stop, step, ctx.const("axes", inner, start.precision)]
@@ -33,7 +33,7 @@ def _slice(ctx: NodeContext) -> View:
 
 @writes("Gather")
 def _gather(ctx: NodeContext) -> View:
-    """Of a single constant index the axis goes, whatever the order of the others."""
+    """Write Gather; a scalar index removes the axis, whatever the order of the others."""
     view, indices = ctx.view(0), ctx[1]
     axis = ctx.axis(ctx.attribute("axis", 0), view.rank)
     if indices.shape == ():
@@ -64,8 +64,8 @@ def _split(ctx: NodeContext) -> list[View]:
         largest = -(-size // count)
         sizes = [min(largest, max(size - k * largest, 0)) for k in range(count)]
     if len(sizes) != count or (size is not None and sum(sizes) != size):
-        ctx.refuse(f"split {sizes} of an axis of {size} into {count} outputs", "a size for each, of that sum")
+        ctx.refuse(f"split {sizes} of an axis of {size} into {count} outputs", "a size for each output, with that sum")
     inputs = [view.value, ctx.const("axis", inner), ctx.const("split", sizes)]
-    shapes = [(*view.value.shape[:inner], one, *view.value.shape[inner + 1 :]) for one in sizes]
+    shapes = [(*view.value.shape[:inner], part, *view.value.shape[inner + 1 :]) for part in sizes]
     values = ctx.layers("VariadicSplit", 1, inputs, [(view.precision, shape) for shape in shapes], {})
     return [View(value, view.order) for value in values]

@@ -46,12 +46,7 @@ SHAPE = [
     helper.make_node("Gather", ["shape", "one"], ["n"], axis=0),
     helper.make_node("Concat", ["d", "n", "size"], ["wanted"], axis=0),
 ]
-CONSTANTS = {
-    "one": np.array([1]),
-    "d": np.array([1]),
-    "size": np.array([H]),
-    "zero": np.zeros(1, np.float32),
-}
+CONSTANTS = {"one": np.array([1]), "d": np.array([1]), "size": np.array([H]), "zero": np.zeros(1, np.float32)}
 
 
 def gru(h: str, made: tuple[list[Any], dict[str, Array]], lens: str = "", **attributes: Any) -> onnx.ModelProto:

@@ -13,9 +13,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from pyrnnx.reference import GATES
 from pyrnnx.testing.cases import draw
 from pyrnnx.testing.numbers import Array
-from pyrnnx.testing.reference import GATES
 
 node = helper.make_node
 FLOATS = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE}

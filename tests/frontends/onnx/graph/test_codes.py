@@ -6,12 +6,13 @@ import re
 
 import numpy as np
 import onnx
-import pytest
 from onnx import helper
 from onnx_models import simple_model
+from rows import each_row
 
 from pyrnnx.frontends.onnx.graph.codes import products_of_codes
 from pyrnnx.frontends.onnx.graph.fold import FoldedGraph, fold
+from pyrnnx.frontends.onnx.graph.walk import Graph
 from pyrnnx.frontends.onnx.runtime.evaluator import evaluate_node
 
 SHORT = {"Q": "QuantizeLinear", "D": "DequantizeLinear"}
@@ -46,10 +47,10 @@ GRAPHS = {
 }
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@each_row("name", GRAPHS)
 def test_which_stay(name: str) -> None:
     text, expected = GRAPHS[name]
-    nodes = nodes_of(text)
+    nodes = Graph(onnx.GraphProto(node=nodes_of(text))).node
     found = products_of_codes(nodes, {"y"}, {"k", "b", "s", "W"})
     assert [nodes[index].output[0] for index in sorted(found)] == expected.split()
 
@@ -60,7 +61,7 @@ def folded(text: str, dtype: str, *, codes: bool) -> FoldedGraph:
     return fold(proto.graph, {"": 21}, evaluate_node, "test", codes=codes)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32"])
+@each_row("dtype", ["int8", "uint8", "int16", "uint16", "int32"])
 def test_folded_only_where_asked(dtype: str) -> None:
     text = "q=D(x,s) w=D(k,s) y=MatMul(q,w)"
     found = folded(text, dtype, codes=True)

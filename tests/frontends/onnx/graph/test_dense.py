@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 from onnx_models import make_graph, simple_model
+from rows import each_row
 
 import pyrnnx
 from pyrnnx import ArgumentError, FormatError
@@ -60,8 +61,8 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("runtime", ["auto", "reference"])
-@pytest.mark.parametrize("name", MODELS)
+@each_row("runtime", ["auto", "reference"])
+@each_row("name", MODELS)
 def test_models(name: str, runtime: str) -> None:
     proto = MODELS[name]()
     before = proto.SerializeToString()
@@ -98,9 +99,9 @@ def test_no_values(values: Array) -> None:
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "beyond the end": (sparse([0, 5, 12]), r"has indices that are not in its dims \[3, 4\]"),
-    "before the first": (sparse([-1, 5, 11]), "has indices that are not in its dims"),
-    "beyond an axis": (sparse([[0, 0], [1, 4], [2, 3]]), "has indices that are not in its dims"),
+    "exceed": (sparse([0, 5, 12]), r"has indices outside its dims \[3, 4\]"),
+    "before the first": (sparse([-1, 5, 11]), "has indices outside its dims"),
+    "beyond an axis": (sparse([[0, 0], [1, 4], [2, 3]]), "has indices outside its dims"),
     "twice": (sparse([0, 5, 5]), "has indices that do not ascend"),
     "in another order": (sparse([[1, 1], [0, 0], [2, 3]]), "has indices that do not ascend"),
     "too few": (sparse([0, 5]), r"has indices int64 \(2,\); expected int64, \[3\] or \[3, 2\]"),
@@ -111,7 +112,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@each_row("name", WRONG)
 def test_wrong(name: str) -> None:
     tensor, message = WRONG[name]
     with pytest.raises(FormatError, match=f"ONNX model: the sparse tensor 'k' {message}"):
@@ -120,12 +121,14 @@ def test_wrong(name: str) -> None:
 
 def test_beyond_the_memory_limit(small_limit: None) -> None:
     """Refused before anything is made, though the file is small."""
-    with pytest.raises(ArgumentError, match=r"sparse tensor 'k' would take \d+ bytes; all that a model has may take"):
+    with pytest.raises(
+        ArgumentError, match=r"sparse tensor 'k' would take \d+ bytes; the sparse tensors of a model may take"
+    ):
         read_model(product(sparse(dims=(2**30, 2**30))))
     proto = product(sparse())
     proto.graph.sparse_initializer.append(sparse(name="other"))
     pyrnnx.set_memory_limit(2 * DENSE.nbytes - 1)
-    with pytest.raises(ArgumentError, match="sparse tensor 'other' would take 48 bytes beside 48;"):
+    with pytest.raises(ArgumentError, match="sparse tensor 'other' would take 48 bytes on top of 48;"):
         read_model(proto)
     pyrnnx.set_memory_limit(2 * DENSE.nbytes)
     read_model(proto)

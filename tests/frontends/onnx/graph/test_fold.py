@@ -10,6 +10,7 @@ import pytest
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx_models import make_graph, make_model, simple_model, value_info
+from rows import each_row
 
 from pyrnnx.frontends.onnx import constants
 from pyrnnx.frontends.onnx.constants import constant_values, fold_constants
@@ -59,7 +60,7 @@ def model_of(nodes: Sequence[onnx.NodeProto], opset: int = 18) -> onnx.ModelProt
     return simple_model(nodes, {"x": X}, ["r"], CONSTANTS, opset)
 
 
-@pytest.mark.parametrize("name", CHAINS)
+@each_row("name", CHAINS)
 def test_chains(name: str) -> None:
     nodes, expected = CHAINS[name]
     model = model_of(nodes)
@@ -88,11 +89,25 @@ VARIABLE: dict[str, list[onnx.NodeProto]] = {
 }
 
 
-@pytest.mark.parametrize("name", VARIABLE)
+@each_row("name", VARIABLE)
 def test_not_constant(name: str) -> None:
     model = simple_model(VARIABLE[name], {"x": X}, ["r"], CONSTANTS, domains={"test": 1})
     assert constant_values(model, ["r", "nowhere"]) == {}
     assert list(fold_constants(model).graph.node) == list(model.graph.node)
+
+
+@each_row("operator", ["Bernoulli", "Dropout", "Multinomial", "RandomNormalLike", "RandomUniformLike"])
+def test_random_numbers_are_not_constant(operator: str) -> None:
+    constants = {"a": np.full((2, 3), 0.5, np.float32)}  # as Bernoulli takes it, too
+    assert constant_values(simple_model([node(operator, ["a"], ["r"])], {"x": X}, ["r"], constants), ["r"]) == {}
+
+
+def test_constants_of_a_model_take_a_part_of_the_memory() -> None:
+    """Each would fit, all of them do not: so much more than what the file has is computed in every call."""
+    names = [f"r{k}" for k in range(4)]
+    nodes = [node("Expand", ["one", "size"], [name]) for name in names]
+    constants = {"one": np.ones(1, np.float32), "size": np.array([2**21])}
+    assert sorted(constant_values(simple_model(nodes, {"x": X}, names, constants), names)) == names[:2]
 
 
 def test_default_of_an_input_is_not_constant() -> None:

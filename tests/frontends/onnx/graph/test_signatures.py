@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import make_graph, simple_model
+from rows import each_row
 
 from pyrnnx.errors import FormatError
 from pyrnnx.frontends.onnx import read_model
@@ -24,7 +25,7 @@ X = np.ones((2, 3), np.float32)
 ONLY = {"tensor(bool)": Result.BOOL, "tensor(int64)": Result.INT64}
 
 
-@pytest.mark.parametrize("name", SIGNATURES)
+@each_row("name", SIGNATURES)
 def test_as_the_schemas_say(name: str) -> None:
     single = onnx.defs.OpSchema.FormalParameterOption.Single
     for opset in range(SIGNATURES[name][-1].first_opset, NEWEST + 1):
@@ -86,7 +87,7 @@ def elements(graph: onnx.GraphProto) -> dict[str, int]:
     return {one.name: one.type.tensor_type.elem_type for one in (*graph.input, *graph.value_info)}
 
 
-@pytest.mark.parametrize("name", GRAPHS)
+@each_row("name", GRAPHS)
 def test_as_onnx_infers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     constants = {"k": np.array([1]), "w": np.ones((1, 2, 2), np.float32)}
     model = simple_model(GRAPHS[name], {"x": X}, [], constants, domains={"test": 1})
@@ -108,13 +109,13 @@ LEFT: dict[str, Sequence[onnx.NodeProto]] = {
 }
 
 
-@pytest.mark.parametrize("name", LEFT)
+@each_row("name", LEFT)
 def test_left_to_onnx(name: str) -> None:
     model = simple_model(LEFT[name], {"x": X, "c": np.array(True)}, [])
     assert element_types(model.graph, 17, {}) is None
 
 
-@pytest.mark.parametrize("inputs", [["x"], ["x", ""], ["", "x"], []])
+@each_row("inputs", [["x"], ["x", ""], ["", "x"], []])
 def test_a_missing_input(inputs: list[str]) -> None:
     with pytest.raises(FormatError, match=r"MatMul.*: its input [AB] is missing"):
         read_model(simple_model([node("MatMul", inputs, ["y"])], {"x": X}, ["y"]))
@@ -128,7 +129,6 @@ def test_common_operators_need_no_schemas() -> None:
         "def fail(*_, **__): raise AssertionError\n"
         "onnx.defs.get_schema = onnx.shape_inference.infer_shapes = fail\n"
         f"model = pyrnnx.load({model.SerializeToString()!r})\n"
-        "model.prepare()\n"
         "print(len(model.plan.rows()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

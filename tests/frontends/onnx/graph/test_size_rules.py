@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 from onnx_node_tests import SLOW, only, quick
+from rows import each_row
 
 from pyrnnx.frontends.onnx.graph.sizes import rules
 from pyrnnx.frontends.onnx.graph.sizes.table import RULES, expected_bytes
@@ -70,7 +71,7 @@ BY_HAND: dict[str, tuple[str, list[Any], dict[str, Any], int]] = {  # operator, 
 }
 
 
-@pytest.mark.parametrize("name", BY_HAND)
+@each_row("name", BY_HAND)
 def test_by_hand(name: str) -> None:
     operator, arrays, attributes, expected = BY_HAND[name]
     node = helper.make_node(operator, [f"x{k}" for k in range(len(arrays))], ["y"], **attributes)

@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx import helper
 from onnx_models import simple_model
+from rows import each_row
 
 import pyrnnx
 from pyrnnx import ArgumentError
@@ -128,7 +129,7 @@ def large(name: str) -> onnx.ModelProto:
     return simple_model(nodes, {"x": integers(0)}, ["y"], constants, opset=20)
 
 
-@pytest.mark.parametrize("name", LARGE)
+@each_row("name", LARGE)
 def test_large_constants(name: str) -> None:
     """Not folded, and refused before they are computed where a call would."""
     model = large(name)

@@ -7,10 +7,12 @@ import onnx
 import pytest
 from onnx import helper
 from onnx_models import make_graph, simple_model
+from rows import each_row
 
 from pyrnnx import FormatError, PyrnnxError
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.graph.check import check_model
+from pyrnnx.frontends.onnx.graph.walk import SPARSE, Graph, all_graphs, local_names, needed_names, subgraphs
 
 pytestmark = pytest.mark.usefixtures("small_limit")
 node = helper.make_node
@@ -26,7 +28,7 @@ def scan(count: int) -> onnx.ModelProto:
     return simple_model(nodes, {"x": X}, ["y"], {"one": np.ones(3, np.float32)})
 
 
-@pytest.mark.parametrize("count", [2**28, 2**62, 3, 0, -1])
+@each_row("count", [2**28, 2**62, 3, 0, -1])
 def test_scan_inputs_that_are_not_there(count: int) -> None:
     with pytest.raises(FormatError, match=rf"Scan 'walk': num_scan_inputs is {count}; the node has 2 inputs"):
         read_model(scan(count))(X)
@@ -61,6 +63,34 @@ def nested(depth: int) -> onnx.ModelProto:
 def test_deep_bodies(depth: int) -> None:
     with pytest.raises(PyrnnxError):
         read_model(nested(depth))
+
+
+def test_fields_that_are_read_once() -> None:
+    then, other = (make_graph([node(name, ["a"], ["p"])], {}, ["p"]) for name in ("Neg", "Abs"))
+    nodes = [node("Add", ["x", "w"], ["a"]), node("If", ["c"], ["y"], then_branch=then, else_branch=other)]
+    value = onnx.numpy_helper.from_array(X, "held")
+    nodes.append(node("Constant", [], ["k"], value=value))
+    proto = simple_model(nodes, {"x": X, "c": np.array(True)}, ["y"], {"w": X}).graph
+    graph = Graph(proto)
+    assert [each.op_type for each in graph.every] == ["Add", "If", "Constant", "Abs", "Neg"]
+    assert graph.kinds == {("", each.op_type) for each in graph.every}
+    assert [needed_names(each) for each in graph.node] == [needed_names(each) for each in proto.node]
+    assert [each.needs for each in graph.node] == [{"x", "w"}, {"c", "a"}, set()]
+    assert graph.local == local_names(proto) == {"x", "c", "w", "a", "y", "k"}
+    assert sorted(tensor.name for tensor in graph.tensors) == ["held", "w"]
+    assert [dict(subgraphs(each)).keys() for each in graph.node] == [
+        dict(subgraphs(each)).keys() for each in proto.node
+    ]
+    assert len(list(all_graphs(graph))) == 3
+
+
+def test_sparse_tensors_are_read_with_their_parts() -> None:
+    proto = onnx.GraphProto()
+    sparse = proto.sparse_initializer.add()
+    sparse.values.name, sparse.indices.name = "s", "places"
+    graph = Graph(proto)
+    assert [tensor.name for tensor in graph.tensors] == ["s", "places"]
+    assert SPARSE in graph.kinds
 
 
 def test_deep_bodies_are_counted() -> None:

@@ -14,7 +14,7 @@ from pyrnnx.testing.numbers import assert_close, tolerance_of
 
 pytest.importorskip("onnxruntime")
 QUICK, ALL = range(60), range(60, 500)
-# T and N of calls of one model: with buffers from the third on, then with other shapes, then with the first again.
+# T and N of calls of one model: first with some shapes, then with other ones, then with the first again.
 SIZES = ((3, 2), (3, 2), (3, 2), (5, 1), (3, 2))
 
 

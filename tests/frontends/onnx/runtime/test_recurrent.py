@@ -17,7 +17,7 @@ from pyrnnx import ArgumentError, UnsupportedError
 from pyrnnx.frontends.onnx import reference_ops
 from pyrnnx.frontends.onnx.makers import MAKERS
 from pyrnnx.frontends.onnx.runtime import recurrent as module
-from pyrnnx.testing.cases import CASES, OUTPUTS, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.cases import OUTPUTS, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
 from pyrnnx.testing.onnx_models import make_node
 
@@ -48,14 +48,6 @@ def test_operators() -> None:
     names = [(cls.__name__, cls.op_domain) for cls in reference_ops()]
     assert names == [("RNN", ""), ("GRU", ""), ("LSTM", ""), ("DynamicQuantizeLSTM", "com.microsoft")]
     assert all(issubclass(cls, onnx.reference.op_run.OpRun) for cls in reference_ops())
-
-
-@pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("case", [case for case in CASES if case.I and case.N and case.T], ids=lambda case: case.name)
-def test_cases(case: Case, constant: bool) -> None:
-    arrays = make_arrays(case)
-    expected = expected_outputs(case, arrays)
-    assert_close(run(evaluator(case, constant), arrays), expected, tolerance_of(case.dtype))
 
 
 @pytest.mark.parametrize("outputs", [("Y",), ("Y", "Y_h"), ("", "Y_h"), ("", "", "Y_c")])

@@ -122,7 +122,7 @@ def test_results_are_the_caller_s_own(name: str, form: str, runtime: str) -> Non
     model = read_model(made(name, form), runtime=runtime)
     given = {key: array.copy() for key, array in GIVEN.items()}
     before = None
-    for _ in range(5):  # buffers are made on the way
+    for _ in range(5):
         results = model(given)
         found = arrays(results)
         before = before or [array.copy() for array in found]
@@ -159,5 +159,5 @@ def test_copies_are_counted(small_limit: None) -> None:
     pyrnnx.set_memory_limit(2 * large.nbytes)
     assert model(large)["x"].base is None
     pyrnnx.set_memory_limit(2 * large.nbytes - 1)
-    with pytest.raises(ArgumentError, match="a copy for the output 'x' would take 1048576 bytes beside 1048576 taken"):
+    with pytest.raises(ArgumentError, match="a copy for the output 'x' would take 1048576 bytes on top of 1048576"):
         model(large)

@@ -10,9 +10,11 @@ import onnx
 import pytest
 from onnx import helper
 from onnx_models import make_graph, simple_model
+from whole_models import check_calls
 
+from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.runtime.excluded import SCANS
+from pyrnnx.frontends.onnx.runtime.session import is_installed
 from pyrnnx.testing.numbers import Array
 
 node = helper.make_node
@@ -88,29 +90,30 @@ def test_no_steps(recurrent: bool, runtime: str) -> None:
     assert model(X[None][:0])["y"].shape == (shape[0], 0, *shape[1:])
 
 
-# Axes of the scanned input and of the result, of three each; rows of the input; whether we run it step by step.
-INNER: dict[str, tuple[int, int, int, bool]] = {
-    "into the axis between": (0, 1, 3, True),
-    "along the axis between": (1, 0, 3, True),
-    "along that of nothing": (1, 0, 0, True),
-    "the first": (0, 0, 3, False),
-    "the last": (-1, -1, 3, False),
+# Axes of the scanned input and of the result, of three each; rows of the input.
+INNER: dict[str, tuple[int, int, int]] = {
+    "into the axis between": (0, 1, 3),
+    "along the axis between": (1, 0, 3),
+    "along that of nothing": (1, 0, 0),
+    "the first": (0, 0, 3),
+    "the last": (-1, -1, 3),
 }
 
 
+@pytest.mark.parametrize("declared", [None, ["m", "n"], ["n"], [3, 4]], ids=str)
 @pytest.mark.parametrize("inside", [False, True], ids=["", "in a branch"])
 @pytest.mark.parametrize("name", INNER)
-def test_scans_that_end_onnx_runtime(name: str, inside: bool) -> None:
-    """Of empty values, along an axis between the first and the last; arrays without elements that it makes itself."""
+def test_scans_that_end_onnx_runtime(name: str, inside: bool, declared: Any) -> None:
+    """Check empty values along an axis between the first and the last, with ranks that are declared rightly or not."""
     pytest.importorskip("onnxruntime")
-    axis, axis_out, rows, ours = INNER[name]
+    axis, axis_out, rows = INNER[name]
     nodes = [
         node("Slice", ["x", "zero", "rows"], ["some"]),
         scan(
             ["some"],
             ["y"],
             [node("Slice", ["a", "zero", "zero"], ["p"])],
-            None,
+            declared,
             scan_input_axes=[axis],
             scan_output_axes=[axis_out],
         ),
@@ -121,8 +124,76 @@ def test_scans_that_end_onnx_runtime(name: str, inside: bool) -> None:
         nodes = [node("If", ["go"], ["y"], **bodies)]
         given["go"] = np.array(True)
     model = read_model(simple_model(nodes, given, ["y"], {**ZERO, "rows": np.array([rows])}))
-    why = [row[2] for row in model.plan.rows() if row[1].startswith("Scan")]
-    assert (SCANS in why) is ours
-    if ours or not inside:
-        steps = np.moveaxis(given["x"][:rows], axis, 0)[:, :0]
-        assert model(given)["y"].shape == np.moveaxis(steps, 0, axis_out).shape
+    assert ("reference evaluator" in {row[0] for row in model.plan.rows()}) is (declared is None)
+    steps = np.moveaxis(given["x"][:rows], axis, 0)[:, :0]
+    assert model(given)["y"].shape == np.moveaxis(steps, 0, axis_out).shape
+
+
+def with_states(body: Sequence[Any], declared: Any, opset: int = 17) -> Any:
+    """A Scan of x with the state h; its body takes `s` and `a`, and gives `t`, declared so, and `p`."""
+    FLOAT = onnx.TensorProto.FLOAT
+    takes = [helper.make_tensor_value_info(name, FLOAT, None) for name in "sa"]
+    gives = [helper.make_tensor_value_info(name, FLOAT, shape) for name, shape in (("t", declared), ("p", ["m", "n"]))]
+    inner = helper.make_graph(list(body), "body", takes, gives)
+    made = node("Scan", ["h", "x"], ["hs", "y"], body=inner, num_scan_inputs=1, name="scan")
+    return simple_model([made], {"h": X[0], "x": X}, ["y", "hs"], {"flat": np.array([-1])}, opset)
+
+
+@pytest.mark.parametrize("declared", [["n"], [12], [1], None, [3, 4]])
+def test_a_state_that_gets_another_shape(declared: Any) -> None:
+    """ONNX Runtime would end the process."""
+    proto = with_states([node("Reshape", ["s", "flat"], ["t"]), node("Neg", ["a"], ["p"])], declared)
+
+    def expected(given: Any) -> list[Array]:
+        return [-given["x"], given["h"].ravel()]
+
+    inputs = {"h": X[0], "x": X}
+    check_calls(read_model(proto), expected, inputs, {"h": X[0, :2], "x": X[:, :2]}, {"h": X[0], "x": X[:1]})
+
+
+def test_states() -> None:
+    proto = with_states([node("Add", ["s", "a"], ["t"]), node("Mul", ["s", "a"], ["p"])], ["m", "n"])
+    model = read_model(proto, runtime="onnxruntime" if is_installed() else None)
+
+    def expected(given: Any) -> list[Array]:
+        states = given["h"] + np.cumsum(given["x"], axis=0) - given["x"]
+        return [states * given["x"], given["h"] + given["x"].sum(axis=0)]
+
+    check_calls(model, expected, {"h": X[0], "x": X / 24}, {"h": X[0, :1], "x": X[:, :1] / 24})
+
+
+# Scan-8
+
+LENGTHS = np.array([2, 0, 3, 1])
+
+
+def rows_of_scans(given: Any, reverse: bool) -> list[Array]:
+    """Cumulative sums of each row, and their last ones."""
+    x, h = given["x"], given["h"]
+    lengths = given.get("lengths", np.full(len(x), x.shape[1]))
+    y, last = np.zeros_like(x), h.copy()
+    for row, length in enumerate(lengths):
+        steps = x[row, :length]
+        y[row, :length] = h[row] + np.cumsum(steps[::-1] if reverse else steps, axis=0)
+        last[row] += steps.sum(axis=0)
+    return [last, y]
+
+
+@pytest.mark.parametrize("runtime", ["auto", "reference"])
+@pytest.mark.parametrize("reverse", [False, True], ids=["forward", "backward"])
+@pytest.mark.parametrize("lengths", [False, True], ids=["", "with lengths"])
+def test_scan_8(lengths: bool, reverse: bool, runtime: str) -> None:
+    body = make_graph([node("Add", ["s", "a"], ["t"]), node("Identity", ["t"], ["p"])], {}, ["t", "p"])
+    body.input.extend(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2]) for name in "sa")
+    for one in body.output:
+        one.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+    names = ["lengths" if lengths else "", "h", "x"]
+    made = node("Scan", names, ["last", "y"], body=body, num_scan_inputs=1, directions=[int(reverse)])
+    x = np.linspace(0, 1, 24, dtype=np.float32).reshape(4, 3, 2)
+    given = {"h": x[:, 0], "x": x} | ({"lengths": LENGTHS} if lengths else {})
+    proto = simple_model([made], given, ["last", "y"], opset=8, ir_version=3)
+    other = {name: np.ones((2, *array.shape[1:]), array.dtype) for name, array in given.items()}
+    check_calls(read_model(proto, runtime=runtime), lambda one: rows_of_scans(one, reverse), given, other)
+    if lengths:
+        with pytest.raises(PyrnnxError, match=r"sequence_lens is .*; expected 4 from 0 to 3"):
+            read_model(proto, runtime=runtime)(given | {"lengths": LENGTHS + 1})

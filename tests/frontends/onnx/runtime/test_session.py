@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 from onnx_models import value_info
 
 from pyrnnx.errors import FormatError
-from pyrnnx.frontends.onnx.runtime.session import NotRunnable, segment_model, session_of
+from pyrnnx.frontends.onnx.runtime.session import NotRunnable, new_session, nodes_model
 from pyrnnx.testing.numbers import Array
 
 pytest.importorskip("onnxruntime")
@@ -37,16 +37,16 @@ CASES: dict[str, tuple[onnx.NodeProto, Array, Array]] = {
 
 
 def session_for(one: onnx.NodeProto, x: Array, w: Any) -> Any:
-    model = segment_model([one], ["x"], {"x": value_info("x", x).type}, ["y"], {}, {"": 17})
-    return session_of("test", model, {"w": w}, 1, LIMIT)
+    model = nodes_model([one], ["x"], {"x": value_info("x", x).type}, ["y"], {}, {"": 17})
+    return new_session("test", model, {"w": w}, 1, LIMIT)
 
 
 @pytest.mark.parametrize("form", ["array", "tensor of another name"])
 @pytest.mark.parametrize("name", CASES)
 def test_constants_are_copied(name: str, form: str) -> None:
     one, x, w = CASES[name]
-    whole = segment_model([one], ["x"], {"x": value_info("x", x).type}, ["y"], {"w": w}, {"": 17})
-    (expected,) = session_of("test", whole, {}, 1, LIMIT).run(None, {"x": x})
+    whole = nodes_model([one], ["x"], {"x": value_info("x", x).type}, ["y"], {"w": w}, {"": 17})
+    (expected,) = new_session("test", whole, {}, 1, LIMIT).run(None, {"x": x})
     mine = w.copy()
     session = session_for(one, x, mine if form == "array" else numpy_helper.from_array(w, "other"))
     mine[...] = 0  # whoever frees it later does the same

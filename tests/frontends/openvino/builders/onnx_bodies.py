@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from pyrnnx import CANONICAL, RecurrentOp
+from pyrnnx.operator.op import CellName
 
 Array = NDArray[Any]
 Made = tuple[onnx.ModelProto, list[Array]]
@@ -19,7 +20,7 @@ rng = np.random.default_rng(7)
 X, H0 = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((T, N, I), (1, N, H)))
 
 
-def tensors(cell: str) -> list[onnx.TensorProto]:
+def tensors(cell: CellName) -> list[onnx.TensorProto]:
     weights = random_weights(RecurrentOp(cell, H), I, convention=CANONICAL, seed=cell)
     found = [numpy_helper.from_array(array, name) for name, array in weights.items()]
     return [*found, numpy_helper.from_array(np.array([0]), "zero"), numpy_helper.from_array(np.array([1]), "one")]

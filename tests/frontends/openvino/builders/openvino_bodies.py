@@ -11,6 +11,7 @@ from layers import random_weights
 from openvino_irs import Array, rng_of
 
 from pyrnnx import OPENVINO_CELL, RecurrentOp
+from pyrnnx.operator.op import CellName
 
 openvino = pytest.importorskip("openvino")
 ops = pytest.importorskip("openvino.opset13")
@@ -31,7 +32,9 @@ def result(node: Any) -> Any:
     return ops.result(node.output(0) if hasattr(node, "output") else node)
 
 
-def cell(kind: str, x: Any, states: Sequence[Any], *, size: int = I, seed: str = "", constant: Any = None) -> list[Any]:
+def cell(
+    kind: CellName, x: Any, states: Sequence[Any], *, size: int = I, seed: str = "", constant: Any = None
+) -> list[Any]:
     """The states that a cell of constant weights makes; `constant` turns an array into a node."""
     W, R, B = map(
         constant or (lambda a: const(a, np.float32)),
@@ -46,7 +49,9 @@ def squeezed(x: Any, axis: int, *, reshape: bool = False) -> Any:
     return ops.reshape(x, const([N, I]), False) if reshape else ops.squeeze(x, const([axis]))
 
 
-def looped(kind: str, *, reverse: bool = False, axis: int = 1, reshape: bool = False, dynamic: bool = False) -> Model:
+def looped(
+    kind: CellName, *, reverse: bool = False, axis: int = 1, reshape: bool = False, dynamic: bool = False
+) -> Model:
     """A TensorIterator whose body is one cell over a slice."""
     count = 2 if kind == "LSTM" else 1
     rng = rng_of(f"looped {kind}")
@@ -76,7 +81,7 @@ def looped(kind: str, *, reverse: bool = False, axis: int = 1, reshape: bool = F
     return openvino.Model([ops.result(one) for one in outputs], [X, *firsts], "looped"), arrays
 
 
-def iterated(kind: str = "GRU", *, part: int = 2, reverse: bool = False) -> Model:
+def iterated(kind: CellName = "GRU", *, part: int = 2, reverse: bool = False) -> Model:
     """A TensorIterator of slices of several steps: a sum over them goes to a cell, whose output is doubled.
 
     A second back edge adds up; an invariant scales; the last value of one thing that is not fed back is an output.

@@ -60,16 +60,11 @@ ELEMENTWISE = (
     Case("IsInf", lambda p: ops(10).is_inf(p(of=[np.nan, 1, np.inf, -np.inf]))),
     Case("IsInf positive", lambda p: ops(10).is_inf(p(of=[np.inf, -np.inf]), {"detect_negative": False})),
     Case("IsInf negative", lambda p: ops(10).is_inf(p(of=[np.inf, -np.inf]), {"detect_positive": False})),
-    Case(
-        "IsInf none",
-        lambda p: ops(10).is_inf(p(of=[np.inf, -np.inf]), {"detect_positive": False, "detect_negative": False}),
-    ),
+    Case("IsInf none", lambda p: ops(10).is_inf(p(of=[np.inf, -np.inf]), {"detect_positive": False,
+        "detect_negative": False})),
     Case("Round integers", lambda p: ops(5).round(p(2, 3, dtype=i32), "half_to_even")),
     Case("Round even", lambda p: ops(5).round(p(of=[-2.5, -1.5, -0.4, 0.5, 1.5, 2.7]), "half_to_even")),
-    Case(
-        "Round away",
-        lambda p: ops(5).round(p(of=[-2.5, -1.5, -0.4, 0.5, 1.5, 2.7]), "half_away_from_zero"),
-    ),
+    Case("Round away", lambda p: ops(5).round(p(of=[-2.5, -1.5, -0.4, 0.5, 1.5, 2.7]), "half_away_from_zero")),
     Case("Clamp", lambda p: ops(1).clamp(p(2, 3), -0.5, 0.25)),
     Case("Clamp integers", lambda p: ops(1).clamp(p(of=[-3, -1, 0, 2, 7], dtype=i32), -1.5, 2.5)),
     Case("Clamp one side", lambda p: ops(1).clamp(p(2, 3), 0.1, 3.5e38)),
@@ -111,10 +106,8 @@ ELEMENTWISE = (
     Case("Mod", lambda p: ops(1).mod(p(of=[7.5, -7.5, 7.5, -7.5]), p(of=[2, 2, -2, -2]))),
     Case("Mod integers", lambda p: ops(1).mod(p(of=[7, -7, 7, -7], dtype=i32), p(of=[2, 2, -2, -2], dtype=i32))),
     Case("FloorMod", lambda p: ops(1).floor_mod(p(of=[7.5, -7.5, 7.5, -7.5, 4]), p(of=[2, 2, -2, -2, -2]))),
-    Case(
-        "FloorMod integers",
-        lambda p: ops(1).floor_mod(p(of=[7, -7, 7, -7], dtype=i32), p(of=[2, 2, -2, -2], dtype=i32)),
-    ),
+    Case("FloorMod integers", lambda p: ops(1).floor_mod(p(of=[7, -7, 7, -7], dtype=i32), p(of=[2, 2, -2, -2],
+        dtype=i32))),
     Case("Add no broadcast", lambda p: ops(1).add(p(2, 3), p(2, 3), "none")),
     Case("Select", lambda p: ops(1).select(p(2, 1, dtype=boolean), p(2, 3), p(3))),
     Case("Select u16", lambda p: ops(1).select(p(2, 1, dtype=boolean), p(2, 3, dtype=u16), p(3, dtype=u16))),
@@ -124,18 +117,9 @@ ELEMENTWISE = (
     Case("Convert f16", lambda p: ops(1).convert(p(of=[0.1, 1000.7]), "f16")),
     Case("ConvertLike", lambda p: ops(1).convert_like(p(2, 3, high=9), p(1, dtype=i64))),
     Case("ConvertPromoteTypes", lambda p: ops(14).convert_promote_types(p(2, dtype=i32), p(2), True)),
-    Case(
-        "FakeQuantize",
-        lambda p: ops(1).fake_quantize(
-            p(2, 3, 4),
-            const([[[-0.5], [-0.4], [0]]], f32),
-            const([[[0.8], [0.5], [0.9]]], f32),
-            const([[[-2], [0], [1]]], f32),
-            const([[[1], [3], [2]]], f32),
-            16,
-        ),
-    ),
-)
+    Case("FakeQuantize", lambda p: ops(1).fake_quantize(p(2, 3, 4), const([[[-0.5], [-0.4], [0]]], f32), const([[[0.8],
+        [0.5], [0.9]]], f32), const([[[-2], [0], [1]]], f32), const([[[1], [3], [2]]], f32), 16)),
+)  # fmt: skip
 
 SHAPES = (
     Case("Reshape special_zero", lambda p: ops(1).reshape(p(2, 3, 4), const([0, -1]), True)),
@@ -187,52 +171,22 @@ SHAPES = (
     Case("Eye batch", lambda p: ops(9).eye(const(3), p(of=2, dtype=i32), const(-1), "i32", const([2]))),
     Case("Slice", lambda p: ops(8).slice(p(5, 6), const([1, -2]), const([9, 0]), const([2, -1]), const([0, 1]))),
     Case("Slice all axes", lambda p: ops(8).slice(p(5, 6), const([1, 2]), const([4, 5]), const([1, 2]))),
-    Case(
-        "Slice computed", lambda p: ops(8).slice(p(5, 6), p(of=[2], dtype=i32), p(of=[4], dtype=i32), const([1], i32))
-    ),
-    Case(
-        "StridedSlice",
-        lambda p: ops(1).strided_slice(p(5, 6), const([1, 1]), const([4, 0]), const([2, 2]), [0, 0], [0, 1]),
-    ),
-    Case(
-        "StridedSlice backwards",
-        lambda p: ops(1).strided_slice(p(5, 6), const([0, -1]), const([0, -4]), const([-1, -1]), [1, 0], [1, 0]),
-    ),
-    Case(
-        "StridedSlice all masks",
-        lambda p: ops(1).strided_slice(
-            p(2, 3, 4, 5),
-            const([0, -1, 0, 1]),
-            const([0, 0, 0, 3]),
-            const([1, 1, 1, 1]),
-            [0, 0, 0, 0],
-            [0, 0, 0, 0],
-            [1, 0, 0, 0],
-            [0, 1, 0, 0],
-            [0, 0, 1, 0],
-        ),
-    ),
-    Case(
-        "StridedSlice computed",
-        lambda p: ops(1).strided_slice(
-            p(4, 5, 6),
-            p(of=[1, -1, 2], dtype=i64),
-            p(of=[3, 0, 5], dtype=i64),
-            const([1, 1, 2]),
-            [1, 0, 0],
-            [0, 0, 1],
-            [0, 0, 0],
-            [0, 1, 0],
-        ),
-        dynamic=False,
-    ),
+    Case("Slice computed", lambda p: ops(8).slice(p(5, 6), p(of=[2], dtype=i32), p(of=[4], dtype=i32), const([1],
+        i32))),
+    Case("StridedSlice", lambda p: ops(1).strided_slice(p(5, 6), const([1, 1]), const([4, 0]), const([2, 2]), [0, 0],
+        [0, 1])),
+    Case("StridedSlice backwards", lambda p: ops(1).strided_slice(p(5, 6), const([0, -1]), const([0, -4]), const([-1,
+        -1]), [1, 0], [1, 0])),
+    Case("StridedSlice all masks", lambda p: ops(1).strided_slice(p(2, 3, 4, 5), const([0, -1, 0, 1]), const([0, 0, 0,
+        3]), const([1, 1, 1, 1]), [0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0])),
+    Case("StridedSlice computed", lambda p: ops(1).strided_slice(p(4, 5, 6), p(of=[1, -1, 2], dtype=i64), p(of=[3, 0,
+        5], dtype=i64), const([1, 1, 2]), [1, 0, 0], [0, 0, 1], [0, 0, 0], [0, 1, 0]), dynamic=False),
     Case("Pad constant", lambda p: ops(1).pad(p(2, 3), const([1, 0]), const([0, 2]), "constant", const(0.5, f32))),
     Case("Pad negative", lambda p: ops(12).pad(p(4, 3), const([-1, 0]), const([0, 2]), "constant", const(0.5, f32))),
-    Case(
-        "Pad computed", lambda p: ops(1).pad(p(2, 3), p(of=[1, 0], dtype=i64), const([0, 2]), "constant"), dynamic=False
-    ),
+    Case("Pad computed", lambda p: ops(1).pad(p(2, 3), p(of=[1, 0], dtype=i64), const([0, 2]), "constant"),
+        dynamic=False),
     Case("Pad u16", lambda p: ops(1).pad(p(2, 3, dtype=u16), const([1, 0]), const([0, 2]), "constant", const(7, u16))),
     Case("Pad edge", lambda p: ops(12).pad(p(2, 3), const([1, 0]), const([0, 2]), "edge")),
     Case("Pad reflect", lambda p: ops(12).pad(p(3, 4), const([1, 0]), const([0, 2]), "reflect")),
     Case("Pad symmetric", lambda p: ops(12).pad(p(3, 4), const([2, 0]), const([1, 3]), "symmetric")),
-)
+)  # fmt: skip

@@ -34,30 +34,19 @@ INDEXING = (
     Case("Gather opset7", lambda p: ops(7).gather(p(4, 5), p(of=[1, 3], dtype=i64), const(0))),
     Case("Gather i8", lambda p: ops(8).gather(p(4, 5), p(of=[1, 3], dtype=i8), const(0))),
     Case("Gather scalar", lambda p: ops(8).gather(p(4, 5), const(2), const(0))),
-    Case(
-        "Gather batch_dims", lambda p: ops(8).gather(p(2, 4, 3), p(of=[[0, 3, 1], [2, 2, -1]], dtype=i32), const(1), 1)
-    ),
-    Case(
-        "Gather batch_dims behind",
-        lambda p: ops(8).gather(p(2, 3, 4, 5), p(of=[[0, 3, 1], [2, 2, 0]], dtype=i64), const(2), 1),
-    ),
+    Case("Gather batch_dims", lambda p: ops(8).gather(p(2, 4, 3), p(of=[[0, 3, 1], [2, 2, -1]], dtype=i32), const(1),
+        1)),
+    Case("Gather batch_dims behind", lambda p: ops(8).gather(p(2, 3, 4, 5), p(of=[[0, 3, 1], [2, 2, 0]], dtype=i64),
+        const(2), 1)),
     Case("GatherElements", lambda p: ops(6).gather_elements(p(3, 4), p(of=[[0, 2, 1, 1]], dtype=i64), 0)),
     Case("GatherND", lambda p: ops(8).gather_nd(p(2, 3, 4), p(of=[[0, 1], [1, 2]], dtype=i32)), dynamic=False),
     Case("GatherND batch_dims", lambda p: ops(8).gather_nd(p(2, 3, 4), p(of=[[1], [2]], dtype=i32), 1), dynamic=False),
-    Case(
-        "GatherND opset5 one batch",
-        lambda p: ops(5).gather_nd(p(2, 3, 4), p(of=[[1], [2]], dtype=i32), 1),
-        dynamic=False,
-    ),
-    Case(
-        "GatherND opset5",
-        lambda p: ops(5).gather_nd(p(2, 2, 3, 4), p(of=np.ones((2, 2, 2, 1)), dtype=i32), 2),
-        dynamic=False,
-    ),
-    Case(
-        "ScatterElementsUpdate",
-        lambda p: ops(3).scatter_elements_update(p(3, 4), p(of=[[0, 2, 1, 1]], dtype=i32), p(1, 4), const(0)),
-    ),
+    Case("GatherND opset5 one batch", lambda p: ops(5).gather_nd(p(2, 3, 4), p(of=[[1], [2]], dtype=i32), 1),
+        dynamic=False),
+    Case("GatherND opset5", lambda p: ops(5).gather_nd(p(2, 2, 3, 4), p(of=np.ones((2, 2, 2, 1)), dtype=i32), 2),
+        dynamic=False),
+    Case("ScatterElementsUpdate", lambda p: ops(3).scatter_elements_update(p(3, 4), p(of=[[0, 2, 1, 1]], dtype=i32),
+        p(1, 4), const(0))),
     *(
         Case(
             f"ScatterElementsUpdate {reduction} {initial}",
@@ -66,17 +55,11 @@ INDEXING = (
         for reduction in ("none", "sum", "prod", "min", "max")
         for initial in (True, False)
     ),
-    Case(
-        "ScatterElementsUpdate integers",
-        lambda p: ops(12).scatter_elements_update(
-            p(5, dtype=i32), p(of=[1, 1, 3], dtype=i64), p(3, dtype=i32), const(0), "max", False
-        ),
-    ),
+    Case("ScatterElementsUpdate integers", lambda p: ops(12).scatter_elements_update(p(5, dtype=i32), p(of=[1, 1, 3],
+        dtype=i64), p(3, dtype=i32), const(0), "max", False)),
     Case("ScatterUpdate", lambda p: ops(3).scatter_update(p(4, 3), p(of=[3, 1], dtype=i64), p(2, 3), const(0))),
-    Case(
-        "ScatterUpdate axis",
-        lambda p: ops(3).scatter_update(p(2, 5, 3), p(of=[[3], [1]], dtype=i64), p(2, 2, 1, 3), const(1)),
-    ),
+    Case("ScatterUpdate axis", lambda p: ops(3).scatter_update(p(2, 5, 3), p(of=[[3], [1]], dtype=i64), p(2, 2, 1, 3),
+        const(1))),
     Case("ScatterNDUpdate", lambda p: ops(4).scatter_nd_update(p(4, 3), p(of=[[3], [1]], dtype=i32), p(2, 3))),
     *(
         Case(
@@ -93,44 +76,29 @@ INDEXING = (
     Case("TopK k computed", lambda p: ops(11).topk(p(3, 6), p(of=2, dtype=i64), 1, "max", "value"), dynamic=False),
     Case("NonZero", lambda p: ops(3).non_zero(p(of=[[1, 0, 2], [0, 0, 3]]), "i64")),
     Case("NonZero i32", lambda p: ops(3).non_zero(p(of=[[1, 0, 2], [0, 0, 3]], dtype=i8), "i32")),
-    Case(
-        "OneHot",
-        lambda p: ops(1).one_hot(p(of=[[0, 2], [3, -1]], dtype=i64), const(3), const(2.5, f32), const(-1, f32), -1),
-    ),
+    Case("OneHot", lambda p: ops(1).one_hot(p(of=[[0, 2], [3, -1]], dtype=i64), const(3), const(2.5, f32), const(-1,
+        f32), -1)),
     Case("OneHot axis", lambda p: ops(1).one_hot(p(of=[0, 2, 1], dtype=i32), const(3), const(1), const(0), 0)),
     Case("OneHot u8", lambda p: ops(1).one_hot(p(of=[0, 2, 1], dtype=i32), const(4), const(7, u8), const(1, u8), 1)),
     Case("OneHot scalar", lambda p: ops(1).one_hot(p(of=2, dtype=i64), const(4), const(1, f32), const(0, f32), 0)),
-    Case(
-        "OneHot from the end",
-        lambda p: ops(16).one_hot(p(of=[0, -1], dtype=i64), const(3), const(1, f32), const(0, f32), 1, "normalize"),
-    ),
-    Case(
-        "OneHot negative ignored",
-        lambda p: ops(16).one_hot(
-            p(of=[0, -1], dtype=i64), const(3), const(1, f32), const(0, f32), 1, "ignore_negative"
-        ),
-    ),
-    Case(
-        "Bucketize right",
-        lambda p: ops(3).bucketize(p(of=[[0.5, 1, 9], [2, -1, 3]]), const([1, 2, 3], f32), "i64", True),
-    ),
-    Case(
-        "Bucketize left",
-        lambda p: ops(3).bucketize(p(of=[[0.5, 1, 9], [2, -1, 3]]), const([1, 2, 3], f32), "i32", False),
-    ),
+    Case("OneHot from the end", lambda p: ops(16).one_hot(p(of=[0, -1], dtype=i64), const(3), const(1, f32), const(0,
+        f32), 1, "normalize")),
+    Case("OneHot negative ignored", lambda p: ops(16).one_hot(p(of=[0, -1], dtype=i64), const(3), const(1, f32),
+        const(0, f32), 1, "ignore_negative")),
+    Case("Bucketize right", lambda p: ops(3).bucketize(p(of=[[0.5, 1, 9], [2, -1, 3]]), const([1, 2, 3], f32), "i64",
+        True)),
+    Case("Bucketize left", lambda p: ops(3).bucketize(p(of=[[0.5, 1, 9], [2, -1, 3]]), const([1, 2, 3], f32), "i32",
+        False)),
     Case("SearchSorted left", lambda p: ops(15).search_sorted(p(of=[[1, 2, 3], [4, 5, 6]]), p(of=[[2, 9], [5, 1]]))),
     Case("SearchSorted right", lambda p: ops(15).search_sorted(p(of=[1, 2, 2, 3]), p(of=[2, 1]), True)),
     Case("Unique", lambda p: ops(10).unique(p(of=[3, 1, 3, 2, 1]), None, True)),
     Case("Unique unsorted", lambda p: ops(10).unique(p(of=[3, 1, 3, 2, 1], dtype=i32), None, False, "i32", "i32")),
     Case("Unique axis", lambda p: ops(10).unique(p(of=[[1, 2], [1, 2], [0, 1]]), const(0), True)),
-)
+)  # fmt: skip
 
 REDUCTIONS = (
     *(
-        Case(
-            f"{name} {axes} {keep}",
-            reduce(name, axes, keep),
-        )
+        Case(f"{name} {axes} {keep}", reduce(name, axes, keep))
         for name in ("ReduceL1", "ReduceL2", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum")
         for axes, keep in (([0, -1], False), (1, True))
     ),

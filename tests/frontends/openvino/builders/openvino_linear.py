@@ -50,24 +50,15 @@ LINEAR = (
     Case("Convolution zero point", integer_conv(lambda p: bytes_of(p, 2, 3, 11, zero=[7]), ramp(-9, 90, 4, 3, 3))),
     Case("Convolution constant zero", integer_conv(lambda p: bytes_of(p, 2, 3, 11, zero=7), ramp(-9, 9, 4, 3, 3))),
     Case("Convolution zero beyond", integer_conv(lambda p: bytes_of(p, 2, 3, 11, zero=-7), ramp(-9, 9, 4, 3, 3))),
-    Case(
-        "Convolution of signed bytes",
-        integer_conv(lambda p: bytes_of(p, 2, 3, 11, dtype=i8, zero=[-7]), ramp(-255, 255, 4, 3, 3)),
-    ),
+    Case("Convolution of signed bytes", integer_conv(lambda p: bytes_of(p, 2, 3, 11, dtype=i8, zero=[-7]), ramp(-255,
+        255, 4, 3, 3))),
     Case("Convolution of int32", integer_conv(lambda p: p(2, 3, 11, dtype=i32), ramp(0, 255, 4, 3, 3))),
-    Case(
-        "Convolution of computed int32",
-        integer_conv(lambda p: p(2, 3, 11, dtype=i32), lambda p: p(4, 3, 3, dtype=i32)),
-        dynamic=False,
-    ),
-    Case(
-        "GroupConvolution of bytes",
-        integer_conv(lambda p: bytes_of(p, 2, 4, 11, zero=[[[3]]]), ramp(-99, 99, 2, 3, 2, 3), grouped=True),
-    ),
-    Case(
-        "MatMul of bytes",
-        lambda p: ops(1).matmul(bytes_of(p, 2, 3, 4, zero=[[5]]), ramp(-99, 99, 5, 4)(p), False, True),
-    ),
+    Case("Convolution of computed int32", integer_conv(lambda p: p(2, 3, 11, dtype=i32), lambda p: p(4, 3, 3,
+        dtype=i32)), dynamic=False),
+    Case("GroupConvolution of bytes", integer_conv(lambda p: bytes_of(p, 2, 4, 11, zero=[[[3]]]), ramp(-99, 99, 2, 3, 2,
+        3), grouped=True)),
+    Case("MatMul of bytes", lambda p: ops(1).matmul(bytes_of(p, 2, 3, 4, zero=[[5]]), ramp(-99, 99, 5, 4)(p), False,
+        True)),
     Case("MatMul of int32", lambda p: ops(1).matmul(p(2, 3, 4, dtype=i32), ramp(-999, 999, 4, 5)(p), False, False)),
     Case("MatMul", lambda p: ops(1).matmul(p(2, 3, 4), p(4, 5), False, False)),
     Case("MatMul transposed", lambda p: ops(1).matmul(p(4, 3), p.constant(5, 4), True, True)),
@@ -80,73 +71,32 @@ LINEAR = (
     Case("Convolution same_upper", conv([2], [0], [0], [1], "same_upper")),
     Case("Convolution same_lower", conv([3], [0], [0], [1], "same_lower")),
     Case("Convolution same dilated", conv([1], [0], [0], [2], "same_lower"), dynamic=False),
-    Case(
-        "Convolution 2d",
-        lambda p: ops(1).convolution(p(1, 2, 6, 7), p.constant(3, 2, 3, 2), [2, 1], [1, 0], [0, 1], [1, 2], "explicit"),
-    ),
-    Case(
-        "GroupConvolution",
-        lambda p: ops(1).group_convolution(p(1, 4, 9), p.constant(2, 3, 2, 3), [2], [1], [1], [1], "explicit"),
-    ),
-    Case(
-        "GroupConvolution computed filters",
-        lambda p: ops(1).group_convolution(p(1, 4, 9), p(2, 3, 2, 3), [1], [0], [0], [1], "explicit"),
-        dynamic=False,
-    ),
-    Case(
-        "ConvolutionBackpropData",
-        lambda p: ops(1).convolution_backprop_data(
-            p(1, 3, 5), p.constant(3, 2, 3), [2], None, [1], [0], [1], "explicit", [1]
-        ),
-    ),
-    Case(
-        "ConvolutionBackpropData output_shape",
-        lambda p: ops(1).convolution_backprop_data(p(1, 3, 5), p.constant(3, 2, 4), [2], const([9])),
-        dynamic=False,
-    ),
-    Case(
-        "ConvolutionBackpropData same_upper",
-        lambda p: ops(1).convolution_backprop_data(
-            p(1, 3, 5), p.constant(3, 2, 3), [2], const([10]), None, None, None, "same_upper"
-        ),
-        dynamic=False,
-    ),
-    Case(
-        "ConvolutionBackpropData same_lower",
-        lambda p: ops(1).convolution_backprop_data(
-            p(1, 3, 5), p.constant(3, 2, 4), [2], const([9]), None, None, None, "same_lower"
-        ),
-        dynamic=False,
-    ),
-    Case(
-        "ConvolutionBackpropData valid",
-        lambda p: ops(1).convolution_backprop_data(
-            p(1, 3, 5), p.constant(3, 2, 3), [2], None, None, None, None, "valid"
-        ),
-    ),
-    Case(
-        "GroupConvolutionBackpropData",
-        lambda p: ops(1).group_convolution_backprop_data(
-            p(1, 4, 5), p.constant(2, 2, 3, 3), [2], None, [1], [1], [1], "explicit"
-        ),
-    ),
-    Case(
-        "ScaledDotProductAttention", lambda p: ops(13).scaled_dot_product_attention(p(2, 3, 4), p(2, 5, 4), p(2, 5, 6))
-    ),
-    Case(
-        "ScaledDotProductAttention mask scale",
-        lambda p: ops(13).scaled_dot_product_attention(p(2, 3, 4), p(2, 5, 4), p(2, 5, 6), p(2, 3, 5), p(of=0.3)),
-    ),
-    Case(
-        "ScaledDotProductAttention boolean mask",
-        lambda p: ops(13).scaled_dot_product_attention(
-            p(1, 2, 4), p(1, 3, 4), p(1, 3, 6), p(of=[[[1, 0, 1], [0, 1, 1]]], dtype=boolean)
-        ),
-    ),
-    Case(
-        "ScaledDotProductAttention causal",
-        lambda p: ops(13).scaled_dot_product_attention(p(1, 4, 4), p(1, 4, 4), p(1, 4, 6), causal=True),
-    ),
+    Case("Convolution 2d", lambda p: ops(1).convolution(p(1, 2, 6, 7), p.constant(3, 2, 3, 2), [2, 1], [1, 0], [0, 1],
+        [1, 2], "explicit")),
+    Case("GroupConvolution", lambda p: ops(1).group_convolution(p(1, 4, 9), p.constant(2, 3, 2, 3), [2], [1], [1], [1],
+        "explicit")),
+    Case("GroupConvolution computed filters", lambda p: ops(1).group_convolution(p(1, 4, 9), p(2, 3, 2, 3), [1], [0],
+        [0], [1], "explicit"), dynamic=False),
+    Case("ConvolutionBackpropData", lambda p: ops(1).convolution_backprop_data(p(1, 3, 5), p.constant(3, 2, 3), [2],
+        None, [1], [0], [1], "explicit", [1])),
+    Case("ConvolutionBackpropData output_shape", lambda p: ops(1).convolution_backprop_data(p(1, 3, 5), p.constant(3, 2,
+        4), [2], const([9])), dynamic=False),
+    Case("ConvolutionBackpropData same_upper", lambda p: ops(1).convolution_backprop_data(p(1, 3, 5), p.constant(3, 2,
+        3), [2], const([10]), None, None, None, "same_upper"), dynamic=False),
+    Case("ConvolutionBackpropData same_lower", lambda p: ops(1).convolution_backprop_data(p(1, 3, 5), p.constant(3, 2,
+        4), [2], const([9]), None, None, None, "same_lower"), dynamic=False),
+    Case("ConvolutionBackpropData valid", lambda p: ops(1).convolution_backprop_data(p(1, 3, 5), p.constant(3, 2, 3),
+        [2], None, None, None, None, "valid")),
+    Case("GroupConvolutionBackpropData", lambda p: ops(1).group_convolution_backprop_data(p(1, 4, 5), p.constant(2, 2,
+        3, 3), [2], None, [1], [1], [1], "explicit")),
+    Case("ScaledDotProductAttention", lambda p: ops(13).scaled_dot_product_attention(p(2, 3, 4), p(2, 5, 4), p(2, 5,
+        6))),
+    Case("ScaledDotProductAttention mask scale", lambda p: ops(13).scaled_dot_product_attention(p(2, 3, 4), p(2, 5, 4),
+        p(2, 5, 6), p(2, 3, 5), p(of=0.3))),
+    Case("ScaledDotProductAttention boolean mask", lambda p: ops(13).scaled_dot_product_attention(p(1, 2, 4), p(1, 3,
+        4), p(1, 3, 6), p(of=[[[1, 0, 1], [0, 1, 1]]], dtype=boolean))),
+    Case("ScaledDotProductAttention causal", lambda p: ops(13).scaled_dot_product_attention(p(1, 4, 4), p(1, 4, 4), p(1,
+        4, 6), causal=True)),
     *(
         Case(
             f"ScaledDotProductAttention causal {rows} queries {columns} keys",
@@ -154,13 +104,9 @@ LINEAR = (
         )
         for rows, columns in ((2, 5), (5, 2))
     ),
-    Case(
-        "ScaledDotProductAttention causal scale",
-        lambda p: ops(13).scaled_dot_product_attention(
-            p(2, 3, 4, 4), p(2, 3, 4, 4), p(2, 3, 4, 6), p(4, 4), p(of=0.3), causal=True
-        ),
-    ),
-)
+    Case("ScaledDotProductAttention causal scale", lambda p: ops(13).scaled_dot_product_attention(p(2, 3, 4, 4), p(2, 3,
+        4, 4), p(2, 3, 4, 6), p(4, 4), p(of=0.3), causal=True)),
+)  # fmt: skip
 
 
 def max_pool(
@@ -222,22 +168,17 @@ POOLING = (
     Case("AvgPool ceil include no pads", avg_pool(14, 4, 3, (0, 0), False, "ceil_torch", "explicit")),
     Case("AvgPool dilated ceil include no pads", avg_pool(16, 3, 3, (0, 0), False, "ceil_torch", "explicit", 2)),
     Case("AvgPool opset16 ceil include", avg_pool(16, 4, 3, (1, 0), False, "ceil_torch", "explicit")),
-    Case(
-        "MaxPool 2d same_upper",
-        lambda p: ops(1).max_pool(p(1, 2, 7, 6), [1, 1], [0, 0], [0, 0], [2, 4], "floor", "same_upper"),
-    ),
+    Case("MaxPool 2d same_upper", lambda p: ops(1).max_pool(p(1, 2, 7, 6), [1, 1], [0, 0], [0, 0], [2, 4], "floor",
+        "same_upper")),
     Case("AvgPool same_upper", avg_pool(1, 3, 2, (0, 0), True, "floor", "same_upper")),
     Case("AvgPool same_lower", avg_pool(1, 4, 2, (0, 0), True, "floor", "same_lower")),
     Case("AvgPool opset16", avg_pool(16, 3, 2, (1, 1), True, "floor", "explicit")),
     Case("AdaptiveAvgPool one", lambda p: ops(8).adaptive_avg_pool(p(2, 3, 7, 5), const([1, 1]))),
     Case("AdaptiveAvgPool", lambda p: ops(8).adaptive_avg_pool(p(2, 3, 7, 5), const([3, 2])), dynamic=False),
     Case("AdaptiveMaxPool one", lambda p: _first(ops(8).adaptive_max_pool(p(2, 3, 7, 5), const([1, 1]), "i32"))),
-    Case(
-        "AdaptiveMaxPool",
-        lambda p: _first(ops(8).adaptive_max_pool(p(2, 3, 8, 6), const([2, 3]), "i32")),
-        dynamic=False,
-    ),
-)
+    Case("AdaptiveMaxPool", lambda p: _first(ops(8).adaptive_max_pool(p(2, 3, 8, 6), const([2, 3]), "i32")),
+        dynamic=False),
+)  # fmt: skip
 
 
 def _first(node: Any) -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from openvino_nets import Bin, Port, edges, layer, net, parameter, result
 
 from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, RecurrentOp
+from pyrnnx.operator.op import CellName
 
 Array = NDArray[Any]
 N, T, I, H = 3, 5, 4, 6
@@ -32,7 +33,7 @@ def back_edges(*pairs: tuple[int, int]) -> str:
 
 
 def looped(
-    kind: str, *, reverse: bool = False, data: Mapping[str, Any] | None = None
+    kind: CellName, *, reverse: bool = False, data: Mapping[str, Any] | None = None
 ) -> tuple[str, bytes, list[Array]]:
     """The XML, the .bin and inputs: X [N, T, I], h, and c of an LSTM, to Y and the last states."""
     op, store = RecurrentOp(kind, H), Bin()
@@ -104,7 +105,7 @@ def nested(depth: int) -> str:
     return f'<net name="deep" version="11">{text}</net>'
 
 
-def expected(kind: str, arrays: Sequence[Array], *, reverse: bool = False) -> list[Array]:
+def expected(kind: CellName, arrays: Sequence[Array], *, reverse: bool = False) -> list[Array]:
     """By the function of the sequence."""
     from pyrnnx.frontends import openvino
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx import CANONICAL, Layer, RecurrentOp
+from pyrnnx import CANONICAL, Layer, RecurrentOp, reference
 from pyrnnx.frontends.onnx import from_node
 from pyrnnx.frontends.onnx.layers import NodeLayer
-from pyrnnx.testing import reference
+from pyrnnx.operator.op import CellName
 from pyrnnx.testing.cases import OPTIONAL, Case, expected_outputs, make_arrays
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.onnx_models import make_node
@@ -96,7 +96,7 @@ def draw(seed: int, *, dtype: str = "float32", functions: Sequence[str] = ("Relu
     return Drawn(case, arrays, constants)
 
 
-def make_layer(operator: str = "GRU", name: str | None = "a layer", **changes: Any) -> Layer:
+def make_layer(operator: CellName = "GRU", name: str | None = "a layer", **changes: Any) -> Layer:
     """A layer of the core, by default arranged canonically; `changes`: its weights, its operator's attributes."""
     case = Case("made", operator, {}, ("B",))
     arrays = make_arrays(case)

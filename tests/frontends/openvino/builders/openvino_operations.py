@@ -84,13 +84,17 @@ class Case:
         return self.name.split()[0]
 
 
-def build(case: Case, *, dynamic: bool = False) -> tuple[Any, list[Array]]:
-    """The model, and arrays for its inputs."""
-    maker = Maker(case.name, dynamic=dynamic)
-    made = case.make(maker)
-    outputs = [output for node in (made if isinstance(made, list) else [made]) for output in _outputs(node)]
-    results = [openvino.opset1.result(output) for output in outputs]
-    return openvino.Model(results, maker.parameters, "one"), maker.arrays
+def build(*cases: Case, dynamic: bool = False) -> tuple[Any, list[Array]]:
+    """Return a model of the operations side by side, and arrays for its inputs."""
+    results, parameters, arrays = [], [], []
+    for case in cases:
+        maker = Maker(case.name, dynamic=dynamic and case.dynamic)
+        made = case.make(maker)
+        outputs = [output for node in (made if isinstance(made, list) else [made]) for output in _outputs(node)]
+        results += [openvino.opset1.result(output) for output in outputs]
+        parameters += maker.parameters
+        arrays += maker.arrays
+    return openvino.Model(results, parameters, "operations"), arrays
 
 
 def _outputs(node: Any) -> Sequence[Any]:

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from openvino_nets import edges, layer, net, parameter, result
+from rows import each_row
 
 from pyrnnx import ArgumentError, PyrnnxError
 from pyrnnx.frontends.openvino import read_model, to_onnx
@@ -69,35 +70,44 @@ def test_a_variable_of_any_rank() -> None:
     text = XML.replace(READ, READ.replace("<dim>2</dim>", ""))
     model = read_model(text, b"")
     assert [y(model), y(model)] == [[2, 4], [3, 6]]
-    with pytest.raises(PyrnnxError, match=r"ReadValue 'read' \(id 1\): the rank of variable 'sum' is open"):
+    with pytest.raises(PyrnnxError, match=r"ReadValue 'read' \(id 1\): the rank of variable 'sum' is dynamic"):
         to_onnx(model)
+
+
+DYNAMIC = XML.replace('"sum"', '"sum" variable_type="dynamic" variable_shape="..."', 1)
+OPEN = READ[READ.index("<output>") :]
+TYPED = {
+    "by its output": DYNAMIC,
+    "by its input": DYNAMIC.replace(OPEN, OPEN.replace("FP32", "dynamic"), 1),
+    "by what it reads": DYNAMIC.replace(OPEN, OPEN.replace("FP32", "dynamic"),
+        1).replace(READ[READ.index("<input>") : READ.index("</input>")],
+        READ[READ.index("<input>") : READ.index("</input>")].replace("FP32", "dynamic"), 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TYPED.values(), ids=TYPED)
+def test_a_variable_of_dynamic_type_has_the_type_of_its_input(text: str) -> None:
+    model = read_model(text, b"")
+    (variable,) = model.variables
+    assert (variable.dtype, variable.shape) == ("float32", None)
+    assert [y(model) for _ in range(3)] == [[2, 4], [3, 6], [4, 8]]
 
 
 READ_OUTPUT = READ[READ.index("<output>") :]
 BROKEN = {
-    "assigned twice": (XML.replace(ASSIGN, ASSIGN + ASSIGN.replace('id="3"', 'id="9"')).replace(
-        "</edges>", edges("2.2 9.0") + "</edges>"), "it is assigned in Assign 'assign' (id 3), too"),
+    "assigned twice": (XML.replace(ASSIGN, ASSIGN + ASSIGN.replace('id="3"', 'id="9"')).replace("</edges>",
+        edges("2.2 9.0") + "</edges>"), "it is assigned in Assign 'assign' (id 3), too"),
     "read nowhere": (XML.replace('variable_id="sum"', 'variable_id="other"', 1), "nothing reads it"),
     "of an unknown type": (XML.replace('variable_id="sum"', 'variable_id="sum" variable_type="f99"', 1), "'f99'"),
     "of no shape": (XML.replace('variable_id="sum"', 'variable_id="sum" variable_shape="a"', 1), "shape is 'a'"),
-    "begun in another type": (
-        XML.replace(READ_OUTPUT, READ_OUTPUT.replace("FP32", "I32"), 1), "a value of float32; expected int32"
-    ),
+    "begun in another type": (XML.replace(READ_OUTPUT, READ_OUTPUT.replace("FP32", "I32"), 1),
+        "has dtype float32; expected int32"),
     "without an id": (XML.replace('variable_id="sum"', "", 1), "nothing reads it"),
     "with another attribute": (XML.replace('variable_id="sum"', 'variable_id="sum" speed="2"', 1), "'speed'"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "words"), BROKEN.values(), ids=BROKEN)
+@each_row(("text", "words"), BROKEN.values(), ids=BROKEN)
 def test_broken_variables(text: str, words: str) -> None:
     with pytest.raises(PyrnnxError, match=re.escape(words)):
         read_model(text, b"")(X)
-
-
-def test_a_value_of_another_shape_than_declared() -> None:
-    """It is told before the next call, not by what the call makes of it."""
-    text = XML.replace('variable_id="sum"', 'variable_id="sum" variable_type="f32" variable_shape="3"', 1)
-    model = read_model(text, b"")
-    y(model)
-    with pytest.raises(PyrnnxError, match="sum"):
-        y(model)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from openvino_nodes import make_layer
+from rows import each_row
 
 from pyrnnx import PyrnnxError
 from pyrnnx.errors import ArgumentError
@@ -30,7 +31,7 @@ BAD_PATHS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_PATHS)
+@each_row("name", BAD_PATHS)
 def test_paths(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for folder in ("folder.xml", "bin.bin"):

@@ -1,17 +1,22 @@
-"""IRs that OpenVINO converts from PyTorch modules; torch itself is the witness."""
+"""PyTorch modules converted by OpenVINO, and exported to ONNX and written as IR; torch itself is the witness."""
 
 from __future__ import annotations
 
+import io
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from openvino_irs import check, save
+from openvino_irs import Array, check, openvino, save
+from peers import run_openvino
 
-openvino = pytest.importorskip("openvino")
+from pyrnnx.frontends.openvino import read_model, write_model
+
 pytestmark = pytest.mark.torch
 
 T, N, I, H = 5, 3, 4, 6
@@ -24,7 +29,7 @@ COMPRESSED = 1e-3
 
 @dataclass(frozen=True)
 class Case:
-    """`before`, `after`: names of `other_modules`."""
+    """A recurrent module; `before`, `after`: names of `other_modules`."""
 
     cell: str
     num_layers: int = 1
@@ -35,26 +40,24 @@ class Case:
     packed: bool = False
     before: str = ""
     after: str = ""
-    unrolled: bool = False
 
     def __str__(self) -> str:
         words = [f"{name}={value}" for name, value in vars(self).items() if value and name != "cell"]
         return "-".join([self.cell, *words])
 
 
-CASES = (
+STACKS = (
     *(
-        Case(cell, layers, both, first, bias, states)
-        for cell, layers, both, first, (bias, states) in product(
-            CELLS, (1, 2, 3), (False, True), (False, True), ((True, False), (False, True))
-        )
-        if layers == 1 or both is not first  # of the deep ones a part
+        Case(cell, layers, both, first, bias=not states, states=states)
+        for cell, layers, (both, first), states in product(CELLS, (1, 3), ((False, True), (True, False)), (False, True))
     ),
-    *(Case(cell, unrolled=True) for cell in CELLS),
+    *(Case("LSTM", batch_first=True, after=name) for name in ("linear", "layer_norm", "softmax")),
+)
+CASES = (
+    *STACKS,
     # of packed sequences OpenVINO converts those for LSTM only
     Case("LSTM", packed=True),
     Case("LSTM", packed=True, bidirectional=True, batch_first=True, states=True),
-    *(Case("LSTM", batch_first=True, after=name) for name in ("linear", "layer_norm", "softmax", "log_softmax")),
     *(Case("GRU", batch_first=True, before=name) for name in ("embedding", "conv1d", "convolutions")),
 )
 
@@ -66,10 +69,9 @@ def other_modules(nn: Any) -> dict[str, Any]:
         "embedding": nn.Embedding(10, I),
         "conv1d": nn.Conv1d(3, I, 3, padding=1, stride=2),
         "convolutions": nn.Sequential(*convolutions),
-        "linear": nn.Linear(H, 3),
+        "linear": nn.Sequential(nn.Linear(H, 3), nn.ReLU(), nn.Dropout(0.1)),
         "layer_norm": nn.LayerNorm(H),
         "softmax": nn.Sequential(nn.Linear(H, 3), nn.Softmax(-1)),
-        "log_softmax": nn.Sequential(nn.Linear(H, 3), nn.LogSoftmax(-1)),
     }
 
 
@@ -100,57 +102,64 @@ def make_module(torch: Any, case: Case) -> Any:
                 y, _ = pad(y, batch_first=case.batch_first)
             return (self.after(y), *(last if isinstance(last, tuple) else (last,)))
 
-    class Loop(Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.cell = getattr(nn, f"{case.cell}Cell")(I, H)
-
-        def forward(self, x: Any, h: Any) -> Any:
-            lstm, ys = case.cell == "LSTM", []
-            state = (h, torch.zeros_like(h)) if lstm else h
-            for t in range(T):
-                state = self.cell(x[:, t], state)
-                ys.append(state[0] if lstm else state)
-            return (torch.stack(ys, 1),)
-
-    return Loop() if case.unrolled else Sequence()
+    torch.manual_seed(0)
+    return Sequence().half().float().eval()
 
 
 def make_inputs(torch: Any, case: Case) -> tuple[list[Any], list[list[int]]]:
-    """Tensors, and their shapes with batch and time open."""
-    if case.unrolled:
-        return [torch.rand(N, T, I) - 0.5, torch.rand(N, H) - 0.5], [[-1, T, I], [-1, H]]
+    """Return tensors, and their shapes with batch and time open."""
     D = (1 + case.bidirectional) * case.num_layers
-    given, shapes = [torch.rand((N, T, I) if case.batch_first else (T, N, I)) - 0.5], [[-1, -1, I]]
+    tensors, shapes = [torch.rand((N, T, I) if case.batch_first else (T, N, I)) - 0.5], [[-1, -1, I]]
     if case.before == "embedding":
-        given, shapes = [torch.randint(0, 10, (N, T))], [[-1, -1]]
+        tensors, shapes = [torch.randint(0, 10, (N, T))], [[-1, -1]]
     elif case.before:
-        given, shapes = [torch.rand(N, 3, 9) - 0.5], [[-1, 3, -1]]
+        tensors, shapes = [torch.rand(N, 3, 9) - 0.5], [[-1, 3, -1]]
     if case.packed:
-        given.append(torch.tensor([T, 2, 3]))
+        tensors.append(torch.tensor([T, 2, 3]))
         shapes.append([-1])
     for _ in range((1 + (case.cell == "LSTM")) * case.states):
-        given.append(torch.rand(D, N, H) - 0.5)
+        tensors.append(torch.rand(D, N, H) - 0.5)
         shapes.append([D, -1, H])
-    return given, shapes
+    return tensors, shapes
+
+
+def run_module(torch: Any, module: Any, tensors: Sequence[Any]) -> list[Array]:
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [output.numpy() for output in module(*tensors)]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_same_numbers(case: Case, tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore")  # of torch's tracer
+def test_converted(case: Case, tmp_path: Path) -> None:
     """With open and with fixed shapes; saved with weights in float16 and in float32."""
     torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    module = make_module(torch, case).half().float().eval()
-    given, shapes = make_inputs(torch, case)
-    arrays = [one.numpy() for one in given]
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of torch's tracer
-        expected = [one.numpy() for one in module(*given)]
-        for dynamic in (True, False):
-            wanted = shapes if dynamic else [list(one.shape) for one in given]
-            example = tuple(given) if len(given) > 1 else given[0]
-            model = openvino.convert_model(
-                module, example_input=example, input=[openvino.PartialShape(one) for one in wanted]
-            )
-            tolerance = COMPRESSED if dynamic else TOLERANCE
-            check(save(model, tmp_path, f16=dynamic), arrays, tolerance=tolerance, expected=expected)
+    module = make_module(torch, case)
+    tensors, open_shapes = make_inputs(torch, case)
+    expected = run_module(torch, module, tensors)
+    for shapes, f16 in ((open_shapes, True), ([list(tensor.shape) for tensor in tensors], False)):
+        example = tuple(tensors) if len(tensors) > 1 else tensors[0]
+        model = openvino.convert_model(module, example_input=example, input=list(map(openvino.PartialShape, shapes)))
+        path = save(model, tmp_path, f16=f16)
+        arrays = [tensor.numpy() for tensor in tensors]
+        check(path, arrays, tolerance=COMPRESSED if f16 else TOLERANCE, expected=expected)
+
+
+@pytest.mark.parametrize("dynamo", [False, True], ids=["tracing", "dynamo"])
+@pytest.mark.parametrize("case", STACKS, ids=str)
+@pytest.mark.filterwarnings("ignore")  # of torch's exporters
+def test_exported(case: Case, dynamo: bool, tmp_path: Path) -> None:
+    torch, file = pytest.importorskip("torch"), io.BytesIO()
+    pytest.importorskip("onnxscript")
+    module = make_module(torch, case)
+    tensors, shapes = make_inputs(torch, case)
+    names = ["x", "h", "c"][: len(tensors)]
+    open_axes = {name: {k: f"{name}{k}" for k in range(3) if sizes[k] < 0} for name, sizes in zip(names, shapes)}  # noqa: B905
+    options: dict[str, Any] = {"dynamo": True} if dynamo else {"dynamo": False, "dynamic_axes": open_axes}
+    torch.onnx.export(module, tuple(tensors), file, input_names=names, **options)
+    path = write_model(file.getvalue(), tmp_path / "model.xml")
+    inputs = dict(zip(names, (tensor.numpy() for tensor in tensors), strict=True))
+    expected = run_module(torch, module, tensors)
+    for results in (read_model(path)(inputs).values(), run_openvino(path, inputs)):
+        for a, b in zip(results, expected, strict=True):
+            np.testing.assert_allclose(a, b, atol=TOLERANCE, rtol=0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,15 @@ import numpy as np
 import onnx
 import openvino_nets as nets
 import pytest
-from layers import random_weights
-from openvino_irs import check, run_exported, save
+from openvino_irs import check, openvino, rng_of, run_exported, save
 from openvino_nets import Bin, edges, layer, net, parameter, result
-from openvino_operations import const, f32, ops
+from openvino_operations import Maker, const, f32, i64, ops
+from rows import each_row
 
 import pyrnnx.frontends.openvino.translation.graph as graph_module
 from pyrnnx import UnsupportedError
-from pyrnnx.conventions import OPENVINO_SEQUENCE_1
 from pyrnnx.frontends.openvino import Model, read_model, to_onnx
-from pyrnnx.frontends.openvino.ir.layer import Output
-from pyrnnx.frontends.openvino.translation import ConstantValues
-from pyrnnx.testing import reference
-
-openvino = pytest.importorskip("openvino")
+from pyrnnx.frontends.openvino.ir.element_types import ELEMENT_TYPES
 
 
 def shape_of(info: onnx.ValueInfoProto) -> list[int | str]:
@@ -50,13 +46,6 @@ def test_names_and_dimensions() -> None:
     assert lstm.input[4] == "lengths"  # int32 already
 
 
-def test_output_dimension_that_is_an_inputs(tmp_path: Path) -> None:
-    x = ops(1).parameter([-1, 3], f32)
-    x.output(0).set_names({"x"})
-    proto = to_onnx(read_model(save(openvino.Model([ops(1).result(ops(1).tanh(x))], [x], "m"), tmp_path)))
-    assert shape_of(proto.graph.output[0]) == ["x_dim_0", 3]
-
-
 def matmul(folder: Path, *, f16: bool) -> Model:
     """Two products with weights of 64 x 64 that are equal, and one sum."""
     W = np.random.default_rng(0).uniform(-1, 1, (64, 64)).astype(np.float32)
@@ -70,13 +59,6 @@ def test_equal_constants_are_one(tmp_path: Path) -> None:
     proto = to_onnx(matmul(tmp_path, f16=False))
     assert sum(list(one.dims) == [64, 64] for one in proto.graph.initializer) == 1
     assert "Transpose" not in {node.op_type for node in proto.graph.node}  # computed in the export
-
-
-def test_compressed_constants_stay(tmp_path: Path) -> None:
-    proto = to_onnx(matmul(tmp_path, f16=True))
-    (W,) = (one for one in proto.graph.initializer if list(one.dims) == [64, 64])
-    assert W.data_type == onnx.TensorProto.FLOAT16
-    assert proto.ByteSize() < 2 * 64 * 64 + 2000
 
 
 def test_too_large_for_a_protobuf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,49 +82,6 @@ def test_input_and_constant_that_are_outputs() -> None:
     onnx.checker.check_model(to_onnx(model), full_check=True)
 
 
-# Values of constants
-
-
-def int8_weights(folder: Path) -> tuple[Model, Any]:
-    """As int8 models have them: Convert, Subtract, Multiply."""
-    stored = const(np.arange(-6, 6).reshape(3, 4), np.int8)
-    wide = ops(1).convert(stored, "f32")
-    scaled = ops(1).multiply(ops(1).subtract(wide, const([[1], [2], [0]], f32)), const([[0.5], [0.25], [2]], f32))
-    x = ops(1).parameter([2, 4], f32)
-    scaled.set_friendly_name("scaled")
-    y = ops(1).matmul(x, scaled, False, True)
-    expected = (np.arange(-6, 6).reshape(3, 4) - [[1], [2], [0]]) * np.array([[0.5], [0.25], [2]])
-    return read_model(save(openvino.Model([ops(1).result(y)], [x], "m"), folder)), expected
-
-
-def layer_named(model: Model, name: str) -> Output:
-    (found,) = (one for one in model.net.layers if one.name == name)
-    return Output(found, 0)
-
-
-def test_value_of_a_chain(tmp_path: Path) -> None:
-    model, expected = int8_weights(tmp_path)
-    value = ConstantValues(model.net, model.weights).value(layer_named(model, "scaled"))
-    np.testing.assert_array_equal(value, expected)
-    assert value is not None
-    assert value.dtype == np.float32
-    check(tmp_path / "model.xml", [np.ones((2, 4), np.float32)])
-
-
-def test_value_that_depends_on_an_input() -> None:
-    model = read_model(*nets.lstm_net())
-    assert ConstantValues(model.net, model.weights).value(layer_named(model, "relu")) is None
-    assert ConstantValues(model.net, model.weights).value(layer_named(model, "X")) is None
-
-
-def test_value_behind_what_is_not_translated() -> None:
-    store = Bin()
-    const_ = store.constant(0, "c", np.ones(2, np.float32), "f32", "FP32")
-    odd = layer(1, "odd", "Frobnicate", None, [("FP32", (2,))], [("FP32", (2,))])
-    model = read_model(net([const_, odd, result(2, "y", (2,))], edges("0.0 1.0", "1.1 2.0")), store.data)
-    assert ConstantValues(model.net, model.weights).value(layer_named(model, "odd")) is None
-
-
 def test_long_chains() -> None:
     """Longer than Python's stack, of constants and of what depends on the input."""
     count, store = 1100, Bin()
@@ -163,64 +102,6 @@ def test_long_chains() -> None:
     model = read_model(net(layers, edges(*ends)), store.data)
     (y,) = model(np.array([10, 20], np.float32)).values()
     assert y.tolist() == [13, 19]
-
-
-def first_version(cell: bool, computed: str, **data: Any) -> tuple[Model, list[Any], list[Any]]:
-    """A model of LSTMSequence-1 or LSTMCell-1, its inputs, and Y, Ho, Co (Ho, Co) by the oracle.
-
-    OpenVINO has the sequence no more, and ignores P and input_forget of the cell. Weights of the names in `computed`
-    are inputs of the model, so that nodes arrange them.
-    """
-    H, store = nets.H, Bin()
-    weights = random_weights(nets.LSTM, nets.I, convention=OPENVINO_SEQUENCE_1, peepholes=True)
-    arrays: dict[str, Any] = {**nets.lstm_inputs(), **weights}
-    if cell:
-        del arrays["lengths"]
-        arrays = {name: a[:, 0] if name in "XHC" else a[0] for name, a in arrays.items()}
-    ports = [("I32" if name == "lengths" else "FP32", a.shape) for name, a in arrays.items()]
-    layers, inputs = [], []
-    for k, ((name, array), (precision, shape)) in enumerate(zip(arrays.items(), ports, strict=True)):
-        if name in "WRBP" and name not in computed:
-            layers.append(store.constant(k, name, array, "f32", "FP32"))
-        else:
-            layers.append(parameter(k, name, ",".join(map(str, shape)), shape, precision.replace("FP", "f").lower()))
-            inputs.append(array)
-    count, state = len(ports), arrays["H"].shape
-    outputs = [state, state] if cell else [(nets.N, 1, nets.T, H), state, state]
-    kind = "LSTMCell" if cell else "LSTMSequence"
-    attributes = {"hidden_size": H, "input_forget": "true", **({} if cell else {"direction": "forward"}), **data}
-    layers.append(layer(count, "lstm", kind, attributes, ports, [("FP32", shape) for shape in outputs]))
-    layers += [result(count + 1 + k, f"out{k}", shape) for k, shape in enumerate(outputs)]
-    ends = [f"{k}.0 {count}.{k}" for k in range(count)]
-    ends += [f"{count}.{count + k} {count + 1 + k}.0" for k in range(len(outputs))]
-    model = read_model(net(layers, edges(*ends)), store.data)
-    # both have them in port order
-    return model, inputs, list(reference.run(f"{kind}-1", *arrays.values(), input_forget=True))
-
-
-@pytest.mark.parametrize("computed", ["", "W", "B", "RP", "WRBP"])
-@pytest.mark.parametrize("cell", [False, True], ids=["sequence", "cell"])
-def test_peepholes_and_input_forget(cell: bool, computed: str) -> None:
-    """P in the order f, i, o, and i = 1 - f: negated in the place of the gate that ONNX computes, by nodes too."""
-    model, inputs, expected = first_version(cell, computed)
-    proto = to_onnx(model)
-    assert sum(node.op_type == "Neg" for node in proto.graph.node) == len(computed)
-    for outputs in (list(model(*inputs).values()), run_exported(proto, inputs)):
-        for one, other in zip(outputs, expected, strict=True):
-            np.testing.assert_allclose(one, other, rtol=0, atol=5e-6)  # float32, 5 steps
-
-
-@pytest.mark.parametrize("computed", ["", "WRBP"])
-@pytest.mark.parametrize("cell", [False, True], ids=["sequence", "cell"])
-def test_input_forget_of_gates_that_are_no_sigmoid(cell: bool, computed: str) -> None:
-    """Only 1 - sigmoid(x) is the function of -x: no operator of ONNX; the model is run all the same."""
-    model, inputs, _ = first_version(cell, computed, activations="hardsigmoid,tanh,tanh")
-    label = rf"^LSTM{'Cell' if cell else 'Sequence'} 'lstm' \(id \d\): "
-    with pytest.raises(UnsupportedError, match=rf"{label}input_forget with activation HardSigmoid.*i = 1 - f"):
-        to_onnx(model)
-    for array, other in zip(model(*inputs).values(), model.layers["lstm"](*inputs), strict=True):
-        assert np.isfinite(array).all()
-        np.testing.assert_array_equal(array, other, strict=True)
 
 
 def test_a_constant_order_tells_the_rank(tmp_path: Path) -> None:
@@ -247,3 +128,97 @@ def test_an_output_has_no_name_of_another_input() -> None:
     given = np.array([-1, 0, 1], f32)
     for results in (list(model(given).values()), run_exported(to_onnx(model), [given])):
         np.testing.assert_array_equal(results, [np.maximum(given, 0), given])
+
+
+def interpolate(**attributes: Any) -> Any:
+    attributes = {"mode": "nearest", **attributes}
+    return lambda p: ops(11).interpolate(
+        p(1, 1, 4, 4), const([2, 2]), shape_calculation_mode="sizes", axes=const([2, 3]), **attributes
+    )
+
+
+@dataclass(frozen=True)
+class Option:
+    name: str
+    make: Any
+    words: str
+    dynamic: bool = False
+
+
+OPTIONS = (
+    Option("Pad", lambda p: ops(12).pad(p(3, 3), const([-1, 0]), const([0, 2]), "reflect"), r"pads is \[-1, 0, 0, 2\]"),
+    Option("LRN", lambda p: ops(1).lrn(p(1, 3, 4, 4), const([2, 3]), 1, 0.75, 1, 3), r"axes is \[2, 3\]"),
+    Option("DepthToSpace", lambda p: ops(1).depth_to_space(p(1, 4, 6), "depth_first", 2), "rank of the input is 3"),
+    Option("Interpolate", interpolate(mode="linear_onnx", antialias=True), "antialias is True"),
+    Option("Interpolate nearest_mode", interpolate(nearest_mode="simple"), "nearest_mode is 'simple'"),
+    Option("Interpolate transform", interpolate(coordinate_transformation_mode="tf_half_pixel_for_nn"),
+        "coordinate_transformation_mode is 'tf_half_pixel_for_nn'"),
+    Option("Transpose", lambda p: ops(1).transpose(p(2, 3), p(2, dtype=i64)),
+        r"order \(input 1\) is computed by Param"),
+    Option("BitwiseLeftShift", lambda p: ops(15).bitwise_left_shift(p(2, dtype=i64), p(2, dtype=i64)),
+        "element type is 'int64'"),
+    Option("AdaptiveAvgPool", lambda p: ops(8).adaptive_avg_pool(p(1, 2, 5, 5), const([2, 2])),
+        r"output_shape is \[2, 2\]", True),
+    Option("ScatterElementsUpdate", lambda p: ops(12).scatter_elements_update(p(5), p(2, dtype=i64), p(2), const(0),
+        "mean"), "reduction is 'mean'"),
+    Option("Squeeze", lambda p: ops(15).squeeze(p(1, 3), const([0, 1]), True), "allow_axis_skip is True", True),
+    Option("MaxPool", lambda p: ops(1).max_pool(p(1, 1, 8), [3], [1], [1], [3], "ceil"), "rounding_type is 'ceil'"),
+    Option("Selu", lambda p: ops(1).selu(p(2), p(1), const(1, f32)), r"alpha \(input 1\) is computed"),
+)  # fmt: skip
+
+
+@each_row("case", OPTIONS, ids=lambda case: case.name)
+def test_option_that_onnx_does_not_have(case: Option, tmp_path: Path) -> None:
+    maker = Maker(case.name, dynamic=case.dynamic)
+    node = case.make(maker)
+    model = openvino.Model([openvino.opset1.result(node.output(0))], maker.parameters, "one")
+    with pytest.raises(UnsupportedError, match=rf"{case.name.split()[0]} '.*' \(id \d+\): {case.words}"):
+        to_onnx(read_model(save(model, tmp_path)))
+
+
+N, T, I, H = 2, 4, 3, 5
+STORED = [row.name for row in ELEMENT_TYPES.values() if row.stored_only]
+
+
+def stored(kind: str, shape: tuple[int, ...], seed: str = "") -> Any:
+    """A constant of powers of 2 from 1/4 to 2, which every one of the types has."""
+    values = 2.0 ** rng_of(kind + seed).integers(-1 if kind == "f4e2m1" else -2, 2, shape)
+    return ops(13).constant(values.astype(np.float32), dtype=getattr(openvino.Type, kind))
+
+
+@each_row("kind", STORED)
+def test_weights_of_a_layer_and_of_a_product(kind: str, tmp_path: Path) -> None:
+    """Powers of 2 in W and in a MatMul's matrix, each converted to f32, W then scaled."""
+    X, h, c = (ops(13).parameter(shape, np.float32) for shape in ((N, T, I), (N, 1, H), (N, 1, H)))
+    W = ops(13).multiply(ops(13).convert(stored(kind, (1, 4 * H, I)), "f32"), ops(13).constant(np.float32(-0.25)))
+    R = ops(13).convert(stored(kind, (1, 4 * H, H), "R"), "f32")
+    B = ops(13).constant(np.zeros((1, 4 * H), np.float32))
+    lengths = ops(13).constant(np.full(N, T, np.int32))
+    layer = ops(13).lstm_sequence(X, h, c, lengths, W, R, B, H, "forward")
+    Y = ops(13).matmul(layer.output(0), ops(13).convert(stored(kind, (H, 2), "out"), "f32"), False, False)
+    model = openvino.Model([ops(13).result(Y)], [X, h, c], "stored")
+    rng = rng_of(kind)
+    arrays = [rng.uniform(-1, 1, one.shape).astype(np.float32) for one in (X, h, c)]
+    read = check(save(model, tmp_path), arrays)
+    assert [one.op.cell for one in read.layers.values()] == ["LSTM"]
+
+
+@each_row("kind", [*STORED, "nf4", "u3", "u6"])
+def test_errors_name_the_layer_when_it_is_used(kind: str, tmp_path: Path) -> None:
+    """Reading is none; neither is a layer beside it."""
+    x = ops(13).parameter([3], np.float32)
+    odd = ops(13).constant(np.ones(8, np.float32), dtype=getattr(openvino.Type, kind))
+    taken = ops(13).gather(odd, ops(13).constant(np.array([0, 1, 0])), ops(13).constant(np.array(0)))
+    y = ops(13).add(x, ops(13).convert(taken, "f32"))
+    read = read_model(save(openvino.Model([ops(13).result(y)], [x], "odd"), tmp_path))
+    for use in (lambda: read(np.zeros(3, np.float32)), lambda: to_onnx(read)):
+        with pytest.raises(UnsupportedError, match=rf"\(id \d+\): .*element type '{kind}'"):
+            use()
+
+
+@each_row("kind", STORED)
+def test_inputs_of_such_a_type_are_errors(kind: str, tmp_path: Path) -> None:
+    x = ops(13).parameter([3], getattr(openvino.Type, kind))
+    path = save(openvino.Model([ops(13).result(ops(13).convert(x, "f32"))], [x], "odd"), tmp_path)
+    with pytest.raises(UnsupportedError, match=rf"Parameter .*element type '{kind}' is supported in constants only"):
+        to_onnx(read_model(path))

@@ -17,7 +17,9 @@ from openvino_irs import run_exported
 from openvino_layers import assert_same, function, make_arrays, write
 from openvino_linear import IMAGES, LINEAR, POOLING, SPECTRA
 from openvino_operations import build
+from rows import each_row
 
+from pyrnnx import UnsupportedError
 from pyrnnx.frontends.openvino import OPERATIONS, read_layer, read_model, to_onnx
 from pyrnnx.frontends.openvino.translation.operations import TRANSLATORS
 
@@ -63,21 +65,15 @@ def mvn(*axes: int) -> Callable[[Array], list[Array]]:
 ROWS = (
     Row("RMS", 1, rms, (normal(2, 3, 5), normal(5)), {"epsilon": 0.1}, "with a scale"),
     Row("RMS", 1, rms, (normal(2, 3, 5),), {"epsilon": 0.1}, "without a scale"),
-    Row(
-        "RMS",
-        1,
-        lambda x, scale: rms(x),
-        (normal(2, 3, 5), normal(5)),
-        {"epsilon": 0.1, "elementwise_affine": "false"},
-        "with a scale that is not used",
-    ),
+    Row("RMS", 1, lambda x, scale: rms(x), (normal(2, 3, 5), normal(5)),
+        {"epsilon": 0.1, "elementwise_affine": "false"}, "with a scale that is not used"),
     Row("MVN", 2, mvn(2, 3), (normal(2, 3, 4, 5),), {"eps": 0.1}, "by channel"),
     Row("MVN", 2, mvn(1, 2, 3), (normal(2, 3, 4, 5),), {"eps": 0.1, "across_channels": "true"}, "across channels"),
     Row("MVN", 2, mvn(1, 3), (normal(2, 3, 4, 5),), {"eps": 0.1, "reduction_axes": "1,3"}, "over axes"),
-)
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.type}-{row.opset} {row.name}")
+@each_row("row", ROWS, ids=lambda row: f"{row.type}-{row.opset} {row.name}")
 def test_written_by_hand(row: Row) -> None:
     ports: list[Any] = [("FP32", array.shape) for array in row.arrays]
     shape = row.arrays[0].shape
@@ -99,9 +95,9 @@ def test_written_by_hand(row: Row) -> None:
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
-def recurrent_model(kind: str) -> tuple[Any, list[Array]]:
-    """A net of one layer, all of whose inputs are the model's."""
-    text = write(kind, precision="FP32", attributes='id="50" name="it"')
+def recurrent_model(kind: str, **data: str) -> tuple[Any, list[Array]]:
+    """Return a net of one layer, all of whose inputs are the model's, and arrays for it."""
+    text = write(kind, data, precision="FP32", attributes='id="50" name="it"')
     declared = read_layer(text)
     arrays = make_arrays(declared)
     layers = [
@@ -119,12 +115,31 @@ def recurrent_model(kind: str) -> tuple[Any, list[Array]]:
     return read_model(nets.net(layers, nets.edges(*ends)), b""), arrays
 
 
-@pytest.mark.parametrize("kind", OPERATIONS)
+@each_row("kind", OPERATIONS)
 def test_recurrent_versions(kind: str) -> None:
     """Weights, states and lengths computed at run time: the numbers of the function."""
     model, arrays = recurrent_model(kind)
     assert_same(tuple(model(*arrays).values()), function(kind, *arrays))
     to_onnx(model)
+
+
+@each_row("kind", ["LSTMSequence-1", "LSTMCell-1"])
+def test_input_forget(kind: str) -> None:
+    """P in the order f, i, o, and i = 1 - f: negated in the place of the gate that ONNX computes, by nodes."""
+    model, arrays = recurrent_model(kind, input_forget="true")
+    wanted = function(kind, *arrays, input_forget=True)
+    assert_same(tuple(model(*arrays).values()), wanted)
+    proto = to_onnx(model)
+    assert sum(node.op_type == "Neg" for node in proto.graph.node) == len("WRBP")
+    for a, b in zip(run_exported(proto, arrays), wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=5e-6)  # float32, 5 steps
+    # only 1 - sigmoid(x) is the function of -x: no operator of ONNX; the model is run all the same
+    activations = {"activations": "hardsigmoid,tanh,tanh"}
+    model, arrays = recurrent_model(kind, input_forget="true", **activations)
+    with pytest.raises(UnsupportedError, match=r"'it' \(id 50\): input_forget with activation HardSigmoid.*i = 1 - f"):
+        to_onnx(model)
+    wanted = function(kind, *arrays, input_forget=True, activations=["hardsigmoid", "tanh", "tanh"])
+    assert_same(tuple(model(*arrays).values()), wanted)
 
 
 def test_every_registered_version_has_a_row() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx_stacks import Array, Graph
+from peers import run_onnxruntime, run_openvino
+from rows import few_rows, together
 
 from pyrnnx.frontends.openvino import read_model, write_model
 from pyrnnx.frontends.openvino.writing.operations import WRITERS
-
-openvino = pytest.importorskip("openvino")
-onnxruntime = pytest.importorskip("onnxruntime")
 
 # float32 on all sides: functions of some units each, sums of up to 60 terms
 TOLERANCE = 1e-5
@@ -48,10 +48,10 @@ class Case:
     def __str__(self) -> str:
         return f"{self.operator}-{self.note or self.opset}"
 
-    def model(self, *, dynamic: bool) -> onnx.ModelProto:
-        g = Graph(self.opset)
-        names = [f"x{k}" for k in range(len(self.inputs))]
-        given = [g.constant(one) if one is not None else "" for one in self.constants]
+    def add_to(self, g: Graph, prefix: str, *, dynamic: bool) -> tuple[dict[str, Any], list[str]]:
+        """Add the node to a graph; return its inputs as the graph declares them, and its results."""
+        names = [f"{prefix}x{k}" for k in range(len(self.inputs))]
+        given = [g.constant(array) if array is not None else "" for array in self.constants]
         results = g.add(self.operator, *names, *given, outputs=self.outputs, **self.attributes)
         declared: dict[str, tuple[int, Sequence[Any] | None]] = {}
         for name, array in zip(names, self.inputs, strict=True):
@@ -59,7 +59,7 @@ class Case:
             sizes = [f"{name}_{k}" if dynamic else size for k, size in enumerate(array.shape)]
             # what is a shape or a place stays of fixed size
             declared[name] = element, array.shape if array.dtype.kind in "iu" and array.ndim < 2 else sizes
-        return g.model(declared, [results] if self.outputs == 1 else results)
+        return declared, [results] if self.outputs == 1 else results
 
 
 A, B, V = floats(2, 3, 4), floats(2, 3, 4), floats(4)
@@ -123,13 +123,12 @@ CASES = (
     Case("Shape", (A,), attributes={"start": 1, "end": -1}, note="a part"),
     Case("Size", (A,)),
     Case("ConstantOfShape", (np.array([2, 3]),)),
-    Case(
-        "ConstantOfShape", (np.array([2, 3]),), attributes={"value": numpy_helper.from_array(np.array([7]))}, note="7"
-    ),
+    Case("ConstantOfShape", (np.array([2, 3]),), attributes={"value": numpy_helper.from_array(np.array([7]))},
+        note="7"),
     Case("Expand", (floats(3, 1),), ([2, 1, 4],)),
     Case("Expand", (floats(3, 1), np.array([2, 1, 4])), note="computed"),
     Case("Tile", (A,), ([2, 1, 3],)),
-    Case("Range", tuple(np.array(one) for one in (2, 11, 3))),
+    Case("Range", tuple(map(np.array, (2, 11, 3)))),
     Case("Slice", (A,), ([1], [-1], [2])),
     Case("Slice", (A,), ([3, -1], [0, -(2**63)], [2, 1], [-2, -1]), note="backwards"),
     Case("Slice", (A,), ([0, 1], [2**63 - 1, 3]), note="no axes"),
@@ -150,9 +149,8 @@ CASES = (
     Case("MatMul", (A,), (V,), note="a vector"),
     Case("MatMul", (V, floats(2, 4, 5)), note="of a vector"),
     Case("Gemm", (floats(3, 4),), (floats(5, 4), floats(5)), {"transB": 1}),
-    Case(
-        "Gemm", (floats(4, 3),), (floats(4, 5), floats(3, 1)), {"transA": 1, "alpha": 0.5, "beta": 2.0}, note="scaled"
-    ),
+    Case("Gemm", (floats(4, 3),), (floats(4, 5), floats(3, 1)), {"transA": 1, "alpha": 0.5, "beta": 2.0},
+        note="scaled"),
     Case("Gemm", (floats(3, 4),), (floats(4, 5),), note="no C"),
     Case("LayerNormalization", (A,), (V, floats(4))),
     Case("LayerNormalization", (A,), (floats(3, 4),), {"axis": 1, "epsilon": 0.1}, note="axis"),
@@ -160,160 +158,142 @@ CASES = (
     Case("Conv", (IMAGE,), (floats(6, 4, 3), floats(6)), {"pads": [1, 0], "strides": [2]}),
     Case("Conv", (IMAGE,), (floats(6, 2, 3), floats(6)), {"group": 2, "dilations": [2]}, note="groups"),
     Case("Conv", (floats(1, 2, 5, 5),), (floats(3, 2, 2, 2),), {"auto_pad": "SAME_UPPER"}, note="auto_pad"),
-)
+)  # fmt: skip
 
 
 def compare(proto: onnx.ModelProto, path: Path, inputs: dict[str, Array], *, there: bool = True) -> None:
-    session = onnxruntime.InferenceSession(proto.SerializeToString(), providers=["CPUExecutionProvider"])
-    expected = session.run(None, inputs)
+    expected = run_onnxruntime(proto, inputs)
     write_model(proto, path)
-    found = {"here": list(read_model(path)(inputs).values())}
+    results = {"here": list(read_model(path)(inputs).values())}
     if there:
-        found["OpenVINO"] = by_openvino(path, inputs)
-    for who, arrays in found.items():
+        results["OpenVINO"] = run_openvino(path, inputs)
+    for who, arrays in results.items():
         if who == "OpenVINO" and not all(np.allclose(*pair, TOLERANCE) for pair in zip(arrays, expected, strict=True)):
             # Its CPU plugin errs in a chain in some hundred, and does so with the ONNX model itself.
             path.with_suffix(".onnx").write_bytes(proto.SerializeToString())
-            expected = by_openvino(path.with_suffix(".onnx"), inputs)
+            expected = run_openvino(path.with_suffix(".onnx"), inputs)
         for a, b in zip(arrays, expected, strict=True):
             assert (a.shape, a.dtype) == (b.shape, b.dtype), who
             np.testing.assert_allclose(a, b, atol=TOLERANCE, rtol=TOLERANCE, err_msg=who)
 
 
-def by_openvino(path: Path, inputs: dict[str, Array]) -> list[Array]:
-    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    results = compiled(inputs)
-    return [results[port] for port in compiled.outputs]
-
-
 @pytest.mark.parametrize("dynamic", [pytest.param(False, marks=pytest.mark.slow), True], ids=["fixed", "dynamic"])
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_same_numbers(case: Case, dynamic: bool, tmp_path: Path) -> None:
-    inputs = {f"x{k}": array for k, array in enumerate(case.inputs)}
-    compare(case.model(dynamic=dynamic), tmp_path / "model.xml", inputs)
+@pytest.mark.parametrize("opset", sorted({case.opset for case in CASES}))
+def test_same_numbers(opset: int, dynamic: bool, tmp_path: Path) -> None:
+    """All operators of an opset in one model, for what takes time is to compile each."""
+
+    def check(cases: list[Case]) -> None:
+        g = Graph(opset)
+        declared: dict[str, Any] = {}
+        inputs: dict[str, Array] = {}
+        outputs: list[str] = []
+        for number, case in enumerate(cases):
+            mine, results = case.add_to(g, f"n{number}_", dynamic=dynamic)
+            declared |= mine
+            outputs += results
+            inputs |= dict(zip(mine, case.inputs, strict=True))
+        compare(g.model(declared, outputs), tmp_path / "model.xml", inputs)
+
+    def alone(case: Case) -> None:
+        check([case])
+
+    together(check, alone, [case for case in CASES if case.opset == opset], str)
 
 
 def test_every_operator_has_a_case() -> None:
     assert {case.operator for case in CASES} == set(WRITERS)
 
 
-# Chains: what becomes of axes in another order
+Step = Callable[[Graph, np.random.Generator, str, list[int], int], tuple[str, list[int]]]
 
 
-def chain(rng: np.random.Generator, length: int) -> onnx.ModelProto:
-    """Operators drawn one after the other, with a Transpose between most of them."""
-    g = Graph()
-    sizes, name, others = [2, 3, 4], "x", []
-    for _ in range(length):
-        if rng.random() < 0.7:
-            order = rng.permutation(len(sizes)).tolist()
-            name, sizes = g.add("Transpose", name, perm=order), [sizes[axis] for axis in order]
-        name, sizes = STEPS[rng.choice(list(STEPS))](g, rng, name, sizes)
-        others.append(name)
-    return g.model({"x": (TensorProto.FLOAT, ("A", "B", "C"))}, [name, others[len(others) // 2]])
+def replaced(sizes: list[int], axis: int, *others: int) -> list[int]:
+    return [*sizes[:axis], *others, *sizes[axis + 1 :]]
 
 
-Step = Callable[[Graph, np.random.Generator, str, list[int]], tuple[str, list[int]]]
+def _reduce(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
+    keep = len(sizes) < 3 or bool(rng.integers(2))
+    return g.add("ReduceSum", name, g.constant([axis]), keepdims=int(keep)), replaced(sizes, axis, *[1] * keep)
 
 
-def _any(rng: np.random.Generator, sizes: list[int]) -> int:
-    return int(rng.integers(len(sizes)))
+def _gather(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
+    index = rng.integers(sizes[axis], size=() if len(sizes) > 2 and rng.integers(2) else (2,))
+    return g.add("Gather", name, g.constant(index), axis=axis), replaced(sizes, axis, *index.shape)
 
 
-def _reduce(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
-    axis, keep = _any(rng, sizes), bool(len(sizes) < 3 or rng.random() < 0.5)
-    rest = [1] if keep else []
-    return g.add("ReduceSum", name, g.constant([axis]), keepdims=int(keep)), sizes[:axis] + rest + sizes[axis + 1 :]
-
-
-def _gather(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
-    axis = _any(rng, sizes)
-    index = rng.integers(sizes[axis], size=() if len(sizes) > 2 and rng.random() < 0.5 else (2,))
-    rest = list(index.shape)
-    return g.add("Gather", name, g.constant(index), axis=axis), sizes[:axis] + rest + sizes[axis + 1 :]
-
-
-def _slice(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
-    axis = _any(rng, sizes)
+def _slice(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
     result = g.add("Slice", name, *map(g.constant, ([-1], [-999], [axis], [-2])))
-    return result, [*sizes[:axis], (sizes[axis] + 1) // 2, *sizes[axis + 1 :]]
+    return result, replaced(sizes, axis, (sizes[axis] + 1) // 2)
 
 
-def _concat(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
-    axis = _any(rng, sizes)
+def _concat(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
+    """Concatenate two values; two axes of one size are the other way round in one of them."""
     other = g.add("Tanh", name)
-    if rng.random() < 0.3 and len(set(sizes)) < len(sizes):  # two axes of one size, the other way round in one of both
-        first = next(k for k, size in enumerate(sizes) if size in sizes[k + 1 :])
-        order = list(range(len(sizes)))
-        second = sizes.index(sizes[first], first + 1)
-        order[first], order[second] = second, first
-        other = g.add("Transpose", other, perm=order)
-    return g.add("Concat", name, other, axis=axis), [*sizes[:axis], 2 * sizes[axis], *sizes[axis + 1 :]]
+    for j, k in combinations(range(len(sizes)), 2):
+        if sizes[j] == sizes[k]:
+            order = list(range(len(sizes)))
+            order[j], order[k] = k, j
+            other = g.add("Transpose", name, perm=order)
+    return g.add("Concat", name, other, axis=axis), replaced(sizes, axis, 2 * sizes[axis])
 
 
-def _reshape(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
-    """[0, 0, -1] and the like."""
-    kept = _any(rng, sizes)
-    rest = [int(np.prod(sizes[kept:]))]
-    return g.add("Reshape", name, g.constant([0] * kept + [-1])), sizes[:kept] + rest
+def _reshape(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
+    """Reshape to [0, 0, -1] and the like."""
+    return g.add("Reshape", name, g.constant([0] * axis + [-1])), [*sizes[:axis], int(np.prod(sizes[axis:]))]
 
 
-def _unsqueeze(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
-    axis = _any(rng, sizes)
+def _unsqueeze(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
     return g.add("Unsqueeze", name, g.constant([axis])), [*sizes[:axis], 1, *sizes[axis:]]
 
 
-def _squeeze(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
+def _squeeze(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
     if 1 not in sizes or len(sizes) < 3:
         return g.add("Tanh", name), sizes
     axis = sizes.index(1)
-    return g.add("Squeeze", name, g.constant([axis - len(sizes)])), sizes[:axis] + sizes[axis + 1 :]
+    return g.add("Squeeze", name, g.constant([axis - len(sizes)])), replaced(sizes, axis)
 
 
-def _matmul(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
+def _matmul(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
     return g.add("MatMul", name, g.weights(sizes[-1], 3)), [*sizes[:-1], 3]
 
 
-def _add(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
-    """Of a bias, a scalar, or all but the first axis."""
-    shape = sizes[[-1, len(sizes), 1][rng.integers(3)] :]
+def _add(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
+    """Add a scalar, a bias, or what has all axes behind one."""
+    shape = sizes[axis + 1 :]
     return g.add("Add", *rng.permutation([name, g.weights(*shape)]).tolist()), sizes
 
 
-def _softmax(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
-    return g.add("Softmax", name, axis=_any(rng, sizes)), sizes
+def _softmax(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
+    return g.add("Softmax", name, axis=axis), sizes
 
 
-def _split(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
-    axis = _any(rng, sizes)
-    split = [1, sizes[axis] - 1] if sizes[axis] > 1 else [1, 0]
-    names = g.add("Split", name, g.constant(split), outputs=2, axis=axis)
-    k = int(split[1] > 0)
-    return names[k], [*sizes[:axis], split[k], *sizes[axis + 1 :]]
+def _split(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
+    split = [sizes[axis] - 1, 1]
+    _, last = g.add("Split", name, g.constant(split), outputs=2, axis=axis)
+    return last, replaced(sizes, axis, 1)
 
 
-def _times_shape(g: Graph, rng: np.random.Generator, name: str, sizes: list[int]) -> tuple[str, list[int]]:
-    size = g.add("Gather", g.add("Shape", name), g.constant(_any(rng, sizes)))
+def _times_shape(g: Graph, rng: np.random.Generator, name: str, sizes: list[int], axis: int) -> tuple[str, list[int]]:
+    size = g.add("Gather", g.add("Shape", name), g.constant(axis))
     return g.add("Mul", name, g.add("Cast", size, to=TensorProto.FLOAT)), sizes
 
 
-STEPS: dict[str, Step] = {
-    one.__name__: one
-    for one in (
-        _reduce, _gather, _slice, _concat, _reshape, _unsqueeze, _squeeze, _matmul, _add, _softmax, _split, _times_shape
-    )
-}  # fmt: skip
+STEPS: tuple[Step, ...] = (
+    _reduce, _gather, _slice, _concat, _reshape, _unsqueeze, _squeeze, _matmul, _add, _softmax, _split, _times_shape
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(20))
+@few_rows("seed", range(20), range(20, 1000))
 def test_chains(seed: int, tmp_path: Path) -> None:
+    """Operators are drawn one after the other, with a Transpose between most of them."""
     rng = np.random.default_rng(seed)
-    proto = chain(rng, int(rng.integers(3, 9)))
+    g, sizes, name, others = Graph(), [2, 3, 4], "x", []
+    for _ in range(rng.integers(3, 9)):
+        if rng.random() < 0.7:
+            order = rng.permutation(len(sizes)).tolist()
+            name, sizes = g.add("Transpose", name, perm=order), [sizes[axis] for axis in order]
+        name, sizes = STEPS[rng.integers(len(STEPS))](g, rng, name, sizes, int(rng.integers(len(sizes))))
+        others.append(name)
+    proto = g.model({"x": (TensorProto.FLOAT, ("A", "B", "C"))}, [name, others[len(others) // 2]])
     X = rng.uniform(-1, 1, (2, 3, 4)).astype(np.float32)
     compare(proto, tmp_path / "model.xml", {"x": X}, there=seed % 4 == 0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20, 1000))
-def test_more_chains(seed: int, tmp_path: Path) -> None:
-    test_chains(seed, tmp_path)

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from openvino_irs import check, openvino, rng_of, run_there, save
+from rows import few_rows
 
-from pyrnnx.frontends.openvino import BoundLayer, read_model, to_onnx
+from pyrnnx.frontends.openvino import read_model, to_onnx
 
 ops: Any = pytest.importorskip("openvino.opset13")
 CODES = {"i8": (-127, 128), "u8": (0, 256), "i4": (-8, 8), "u4": (0, 16), "f8e4m3": (-8, 9)}
@@ -72,8 +73,9 @@ def compressed(form: Form, rows: int, columns: int) -> Any:
     return ops.convert(value, "f32")
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize("columns", [8, 400])
+@few_rows(
+    ("form", "columns"), [*((form, 8) for form in FORMS), (FORMS[0], 400)], [(form, 400) for form in FORMS], ids=str
+)
 def test_products(form: Form, columns: int, tmp_path: Path) -> None:
     """Constants that are folded, and such as remain in the graph."""
     x = ops.parameter([3, columns], np.float32)
@@ -85,19 +87,6 @@ def test_products(form: Form, columns: int, tmp_path: Path) -> None:
     exported = to_onnx(read_model(path))
     nodes = [node.op_type for node in exported.graph.node]
     assert nodes.count("Mul") <= 1, f"what is computed in f16 is left over: {nodes}"
-
-
-def test_weights_of_a_layer(tmp_path: Path) -> None:
-    N, T, I, H = 2, 4, 6, 4
-    X, h = ops.parameter([N, T, I], np.float32), ops.parameter([N, 1, H], np.float32)
-    W, R = (ops.unsqueeze(compressed(Form(), 3 * H, size), np.array([0])) for size in (I, H))
-    zeros = ops.constant(np.zeros((1, 3 * H), np.float32))
-    layer = ops.gru_sequence(X, h, ops.constant(np.full(N, T, np.int32)), W, R, zeros, H, "forward")
-    path = save(openvino.Model([ops.result(one) for one in layer.outputs()], [X, h], "compressed"), tmp_path)
-    rng = rng_of("layer")
-    read = check(path, [rng.uniform(-1, 1, one.shape).astype(np.float32) for one in (X, h)], tolerance=EXACT)
-    (bound,) = read.layers.values()
-    assert isinstance(bound, BoundLayer)
 
 
 def test_f16_that_is_not_only_stored_is_rounded(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from openvino_irs import Array, run_exported, run_there, save
 from openvino_linear import bytes_of, ramp
 from openvino_operations import Maker, const, i8, i32, i64, ops
 from real_models import MODELS, picture
+from rows import each_row
 
 from pyrnnx import UnsupportedError
 from pyrnnx.frontends.onnx import read_model as read_onnx
@@ -39,8 +40,8 @@ def convolved(x: Array, w: Array) -> Array:
     return sums.view(np.int32)
 
 
-@pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("runtime", ["auto", "reference"])
+@each_row("constant", [True, False])
+@each_row("runtime", ["auto", "reference"])
 @pytest.mark.filterwarnings("ignore:.*reference evaluator")  # of filters that are no constants
 def test_every_int32(runtime: str, constant: bool, tmp_path: Path) -> None:
     """Beyond 24 bits OpenVINO rounds."""
@@ -77,7 +78,7 @@ COUNTS: dict[str, tuple[Make, Make, int]] = {
 }
 
 
-@pytest.mark.parametrize("name", COUNTS)
+@each_row("name", COUNTS)
 def test_as_few_products_as_there_are_bytes(name: str, tmp_path: Path) -> None:
     data, weights, count = COUNTS[name]
     maker = Maker(name, dynamic=False)
@@ -88,17 +89,6 @@ def test_as_few_products_as_there_are_bytes(name: str, tmp_path: Path) -> None:
     np.testing.assert_array_equal(run_exported(to_onnx(model), maker.arrays), wanted)
 
 
-def test_matrix_products_of_bytes(tmp_path: Path) -> None:
-    maker = Maker("product", dynamic=False)
-    data, weights = bytes_of(maker, 2, 7, zero=[[9]]), ramp(-121, 134, 5, 7)(maker)
-    made = ops(1).matmul(data, weights, False, True)
-    model = read_model(save(openvino.Model([made], maker.parameters, "one"), tmp_path))
-    assert (operators(model)["MatMulInteger"], operators(model)["MatMul"]) == (1, 0)
-    x, zero = maker.arrays
-    wide = (x.astype(np.int64) - zero) @ np.linspace(-121, 134, 35).round().astype(np.int64).reshape(5, 7).T
-    np.testing.assert_array_equal(next(iter(model(*maker.arrays).values())), wide)
-
-
 @pytest.mark.parametrize("dtype", [i8, i64])
 def test_other_integers_are_rejected(dtype: Any, tmp_path: Path) -> None:
     maker = Maker("other integers", dynamic=False)
@@ -107,6 +97,7 @@ def test_other_integers_are_rejected(dtype: Any, tmp_path: Path) -> None:
         model(*maker.arrays)
 
 
+@pytest.mark.e2e
 def test_quantized_ocr(fetch_wheel: Callable[[str], Path], tmp_path: Path) -> None:
     """Its 21 convolutions are one product of bytes each. A value that is rounded the other way moves scores, as in the
     ONNX model, which is nearer than OpenVINO."""

@@ -1,273 +1,171 @@
-"""IRs with one recurrent layer, saved by OpenVINO, run here and exported: every operation and form of it."""
+"""Recurrent operations that OpenVINO saves: cells, weights that are inputs, activations with parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
+import openvino_nets as nets
 import pytest
 from layers import random_arrays
-from openvino_irs import Array, assert_same, check, run_exported, run_there, save
+from openvino_irs import check, save
 from openvino_layers import DEFAULTS
+from openvino_nets import Bin
+from peers import run_openvino
+from rows import each_row
 
-from pyrnnx import OPENVINO_SEQUENCE, Direction, RecurrentOp
-from pyrnnx.frontends.openvino import BoundLayer, read_model, to_onnx
-from pyrnnx.op import CELLS
-from pyrnnx.testing import reference
+from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, Direction, PyrnnxError, RecurrentOp, UnsupportedError, reference
+from pyrnnx.frontends.openvino import OPERATIONS, BoundLayer, IRLayer, Model, read_model, rnn_sequence, to_onnx
+from pyrnnx.operator.op import CellName
+from pyrnnx.testing.numbers import Array
 
 openvino = pytest.importorskip("openvino")
 operations = pytest.importorskip("openvino.opset13")
 
 T, N, I, H = 5, 3, 4, 6
-DIRECTIONS = ("forward", "reverse", "bidirectional")
-# of X, the states and the lengths
-SHAPES: dict[str, tuple[Any, Any]] = {
-    "static": (N, T),
-    "dynamic batch": (-1, T),
-    "dynamic length": (N, -1),
-    "ranges": ((1, 8), (2, 9)),
-}
-FORMATS = ("f32", "f16-compressed", "f64")
-LENGTHS = {"const": (T, 1, 3), "parameter": (T, 2, 3), "zero": (T, 0, 3), "full": (T, T, T)}
-# float32: sums of up to 11 terms in another order, vectorised exp and tanh of some units, 5 steps
-TOLERANCE = 5e-6
-# float64 against an oracle that sums in another order
-EXACT = 1e-13
+FLAVOURS: tuple[tuple[CellName, bool], ...] = (("RNN", False), ("GRU", False), ("GRU", True), ("LSTM", False))
 
 
-@dataclass(frozen=True)
-class Case:
-    cell: str
-    linear_before_reset: bool
-    direction: str
-    shapes: str
-    format: str
-    lengths: str
-
-    def __str__(self) -> str:
-        flag = "-lbr" if self.linear_before_reset else ""
-        return f"{self.cell}{flag}-{self.direction}-{self.shapes}-{self.format}-{self.lengths}"
-
-    @property
-    def dtype(self) -> Any:
-        return np.float64 if self.format == "f64" else np.float32
-
-    @property
-    def openvino_is_wrong(self) -> str:
-        """Why the oracle is the witness; see test_openvino.py for both."""
-        if self.format == "f64":
-            return "float64 is computed in float32"
-        if self.shapes != "static" and self.lengths != "full":
-            return "lengths are ignored if a dimension of X is dynamic and W, R, B are constant"
-        return ""
+def run(
+    function: str, op: RecurrentOp, arrays: dict[str, Array], constants: str, folder: Path, **attributes: Any
+) -> Model:
+    """Check a model of one operation, with those of its inputs constant whose first letters are `constants`."""
+    expected = attributes.pop("expected", None)
+    nodes = {
+        name: operations.constant(a) if name[0] in constants else operations.parameter(a.shape, a.dtype.type)
+        for name, a in arrays.items()
+    }
+    if op.cell == "GRU":
+        attributes["linear_before_reset"] = op.linear_before_reset
+    attributes = {"activations": DEFAULTS[op.cell], "activations_alpha": [], "activations_beta": [], **attributes}
+    node = getattr(operations, function)(*nodes.values(), hidden_size=H, **attributes)
+    names = [name for name in arrays if name[0] not in constants]
+    results = [operations.result(output) for output in node.outputs()]
+    path = save(openvino.Model(results, [nodes[name] for name in names], "model"), folder)
+    # float32: sums of up to 11 terms in another order, vectorised exp and tanh of some units, 5 steps
+    return check(path, [arrays[name] for name in names], tolerance=5e-6, expected=expected)
 
 
-FLAVOURS = (("RNN", False), ("GRU", False), ("GRU", True), ("LSTM", False))
-ALL = tuple(Case(*flavour, *rest) for flavour, *rest in product(FLAVOURS, DIRECTIONS, SHAPES, FORMATS, LENGTHS))
+@each_row(("cell", "lbr"), FLAVOURS)
+def test_cell(cell: CellName, lbr: bool, tmp_path: Path) -> None:
+    op = RecurrentOp(cell, H, linear_before_reset=lbr)
+    arrays = random_arrays(op, (1, N, I), convention=OPENVINO_CELL)
+    run(f"{cell.lower()}_cell", op, arrays, "WRB", tmp_path, clip=0.5)
 
 
-def pairwise(cases: tuple[Case, ...]) -> Iterator[Case]:
-    """So many of them that every two values of two properties occur together."""
-
-    def pairs(case: Case) -> set[tuple[Any, ...]]:
-        values = [(case.cell, case.linear_before_reset), case.direction, case.shapes, case.format, case.lengths]
-        return {(i, values[i], j, values[j]) for i in range(len(values)) for j in range(i)}
-
-    left = set().union(*map(pairs, cases))
-    while left:
-        best = max(cases, key=lambda case: len(pairs(case) & left))
-        left -= pairs(best)
-        yield best
-
-
-SOME = tuple(pairwise(ALL))
-
-
-def make_arrays(case: Case) -> dict[str, Array]:
-    op = RecurrentOp(case.cell, H, Direction(case.direction), linear_before_reset=case.linear_before_reset)
-    arrays = random_arrays(op, (T, N, I), case.dtype, convention=OPENVINO_SEQUENCE, seed=str(case))
-    del arrays["sequence_lengths"]  # those of the case
-    if case.format == "f16-compressed":  # so that saving rounds nothing
-        arrays |= {name: arrays[name].astype(np.float16).astype(np.float32) for name in "WRB"}
-    return arrays
-
-
-def parameter(name: str, shape: Any, dtype: Any) -> Any:
-    node = operations.parameter(
-        openvino.PartialShape([openvino.Dimension(*d) if isinstance(d, tuple) else d for d in shape]), dtype
-    )
-    node.output(0).set_names({name})
-    node.set_friendly_name(name)
-    return node
-
-
-def build(case: Case, arrays: dict[str, Array], **attributes: Any) -> tuple[Any, list[Array]]:
-    """The model, its W, R and B constant, and arrays for its inputs."""
-    batch, length = SHAPES[case.shapes]
-    D = arrays["W"].shape[0]
-    X = parameter("X", (batch, length, I), case.dtype)
-    states = [parameter(name, (batch, D, H), case.dtype) for name in "HC" if name in arrays]
-    given = [X, *states]
-    inputs = [arrays["X"], *(arrays[name] for name in "HC" if name in arrays)]
-    lens = np.array(LENGTHS[case.lengths], np.int64)
-    if case.lengths == "parameter":
-        lengths = parameter("lens", (batch,), np.int64)
-        given.append(lengths)
-        inputs.append(lens)
-    else:
-        lengths = operations.constant(lens)
-    constants = [operations.constant(arrays[name]) for name in "WRB"]
-    if case.cell == "GRU":
-        attributes["linear_before_reset"] = case.linear_before_reset
-    node = getattr(operations, f"{case.cell.lower()}_sequence")(
-        X,
-        *states,
-        lengths,
-        *constants,
-        hidden_size=H,
-        direction=case.direction,
-        **{"activations": DEFAULTS[case.cell], **attributes},
-    )
-    node.set_friendly_name("the layer")
-    return openvino.Model([operations.result(one) for one in node.outputs()], given, "one"), inputs
-
-
-def oracle(case: Case, arrays: dict[str, Array], **attributes: Any) -> list[Array]:
-    """Of the case's dtype."""
-    attributes |= {"linear_before_reset": True} if case.linear_before_reset else {}
-    given = {**arrays, "sequence_lengths": LENGTHS[case.lengths], "direction": case.direction}
-    outputs = reference.run(f"{case.cell}Sequence-5", **given, **attributes)
-    return [one.astype(case.dtype) for one in outputs]
-
-
-def run(case: Case, folder: Path) -> None:
-    arrays = make_arrays(case)
-    model, inputs = build(case, arrays)
-    path = save(model, folder, f16=case.format == "f16-compressed")
-    expected = oracle(case, arrays)
-    there = run_there(path, inputs)
-    if not case.openvino_is_wrong:
-        assert_same(there, expected, TOLERANCE, "OpenVINO and the oracle")
-    # ONNX Runtime has no float64 for these
-    read = check(
-        path,
-        inputs,
-        tolerance=EXACT if case.format == "f64" else TOLERANCE,
-        expected=expected,
-        exported=case.format != "f64",
-    )
-    assert isinstance(read.layers["the layer"], BoundLayer)
-    node = next(one for one in to_onnx(read).graph.node if one.op_type == case.cell)
-    full = case.lengths == "full" and case.shapes == "static"
-    assert bool(node.input[4]) is not full  # lengths that say what X says are left out
-
-
-@pytest.mark.parametrize("case", SOME, ids=str)
-def test_sequence(case: Case, tmp_path: Path) -> None:
-    run(case, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", [case for case in ALL if case not in SOME], ids=str)
-def test_every_sequence(case: Case, tmp_path: Path) -> None:
-    run(case, tmp_path)
-
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_clip_and_activations(cell: str, tmp_path: Path) -> None:
-    """All that OpenVINO's CPU plugin has: no function with alpha or beta."""
-    case = Case(cell, False, "bidirectional", "static", "f32", "const")
-    arrays = make_arrays(case)
-    names = {"RNN": ["relu"], "GRU": ["tanh", "relu"], "LSTM": ["relu", "tanh", "sigmoid"]}[cell]
-    model, inputs = build(case, arrays, activations=names, clip=0.3)
-    path = save(model, tmp_path)
-    check(path, inputs, tolerance=TOLERANCE)
-    node = next(one for one in to_onnx(read_model(path)).graph.node if one.op_type == cell)
-    attributes = {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
-    assert attributes["clip"] == pytest.approx(0.3)
-    assert [name.decode().lower() for name in attributes["activations"]] == names * 2
-
-
-def test_activation_parameters(tmp_path: Path) -> None:
-    """OpenVINO writes functions that its plugins do not run; the oracle knows them. Places in the lists, not turns."""
-    case = Case("LSTM", False, "bidirectional", "static", "f32", "const")
-    arrays = make_arrays(case)
-    names, alphas, betas = ["hardsigmoid", "tanh", "elu"], [0.3, 9.0, 0.7], [0.4, 9.0]
-    model, inputs = build(case, arrays, activations=names, activations_alpha=alphas, activations_beta=betas)
-    path = save(model, tmp_path)
-    expected = oracle(case, arrays, activations=names, activations_alpha=alphas, activations_beta=betas)
-    check(path, inputs, tolerance=TOLERANCE, expected=expected)
-
-
-STEPS = [(cell, lbr, fmt) for cell, lbr in FLAVOURS for fmt in ("f32", "f16-compressed")]
-
-
-@pytest.mark.parametrize(("cell", "lbr", "fmt"), STEPS)
-@pytest.mark.parametrize("batch", [N, -1], ids=["static", "dynamic"])
-def test_cell(cell: str, lbr: bool, fmt: str, batch: int, tmp_path: Path) -> None:
-    case = Case(cell, lbr, "forward", "static", fmt, "full")
-    arrays = {name: a[:, 0] if name in "XHC" else a[0] for name, a in make_arrays(case).items()}
-    names = [name for name in "XHC" if name in arrays]
-    parameters = [parameter(name, (batch, arrays[name].shape[1]), np.float32) for name in names]
-    weights = [operations.constant(arrays[name]) for name in "WRB"]
-    attributes: dict[str, Any] = {"linear_before_reset": lbr} if cell == "GRU" else {}
-    attributes |= {"activations": DEFAULTS[cell], "activations_alpha": [], "activations_beta": [], "clip": 0.5}
-    function = getattr(operations, f"{cell.lower()}_cell")
-    node = function(*parameters, *weights, hidden_size=H, **attributes)
-    model = openvino.Model([operations.result(one) for one in node.outputs()], parameters, "cell")
-    check(save(model, tmp_path, f16=fmt != "f32"), [arrays[name] for name in names], tolerance=TOLERANCE)
-
-
-@pytest.mark.parametrize(("cell", "lbr"), FLAVOURS)
-@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
-def test_weights_that_are_inputs(cell: str, lbr: bool, direction: str, tmp_path: Path) -> None:
+@each_row(("cell", "lbr"), FLAVOURS)
+@each_row("direction", list(Direction)[::2], ids=str)
+def test_weights_that_are_inputs(cell: CellName, lbr: bool, direction: Direction, tmp_path: Path) -> None:
     """Gates are rearranged by nodes."""
-    case = Case(cell, lbr, direction, "static", "f32", "const")
-    arrays = make_arrays(case)
-    arrays = {name: arrays[name] for name in ("X", "H", "C", "W", "R", "B") if name in arrays}
-    given = {name: parameter(name, a.shape, np.float32) for name, a in arrays.items()}
-    lengths = operations.constant(np.array(LENGTHS["const"], np.int32))
-    attributes: dict[str, Any] = {"linear_before_reset": lbr} if cell == "GRU" else {}
-    states = [given[name] for name in "HC" if name in given]
-    node = getattr(operations, f"{cell.lower()}_sequence")(
-        given["X"],
-        *states,
-        lengths,
-        *(given[name] for name in "WRB"),
-        hidden_size=H,
-        direction=direction,
-        activations=DEFAULTS[cell],
-        **attributes,
-    )
-    model = openvino.Model([operations.result(one) for one in node.outputs()], list(given.values()), "one")
-    read = check(save(model, tmp_path), list(arrays.values()), tolerance=TOLERANCE)
+    op = RecurrentOp(cell, H, direction, linear_before_reset=lbr)
+    arrays = random_arrays(op, (T, N, I), convention=OPENVINO_SEQUENCE, lens=(T, 1, 3))
+    read = run(f"{cell.lower()}_sequence", op, arrays, "s", tmp_path, direction=direction.value)
+    assert not isinstance(next(iter(read.layers.values())), BoundLayer)
+
+
+@each_row("lengths", [(T, 1, 3), (3, 3, 3), (T, T, T)])
+def test_activation_parameters(lengths: tuple[int, ...], tmp_path: Path) -> None:
+    """OpenVINO writes functions that its plugins do not run; the oracle knows them. Places in the lists, not turns."""
+    attributes: dict[str, Any] = {"activations": ["hardsigmoid", "tanh", "elu"], "direction": "bidirectional"}
+    attributes |= {"activations_alpha": [0.3, 9.0, 0.7], "activations_beta": [0.4, 9.0]}
+    op = RecurrentOp("LSTM", H, Direction.BIDIRECTIONAL)
+    arrays = random_arrays(op, (T, N, I), convention=OPENVINO_SEQUENCE, lens=lengths)
+    wanted = [array.astype(np.float32) for array in reference.run("LSTMSequence-5", *arrays.values(), **attributes)]
+    read = run("lstm_sequence", op, arrays, "sWRB", tmp_path, expected=wanted, **attributes)
+    assert isinstance(next(iter(read.layers.values())), BoundLayer)
+    node = next(node for node in to_onnx(read).graph.node if node.op_type == "LSTM")
+    assert bool(node.input[4]) is (lengths != (T, T, T))  # lengths that say what X says are left out
+
+
+@each_row("open_axes", [[-1, -1, I], [N, -1, I], [-1, T, I]])
+def test_there_lengths_are_ignored_if_a_dimension_of_x_is_dynamic(open_axes: list[int]) -> None:
+    """Text: "specifies real sequence lengths for each batch element". So here; there not, if weights are constant."""
+    X, h, lengths, *weights = random_arrays(
+        RecurrentOp("RNN", H), (T, N, I), convention=OPENVINO_SEQUENCE, lens=(T, 0, 3)
+    ).values()
+    parameters = [operations.parameter(open_axes, np.float32)]
+    parameters += [operations.parameter(array.shape, array.dtype.type) for array in (h, lengths)]
+    node = operations.rnn_sequence(*parameters, *map(operations.constant, weights), H, "forward", DEFAULTS["RNN"])
+    model = openvino.Model([operations.result(node.output(0))], parameters, "model")
+    (there,) = run_openvino(model, [X, h, lengths])
+    full, here = (rnn_sequence(X, h, lens, *weights)[0] for lens in (np.full(N, T, np.int32), lengths))
+    np.testing.assert_allclose(there, full, rtol=0, atol=5e-6)
+    assert np.abs(there - here).max() > 0.01
+
+
+def test_lstm_cell_1(tmp_path: Path) -> None:
+    """OpenVINO writes input_forget and weights_format, and no port of P."""
+    opset1, op = pytest.importorskip("openvino.opset1"), RecurrentOp("LSTM", H)
+    X, h, c, *weights = random_arrays(op, (1, N, I), convention=OPENVINO_CELL).values()
+    parameters = [operations.parameter(array.shape, np.float32) for array in (X, h, c)]
+    node = opset1.lstm_cell(*parameters, *map(operations.constant, weights), H, DEFAULTS["LSTM"], [], [], clip=0.4)
+    model = openvino.Model([operations.result(output) for output in node.outputs()], parameters, "model")
+    (layer,) = check(save(model, tmp_path), [X, h, c], tolerance=5e-6).layers.values()
+    assert isinstance(layer, BoundLayer)
+    assert layer.operation is OPERATIONS["LSTMCell-1"]
+
+
+def test_dynamic_rank(tmp_path: Path) -> None:
+    """OpenVINO writes a port without a single <dim>."""
+    arrays = [*random_arrays(RecurrentOp("RNN", H), (T, N, I), convention=OPENVINO_SEQUENCE).values()]
+    parameters = [operations.parameter(openvino.PartialShape.dynamic(), np.float32)]
+    parameters += [operations.parameter(array.shape, array.dtype.type) for array in arrays[1:]]
+    node = operations.rnn_sequence(*parameters, H, "forward", DEFAULTS["RNN"])
+    model = openvino.Model([operations.result(output) for output in node.outputs()], parameters, "model")
+    read = read_model(save(model, tmp_path))
     (layer,) = read.layers.values()
-    assert not isinstance(layer, BoundLayer)
+    assert isinstance(layer, IRLayer)
+    assert layer.inputs[0].shape == (None, None, None)
+    assert read.inputs[0].shape is None
 
 
-def test_layers_share_their_initializers(tmp_path: Path) -> None:
-    """Equal weights of two layers are one initializer, and names of inputs and outputs are kept."""
-    case = Case("GRU", False, "forward", "dynamic batch", "f32", "full")
-    arrays = make_arrays(case)
-    X, h = (parameter(name, (-1, *arrays[name].shape[1:]), np.float32) for name in ("X", "H"))
-    weights = [operations.constant(arrays[name]) for name in "WRB"]
-    lengths = operations.constant(np.array([T] * N, np.int32))
-    outputs = []
-    for _ in range(2):
-        node = operations.gru_sequence(
-            X, h, lengths, *weights, hidden_size=H, direction="forward", activations=DEFAULTS["GRU"]
-        )
-        outputs.append(operations.result(node.output(0)))
-    path = save(openvino.Model(outputs, [X, h], "two"), tmp_path)
-    model = read_model(path)
-    proto = to_onnx(model)
-    assert len({tuple(node.input[1:4]) for node in proto.graph.node if node.op_type == "GRU"}) == 1
-    dims = [dim.dim_param or dim.dim_value for dim in proto.graph.input[0].type.tensor_type.shape.dim]
-    assert dims == ["X_dim_0", T, I]
-    inputs = [arrays["X"], arrays["H"]]
-    assert_same(run_exported(proto, inputs), list(model(*inputs).values()), TOLERANCE, "exported")
+@pytest.mark.parametrize(("kind", "first"), [("RNNSequence", 5), ("GRUSequence", 5), ("GRUCell", 3)], ids=str)
+def test_recurrent_types_before_their_first_opset(kind: str, first: int) -> None:
+    text, weights = nets.lstm_net()
+    text = text.replace('type="LSTMSequence" version="opset5"', f'type="{kind}" version="opset1"')
+    model = read_model(text, weights)
+    arrays = nets.lstm_inputs()
+    for act in (lambda: to_onnx(model), lambda: model(arrays)):
+        with pytest.raises(
+            UnsupportedError,
+            match=rf"{kind} 'lstm' \(id 8\): {kind} of opset1 cannot be .*: expected opset{first} or later",
+        ):
+            act()
+
+
+def changed(name: str, given: Array) -> Model:
+    """The net of one LSTM with another constant in place of one of its weights."""
+    store, arrays = Bin(), nets.weights()
+    kinds = {"float32": ("f32", "FP32"), "float16": ("f16", "FP16"), "int64": ("i64", "I64")}
+    text, _ = nets.lstm_net()
+    parts = text.split("\n")
+    for k, key in enumerate(arrays):
+        own = given if key == name else arrays[key]
+        place = next(j for j, line in enumerate(parts) if f'id="{4 + k}" name="{key}"' in line)
+        parts[place] = store.constant(4 + k, key, own, *kinds[own.dtype.name])
+    return read_model("\n".join(parts), store.data)
+
+
+WEIGHTS: dict[str, tuple[str, Array, str]] = {
+    "W without directions": ("W", np.zeros((24, 4), np.float32), "port 4 (W) was given an array of shape (24, 4)"),
+    "R without directions": ("R", np.zeros((24, 6), np.float32), "port 5 (R)"),
+    "W transposed": ("W", np.zeros((1, 4, 24), np.float32), "port 4 (W)"),
+    "B of rank 1": ("B", np.zeros(24, np.float32), "port 6 (B)"),
+    "B not summed": ("B", np.zeros((1, 48), np.float32), "port 6 (B)"),
+    "W of float16": ("W", np.zeros((1, 24, 4), np.float16), "float16"),
+    "R of integers": ("R", np.zeros((1, 24, 6), np.int64), "int64"),
+}
+
+
+@each_row(("name", "array", "words"), WEIGHTS.values(), ids=WEIGHTS)
+def test_constant_weights_that_do_not_fit(name: str, array: Array, words: str) -> None:
+    """What `layers` rejects is what a call and an export reject."""
+    model, arrays = changed(name, array), nets.lstm_inputs()
+    for act in (lambda: model.layers["lstm"], lambda: model(arrays), lambda: to_onnx(model)):
+        with pytest.raises(PyrnnxError, match=r"LSTMSequence 'lstm' \(id 8\): ") as caught:
+            act()
+        assert name in str(caught.value)
+    with pytest.raises(PyrnnxError) as caught:
+        model.layers["lstm"]
+    assert words in str(caught.value)

@@ -1,0 +1,132 @@
+"""Pass that makes Scans safe for ONNX Runtime: Guard operators check their inputs and results.
+
+    Scan(states, scanned)   ->  Scan(Guard(states, scanned))
+    body: ... -> results    ->  ... -> Guard(results, states) -> results
+
+ONNX Runtime crashes the process if a step changes the shape of a state, if a rank is not the one that the body
+declares, or if it transposes an empty value. A Guard returns an error first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyrnnx.layers import custom_operators
+
+from ..graph.signatures import declare
+from ..graph.walk import subgraphs
+from ..messages import copied
+from ..onnx_package import import_onnx
+from .control import scan_inputs
+from .types import Scope, Types, element_types
+
+_MOST_RANK = 25  # that a letter of the attribute encodes
+_MOST_VALUES = 255
+
+
+def is_guarded(node: Any) -> bool:
+    """Return whether a guarded Scan can run: of opset 9 or later, with declared ranks of its results."""
+    body = _body(node)
+    if body is None or len(body.input) != len(node.input) or not all(node.input):
+        return False
+    ranks = [_rank(value) for value in body.output]
+    return (
+        0 < scan_inputs(node) <= len(node.input)
+        and _state_count(node) <= len(ranks) <= _MOST_VALUES
+        and len(node.input) <= _MOST_VALUES
+        and all(rank is not None and rank <= _MOST_RANK for rank in ranks)
+    )
+
+
+def guard_scans(graph: Any, declared: Any, nodes: Mapping[str, tuple[Any, Scope]]) -> None:
+    """Guard the Scans of a graph and of its bodies, in place.
+
+    Parameters
+    ----------
+    graph : onnx.GraphProto
+        Its node names are unique.
+    declared : onnx.GraphProto
+        The same graph with the model's declared shapes.
+    nodes : mapping
+        Nodes and their scopes, by name.
+    """
+    guarded = []
+    for node, original in zip(graph.node, declared.node, strict=True):
+        bodies = dict(subgraphs(original))
+        for name, body in subgraphs(node):
+            guard_scans(body, bodies[name], nodes)
+        if node.op_type == "Scan" and not node.domain:
+            guarded.extend(_guard_inputs(graph, node, original, nodes[node.name][1].types))
+            _guard_results(node, original)
+        guarded.append(node)
+    if len(guarded) > len(graph.node):
+        copies = [copied(node) for node in guarded]
+        del graph.node[:]
+        graph.node.extend(copies)
+
+
+def _guard_inputs(graph: Any, node: Any, original: Any, types: Types) -> list[Any]:
+    """Return the node that checks the inputs of a Scan; empty if no check is needed."""
+    count = _state_count(node)
+    letters = [_letter(_rank(value)) for value in _body(original).output[:count]]
+    if _is_inner(node, "scan_input_axes") or _is_inner(node, "scan_output_axes"):
+        letters += ["!"] * (len(node.input) - count)
+    if not letters:
+        return []
+    names = list(node.input[: len(letters)])
+    node.input[: len(letters)] = [f"{node.name}/guarded/input{place}" for place in range(len(letters))]
+    for name, new in zip(names, node.input, strict=False):
+        for element in element_types(types[name]) if name in types else ():
+            declare(graph.value_info, new, element)  # the session cannot infer types behind a Guard
+    return [_guard(f"{node.name}/guard_inputs", letters, names, node.input[: len(letters)])]
+
+
+def _guard_results(node: Any, original: Any) -> None:
+    """Append the node that checks each step's results to the body of a Scan."""
+    body, count = _body(node), _state_count(node)
+    letters = [_letter(_rank(value)) for value in _body(original).output]
+    axes = _ints(node, "scan_output_axes")
+    for place, axis in enumerate(axes[: len(letters) - count], count):
+        if axis:
+            letters[place] = letters[place].lower()
+    names = [value.name for value in body.output] + [value.name for value in body.input[:count]]
+    for place, value in enumerate(body.output):
+        value.name = f"{node.name}/guarded/result{place}"
+    results = [value.name for value in body.output]
+    body.node.append(_guard(f"{node.name}/guard_results", letters, names, results))
+
+
+def _guard(name: str, letters: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> Any:
+    helper = import_onnx().helper
+    return helper.make_node(
+        custom_operators.GUARD, inputs, outputs, name=name, domain=custom_operators.DOMAIN, ranks="".join(letters)
+    )
+
+
+def _letter(rank: int | None) -> str:
+    assert rank is not None
+    return chr(ord("A") + rank)
+
+
+def _rank(value: Any) -> int | None:
+    """Return the rank that the model declares; None if it declares none."""
+    tensor = value.type.tensor_type
+    return len(tensor.shape.dim) if tensor.HasField("shape") else None
+
+
+def _body(node: Any) -> Any:
+    return next((attribute.g for attribute in node.attribute if attribute.name == "body"), None)
+
+
+def _state_count(node: Any) -> int:
+    return len(node.input) - scan_inputs(node)
+
+
+def _ints(node: Any, name: str) -> list[int]:
+    return next((list(attribute.ints) for attribute in node.attribute if attribute.name == name), [])
+
+
+def _is_inner(node: Any, name: str) -> bool:
+    """Return whether a Scan transposes: an axis is not the first."""
+    return any(axis for axis in _ints(node, name))

@@ -1,0 +1,98 @@
+"""Reader of whole IRs, and of files of a net or a single layer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lxml import etree
+
+from pyrnnx.errors import warn
+
+from .ir.bin_file import BinFile
+from .ir.xml import named_errors, parse, source_path
+from .layer_reader import layer_of
+from .layers import IRLayer
+from .model import Model
+from .net import net_of
+
+
+def read_model(xml: Any, weights: Any = None, *, runtime: str | None = None) -> Model:
+    """Read a whole IR.
+
+    Parameters
+    ----------
+    xml : str, bytes, os.PathLike or lxml element
+        Text that begins with "<", its bytes, the path of a file of at most 256 MiB, or the element.
+    weights : path or bytes-like, optional
+        The .bin file, or its contents. Default: the path of the .xml with suffix .bin; the file may be absent if no
+        constant needs it. Constants are read from it on first use, so do not change it while the model is in use: see
+        `BinFile`.
+    runtime : str, optional
+        Runtime of the operations around recurrent layers: see `pyrnnx.load`.
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    PyrnnxError
+        As in `read_net`; or a path is not a regular file, a constant exceeds the weights, or its size does not match
+        its shape and type. An unknown operation raises only when the model is called or exported.
+
+    Warns
+    -----
+    PyrnnxWarning
+        A recurrent operation does not have an attribute, or the version is above 11.
+
+    Source: OpenVINO IR versions 10 and 11.
+    """
+    path = source_path(xml)
+    with named_errors(path):
+        model = _model(parse(xml, "read_model", "net"), weights, path, runtime)
+    for message in model.net.warnings:
+        warn(message)
+    return model
+
+
+def read_file(source: Path | bytes, *, runtime: str | None = None) -> Model | IRLayer:
+    """Read an .xml file or its contents as `read_model` reads a net and `read_layer` a single layer.
+
+    Raises
+    ------
+    PyrnnxError
+        As in those.
+
+    Warns
+    -----
+    PyrnnxWarning
+        As in those.
+    """
+    result: Model | IRLayer
+    messages: Sequence[str]
+    path = source if isinstance(source, Path) else None
+    with named_errors(path):
+        element = parse(source, "load", "net", "layer")
+        if element.tag == "layer":
+            result, messages = layer_of(element)
+        else:
+            result = _model(element, None, path, runtime)
+            messages = result.net.warnings
+    for message in messages:
+        warn(message)
+    return result
+
+
+def _model(root: etree._Element, weights: Any, path: Path | None, runtime: str | None) -> Model:
+    net = net_of(root, "read_model")
+    if weights is None and path is not None:
+        bin_file = BinFile(path.with_suffix(".bin"), may_be_absent=True)
+    else:
+        bin_file = BinFile(weights)
+    for layer in net.everything:
+        if layer.type == "Const":
+            bin_file.check(layer)
+    return Model(net, bin_file, os.fspath(path) if path is not None else "", runtime=runtime)

@@ -1,0 +1,1 @@
+"""Helpers that the whole package uses: scalars, dtypes, reading and writing files, signatures, HTML."""

@@ -1,0 +1,116 @@
+"""Safe reads of files that a caller names: regular files of a limited size only."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from typing import BinaryIO
+
+from pyrnnx.errors import ArgumentError, shortened, shown
+
+HEAD = 1024  # bytes that `read_regular` passes to `recognise`
+SPECIAL = "it is no regular file (a pipe, socket or device)"
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a folder, and no link to one."""
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+def open_checked(path: str | os.PathLike[str], flags: int = 0) -> BinaryIO:
+    """Open a regular file for reading. Pipes and devices are rejected because reading them may never end.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+    flags : int
+        More flags for `os.open`.
+
+    Raises
+    ------
+    OSError, ValueError
+        The file cannot be opened; a folder, pipe or device.
+    """
+    # Without O_NONBLOCK, opening a pipe waits for a writer, perhaps for ever. Regular files ignore the flag.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | flags)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise ValueError("it is a folder" if stat.S_ISDIR(mode) else SPECIAL)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = None, expected: str) -> BinaryIO:
+    """Open a regular file for reading, as `open_checked` does, but raise an `ArgumentError`.
+
+    Parameters
+    ----------
+    what : str
+        Name of the reader in error messages.
+    path : str or os.PathLike
+    most : int, optional
+        Size limit in bytes. Default: no limit.
+    expected : str
+        End of the error message, such as "an ONNX file".
+
+    Raises
+    ------
+    ArgumentError
+        The file does not exist, cannot be opened, is not regular, or is larger than `most`.
+    """
+    try:
+        file = open_checked(path)
+    except (OSError, ValueError) as error:  # ValueError: also a null character in the path
+        raise _cannot_read(what, path, error, expected) from None
+    try:
+        if most is not None:
+            _check_size(what, path, os.fstat(file.fileno()).st_size, most, expected)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _check_size(what: str, path: str | os.PathLike[str], size: int, most: int, expected: str) -> None:
+    if size > most:
+        raise _cannot_read(what, path, f"it has {size} bytes, more than the {most} allowed", expected)
+
+
+def read_regular(
+    what: str,
+    path: str | os.PathLike[str],
+    *,
+    most: int,
+    expected: str,
+    recognise: Callable[[bytes], None] = lambda head: None,
+) -> bytes:
+    """Return the contents of a regular file; the parameters are those of `open_regular`.
+
+    `recognise` gets the first `HEAD` bytes before the size is checked, and may raise.
+
+    Raises
+    ------
+    ArgumentError
+        As `open_regular` raises; a file that cannot be read, or that grows while it is read.
+    """
+    with open_regular(what, path, expected=expected) as file:
+        size = os.fstat(file.fileno()).st_size
+        try:
+            recognise(file.read(HEAD))
+            _check_size(what, path, size, most, expected)
+            file.seek(0)
+            contents = file.read(size + 1)  # read() allocates this many bytes at once
+        except (OSError, MemoryError) as error:
+            raise _cannot_read(what, path, error, expected) from None
+    if len(contents) > size:
+        raise _cannot_read(what, path, "it grew while it was read", expected)
+    return contents
+
+
+def _cannot_read(what: str, path: str | os.PathLike[str], reason: object, expected: str) -> ArgumentError:
+    words = shortened(str(reason))
+    return ArgumentError(f"{what}: {shown(os.fspath(path))} cannot be read ({words}); expected {expected}")

@@ -1,0 +1,43 @@
+"""HTML for notebooks, without scripts, in the colours of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+
+from pyrnnx.errors import printable
+
+_CELL = "padding:2px 8px;text-align:left;border-bottom:1px solid rgba(128,128,128,.35)"
+
+
+def whole(*parts: str) -> str:
+    """Return the output of one notebook cell."""
+    return f'<div style="font-size:90%">{"".join(parts)}</div>'
+
+
+def lines(texts: Iterable[str]) -> str:
+    return "".join(f'<div style="padding:2px 8px">{text(line)}</div>' for line in texts)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], *, marked: Sequence[bool] = ()) -> str:
+    """Return a table; rows whose entry in `marked` is true are bold."""
+    cells = "".join(f'<th style="{_CELL}">{text(cell)}</th>' for cell in head)
+    parts = [f"<tr>{cells}</tr>"]
+    for i, row in enumerate(rows):
+        weight = ";font-weight:bold" if i < len(marked) and marked[i] else ""
+        parts.append("<tr>" + "".join(f'<td style="{_CELL}{weight}">{text(cell)}</td>' for cell in row) + "</tr>")
+    return f'<table style="border-collapse:collapse;margin:4px 0">{"".join(parts)}</table>'
+
+
+def facts(title: str, values: Mapping[str, str]) -> str:
+    """Return a table of names and values below a title."""
+    return table((title, ""), list(values.items()))
+
+
+def folded(title: str, inside: str) -> str:
+    """Return a section that opens when its title is clicked."""
+    return f"<details><summary>{text(title)}</summary>{inside}</details>"
+
+
+def text(value: str) -> str:
+    return escape(printable(value))

@@ -1,0 +1,29 @@
+"""Preparation of one call of a packed layer, without Python objects and without the GIL."""
+
+from pyrnnx._kernels.arrays cimport Axes, Taken
+from pyrnnx._kernels.matrices cimport SplitWeights
+from pyrnnx._kernels.parameters cimport Parameters
+from pyrnnx._kernels.timeloop cimport Call
+
+
+cdef struct Packed:
+    # Constants of a layer, shared by its calls; only `split` changes, once.
+    Parameters parameters[2]    # of each direction
+    bint reverse[2]
+    int directions
+    bint one_call               # whether the layer is called only once
+    Axes X, Y, state
+    Call call                   # template: its fields that do not depend on the call
+    SplitWeights split
+
+
+cdef enum Status:
+    DONE
+    NO_SPLIT_MEMORY             # for split weights
+
+
+cdef void set_batch_invariance(bint value) noexcept nogil
+cdef bint set_inputs(const Packed *packed, Call *call, const Taken *X, const Taken *initial_h,
+                     const Taken *initial_c) noexcept nogil
+cdef bint set_lengths(Call *call, Py_ssize_t *lengths, Py_ssize_t *order) noexcept nogil
+cdef Status choose_matrices(Packed *packed, Call *call) noexcept nogil

@@ -1,0 +1,100 @@
+"""Preparation of one call of a packed layer: checks of its inputs, the order of its rows, the choice of matrices.
+
+`PackedLayer` uses it with NumPy arrays, the operators of onnxruntime/ with tensors of ONNX Runtime.
+"""
+
+from pyrnnx._kernels.arrays cimport arranged
+from pyrnnx._kernels.engine cimport PYRNNX_MATRIX_ROWS
+from pyrnnx._kernels.matrices cimport SPLIT_MADE, SPLIT_NO_MEMORY, Split, ready_split
+from pyrnnx._kernels.tables cimport CELL_ROWS
+from pyrnnx._kernels.timeloop cimport Array
+
+cdef bint batch_invariant = False
+
+cdef enum:
+    ONE_CALL_ROWS = 1024    # fewest rows, over all time steps, for which splitting W and R pays in one call
+
+
+cdef void set_batch_invariance(bint value) noexcept nogil:
+    global batch_invariant
+    batch_invariant = value
+
+
+cdef bint set_state(const Packed *packed, const Call *call, const Taken *taken, Array *state) noexcept nogil:
+    cdef const Axes *axes = &packed.state
+    state.data = NULL
+    state.t = state.d = state.n = 0
+    if taken == NULL:
+        return True
+    if taken.shape[axes.last] != call.hidden_size:
+        return False
+    state[0] = arranged(taken, axes)
+    return taken.shape[axes.n] == call.batch_size and (axes.d < 0 or taken.shape[axes.d] == packed.directions)
+
+
+cdef bint set_inputs(const Packed *packed, Call *call, const Taken *X, const Taken *initial_h,
+                     const Taken *initial_c) noexcept nogil:
+    """Set the call's inputs and sizes; return False if a shape does not match the layer.
+
+    The arrays have the layer's ranks. A state may be NULL.
+    """
+    if X.shape[packed.X.last] != call.input_size:
+        return False
+    call.X = arranged(X, &packed.X)
+    call.seq_length = 1 if packed.X.t < 0 else X.shape[packed.X.t]
+    call.batch_size = X.shape[packed.X.n]
+    call.order = call.lengths = NULL
+    return (set_state(packed, call, initial_h, &call.initial_h) and set_state(packed, call, initial_c, &call.initial_c)
+            and (initial_c == NULL or CELL_ROWS[packed.parameters[0].cell].has_cell_state))
+
+
+cdef inline bint comes_before(const Py_ssize_t *lengths, Py_ssize_t row, Py_ssize_t other) noexcept nogil:
+    return lengths[row] > lengths[other] or (lengths[row] == lengths[other] and row < other)
+
+
+cdef bint set_lengths(Call *call, Py_ssize_t *lengths, Py_ssize_t *order) noexcept nogil:
+    """Set the call's lengths and the order of its rows; return False if a length is not in 0 to seq_length.
+
+    `lengths` has one number for each row of the batch, `order` memory for two.
+    """
+    cdef:
+        Py_ssize_t count = call.batch_size, shortest = call.seq_length, gap = 1, k, j, row
+        Py_ssize_t *falling = order + count
+    for k in range(count):
+        if not 0 <= lengths[k] <= call.seq_length:
+            return False
+        shortest = min(shortest, lengths[k])
+        order[k] = k
+    if shortest == call.seq_length:
+        return True
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap:  # Shell sort: in place, deterministic because no two rows compare equal
+        for k in range(gap, count):
+            row, j = order[k], k
+            while j >= gap and comes_before(lengths, row, order[j - gap]):
+                order[j] = order[j - gap]
+                j -= gap
+            order[j] = row
+        gap //= 3
+    for k in range(count):
+        falling[k] = lengths[order[k]]
+    call.order, call.lengths = order, falling
+    return True
+
+
+cdef Status choose_matrices(Packed *packed, Call *call) noexcept nogil:
+    """Choose the time steps in which matrices multiply, by the rows of the whole call."""
+    cdef Split split
+    call.matrices = NULL
+    if batch_invariant or packed.split.matrices == NULL or call.batch_size < PYRNNX_MATRIX_ROWS:
+        return DONE
+    if packed.one_call and call.seq_length < (ONE_CALL_ROWS + call.batch_size - 1) // call.batch_size:
+        return DONE
+    split = ready_split(&packed.split)
+    if split == SPLIT_NO_MEMORY:
+        return NO_SPLIT_MEMORY
+    if split == SPLIT_MADE:
+        call.matrices = packed.split.matrices
+        call.matrix_steps = call.seq_length if call.lengths == NULL else call.lengths[PYRNNX_MATRIX_ROWS - 1]
+    return DONE

@@ -1,0 +1,205 @@
+"""What the operators share: ONNX Runtime's functions, handles, exceptions, and tensors as arrays.
+
+A Python exception becomes a status, whose text ends with the number that `exception_of` finds the exception by.
+"""
+
+cimport numpy as cnp
+from cpython.ref cimport Py_INCREF, PyObject
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, malloc
+
+import re
+import secrets
+import traceback
+
+import numpy as np
+
+from pyrnnx._kernels.onnxruntime.api cimport (
+    PYRNNX_ORT_FAIL,
+    PYRNNX_ORT_STRING,
+    OrtKernelContext,
+    OrtStatus,
+    OrtValue,
+)
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct PyTypeObject:
+        pass
+    cnp.ndarray PyArray_NewFromDescr(PyTypeObject *cls, cnp.dtype dtype, int rank, const cnp.npy_intp *shape,
+                                     const cnp.npy_intp *strides, void *data, int flags, PyObject *object)
+
+cnp.import_array()
+
+cdef enum:
+    STORED_EXCEPTIONS = 64
+    LARGEST_RANK = 32
+
+cdef:
+    OrtFunctions ort
+    dict handles = {}
+    dict exceptions = {}
+    dict dtypes = {}    # of NumPy, by element type, as far as they were asked for
+    object find_dtype = None
+
+
+def set_dtypes(find) -> None:
+    """Set what returns the dtype of arrays of an element type; None if NumPy has none."""
+    global find_dtype
+    find_dtype = find
+
+
+def new_handle(target) -> int:
+    """Return the number by which nodes name a layer or a function, until `drop_handle`."""
+    cdef int64_t number = secrets.randbits(62)  # no file of another process happens to have it
+    while number in handles:
+        number = secrets.randbits(62)
+    handles[number] = target
+    return number
+
+
+cdef target_of(int64_t number):
+    """Return what a handle names; None if it names nothing."""
+    return handles.get(number)
+
+
+def drop_handle(int64_t number) -> None:
+    """Let no more sessions begin with a handle; those that have it keep what it names."""
+    handles.pop(number, None)
+
+
+
+cdef OrtStatus *failed(error) noexcept:
+    """Return a status for an exception, which is stored under the number at the end of its text."""
+    try:
+        number = secrets.randbits(48)
+        while len(exceptions) >= STORED_EXCEPTIONS:
+            exceptions.pop(next(iter(exceptions)), None)
+        traceback.clear_frames(error.__traceback__)  # with their views of what the session will free
+        exceptions[number] = error
+        text = f"{str(error) or type(error).__name__} [pyrnnx error {number}]".encode(errors="replace")
+        return ort.CreateStatus(PYRNNX_ORT_FAIL, text)
+    except BaseException:
+        return ort.CreateStatus(PYRNNX_ORT_FAIL, b"pyrnnx: an error that cannot be described")
+
+
+def exception_of(str text):
+    """Return the exception that a status with that text stands for, and forget it; None if it stands for none."""
+    match = re.search(r"\[pyrnnx error (\d+)\]", text)
+    return None if match is None else exceptions.pop(int(match[1]), None)
+
+
+cdef int check(OrtStatus *status) except -1:
+    """Raise what ONNX Runtime says."""
+    if status == NULL:
+        return 0
+    text = ort.GetErrorMessage(status).decode(errors="replace")
+    ort.ReleaseStatus(status)
+    raise RuntimeError(f"ONNX Runtime: {text}")
+
+
+cdef void ignore(OrtStatus *status) noexcept nogil:
+    if status != NULL:
+        ort.ReleaseStatus(status)
+
+
+cdef OrtStatus *read_value(const OrtValue *source, Value *value) noexcept nogil:
+    """Read type, shape and data of a tensor that is not of strings."""
+    cdef OrtStatus *status
+    value.value = source
+    if source == NULL:
+        return NULL
+    status = ort.GetTensorElementTypeAndShapeDataReference(source, &value.type, &value.sizes, &value.rank)
+    if status == NULL and value.type != PYRNNX_ORT_STRING:
+        status = ort.GetTensorMutableData(<OrtValue *> source, &value.data)
+    return status
+
+
+cdef cnp.ndarray view_of(const Value *value):
+    """Return a tensor as an array that must not be used after the call; of strings, a copy."""
+    cdef:
+        cnp.npy_intp shape[LARGEST_RANK]
+        cnp.dtype dtype
+        size_t k
+    if value.rank > LARGEST_RANK:
+        raise ValueError(f"a tensor has {value.rank} axes; expected at most {LARGEST_RANK}")
+    for k in range(value.rank):
+        shape[k] = value.sizes[k]
+    if value.type == PYRNNX_ORT_STRING:
+        return strings_of(value).reshape([shape[k] for k in range(value.rank)])
+    if value.type not in dtypes:
+        dtypes[value.type] = find_dtype(value.type)
+    dtype = dtypes[value.type]
+    if dtype is None:
+        raise TypeError(f"a tensor has elements of ONNX type {value.type}, which NumPy has no dtype for")
+    Py_INCREF(dtype)
+    return PyArray_NewFromDescr(  # which takes a reference to the dtype
+        <PyTypeObject *> cnp.ndarray, dtype, <int> value.rank, shape, NULL, value.data, cnp.NPY_ARRAY_CARRAY, NULL)
+
+
+cdef cnp.ndarray strings_of(const Value *value):
+    cdef:
+        size_t count = 1, length, k
+        size_t *offsets
+        char *content
+    for k in range(value.rank):
+        count *= value.sizes[k]
+    array = np.empty(count, object)
+    check(ort.GetStringTensorDataLength(value.value, &length))
+    offsets = <size_t *> malloc((count + 1) * sizeof(size_t))
+    content = <char *> malloc(length + 1)
+    try:
+        if offsets == NULL or content == NULL:
+            raise MemoryError("strings exceed memory")
+        check(ort.GetStringTensorContent(value.value, content, length, offsets, count))
+        offsets[count] = length
+        for k in range(count):
+            array[k] = content[offsets[k]:offsets[k + 1]].decode()
+    finally:
+        free(offsets)
+        free(content)
+    return array
+
+
+cdef int write_strings(OrtValue *target, array) except -1:
+    cdef:
+        list texts = [str(text).encode() for text in array.ravel().tolist()]
+        const char **places = <const char **> malloc((len(texts) + 1) * sizeof(char *))
+        Py_ssize_t k
+    if places == NULL:
+        raise MemoryError("strings exceed memory")
+    try:
+        for k in range(len(texts)):
+            places[k] = texts[k]
+        check(ort.FillStringTensor(target, places, len(texts)))
+    finally:
+        free(places)
+    return 0
+
+
+cdef int write_output(OrtKernelContext *context, size_t place, result) except -1:
+    """Copy an array where the session wants the output; None only if it does not want it."""
+    cdef:
+        int64_t sizes[LARGEST_RANK]
+        OrtValue *target = NULL
+        Value value
+        cnp.ndarray array, view
+        int k
+    array = np.asarray(result)
+    if array.ndim > LARGEST_RANK:
+        raise ValueError(f"output {place} has {array.ndim} axes; expected at most {LARGEST_RANK}")
+    for k in range(array.ndim):
+        sizes[k] = array.shape[k]
+    check(ort.KernelContext_GetOutput(context, place, sizes, array.ndim, &target))
+    if target == NULL:
+        return 0
+    check(read_value(target, &value))
+    if value.type == PYRNNX_ORT_STRING:
+        if array.dtype.kind not in "OUT":
+            raise TypeError(f"output {place} has dtype {array.dtype}; expected strings")
+        return write_strings(target, array)
+    view = view_of(&value)
+    # ONNX Runtime runs nodes of float16 between others that it has no kernels of float16 for in float32.
+    if array.dtype != view.dtype and (array.dtype != np.float16 or view.dtype != np.float32):
+        raise TypeError(f"output {place} has dtype {array.dtype}; expected {view.dtype}")
+    view[...] = array
+    return 0

@@ -1,0 +1,33 @@
+cimport numpy as cnp
+
+from pyrnnx._kernels.calls cimport Packed
+from pyrnnx._kernels.engine cimport Kernels
+from pyrnnx._kernels.arrays cimport Axes
+from pyrnnx._kernels.parameters cimport Parameters
+from pyrnnx._kernels.timeloop cimport Call
+
+
+cdef class PackedLayer:
+    cdef:
+        Packed packed
+        int itemsize, storage
+        const Kernels *kernels
+        cnp.dtype dtype, kernel_dtype
+        list memory                 # of the packed weights
+
+    cdef int check_coding(self, int cell, bint coded, int weight_dtype, tuple factors, Py_ssize_t depth) except -1
+    cdef int check_dtypes_and_functions(self, int cell, tuple activations) except -1
+    cdef const void *checked_data(self, str name, a, tuple shape, int direction, dtype=*) except NULL
+    cdef void prepare_call(self, bint coded)
+    cdef void *allocate(self, Py_ssize_t size)
+    cdef Py_ssize_t padded(self, const Parameters *p)
+    cdef const void *pack_weights(self, const Parameters *p, int recurrent, const void *source)
+    cdef const void *pack_codes(self, const Parameters *p, int recurrent, str name, codes, tuple shape, int direction,
+                                scale, zero_point) except NULL
+    cdef const void *pack_bias(self, const Parameters *p, const void *source)
+    cdef const void *pack_units(self, const Parameters *p, Py_ssize_t count, const void *source)
+    cdef int compute(self, Call *call, int threads) except -1
+    cdef cnp.ndarray result(self, out, const Axes *axes, const Call *call, cnp.dtype dtype)
+    cdef bint is_like_state(self, cnp.ndarray a, cnp.ndarray state)
+    cdef bint read_inputs(self, Call *call, X, initial_h, initial_c, cnp.dtype state_dtype)
+    cdef cnp.ndarray read_lengths(self, lengths, Call *call)

@@ -1,0 +1,153 @@
+"""Tolerances as data, agreement of outputs by name, and results that differ from the oracle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyrnnx._internal import scalars
+from pyrnnx._internal.dtypes import AnyArray, named_dtype
+from pyrnnx.comparison.distances import UNLIKE, Deviation, deviation, element_distances, largest
+from pyrnnx.errors import ArgumentError, shown
+
+TOLERANCE = 1e-5  # about a hundred roundings of float32 around 1: one computation in another order of its sums
+
+# Allowed difference, relative to max(1, largest expected magnitude).
+TOLERANCES: Mapping[str, float] = {
+    "float64": 1e-10,  # the oracle's own arithmetic: only the order of sums differs
+    "float32": 1e-5,  # 2^-24 a rounding, sums of up to some hundred terms, carried over some steps
+    "float16": 2e-3,  # computed in float32 and rounded once: 2^-11 = 4.9e-4 of the value
+    "bfloat16": 2e-2,  # the same with 2^-8 = 3.9e-3
+}
+
+# The same of longer sequences, and of whole models: errors carried over some hundred steps and some layers, and
+# approximate activations. Another computation is apart by more than 1e-2.
+LONG_TOLERANCES: Mapping[str, float] = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+
+
+class Tolerance(NamedTuple):
+    """Two numbers agree if abs(a - b) <= atol + rtol * abs(b); NaN with NaN, and an infinity with the same one."""
+
+    atol: float = TOLERANCE
+    rtol: float = TOLERANCE
+
+    def __str__(self) -> str:
+        return f"atol={self.atol:g}, rtol={self.rtol:g}"
+
+
+DEFAULT = Tolerance()
+
+
+def read_tolerance(caller: str, name: str, value: Any) -> float:
+    """Return a tolerance that a caller passes as an argument.
+
+    Raises
+    ------
+    ArgumentError
+        The value is no finite number of 0 or above.
+    """
+    number = scalars.number(caller, name, value)
+    if not (math.isfinite(number) and number >= 0):
+        raise ArgumentError(f"{caller}: {name} is {shown(value)}; expected a finite number, 0 or above")
+    return number
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Rule for the tolerance of two arrays.
+
+    Attributes
+    ----------
+    atol : float or None
+        None: `by_dtype`, times the largest finite magnitude of b if that is above 1. Errors carry over from step to
+        step, so small numbers have errors as large.
+    rtol : float
+    by_dtype : mapping
+        The number for each dtype; other dtypes have 0.
+    """
+
+    atol: float | None = None
+    rtol: float = 0.0
+    by_dtype: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
+
+    def tolerance(self, b: Any, *dtypes: str) -> Tolerance:
+        """Return the tolerance for an array b, or a sequence of arrays; the coarsest dtype decides, by default of b."""
+        arrays = [np.asarray(array) for array in (b if isinstance(b, (list, tuple)) else (b,))]
+        atol = self.atol
+        if atol is None:
+            names = dtypes or [array.dtype.name for array in arrays]
+            atol = max((self.by_dtype.get(name, 0.0) for name in names), default=0.0)
+            atol *= max(map(magnitude, arrays)) if atol else 0.0
+        return Tolerance(atol, self.rtol)
+
+    def between(self, a: AnyArray, b: AnyArray) -> Tolerance:
+        """Return the tolerance for two arrays, by the coarser of their dtypes."""
+        return self.tolerance(b, a.dtype.name, b.dtype.name)
+
+    def beyond(self, a: AnyArray, b: AnyArray) -> AnyArray:
+        """Return a mask of the elements in which two arrays of numbers, of one shape, do not agree."""
+        return element_distances(a, b).beyond(*self.between(a, b))
+
+
+LONG = Rule(by_dtype=LONG_TOLERANCES)
+
+
+def magnitude(array: AnyArray) -> float:
+    """Return the largest finite magnitude of an array, at least 1."""
+    wide = np.abs(array.astype(np.float64))
+    return float(wide[np.isfinite(wide)].max(initial=1.0))
+
+
+def in_range(array: AnyArray, dtype: str | np.dtype[Any]) -> AnyArray:
+    """Return numbers in float64, with infinities for those beyond the range of a dtype."""
+    dtype = named_dtype(dtype) if isinstance(dtype, str) else dtype
+    with np.errstate(over="ignore"):
+        narrow = array.astype(dtype).astype(np.float64)
+    return np.where(np.isinf(narrow), narrow, array.astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Agreement of computed outputs with expected ones.
+
+    Attributes
+    ----------
+    differences : mapping
+        The largest absolute difference of each output; infinity if it is missing, or of another shape or kind.
+    apart : hashable or None
+        The name of the first output that is beyond the tolerance.
+    """
+
+    differences: Mapping[Any, float]
+    apart: Any = None
+
+    @property
+    def largest(self) -> float:
+        """The largest difference of all outputs; NaN if nothing was compared."""
+        return largest(self.differences.values())
+
+
+def agreement(outputs: Mapping[Any, Any], expected: Mapping[Any, Any], rule: Rule, *dtypes: str) -> Agreement:
+    """Compare outputs by name with those that are expected; `dtypes` are for `Rule.tolerance`."""
+    deviations = {
+        name: deviation(outputs[name], right) or UNLIKE if name in outputs else UNLIKE
+        for name, right in expected.items()
+    }
+    apart = (
+        name for name, deviation in deviations.items() if not deviation.within(*rule.tolerance(expected[name], *dtypes))
+    )
+    return Agreement({name: deviation.largest for name, deviation in deviations.items()}, next(apart, None))
+
+
+def is_away(outputs: Mapping[str, AnyArray], right: Mapping[str, AnyArray], rule: Rule) -> bool:
+    """Return whether an output is away from the right one, the oracle's."""
+    return any(rule.beyond(array, right[name]).any() for name, array in outputs.items())
+
+
+def first_apart(values: Mapping[str, Deviation], tolerance: Tolerance = DEFAULT) -> str | None:
+    """Return the name of the first value that is beyond the tolerance, None if all agree."""
+    return next((name for name, deviation in values.items() if not deviation.within(*tolerance)), None)

@@ -1,0 +1,197 @@
+"""Differences between values, stored so that any tolerance can be checked later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyrnnx._internal.dtypes import AnyArray
+
+_EXACT_INTEGERS = 2.0**53  # up to here float64 holds every integer
+_TEXT = "OSU"  # kinds of the dtypes of strings
+
+
+class WithNumbers:
+    """Dataclasses that are equal if their fields are, NaN and arrays with NaN included."""
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return NotImplemented
+        return all(_equal(value, getattr(other, name)) for name, value in vars(self).items())
+
+    def __hash__(self) -> int:
+        values = [value for value in vars(self).values() if not isinstance(value, (np.ndarray, float))]
+        numbers = [value for value in vars(self).values() if isinstance(value, float) and not math.isnan(value)]
+        return hash((*values, *numbers))
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return np.array_equal(a, b, equal_nan=True) if isinstance(a, (np.ndarray, float)) else bool(a == b)
+
+
+@dataclass(frozen=True, eq=False)
+class Deviation(WithNumbers):
+    """Difference between two values.
+
+    Attributes
+    ----------
+    largest : float
+        The largest absolute difference. Infinity if only one is NaN or infinite, if infinities have different signs,
+        or if strings differ. NaN if there is nothing to compare: arrays without elements, or None.
+    deciding : ndarray
+        [2, n]: abs(b) and abs(a - b) of the few elements that decide for any tolerance. For every other element, one of
+        them has at least its difference and at most its abs(b).
+    unlike : str
+        Why there is no difference of numbers, such as "shapes () and (2,)"; `largest` is then infinity. Else empty.
+    """
+
+    largest: float
+    deciding: AnyArray = field(default_factory=lambda: np.zeros((2, 0)), repr=False)
+    unlike: str = ""
+
+    @property
+    def largest_relative(self) -> float:
+        """The largest abs(a - b) / abs(b), 0 if the two agree: the least rtol that `within` accepts with atol 0.
+
+        Infinity if b is zero and a is not, or if `largest` is infinite; NaN if there is nothing to compare.
+        """
+        if not math.isfinite(self.largest):
+            return self.largest
+        return float(Distances(*self.deciding).relative().max(initial=0))
+
+    def within(self, atol: float, rtol: float) -> bool:
+        """Return whether abs(a - b) <= atol + rtol * abs(b) for all elements."""
+        size, distance = self.deciding
+        return not math.isinf(self.largest) and bool((distance <= atol + rtol * size).all())
+
+
+UNLIKE = Deviation(math.inf)  # of a value that is missing, or of another shape or kind
+
+
+class Distances(NamedTuple):
+    """abs(b) and abs(a - b) of each element: 0 for two NaNs, infinity for a NaN and a number."""
+
+    size: AnyArray
+    distance: AnyArray
+
+    def relative(self) -> AnyArray:
+        """Return abs(a - b) / abs(b): 0 if the two agree, infinity if they do not and b is zero or an infinity."""
+        relative = np.zeros_like(self.distance)
+        apart = self.distance > 0
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            relative[apart] = self.distance[apart] / self.size[apart]
+        relative[np.isinf(self.distance)] = math.inf
+        return relative
+
+    def beyond(self, atol: float, rtol: float) -> AnyArray:
+        """Return a mask of abs(a - b) > atol + rtol * abs(b), and of NaNs and infinities in only one of the two."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.isinf(self.distance) | (self.distance > atol + rtol * self.size)
+
+
+def largest(values: Iterable[float]) -> float:
+    """Return the largest value, apart from NaN; NaN if there is no other."""
+    return max((value for value in values if not math.isnan(value)), default=math.nan)
+
+
+def element_distances(a: AnyArray, b: AnyArray) -> Distances:
+    """Return how far two arrays of numbers, of one shape, are from each other, element by element."""
+    distances = _numeric_distances(a, b)
+    assert distances is not None  # numbers
+    return distances
+
+
+def _numeric_distances(a: AnyArray, b: AnyArray) -> Distances | None:
+    """Return None for arrays that are not of numbers."""
+    wide_a, wide_b = _widened(a), _widened(b)
+    if wide_a is None or wide_b is None:
+        return None
+    return Distances(np.abs(wide_b), _distances(a, b, wide_a, wide_b))
+
+
+def deviation(a: Any, b: Any) -> Deviation | None:
+    """Return how far two values of any kind are from each other; None if their kinds or shapes differ.
+
+    Values are arrays of numbers (of any dtypes: bool counts as 0 and 1, integers of any size are exact, complex numbers
+    have the absolute value of their difference), arrays of strings, sequences of arrays, or two times None.
+    """
+    if a is None and b is None:
+        return Deviation(math.nan)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return _of_sequences([deviation(*pair) for pair in zip(a, b, strict=False)], len(a) == len(b))
+    arrays = isinstance(a, (np.ndarray, np.generic)) and isinstance(b, (np.ndarray, np.generic))
+    return _of_arrays(a, b) if arrays and a.shape == b.shape else None
+
+
+def _of_arrays(a: AnyArray, b: AnyArray) -> Deviation | None:
+    flat_a, flat_b = a.ravel(), b.ravel()
+    if a.dtype.kind in _TEXT and b.dtype.kind in _TEXT:
+        same = flat_a.tolist() == flat_b.tolist()
+        return Deviation(math.nan if not flat_a.size else 0.0 if same else math.inf)
+    distances = _numeric_distances(flat_a, flat_b)
+    return None if distances is None else _summary(*distances)
+
+
+def _of_sequences(parts: list[Deviation | None], same_length: bool) -> Deviation | None:
+    known = [part for part in parts if part is not None]
+    if not same_length or len(known) < len(parts):
+        return None
+    size, distance = np.concatenate([np.zeros((2, 0)), *(part.deciding for part in known)], axis=1)
+    return Deviation(largest(part.largest for part in known), _deciding(size, distance))
+
+
+def _widened(array: AnyArray) -> AnyArray | None:
+    """Return the numbers in float64 or complex128; None if they are no numbers."""
+    if array.dtype.kind not in "biufcV":  # V: the types of ml_dtypes, and records
+        return None
+    try:
+        with np.errstate(invalid="ignore"):  # NaNs that signal
+            wide: AnyArray = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+    except (TypeError, ValueError):
+        return None
+    return wide
+
+
+def _distances(a: AnyArray, b: AnyArray, wide_a: AnyArray, wide_b: AnyArray) -> AnyArray:
+    with np.errstate(invalid="ignore", over="ignore"):  # inf - inf; a distance beyond float64
+        distance: AnyArray = np.asarray(np.abs(wide_a - wide_b))  # a scalar of arrays without axes
+    same = (wide_a == wide_b) | (np.isnan(wide_a) & np.isnan(wide_b))
+    distance[same] = 0
+    distance[np.isnan(distance)] = math.inf  # a NaN in one of them only
+    if {a.dtype.kind, b.dtype.kind} <= set("biuf"):
+        _correct_integers(a, b, wide_a, wide_b, distance)
+    return distance
+
+
+def _correct_integers(a: AnyArray, b: AnyArray, wide_a: AnyArray, wide_b: AnyArray, distance: AnyArray) -> None:
+    """Set the exact distance of elements that float64 had to round."""
+    if not any(array.dtype.kind in "iu" and array.dtype.itemsize == 8 for array in (a, b)):
+        return
+    finite = np.isfinite(wide_a) & np.isfinite(wide_b)
+    rounded = finite & (np.maximum(np.abs(wide_a), np.abs(wide_b)) >= _EXACT_INTEGERS)
+    exact_a, exact_b = (array if array.dtype.kind in "iu" else wide for array, wide in ((a, wide_a), (b, wide_b)))
+    pairs = zip(exact_a[rounded].tolist(), exact_b[rounded].tolist(), strict=True)
+    distance[rounded] = [float(abs(Fraction(x) - Fraction(y))) for x, y in pairs]
+
+
+def _summary(size: AnyArray, distance: AnyArray) -> Deviation:
+    if not distance.size:
+        return Deviation(math.nan)
+    most = float(distance.max())
+    return Deviation(most) if math.isinf(most) else Deviation(most, _deciding(size, distance))
+
+
+def _deciding(size: AnyArray, distance: AnyArray) -> AnyArray:
+    """Return the elements, sorted by size, whose distance is larger than that of all before them."""
+    nonzero = distance > 0
+    size, distance = size[nonzero], distance[nonzero]
+    order = np.lexsort((-distance, size))
+    size, distance = size[order], distance[order]
+    above = np.ones(distance.shape, bool)
+    above[1:] = distance[1:] > np.maximum.accumulate(distance)[:-1]
+    return np.stack([size[above], distance[above]])

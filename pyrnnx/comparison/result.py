@@ -1,0 +1,129 @@
+"""Base class of all comparison results."""
+
+from __future__ import annotations
+
+import math
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from pyrnnx.comparison.agreement import TOLERANCE, read_tolerance
+from pyrnnx.comparison.distances import Deviation
+from pyrnnx.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Views(NamedTuple):
+    """Functions that print, write and draw one kind of result."""
+
+    lines: Callable[[Any], list[str]]
+    to_dict: Callable[[Any], dict[str, Any]]
+    html: Callable[[Any], str]
+    plot: Callable[[Any, Any], Figure]
+
+
+class Result(ABC):
+    """The result of a comparison.
+
+    A result is neither true nor false: `bool(comparison)` is an error, for "there is one" and "they are equal" could
+    both be meant.
+    """
+
+    _views: ClassVar[Views]  # set by the package `views`: views know results, and results no view
+    deviations: Mapping[str, Deviation]
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """For each output that was compared, by its name: the largest absolute difference (see `Deviation.largest`)."""
+        return {name: deviation.largest for name, deviation in self.deviations.items()}
+
+    @property
+    def relative_numbers(self) -> dict[str, float]:
+        """The same as `numbers` for relative differences (see `Deviation.largest_relative`)."""
+        return {name: deviation.largest_relative for name, deviation in self.deviations.items()}
+
+    @property
+    @abstractmethod
+    def largest_difference(self) -> float:
+        """The largest absolute difference; NaN where nothing was compared."""
+
+    @abstractmethod
+    def _complete(self) -> bool:
+        """Return whether there is nothing that could not be compared."""
+
+    @abstractmethod
+    def _deviations(self) -> Iterable[Deviation]:
+        """Return the deviations of all that was compared."""
+
+    def equal(self, atol: float = TOLERANCE, rtol: float = TOLERANCE) -> bool:
+        """Return whether everything was compared, and abs(a - b) <= atol + rtol * abs(b) for all numbers.
+
+        This is about numbers: conventions always differ between formats, and operators may, if it does not show.
+        NaN agrees with NaN, and an infinity with the same one.
+
+        Parameters
+        ----------
+        atol, rtol : float
+            Tolerances, finite, 0 or above. The default suits two float32 computations of the same; float16 and bfloat16
+            need about 1e-3 and 1e-2.
+
+        Raises
+        ------
+        ArgumentError
+            A tolerance that is no such number.
+        """
+        tolerance = read_tolerance("equal", "atol", atol), read_tolerance("equal", "rtol", rtol)
+        if not self._complete() or math.isnan(self.largest_difference):
+            return False
+        return all(deviation.within(*tolerance) for deviation in self._deviations())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as dicts, lists, strings and numbers for ``json.dumps(..., allow_nan=False)``.
+
+        NaN and the infinities are the strings "nan", "inf" and "-inf". "equal" is the result of `equal` with default
+        tolerances. In a comparison of models, only the first pair of layers that differs has "gates".
+        """
+        return self._views.to_dict(self)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw the differences.
+
+        For two layers, draw them over time and hidden units: one image per direction and output. Its colours are the
+        logarithm of the largest absolute difference over the batch. Beyond 1024 steps or units, one pixel shows the
+        largest of several. For two models, draw the largest differences of `values` in order, or of the outputs if
+        there are none; ``comparison.layers[name].plot()`` draws a pair of their layers.
+
+        Parameters
+        ----------
+        path : path, optional
+            A file to write the picture to; its suffix says in which format, such as .png or .svg.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+
+        Raises
+        ------
+        PyrnnxError
+            matplotlib is not installed (``pip install pyrnnx[plot]``); there are no numbers; a path that cannot be
+            written.
+        """
+        return self._views.plot(self, path)
+
+    def _repr_html_(self) -> str:
+        return self._views.html(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self._views.lines(self))
+
+    def _repr(self, what: str) -> str:
+        """Return one line; `print` shows the whole text."""
+        largest = self.largest_difference
+        words = "nothing was compared" if math.isnan(largest) else f"largest difference {largest:.3g}"
+        return f"<{type(self).__name__} of {what}, {words}>"
+
+    def __bool__(self) -> bool:
+        raise ArgumentError(f"{type(self).__name__}: it is neither true nor false; call equal(atol, rtol)")

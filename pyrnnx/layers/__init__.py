@@ -1,0 +1,1 @@
+"""Layers: a recurrent operator with its weights, its calls and its streams."""

@@ -1,0 +1,1 @@
+"""Parts that models of every format share: inputs, layers, streams and states."""

@@ -1,0 +1,16 @@
+"""ONNX Runtime with the recurrent layers of pyrnnx inside: `from pyrnnx.onnxruntime import InferenceSession`.
+
+A model stays one session of ONNX Runtime; its RNN, GRU, LSTM and DynamicQuantizeLSTM nodes, in bodies of If, Loop and
+Scan, too, run on the kernels of pyrnnx.
+"""
+
+from onnxruntime import SessionOptions
+
+from .rewriting import library, rewrite
+from .session import InferenceSession
+
+__all__ = ["InferenceSession", "SessionOptions", "library", "rewrite"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,190 @@
+"""Drop-in replacement of onnxruntime.InferenceSession."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import onnxruntime
+
+from pyrnnx import config
+from pyrnnx.frontends.onnx.file import serialized, source_label
+from pyrnnx.layers import custom_operators
+
+from .rewriting import replaced
+
+if TYPE_CHECKING:
+    from pyrnnx.layers.layer import Layer
+
+_FOLDER = "session.model_external_initializers_file_folder_path"
+_NAME_PREFIX = "pyrnnx_size_"  # sizes without a name in ONNX Runtime
+
+
+class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # it has no types
+    """InferenceSession of onnxruntime whose recurrent nodes run on pyrnnx.
+
+    Arguments, methods and results are those of ONNX Runtime. A model in ONNX Runtime's own format (.ort), and one
+    without recurrent nodes whose weights are constants, is passed to it unchanged.
+
+    Parameters
+    ----------
+    path_or_bytes : str, path or bytes
+    sess_options : onnxruntime.SessionOptions, optional
+        The operators of pyrnnx are registered in it; it can be used for other sessions, of ONNX Runtime, too.
+    providers, provider_options, **kwargs
+        As of ONNX Runtime. Recurrent nodes run on the CPU.
+
+    Attributes
+    ----------
+    layers : mapping
+        The layers that run on pyrnnx, by name.
+
+    Raises
+    ------
+    PyrnnxError
+        A model that is broken; attributes or weights that an operator does not allow; from `run`, inputs of recurrent
+        nodes that do not fit. Everything else is raised as ONNX Runtime raises it.
+    """
+
+    _outputs_meta: Any
+    _model_bytes: Any
+
+    def __init__(
+        self,
+        path_or_bytes: str | bytes | os.PathLike[str],
+        sess_options: Any = None,
+        providers: Sequence[Any] | None = None,
+        provider_options: Sequence[Mapping[Any, Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.layers: Mapping[str, Layer] = {}
+        self._handles: tuple[custom_operators.Handle, ...] = ()
+        self._folder: Path | None = None
+        options, model = sess_options, path_or_bytes
+        if _is_onnx(path_or_bytes, sess_options):
+            contents = self._rewritten(path_or_bytes, sess_options)
+            if contents:
+                options = onnxruntime.SessionOptions() if sess_options is None else sess_options
+                options.register_custom_ops_library(custom_operators.library_path())
+                model = contents
+        self._source = None if model is path_or_bytes else path_or_bytes
+        with _original_errors():
+            super().__init__(model, options, providers, provider_options, **kwargs)
+
+    def _rewritten(self, source: str | bytes | os.PathLike[str], options: Any) -> bytes:
+        """Read and rewrite the model; return empty values if no node runs on pyrnnx."""
+        threads = 0 if options is None else options.intra_op_num_threads
+        rewritten = replaced(source, portable=False, threads=threads or config.get_num_threads())
+        self.layers, self._handles = rewritten.result.layers, rewritten.result.handles
+        if rewritten.external and isinstance(source, (str, os.PathLike)):
+            self._folder = Path(os.fsdecode(source)).parent
+        is_ours = any(opset.domain == custom_operators.DOMAIN for opset in rewritten.proto.opset_import)
+        return serialized(rewritten.proto, source_label(source)) if is_ours else b""
+
+    def _create_inference_session(self, *arguments: Any, **keywords: Any) -> None:
+        """Create the session for `__init__` and `set_providers`, from a newly rewritten model."""
+        if self._source is not None and self._model_bytes is None:
+            self._model_bytes = self._rewritten(self._source, self._sess_options)
+        with _external_folder(self._sess_options, self._folder):
+            super()._create_inference_session(*arguments, **keywords)
+        if self._source is not None:
+            self._model_bytes = None
+        self._outputs_meta = [_without_our_sizes(meta) for meta in self._outputs_meta]
+
+    def set_providers(self, *arguments: Any, **keywords: Any) -> None:
+        with _original_errors():
+            super().set_providers(*arguments, **keywords)
+
+    def run(self, output_names: Any, input_feed: Any, run_options: Any = None) -> Any:
+        try:
+            return super().run(output_names, input_feed, run_options)
+        except Exception as error:
+            raise _original(error) from None
+
+    def run_async(
+        self, output_names: Any, input_feed: Any, callback: Callable[..., None], user_data: Any, run_options: Any = None
+    ) -> None:
+        with _original_errors():
+            super().run_async(output_names, input_feed, callback, user_data, run_options)
+
+    def run_with_ort_values(self, *arguments: Any, **keywords: Any) -> Any:
+        with _original_errors():
+            return super().run_with_ort_values(*arguments, **keywords)
+
+    def run_with_ortvaluevector(self, *arguments: Any, **keywords: Any) -> None:
+        with _original_errors():
+            super().run_with_ortvaluevector(*arguments, **keywords)
+
+    def run_with_iobinding(self, *arguments: Any, **keywords: Any) -> None:
+        with _original_errors():
+            super().run_with_iobinding(*arguments, **keywords)
+
+
+@dataclass(frozen=True)
+class _Output:
+    """Description of an output, like onnxruntime.NodeArg."""
+
+    name: str
+    type: str
+    shape: list[int | str | None]
+
+
+def _without_our_sizes(meta: Any) -> Any:
+    """Return an output's description, without names of sizes that the model lacks."""
+    ours = [isinstance(size, str) and size.startswith(_NAME_PREFIX) for size in meta.shape]
+    if not any(ours):
+        return meta
+    shape = [None if own else size for size, own in zip(meta.shape, ours, strict=True)]
+    return _Output(meta.name, meta.type, shape)
+
+
+def _is_onnx(path_or_bytes: Any, options: Any) -> bool:
+    """Return whether a model is in ONNX's format, not ONNX Runtime's own."""
+    if options is not None:
+        try:
+            if options.get_session_config_entry("session.load_model_format").upper() == "ORT":
+                return False
+        except RuntimeError:  # there is no such entry
+            pass
+    if isinstance(path_or_bytes, bytes):
+        return path_or_bytes[4:8] != b"ORTM"
+    if not isinstance(path_or_bytes, (str, os.PathLike)) or os.fsdecode(path_or_bytes).endswith(".ort"):
+        return False
+    return os.path.exists(path_or_bytes)  # else ONNX Runtime raises
+
+
+def _original(error: Exception) -> BaseException:
+    """Return the pyrnnx exception that an exception of ONNX Runtime reports, or else the latter."""
+    return custom_operators.original_error(error) or error
+
+
+@contextmanager
+def _original_errors() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        original = custom_operators.original_error(error)
+        if original is None:
+            raise
+        raise original from None
+
+
+@contextmanager
+def _external_folder(options: Any, folder: Path | None) -> Iterator[None]:
+    """Set the folder of external data in the options, and restore them afterwards."""
+    if options is None or folder is None:
+        yield
+        return
+    try:
+        before = options.get_session_config_entry(_FOLDER)
+    except RuntimeError:  # there is no such entry
+        before = ""
+    options.add_session_config_entry(_FOLDER, str(folder.resolve()))
+    try:
+        yield
+    finally:
+        options.add_session_config_entry(_FOLDER, before)

@@ -1,0 +1,1 @@
+"""Recurrent operators: attributes, conventions of axes and gates, and checks of arguments."""

@@ -1,0 +1,102 @@
+"""Interface of models and layers for scoring: calls with batches of sequences."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import ArgumentError
+from pyrnnx.scoring.proof import Proof
+
+
+@dataclass(frozen=True)
+class Input:
+    """Input of a model that takes the sequences.
+
+    Attributes
+    ----------
+    name : str
+    dtype : numpy.dtype
+    axes : str
+        A letter for each axis: T for time steps, N for rows of a batch (optional), others for the axes of a step.
+    shape : tuple
+        Declared sizes in the order of `axes`; None for an open one.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    axes: str
+    shape: tuple[int | None, ...]
+
+    def size(self, axis: str) -> int | None:
+        """Return the declared size of an axis; None if it is open or missing."""
+        return self.shape[self.axes.index(axis)] if axis in self.axes else None
+
+    @property
+    def step(self) -> tuple[int | None, ...]:
+        """Declared sizes of a step."""
+        return tuple(size for axis, size in zip(self.axes, self.shape, strict=True) if axis not in "TN")
+
+    def batch(self, items: Sequence[AnyArray], rows: int, steps: int) -> AnyArray:
+        """Return items [T, ...] as one array for this input, padded with zeros.
+
+        Raises
+        ------
+        ArgumentError
+            Steps of different shapes.
+        """
+        batch = np.zeros((rows, steps, *items[0].shape[1:]), self.dtype)
+        for row, item in zip(batch, items, strict=False):
+            if item.shape[1:] != items[0].shape[1:]:  # NumPy would broadcast them
+                raise ArgumentError(f"steps of shape {item.shape[1:]} share a batch with {items[0].shape[1:]}")
+            row[: len(item)] = item
+        order = "N" + "T" + "".join(axis for axis in self.axes if axis not in "TN")
+        if "N" not in self.axes:
+            batch, order = batch[0], order[1:]
+        return np.ascontiguousarray(batch.transpose([order.index(axis) for axis in self.axes]))
+
+
+class Subject(ABC):
+    """Model or layer that can be called with batches and can be pickled.
+
+    Attributes
+    ----------
+    label : str
+    input : Input
+    has_lengths : bool
+        Whether it takes the lengths of rows, so that a batch may have items of different lengths.
+    lengths : str or None
+        Input of a model that takes the lengths.
+    axes : mapping
+        Letters of axes as in `Input`, by output, as far as they are known.
+    """
+
+    label: str
+    input: Input
+    has_lengths: bool
+    lengths: str | None = None
+    axes: Mapping[str, str]
+
+    @property
+    @abstractmethod
+    def what(self) -> Any:
+        """Model or layer with its constants, the basis of its checksum."""
+
+    @abstractmethod
+    def proof(self) -> Proof:
+        """Return what is proven about the independence of results from other rows and from padding."""
+
+    @abstractmethod
+    def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
+        """Return the outputs by name.
+
+        Raises
+        ------
+        PyrnnxError
+            As the model raises.
+        """

@@ -1,0 +1,1 @@
+"""Stacks: layers that run one after another, with any directions and sizes."""

@@ -1,0 +1,229 @@
+"""Rejected arguments of each command: status 2, one line that names it, and nothing written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from command import pyrnnx
+from onnx import helper
+from onnx_streams import I, stack
+from rows import each_row
+from run_files import EXAMPLES, ONNX, XML, make_files
+from scoring_data import write_npy
+
+NASTY = "\x1b[31mrot\n\u202e"  # a colour, a line break, and right to left
+PAIR = [ONNX, XML]
+OP = ("--op", "GRU", "--shape", "5,2,3,4", "--repeat", "5")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = make_files(tmp_path_factory.mktemp("files"))
+    model = stack(["GRU"])
+    model.graph.node.insert(0, helper.make_node("Relu", ["x0"], ["r0"]))
+    model.graph.node[1].input[0] = "r0"
+    for axis in range(2):
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = f"d{axis}"
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    onnx.save(model, folder / "silent.onnx")
+    write_npy(folder / "in", [np.ones((4, I), np.float32)])
+    return folder
+
+
+# of each command: arguments, in which {} is the folder of files, and words of the message
+REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
+    "check": {
+        "runtime": ([ONNX, "--against", "torch"], "against has 'torch'; expected names out of onnxruntime, openvino"),
+        "seed": ([ONNX, "--seed", "x"], "check: --seed: 'x' is no integer"),
+        "negative seed": ([ONNX, "--seed", "-1"], "check: --seed is -1; expected an integer, 0 or above"),
+        "dimension": ([ONNX, "--dim", "T=3"], "dims has 'T'; expected symbolic dimensions of the inputs"),
+        "tolerance": ([ONNX, "--atol", "-1"], "check: --atol: '-1' is no number of 0 or above"),
+        "time": ([ONNX, "--timeout", "0"], "check: --timeout: '0' is no number of seconds above 0"),
+        "an input": ([ONNX, "--input", "Z=3"], "check: --input: 'Z' is unknown; expected one of X, sequence_lens"),
+        "inputs": ([ONNX, "--inputs", ONNX], "expected NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or"),
+        "layer with dimensions": ([ONNX.replace("onnx", "xml"), "--dim", "T=3"], "a single layer"),
+    },
+    "compare": {
+        "no such file": (["missing.onnx", PAIR[1]], "missing.onnx"),
+        "a folder": ([str(EXAMPLES), PAIR[1]], "examples"),
+        "a seed of many digits": ([*PAIR, "--seed", "9" * 5000], "is no integer"),
+        "a nasty name": ([f"{NASTY}.onnx", PAIR[1]], r"\x1b[31mrot\n\u202e.onnx"),
+        "a tolerance": ([*PAIR, "--atol", "-1"], "compare: --atol: '-1' is no number of 0 or above"),
+        "a size": ([*PAIR, "--dim", "N=3"], "compare: dims has 'N'; expected, for layers, seq_length, batch_size"),
+        "a folder for a page": ([*PAIR, "--html", "/nowhere/c.html"], "compare: --html: '/nowhere/c.html' cannot be"),
+        "a picture of another kind": ([*PAIR, "--plot", "/c.unheard"], "plot: '/c.unheard' cannot be written"),
+        "bytes that are no text": ([os.fsdecode(b"\xff.onnx"), PAIR[1]], r"\udcff.onnx"),
+    },
+    "bench": {
+        "nothing": ([], "bench: neither of MODEL and --op was given; expected one"),
+        "both": ([ONNX, *OP], "bench: both of MODEL and --op was given; expected one"),
+        "operator": (["--op", "lstm"], "bench: --op is 'lstm'; expected one of LSTM, GRU, RNN"),
+        "shape": (["--op", "LSTM", "--shape", "1,2,3"], "bench: --shape is '1,2,3'; expected four numbers T,N,I,H"),
+        "size": (["--op", "LSTM", "--shape", "1,0,3,4"], "bench: --shape is 0; expected an integer, 1 or above"),
+        "type": (["--op", "LSTM", "--dtype", "int8"], "bench: --dtype is 'int8'; expected one of float32"),
+        "form": (["--op", "LSTM", "--linear-before-reset"], "expected GRU"),
+        "of an operator": ([ONNX, "--shape", "1,2,3,4"], "bench: --shape does not apply to a model"),
+        "of a model": ([*OP, "--dim", "T=3"], "bench: --dim does not apply to --op"),
+        "threads": ([*OP, "--threads", "0"], "bench: --threads is 0; expected an integer, 1 or above"),
+        "runtime": ([ONNX, "--against", "torch"], "against has 'torch'; expected names out of onnxruntime, openvino"),
+        "layer": ([ONNX.replace("onnx", "xml")], "is a single layer; expected a whole model, or --op"),
+        "picture": ([*OP, "--plot", "/missing/times.png", "--against", "onnxruntime"], "cannot be written"),
+    },
+    "convert": {
+        "no such file": (["missing.onnx", "b.xml"], "missing.onnx"),
+        "source": (["a.tflite", "b.xml"], "expected one of .onnx, .xml, .safetensors"),
+        "target": ([ONNX, "b.pb"], "ends in '.pb'; expected .onnx or .xml"),
+        "itself": ([ONNX, ONNX], "is the same file as"),
+        "the same format": ([ONNX, "b.onnx"], "is a model in .onnx already; expected another suffix, or --layer"),
+        "layer": ([ONNX, "b.onnx", "--layer", "x"], "layers has no 'x'"),
+        "no weights": ([ONNX.replace("onnx", "xml"), "b.onnx"], "its weights are no constants"),
+        "opset": ([ONNX, "b.xml", "--opset", "14"], "--opset was given; expected it only for layers and weights"),
+        "opset that is none": ([ONNX, "b.onnx", "--layer", "small_rnn", "--opset", "x"], "--opset: 'x' is no integer"),
+        "input": ([ONNX, "b.xml", "--layer", "small_rnn", "--input", "X"], "--input was given"),
+        "unknown input": ([ONNX, "b.onnx", "--layer", "small_rnn", "--input", "X"], "inputs has 'X'"),
+        "prefix": ([ONNX, "b.xml", "--prefix", "a."], "--prefix does not apply to"),
+        "no folder": ([ONNX, "missing/b.xml"], "cannot be written"),
+    },
+    "inspect": {
+        "no such file": (["missing.onnx", "--json"], "'missing.onnx' cannot be read"),
+        "another suffix": (["model.pb"], "expected .onnx or .xml"),
+        "a folder": ([f"{EXAMPLES}"], "is a folder; expected a file that ends in"),
+    },
+    "score": {
+        "workers": (["--workers", "many"], "score: --workers: 'many' is no integer"),
+        "frame": (["--frame", "0"], "score: --frame is 0"),
+        "memory": (["--memory", "much"], "score: --memory is 'much'"),
+        "axes": (["--axes", "NT"], "--axes is 'NT'; expected 3 letters"),
+        "no such input": (["--input", "q=1"], "'q'"),
+        "sequences": (["--sequences", "q"], "--sequences is 'q'; expected one of"),
+        "scheduler": (["--workers", "1", "--scheduler", "host"], "--scheduler is 'host'; expected an address, such as"),
+        "batching": (["--batching", "all"], "--batching is 'all'; expected one of auto, equal, none"),
+        "channels": (["--channels", "mean"], "--channels is 'mean', and the source is npy; expected a wav source"),
+        "format": (["--sink-format", "csv"], "--sink-format is 'csv'; expected one of zarr, parquet, npz"),
+    },
+    "run": {
+        "inputs that are missing": ([ONNX], "no array for 'X', 'sequence_lens', 'initial_h'; expected --input"),
+        "one that is missing": (
+            [ONNX, "--input", "X={}/X.npy", "--input", "sequence_lens={}/sequence_lens.npy"],
+            "no array for 'initial_h'",
+        ),
+        "an unknown name": (
+            [ONNX, "--input", "sequence_len={}/X.npy"],
+            "'sequence_len' is unknown; expected one of X, sequence_lens, initial_h; did you mean 'sequence_lens'?",
+        ),
+        "a name twice": ([ONNX, "--input", "{}/all.npz", "--input", "X={}/X.npy"], "run: --input: 'X' is given twice"),
+        "an archive by a name": ([ONNX, "--input", "X={}/all.npz"], "all.npz without a name, because an .npz file"),
+        "weights": (["lstm.pt", "--random", "0"], "ends in '.pt'; expected .onnx or .xml (pyrnnx convert makes"),
+        "a folder": (["{}", "--random", "0"], "is a folder; expected a file that ends in .onnx or .xml"),
+        "another shape": (
+            [ONNX, "--random", "0", "--input", "X={}/long.npy"],
+            "input 'X' has shape (7, 3, 4); expected [6, 2, 4]",
+        ),
+        "another dtype": (
+            [ONNX, "--random", "0", "--input", "X={}/sequence_lens.npy"],
+            "input 'X' has dtype int32; expected float32",
+        ),
+        "no such file": ([ONNX, "--input", "X=missing.npy"], "run: --input: 'missing.npy' cannot be read ([Errno 2]"),
+        "no such archive": ([ONNX, "--input", "missing.npz"], "run: --input: 'missing.npz' cannot be read ([Errno 2]"),
+        "objects": (
+            [ONNX, "--input", "X={}/objects.npy"],
+            "objects.npy' cannot be read (Object arrays cannot be loaded",
+        ),
+        "objects in an archive": (
+            [ONNX, "--input", "{}/objects.npz"],
+            "cannot be read (Object arrays cannot be loaded",
+        ),
+        "a broken file": ([ONNX, "--input", "X={}/broken.npy"], "broken.npy' cannot be read"),
+        "a broken archive": ([ONNX, "--input", "{}/broken.npz"], "broken.npz' cannot be read"),
+        "no such recording": ([ONNX, "--input", "X=missing.wav"], "'missing.wav' cannot be read ([Errno 2]"),
+        "a recording that is none": (
+            [ONNX, "--input", "X={}/no.wav"],
+            "no.wav' cannot be read (file does not start with",
+        ),
+        "a recording of two channels": (
+            [ONNX, "--input", "X={}/stereo.wav"],
+            "stereo.wav' has 2 channels; expected one: mix them down, or take one of them",
+        ),
+        "a text": ([ONNX, "--input", "X"], "run: --input: 'X'; expected NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or"),
+        "no number": (
+            ["{}/table.onnx", "--input", "factor=much"],
+            "'factor' is 'much'; expected an .npy file, or a number",
+        ),
+        "a number for open sizes": (["{}/table.onnx", "--input", "rows=1"], "'rows' is '1'; expected an .npy file"),
+        "a number beyond the type": (
+            [ONNX, "--input", "sequence_lens=1e9"],
+            "expected an .npy file, or a number of type",
+        ),
+        "no seed": ([ONNX, "--random", "-1"], "run: --random is -1; expected an integer, 0 or above"),
+        "no integer": ([ONNX, "--random", "x"], "run: --random: 'x' is no integer"),
+        "a dimension": (
+            ["{}/table.onnx", "--random", "0", "--dim", "C=3"],
+            "run: dims has 'C'; expected symbolic dimensions of the inputs: B",
+        ),
+        "a dimension without a size": ([ONNX, "--random", "0", "--dim", "B"], "run: --dim: 'B'; expected NAME=SIZE"),
+        "a dimension twice": (
+            [ONNX, "--random", "0", "--dim", "B=1", "--dim", "B=2"],
+            "run: --dim: 'B' is given twice",
+        ),
+        "a size": ([ONNX, "--random", "0", "--dim", "B=-1"], "run: --dim: 'B' is -1; expected an integer, 0 or above"),
+        "sizes without random inputs": (["{}/table.onnx", "--dim", "B=3"], "expected --random SEED, too"),
+        "a layer": ([ONNX, "--layer", "small", "--random", "0"], "layers has no 'small'; expected one of 'small_rnn'"),
+        "a place": ([ONNX, "--layer", "3", "--random", "0"], "layers has no 3"),
+        "a layer of a layer": ([XML, "--layer", "0", "--random", "0"], "is a layer itself; expected a model"),
+        "a layer's axes": (
+            ["{}/gru.onnx", "--layer", "gru", "--input", "X={}/sequence_lens.npy"],
+            "input 'X' has shape (2,); expected 3 axes",
+        ),
+        "a stream of two directions": ([ONNX, "--layer", "0", "--random", "0", "--stream"], "expected forward"),
+        "a stream that keeps nothing": (
+            ["{}/table.onnx", "--random", "0", "--stream"],
+            "there are no states",
+        ),
+        "no chunk": ([ONNX, "--random", "0", "--stream", "--chunk", "0"], "run: --chunk is 0; expected an integer, 1"),
+        "a chunk without a stream": (
+            [ONNX, "--random", "0", "--chunk", "2"],
+            "run: --chunk was given; expected --stream",
+        ),
+        "an axis without a stream": ([ONNX, "--random", "0", "--time-axis", "0"], "--time-axis was given; expected"),
+        "pushes without a stream": ([ONNX, "--random", "0", "--pushes", "2"], "--pushes was given; expected --stream"),
+        "no such axis": (
+            ["{}/silent.onnx", "--input", "x0={}/long.npy", "--stream", "--time-axis", "9"],
+            "run: --time-axis is 9; expected an axis of an input: 'x0' has 3 axes",
+        ),
+        "another axis than the layer's": (
+            ["{}/gru.onnx", "--layer", "gru", "--input", "X={}/long.npy", "--stream", "--time-axis", "1"],
+            "run: --time-axis is 1; expected 0, the time axis of 'X'",
+        ),
+        "no time": (
+            ["{}/silent.onnx", "--input", "x0={}/long.npy", "--stream"],
+            "the time axis of 'x0' is unknown; expected --time-axis K",
+        ),
+        "an output file": ([ONNX, "--random", "0", "--output", "out.npy"], "expected the name of an .npz file"),
+        "an output folder": ([ONNX, "--random", "0", "--output", "/nowhere/out.npz"], "'/nowhere/out.npz' cannot be"),
+    },
+}
+ROWS = [(command, name) for command, rows in REJECTED.items() for name in rows]
+
+
+@each_row(("command", "name"), ROWS)
+def test_rejected(command: str, name: str, files: Path, tmp_path: Path) -> None:
+    arguments, words = REJECTED[command][name]
+    if command == "score":
+        arguments = ["{}/gru.onnx", "{}/in", "out", "--workers", "0", *arguments]
+    if "--plot" in arguments:
+        pytest.importorskip("matplotlib")
+    if command in ("bench", "check"):
+        pytest.importorskip("onnxruntime")
+        pytest.importorskip("openvino")
+    done = pyrnnx(command, *(word.replace("{}", str(files)) for word in arguments), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert done.stderr.startswith("pyrnnx: ")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.removesuffix("\n").isprintable()
+    assert len(done.stderr) < 1_000
+    assert list(tmp_path.iterdir()) == []

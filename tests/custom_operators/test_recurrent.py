@@ -1,0 +1,301 @@
+"""The custom operator Recurrent inside sessions of ONNX Runtime, beside calls of its layer: the same bits."""
+
+from __future__ import annotations
+
+import _thread
+import gc
+import itertools
+import os
+import signal
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import bfloat16, float16, float32, float64, random_inputs, random_layer
+from onnx import TensorProto, helper, numpy_helper
+from sessions import (
+    BOOL,
+    FLOAT,
+    INT64,
+    feeds,
+    graph,
+    infos,
+    layer_session,
+    model,
+    recurrent,
+    session,
+)
+
+import pyrnnx
+from pyrnnx import ArgumentError, Layer, RecurrentOp, set_batch_invariant
+from pyrnnx.layers import custom_operators
+from pyrnnx.operator.conventions import ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE
+from pyrnnx.operator.op import CELLS
+
+CALL_INPUTS = ("X", "sequence_lens", "initial_h", "initial_c")
+ELEMENT_TYPES = {
+    float32: FLOAT,
+    float64: TensorProto.DOUBLE,
+    float16: TensorProto.FLOAT16,
+    bfloat16: TensorProto.BFLOAT16,
+}
+
+
+def same(results: Any, expected: Any) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(results, expected, strict=True))
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("dtype", [float32, float64, float16], ids=str)
+def test_layers_compute_the_same_bits(cell: Any, dtype: Any) -> None:
+    """Of every direction, layout and choice of inputs, in calls of changing shapes."""
+    directions: tuple[Any, ...] = ("forward", "reverse", "bidirectional")
+    for direction, convention, choice in itertools.product(directions, ONNX_LAYOUTS, range(4)):
+        layer = random_layer(RecurrentOp(cell, 5, direction), 3, dtype, convention=convention)
+        names = [name for k, name in enumerate(CALL_INPUTS) if k == 0 or (choice >> (k > 1)) & 1]
+        if not layer.op.has_cell_state:
+            names = [name for name in names if name != "initial_c"]
+        ran = layer_session(layer, ELEMENT_TYPES[dtype], names, threads=2)
+        for call, (T, N) in enumerate(((4, 3), (4, 3), (7, 1), (0, 2), (3, 0), (1, 70), (4, 3))):
+            seed = 0 if call in (0, 6) else call
+            arrays = random_inputs(layer.op, (T, N, 3), dtype, convention=convention, seed=seed)
+            arrays = {name: arrays[name] for name in names}
+            row = (direction, convention.name, names, T, N)
+            assert same(ran.run(None, arrays), layer(**arrays)), row
+
+
+def test_bfloat16() -> None:
+    layer = random_layer(RecurrentOp("GRU", 5), 3, bfloat16)
+    handle = custom_operators.recurrent_handle(layer)
+    nodes = [
+        helper.make_node("Cast", ["x"], ["X"], to=TensorProto.BFLOAT16),
+        recurrent(handle, ["X"], ["Y"]),
+        helper.make_node("Cast", ["Y"], ["y"], to=FLOAT),
+    ]
+    X = random_inputs(layer.op, (4, 2, 3), bfloat16)["X"]
+    (Y,) = session(model(nodes, [("x", FLOAT)], [("y", FLOAT)])).run(None, {"x": X.astype(np.float32)})
+    assert np.array_equal(Y, layer(X)[0].astype(np.float32))
+
+
+def test_conventions_of_openvino() -> None:
+    """Axes are those of the layer, and lengths may be int64; a cell has no time."""
+    sequence = random_layer(RecurrentOp("LSTM", 5, "bidirectional"), 3, convention=OPENVINO_SEQUENCE)
+    arrays = random_inputs(sequence.op, (4, 3, 3), convention=OPENVINO_SEQUENCE)
+    handle = custom_operators.recurrent_handle(sequence)
+    node = recurrent(handle, ["X", "lens", "H", "C"], ["Y", "Y_h", "Y_c"])
+    types = [("X", FLOAT), ("lens", INT64), ("H", FLOAT), ("C", FLOAT)]
+    ran = session(model([node], types, [(name, FLOAT) for name in ("Y", "Y_h", "Y_c")]))
+    arrays["lens"] = arrays.pop("sequence_lengths").astype(np.int64)
+    expected = sequence.run(arrays["X"], arrays["lens"], arrays["H"], arrays["C"])
+    assert same(ran.run(None, feeds(ran, arrays)), expected)
+    cell = random_layer(RecurrentOp("GRU", 5), 3, convention=OPENVINO_CELL)
+    rng = np.random.default_rng(0)
+    X, H = rng.normal(size=(4, 3)).astype(np.float32), rng.normal(size=(4, 5)).astype(np.float32)
+    handle = custom_operators.recurrent_handle(cell)
+    ran = session(model([recurrent(handle, ["X", "", "H"], ["Ho"])], [("X", FLOAT), ("H", FLOAT)], [("Ho", FLOAT)]))
+    assert np.array_equal(ran.run(None, {"X": X, "H": H})[0], cell.run(X, None, H)[0])
+
+
+def test_outputs_that_nobody_wants() -> None:
+    for hidden_size in (5, 1025):  # whose row, of two directions in float64, lies on the stack, or not
+        layer = Layer(
+            RecurrentOp("LSTM", hidden_size, "bidirectional"),
+            *(np.full((2, 4 * hidden_size, size), 1e-3, np.float64) for size in (3, hidden_size)),
+        )
+        X = random_inputs(layer.op, (2, 1, 3), float64)["X"]
+        handle = custom_operators.recurrent_handle(layer)
+        double = TensorProto.DOUBLE
+        ran = session(model([recurrent(handle, ["X"], ["", "", "Y_c"])], [("X", double)], [("Y_c", double)]))
+        assert np.array_equal(ran.run(None, {"X": X})[0], layer(X)[2])
+
+
+def test_constants_of_a_layer() -> None:
+    """A call takes them where the node does not give them."""
+    op = RecurrentOp("LSTM", 5)
+    arrays = random_inputs(op, (4, 3, 3))
+    constants = {name: arrays[name] for name in CALL_INPUTS[1:]}
+    layer = random_layer(op, 3, constants=constants)
+    assert same(layer_session(layer).run(None, {"X": arrays["X"]}), layer(arrays["X"]))
+    others = random_inputs(op, (4, 3, 3), seed=1)
+    for names in (("X", "sequence_lens"), ("X", "initial_h"), ("X", "initial_c")):
+        given = {name: others[name] for name in names}
+        assert same(layer_session(layer, names=names).run(None, given), layer(**given)), names
+    fixed_lengths = random_layer(op, 3, constants={"sequence_lens": arrays["sequence_lens"]})
+    for one in (layer, fixed_lengths):
+        for X in (arrays["X"][:, :2], np.concatenate([arrays["X"]] * 2, axis=1)):  # of other rows
+            with pytest.raises(Exception, match="expected") as caught:
+                layer_session(one).run(None, {"X": X})
+            assert isinstance(custom_operators.original_error(caught.value), ArgumentError)
+
+
+def test_quantized_weights_and_few_bits() -> None:
+    for weight_dtype in ("bfloat16", "int8"):
+        layer = random_layer(RecurrentOp("GRU", 24), 16, weight_dtype=weight_dtype)
+        arrays = random_inputs(layer.op, (4, 3, 16))
+        given = {"X": arrays["X"]}
+        assert same(layer_session(layer).run(None, given), layer(**given)), weight_dtype
+
+
+@pytest.mark.parametrize("kind", ["If", "Loop", "Scan"])
+def test_bodies(kind: Any) -> None:
+    """A layer in a body, whose states come from outside."""
+    layer = random_layer(RecurrentOp("LSTM", 5), 3)
+    handle = custom_operators.recurrent_handle(layer)
+    arrays = {name: a for name, a in random_inputs(layer.op, (4, 2, 3)).items() if name != "sequence_lens"}
+    types = {"X": FLOAT, "initial_h": FLOAT, "initial_c": FLOAT}
+    node = recurrent(handle, ["X", "", "initial_h", "initial_c"], ["Y"])
+    expected = layer(**arrays)[0]
+    if kind == "If":
+        other = helper.make_node("Identity", ["X"], ["Y"])
+        branches = {"then_branch": graph([node], [], [("Y", FLOAT)]), "else_branch": graph([other], [], [("Y", FLOAT)])}
+        nodes, more = [helper.make_node("If", ["is"], ["out"], **branches)], {"is": np.array(True)}
+        types["is"] = BOOL
+    elif kind == "Loop":
+        keep = helper.make_node("Identity", ["going"], ["going_on"])
+        body = graph([node, keep], [("i", INT64, []), ("going", BOOL, [])], [("going_on", BOOL), ("Y", FLOAT)])
+        nodes, more = [helper.make_node("Loop", ["count", ""], ["out"], body=body)], {"count": np.array(3)}
+        types["count"], expected = INT64, np.stack([expected] * 3)
+    else:
+        inner = recurrent(handle, ["X_t", "", "initial_h", "initial_c"], ["Y"])
+        body = graph([inner], [("X_t", FLOAT)], [("Y", FLOAT)])
+        nodes, more = [helper.make_node("Scan", ["Xs"], ["out"], body=body, num_scan_inputs=1)], {}
+        types["Xs"] = FLOAT
+        arrays["Xs"] = np.stack([arrays["X"], -arrays.pop("X")])
+        del types["X"]
+        expected = np.stack([layer(X, None, arrays["initial_h"], arrays["initial_c"])[0] for X in arrays["Xs"]])
+    ran = session(model(nodes, types.items(), [("out", FLOAT)]))
+    for _ in range(3):
+        assert np.array_equal(ran.run(None, {**arrays, **more})[0], expected)
+
+
+def test_shapes_are_inferred() -> None:
+    layer = random_layer(RecurrentOp("GRU", 5, "bidirectional"), 3)
+    handle = custom_operators.recurrent_handle(layer)
+    proto = model([recurrent(handle, ["X"], ["Y", "Y_h"])], [("X", FLOAT)], [("Y", FLOAT), ("Y_h", FLOAT)])
+    rows: tuple[Any, ...] = (
+        (["T", 2, 3], ["T", 2, 2, 5], [2, 2, 5]),
+        ([4, "N", 3], [4, 2, "N", 5], [2, "N", 5]),
+    )
+    for shape, Y, Y_h in rows:
+        proto.graph.input[0].CopyFrom(helper.make_tensor_value_info("X", FLOAT, shape))
+        assert [one.shape for one in session(proto).get_outputs()] == [Y, Y_h]
+    proto.graph.input[0].CopyFrom(infos([("X", FLOAT)])[0])
+    (T, D, N, H), (_, same_N, _) = (one.shape for one in session(proto).get_outputs())
+    assert (D, H) == (2, 5)
+    assert len({T, N}) == 2
+    assert same_N == N
+
+
+def test_inputs_that_do_not_fit() -> None:
+    """Each is an error of ours, in the words of the layer; the session goes on."""
+    layer = random_layer(RecurrentOp("LSTM", 5), 3, name="a")
+    ran = layer_session(layer, names=CALL_INPUTS)
+    good = random_inputs(layer.op, (4, 2, 3))
+    for name, bad, message in (
+        ("X", good["X"][:, :, :2], r"X has shape \(4, 2, 2\)"),
+        ("X", good["X"][0], r"X has shape \(2, 3\)"),
+        ("initial_h", good["initial_h"][:, :1], "initial_h has shape"),
+        ("initial_c", good["initial_c"][..., :4], "initial_c has shape"),
+        ("sequence_lens", np.array([4, 5], np.int32), "sequence_lens"),
+        ("sequence_lens", np.array([4, -1], np.int32), "sequence_lens"),
+        ("sequence_lens", np.array([4], np.int32), "sequence_lens"),
+    ):
+        with pytest.raises(Exception, match="LSTM 'a'") as caught:
+            ran.run(None, {**good, name: bad})
+        original = custom_operators.original_error(caught.value)
+        assert isinstance(original, ArgumentError), name
+        with pytest.raises(ArgumentError, match=message):
+            raise original
+        assert custom_operators.original_error(caught.value) is None
+        assert same(ran.run(None, good), layer(**good))
+
+
+def test_types_that_do_not_fit() -> None:
+    layer = random_layer(RecurrentOp("GRU", 5), 3)
+    ran = layer_session(layer, TensorProto.DOUBLE)
+    with pytest.raises(Exception, match="X has dtype float64"):
+        ran.run(None, {"X": np.zeros((2, 2, 3))})
+
+
+def test_handles_live_as_long_as_their_owner_or_a_session() -> None:
+    layer = random_layer(RecurrentOp("GRU", 5), 3)
+    X, handle, alive = random_inputs(layer.op, (4, 2, 3))["X"], custom_operators.recurrent_handle(layer), None
+    proto = model([recurrent(handle, ["X"], ["Y"])], [("X", FLOAT)], [("Y", FLOAT)])
+    expected, alive = layer(X)[0], weakref.ref(layer)
+    ran = session(proto)
+    del layer, handle
+    gc.collect()
+    assert np.array_equal(ran.run(None, {"X": X})[0], expected)
+    with pytest.raises(Exception, match="names no layer of this process"):
+        session(proto)
+    assert alive() is not None
+    del ran
+    gc.collect()
+    assert alive() is None
+    with pytest.raises(ArgumentError, match="layer is int; expected a Layer"):
+        custom_operators.recurrent_handle(3)  # type: ignore[arg-type]
+
+
+def test_settings_hold_inside_sessions() -> None:
+    """Rows that matrices take are the same bits as in a call of the layer, whatever is set."""
+    layer = random_layer(RecurrentOp("LSTM", 64), 32)
+    ran, X = layer_session(layer, threads=2), random_inputs(layer.op, (5, 40, 32))["X"]
+    try:
+        for invariant in (False, True):
+            set_batch_invariant(invariant)
+            assert same(ran.run(None, {"X": X}), layer(X))
+    finally:
+        set_batch_invariant(False)
+
+
+def test_lengths_in_a_session_of_many_rows() -> None:
+    layer = random_layer(RecurrentOp("RNN", 5), 3)
+    ran = layer_session(layer, names=("X", "sequence_lens"))
+    X = random_inputs(layer.op, (6, 1000, 3))["X"]
+    lens = np.random.default_rng(0).integers(0, 7, 1000).astype(np.int32)
+    assert same(ran.run(None, {"X": X, "sequence_lens": lens}), layer(X, lens))
+
+
+def test_an_interrupt_before_the_layer_is_not_lost() -> None:
+    """A signal comes while another node of the session runs: the layer that follows hears it."""
+    weights = {name: np.full((1, 64, size), 0.01, np.float32) for name, size in (("W", 1), ("R", 64))}
+    nodes = [
+        helper.make_node("Expand", ["X", "shape"], ["wide"]),
+        helper.make_node("Erf", ["wide"], ["errors"]),
+        helper.make_node("ReduceMax", ["errors"], ["largest"], axes=[1], keepdims=1),
+        helper.make_node("RNN", ["largest", "W", "R"], ["", "Y_h"], hidden_size=64),
+    ]
+    tensors = [numpy_helper.from_array(array, name) for name, array in weights.items()]
+    tensors.append(numpy_helper.from_array(np.array([1, 60_000, 1]), "shape"))
+    proto = model(nodes, [("X", FLOAT, ["T", 1, 1])], [("Y_h", FLOAT)], tensors)
+    ran, timer = pyrnnx.load(proto), threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+    ran(np.ones((2, 1, 1), np.float32))
+
+    def interrupted() -> None:
+        timer.start()
+        while True:
+            ran(np.ones((3_000, 1, 1), np.float32))
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+
+def test_an_interrupt_ends_a_long_call() -> None:
+    """The exception of the signal's handler is what the session's error stands for; the session goes on."""
+    H = 2048  # a step reads 16 MB of weights
+    layer = Layer(RecurrentOp("RNN", H), np.ones((1, H, 1), np.float32), np.zeros((1, H, H), np.float32))
+    ran, few = layer_session(layer), np.ones((2, 1, 1), np.float32)
+    expected, timer = layer(few), threading.Timer(0.2, _thread.interrupt_main)
+    X = np.ones((5000, 1, 1), np.float32)
+
+    def interrupted() -> None:
+        timer.start()  # the call that follows takes seconds
+        ran.run(None, {"X": X})
+
+    with pytest.raises(Exception, match="KeyboardInterrupt") as caught:  # not the exception itself
+        interrupted()
+    timer.join()
+    assert isinstance(custom_operators.original_error(caught.value), KeyboardInterrupt)
+    assert same(ran.run(None, {"X": few}), expected)

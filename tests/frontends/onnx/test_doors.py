@@ -1,0 +1,64 @@
+"""The doors to the operators beside the functions: the cases of each kind, by each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kinds import kinds
+from onnx.reference import ReferenceEvaluator
+from onnx_models import case_model
+from rows import each_row
+
+import pyrnnx.frontends.onnx as frontend
+from pyrnnx.testing.cases import CASES, OUTPUTS, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import Array, assert_close, numpy_dtype, tolerance_of
+from pyrnnx.testing.onnx_models import make_node
+
+KINDS = kinds(CASES)
+Outputs = tuple[Array, ...]
+
+
+def by_node(case: Case) -> Outputs:
+    arrays = make_arrays(case)
+    inputs = {name: arrays.pop(name) for name in RUNTIME_INPUTS if name in arrays}
+    layer = frontend.from_node(make_node(case, [*inputs, *arrays]), dict(arrays), opset=case.opset)
+    first: Outputs = layer(**inputs)
+    layer(**inputs | {"X": -inputs["X"]})  # a layer remembers nothing
+    return first
+
+
+def by_evaluator(case: Case) -> Outputs:
+    if 0 in (case.T, case.N, case.I):
+        pytest.skip("onnx's evaluator infers the shapes of empty arrays otherwise")
+    model, inputs = case_model(case, ("W", "R") if len(case.name) % 2 else ())
+    return tuple(ReferenceEvaluator(model, new_ops=frontend.reference_ops()).run(None, inputs))
+
+
+def by_model(case: Case) -> Outputs:
+    model, given = case_model(case)
+    results = frontend.read_model(model)(given)
+    assert tuple(results) == OUTPUTS[case.operator]
+    return tuple(results.values())
+
+
+def by_reference_model(case: Case) -> Outputs:
+    model, given = case_model(case, ("W", "R"))
+    return tuple(frontend.read_model(model, runtime="reference")(given).values())
+
+
+DOORS = (by_node, by_evaluator, by_model, by_reference_model)
+
+
+@pytest.fixture(params=DOORS, ids=lambda door: door.__name__)
+def door(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@each_row("case", KINDS)
+def test_case_agrees_with_the_oracle(door: Callable[[Case], Outputs], case: Case) -> None:
+    outputs, expected = door(case), expected_outputs(case, make_arrays(case))
+    assert [y.shape for y in outputs] == [y.shape for y in expected]
+    assert {y.dtype for y in outputs} == {numpy_dtype(case.dtype)}
+    assert_close(outputs, expected, tolerance_of(case.dtype), case.name)

@@ -1,0 +1,81 @@
+"""`model.layers`: by name and by place; what a wrong name is told, and a model without layers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from rows import each_row
+
+from pyrnnx import ArgumentError, Layers, load
+from pyrnnx.frontends.openvino import read_model, write_model
+from pyrnnx.models.layers import why_none
+
+
+def two_layers(made: list[str]) -> Layers[Any]:
+    def make(source: str) -> str:
+        made.append(source)
+        return source.upper()
+
+    return Layers("m.onnx", {"encoder": "e", "decoder": "d"}, make, lambda: "never asked")
+
+
+def test_names_and_places() -> None:
+    made: list[str] = []
+    layers = two_layers(made)
+    assert (list(layers), len(layers), made) == (["encoder", "decoder"], 2, [])
+    assert [layers[key] for key in ("decoder", np.int64(1), -1, 0, -2, "encoder")] == ["D", "D", "D", "E", "E", "E"]
+    assert made == ["d", "e"]  # each once, when it is asked for
+    assert "encoder" in layers
+    assert "0" not in layers
+    assert dict(layers) == {"encoder": "E", "decoder": "D"}
+    assert repr(layers) == "<layers 'encoder', 'decoder'>"
+
+
+@each_row("key", ["encodr", 2, -3, None, True, 1.0])
+def test_what_is_not_there(key: Any) -> None:
+    layers = two_layers([])
+    with pytest.raises(ArgumentError) as caught:
+        layers[key]
+    text = str(caught.value)
+    assert text.startswith(
+        f"m.onnx: layers has no {key!r}; expected one of 'encoder', 'decoder', or an index from 0 to 1"
+    )
+    assert text.endswith("; did you mean 'encoder'?") == (key == "encodr")
+    assert isinstance(caught.value, KeyError)  # so that it is a mapping to everybody
+    assert layers.get(key) is None
+
+
+def unrolled(steps: int) -> onnx.ModelProto:
+    """h = Tanh(X + h R), written out for each step."""
+    nodes, h = [], "X"
+    for step in range(steps):
+        nodes += [
+            helper.make_node("MatMul", [h, "R"], [f"p{step}"]),
+            helper.make_node("Add", [f"p{step}", "X"], [f"s{step}"]),
+        ]
+        nodes.append(helper.make_node("Tanh", [f"s{step}"], [f"h{step}"]))
+        h = f"h{step}"
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("X", h)]
+    R = numpy_helper.from_array(np.eye(3, dtype=np.float32), "R")
+    return helper.make_model(helper.make_graph(nodes, "g", value[:1], value[1:], [R]), ir_version=10)
+
+
+def test_unrolled_layers_are_told(tmp_path: Path) -> None:
+    for model in (load(unrolled(4)), read_model(write_model(unrolled(4), tmp_path / "m.xml"))):
+        assert not model.layers
+        assert "4 matrix products share one weight, as if an exporter unrolled a recurrent layer" in repr(model.layers)
+        with pytest.raises(KeyError, match=r"layers has no 0, and no layer at all: 4 matrix products share"):
+            model.layers[0]
+        assert model.layers.why_none.startswith("4 matrix products share one weight")
+    assert repr(load(unrolled(1)).layers) == "<no layers>"
+    assert load(unrolled(1)).layers.why_none == two_layers([]).why_none == ""
+
+
+def test_loops_are_told() -> None:
+    assert why_none([], ["Loop", "Scan", "Loop"]).startswith("the bodies of 2 Loop, 1 Scan contain the recurrence")
+    assert why_none(["a", "b"], []) == ""

@@ -1,0 +1,156 @@
+"""How a model of any front-end is called: inputs by order or by name, checked against what it declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from rows import each_row
+
+from pyrnnx import ArgumentError, Interval, Layers, Model, TensorInfo
+
+
+class Echo(Model):
+    """Gives back what it was called with."""
+
+    label = "echo"
+    inputs: tuple[TensorInfo, ...] = (
+        TensorInfo("X", "float32", ("T", None, 4)),
+        TensorInfo("lengths", "int64", (Interval(1, 3),), aliases=("sequence_lens", "L")),
+        TensorInfo("words", "str", (None,), optional=True),
+        TensorInfo("list", optional=True),
+        TensorInfo("any_rank", "float64", None, optional=True),
+    )
+    outputs: tuple[TensorInfo, ...] = (TensorInfo("lengths"), TensorInfo("X"))
+
+    plan = None
+
+    @property
+    def layers(self) -> Layers[Any]:
+        return Layers(self.label, {}, str)
+
+    def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
+        return {name: inputs[name] for name in outputs}
+
+
+X = np.arange(24, dtype=np.float32).reshape(3, 2, 4)
+LENGTHS = np.array([3, 1])
+model = Echo()
+
+
+def test_by_order_and_by_name() -> None:
+    for result in (model(X, LENGTHS), model({"lengths": LENGTHS, "X": X}), model({"X": X, "L": LENGTHS})):
+        assert list(result) == ["lengths", "X"]  # the model's order
+        assert result["X"] is X
+        assert result["lengths"] is LENGTHS
+
+
+def test_integers_of_python_are_of_the_declared_type() -> None:
+    class Integers(Echo):
+        inputs = (TensorInfo("small", "int8", (None,)), TensorInfo("scalar", "uint32", ()))
+        outputs = inputs
+
+    integers = Integers()
+    result = integers([3, -1], 7)
+    assert [str(array.dtype) for array in result.values()] == ["int8", "uint32"]
+    assert [array.tolist() for array in result.values()] == [[3, -1], 7]
+    assert integers((), 0)["small"].shape == (0,)
+    errors = {
+        "input 'small' contains 128; expected int8, -128 to 127": ([5, 128], 7),
+        "input 'scalar' contains -1; expected uint32, 0 to 4294967295": ([5], -1),
+        "input 'small' has dtype int64; expected int8: array.astype(np.int8)": (np.array([5]), 7),
+        "input 'small' has dtype float64; expected int8": ([5.0], 7),
+        "input 'small' has dtype bool; expected int8: np.asarray(array, np.int8)": ([True], 7),
+        "input 'scalar' has dtype bool; expected uint32": ([5], False),
+    }
+    for message, given in errors.items():
+        with pytest.raises(ArgumentError) as caught:
+            integers(*given)
+        assert str(caught.value).startswith(f"echo: {message}")
+
+
+def test_by_keyword() -> None:
+    for result in (model(X=X, lengths=LENGTHS), model(X, L=LENGTHS), model({"X": X}, sequence_lens=LENGTHS)):
+        assert result["X"] is X
+        assert result["lengths"] is LENGTHS
+    assert list(model(X=X, lengths=LENGTHS, outputs=["X"])) == ["X"]
+
+
+KEYWORD_ERRORS: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
+    "unknown": ((), {"X": X, "x": X}, "input 'x' is unknown; expected X, lengths, words, list, any_rank"),
+    "missing": ((), {"X": X}, "input 'lengths' is missing"),
+    "by place too": ((X, LENGTHS), {"X": X}, "input 'X' was given twice, by place and by name"),
+    "in a mapping too": (({"X": X},), {"X": X, "L": LENGTHS}, "input 'X' was given twice, by place and by name"),
+    "two names of one": ((X,), {"L": LENGTHS, "lengths": LENGTHS}, "input 'lengths' was given twice, under two of"),
+    "self": ((X, LENGTHS), {"self": X}, "input 'self' is unknown"),
+    "long": ((X, LENGTHS), {"x" * 10**6: X}, "input 'xxx"),
+    "dtype": (
+        (),
+        {"X": X.astype(float), "L": LENGTHS},
+        "input 'X' has dtype float64; expected float32: array.astype(np.f",
+    ),
+}
+
+
+@each_row("name", KEYWORD_ERRORS)
+def test_keyword_errors(name: str) -> None:
+    arguments, keywords, message = KEYWORD_ERRORS[name]
+    with pytest.raises(ArgumentError) as caught:
+        model(*arguments, **keywords)
+    assert str(caught.value).startswith(f"echo: {message}")
+    assert len(str(caught.value)) < 500
+
+
+def test_chosen_outputs() -> None:
+    words = np.array(["a", "b"])
+    assert list(model(X, LENGTHS, words, outputs=["words", "X"])) == ["words", "X"]
+    assert model(X, LENGTHS, outputs=[]) == {}
+
+
+def test_values_that_are_no_tensors_and_any_rank() -> None:
+    assert model({"X": X, "lengths": LENGTHS, "list": [X, X]}, outputs=["list"])["list"] == [X, X]
+    for shape in ((), (2,), (1, 2, 3, 4)):
+        array = np.ones(shape)
+        assert model({"X": X, "lengths": LENGTHS, "any_rank": array}, outputs=["any_rank"])["any_rank"] is array
+
+
+ERRORS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "missing": ((X,), "input 'lengths' is missing; expected X, lengths, words, list, any_rank"),
+    "missing by name": (({"lengths": LENGTHS},), "input 'X' is missing"),
+    "none": ((None, LENGTHS), "input 'X' is missing; expected an array of float32"),
+    "too many": ((X,) * 6, "6 arrays were given; expected at most 5: X, lengths, words, list, any_rank"),
+    "unknown name": (({"X": X, "lengths": LENGTHS, "x": X},), "input 'x' is unknown; expected X, lengths, words"),
+    "two names of one": (({"X": X, "lengths": LENGTHS, "L": LENGTHS},), "input 'lengths' was given twice"),
+    "dtype": ((X.astype(np.float64), LENGTHS), "input 'X' has dtype float64; expected float32"),
+    "rank": ((X[0], LENGTHS), "input 'X' has shape (2, 4); expected [T, ?, 4]"),
+    "size": ((X[..., :3], LENGTHS), "input 'X' has shape (3, 2, 3); expected [T, ?, 4]"),
+    "above the interval": ((X, np.ones(4, np.int64)), "input 'lengths' has shape (4,); expected [1..3]"),
+    "below the interval": ((X, np.ones(0, np.int64)), "input 'lengths' has shape (0,); expected [1..3]"),
+    "no array": ((X, [[1], [1, 2]]), "input 'lengths' cannot be converted to an array"),
+    "numbers for words": ((X, LENGTHS, LENGTHS), "input 'words' has dtype int64; expected str"),
+}
+
+
+@each_row("name", ERRORS)
+def test_errors(name: str) -> None:
+    arguments, message = ERRORS[name]
+    with pytest.raises(ArgumentError) as caught:
+        model(*arguments)
+    assert str(caught.value).startswith(f"echo: {message}")
+
+
+@each_row("outputs", ["X", 3, [b"X"]], ids=repr)
+def test_outputs_that_are_no_names(outputs: Any) -> None:
+    with pytest.raises(ArgumentError, match="echo: outputs"):
+        model(X, LENGTHS, outputs=outputs)
+
+
+def test_open_interval() -> None:
+    assert 7 in Interval(2, None)
+    assert 1 not in Interval(2, None)
+    assert [str(one) for one in (Interval(2, None), Interval(0, 8))] == ["2..", "0..8"]
+
+
+def test_repr() -> None:
+    assert repr(model) == "<Echo echo: (X, lengths, words, list, any_rank) -> (lengths, X)>"

@@ -1,0 +1,79 @@
+"""Models and arrays for `pyrnnx run`, and what it gives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx_models import make_model
+from onnx_streams import I, gru, stack, stepwise
+from scoring_data import write_wav
+
+from pyrnnx.cli import main
+from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.openvino import write_model
+from pyrnnx.testing.numbers import Array
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+ONNX, XML = (str(EXAMPLES / f"small_rnn.{suffix}") for suffix in ("onnx", "xml"))
+RNG = np.random.default_rng(7)
+GIVEN: dict[str, Any] = {
+    "X": RNG.normal(size=(6, 2, 4)).astype(np.float32),
+    "sequence_lens": np.array([3, 6], np.int32),
+    "initial_h": RNG.normal(size=(2, 2, 8)).astype(np.float32),
+}
+
+
+def make_files(folder: Path) -> Path:
+    """Fill a folder with models, and with arrays for them."""
+    onnx.save(stepwise(), folder / "step.onnx")
+    onnx.save(stack(["LSTM", "GRU"]), folder / "stack.onnx")
+    write_model(read_model(stack(["LSTM", "GRU"])), folder / "stack.xml")
+    onnx.save(gru("", ([], {})), folder / "gru.onnx")
+    onnx.save(table(), folder / "table.onnx")
+    np.savez(folder / "all.npz", **GIVEN)
+    for name, array in {**GIVEN, "long": RNG.normal(size=(7, 3, I)).astype(np.float32)}.items():
+        np.save(folder / f"{name}.npy", array)
+    np.save(folder / "objects.npy", np.array([{}], object), allow_pickle=True)
+    np.savez(folder / "objects.npz", X=np.array([{}], object))
+    (folder / "broken.npy").write_bytes(b"\x93NUMPY\n\x00")
+    (folder / "broken.npz").write_bytes(b"PK\x03\x04\n\x00")
+    write_wav(folder / "stereo.wav", np.zeros((4, 2)), channels=2)
+    (folder / "no.wav").write_bytes(b"no sound")
+    return folder
+
+
+def table() -> onnx.ModelProto:
+    """x [B, 2], n -> rows of x of any number, scaled."""
+    value = [
+        helper.make_tensor_value_info("rows", TensorProto.FLOAT, ["B", 2]),
+        helper.make_tensor_value_info("factor", TensorProto.FLOAT, []),
+        helper.make_tensor_value_info("out", TensorProto.FLOAT, ["B", 2]),
+    ]
+    node = helper.make_node("Mul", ["rows", "factor"], ["out"])
+    return make_model(helper.make_graph([node], "g", value[:2], value[2:]))
+
+
+def facts(capsys: pytest.CaptureFixture[str], *arguments: Any) -> dict[str, Any]:
+    assert main(["run", *map(str, arguments), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    found: dict[str, Any] = json.loads(captured.out)
+    return found
+
+
+def outputs(capsys: pytest.CaptureFixture[str], path: Path, *arguments: Any) -> dict[str, Array]:
+    facts(capsys, *arguments, "--output", path)
+    with np.load(path) as found:
+        return dict(found)
+
+
+def same(found: dict[str, Array], expected: dict[str, Any], rtol: float = 0) -> None:
+    assert list(found) == list(expected)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol, rtol, err_msg=name)

@@ -1,0 +1,51 @@
+"""Runs that end in the middle, and files that need not reach the disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrnnx._internal import writing
+
+
+@pytest.fixture(autouse=True)
+def _without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+class Killed(BaseException):
+    """The end of a process: nothing is removed or written any more."""
+
+
+@pytest.fixture
+def killed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str, Path], bool]], AbstractContextManager[None]]:
+    """Within killed(when), the run ends as by SIGKILL where `when`, of a function of `writing` and a path, is true."""
+
+    @contextmanager
+    def ending(when: Callable[[str, Path], bool]) -> Iterator[None]:
+        dead = False
+
+        def patched(name: str) -> Callable[..., Any]:
+            real = getattr(writing, name)
+
+            def instead(path: Path, *arguments: Any) -> Any:
+                nonlocal dead
+                dead = dead or when(name, path)
+                if dead:
+                    raise Killed
+                return real(path, *arguments)
+
+            return instead
+
+        with monkeypatch.context() as patch:
+            for name in ("remove", "sync_folder"):
+                patch.setattr(writing, name, patched(name))
+            with pytest.raises(Killed):
+                yield
+
+    return ending

@@ -1,0 +1,175 @@
+"""The cache of objects in setup.py: an object is used again only for the same code, compiler and flags."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+import sysconfig
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+SETUP = Path(__file__).parents[1] / "setup.py"
+SOURCE = "#ifndef NUMBER\n#include <number.h>\n#endif\nint number(void) { return NUMBER; }\n"
+# A compiler that lists its calls: `-c` compiles, without it the source is only preprocessed.
+COMPILER = '#!/bin/sh\n# {comment}\ncase "$*" in *" -c "*) echo "$*" >> {calls};; esac\nexec {compiler} "$@"\n'
+
+pytestmark = [
+    pytest.mark.skipif(not SETUP.exists(), reason="the tests stand without the sources"),
+    pytest.mark.skipif(importlib.util.find_spec("setuptools") is None, reason="modules are built with setuptools"),
+    pytest.mark.skipif(sys.platform == "win32" or shutil.which("cc") is None, reason="needs a Unix compiler"),
+]
+
+
+@pytest.fixture
+def setup_module(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    import setuptools
+
+    monkeypatch.setattr(setuptools, "setup", lambda **arguments: None)
+    spec = importlib.util.spec_from_file_location("pyrnnx_setup", SETUP)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Build:
+    """A build of one source with a header and a compiler of its own, below a folder."""
+
+    def __init__(self, setup_module: ModuleType, folder: Path) -> None:
+        from setuptools import Distribution, Extension
+
+        self.source, self.header, self.compiler = folder / "number.c", folder / "include" / "number.h", folder / "cc"
+        self.calls = folder / "calls"
+        self.header.parent.mkdir()
+        self.write_header(1)
+        self.source.write_text(SOURCE)
+        self.write_compiler("version 1")
+        self.extension = Extension("number", [str(self.source)], extra_compile_args=["-O1"])
+        self.command = setup_module.Modules(Distribution({"ext_modules": [self.extension]}))
+        self.command.ensure_finalized()
+        self.command.cache, self.command.headers = folder / "objects", [str(self.header.parent)]
+
+    def write_header(self, number: int) -> None:
+        self.header.write_text(f"#define NUMBER {number}\n")
+
+    def write_compiler(self, comment: str) -> None:
+        self.compiler.write_text(COMPILER.format(comment=comment, calls=self.calls, compiler=shutil.which("cc")))
+        self.compiler.chmod(0o755)
+
+    def new_compiler(self) -> Any:
+        from distutils.ccompiler import new_compiler  # of setuptools
+
+        compiler = new_compiler(compiler="unix")
+        compiler.set_executables(compiler_so=f"{self.compiler} -fPIC")
+        return compiler
+
+    def compile(self) -> Path:
+        self.command.compiler = self.new_compiler()
+        return Path(self.command.compile(self.extension, str(self.source)))
+
+    def compiled(self) -> int:
+        """Return how many times the compiler has compiled."""
+        return len(self.calls.read_text().splitlines()) if self.calls.exists() else 0
+
+
+@pytest.fixture
+def build(setup_module: ModuleType, tmp_path: Path) -> Build:
+    return Build(setup_module, tmp_path)
+
+
+CHANGES: dict[str, Callable[[Build], object]] = {
+    "source": lambda build: build.source.write_text(SOURCE + "int other;\n"),
+    "header": lambda build: build.write_header(2),
+    "flag": lambda build: build.extension.extra_compile_args.append("-O2"),
+    "macro": lambda build: build.extension.define_macros.append(("NUMBER", "2")),
+    "compiler": lambda build: build.write_compiler("version 2 in the same place"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_compiles_again(change: str, build: Build) -> None:
+    first = build.compile()
+    assert build.compile() == first
+    assert build.compiled() == 1
+    CHANGES[change](build)
+    second = build.compile()
+    assert second != first
+    assert build.compile() == second
+    assert build.compiled() == 2
+
+
+def test_what_is_the_same_elsewhere_is_not_compiled_again(build: Build, tmp_path: Path) -> None:
+    """Headers of pip's build environment are in another folder in each build."""
+    first = build.compile()
+    elsewhere = build.header.parent.rename(tmp_path / "elsewhere")
+    build.command.headers = [str(elsewhere)]
+    build.source.touch()
+    assert build.compile() == first
+    assert build.compiled() == 1
+
+
+def test_an_error_leaves_nothing_in_the_cache(build: Build) -> None:
+    from setuptools.errors import CompileError
+
+    build.source.write_text("int number(void) { return UNKNOWN; }\n")
+    for count in (1, 2):
+        with pytest.raises(CompileError):
+            build.compile()
+        assert build.compiled() == count
+    assert list(build.command.cache.iterdir()) == []
+
+
+def test_objects_that_no_build_uses_are_deleted(build: Build, setup_module: ModuleType) -> None:
+    unused = build.compile()
+    build.write_header(2)
+    used = build.compile()
+    long_ago = time.time() - (setup_module.CACHE_DAYS + 1) * 24 * 3600
+    for path in build.command.cache.iterdir():
+        os.utime(path, (long_ago, long_ago))
+    build.compile()
+    build.command.delete_unused()
+    assert used.exists()
+    assert not unused.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("Cython") is None, reason="modules are built with Cython")
+def test_a_header_of_cython_that_changes_is_read_again(
+    build: Build, setup_module: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Cython copies headers that lie beside its sources to the C that it makes."""
+    monkeypatch.chdir(tmp_path)
+    kernels = Path("kernels")
+    (kernels / "part").mkdir(parents=True)
+    header = kernels / "part" / "number.h"
+    header.write_text("#define NUMBER 1\n")
+    (kernels / "module.pyx").write_text('cdef extern from "part/number.h":\n    const int NUMBER\n\nnumber = NUMBER\n')
+    monkeypatch.setattr(setup_module, "KERNELS", str(kernels))
+    build.extension.name, build.extension.sources = "module", [str(kernels / "module.pyx")]
+    build.command.headers = [str(kernels), sysconfig.get_path("include")]
+    build.command.compiler = build.new_compiler()
+    objects = []
+    for number in (1, 2):
+        header.write_text(f"#define NUMBER {number}\n")
+        build.source = Path(build.command.translate(), kernels, "module.c")
+        objects.append(build.compile())
+    assert objects[0] != objects[1]
+
+
+@pytest.mark.parametrize("name", ["DEBUG", "COVERAGE"])
+def test_builds_that_name_paths_are_not_cached(
+    name: str, build: Build, setup_module: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(setup_module, name, True)
+    build.command.build_temp = str(tmp_path / "temp")
+    for count in (1, 2):
+        assert build.compile().is_relative_to(tmp_path / "temp")
+        assert build.compiled() == count

@@ -1,0 +1,54 @@
+"""The steps of CI: the same names in .ci/run, the task runner and the workflow."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def read(name: str) -> str:
+    path = ROOT / name
+    if not path.exists():
+        pytest.skip(f"{name} is not in the source distribution")
+    return path.read_text()
+
+
+def steps() -> list[str]:
+    match = re.search(r'^STEPS="(.*)"$', read(".ci/run"), re.MULTILINE)
+    assert match is not None
+    return match[1].split()
+
+
+def test_every_step_is_a_function() -> None:
+    assert re.findall(r"^step_(\w+)\(\)", read(".ci/run"), re.MULTILINE) == steps()
+
+
+def test_the_task_runner_has_every_step() -> None:
+    recipes = re.findall(r"^(\w+):\n    \.ci/run ?(.*)$", read("justfile"), re.MULTILINE)
+    assert recipes == [("all", ""), *((step, step) for step in steps())]
+
+
+def test_the_workflow_has_every_step() -> None:
+    match = re.search(r"^ {8}step: \[(.*)\]$", read(".github/workflows/ci.yml"), re.MULTILINE)
+    assert match is not None
+    assert {*match[1].split(", "), "commands"} == set(steps())
+
+
+def test_all_runs_every_step() -> None:
+    body = read(".ci/run").split("\nall() {", 1)[1].split("\n}\n", 1)[0]
+    assert set(steps()) - set(re.findall(r"\w+", body)) <= {"test", "commands"}  # README's second command is both
+
+
+def test_every_chosen_test_file_is_there() -> None:
+    """A file that was renamed would end a step after an hour's wait for it."""
+    names = {
+        name
+        for script in (".ci/run", ".ci/sanitize", ".ci/coverage")
+        for name in re.findall(r"tests/[\w/]+\.py", read(script))
+    }
+    assert len(names) > 10
+    assert [name for name in sorted(names) if not (ROOT / name).exists()] == []
