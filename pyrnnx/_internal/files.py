@@ -33,15 +33,19 @@ def open_checked(path: str | os.PathLike[str], flags: int = 0) -> BinaryIO:
         The file cannot be opened; a folder, pipe or device.
     """
     # Without O_NONBLOCK, opening a pipe waits for a writer, perhaps for ever. Regular files ignore the flag.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | flags)
+    flags |= os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    # The file owns its descriptor from the start, so an interrupt cannot close the descriptor twice.
     try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            raise ValueError("it is a folder" if stat.S_ISDIR(mode) else SPECIAL)
-        return os.fdopen(descriptor, "rb")
+        file = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115  # the caller closes it
+    except IsADirectoryError:
+        raise ValueError("it is a folder") from None
+    try:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError(SPECIAL)
     except BaseException:
-        os.close(descriptor)
+        file.close()
         raise
+    return file
 
 
 def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = None, expected: str) -> BinaryIO:

@@ -34,6 +34,6 @@ class Lock:
             raise ArgumentError(f"score: another process is writing to sink {shown(path)}") from None
 
     def release(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
+        file, self._file = self._file, None  # an interrupt in here must not let it be closed twice
+        if file is not None:
+            os.close(file)

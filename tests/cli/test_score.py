@@ -137,7 +137,7 @@ def test_interrupted(workers: str, files: Path) -> None:
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
         text, errors = process.communicate(timeout=120)
-    assert (process.returncode, text) == (130, "")
+    assert (process.returncode, text) == (130, ""), errors
     assert re.fullmatch(
         r"pyrnnx: interrupted: \d+ of \d+ parts are finished; the same command scores the others\n", errors
     )
