@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from .onnx_package import import_onnx
 
 onnx = import_onnx()
 from onnx.backend import base  # noqa: E402  (after the message of what is missing)
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto
 
 
 class BackendRep(base.BackendRep):
@@ -46,7 +49,7 @@ class Backend(base.Backend):
     """Backend of onnx's ReferenceEvaluator with pyrnnx's recurrent operators, on a CPU."""
 
     @classmethod
-    def is_compatible(cls, model: Any, device: str = "CPU", **_: Any) -> bool:
+    def is_compatible(cls, model: ModelProto, device: str = "CPU", **_: Any) -> bool:
         """Return whether the model is valid and all its operators are known."""
         try:
             cls.prepare(model, device)
@@ -55,7 +58,7 @@ class Backend(base.Backend):
         return True
 
     @classmethod
-    def prepare(cls, model: Any, device: str = "CPU", **_: Any) -> BackendRep:
+    def prepare(cls, model: ModelProto, device: str = "CPU", **_: Any) -> BackendRep:
         """Prepare a model for many runs.
 
         Raises
@@ -70,13 +73,13 @@ class Backend(base.Backend):
         return BackendRep(prepared)
 
     @classmethod
-    def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **keywords: Any) -> tuple[Any, ...]:
+    def run_model(cls, model: ModelProto, inputs: Any, device: str = "CPU", **keywords: Any) -> tuple[Any, ...]:
         """Return the outputs of a model; as `prepare`, then `BackendRep.run`."""
         return cls.prepare(model, device, **keywords).run(inputs)
 
     @classmethod
     def run_node(
-        cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None, **keywords: Any
+        cls, node: NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **keywords: Any
     ) -> tuple[Any, ...]:
         """Return the outputs of a node.
 

@@ -109,9 +109,9 @@ def external_files(path: Path) -> list[Path]:
     return [path.parent / name for name in names if "\0" not in name]
 
 
-def _parse(onnx: Any, label: str, contents: bytes) -> Any:
+def _parse(onnx: Any, label: str, contents: bytes) -> ModelProto:
     try:
-        model = onnx.ModelProto()
+        model: ModelProto = onnx.ModelProto()
         model.ParseFromString(contents)
     except Exception as error:  # protobuf's own errors differ between its versions
         raise FormatError(f"{label}: not an ONNX model ({shortened(str(error))})") from error

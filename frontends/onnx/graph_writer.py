@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._version import __version__
@@ -14,7 +15,7 @@ from pyrnnx.errors import ArgumentError, shortened, shown
 from .onnx_package import import_onnx
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 Dimension = int | str
 AXES_ARE_INPUTS = 13  # of Squeeze and Split, from this opset on
@@ -38,10 +39,10 @@ class GraphWriter:
     def __init__(self, label: str, opset: int, dtype: np.dtype[Any]) -> None:
         self.label, self.opset, self.dtype = label, opset, dtype
         self._onnx = import_onnx()
-        self._inputs: list[Any] = []
-        self._outputs: list[Any] = []
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
+        self._inputs: list[ValueInfoProto] = []
+        self._outputs: list[ValueInfoProto] = []
+        self._nodes: list[NodeProto] = []
+        self._constants: list[TensorProto] = []
         self._names: set[str] = set()
 
     def unique(self, name: str) -> str:
@@ -60,17 +61,18 @@ class GraphWriter:
             raise ArgumentError(f"{self.label}: the name {shown(name)} cannot be written ({error})") from None
         return name
 
-    def input(self, name: str, shape: Sequence[Dimension], dtype: Any = None) -> str:
+    def input(self, name: str, shape: Sequence[Dimension], dtype: DTypeLike | None = None) -> str:
         self._inputs.append(self._info(name, shape, dtype))
         return name
 
     def output(self, name: str, shape: Sequence[Dimension]) -> None:
         self._outputs.append(self._info(name, shape))
 
-    def _info(self, name: str, shape: Sequence[Dimension], dtype: Any = None) -> Any:
+    def _info(self, name: str, shape: Sequence[Dimension], dtype: DTypeLike | None = None) -> ValueInfoProto:
         helper = self._onnx.helper
         element_type = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype if dtype is None else dtype))
-        return helper.make_tensor_value_info(name, element_type, list(shape))
+        info: ValueInfoProto = helper.make_tensor_value_info(name, element_type, list(shape))
+        return info
 
     def constant(self, name: str, array: AnyArray) -> str:
         """Add an initializer."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal import html
 from pyrnnx._internal.dtypes import AnyArray
@@ -18,6 +18,9 @@ from pyrnnx.operator.op import RecurrentOp
 from .functions import build_layer
 from .nodes import RecurrentNode, read_node
 from .schemas import DEFAULT_OPSET, SCHEMAS, WEIGHTS
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 
 class NodeLayer(Layer):
@@ -45,7 +48,7 @@ class NodeLayer(Layer):
 
 
 def from_node(
-    node: Any, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET, *, weight_dtype: str | None = None
+    node: NodeProto, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET, *, weight_dtype: str | None = None
 ) -> NodeLayer:
     """Return the prepared layer of an ONNX node.
 
@@ -129,7 +132,7 @@ class UnboundNode:
     op: RecurrentOp | None
 
     @property
-    def node(self) -> Any:
+    def node(self) -> NodeProto:
         return self.parts.proto
 
     @property
@@ -197,7 +200,7 @@ class UnboundNode:
         return html.whole(html.facts(f"{type(self).__name__} {self.label}", facts))
 
 
-def unbound_node(node: Any, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET) -> UnboundNode:
+def unbound_node(node: NodeProto, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET) -> UnboundNode:
     """Return a recurrent node without its weights; initializers of other inputs become constants.
 
     Raises

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .layers import NodeLayer, UnboundNode, from_node, unbound_node
 from .quantized import from_quantized_node, unbound_quantized_node
 from .schemas import QUANTIZED_LSTM, SCHEMAS
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 
 @dataclass(frozen=True)
@@ -23,8 +26,8 @@ class Maker:
         Describes a node with computed weights.
     """
 
-    layer: Callable[[Any, Mapping[str, Any], int], NodeLayer]
-    unbound: Callable[[Any, Mapping[str, Any], int], UnboundNode]
+    layer: Callable[[NodeProto, Mapping[str, Any], int], NodeLayer]
+    unbound: Callable[[NodeProto, Mapping[str, Any], int], UnboundNode]
 
 
 MAKERS: Mapping[str, Maker] = {

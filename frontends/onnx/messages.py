@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto, ModelProto, TensorProto
 
 Message = TypeVar("Message")
 _FIELDS: dict[str, tuple[str, bool]] = {}  # kinds of fields, by their full names
@@ -47,6 +50,6 @@ def _kind_of(field: Any, value: Any) -> tuple[str, bool]:
     return _FIELDS[field.full_name]
 
 
-def tensors(message: Any) -> Iterator[Any]:
+def tensors(message: ModelProto | FunctionProto) -> Iterator[TensorProto]:
     """Yield every TensorProto of a model: initializers and attributes, in all graphs and functions."""
     return (part for part, _ in walk_messages(message) if type(part).__name__ == "TensorProto")

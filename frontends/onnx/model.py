@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrnnx import config
 from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.layers.custom_operators import DOMAIN
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as core
 from pyrnnx.models.layers import Layers
@@ -108,7 +109,8 @@ class Model(core.Model):
         source, self._opsets = inlined(proto, opsets, label, graph)
         if source is not proto:
             graph = Graph(source.graph)
-        check_handles(graph, label)
+        if DOMAIN in dict(graph.kinds):
+            check_handles(graph.node, label)
         self._source = densified(source, label, graph)
         if self._source is not source:
             graph = Graph(self._source.graph)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown, warn
 from pyrnnx.layers.layer import CONSTANTS
@@ -12,9 +12,12 @@ from pyrnnx.operator.conventions import ONNX_LAYOUTS, Convention
 from pyrnnx.operator.op import RecurrentOp
 
 from .attributes import build_op, find_attribute, read_attributes
-from .graph.walk import DEFAULT_DOMAINS
+from .graph.walk import DEFAULT_DOMAINS, Node
 from .onnx_package import import_onnx
 from .schemas import OPERATORS, QUANTIZED_LSTM, Schema, schema
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, NodeProto
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +38,7 @@ class RecurrentNode:
         As `read_attributes` returns them.
     """
 
-    proto: Any
+    proto: NodeProto
     opset: int
     definition: Schema
     label: str
@@ -93,12 +96,12 @@ class RecurrentNode:
         return {name: initializers[source] for name, source in sources.items() if source in initializers}
 
 
-def is_recurrent(node: Any) -> bool:
+def is_recurrent(node: Node | NodeProto) -> bool:
     """Return whether a node (with default domain "") is recurrent."""
-    return node.op_type in OPERATORS and bool(node.domain == OPERATORS[node.op_type].domain)
+    return node.op_type in OPERATORS and node.domain == OPERATORS[node.op_type].domain
 
 
-def read_node(caller: str, node: Any, opset: Any, operators: Collection[str]) -> RecurrentNode:
+def read_node(caller: str, node: NodeProto, opset: Any, operators: Collection[str]) -> RecurrentNode:
     """Check a node of one of the operators; errors name `caller` until there is a label.
 
     Raises
@@ -139,7 +142,7 @@ def read_node(caller: str, node: Any, opset: Any, operators: Collection[str]) ->
     return RecurrentNode(node, opset, definition, label, inputs, attributes)
 
 
-def _node_attributes(definition: Schema, label: str, node: Any) -> dict[str, Any]:
+def _node_attributes(definition: Schema, label: str, node: NodeProto) -> dict[str, Any]:
     """Return the attributes of a node by name, each of its type in the schema.
 
     Raises
@@ -163,7 +166,7 @@ def _node_attributes(definition: Schema, label: str, node: Any) -> dict[str, Any
     return values
 
 
-def _described(attribute: Any, type_name: str) -> Any:
+def _described(attribute: AttributeProto, type_name: str) -> Any:
     """Return the value of an attribute for a message."""
     try:
         value = import_onnx().helper.get_attribute_value(attribute)

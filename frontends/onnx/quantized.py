@@ -6,7 +6,7 @@ The kernels multiply codes with codes, in integers, and scale the sums; the gate
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from pyrnnx.operator.quantized import Quantized
 from .layers import NodeLayer, UnboundNode, check_initializers, node_layer
 from .nodes import read_node
 from .schemas import QUANTIZED_LSTM
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 _OPERATORS = (QUANTIZED_LSTM.operator,)
 
@@ -54,7 +57,7 @@ class QuantizedLayer(NodeLayer):
         raise UnsupportedError(f"{self.label}: stream: X has one range for a whole sequence; expected a call")
 
 
-def from_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int = 1) -> NodeLayer:
+def from_quantized_node(node: NodeProto, initializers: Mapping[str, Any], opset: int = 1) -> NodeLayer:
     """Return the prepared `QuantizedLayer` of a com.microsoft DynamicQuantizeLSTM node; as `from_node`.
 
     W [num_directions, input_size, 4*hidden_size] and R [num_directions, hidden_size, 4*hidden_size] are int8 or uint8,
@@ -105,7 +108,7 @@ class UnboundQuantizedNode(UnboundNode):
         raise UnsupportedError(f"{self.label}: bind: its weights are quantized; call the model")
 
 
-def unbound_quantized_node(node: Any, initializers: Mapping[str, Any], opset: int = 1) -> UnboundQuantizedNode:
+def unbound_quantized_node(node: NodeProto, initializers: Mapping[str, Any], opset: int = 1) -> UnboundQuantizedNode:
     """Return a node without its weights; as `unbound_node`."""
     read = read_node("unbound_quantized_node", node, opset, _OPERATORS)
     return UnboundQuantizedNode(read, read.constants(initializers), read.op())

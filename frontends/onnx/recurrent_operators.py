@@ -8,7 +8,7 @@ at run time stay.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from pyrnnx.layers.layer import Layer
 
 from .graph.constants import named
 from .graph.fold import FoldedGraph, fold
-from .graph.walk import DEFAULT_DOMAINS, Graph, all_nodes, first_output, needed_names, node_label, subgraphs
+from .graph.walk import DEFAULT_DOMAINS, AnyNode, all_nodes, first_output, needed_names, node_label, subgraphs
 from .layers import NodeLayer
 from .nodes import is_recurrent
 from .recurrent_graph import recurrent_graph
@@ -27,7 +27,7 @@ from .runtime.evaluator import evaluate_node
 from .schemas import OPERATORS
 
 if TYPE_CHECKING:
-    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 FIRST_IR_WITH_DEFAULTS = 4  # in older files, an initializer that is also an input is a constant
 
@@ -134,14 +134,14 @@ def replace_recurrent(
     return Replaced(layers, tuple(handles))
 
 
-def check_handles(graph: GraphProto | FunctionProto | Graph, label: str) -> None:
-    """Reject handles in a file: they could run a layer or function of another model.
+def check_handles(nodes: Iterable[AnyNode], label: str) -> None:
+    """Reject handles in nodes of a file, and in their bodies: they could run a layer or function of another model.
 
     Raises
     ------
     FormatError
     """
-    for node in all_nodes(graph.node) if type(graph) is not Graph or DOMAIN in dict(graph.kinds) else ():
+    for node in all_nodes(nodes):
         if node.domain == DOMAIN and any(attribute.name == "handle" for attribute in node.attribute):
             raise FormatError(
                 f"{label}: {node_label(node)} has a handle, which is valid only in the process that wrote it; "
@@ -178,9 +178,14 @@ def _prune(graph: GraphProto, sources: set[str], defaults: bool) -> None:
                 dead.add(index)
             else:
                 needed |= needed_names(node)
-        for field in (inner.initializer, inner.input if defaults and inner is graph else []):
-            unneeded = [k for k, value in enumerate(field) if value.name in sources and value.name not in needed]
-            for k in reversed(unneeded):
-                del field[k]
+        _drop(inner.initializer, sources - needed)
+        if defaults and inner is graph:
+            _drop(inner.input, sources - needed)
         for index in sorted(dead, reverse=True):
             del inner.node[index]
+
+
+def _drop(values: MutableSequence[TensorProto] | MutableSequence[ValueInfoProto], names: set[str]) -> None:
+    for index in reversed(range(len(values))):
+        if values[index].name in names:
+            del values[index]

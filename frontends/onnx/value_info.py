@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyrnnx._internal.dtypes import named_dtype
 from pyrnnx.errors import FormatError, shown
@@ -11,7 +11,7 @@ from pyrnnx.operator.tensor_info import TensorInfo
 from .onnx_package import import_onnx
 
 if TYPE_CHECKING:
-    from onnx import ValueInfoProto
+    from onnx import TensorShapeProto, ValueInfoProto
 
 
 def tensor_info(label: str, info: ValueInfoProto, *, optional: bool = False) -> TensorInfo:
@@ -44,7 +44,7 @@ def value_info(info: TensorInfo) -> ValueInfoProto:
     return result
 
 
-def _dimension(dimension: Any) -> int | str | None:
+def _dimension(dimension: TensorShapeProto.Dimension) -> int | str | None:
     if dimension.HasField("dim_value"):
         return dimension.dim_value if dimension.dim_value >= 0 else None
     return dimension.dim_param or None

@@ -73,8 +73,9 @@ def replaced(model: Source, *, portable: bool, threads: int | None = None) -> Re
     """
     label, proto = source_label(model), load_proto(model, external=portable)
     opsets: Mapping[str, int] = check_model(proto, label)
-    for part in (proto.graph, *proto.functions):
-        check_handles(part, label)
+    check_handles(proto.graph.node, label)
+    for function in proto.functions:
+        check_handles(function.node, label)
     if not (has_recurrent(proto.graph.node) or any(has_recurrent(function.node) for function in proto.functions)):
         return Rewritten(proto, Replaced({}, ()))
     proto, opsets = inlined(proto, opsets, label)

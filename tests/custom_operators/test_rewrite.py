@@ -34,7 +34,7 @@ def gru_model(**keywords: Any) -> onnx.ModelProto:
     return model([node], [("X", FLOAT)], [("Y", FLOAT), ("Y_h", FLOAT)], initializers().values(), **keywords)
 
 
-def expected_of(node: Any, tensors: Any, *arguments: Any, opset: Any = 21) -> Any:
+def expected_of(node: onnx.NodeProto, tensors: Any, *arguments: Any, opset: Any = 21) -> Any:
     arrays = {name: numpy_helper.to_array(tensor) for name, tensor in tensors.items()}
     return from_node(node, arrays, opset)(*arguments)
 
@@ -196,7 +196,7 @@ def test_models_that_are_rejected() -> None:
         InferenceSession(b"nothing")
 
 
-def _set(node: Any, old: bytes, new: bytes) -> None:
+def _set(node: onnx.NodeProto, old: bytes, new: bytes) -> None:
     assert old in node.attribute[0].s
     node.attribute[0].s = node.attribute[0].s.replace(old, new)
 

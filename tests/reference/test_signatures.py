@@ -24,7 +24,7 @@ def arguments_of(operator: str) -> dict[str, Any]:
 
 
 @each_row("schema", VERSIONS, ids=lambda one: f"{one.name}-{one.since_version}")
-def test_onnx(schema: Any) -> None:
+def test_onnx(schema: onnx.defs.OpSchema) -> None:
     arguments = arguments_of(schema.name)
     inputs = {one.name: one.option == onnx.defs.OpSchema.FormalParameterOption.Optional for one in schema.inputs}
     for name, optional in inputs.items():

@@ -119,8 +119,8 @@ def _has_sound_parts(model: ModelProto, graph: Graph) -> bool:
 def _check_newest(model: ModelProto, label: str) -> None:
     """Reject a default opset that the installed onnx package does not know."""
     newest = import_onnx().defs.onnx_opset_version()
-    for part in (model, *model.functions):
-        for entry in part.opset_import:
+    for opsets in (model.opset_import, *(function.opset_import for function in model.functions)):
+        for entry in opsets:
             if entry.domain in DEFAULT_DOMAINS and entry.version > newest:
                 raise UnsupportedError(
                     f"{label}: opset_import has version {entry.version} of the default domain; expected at most "

@@ -46,12 +46,12 @@ class Constants:
         self._outer, self._label, self._local = outer, label, graph.local
         inputs = set() if defaults else {value.name for value in graph.input}
         # Tensors become arrays lazily: most weights are only passed on.
-        self._values: dict[str, Any] = {
+        self._values: dict[str, Tensor] = {
             tensor.name: tensor for tensor in graph.initializer if tensor.name not in inputs
         }
         self._initializers = frozenset(self._values)
 
-    def add(self, values: Mapping[str, Any]) -> None:
+    def add(self, values: Mapping[str, Tensor]) -> None:
         """Add the results of a node, arrays or tensors."""
         for value in values.values():
             if isinstance(value, np.ndarray):
@@ -129,7 +129,7 @@ def shape_of(tensor: Tensor) -> tuple[int, ...]:
     return tensor.shape if isinstance(tensor, np.ndarray) else tuple(tensor.dims)
 
 
-def array_of(tensor: Any, label: str) -> AnyArray:
+def array_of(tensor: Tensor, label: str) -> AnyArray:
     """Return the read-only array of an onnx.TensorProto, or the array itself.
 
     Errors name the model by `label`.

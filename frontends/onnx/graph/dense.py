@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from .constants import array_of
 from .walk import DEFAULT_DOMAINS, SPARSE, Graph, Node, all_graphs
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, SparseTensorProto, TensorProto
+    from onnx import AttributeProto, ModelProto, SparseTensorProto, TensorProto
 
 
 def densified(model: ModelProto, label: str, graph: Graph | None = None) -> ModelProto:
@@ -48,7 +48,7 @@ def densified(model: ModelProto, label: str, graph: Graph | None = None) -> Mode
     return result
 
 
-def _sparse_constants(graph: Graph) -> Iterator[tuple[Node, Any]]:
+def _sparse_constants(graph: Graph) -> Iterator[tuple[Node, AttributeProto]]:
     """Yield nodes with a sparse tensor, and its attribute."""
     for node in graph.every:
         if node.op_type == "Constant" and node.domain in DEFAULT_DOMAINS and node.output:

@@ -24,7 +24,7 @@ from .stand_ins import stand_ins
 from .walk import Graph, Node
 
 if TYPE_CHECKING:
-    from onnx import GraphProto
+    from onnx import GraphProto, TensorProto
 
 # Random operators, and recurrent ones, for which onnx's evaluator ignores most attributes.
 _NEVER = {"Bernoulli", "Dropout", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform"}
@@ -109,7 +109,7 @@ class _Folder:
         self._codes = codes
         self._bytes_left = _FREE_BYTES
         # Tensors not yet counted: protobuf serializes them to count their bytes.
-        self._uncounted: list[Any] = []
+        self._uncounted: list[TensorProto] = []
         # Bytes of the sources of constants whose nodes stay.
         self._costs: dict[tuple[Constants, str], int] = {}
 
@@ -189,7 +189,7 @@ class _Folder:
         return self._costs.get((owner, name), value.nbytes)
 
 
-def _constant_tensor(node: Node) -> Any:
+def _constant_tensor(node: Node) -> TensorProto | None:
     """Return the tensor of a Constant; None for other constants and nodes."""
     if node.op_type != "Constant" or node.domain or not node.attribute or node.attribute[0].name != "value":
         return None

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyrnnx.errors import FormatError, UnsupportedError, shortened
 
 from .walk import DEFAULT_DOMAINS, all_nodes
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import ModelProto, NodeProto
 
 # Limits of inlining: for any model, and as a multiple of its original size.
 _NODES, _BYTES, _TIMES = 20_000, 2**26, 10
@@ -36,7 +36,7 @@ def function_key(domain: str, name: str, overload: str) -> Key:
     return ("" if domain in DEFAULT_DOMAINS else domain, name, overload)
 
 
-def key_of_call(node: Any) -> Key:
+def key_of_call(node: NodeProto) -> Key:
     """Return the key of the function that a node may call."""
     return function_key(node.domain, node.op_type, getattr(node, "overload", ""))  # older onnx has no overloads
 

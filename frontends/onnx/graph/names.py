@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from .fold import FoldedGraph
 from .rebuild import Place
-from .walk import first_output
+from .walk import Node, first_output
 
 
-def named_nodes(folded: FoldedGraph, wanted: Callable[[Any], bool]) -> dict[str, Place]:
+def named_nodes(folded: FoldedGraph, wanted: Callable[[Node], bool]) -> dict[str, Place]:
     """Return the wanted nodes of a graph and its bodies by name, or by path if the name is empty or not unique.
 
     A path consists of the first output and the body's attribute of each node on the way in, then the node's own first
@@ -33,7 +32,7 @@ def named_nodes(folded: FoldedGraph, wanted: Callable[[Any], bool]) -> dict[str,
     return places
 
 
-def _walk(folded: FoldedGraph, wanted: Callable[[Any], bool], path: str) -> Iterator[tuple[Place, str]]:
+def _walk(folded: FoldedGraph, wanted: Callable[[Node], bool], path: str) -> Iterator[tuple[Place, str]]:
     for index, node in enumerate(folded.nodes):
         if wanted(node):
             yield (folded, index), path

@@ -160,7 +160,7 @@ def _write(part: _Needed, edits: Mapping[Place, Edit], values: bool, new: GraphP
     inputs = {value.name for value in old.input}
     results = {name for index in part.nodes for name in folded.nodes[index].output}
     convert = named if values else without_values
-    tensors = [(t.name, t) for t in old.initializer if t.name in needed or t.name in inputs]
+    tensors: list[tuple[str, Tensor]] = [(t.name, t) for t in old.initializer if t.name in needed or t.name in inputs]
     tensors += [(name, t) for name, t in folded.constants.computed() if name in needed and name not in results]
     new.initializer.extend(convert(tensor, name) for name, tensor in tensors)
     new.sparse_initializer.extend(tensor for tensor in old.sparse_initializer if tensor.values.name in needed)

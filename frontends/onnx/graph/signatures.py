@@ -116,7 +116,8 @@ def element_types(graph: GraphProto, opset: int, known: Mapping[str, int]) -> di
         if node.domain:
             continue
         bodies = [element_types(body, opset, types) for _, body in subgraphs(node)]
-        results = None if None in bodies else _results(node, opset, types, bodies)
+        known_bodies = [body for body in bodies if body is not None]
+        results = _results(node, opset, types, known_bodies) if len(known_bodies) == len(bodies) else None
         if results is None:
             return None
         for name, element in zip(node.output, results, strict=False):
@@ -131,7 +132,9 @@ def declare(infos: Any, name: str, element: int) -> None:
     infos.add(name=name).type.tensor_type.elem_type = element
 
 
-def _results(node: NodeProto, opset: int, known: Mapping[str, int], bodies: Sequence[Any]) -> list[int] | None:
+def _results(
+    node: NodeProto, opset: int, known: Mapping[str, int], bodies: Sequence[Mapping[str, int]]
+) -> list[int] | None:
     """Return the element types of a node's results, 0 if unknown; None if it is not in the table."""
     signature, types = signature_of(node, opset), import_onnx().TensorProto
     first, second, *_ = [*(known.get(name, 0) for name in node.input[:2]), 0, 0]

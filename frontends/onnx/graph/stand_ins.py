@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from pyrnnx._internal.dtypes import AnyArray
 from ..onnx_package import import_onnx
 from .sizes import expected_bytes
 from .walk import Node
+
+if TYPE_CHECKING:
+    from onnx import TypeProto
 
 # Shape inference reads the values of arrays up to this size; stand-ins are larger, as their values mean nothing.
 _FEW = 64
@@ -44,7 +47,7 @@ def stand_ins(
     return {name: array for name, array in known.items() if array.size > _FEW}, size
 
 
-def _stand_in(onnx: Any, declared: Any) -> AnyArray | None:
+def _stand_in(onnx: Any, declared: TypeProto) -> AnyArray | None:
     tensor = declared.tensor_type
     shape = [size.dim_value if size.HasField("dim_value") else -1 for size in tensor.shape.dim]
     if not tensor.HasField("shape") or min(shape, default=0) < 0:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from pyrnnx.errors import FormatError, shortened, shown
+
+if TYPE_CHECKING:
+    from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto
 
 DEFAULT_DOMAINS = ("", "ai.onnx")  # synonyms
 MOST_BODIES = 50  # protobuf reads no deeper than 33 of them
@@ -18,9 +21,10 @@ _TENSOR, _MANY_TENSORS, _SPARSE, _MANY_SPARSE = 4, 9, 11, 12
 SPARSE = "", "sparse_initializer"  # in `Graph.kinds`
 _TENSORS = {_TENSOR, _MANY_TENSORS, _SPARSE, _MANY_SPARSE}
 _HOLDERS = _BODIES | _TENSORS
+AnyNode = TypeVar("AnyNode", "NodeProto", "Node")
 
 
-def node_label(node: Any) -> str:
+def node_label(node: Node | NodeProto) -> str:
     """Return how errors name a node: its operator, and its name or its first output."""
     operator = shortened(f"{node.domain}.{node.op_type}" if node.domain else node.op_type)
     if node.name:
@@ -29,7 +33,7 @@ def node_label(node: Any) -> str:
     return f"{operator} (output {shown(output)})" if output else operator
 
 
-def first_output(node: Any) -> str:
+def first_output(node: Node | NodeProto) -> str:
     """Return the first output with a name; "" if none has one."""
     return next((name for name in node.output if name), "")
 
@@ -51,7 +55,7 @@ class Node:
 
     __slots__ = ("attribute", "bodies", "domain", "input", "name", "needs", "op_type", "output", "proto")
 
-    def __init__(self, proto: Any, depth: int, tensors: list[Any]) -> None:
+    def __init__(self, proto: NodeProto, depth: int, tensors: list[TensorProto]) -> None:
         self.proto, self.op_type, self.domain, self.name = proto, proto.op_type, proto.domain, proto.name
         # Slicing is twice as fast as iterating.
         self.input, self.output, self.attribute = proto.input[:], proto.output[:], proto.attribute[:]
@@ -99,7 +103,7 @@ class Graph:
         *("sparse_initializer", "tensors"),
     )
 
-    def __init__(self, proto: Any, depth: int = 1) -> None:
+    def __init__(self, proto: GraphProto, depth: int = 1) -> None:
         self.proto, self.input, self.output = proto, proto.input[:], proto.output[:]
         self.initializer, self.sparse_initializer = proto.initializer[:], proto.sparse_initializer[:]
         self.tensors = [*self.initializer, *(part for tensor in self.sparse_initializer for part in _parts(tensor))]
@@ -122,7 +126,7 @@ class Graph:
             self.node, self.is_sorted = sorted_nodes(self, label), True
 
 
-def _tensors(attribute: Any, kind: int) -> list[Any]:
+def _tensors(attribute: AttributeProto, kind: int) -> list[TensorProto]:
     """Return the tensors in an attribute."""
     if kind == _TENSOR:
         return [attribute.t]
@@ -132,11 +136,15 @@ def _tensors(attribute: Any, kind: int) -> list[Any]:
     return [part for tensor in sparse for part in _parts(tensor)]
 
 
-def _parts(tensor: Any) -> tuple[Any, Any]:
+def _parts(tensor: SparseTensorProto) -> tuple[TensorProto, TensorProto]:
     return tensor.values, tensor.indices
 
 
-def subgraphs(node: Any) -> Iterator[tuple[str, Any]]:
+@overload
+def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]: ...
+@overload
+def subgraphs(node: Node) -> Iterator[tuple[str, Graph]]: ...
+def subgraphs(node: Node | NodeProto) -> Iterator[tuple[str, Graph | GraphProto]]:
     """Yield the bodies of a node (If, Loop, Scan), with the names of their attributes."""
     if type(node) is Node:
         yield from node.bodies
@@ -149,7 +157,7 @@ def subgraphs(node: Any) -> Iterator[tuple[str, Any]]:
                 yield f"{attribute.name}[{index}]", graph
 
 
-def all_nodes(nodes: Any) -> Iterator[Any]:
+def all_nodes(nodes: Iterable[AnyNode]) -> Iterator[AnyNode]:
     """Yield the nodes and those in their bodies, up to the depth `MOST_BODIES`.
 
     Raises
@@ -171,12 +179,12 @@ def all_nodes(nodes: Any) -> Iterator[Any]:
             left.append(chain.from_iterable(bodies))
 
 
-def local_names(graph: Any) -> set[str]:
+def local_names(graph: Graph | GraphProto) -> set[str]:
     """Return the names that a graph itself defines."""
     return set(graph.local) if type(graph) is Graph else _local_names(graph)
 
 
-def _local_names(graph: Any) -> set[str]:
+def _local_names(graph: Graph | GraphProto) -> set[str]:
     names = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     names |= {tensor.values.name for tensor in graph.sparse_initializer}
     for node in graph.node:
@@ -184,7 +192,7 @@ def _local_names(graph: Any) -> set[str]:
     return names - {""}
 
 
-def needed_names(node: Any) -> set[str]:
+def needed_names(node: Node | NodeProto) -> set[str]:
     """Return the inputs of a node, and the names that its bodies capture."""
     if type(node) is Node:
         return node.needs
@@ -206,7 +214,7 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
             yield from all_graphs(body)
 
 
-def sorted_nodes(graph: Any, label: str) -> list[Any]:
+def sorted_nodes(graph: Graph, label: str) -> list[Node]:
     """Return the nodes in topological order: the graph's own order if valid.
 
     Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,21 +12,24 @@ from pyrnnx.errors import ArgumentError, FormatError
 from ..graph.walk import node_label
 from ..onnx_package import import_onnx
 
+if TYPE_CHECKING:
+    from onnx import NodeProto, TypeProto
+
 FIRST_SCAN_OF_AXES = 9  # the opset; Scan-8 has a batch axis and sequence lengths instead
 
 # A body: {name: value} of its inputs and captured values -> the values of its outputs, in order.
 Body = Callable[[Mapping[str, Any]], Sequence[Any]]
 
 
-def scan_inputs(node: Any) -> int:
+def scan_inputs(node: NodeProto) -> int:
     """Return how many inputs a Scan scans, its last ones; 0 if the attribute is missing."""
     return next((int(attribute.i) for attribute in node.attribute if attribute.name == "num_scan_inputs"), 0)
 
 
 def run_loop(
-    node: Any,
+    node: NodeProto,
     names: Sequence[str],
-    types: Sequence[Any],
+    types: Sequence[TypeProto],
     run: Body,
     inputs: Sequence[Any],
     outer: Mapping[str, Any],
@@ -67,9 +70,9 @@ def run_loop(
 
 
 def run_scan(
-    node: Any,
+    node: NodeProto,
     names: Sequence[str],
-    types: Sequence[Any],
+    types: Sequence[TypeProto],
     run: Body,
     inputs: Sequence[Any],
     outer: Mapping[str, Any],
@@ -114,9 +117,9 @@ def run_scan(
 
 
 def run_scan_8(
-    node: Any,
+    node: NodeProto,
     names: Sequence[str],
-    types: Sequence[Any],
+    types: Sequence[TypeProto],
     run: Body,
     inputs: Sequence[Any],
     outer: Mapping[str, Any],
@@ -162,7 +165,7 @@ def run_scan_8(
     return (*final, *padded)
 
 
-def _padded(rows: Sequence[Any], steps: int, declared: Any) -> Any:
+def _padded(rows: Sequence[Any], steps: int, declared: TypeProto) -> Any:
     """Return [N, T, ...]: each row's steps, padded with zeros."""
     like = next((row for row in rows if len(row)), _empty(declared))
     result = np.zeros((len(rows), steps, *like.shape[1:]), like.dtype)
@@ -172,7 +175,7 @@ def _padded(rows: Sequence[Any], steps: int, declared: Any) -> Any:
     return result
 
 
-def check_count(node: Any, name: str, most: int, what: str) -> None:
+def check_count(node: NodeProto, name: str, most: int, what: str) -> None:
     """Reject a count attribute that is below 1 or above `most`.
 
     Raises
@@ -184,7 +187,7 @@ def check_count(node: Any, name: str, most: int, what: str) -> None:
             raise FormatError(f"{node_label(node)}: {name} is {attribute.i}; the node has {most} {what}")
 
 
-def _empty(declared: Any) -> Any:
+def _empty(declared: TypeProto) -> Any:
     """Return [0, ...] of the declared type: the results of a loop without iterations."""
     tensor = declared.tensor_type
     dtype = import_onnx().helper.tensor_dtype_to_np_dtype(tensor.elem_type) if tensor.elem_type else np.float32

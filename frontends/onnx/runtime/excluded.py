@@ -6,7 +6,7 @@ Fuzzing (tests/fuzz) or onnx's node tests revealed each of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..graph.constants import array_of, shape_of
 from ..graph.walk import node_label
@@ -14,30 +14,33 @@ from ..onnx_package import import_onnx
 from .guards import is_guarded
 from .types import Tensors
 
-Condition = Callable[[Any, Tensors], bool]  # node, visible constants
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+Condition = Callable[["NodeProto", Tensors], bool]  # node, visible constants
 
 
-def _always(node: Any, tensors: Tensors) -> bool:
+def _always(node: NodeProto, tensors: Tensors) -> bool:
     return True
 
 
-def _has_negative_batch_dims(node: Any, tensors: Tensors) -> bool:
+def _has_negative_batch_dims(node: NodeProto, tensors: Tensors) -> bool:
     return any(attribute.name == "batch_dims" and attribute.i < 0 for attribute in node.attribute)
 
 
 def _has_unknown_weights(place: int) -> Condition:
-    def is_unknown(node: Any, tensors: Tensors) -> bool:
+    def is_unknown(node: NodeProto, tensors: Tensors) -> bool:
         weights = [tensors[name] for name in node.input[place : place + 1] if name in tensors]
         return not weights or len(shape_of(weights[0])) < 3
 
     return is_unknown
 
 
-def _has_output_shape(node: Any, tensors: Tensors) -> bool:
+def _has_output_shape(node: NodeProto, tensors: Tensors) -> bool:
     return any(node.input[2:3])
 
 
-def _aligns_fractions(node: Any, tensors: Tensors) -> bool:
+def _aligns_fractions(node: NodeProto, tensors: Tensors) -> bool:
     if not any(
         attribute.name == "coordinate_transformation_mode" and attribute.s == b"align_corners"
         for attribute in node.attribute
@@ -50,7 +53,7 @@ def _aligns_fractions(node: Any, tensors: Tensors) -> bool:
     return bool((values != values.round()).any())
 
 
-def _is_unguarded(node: Any, tensors: Tensors) -> bool:
+def _is_unguarded(node: NodeProto, tensors: Tensors) -> bool:
     return not is_guarded(node)
 
 
@@ -82,7 +85,7 @@ EXCLUDED: tuple[tuple[str, Condition, str], ...] = (
 )
 
 
-def reason_against(node: Any, tensors: Tensors) -> str:
+def reason_against(node: NodeProto, tensors: Tensors) -> str:
     """Return why ONNX Runtime must not run a node; empty if it may."""
     if node.domain:
         return ""
@@ -99,7 +102,7 @@ def reason_against(node: Any, tensors: Tensors) -> str:
     return next((why for _, is_excluded, why in rows if is_excluded(node, tensors)), "")
 
 
-def _leaves_out(node: Any, kind: str, names: Sequence[str]) -> bool:
+def _leaves_out(node: NodeProto, kind: str, names: Sequence[str]) -> bool:
     """Return whether a required input or output has an empty name."""
     defs = import_onnx().defs
     if not defs.has(node.op_type):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,14 +18,15 @@ from .memory import ask, forgotten
 from .recurrent import Call, called_ops, is_cell, packed_bytes, result_bytes
 from .session import nodes_model
 from .settings import Settings
-from .types import Types, without_shape
+from .types import Tensors, Types, without_shape
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 Function = Callable[..., Sequence[Any]]
 
 
-def evaluated(
-    settings: Settings, node: Any, inputs: Sequence[str], types: Types, constants: Mapping[str, Any]
-) -> Function:
+def evaluated(settings: Settings, node: NodeProto, inputs: Sequence[str], types: Types, constants: Tensors) -> Function:
     """Return a function that runs a node and its bodies in onnx's ReferenceEvaluator.
 
     Parameters
@@ -56,11 +57,11 @@ def evaluated(
 
 def new_evaluator(
     settings: Settings,
-    nodes: Sequence[Any],
+    nodes: Sequence[NodeProto],
     inputs: Sequence[str],
     types: Types,
     outputs: Sequence[str],
-    constants: Mapping[str, Any],
+    constants: Tensors,
 ) -> Evaluator:
     """Return an evaluator of nodes; the parameters are those of `evaluated`."""
     known = {name: without_shape(types[name]) for name in inputs if name in types}
@@ -69,7 +70,7 @@ def new_evaluator(
     return Evaluator(model, settings.opsets, settings.label, settings.layers, operators)
 
 
-def unbound(settings: Settings, node: Any) -> Function:
+def unbound(settings: Settings, node: NodeProto) -> Function:
     """Return a function that runs a recurrent node with computed weights; each call builds a layer."""
     row, maker = OPERATORS[node.op_type], MAKERS[node.op_type]
     opset = settings.opsets.get(node.domain, 1)
@@ -91,7 +92,7 @@ def unbound(settings: Settings, node: Any) -> Function:
     return run
 
 
-def called(node: Any, call: Call) -> Function:
+def called(node: NodeProto, call: Call) -> Function:
     """Return a function that runs a node of another domain by `call`, with None for absent inputs."""
     present = [bool(name) for name in node.input]
     places = [place for place, name in enumerate(node.output) if name]

@@ -10,7 +10,7 @@ declares, or if it transposes an empty value. A Guard returns an error first.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyrnnx.layers import custom_operators
 
@@ -21,14 +21,17 @@ from ..onnx_package import import_onnx
 from .control import scan_inputs
 from .types import Scope, Types, element_types
 
+if TYPE_CHECKING:
+    from onnx import GraphProto, NodeProto, ValueInfoProto
+
 _MOST_RANK = 25  # that a letter of the attribute encodes
 _MOST_VALUES = 255
 
 
-def is_guarded(node: Any) -> bool:
+def is_guarded(node: NodeProto) -> bool:
     """Return whether a guarded Scan can run: of opset 9 or later, with declared ranks of its results."""
     body = _body(node)
-    if body is None or len(body.input) != len(node.input) or not all(node.input):
+    if len(body.input) != len(node.input) or not all(node.input):
         return False
     ranks = [_rank(value) for value in body.output]
     return (
@@ -39,7 +42,7 @@ def is_guarded(node: Any) -> bool:
     )
 
 
-def guard_scans(graph: Any, declared: Any, nodes: Mapping[str, tuple[Any, Scope]]) -> None:
+def guard_scans(graph: GraphProto, declared: GraphProto, nodes: Mapping[str, tuple[NodeProto, Scope]]) -> None:
     """Guard the Scans of a graph and of its bodies, in place.
 
     Parameters
@@ -66,7 +69,7 @@ def guard_scans(graph: Any, declared: Any, nodes: Mapping[str, tuple[Any, Scope]
         graph.node.extend(copies)
 
 
-def _guard_inputs(graph: Any, node: Any, original: Any, types: Types) -> list[Any]:
+def _guard_inputs(graph: GraphProto, node: NodeProto, original: NodeProto, types: Types) -> list[NodeProto]:
     """Return the node that checks the inputs of a Scan; empty if no check is needed."""
     count = _state_count(node)
     letters = [_letter(_rank(value)) for value in _body(original).output[:count]]
@@ -82,7 +85,7 @@ def _guard_inputs(graph: Any, node: Any, original: Any, types: Types) -> list[An
     return [_guard(f"{node.name}/guard_inputs", letters, names, node.input[: len(letters)])]
 
 
-def _guard_results(node: Any, original: Any) -> None:
+def _guard_results(node: NodeProto, original: NodeProto) -> None:
     """Append the node that checks each step's results to the body of a Scan."""
     body, count = _body(node), _state_count(node)
     letters = [_letter(_rank(value)) for value in _body(original).output]
@@ -97,11 +100,11 @@ def _guard_results(node: Any, original: Any) -> None:
     body.node.append(_guard(f"{node.name}/guard_results", letters, names, results))
 
 
-def _guard(name: str, letters: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> Any:
-    helper = import_onnx().helper
-    return helper.make_node(
+def _guard(name: str, letters: Sequence[str], inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
+    node: NodeProto = import_onnx().helper.make_node(
         custom_operators.GUARD, inputs, outputs, name=name, domain=custom_operators.DOMAIN, ranks="".join(letters)
     )
+    return node
 
 
 def _letter(rank: int | None) -> str:
@@ -109,24 +112,26 @@ def _letter(rank: int | None) -> str:
     return chr(ord("A") + rank)
 
 
-def _rank(value: Any) -> int | None:
+def _rank(value: ValueInfoProto) -> int | None:
     """Return the rank that the model declares; None if it declares none."""
     tensor = value.type.tensor_type
     return len(tensor.shape.dim) if tensor.HasField("shape") else None
 
 
-def _body(node: Any) -> Any:
-    return next((attribute.g for attribute in node.attribute if attribute.name == "body"), None)
+def _body(node: NodeProto) -> GraphProto:
+    """Return the body of a Scan; an empty graph if it has none."""
+    attributes = (attribute for attribute in node.attribute if attribute.name == "body")
+    return next(attributes, import_onnx().AttributeProto()).g
 
 
-def _state_count(node: Any) -> int:
+def _state_count(node: NodeProto) -> int:
     return len(node.input) - scan_inputs(node)
 
 
-def _ints(node: Any, name: str) -> list[int]:
+def _ints(node: NodeProto, name: str) -> list[int]:
     return next((list(attribute.ints) for attribute in node.attribute if attribute.name == name), [])
 
 
-def _is_inner(node: Any, name: str) -> bool:
+def _is_inner(node: NodeProto, name: str) -> bool:
     """Return whether a Scan transposes: an axis is not the first."""
     return any(axis for axis in _ints(node, name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from pyrnnx import config
 from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortened, shown
 
 from ..graph.sizes import bytes_beyond
-from ..graph.walk import node_label
+from ..graph.walk import Node, node_label
 from .control import scan_inputs
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 # Exceptions that wrong inputs cause; any other exception means that the evaluator lacks a feature.
 _INPUT_ERRORS = (IndexError, ValueError, ArithmeticError, MemoryError)
@@ -27,7 +30,7 @@ class Meter:
     def __init__(self, label: str) -> None:
         self.label, self.limit, self.used = label, config.get_memory_limit(), 0
 
-    def ask(self, node: Any, expected: int) -> None:
+    def ask(self, node: Node | NodeProto | str, expected: int) -> None:
         """Reject results of a node (or of a described value) that exceed the limit.
 
         Raises
@@ -75,7 +78,7 @@ class metered:  # noqa: N801  (used like a function)
         Nodes and the bytes of their results, checked before anything runs.
     """
 
-    def __init__(self, label: str, known: Sequence[tuple[Any, int]]) -> None:
+    def __init__(self, label: str, known: Sequence[tuple[Node | NodeProto, int]]) -> None:
         self._meter = meter = Meter(label)
         for node, size in known:
             meter.ask(node, size)
@@ -107,13 +110,13 @@ def forgotten() -> Iterator[None]:
             meter.used = before
 
 
-def ask(node: Any, expected: int) -> None:
+def ask(node: Node | NodeProto | str, expected: int) -> None:
     """Check `expected` bytes against the limit of the current call, if any."""
     if _current.meter is not None:
         _current.meter.ask(node, expected)
 
 
-def grown(node: Any, result: Any) -> None:
+def grown(node: NodeProto | str, result: Any) -> None:
     """Count an additional result: a copy, or the result of an iteration.
 
     Raises
@@ -151,7 +154,7 @@ def _protect(values: Iterable[Any]) -> None:
             value.flags.writeable = False
 
 
-def _operator_run(run: Callable[..., Any], node: Any) -> Callable[..., Any]:
+def _operator_run(run: Callable[..., Any], node: NodeProto) -> Callable[..., Any]:
     expected_bytes = bytes_beyond(node)
 
     def guarded(*arrays: Any, **keywords: Any) -> Any:
@@ -179,7 +182,7 @@ def _operator_run(run: Callable[..., Any], node: Any) -> Callable[..., Any]:
     return guarded
 
 
-def _body_run(run: Callable[..., Any], node: Any, body: Any) -> Callable[..., Any]:
+def _body_run(run: Callable[..., Any], node: NodeProto, body: Any) -> Callable[..., Any]:
     """Return `run` that, after a body's run, counts only the results that Loop and Scan collect."""
     collected = len(body.output_names)
     if node.op_type == "Loop":
@@ -215,7 +218,7 @@ def _new_bytes(result: Any, arrays: Sequence[Any]) -> int:
 
 
 def failure(
-    label: str, node: Any, arrays: Sequence[Any], error: Exception, runner: str = "in onnx's ReferenceEvaluator"
+    label: str, node: NodeProto, arrays: Sequence[Any], error: Exception, runner: str = "in onnx's ReferenceEvaluator"
 ) -> PyrnnxError:
     """Return an operator's error that names the node and describes its inputs."""
     where, cause = f"{label}: {node_label(node)}", error

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from pyrnnx._internal.dtypes import AnyArray
 
 from ..graph.walk import Node
 from ..onnx_package import import_onnx
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 Attributes = Mapping[str, Any]
 _LISTS = {"value_floats": np.float32, "value_float": np.float32, "value_ints": np.int64, "value_int": np.int64}
@@ -180,7 +183,7 @@ TABLE: Mapping[str, Row] = MappingProxyType(
 )
 
 
-def compute(node: Node, arrays: Sequence[AnyArray | None], opset: int) -> AnyArray | None:
+def compute(node: Node | NodeProto, arrays: Sequence[AnyArray | None], opset: int) -> AnyArray | None:
     """Return the result of a node of the default domain; None if onnx's evaluator has to run it."""
     row = TABLE.get(node.op_type)
     if row is None or node.domain or opset < row.first_opset or len(node.output) != 1:

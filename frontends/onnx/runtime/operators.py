@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import UnsupportedError
 
 from ..graph.walk import node_label
 from ..onnx_package import import_onnx
 from .control import FIRST_SCAN_OF_AXES, check_count, run_loop, run_scan, run_scan_8
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 _GRID_SAMPLE, _SPLIT = 16, 18  # the first opset of GridSample, and of num_outputs of Split
 # Missing in older opsets: the first opset, and the equal operator with its opset.
@@ -58,7 +61,7 @@ def _split(opset: int) -> type[Any]:
 
     base: Any = load_op("", "Split", opset)
 
-    def init(self: Any, node: Any, run_params: Any) -> None:
+    def init(self: Any, node: NodeProto, run_params: Any) -> None:
         check_count(node, "num_outputs", len(node.output), "outputs")
         base.__init__(self, node, run_params)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pyrnnx._internal import html
 
 from ..graph.walk import subgraphs
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 ONNXRUNTIME, EVALUATOR, PYRNNX = "ONNX Runtime", "reference evaluator", "pyrnnx"
 _COUNTED = {
@@ -47,10 +50,10 @@ class Plan:
         return "\n".join(f"{who:{widths[0]}}  {what:{widths[1]}}  {why}".rstrip() for who, what, why in self._rows)
 
 
-def counted(nodes: Sequence[Any]) -> str:
+def counted(nodes: Sequence[NodeProto]) -> str:
     """Return the operators of nodes by descending count, with bodies: "2 Conv, If (3 Add, Relu), Relu"."""
     counts = Counter(node.op_type for node in nodes)
-    inside: dict[str, list[Any]] = {}
+    inside: dict[str, list[NodeProto]] = {}
     for node in nodes:
         inside.setdefault(node.op_type, []).extend(inner for _, body in subgraphs(node) for inner in body.node)
     parts = []

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx import config
 from pyrnnx.errors import ArgumentError, PyrnnxError, SlowRuntimeWarning, shortened, warn
 from pyrnnx.layers import custom_operators
 
 from ..graph.constants import array_of
-from ..graph.walk import all_nodes, needed_names, node_label
+from ..graph.walk import Node, all_nodes, needed_names, node_label
 from ..onnx_package import import_onnx
 from .evaluator import Evaluator
 from .failures import Failure
@@ -28,6 +28,9 @@ from .results import own_results
 from .session import NotRunnable, new_session, set_opsets
 from .settings import Settings
 from .types import Scope, Tensors, contents_of, declared_types, inferred, type_of_value, without_shape
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto
 
 # The rejected node in ONNX Runtime's messages.
 _NODE = re.compile(
@@ -65,11 +68,11 @@ class Program:
     def __init__(
         self,
         settings: Settings,
-        model: Any,
-        graph: Any,
+        model: ModelProto,
+        graph: GraphProto,
         tensors: Tensors,
         wanted: Sequence[str],
-        known: Sequence[tuple[Any, int]] = (),
+        known: Sequence[tuple[Node | NodeProto, int]] = (),
         *,
         replaceable: bool = False,
     ) -> None:
@@ -205,7 +208,7 @@ class Program:
                 self._excluded[kind] = str(error)
         raise NotRunnable("it lacks kernels for too many of the nodes")
 
-    def _session_model(self, replaced: Replaced) -> tuple[Any, Tensors]:
+    def _session_model(self, replaced: Replaced) -> tuple[ModelProto, Tensors]:
         """Return the model and the constants of a session."""
         onnx, graph = import_onnx(), replaced.model.graph
         for field in ("input", "output", "initializer"):
@@ -237,7 +240,7 @@ class Program:
             self._evaluator = new_evaluator(self._settings, nodes, self._inputs, self._types, self._computed, constants)
         return self._evaluator
 
-    def _used_constants(self, nodes: Iterable[Any]) -> Tensors:
+    def _used_constants(self, nodes: Iterable[NodeProto]) -> Tensors:
         used = {name for node in nodes for name in needed_names(node)}
         return {name: tensor for name, tensor in self._tensors.items() if name in used}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,16 +14,20 @@ from pyrnnx.operator.conventions import CALL_ARGUMENTS, Convention
 from pyrnnx.operator.op import RecurrentOp
 
 from ..makers import MAKERS, Maker
+from ..messages import copied
 from ..onnx_package import import_onnx
 from ..schemas import OPERATORS
 from ..stream_layer import StreamLayer
 from .memory import ask, is_metered
 
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
 _WEIGHT_AXES = 3
 _MOST_UNITS, _NARROWEST = 16, 4  # units of a block in the widest vectors; bytes of the kernels' smallest type
 
 # Runner of a node of another domain: (node, input values) -> output values.
-Call = Callable[[Any, Sequence[Any]], Sequence[Any]]
+Call = Callable[["NodeProto", Sequence[Any]], Sequence[Any]]
 
 
 class LayerCall:
@@ -41,7 +45,7 @@ class LayerCall:
         self.layer, self.arguments = layer, arguments
         self._first = 1 if is_cell(layer) else 0
 
-    def __call__(self, node: Any, arrays: Sequence[Any]) -> Sequence[Any]:
+    def __call__(self, node: NodeProto, arrays: Sequence[Any]) -> Sequence[Any]:
         if is_metered():
             ask(self.layer.label, result_bytes(self.layer.op, self.layer.convention, arrays[0]))
         results: Sequence[Any] = self.layer.run(*arrays)
@@ -92,7 +96,7 @@ def _operator_classes() -> tuple[type[Any], ...]:
         maker: Maker
         layers: Mapping[str, Any] = {}
 
-        def __init__(self, onnx_node: Any, run_params: Any, schema: Any = None) -> None:
+        def __init__(self, onnx_node: NodeProto, run_params: Any, schema: Any = None) -> None:
             super().__init__(onnx_node, run_params, schema)
             layer = self.layers.get(onnx_node.name)
             self._layer = layer if isinstance(layer, (Layer, StreamLayer)) else None
@@ -128,13 +132,12 @@ def _operator_classes() -> tuple[type[Any], ...]:
                 return []
             return [attribute.name for attribute in self.onnx_node.attribute if attribute.ref_attr_name]
 
-        def _resolved(self, linked: Mapping[str, Any]) -> Any:
+        def _resolved(self, linked: Mapping[str, Any]) -> NodeProto:
             """Return the node with the values of attributes that reference its function."""
             if not linked:
                 return self.onnx_node
             onnx = import_onnx()
-            node = onnx.NodeProto()
-            node.CopyFrom(self.onnx_node)
+            node = copied(self.onnx_node)
             del node.attribute[:]
             for attribute in self.onnx_node.attribute:
                 if attribute.name not in linked:
@@ -152,7 +155,7 @@ def _operator_classes() -> tuple[type[Any], ...]:
     return tuple(type(name, (Recurrent,), members(name)) for name in OPERATORS)
 
 
-def called_ops(calls: Mapping[str, Call], nodes: Iterable[Any]) -> list[type[Any]]:
+def called_ops(calls: Mapping[str, Call], nodes: Iterable[NodeProto]) -> list[type[Any]]:
     """Return operators for ReferenceEvaluator's `new_ops` that run nodes by `calls`, by node name."""
     import_onnx()
     from onnx.reference.op_run import OpRun

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import shortened
 from pyrnnx.layers import custom_operators
@@ -36,6 +36,9 @@ from .plan import EVALUATOR, PYRNNX, Row
 from .recurrent import LayerCall, is_cell
 from .settings import Settings
 from .types import Contents, Scope, Tensors, Types, element_types
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto
 
 # ONNX Runtime's memory for strings has no bound, and it takes no arrays of ml_dtypes.
 _FOREIGN = ("STRING", "BFLOAT16", "FLOAT8", "FLOAT4", "FLOAT6", "UINT4", "INT4", "UINT2", "INT2")
@@ -73,16 +76,16 @@ class Replaced:
         Whether nodes were replaced by Python functions.
     """
 
-    model: Any
+    model: ModelProto
     owners: list[Any] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
-    nodes: dict[str, tuple[Any, Scope]] = field(default_factory=dict)
+    nodes: dict[str, tuple[NodeProto, Scope]] = field(default_factory=dict)
     has_functions: bool = False
 
 
 def replaced(
     settings: Settings,
-    graph: Any,
+    graph: GraphProto,
     contents: Contents,
     scope: Scope,
     tensors: Tensors,
@@ -137,7 +140,9 @@ class _Pass:
         self._last = session.last_opset() if self._is_newer_opset() else 0
         self._is_watched = bool(excluded or self._has_foreign or self._last)
 
-    def graph(self, graph: Any, scope: Scope, tensors: Constants, around: Around, *, is_loop: bool = False) -> None:
+    def graph(
+        self, graph: GraphProto, scope: Scope, tensors: Constants, around: Around, *, is_loop: bool = False
+    ) -> None:
         """Replace the nodes of a graph and of its bodies in place."""
         graph.ClearField("value_info")
         # A Loop needs the shapes of iteration and condition, and of results without iterations.
@@ -155,7 +160,9 @@ class _Pass:
             if name != old:
                 node.name = name
 
-    def _replace(self, node: Any, place: int, graph: Any, scope: Scope, tensors: Constants, around: Around) -> None:
+    def _replace(
+        self, node: NodeProto, place: int, graph: GraphProto, scope: Scope, tensors: Constants, around: Around
+    ) -> None:
         if self._settings.is_ours(node):
             self._replace_recurrent(node, graph, scope, node_label(node) + _where(around))
         elif why := self._reason(node, scope, tensors):
@@ -169,14 +176,14 @@ class _Pass:
                 inner: Around = ((name, partial(node_label, node)), *around)
                 self.graph(body, scope.body(place, name), inside, inner, is_loop=node.op_type == "Loop")
 
-    def _new_name(self, node: Any) -> str:
+    def _new_name(self, node: NodeProto) -> str:
         """Return a unique name, by which ONNX Runtime's messages identify the node."""
         base = next((name for name in node.output if _PLAIN.fullmatch(name)), "node")
         if base not in self._taken:
             return base
         return next(name for name in (f"{base}_{number}" for number in count()) if name not in self._taken)
 
-    def _reason(self, node: Any, scope: Scope, tensors: Constants) -> str:
+    def _reason(self, node: NodeProto, scope: Scope, tensors: Constants) -> str:
         """Return why ONNX Runtime cannot run a node, apart from its bodies; empty if it can."""
         may_be_excluded = node.op_type in _EXCLUDED or "" in node.input or "" in node.output
         why = reason_against(node, tensors()) if may_be_excluded else ""
@@ -201,7 +208,7 @@ class _Pass:
         version = self._settings.opsets.get("", 0)
         return version != session.runnable_opset(version)
 
-    def _is_newer(self, node: Any) -> bool:
+    def _is_newer(self, node: NodeProto) -> bool:
         """Return whether the operator changed after ONNX Runtime's last opset."""
         if not self._last or node.domain:
             return False
@@ -211,7 +218,7 @@ class _Pass:
             return True
         return bool(schema.since_version > self._last)
 
-    def _replace_recurrent(self, node: Any, graph: Any, scope: Scope, label: str) -> None:
+    def _replace_recurrent(self, node: NodeProto, graph: GraphProto, scope: Scope, label: str) -> None:
         settings, call = self._settings, self._settings.calls.get(node.name)
         if is_recurrent(node):
             layer = settings.layers.get(node.name)
@@ -243,7 +250,7 @@ class _Pass:
         custom_operators.rewrite_node(node, custom_operators.RECURRENT, attributes, inputs, results)
         self._result.owners.append(handle)
 
-    def _replace_by_evaluator(self, node: Any, graph: Any, scope: Scope, tensors: Constants) -> None:
+    def _replace_by_evaluator(self, node: NodeProto, graph: GraphProto, scope: Scope, tensors: Constants) -> None:
         needed = sorted(needed_names(node))
         visible = tensors()
         constants = {name: visible[name] for name in needed if name in visible}
@@ -253,8 +260,8 @@ class _Pass:
 
     def _replace_by_function(
         self,
-        node: Any,
-        graph: Any,
+        node: NodeProto,
+        graph: GraphProto,
         inputs: list[str],
         scope: Scope,
         function: Function,
@@ -276,7 +283,7 @@ class _Pass:
         custom_operators.rewrite_node(node, custom_operators.PYTHON, {"handle": int(handle)}, inputs, present)
 
 
-def _visible(tensors: Constants, body: Any) -> Tensors:
+def _visible(tensors: Constants, body: GraphProto) -> Tensors:
     """Return the visible constants of a body, by name."""
     own = local_names(body)
     inside = {name: tensor for name, tensor in tensors().items() if name not in own}
@@ -287,7 +294,7 @@ def _where(around: Around) -> str:
     return "".join(f", in {name} of {label()}" for name, label in around)
 
 
-def kind_of(node: Any, types: Types) -> bytes:
+def kind_of(node: NodeProto, types: Types) -> bytes:
     """Return bytes that are equal for nodes with the same kernels: same operator, attributes and types."""
     if any(True for _ in subgraphs(node)):
         return repr((node.domain, node.op_type, list(node.output))).encode()  # its name differs between sessions
@@ -298,7 +305,7 @@ def kind_of(node: Any, types: Types) -> bytes:
     return bytes(copy.SerializeToString()) + repr((elements, len(node.input), len(node.output))).encode()
 
 
-def _element_of(node: Any, name: str, types: Types) -> int:
+def _element_of(node: NodeProto, name: str, types: Types) -> int:
     declared = types.get(name)
     elements = element_types(declared) if declared is not None else set()
     if declared is None or len(elements) != 1 or declared.WhichOneof("value") != "tensor_type":

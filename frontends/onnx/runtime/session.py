@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from pyrnnx.layers import custom_operators
 from ..graph.constants import PLAIN, array_of, named, without_values
 from ..onnx_package import import_onnx
 from .optimizers import disabled_optimizers
-from .types import Contents, contents_of
+from .types import Contents, Tensors, Types, contents_of
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 
 FIRST_OPSET = 7  # oldest opset of the default domain that ONNX Runtime supports
 _SURE_OPSET = 17  # supported by every ONNX Runtime for Python 3.11
@@ -108,7 +111,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_keep_sessions)
 
 
-def model_of(graph: Any, opsets: Mapping[str, int]) -> Any:
+def model_of(graph: GraphProto, opsets: Mapping[str, int]) -> ModelProto:
     """Return an onnx.ModelProto of a graph.
 
     Parameters
@@ -117,12 +120,12 @@ def model_of(graph: Any, opsets: Mapping[str, int]) -> Any:
     opsets : mapping
         Version by domain.
     """
-    model = import_onnx().ModelProto(graph=graph)
+    model: ModelProto = import_onnx().ModelProto(graph=graph)
     set_opsets(model, opsets)
     return model
 
 
-def set_opsets(model: Any, opsets: Mapping[str, int]) -> None:
+def set_opsets(model: ModelProto, opsets: Mapping[str, int]) -> None:
     """Set the opsets by domain, and the IR version of sessions, in an onnx.ModelProto."""
     model.ir_version = _IR_VERSION
     for domain, version in opsets.items():
@@ -130,13 +133,13 @@ def set_opsets(model: Any, opsets: Mapping[str, int]) -> None:
 
 
 def nodes_model(
-    nodes: Sequence[Any],
+    nodes: Sequence[NodeProto],
     inputs: Iterable[str],
-    types: Mapping[str, Any],
+    types: Types,
     outputs: Sequence[str],
-    constants: Mapping[str, Any],
+    constants: Tensors,
     opsets: Mapping[str, int],
-) -> Any:
+) -> ModelProto:
     """Return an onnx.ModelProto of nodes.
 
     Parameters
@@ -198,8 +201,8 @@ def _array(value: Any) -> Any:
 
 def new_session(
     label: str,
-    model: Any,
-    constants: Mapping[str, Any],
+    model: ModelProto,
+    constants: Tensors,
     threads: int,
     memory_limit: int,
     contents: Contents | None = None,
@@ -260,14 +263,14 @@ def new_session(
     return session if types.isdisjoint(_FOREIGN) else _ForeignSession(session)
 
 
-def _shared_bytes(tensor: Any) -> int:
+def _shared_bytes(tensor: TensorProto) -> int:
     """Return the bytes of a tensor to pass as an array; 0 if it is small or NumPy lacks its type."""
     dtype = PLAIN.get(tensor.data_type)
     size = 0 if dtype is None else math.prod(tensor.dims) * dtype.itemsize
     return size if size >= _LARGE else 0
 
 
-def _session(model: Any, options: Any, contents: Contents) -> Any:
+def _session(model: ModelProto, options: Any, contents: Contents) -> Any:
     options.log_severity_level = 4  # errors raise; warnings are about wrong declared shapes
     try:
         session = _onnxruntime().InferenceSession(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal.dtypes import named_dtype
 from pyrnnx.errors import UnsupportedError
@@ -13,6 +13,9 @@ from ..nodes import is_recurrent
 from ..onnx_package import import_onnx
 from . import session
 from .recurrent import Call
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,11 @@ class Settings:
     runtime: str
     calls: Mapping[str, Call] = field(default_factory=dict)
 
-    def is_ours(self, node: Any) -> bool:
+    def is_ours(self, node: NodeProto) -> bool:
         """Return whether a layer runs a node."""
         return is_recurrent(node) or (bool(node.domain) and node.name in self.calls)
 
-    def element_type(self, node: Any) -> int:
+    def element_type(self, node: NodeProto) -> int:
         """Return the element type of a node's results if a layer runs it; 0 if unknown."""
         if not self.is_ours(node):
             return 0

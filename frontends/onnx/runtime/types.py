@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,7 +15,12 @@ from ..graph.walk import subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx
 
-Types = Mapping[str, Any]  # onnx.TypeProto by name
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
+
+    from ..graph.constants import Tensor
+
+Types: TypeAlias = "Mapping[str, TypeProto]"  # by name
 _ELEMENT_TYPES = ("to", "dtype", "output_dtype")  # attributes that name the element type of a node's results
 _TEXTS = ("value_string", "value_strings")
 
@@ -36,7 +42,7 @@ class Contents:
     elements: frozenset[int]
 
 
-def contents_of(graph: Any) -> Contents:
+def contents_of(graph: GraphProto) -> Contents:
     """Return the contents of an onnx.GraphProto, without `value_info`."""
     attribute_types, string = import_onnx().AttributeProto, import_onnx().TensorProto.STRING
     operators, domains, elements = set[str](), set[str](), set[int]()
@@ -65,10 +71,10 @@ def contents_of(graph: Any) -> Contents:
     return Contents(frozenset(operators), frozenset(domains), frozenset(elements))
 
 
-Tensors = Mapping[str, Any]  # constants by name: onnx.TensorProto or array
+Tensors: TypeAlias = "Mapping[str, Tensor]"  # constants by name
 
 
-def inferred(model: Any, graph: Any, recurrent_type: Callable[[Any], int]) -> Any:
+def inferred(model: ModelProto, graph: GraphProto, recurrent_type: Callable[[NodeProto], int]) -> GraphProto:
     """Return a copy of the graph and its bodies, with element types in `value_info`.
 
     It has no shapes and no constants: declared shapes may be wrong, and some crash onnx's shape inference.
@@ -91,15 +97,14 @@ def inferred(model: Any, graph: Any, recurrent_type: Callable[[Any], int]) -> An
     if signatures.element_types(skeleton, opset, {}) is not None:
         return skeleton
     bare = onnx.ModelProto(ir_version=model.ir_version, graph=skeleton, opset_import=model.opset_import)
-    try:
-        return onnx.shape_inference.infer_shapes(bare).graph
-    except Exception:  # of several types; the types show when the graph runs
-        return skeleton
+    with suppress(Exception):  # of several types; the types show when the graph runs
+        skeleton = onnx.shape_inference.infer_shapes(bare).graph
+    return skeleton
 
 
-def _without_weights(onnx: Any, graph: Any) -> Any:
+def _without_weights(onnx: Any, graph: GraphProto) -> GraphProto:
     """Return the graph with its initializers as typed inputs, so that their values are not copied."""
-    result = onnx.GraphProto(
+    result: GraphProto = onnx.GraphProto(
         name=graph.name, node=graph.node, input=graph.input, output=graph.output, value_info=graph.value_info
     )
     inputs = {value.name for value in graph.input}
@@ -109,7 +114,7 @@ def _without_weights(onnx: Any, graph: Any) -> Any:
     return result
 
 
-def _strip(graph: Any, recurrent_type: Callable[[Any], int]) -> None:
+def _strip(graph: GraphProto, recurrent_type: Callable[[NodeProto], int]) -> None:
     """Drop shapes and constants, and declare element types of recurrent nodes, which onnx cannot infer."""
     for tensor in graph.initializer:
         signatures.declare(graph.value_info, tensor.name, tensor.data_type)
@@ -138,11 +143,11 @@ class Scope:
         Scope of the graph around it.
     """
 
-    def __init__(self, typed: Callable[[], Any], outer: Scope | None = None) -> None:
+    def __init__(self, typed: Callable[[], GraphProto], outer: Scope | None = None) -> None:
         self._typed, self._outer = typed, outer
 
     @cached_property
-    def graph(self) -> Any:
+    def graph(self) -> GraphProto:
         return self._typed()
 
     @cached_property
@@ -155,7 +160,7 @@ class Scope:
         return Scope(lambda: dict(subgraphs(self.graph.node[place]))[name], self)
 
 
-def types_of(graph: Any, outer: Types) -> dict[str, Any]:
+def types_of(graph: GraphProto, outer: Types) -> dict[str, TypeProto]:
     """Return the types of the values of an inferred graph and of those around it, by name."""
     onnx, types = import_onnx(), dict(outer)
     for tensor in graph.initializer:
@@ -163,12 +168,12 @@ def types_of(graph: Any, outer: Types) -> dict[str, Any]:
     return types | declared_types((*graph.input, *graph.value_info, *graph.output))
 
 
-def declared_types(values: Iterable[Any]) -> dict[str, Any]:
+def declared_types(values: Iterable[ValueInfoProto]) -> dict[str, TypeProto]:
     """Return the types of the values that declare one, by name."""
     return {value.name: value.type for value in values if element_types(value.type)}
 
 
-def element_types(declared: Any) -> set[int]:
+def element_types(declared: TypeProto) -> set[int]:
     """Return the element types in a type; empty if unknown."""
     kind = declared.WhichOneof("value")
     if kind in ("tensor_type", "sparse_tensor_type"):
@@ -179,7 +184,7 @@ def element_types(declared: Any) -> set[int]:
     return set()
 
 
-def without_shape(declared: Any) -> Any:
+def without_shape(declared: TypeProto) -> TypeProto:
     """Return a copy of the type without its shape, because files declare wrong ones."""
     result = copied(declared)
     if result.HasField("tensor_type"):
@@ -187,7 +192,7 @@ def without_shape(declared: Any) -> Any:
     return result
 
 
-def type_of_value(value: Any) -> Any:
+def type_of_value(value: Any) -> TypeProto | None:
     """Return the type of an array or a list of arrays; None for other values."""
     onnx = import_onnx()
     if isinstance(value, list):
@@ -197,6 +202,7 @@ def type_of_value(value: Any) -> Any:
         return None
     dtype = np.dtype(object) if value.dtype.kind == "U" else value.dtype
     try:
-        return onnx.helper.make_tensor_type_proto(onnx.helper.np_dtype_to_tensor_dtype(dtype), None)
+        declared: TypeProto = onnx.helper.make_tensor_type_proto(onnx.helper.np_dtype_to_tensor_dtype(dtype), None)
     except (KeyError, ValueError):
         return None
+    return declared

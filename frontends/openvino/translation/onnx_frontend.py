@@ -17,12 +17,13 @@ from ...onnx.model_writer import write_model
 from ...onnx.onnx_package import import_onnx
 from ...onnx.runtime.memory import ask
 from ...onnx.runtime.recurrent import LayerCall, result_bytes
+from ...onnx.runtime.types import Tensors
 from ...onnx.schemas import OPERATORS
 from ...onnx.value_info import tensor_info
 from ..layers import BoundLayer, IRLayer
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import ModelProto, NodeProto
 
 __all__ = [
     # defined here
@@ -31,6 +32,7 @@ __all__ = [
     # of the ONNX front-end
     "OPERATORS",
     "Model",
+    "Tensors",
     "all_nodes",
     "array_of",
     "constant_values",
@@ -65,7 +67,7 @@ def runnable(model: ModelProto, label: str, layers: Mapping[str, BoundLayer | IR
 class _UnboundCall(LayerCall):
     """A call of a layer with computed weights, whose inputs are those of the layer in port order."""
 
-    def __call__(self, node: Any, arrays: Sequence[Any]) -> Sequence[Any]:
+    def __call__(self, node: NodeProto, arrays: Sequence[Any]) -> Sequence[Any]:
         ask(self.layer.label, result_bytes(self.layer.op, self.layer.convention, arrays[0]))
         results: Sequence[Any] = self.layer(*arrays)
         return results

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from ..ir.writer import Shape, Value
 from ..translation.onnx_frontend import import_onnx, node_label
 from .net import Net
 from .views import View, broadcast, plain
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 Output = tuple[str, Shape]
 
@@ -32,7 +35,7 @@ class NodeContext:
         Version of the default domain.
     """
 
-    def __init__(self, node: Any, net: Net) -> None:
+    def __init__(self, node: NodeProto, net: Net) -> None:
         self.node, self.net, self.opset = node, net, net.source.opset
         self.label = node_label(node)
         self.name = node.name or next(iter(node.output), "") or node.op_type

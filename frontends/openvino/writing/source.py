@@ -12,7 +12,7 @@ from pyrnnx.errors import FormatError, shortened
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from ..translation.onnx_frontend import Model, array_of, import_onnx, read_model, tensor_info
+from ..translation.onnx_frontend import Model, Tensors, array_of, import_onnx, read_model, tensor_info
 
 if TYPE_CHECKING:
     from onnx import GraphProto
@@ -45,7 +45,7 @@ class Source:
     opset: int
     layers: Mapping[str, Layer | Any]
     types: Mapping[str, TensorInfo]
-    tensors: Mapping[str, Any]
+    tensors: Tensors
 
     def constant(self, name: str) -> AnyArray | None:
         """Return the array of a constant; None for any other value."""

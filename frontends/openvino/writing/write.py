@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
@@ -32,7 +33,7 @@ def model_net(model: Model) -> NetWriter:
     return net.ir
 
 
-def _write(context: NodeContext, source: Source) -> Any:
+def _write(context: NodeContext, source: Source) -> View | Sequence[View]:
     node = context.node
     if node.name in source.layers:
         return write_recurrent(context, source.layers[node.name])

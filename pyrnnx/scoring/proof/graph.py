@@ -15,7 +15,7 @@ from pyrnnx.scoring.proof.table import OPERATORS
 from pyrnnx.scoring.proof.values import ROWS, TIME, Axis, UnprovenError, Value, checked, constant, has
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
+    from onnx import AttributeProto, ModelProto, NodeProto
 
 DOMAINS = ("", "ai.onnx")
 
@@ -116,7 +116,7 @@ def _label(node: NodeProto) -> str:
     return f"{node.op_type} {shown(node.name or next(filter(None, node.output), ''))}"
 
 
-def _attribute(attribute: Any) -> Any:
+def _attribute(attribute: AttributeProto) -> Any:
     from onnx.helper import get_attribute_value
 
     value = get_attribute_value(attribute)

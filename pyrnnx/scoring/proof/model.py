@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import PyrnnxError, shortened
 from pyrnnx.models.model import Model
 from pyrnnx.scoring.proof.graph import Proof, follow
 from pyrnnx.scoring.proof.values import Value
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
 def proof_of_model(model: Model, inputs: Mapping[str, Value], outputs: Sequence[str]) -> Proof:
@@ -29,11 +32,11 @@ def proof_of_model(model: Model, inputs: Mapping[str, Value], outputs: Sequence[
     return follow(proto, tensors, inputs, outputs)
 
 
-def _folded(model: Model, inputs: Mapping[str, Value], outputs: Sequence[str]) -> Any:
+def _folded(model: Model, inputs: Mapping[str, Value], outputs: Sequence[str]) -> tuple[ModelProto, Mapping[str, Any]]:
     """Return the folded graph with these outputs, and without default values of these inputs."""
     from pyrnnx.frontends import onnx as frontend
 
-    proto: Any
+    proto: ModelProto
     if isinstance(model, frontend.Model):
         proto = model.proto
     else:

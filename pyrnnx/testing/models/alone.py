@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +20,18 @@ from pyrnnx.testing.cases import Case
 from pyrnnx.testing.models.layer_runs import LayerRun
 from pyrnnx.testing.runtimes.models import ModelCase
 
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
 _WEIGHTS = ("W", "R", "B", "P")
 _DEFAULTS: Mapping[str, Any] = {"clip": None, "input_forget": 0, "activation_alpha": [], "activation_beta": []}
 _ARRANGEMENT = ("layout", "output_sequence")  # attributes that have no part in the numbers
 OLDEST_OPSET = 14  # an older one has the same operators but for layout, which is not written
 
 
-def write_alone(run: LayerRun, path: Path, *, static: bool, opset: int = DEFAULT_OPSET, node: Any = None) -> AloneModel:
+def write_alone(
+    run: LayerRun, path: Path, *, static: bool, opset: int = DEFAULT_OPSET, node: NodeProto | None = None
+) -> AloneModel:
     """Write the layer of a run to a path that ends in .onnx or .xml.
 
     Parameters
@@ -75,7 +80,9 @@ class AloneModel:
         }
 
 
-def _onnx_model(layer: Layer, arrays: Mapping[str, AnyArray], static: bool, opset: int, node: Any) -> bytes:
+def _onnx_model(
+    layer: Layer, arrays: Mapping[str, AnyArray], static: bool, opset: int, node: NodeProto | None
+) -> bytes:
     from pyrnnx.testing.onnx_models import make_model
 
     arguments = oracle.arguments(layer, arrays)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from pyrnnx.testing.models.layer_runs import LayerRun, layer_runs, single_run
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes import Execution
 from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES, ModelCase, ModelRuntime, run_models
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 TIMEOUT = 300.0  # seconds for each run of a model
 FAILURES = ("differs", "crashed", "timed out")
@@ -264,7 +267,7 @@ def _runtimes(against: Sequence[str] | None) -> list[ModelRuntime]:
 def _alone_models(model: Any, runs: Sequence[LayerRun], suffix: str, folder: Path) -> dict[int, AloneModel]:
     """Write the layers that the oracle can judge as models, by place; with fixed shapes if the model has them."""
     static = all(isinstance(size, int) for info in model.inputs for size in info.shape or (None,))
-    opset, nodes = DEFAULT_OPSET, dict[str, Any]()
+    opset, nodes = DEFAULT_OPSET, dict[str, "NodeProto"]()
     if suffix == ".onnx":
         nodes = _nodes(model)
         domains = {opset.domain: opset.version for opset in model.proto.opset_import}
@@ -278,7 +281,7 @@ def _alone_models(model: Any, runs: Sequence[LayerRun], suffix: str, folder: Pat
     return models
 
 
-def _nodes(model: Any) -> dict[str, Any]:
+def _nodes(model: Any) -> dict[str, NodeProto]:
     """Return the nodes of layers at the top level, as the file has them; not those that came out of a function."""
     by_output = {name: node for node in model.proto.graph.node for name in node.output if name}
     values = layer_values(model)

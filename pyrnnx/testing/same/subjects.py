@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from pyrnnx.operator.conventions import (
 )
 from pyrnnx.testing.same import torch_modules
 from pyrnnx.testing.same.signatures import EVERYDAY_NAMES, Call, read_call
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 WEIGHTS = ("W", "R", "B", "P")
 _WEIGHTS_MISSING = "assert_same: {}: inputs has {}, but not {}; expected both W and R, or no weights"
@@ -179,7 +182,7 @@ def read_subject(letter: str, value: Any, opset: int) -> Subject:
     return FunctionSubject(_function_label(value), value)
 
 
-def _node(node: Any, opset: int) -> LayerSubject:
+def _node(node: NodeProto, opset: int) -> LayerSubject:
     unbound = unbound_node(node, {}, opset)
     return LayerSubject(unbound, dict(unbound.parts.inputs))
 

@@ -141,7 +141,8 @@ def test_wrong_calls_of_run_node(node: Any, inputs: Any, options: dict[str, Any]
 
 
 def test_what_is_no_model_and_no_input() -> None:
-    for model in (None, 3, NODE, b""):
+    wrong: list[Any] = [None, 3, NODE, b""]
+    for model in wrong:
         with pytest.raises(PyrnnxError):
             backend.prepare(model)
         assert not backend.is_compatible(model)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...onnx_package import import_onnx
+from ..walk import Node
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 DOUBLE = 8  # bytes of the largest element of most results
 _MOST_DIMENSIONS = 64
@@ -17,7 +21,7 @@ _MOST_DIMENSIONS = 64
 class Call:
     """Node with the values of its inputs: arrays, lists of arrays (sequences), or None."""
 
-    def __init__(self, node: Any, arrays: Sequence[Any]) -> None:
+    def __init__(self, node: Node | NodeProto, arrays: Sequence[Any]) -> None:
         self.node, self.arrays = node, arrays
 
     def input(self, position: int) -> Any:

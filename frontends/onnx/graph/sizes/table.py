@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..walk import Node
 from . import rules
 from .call import Call, Rule
 from .spatial import SPATIAL
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
 
 _OPERATORS: Mapping[Rule, str] = {
     rules.view: """Constant Identity If Loop Optional OptionalGetElement OptionalHasElement Scan SequenceAt
@@ -64,7 +68,7 @@ _SLOW = {
 }
 
 
-def expected_bytes(node: Any, arrays: Sequence[Any]) -> int | None:
+def expected_bytes(node: Node | NodeProto, arrays: Sequence[Any]) -> int | None:
     """Return the bytes of the results; None without a rule, or if the operator will reject the inputs."""
     rule = RULES.get(node.op_type) if not node.domain else None
     if rule is None:
@@ -75,7 +79,7 @@ def expected_bytes(node: Any, arrays: Sequence[Any]) -> int | None:
         return None
 
 
-def bytes_beyond(node: Any) -> Callable[[Sequence[Any], int], int] | None:
+def bytes_beyond(node: NodeProto) -> Callable[[Sequence[Any], int], int] | None:
     """Return a function (inputs, limit) -> `expected_bytes`, or 0 if surely within the limit.
 
     For most operators a few multiplications suffice. None for a node without a rule, or whose results are views.
@@ -97,6 +101,6 @@ def bytes_beyond(node: Any) -> Callable[[Sequence[Any], int], int] | None:
     return quick if rule in (rules.broadcast, rules.first, rules.copies) else exact
 
 
-def is_foldable(node: Any) -> bool:
+def is_foldable(node: Node | NodeProto) -> bool:
     """Return whether the results have a known size, and NumPy computes them without Python loops."""
     return not node.domain and node.op_type in RULES and node.op_type not in _SLOW

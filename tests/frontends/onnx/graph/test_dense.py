@@ -29,7 +29,7 @@ def sparse(indices: Any = LINEAR, values: Array = VALUES, dims: Any = (3, 4), na
     return helper.make_sparse_tensor(*tensors, dims)
 
 
-def product(tensor: Any) -> onnx.ModelProto:
+def product(tensor: onnx.SparseTensorProto) -> onnx.ModelProto:
     model = simple_model([node("MatMul", ["x", "k"], ["y"])], {"x": X}, ["y"])
     model.graph.sparse_initializer.append(tensor)
     return model

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -50,7 +51,7 @@ def test_not_of_other_domains_nor_before_the_first_opset() -> None:
 
 
 HALF = numpy_helper.from_array(np.ones(1, np.float16), "value")
-CHOICE = {
+CHOICE: dict[str, Any] = {
     "then_branch": make_graph([node("Cast", ["x"], ["t"], to=TensorProto.INT8)], {}, ["t"]),
     "else_branch": make_graph([node("Cast", ["x"], ["e"], to=TensorProto.INT8)], {}, ["e"]),
 }
@@ -98,13 +99,14 @@ def test_as_onnx_infers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(elements(inferred)) > 3
 
 
+REMAINDERS: dict[str, Any] = dict.fromkeys(CHOICE, make_graph([node("Mod", ["x", "x"], ["m"])], {}, ["m"]))
 LEFT: dict[str, Sequence[onnx.NodeProto]] = {
     "an operator that is not there": [node("Mod", ["x", "x"], ["a"])],
     "a second output": [node("MaxPool", ["x"], ["a", "b"], kernel_shape=[1])],
     "a Constant of numbers": [node("Constant", [], ["a"], value_floats=[1.0])],
     "in a body": [
         node("Not", ["c"], ["n"]),
-        node("If", ["n"], ["a"], **{key: make_graph([node("Mod", ["x", "x"], ["m"])], {}, ["m"]) for key in CHOICE}),
+        node("If", ["n"], ["a"], **REMAINDERS),
     ],
 }
 

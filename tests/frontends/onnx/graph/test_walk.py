@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -106,7 +108,7 @@ def test_outputs_that_are_left_out_have_no_name_in_common() -> None:
     def cell(source: str, result: str) -> onnx.NodeProto:
         return node("RNN", [source, "w", "w"], ["", result], hidden_size=1)
 
-    bodies = {key: make_graph([cell("x", key)], {}, [key]) for key in ("then_branch", "else_branch")}
+    bodies: dict[str, Any] = {key: make_graph([cell("x", key)], {}, [key]) for key in ("then_branch", "else_branch")}
     nodes = [cell("x", "before"), node("If", ["c"], ["y"], **bodies)]
     constants = {"w": np.ones((1, 1, 1), np.float32)}
     check_model(simple_model(nodes, {"x": X, "c": np.array(True)}, ["y"], constants), "ONNX model")

@@ -13,7 +13,7 @@ from onnx import helper
 from onnx_models import simple_model
 
 from pyrnnx import PyrnnxError
-from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx import Model, read_model
 
 pytest.importorskip("onnxruntime")
 node = helper.make_node
@@ -51,7 +51,7 @@ def scan_model(state: str, result: str, ranks: tuple[int, int], axes: tuple[int,
     return simple_model([rows, scan], inputs, ["last", "y"], {**CONSTANTS, "rows": np.array([count])})
 
 
-def results_of(model: Any, inputs: dict[str, Any]) -> Any:
+def results_of(model: Model, inputs: dict[str, Any]) -> Any:
     try:
         return list(model(inputs).values())
     except PyrnnxError as error:

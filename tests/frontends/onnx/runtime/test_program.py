@@ -248,7 +248,7 @@ def test_pickled() -> None:
 
 
 def in_branch(*nodes: onnx.NodeProto) -> list[onnx.NodeProto]:
-    bodies = {f"{name}_branch": make_graph(nodes, {}, ["y"]) for name in ("then", "else")}
+    bodies: dict[str, Any] = {f"{name}_branch": make_graph(nodes, {}, ["y"]) for name in ("then", "else")}
     return [node("If", ["go"], ["y"], **bodies)]
 
 

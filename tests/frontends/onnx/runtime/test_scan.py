@@ -120,7 +120,7 @@ def test_scans_that_end_onnx_runtime(name: str, inside: bool, declared: Any) -> 
     ]
     given = {"x": np.moveaxis(X, 1, 0)}
     if inside:
-        bodies = {f"{name}_branch": make_graph(nodes, {}, ["y"]) for name in ("then", "else")}
+        bodies: dict[str, Any] = {f"{name}_branch": make_graph(nodes, {}, ["y"]) for name in ("then", "else")}
         nodes = [node("If", ["go"], ["y"], **bodies)]
         given["go"] = np.array(True)
     model = read_model(simple_model(nodes, given, ["y"], {**ZERO, "rows": np.array([rows])}))
