@@ -16,6 +16,7 @@ from peers import run_onnxruntime
 from rows import each_row, few_rows
 from stacks import STACKS, I, random_layers, random_stack, random_states
 from stacks import random_inputs as inputs_of
+from whole_models import check_calls, onnxruntime_witness
 
 from pyrnnx import (
     CANONICAL,
@@ -90,6 +91,9 @@ def test_stacks(name: str, batch_first: bool, opset: int) -> None:
         for run in (run_onnxruntime, by_us, *([by_evaluator] if opset == 22 and asked else [])):
             assert_close(run(model, feed), wanted, tolerance_of(float32), run.__name__)
         again = load(model)
+        if asked == asked_of(stack):
+            tolerance = tolerance_of(float32)
+            check_calls(again, onnxruntime_witness(model), feed, atol=tolerance, rtol=tolerance, label=name)
         assert model.graph.name == "whole"
         assert list(again.layers) == [layer.name for layer in stack.layers]
         for layer in stack.layers:

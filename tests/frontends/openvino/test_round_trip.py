@@ -17,6 +17,7 @@ from openvino_irs import save as save_ir
 from openvino_nodes import IR_NAMES, IR_OUTPUTS, Drawn, draw
 from peers import compile_openvino, run_openvino
 from rows import each_row, few_rows
+from whole_models import Arrays, Results, check_calls
 
 from pyrnnx import OPENVINO_CELL, OPENVINO_SEQUENCE, Layer, RecurrentOp
 from pyrnnx.frontends import onnx as onnx_frontend
@@ -71,6 +72,12 @@ def test_node_to_ir_to_onnx(seed: int, tmp_path: Path) -> None:
     assert (read.name, read.op) == (layer.name, layer.op)
     exported = to_onnx(model)
     assert_close(drawn.as_onnx(model(inputs)), expected, tolerance_of(float32), drawn)
+    if seed % 15 == 0:
+
+        def fresh(feeds: Arrays) -> Results:
+            return read_model(path)(feeds)
+
+        check_calls(model, fresh, inputs, atol=0, label=str(drawn))
     assert_close(run_written(path, drawn), expected, TOLERANCE, drawn)
     assert_close(drawn.as_onnx(run_exported(exported, [*inputs.values()])), expected, TOLERANCE, drawn)
     (back,) = onnx_frontend.read_model(exported).layers.values()

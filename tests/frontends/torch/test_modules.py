@@ -69,12 +69,13 @@ def test_random_modules(seed: int) -> None:
     """From the module, and from its state_dict; test_state_dict.py writes models of those."""
     module = random_module(seed)
     stack = from_module(module)
-    X, lens, states = random_inputs(stack, seed)
-    wanted = run_torch(module, X, lens, states)
-    assert_close(run_stack(stack, X, lens, states), wanted, TOLERANCE)
     options = {"nonlinearity": "relu"} if getattr(module, "nonlinearity", "") == "relu" else {}
     same: Any = from_state_dict(module.state_dict(), batch_first=module.batch_first, **options)
-    assert_close(run_stack(same, X, lens, states), wanted, TOLERANCE)
+    for inputs in (seed, seed + 1, seed + 2, seed + 3, seed):  # other values and batch sizes, then the first again
+        X, lens, states = random_inputs(stack, inputs)
+        wanted = run_torch(module, X, lens, states)
+        assert_close(run_stack(stack, X, lens, states), wanted, TOLERANCE)
+        assert_close(run_stack(same, X, lens, states), wanted, TOLERANCE)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
