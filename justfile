@@ -39,6 +39,10 @@ lowest:
 engines:
     .ci/run engines
 
+# What computes, built for 64-bit Arm, under qemu
+aarch64:
+    .ci/run aarch64
+
 # Assertions, bounds checks and sanitizers
 sanitize:
     .ci/run sanitize

@@ -35,7 +35,8 @@ def test_the_task_runner_has_every_step() -> None:
 def test_the_workflow_has_every_step() -> None:
     match = re.search(r"^ {8}step: \[(.*)\]$", read(".github/workflows/ci.yml"), re.MULTILINE)
     assert match is not None
-    assert {*match[1].split(", "), "commands"} == set(steps())
+    elsewhere = {"commands", "aarch64"}  # jobs of their own; for Arm it has runners of that kind
+    assert {*match[1].split(", "), *elsewhere} == set(steps())
 
 
 def test_all_runs_every_step() -> None:
