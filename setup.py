@@ -45,7 +45,14 @@ QUIET = ["-Wno-psabi"]  # functions with vectors wider than registers are not ca
 CACHE_DAYS = 30  # unused objects are deleted after this
 # Each module and the C files linked into it, longest to compile first.
 MODULES = {
-    "engines": ["simd/avx512.c", "simd/avx2.c", "simd/baseline.c", "simd/avx512_double.c", "simd/dispatch.c"],
+    "engines": [
+        "simd/avx512.c",
+        "simd/avx2.c",
+        "simd/baseline.c",
+        "simd/neon.c",
+        "simd/avx512_double.c",
+        "simd/dispatch.c",
+    ],
     "packed_layer": [],
     "blas.gemm": [],
     "timeloop": [],

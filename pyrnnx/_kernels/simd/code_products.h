@@ -17,6 +17,9 @@ enum { LEAST_MATRIX_ROWS = 8 }; /* tiles are faster for fewer rows */
 #include "code_tiles.h"
 
 #ifdef ISA_DOT
+#ifndef ISA_HAS_DOT
+#define ISA_HAS_DOT __builtin_cpu_supports(ISA_DOT_TARGET)
+#endif
 #define DOT_NAME bytes
 #define DOT_TARGET MAY_USE(ISA_DOT_TARGET)
 #include "code_tiles.h"
@@ -25,7 +28,7 @@ enum { LEAST_MATRIX_ROWS = 8 }; /* tiles are faster for fewer rows */
 /* Return the last PYRNNX_DOT_* that this processor supports. */
 static int NAME(best_dot)(void) {
 #ifdef ISA_DOT
-    if (!__builtin_cpu_supports(ISA_DOT_TARGET)) return PYRNNX_DOT_PAIRS;
+    if (!ISA_HAS_DOT) return PYRNNX_DOT_PAIRS;
 #ifdef ISA_MATRICES
     if (__builtin_cpu_supports("amx-int8") && matrices_allowed()) return PYRNNX_DOT_MATRICES;
 #endif

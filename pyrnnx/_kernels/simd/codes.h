@@ -9,7 +9,7 @@
  *
  * A coded row is a header and quads of codes, zero-padded to a multiple of 64 bytes:
  *
- *   dot products of bytes    header  x0 x1 x2 x3 ...    uint8
+ *   dot products of bytes    header  x0 x1 x2 x3 ...    uint8, or int8 of codes and zero points less 128
  *   products of pairs        header  x0 x2 x1 x3 ...    int16, the order of code_dots.h
  */
 /* clang-format on */
@@ -49,6 +49,9 @@ static void split_quads(ptrdiff_t quads, char *codes) {
 }
 #endif
 
+#ifndef ISA_CODE_OFFSET /* what bytes are less than their codes */
+#define ISA_CODE_OFFSET 0
+#endif
 typedef unsigned char NAME(bytes) __attribute__((vector_size(LANES)));
 
 INLINE V NAME(load_partial)(const float *x, ptrdiff_t count) {
@@ -86,17 +89,18 @@ static void NAME(encode)(const pyrnnx_parameters *p, ptrdiff_t rows, ptrdiff_t d
     for (int j = 0; j < LANES; j++) lanes[j] = (float)j;
     const code_header header = code_range(range);
     const ptrdiff_t quads = code_quads(depth);
+    const int offset = p->dot ? ISA_CODE_OFFSET : 0;
     assert(row_size == coded_size(p, depth));
     for (ptrdiff_t r = 0; r < rows; r++) {
         char *out = (char *)coded + r * (ptrdiff_t)row_size, *codes = out + sizeof header + (p->dot ? 0 : 4 * quads);
-        code_header h = header;
+        code_header h = {.scale = header.scale, .zero_point = header.zero_point - offset};
         I sum = {0}, nan = {0};
         memset(out + row_size - CODED_ALIGNMENT, 0, CODED_ALIGNMENT);
         for (ptrdiff_t k = 0; k < depth; k += LANES) {
             const ptrdiff_t count = depth - k < LANES ? depth - k : LANES;
             const float *at = x + r * ldx + k;
             const V v = count == LANES ? LOAD(at) : NAME(load_partial)(at, count);
-            I vector = NAME(codes)(&header, v);
+            I vector = NAME(codes)(&header, v) - offset;
             if (count < LANES) vector &= (I)(lanes < SET1((float)count));
             const NAME(bytes) bytes = __builtin_convertvector(vector, NAME(bytes));
             memcpy(codes + k, &bytes, count == LANES ? sizeof bytes : (size_t)(4 * quads - k));

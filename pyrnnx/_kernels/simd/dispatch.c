@@ -16,12 +16,17 @@ static const row TABLE[] = {
 #ifdef PYRNNX_HAVE_AMX
     {"amx", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}}, /* the only row that uses their matrices */
 #endif
-    {"avx512", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}},
-    {"avx2", {&pyrnnx_avx2_float, &pyrnnx_avx2_double}},
+    {"avx512", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}}, {"avx2", {&pyrnnx_avx2_float, &pyrnnx_avx2_double}},
 #endif
+#if PYRNNX_HAVE_NEON
+    {"neon", {&pyrnnx_neon_float, &pyrnnx_neon_double}},
+#define ANY_DOUBLE pyrnnx_neon_double
+#else
     {"baseline", {&pyrnnx_baseline_float, &pyrnnx_baseline_double}},
+#define ANY_DOUBLE pyrnnx_baseline_double
+#endif
 #ifdef PYRNNX_BUILD_MODEL
-    {"amx_model", {&pyrnnx_amx_model_float, &pyrnnx_baseline_double}},
+    {"amx_model", {&pyrnnx_amx_model_float, &ANY_DOUBLE}},
 #endif
 };
 

@@ -8,7 +8,8 @@
  *                          and ISA_BFLOAT16, or MATRIX_MODEL to use the model of matrices
  *
  * and may define faster ISA_x for GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE;
- * with HAVE_CODES also ISA_MADD, ISA_DOT and ISA_DOT_TARGET, ISA_MATRICES. Each header below uses only those above it:
+ * with HAVE_CODES also ISA_MADD; ISA_DOT, ISA_DOT_TARGET, ISA_HAS_DOT and ISA_CODE_OFFSET; ISA_MATRICES. With
+ * ISA_FMA_BY_LANE, FMAs take one element of a register for all lanes. Each header below uses only those above it:
  *
  *   vector.h      V, a vector of REAL, and its operations
  *   functions.h   exp, tanh, sigmoid... and the activation functions on V
@@ -255,6 +256,10 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef LIST_CODE_TILE
 #undef ISA_DOT
 #undef ISA_DOT_TARGET
+#undef ISA_HAS_DOT
+#undef ISA_CODE_OFFSET
+#undef ISA_FMA_BY_LANE
+#undef BY_LANE
 #undef ISA_MADD
 #undef ISA_MATRICES
 #undef MATRICES

@@ -50,6 +50,13 @@ static int tile_blocks(int nv, ptrdiff_t rows, ptrdiff_t blocks) {
 }
 #endif
 
+/* Whether a tile loads four elements of each row at once: its sums, a register a row and one of weights must fit. */
+#ifdef ISA_FMA_BY_LANE
+#define BY_LANE(mr, nv, nb) ((mr) <= (nv) * (nb) && (mr) * (nv) * (nb) + (mr) < 32)
+#else
+#define BY_LANE(mr, nv, nb) 0
+#endif
+
 typedef struct {
     ptrdiff_t depth; /* K */
     const REAL *x;
@@ -68,15 +75,16 @@ typedef struct {
 #define TILE_VECTOR(t, array, r, v) \
     ((t)->array + (r) * (t)->ld_##array + (v) / nv * (t)->array##_block + (v) % nv * LANES)
 
-/* Add the products of one k. The smaller side of the tile stays in registers, the other is loaded vector by vector. */
+/* Add the products of one k. The smaller side of the tile stays in registers, the other is loaded vector by vector.
+ * four: NULL, or x[r][k - lane] to x[r][k - lane + 3] in registers. */
 INLINE void NAME(tile_step)(const int mr, const int nv, const int nb, const int weight_dtype,
                             V sum[MAX_TILE_ROWS][MAX_TILE_VECTORS], const REAL *const *x, const char *const *w,
-                            ptrdiff_t k) {
+                            ptrdiff_t k, const V *four, const int lane) {
     const int bytes = LANES * NAME(weight_size)(weight_dtype);
     if (mr <= nv * nb) {
         V a[MAX_TILE_ROWS];
 #pragma GCC unroll 16
-        for (int r = 0; r < mr; r++) a[r] = SET1(x[r][k]);
+        for (int r = 0; r < mr; r++) a[r] = SET1(four ? four[r][lane] : x[r][k]);
 #pragma GCC unroll 16
         for (int v = 0; v < nv * nb; v++) {
             V b = NAME(load_weights)(weight_dtype, w[v / nv] + (k * nv + v % nv) * bytes);
@@ -125,10 +133,15 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weigh
             __builtin_prefetch(next, 0, 3);
             next += 64;
         }
+        V four[MAX_TILE_ROWS];
+        const int by_lane = BY_LANE(mr, nv, nb);
+#pragma GCC unroll 16
+        for (int r = 0; r < mr && by_lane; r++) four[r] = LOAD(x[r] + k);
 #pragma GCC unroll 4
-        for (int j = 0; j < 4; j++) NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k + j);
+        for (int j = 0; j < 4; j++)
+            NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k + j, by_lane ? four : NULL, j);
     }
-    for (; k < depth; k++) NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k);
+    for (; k < depth; k++) NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k, NULL, 0);
 #pragma GCC unroll 16
     for (int r = 0; r < mr; r++)
 #pragma GCC unroll 16

@@ -4,7 +4,11 @@
 #define PX_CAT(a, b, c) PX_CAT_(a, b, c)
 #define INLINE static inline __attribute__((always_inline, unused))
 /* For functions with more instructions than their file: clang replaces the file's target by this, gcc adds it. */
+#ifdef ISA_TARGET
 #define MAY_USE(more) __attribute__((target(ISA_TARGET "," more)))
+#else
+#define MAY_USE(more) __attribute__((target(more)))
+#endif
 
 #define GENERIC_SELECT(mask, a, b) ((V)(((mask) & (I)(a)) | (~(mask) & (I)(b))))
 #define GENERIC_SET1(x) ((REAL)(x) - (V){0})

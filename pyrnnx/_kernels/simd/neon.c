@@ -1,0 +1,61 @@
+/* NEON, which every 64-bit Arm processor has: 32 registers of 16 bytes. */
+#include "simd.h"
+#if PYRNNX_HAVE_NEON
+#include <arm_neon.h>
+#include <string.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#elif defined __APPLE__
+#include <sys/sysctl.h>
+#endif
+
+/* Return whether the processor has dot products of bytes. */
+static int has_dotprod(void) {
+#ifdef __linux__
+    return (getauxval(AT_HWCAP) >> 20 & 1) != 0; /* HWCAP_ASIMDDP */
+#elif defined __APPLE__
+    int is_there = 0;
+    size_t size = sizeof is_there;
+    return sysctlbyname("hw.optional.arm.FEAT_DotProd", &is_there, &size, NULL, 0) == 0 && is_there;
+#else
+    return 0;
+#endif
+}
+
+static inline float32x4_t load_int8(const char *p) {
+    int32_t four;
+    memcpy(&four, p, sizeof four);
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four))))));
+}
+
+#define ISA neon
+#define TILE_SUMS 24
+
+#define REAL float
+#define INTEGER int
+#define LANES 4
+#define HAVE_REDUCED_WEIGHTS 1
+#define ISA_FMA(a, b, c) vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b))
+#define ISA_FMA_BY_LANE
+#define ISA_LOAD_BFLOAT16(p) vreinterpretq_f32_u32(vshll_n_u16(vld1_u16((const uint16_t *)(const void *)(p)), 16))
+#define ISA_LOAD_INT8(p) load_int8(p)
+#define HAVE_CODES 1
+#define HAVE_SPLIT 0
+#define ISA_MADD(a, b) \
+    vpaddq_s32(vmull_s16(vget_low_s16((int16x8_t)(a)), vget_low_s16((int16x8_t)(b))), \
+               vmull_high_s16((int16x8_t)(a), (int16x8_t)(b)))
+#define ISA_DOT(sum, x, w) vdotq_s32((int32x4_t)(sum), (int8x16_t)(x), (int8x16_t)(w))
+#define ISA_DOT_TARGET "arch=armv8.2-a+dotprod"
+#define ISA_HAS_DOT has_dotprod()
+#define ISA_CODE_OFFSET 128 /* both factors are signed */
+#include "template.h"
+
+#define REAL double
+#define INTEGER long long
+#define LANES 2
+#define HAVE_REDUCED_WEIGHTS 0
+#define ISA_FMA(a, b, c) vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b))
+#define HAVE_CODES 0
+#define HAVE_SPLIT 0
+#include "template.h"
+#endif
