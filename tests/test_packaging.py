@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 import smoke
 
 import pyrnnx
+from pyrnnx._internal.extras import needs
 
 ROOT = Path(__file__).parents[1]
 in_checkout = pytest.mark.skipif(not (ROOT / "pyrnnx").exists(), reason="the tests stand without the sources")
@@ -67,6 +70,39 @@ def test_a_build_without_a_compiler_says_so_first(tmp_path: Path) -> None:
     assert last.startswith("Building pyrnnx requires a working C compiler and Python's headers")
     assert "Install them: " in last
     assert list(tmp_path.rglob("*.c")) == []
+
+
+def words_of_extras() -> Iterator[tuple[str, str, str]]:
+    """Yield the file, package and extra of each call of `needs` with literals."""
+    for path in [*(ROOT / "pyrnnx").rglob("*.py"), *(ROOT / "frontends").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "needs":
+                _, package, extra = node.args
+                if isinstance(package, ast.Constant) and isinstance(extra, ast.Constant):
+                    yield path.name, package.value, extra.value
+
+
+def packages_of(extra: str) -> set[str]:
+    packages = set[str]()
+    for requirement in settings()["project"]["optional-dependencies"][extra]:
+        name, inner = re.match(r"([\w.-]+)(?:\[(.*)\])?", requirement).groups()  # type: ignore[union-attr]
+        packages |= {name} if inner is None else set().union(*map(packages_of, inner.split(",")))
+    return packages
+
+
+@in_checkout
+def test_messages_name_an_extra_that_installs_the_package() -> None:
+    calls = list(words_of_extras())
+    assert len(calls) > 5
+    assert [call for call in calls if call[1] not in packages_of(call[2])] == []
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="asks pip")
+def test_the_command_of_messages_needs_no_pyrnnx_on_an_index(tmp_path: Path) -> None:
+    [command] = re.findall("`python (.*)`", needs("a test", "typer", "cli"))
+    result = run(*command.replace('"', "").split(), "--no-index", "--dry-run", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
 
 
 def extras_for_users() -> set[str]:

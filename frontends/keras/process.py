@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
+from pyrnnx._internal.extras import needs
 from pyrnnx.errors import FormatError, PyrnnxError, shortened
 
 from .worker import REJECTED
@@ -40,7 +41,7 @@ def read_weights(
         h5py is not installed, or no process can be started.
     """
     if find_spec("h5py") is None:
-        raise PyrnnxError("reading .keras files needs the h5py package; install pyrnnx[keras]")
+        raise PyrnnxError(needs("reading .keras files", "h5py", "keras"))
     request = json.dumps({"label": label, "parents": parents, "cells": cells}).encode()
     try:
         with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as result:
@@ -90,4 +91,4 @@ def _bfloat16(label: str) -> Any:
     try:
         return named_dtype("bfloat16")
     except ImportError as error:
-        raise PyrnnxError(f"{label}: weights in bfloat16 need the ml_dtypes package; install pyrnnx[keras]") from error
+        raise PyrnnxError(needs(f"{label}: reading weights in bfloat16", "ml_dtypes", "onnx")) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyrnnx._internal.extras import needs
 from pyrnnx.errors import PyrnnxError
 
 
@@ -18,5 +19,5 @@ def import_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise PyrnnxError("ONNX models need the onnx package; install pyrnnx[onnx]") from error
+        raise PyrnnxError(needs("an ONNX model", "onnx", "onnx")) from error
     return onnx

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from pyrnnx._internal.extras import needs
 from pyrnnx._internal.files import open_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, printable, shortened, shown
 
@@ -140,9 +141,7 @@ def _open_safetensors(label: str, path: str | os.PathLike[str], closing: ExitSta
     try:
         from safetensors import safe_open
     except ImportError as error:
-        raise PyrnnxError(
-            "reading .safetensors files needs the safetensors package; install pyrnnx[safetensors]"
-        ) from error
+        raise PyrnnxError(needs("reading .safetensors files", "safetensors", "safetensors")) from error
     open_regular("from_state_dict", path, expected="a .safetensors file").close()
     try:
         return SafetensorsArrays(label, closing.enter_context(safe_open(os.fspath(path), framework="np")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
+from pyrnnx._internal.extras import needs
 from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
 from pyrnnx.operator import check
 
@@ -18,7 +19,7 @@ def bfloat16() -> Any:
     try:
         return named_dtype("bfloat16")
     except ImportError as error:
-        raise PyrnnxError("arrays in bfloat16 need the ml_dtypes package; install pyrnnx[onnx]") from error
+        raise PyrnnxError(needs("an array in bfloat16", "ml_dtypes", "onnx")) from error
 
 
 def as_numpy(label: str, name: str, value: Any) -> AnyArray:

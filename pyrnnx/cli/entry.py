@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pyrnnx._internal.extras import needs
 from pyrnnx.cli import streams
 from pyrnnx.cli.result import render
 from pyrnnx.cli.status import Status
@@ -104,7 +105,7 @@ def _in_one_line(error: Exception) -> str:
         return str(error)
     if isinstance(error, ImportError):
         needed = (error.name or "").partition(".")[0] in _NEEDED
-        return f'the command needs the package {error.name}; install "pyrnnx[cli]"' if needed else str(error)
+        return needs("the command", str(error.name), "cli") if needed else str(error)
     if isinstance(error, OSError):
         return f"{shown(error.filename)}: {error.strerror}" if error.filename is not None else str(error)
     if isinstance(error, MemoryError):

@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.extras import needs
 from pyrnnx._internal.writing import write_files
 from pyrnnx.cli.conversion import Options, Verified, verified
 from pyrnnx.comparison.random_inputs import Wanted, random_inputs
@@ -42,7 +43,7 @@ def convert(source: str, target: Path, runtime: str, options: Options, *, no_ver
     try:
         from pyrnnx.onnxruntime import rewrite
     except ImportError as error:
-        raise ArgumentError(f'convert: --for {runtime} needs ONNX Runtime: pip install "pyrnnx[onnx]"') from error
+        raise ArgumentError(needs(f"convert: --for {runtime}", "onnxruntime", "onnx")) from error
     proto = rewrite(source)
     write_files(source, {target: [proto.SerializeToString()]})
     return None if no_verify else _verified(source, target)

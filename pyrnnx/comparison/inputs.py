@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import INTEGERS, AnyArray, float_type, named_dtype
+from pyrnnx._internal.extras import needs
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL
@@ -60,7 +61,7 @@ def random_array(
     try:
         types = [named_dtype(dtype) for dtype in dtypes]
     except ImportError:
-        raise PyrnnxError(f"{what} has dtype bfloat16, which requires ml_dtypes; pip install ml_dtypes") from None
+        raise PyrnnxError(needs(f"{what}: dtype bfloat16", "ml_dtypes", "onnx")) from None
     array: AnyArray = rng.normal(0, scale, made_shape(what, shape, hint))
     for dtype in types:
         array = array.astype(dtype)

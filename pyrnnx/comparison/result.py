@@ -108,7 +108,7 @@ class Result(ABC):
         Raises
         ------
         PyrnnxError
-            matplotlib is not installed (``pip install pyrnnx[plot]``); there are no numbers; a path that cannot be
+            matplotlib is not installed (extra ``plot``); there are no numbers; a path that cannot be
             written.
         """
         return self._views.plot(self, path)

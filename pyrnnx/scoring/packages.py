@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from pyrnnx._internal.extras import needs
 from pyrnnx.errors import UnsupportedError
 
 
@@ -12,9 +13,8 @@ def _imported(what: str, extra: str, *modules: str) -> Any:
     try:
         imported = [import_module(name) for name in modules]
     except ImportError as error:
-        raise UnsupportedError(
-            f'score: {what} needs the package {modules[0].partition(".")[0]} ({error}); install "pyrnnx[{extra}]"'
-        ) from None
+        package = modules[0].partition(".")[0]
+        raise UnsupportedError(f"{needs(f'score: {what}', package, extra)} ({error})") from None
     return imported[0]
 
 

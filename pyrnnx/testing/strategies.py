@@ -19,10 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from pyrnnx._internal.extras import needs
+
 try:
     from hypothesis import strategies as st
 except ImportError as error:
-    raise ImportError("pyrnnx.testing.strategies needs hypothesis: python -m pip install 'pyrnnx[testing]'") from error
+    raise ImportError(needs("pyrnnx.testing.strategies", "hypothesis", "testing")) from error
 
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.testing.cases import (

@@ -213,7 +213,7 @@ def test_without_its_packages_it_says_what_to_install(name: str) -> None:
     code = WITHOUT.format(package=name)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/", check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert 'install "pyrnnx[cli]"' in done.stderr
+    assert "the command needs the package" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import FLOAT_TYPES, INTEGERS, named_dtype
+from pyrnnx._internal.extras import needs
 from pyrnnx.errors import FormatError, UnsupportedError, shown
 
 
@@ -72,9 +73,7 @@ class ElementType:
         try:
             return named_dtype(self.dtype)
         except ImportError:
-            raise UnsupportedError(
-                f"{label}: element type {self.name!r} needs the package ml_dtypes; pip install 'pyrnnx[onnx]'"
-            ) from None
+            raise UnsupportedError(needs(f"{label}: element type {self.name!r}", "ml_dtypes", "onnx")) from None
 
     def computed_dtype(self, label: str) -> np.dtype[Any]:
         """Return the NumPy dtype of computed values.

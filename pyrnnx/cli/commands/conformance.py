@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from pyrnnx._internal.extras import needs
 from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import number, runtime_names
@@ -84,7 +85,7 @@ def conformance(
 
         text, failed, problem = kit.run(options, streams.show_progress, streams.width())
     except ImportError as error:
-        raise UnsupportedError(f"conformance: {error}; install pyrnnx[testing]") from None
+        raise UnsupportedError(needs("conformance", str(error.name), "testing")) from None
     finally:
         streams.show_progress("")
     return Result({}, plain=text, status=Status.DIFFERENT if failed else Status.SUCCESS, problem=problem)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyrnnx._internal.extras import needs
 from pyrnnx._internal.writing import write_files
 from pyrnnx.comparison.agreement import TOLERANCE
 from pyrnnx.comparison.layers import Comparison
@@ -104,7 +105,7 @@ def matplotlib_figures() -> Any:
     try:
         from matplotlib import figure
     except ImportError:
-        raise PyrnnxError("plot: matplotlib is not installed; pip install pyrnnx[plot]") from None
+        raise PyrnnxError(needs("plot: a picture", "matplotlib", "plot")) from None
     return figure
 
 

@@ -116,5 +116,5 @@ def test_a_process_reads_and_rejects(tmp_path: Path) -> None:
 def test_h5py_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = keras_file(tmp_path)
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(PyrnnxError, match=r"needs the h5py package; install pyrnnx\[keras\]"):
+    with pytest.raises(PyrnnxError, match=r"needs the package h5py; `python -m pip install \"pyrnnx\[keras\]\"`"):
         from_file(path)
