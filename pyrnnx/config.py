@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx._internal.scalars import integer
+from pyrnnx._internal.scalars import byte_count, integer
 from pyrnnx._kernels import engines, packed_layer
 from pyrnnx._version import __version__
 from pyrnnx.errors import ArgumentError, shown
@@ -134,7 +134,7 @@ def get_memory_limit() -> int:
     return _memory_limit
 
 
-def set_memory_limit(n: int) -> None:
+def set_memory_limit(n: int | str) -> None:
     """Set the limit in bytes of all operator results within one call of a whole model.
 
     A small file can ask for any amount of memory. A call raises before an operator whose results would exceed the
@@ -142,13 +142,18 @@ def set_memory_limit(n: int) -> None:
     determine the size of their results. The limit also applies to the external data of an ONNX model, which may refer
     to the same bytes many times, and to each constant of an IR.
 
+    Parameters
+    ----------
+    n : int or str
+        Bytes, or a text with a unit, such as "512MiB" or "4GB".
+
     Raises
     ------
     ArgumentError
-        `n` is no integer of 0 or above.
+        `n` is no integer of 0 or above and no such text.
     """
     global _memory_limit, _settings  # noqa: PLW0603  # as the threads
-    _memory_limit = integer("set_memory_limit", "n", n, 0)
+    _memory_limit = byte_count("set_memory_limit", "n", n, 0)
     _settings += 1
 
 

@@ -49,6 +49,9 @@ def from_module(module: Any, *, name: str | None = None, weight_dtype: str | Non
     label = f"from_module: {type(module).__name__}"
     nn = _torch().nn
     kind = next((kind for kind in KINDS if isinstance(module, getattr(nn, kind))), None)
+    if isinstance(module, type):
+        own = module.__name__
+        raise ArgumentError(f"from_module: {own} is a class; expected an instance, such as {own}(4, 8)")
     if kind is None:
         raise ArgumentError(
             f"from_module: {shown(type(module).__name__)} was given; expected one of "

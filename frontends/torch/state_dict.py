@@ -199,7 +199,8 @@ class _Layout:
     def __str__(self) -> str:
         directions = "both directions" if self.num_directions == 2 else "one direction"
         biases = "biases" if len(self.kinds) > 2 else "no biases"
-        return f"{self.num_layers} layers, {directions} and {biases}"
+        layers = "one layer" if self.num_layers == 1 else f"{self.num_layers} layers"
+        return f"{layers} with {directions} and {biases}"
 
 
 def _check_keys(label: str, keys: list[str]) -> _Layout:
@@ -214,7 +215,7 @@ def _check_keys(label: str, keys: list[str]) -> _Layout:
         )
     if unknown:
         expected = "weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and the same of other layers and directions"
-        raise ArgumentError(f"{label}: unknown names {_listed(map(shown, unknown))}; expected {expected}")
+        raise ArgumentError(f"{label}: it has unknown names {_listed(map(shown, unknown))}; expected {expected}")
     parsed = [match for match in matches.values() if match is not None]
     if any(match[2].endswith("_hr") for match in parsed):
         raise UnsupportedError(
@@ -236,7 +237,7 @@ def _check_keys(label: str, keys: list[str]) -> _Layout:
     layout = _Layout(num_layers, len(ends), suffixes, kinds if has_biases else kinds[:2])
     missing = [key for key in layout.keys if key not in matches]
     if missing:
-        raise ArgumentError(f"{label}: missing names {_listed(missing)}; expected all of {layout}")
+        raise ArgumentError(f"{label}: it has no {_listed(missing)}; expected all weights of {layout}")
     return layout
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import operator
+import re
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from pyrnnx.errors import ArgumentError, shown
+
+_UNITS = {"": 1, **{f"{letter}{end}": 1000**power for power, letter in enumerate("kMGT", 1) for end in ("", "B")}}
+_UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)} | {"B": 1, "K": 1000, "KB": 1000}
+_BYTES = re.compile(r"(\d{1,18}) ?([A-Za-z]*)")
 
 
 def as_integer(value: Any) -> int | None:
@@ -60,6 +65,22 @@ def integer(
     if result is None or (low is not None and result < low) or (high is not None and result > high):
         raise ArgumentError(f"{label}: {name} is {shown(value)}; expected {expected or _describe(low, high)}")
     return result
+
+
+def byte_count(label: str, name: str, value: Any, low: int) -> int:
+    """Return a number of bytes from an integer or from a text such as "256MiB" or "2 GB".
+
+    Raises
+    ------
+    ArgumentError
+        Any other value; a number below `low`.
+    """
+    count = value
+    if isinstance(value, str):
+        match = _BYTES.fullmatch(value.strip())
+        count = int(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else value
+    expected = f'a number of bytes, {low} or above, or a text such as "256MiB"'
+    return integer(label, name, count, low, expected=expected)
 
 
 def _describe(low: int | None, high: int | None) -> str:

@@ -104,7 +104,7 @@ class OnnxRuntime(Peer):
         options = self.library.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = self.threads, 1
         options.execution_mode = self.library.ExecutionMode.ORT_SEQUENTIAL
-        options.log_severity_level = 3
+        options.log_severity_level = 4  # errors raise
         model = make_model(self.case, self.arrays)
         self.session = self.library.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self.outputs = {key: np.empty(shape, self.case.dtype) for key, shape in self.case.output_shapes.items()}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from pyrnnx._version import __version__
+from pyrnnx.cli.options import OPTIONS, with_options
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import MEANINGS
+from pyrnnx.errors import PyrnnxError
 
 _STATUSES = "; ".join(f"{int(status)} {meaning}" for status, meaning in MEANINGS.items())
 EPILOG = f"Exit status: {_STATUSES}."
@@ -32,6 +34,7 @@ class Call:
 
     function: Callable[..., Result]
     arguments: dict[str, Any]
+    options: Mapping[str, str]  # options of the command by the names of Python's arguments
 
     @property
     def as_json(self) -> bool:
@@ -39,11 +42,18 @@ class Call:
         return self.arguments.get("as_json") is True
 
     def run(self) -> Result:
-        return self.function(**self.arguments)
+        """Run the command; its errors name options in place of Python's arguments."""
+        try:
+            return self.function(**self.arguments)
+        except PyrnnxError as error:
+            message = with_options(str(error), self.options)
+            if message == str(error):
+                raise
+            raise type(error)(message) from error
 
 
 def command(
-    name: str, *examples: str, notes: Sequence[str] = ()
+    name: str, *examples: str, notes: Sequence[str] = (), options: Mapping[str, str] = OPTIONS
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Return a decorator that registers a function as the command `name`.
 
@@ -56,12 +66,14 @@ def command(
         Command lines at the end of the help.
     notes : sequence of str
         Paragraphs between help and examples.
+    options : mapping
+        Options by the names that arguments have in the messages of Python functions.
     """
 
     def register(function: Callable[..., Result]) -> Callable[..., Result]:
         @functools.wraps(function)
         def call(**arguments: Any) -> Call:
-            return Call(function, arguments)
+            return Call(function, arguments, options)
 
         lines = [*notes, *(f"Example: {example}" for example in examples)]
         # Typer reads markup here, and needs an empty line to break a line.

@@ -18,7 +18,7 @@ from pyrnnx._internal.files import open_regular
 from pyrnnx._internal.writing import check_writable, write_files
 from pyrnnx.cli.arguments import named
 from pyrnnx.config import get_memory_limit
-from pyrnnx.errors import ArgumentError, PyrnnxError, shortened, shown
+from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.operator.tensor_info import TensorInfo
 
 _ARCHIVES, _ARRAYS, _SOUNDS = (".npz",), (".npy",), (".wav",)
@@ -120,7 +120,7 @@ def _as_argument_error(label: str, path: str, expected: str) -> Iterator[None]:
     """Raise what readers of files raise, of many types, as an ArgumentError."""
     try:
         yield
-    except PyrnnxError:
+    except ArgumentError:
         raise
     except Exception as error:
         why = shortened(" ".join(str(error).split()) or type(error).__name__)

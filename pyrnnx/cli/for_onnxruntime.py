@@ -57,6 +57,7 @@ def _verified(source: str, target: Path) -> Verified:
 
     options, model = onnxruntime.SessionOptions(), load(source)
     options.register_custom_ops_library(library())
+    options.log_severity_level = 4  # errors raise
     session = onnxruntime.InferenceSession(str(target), options, providers=["CPUExecutionProvider"])
     inputs, expected = _first_run(model)
     names = [output.name for output in session.get_outputs()]

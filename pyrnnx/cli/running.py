@@ -168,7 +168,7 @@ class OneLayer(Subject):
                 inputs[name] = provided[name]
             elif key == "sequence_lens":
                 if key in self._convention.required:
-                    inputs[name] = np.full(N, T, np.int32)
+                    inputs[name] = np.full(N, T, np.int32) if seed is None else arrays[key]
             elif key not in self._constants and (seed is not None or key in ("X", *self._convention.required)):
                 inputs[name] = rearrange(arrays[key].astype(self._bound.dtype), CANONICAL.axes_of(key), self._axes(key))
         yield inputs

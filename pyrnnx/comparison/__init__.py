@@ -133,7 +133,7 @@ def _checked_dims(dims: Any, inputs: Any) -> dict[str, int]:
     if not isinstance(dims, Mapping):
         raise ArgumentError(f"compare: dims is {_what(dims)}; expected a mapping of sizes by name")
     if inputs is not None:
-        raise ArgumentError("compare: dims and inputs are both set; expected one of them, as inputs fix the sizes")
+        raise ArgumentError("compare: dims is set and inputs is set; expected one of them: arrays fix the sizes")
     return {name: scalars.integer("compare", f"dims: {shown(name)}", size, 0) for name, size in dims.items()}
 
 

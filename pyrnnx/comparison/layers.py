@@ -45,6 +45,8 @@ class Comparison(Result):
         For layers of two models: why they are a pair, such as "equal weights".
     not_compared : str
         For layers of two models: why there are no numbers, such as weights that a convention cannot express.
+    weights_source : str
+        Which weights a layer without weights took; empty if both layers have weights.
     weights : tuple of WeightBlock
         Difference of each weight, direction and gate, in the canonical arrangement.
     profiles : dict
@@ -58,6 +60,7 @@ class Comparison(Result):
     deviations: Mapping[str, Deviation]
     paired_by: str = ""
     not_compared: str = ""
+    weights_source: str = ""
     weights: tuple[WeightBlock, ...] = ()
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     _source: Source | None = field(default=None, compare=False, repr=False)
@@ -142,6 +145,7 @@ def compare_layers(
         differing_conventions(bound_a, bound_b, a.convention, b.convention),
         differing_operators(bound_a.op, bound_b.op),
         deviations,
+        weights_source=_weights_source(a, b),
         weights=compare_weights(bound_a, bound_b),
         profiles=profiles,
         _source=Source(bound_a, bound_b, arrays),
@@ -232,6 +236,13 @@ def _bind(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> tuple[Layer, La
             weights = {**weights, "B": np.zeros((D, 2 * GH), weights["W"].dtype)}
         layers.append(layer.bind(**convert_weights(layer.op, weights, arrangement, layer.convention, layer.label)))
     return layers[0], layers[1]
+
+
+def _weights_source(a: AnyLayer, b: AnyLayer) -> str:
+    if isinstance(a, Layer) and isinstance(b, Layer):
+        return ""
+    owner = next((layer for layer in (a, b) if isinstance(layer, Layer)), None)
+    return "random, because neither layer has weights" if owner is None else f"those of {label(owner)}"
 
 
 def _random_weights(a: AnyLayer, b: AnyLayer, rng: np.random.Generator) -> dict[str, AnyArray]:

@@ -81,7 +81,8 @@ def matched_inputs(a: Model, b: Model, axes: Axes) -> Matched:
     for name, (first, second) in matched.items():
         if not (first and second):
             raise ArgumentError(
-                f"compare: {model_label(a)} and {model_label(b)} have different inputs; {shown(name)} is only in one"
+                f"compare: {model_label(a if first else b)} has the input {shown(name)} and "
+                f"{model_label(b if first else a)} has no input that matches it; expected models with the same inputs"
             )
     return Matched(matched, axes)
 
@@ -195,7 +196,7 @@ def run_at_random(a: Model, b: Model, inputs: Matched, seed: int, dims: Mapping[
     """
     return first_run(
         lambda arrays: _run(a, b, inputs, arrays),
-        random_inputs(_wanted(a, b, inputs), seed, dims, "compare", HINT),
+        random_inputs(_wanted(a, b, inputs), seed, dims, "compare", HINT, lambda arrays: _inner_steps(a, arrays)),
         lambda error: (
             f"compare: {model_label(a)} and {model_label(b)} do not both run on random inputs of the sizes that they "
             f"declare; pass others as inputs=... ({error})"
@@ -242,8 +243,20 @@ def random_calls(
     missing = [entry for entry in wanted if entry.info.name not in given]
     symbols = symbols_of(entry.info for entry in missing)
     sizes = {name: size for name, size in {**known, **dims}.items() if name in symbols}
-    for arrays in random_inputs(missing, seed, sizes, what, hint):
+    for arrays in random_inputs(missing, seed, sizes, what, hint, lambda made: _inner_steps(model, {**given, **made})):
         yield {info.name: given[info.name] if info.name in given else arrays[info.name] for info in required}
+
+
+def _inner_steps(model: Model, inputs: dict[str, Any]) -> list[int]:
+    """Return the time steps of the layers in a call, for models that compute the layers' X; none if the call fails."""
+    values = [arguments["X"] for arguments in layer_values(model).values() if "X" in arguments]
+    axes = {value.names[0]: value.axes.index("T") for value in values if value.names and "T" in value.axes}
+    try:
+        with kept_states(model):
+            results = {**inputs, **model(inputs, outputs=[name for name in axes if name not in inputs])}
+    except PyrnnxError:
+        return []
+    return [results[name].shape[axis] for name, axis in axes.items()]
 
 
 def _symbols(info: TensorInfo, array: AnyArray) -> Iterator[tuple[str, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -27,12 +27,18 @@ class Wanted(NamedTuple):
 
 
 def random_inputs(
-    wanted: Sequence[Wanted], seed: int, dims: Mapping[str, int], what: str, hint: str
+    wanted: Sequence[Wanted],
+    seed: int,
+    dims: Mapping[str, int],
+    what: str,
+    hint: str,
+    inner_steps: Callable[[dict[str, AnyArray]], Sequence[int]] = lambda arrays: (),
 ) -> Iterator[dict[str, AnyArray]]:
     """Yield arrays by the names of the first model: normally distributed floats, and ones for integers.
 
     `dims` sets symbolic dimensions. Each round takes the next pair of `OPEN_SIZES` for all other open dimensions; if
-    none is open, there is one round. Errors begin with `what`, and suggest `hint` as another way to pass an array.
+    none is open, there is one round. Lengths of rows are at most the time steps of the inputs of layers, or else what
+    `inner_steps` returns for the arrays. Errors begin with `what`, and suggest `hint` as another way to pass an array.
 
     Raises
     ------
@@ -47,10 +53,13 @@ def random_inputs(
             arrays[info.name] = _random(what, hint, info, known.shape(_dimensions(info, other, axes)), rng)
         known_axes = {info.name: axes[0] for info, _, axes in wanted if axes is not None}
         steps = [arrays[name].shape[letters.index("T")] for name, letters in known_axes.items() if "T" in letters]
-        for name, letters in known_axes.items():
-            array = arrays[name]
-            if steps and letters == "N" and array.dtype.name in INTEGERS:  # the lengths of a layer
-                arrays[name] = random_lengths(rng, min(steps), array.size).astype(array.dtype)
+        lengths = [
+            name for name, letters in known_axes.items() if letters == "N" and arrays[name].dtype.name in INTEGERS
+        ]
+        if lengths and not steps:
+            steps = [*inner_steps(arrays)]
+        for name in lengths if steps else ():
+            arrays[name] = random_lengths(rng, min(steps), arrays[name].size).astype(arrays[name].dtype)
         yield arrays
         if not known.asked:
             return

@@ -302,9 +302,10 @@ class RecurrentOp:
             )
         object.__setattr__(self, "activations", tuple(functions))
         if len(self.activations) != self.num_directions or any(len(own) != count for own in self.activations):
-            counts = tuple(len(own) for own in self.activations)
-            expected = (count,) * self.num_directions
-            raise ArgumentError(f"{label}: activations per direction: {counts} were given; expected {expected}")
+            counts, needed = [len(own) for own in self.activations], count * self.num_directions
+            has = " and ".join(map(str, counts)) if sum(counts) == needed else str(sum(counts))
+            expected = f"{needed}, {count} for each direction" if self.num_directions > 1 else str(count)
+            raise ArgumentError(f"{label}: activations has {has} functions; expected {expected}")
 
     def __repr__(self) -> str:
         """Return the expression that builds this operator, without defaults."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -12,25 +11,7 @@ from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.items import Frames
 from pyrnnx.scoring.outputs import Batching
 
-_UNITS = {"": 1, **{f"{letter}{end}": 1000**power for power, letter in enumerate("kMGT", 1) for end in ("", "B")}}
-_UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)} | {"B": 1, "K": 1000, "KB": 1000}
 _MOST = 2**31 - 1  # largest frame
-_BYTES = re.compile(r"(\d{1,18}) ?([A-Za-z]*)")
-
-
-def byte_count(name: str, value: Any) -> int:
-    """Return a number of bytes from an integer or from a text such as "256MiB" or "2 GB".
-
-    Raises
-    ------
-    ArgumentError
-        Any other value; 0.
-    """
-    count = value
-    if isinstance(value, str):
-        match = _BYTES.fullmatch(value.strip())
-        count = int(match[1]) * _UNITS[match[2]] if match and match[2] in _UNITS else value
-    return scalars.integer("score", name, count, 1, expected='a number of bytes above 0, or a text such as "256MiB"')
 
 
 def switch(name: str, value: Any) -> bool:

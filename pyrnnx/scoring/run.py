@@ -158,7 +158,7 @@ def score(
         cluster.check_main()
     replace = options.switch("overwrite", overwrite)
     limits = Limits(
-        options.byte_count("memory", memory),
+        scalars.byte_count("score", "memory", memory, 1),
         scalars.integer("score", "batch_size", batch_size, 1),
         options.switch("skip_errors", skip_errors),
         options.batching_of(batching),

@@ -243,7 +243,7 @@ def subject_of(
         return _OfLayer(model, outputs) if isinstance(model, Layer) else _OfStack(model, outputs)
     if not isinstance(model, Model):
         raise ArgumentError(
-            f"score: model is a {type(model).__name__}; expected a path, a Model, a Stack, or a Layer with weights"
+            f"score: model has type {type(model).__name__}; expected a path, a Model, a Stack, or a Layer with weights"
         )
     if inputs is not None and not isinstance(inputs, Mapping):
         raise ArgumentError(f"score: inputs is {shown(inputs)}; expected a mapping of arrays by names of inputs")

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from onnx_models import make_model
 from onnx_streams import H
 from rows import each_row
-from run_files import GIVEN, ONNX, RNG, facts, make_files, outputs, same
+from run_files import EXAMPLES, GIVEN, ONNX, RNG, facts, make_files, outputs, same
 from scoring_data import write_wav
 
 from pyrnnx import load
@@ -49,6 +49,15 @@ def test_random_inputs_are_seeded(tmp_path: Path, capsys: pytest.CaptureFixture[
     first, again, other = (outputs(capsys, tmp_path / "o.npz", ONNX, "--random", seed) for seed in (3, 3, 4))
     same(first, again)
     assert np.abs(first["Y"] - other["Y"]).max() > 0.1
+
+
+def test_random_inputs_are_the_same_in_both_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the IR, a Transpose is between the input X and the layer; the random lengths fit all the same."""
+    results = [
+        outputs(capsys, tmp_path / "o.npz", model, "--random", 3) for model in (ONNX, EXAMPLES / "small_model.xml")
+    ]
+    assert facts(capsys, EXAMPLES / "small_model.xml", "--random", "3")["inputs"]["sequence_lens"]["max"] > 1
+    same(*results)
 
 
 def test_a_recording(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,17 @@ from onnx import TensorProto, helper, numpy_helper
 from rows import each_row
 
 import pyrnnx
-from pyrnnx import ArgumentError, Direction, Layers, Model, ModelComparison, PyrnnxError, RecurrentOp, TensorInfo
+from pyrnnx import (
+    ArgumentError,
+    Comparison,
+    Direction,
+    Layers,
+    Model,
+    ModelComparison,
+    PyrnnxError,
+    RecurrentOp,
+    TensorInfo,
+)
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.openvino import write_model
 from pyrnnx.operator.op import CellName
@@ -140,8 +150,22 @@ def test_another_cell_and_other_names(files: dict[str, Path]) -> None:
 def test_models_of_other_inputs(files: dict[str, Path]) -> None:
     more = onnx.load(files["two"])
     more.graph.input.append(helper.make_tensor_value_info("more", TensorProto.FLOAT, [1]))
-    with pytest.raises(ArgumentError, match="have different inputs; 'more' is only in one"):
+    with pytest.raises(ArgumentError, match=r"has the input 'more' and .* has no input that matches it"):
         pyrnnx.compare(pyrnnx.load(files["two"]), read_model(more))
+
+
+def test_layers_without_weights_say_whose_weights_they_took() -> None:
+    alone = EXAMPLES / "small_rnn.xml"
+    results = {
+        "random, because neither layer has weights": pyrnnx.compare(alone, alone),
+        "those of RNN 'small_rnn'": pyrnnx.compare(alone, EXAMPLES / "small_rnn.onnx"),
+    }
+    for words, result in results.items():
+        assert isinstance(result, Comparison)
+        assert result.weights_source == words == result.to_dict()["weights_source"]
+        assert f"weights of both: {words}" in str(result)
+    bound = pyrnnx.load(EXAMPLES / "small_rnn.onnx")
+    assert "weights of both" not in str(pyrnnx.compare(bound, bound))
 
 
 def test_a_model_of_two_layers_is_no_layer(files: dict[str, Path]) -> None:
@@ -240,5 +264,5 @@ def test_inputs_of_other_names_are_paired_by_dtype_and_rank() -> None:
     b = Declared(TensorInfo("s", "float32", (1, 3, 4)), TensorInfo("len", "int32", ("N",)))
     assert pyrnnx.compare(a, b).outputs[0].a == "int32 (3,)"  # both ran, and their first inputs are no pair
     c = Declared(TensorInfo("len", "int64", (3,)), TensorInfo("s", "float32", (1, 3, 4)))
-    with pytest.raises(ArgumentError, match="have different inputs; 'lengths' is only in one"):
+    with pytest.raises(ArgumentError, match=r"has the input 'lengths' and .* has no input that matches it"):
         pyrnnx.compare(a, c)

@@ -28,7 +28,7 @@ def test_sizes_of_symbols() -> None:
 
 DIMS: list[tuple[Any, dict[str, Any], str]] = [
     ([3], {}, "compare: dims is list [3]; expected a mapping of sizes by name"),
-    ({"N": 3}, {"inputs": {}}, "compare: dims and inputs are both set"),
+    ({"N": 3}, {"inputs": {}}, "compare: dims is set and inputs is set"),
     ({"N": 2.5}, {}, "compare: dims: 'N' is 2.5"),
     ({"N": -1}, {}, "compare: dims: 'N' is -1"),
     ({"M": 3}, {}, "compare: dims has 'M'; expected symbolic dimensions of the inputs: N"),

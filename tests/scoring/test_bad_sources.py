@@ -137,7 +137,7 @@ def test_a_broken_array_of_zarr(name: str, tmp_path: Path) -> None:
 
 
 WAVS: dict[str, tuple[int, bytes, dict[str, Any], str]] = {  # bytes of a head that are replaced, options, what is wrong
-    "40 bits": (34, (40).to_bytes(2, "little"), {}, "40 bits; expected 8, 16, 24, 32"),
+    "40 bits": (34, (40).to_bytes(2, "little"), {}, "its samples have 40 bits; expected 8, 16, 24, 32"),
     "a head that lies": (
         40,
         (400_000_000).to_bytes(4, "little"),

@@ -287,7 +287,7 @@ def test_rejected(name: str, source: Path, tmp_path: Path) -> None:
 
 
 def test_rejected_models(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(PyrnnxError, match="model is a int; expected a path"):
+    with pytest.raises(PyrnnxError, match="model has type int; expected a path"):
         run(3, source, tmp_path / "out")
     with pytest.raises(PyrnnxError, match="has the constants sequence_lens"):
         run(lstm(constants={"sequence_lens": [1, 2]}), source, tmp_path / "out")
@@ -306,7 +306,7 @@ def test_packages_that_are_missing(package: str, source: Path, tmp_path: Path, m
         "pyarrow": {"sink_format": "parquet"},
         "zarr": {"sink_format": "zarr"},
     }
-    with pytest.raises(PyrnnxError, match=f"needs the package {package} .*install"):
+    with pytest.raises(PyrnnxError, match=f"needs the package {package}; .* adds it"):
         run(lstm(), source, tmp_path / "out", **options[package])
 
 

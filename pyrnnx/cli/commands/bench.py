@@ -197,7 +197,7 @@ def _shown(measurement: Measurement) -> list[RenderableType]:
         tables.table(columns, rows, right=range(1, len(columns))),
     ]
     if ratios:
-        words = "Ratio: a library's time over that of pyrnnx; above 1 pyrnnx is faster."
+        words = "Ratio: the median over the rounds of a library's time divided by pyrnnx's; above 1 pyrnnx is faster."
         shown += [tables.indented(tables.text(words, "dim"))]
     if measurement.reasons:
         shown += [tables.heading("Not timed"), tables.pairs(measurement.reasons.items())]

@@ -10,6 +10,7 @@ import typer
 from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import MODEL_FILE, Dims, Json, Seed, integer, model_suffixes, number, sizes
+from pyrnnx.cli.options import OPTIONS
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
 
@@ -30,6 +31,7 @@ _TOLERANCE_HELP = "Numbers are the same if abs(a - b) <= atol + rtol * abs(b)."
     "pyrnnx compare model.onnx model.xml",
     "pyrnnx compare a.onnx b.onnx --dim batch=8 --rtol 1e-3 --html apart.html",
     notes=("Exit status: 0 if all numbers agree; 1 if any differ or cannot be compared; 2 for errors.",),
+    options={**OPTIONS, "inputs": "--inputs"},
 )
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],

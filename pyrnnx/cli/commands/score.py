@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,40 +9,29 @@ import typer
 from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import MODEL_FILE, Json, integer, model_suffixes
+from pyrnnx.cli.options import with_options
 from pyrnnx.cli.result import Result
-from pyrnnx.errors import PyrnnxError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pyrnnx.scoring import ScoreReport
 
-# Arguments as they occur in messages: "cast=True converts", "axes is 'NT'", "expected input, the name of", "in inputs".
-_SWITCHES = ("skip_errors", "overwrite", "cast")
-_NAMED = {
+_OPTIONS = {
     "input": "--sequences",
     "inputs": "--input",
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
             *("axes", "lengths", "outputs", "column", "source_format", "sink_format", "scheduler", "memory"),
-            *("batch_size", "batching", "channels", "rate", "frame", "context", "workers", *_SWITCHES),
+            *("batch_size", "batching", "channels", "rate", "frame", "context", "workers"),
+            *("skip_errors", "overwrite", "cast"),
         )
     },
+    "the same call": "the same command",
+    "the others in inputs": "the others in --input",
+    "leave it out of outputs": "leave it out of --outputs",
 }
-_OPTIONS = (
-    *((re.compile(rf"\b{name}=True\b"), _NAMED[name]) for name in _SWITCHES),
-    (re.compile(r"\bthe same call\b"), "the same command"),
-    *(
-        (
-            re.compile(rf"(?<![\w'-])(?:{name}(?= (?:is|has|lacks|was) )|(?<=expected ){name}(?=,)|{name}(?==\S))"),
-            option,
-        )
-        for name, option in _NAMED.items()
-    ),
-    (re.compile(r"(?<=the others in )inputs\b"), "--input"),
-    (re.compile(r"(?<=leave it out of )outputs\b"), "--outputs"),
-)
 SHOWN_SKIPPED = 20  # items; --json has all
 
 
@@ -55,6 +43,7 @@ SHOWN_SKIPPED = 20  # items; --json has all
         "IN: a folder of zarr, .npy, .npz, .wav or .parquet files, or one file; each array, recording or list is a "
         "sequence. OUT: a folder of zarr, Parquet or .npz. Repeat a stopped command to score the unfinished parts.",
     ),
+    options=_OPTIONS,
 )
 def score(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
@@ -181,20 +170,11 @@ def score(
             overwrite=overwrite,
             **numbers,  # type: ignore[arg-type]  # a mapping of the integers among the options
         )
-    except PyrnnxError as error:
-        raise type(error)(_with_options(str(error))) from error
     except KeyboardInterrupt as error:
         if str(error):
-            streams.complain(f"interrupted: {_with_options(str(error))}")
+            streams.complain(f"interrupted: {with_options(str(error), _OPTIONS)}")
         raise
     return Result(report.to_dict, _shown(report))
-
-
-def _with_options(message: str) -> str:
-    """Return a message of `pyrnnx.score` with options in place of arguments."""
-    for pattern, option in _OPTIONS:
-        message = pattern.sub(option, message)
-    return message
 
 
 def _shown(report: ScoreReport) -> list[RenderableType]:

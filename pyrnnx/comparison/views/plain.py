@@ -26,7 +26,7 @@ def layer_dict(comparison: Comparison, *, gates: bool = True) -> dict[str, Any]:
         **_attributes(comparison, "a", "b"),
         "equal": comparison.equal(),
         **_attributes(comparison, "paired_by", "not_compared", "largest_difference"),
-        **_attributes(comparison, "conventions", "operators", "weights"),
+        **_attributes(comparison, "conventions", "operators", "weights_source", "weights"),
         "outputs": outputs,
     }
     if gates:

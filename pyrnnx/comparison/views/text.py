@@ -105,6 +105,8 @@ def layer_notes(comparison: Comparison) -> list[str]:
         lines.append(f"not compared: {printable(comparison.not_compared)}")
     elif not comparison.operators:
         lines.append("operators: the same")
+    if comparison.weights_source:
+        lines.append(f"weights of both: {printable(comparison.weights_source)}")
     return lines
 
 

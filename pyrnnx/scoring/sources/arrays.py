@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import FormatError
 from pyrnnx.scoring.items import Bad, Items, consecutive
 from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed
@@ -100,15 +101,15 @@ def _shape(file: Any, size: int) -> tuple[int, ...]:
 
     Raises
     ------
-    ValueError
+    FormatError
         A broken header; an array of objects, or one that is larger than the file.
     """
     shape, dtype = _head(file)
     if dtype.hasobject:
-        raise ValueError("an array of Python objects; expected numbers")
+        raise FormatError("it is an array of Python objects; expected numbers")
     declared, available = math.prod(shape) * dtype.itemsize, size - file.tell()
     if declared > available:
-        raise ValueError(f"it has {available} bytes of values; its header declares {declared}")
+        raise FormatError(f"it has {available} bytes of values; its header declares {declared}")
     return shape
 
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, printable, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
 from pyrnnx.scoring.items import Bad, Items
 
 MOST = 2**62  # largest number of elements of an item
@@ -110,10 +110,11 @@ def attempted(read: Callable[..., Result], *arguments: Any) -> Result | Bad:
     """Return the result of `read`, or a `Bad` if it raises: readers of broken files raise errors of any type."""
     try:
         return read(*arguments)
-    except EOFError as error:
-        return Bad(printable(str(error)) or "it ends too early")
+    except PyrnnxError as error:
+        return Bad(printable(str(error)))
     except Exception as error:
-        return Bad(printable(str(error)) or type(error).__name__)
+        nothing = "it ends too early" if isinstance(error, EOFError) else type(error).__name__
+        return Bad(f"it cannot be read ({printable(str(error)) or nothing})")
 
 
 def listed(names: Sequence[str], places: Sequence[Any], shapes: Sequence[tuple[int, ...] | Bad]) -> Items:

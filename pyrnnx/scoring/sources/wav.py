@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.errors import ArgumentError, FormatError, shown
 from pyrnnx.scoring.items import Bad, Items
 from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed
@@ -72,7 +72,7 @@ class WavSource(Source):
     def _header(self, path: str) -> _Header:
         header = _read_header(path)
         if self.rate not in (None, header.rate):
-            raise ValueError(
+            raise FormatError(
                 f"it has {header.rate} samples per second; expected rate={self.rate}: pyrnnx does not resample"
             )
         if self.channels is None:
@@ -83,7 +83,7 @@ class WavSource(Source):
     def _check_channels(self, shape: tuple[int, ...]) -> None:
         count = shape[1] if len(shape) > 1 else 1
         if isinstance(self.channels, int) and self.channels >= count:
-            raise ValueError(f"it has {count} channels, 0 to {count - 1}; channels is {self.channels}")
+            raise FormatError(f"it has {count} channels, 0 to {count - 1}; channels is {self.channels}")
 
     def _samples(self, path: str) -> AnyArray:
         samples = read_wav(path)
@@ -111,10 +111,10 @@ def _read_header(path: str) -> _Header:
         width, channels, count = file.getsampwidth(), file.getnchannels(), file.getnframes()
         rate = file.getframerate()
     if width not in _SAMPLES:
-        raise ValueError(_BITS.format(8 * width))
+        raise FormatError(_BITS.format(8 * width))
     size = os.path.getsize(path)
     if count * width * channels > size:
-        raise ValueError(f"it has {size} bytes; its header declares {count * width * channels} bytes of samples")
+        raise FormatError(f"it has {size} bytes; its header declares {count * width * channels} bytes of samples")
     return _Header(rate, (count,) if channels == 1 else (count, channels))
 
 
@@ -123,16 +123,16 @@ def read_wav(path: str) -> AnyArray:
 
     Raises
     ------
-    OSError, EOFError, wave.Error, ValueError
+    OSError, EOFError, wave.Error, FormatError
         A file that cannot be read, is not PCM, or is shorter than its header declares.
     """
     with open_file(path, follow=True) as raw, wave.open(raw, "rb") as file:
         width, channels, count = file.getsampwidth(), file.getnchannels(), file.getnframes()
         if width not in _SAMPLES:
-            raise ValueError(_BITS.format(8 * width))
+            raise FormatError(_BITS.format(8 * width))
         contents = file.readframes(count)
     if len(contents) != count * width * channels:
-        raise ValueError(f"it ends after {len(contents)} of {count * width * channels} bytes of samples")
+        raise FormatError(f"it ends after {len(contents)} of {count * width * channels} bytes of samples")
     samples = _SAMPLES[width](contents)
     return samples if channels == 1 else samples.reshape(count, channels)
 
@@ -150,4 +150,4 @@ _SAMPLES: dict[int, Callable[[bytes], AnyArray]] = {
     3: _of_24_bits,
     4: lambda contents: (np.frombuffer(contents, "<i4") / 2.0**31).astype(np.float32),
 }
-_BITS = f"{{}} bits; expected {', '.join(str(8 * width) for width in _SAMPLES)}"
+_BITS = f"its samples have {{}} bits; expected {', '.join(str(8 * width) for width in _SAMPLES)}"

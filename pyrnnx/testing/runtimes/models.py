@@ -15,7 +15,7 @@ from pyrnnx.testing.runtimes.base import Outputs, PackageRuntime
 from pyrnnx.testing.runtimes.execution import Execution, execute
 
 Run = Callable[[Mapping[str, Array]], dict[str, Array]]
-ERRORS_ALONE = 3  # severity of what ONNX Runtime logs: without warnings about shapes that files declare wrongly
+FATAL = 4  # log severity: errors raise, and warnings are about shapes that files declare wrongly
 
 
 def pyrnnx_run(path: Path, threads: int) -> Run:
@@ -30,7 +30,7 @@ def onnxruntime_run(path: Path, threads: int) -> Run:
     """Return a session's call on the CPU; an .xml is converted by `to_onnx` first."""
     onnxruntime = importlib.import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = ERRORS_ALONE
+    options.log_severity_level = FATAL
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     # On processors without VNNI sums of int8 products saturate at 16 bits unless this is asked for.
     options.add_session_config_entry("session.x64quantprecision", "1")

@@ -135,7 +135,7 @@ nn = torch.nn
 MODULES = "expected one of torch.nn.RNN"
 REJECTED: list[tuple[Callable[[], Any], type[PyrnnxError], str]] = [
     (lambda: "LSTM", ArgumentError, f"from_module: 'str' was given; {MODULES}"),
-    (lambda: nn.LSTM, ArgumentError, "from_module: 'type' was given"),
+    (lambda: nn.LSTM, ArgumentError, "from_module: LSTM is a class; expected an instance, such as LSTM(4, 8)"),
     (lambda: nn.Linear(2, 3), ArgumentError, f"'Linear' was given; {MODULES}"),
     (model, ArgumentError, "torch.nn.LSTMCell, such as its submodules '1.0'"),
     (lambda: torch.ao.nn.quantized.dynamic.LSTM(3, 5), ArgumentError, f"'LSTM' was given; {MODULES}"),

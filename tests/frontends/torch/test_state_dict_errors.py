@@ -62,13 +62,13 @@ STATES: list[tuple[State, type[PyrnnxError], str]] = [
     (TWO, A, f"prefix was not given; {PREFIXES}"),
     # names
     (lstm() | {"scale": np.ones(1)}, A, "unknown names 'scale'; expected weight_ih_l0"),
-    (renamed(lstm() | {"fc.weight": 0}, lambda name: f"x.{name}"), A, "'x.': unknown names 'fc.weight'"),
-    (WITHOUT_HH, A, "missing names weight_hh_l0; expected all of 1"),
-    (without(lstm(), "bias_hh_l0"), A, "missing names bias_hh_l0"),
+    (renamed(lstm() | {"fc.weight": 0}, lambda name: f"x.{name}"), A, "'x.': it has unknown names 'fc.weight'"),
+    (WITHOUT_HH, A, "it has no weight_hh_l0; expected all weights of one layer with one"),
+    (without(lstm(), "bias_hh_l0"), A, "it has no bias_hh_l0"),
     (
         WITHOUT_BACKWARD_BIASES,
         A,
-        "missing names bias_ih_l0_reverse, bias_hh_l0_reverse; expected all of 1 layers",
+        "it has no bias_ih_l0_reverse, bias_hh_l0_reverse; expected all weights of one layer",
     ),
     (renamed(lstm(), lambda name: name.replace("l0", "l1")), A, "has layer 1, but not layer 0; expected all from 0"),
     (lstm() | {"weight_ih_l999999": np.ones((1, 1))}, A, "has layer 999999, but not layer 1"),

@@ -49,10 +49,16 @@ def test_results_of_a_call_add_up() -> None:
     model(big)
 
 
-@pytest.mark.parametrize("limit", [-1, 1.5, True, "1", None])
+@pytest.mark.parametrize("limit", [-1, 1.5, True, "-1", "4 gigs", None])
 def test_limits_that_are_none(limit: Any) -> None:
-    with pytest.raises(ArgumentError, match="set_memory_limit: n is "):
+    with pytest.raises(ArgumentError, match=r"set_memory_limit: n is .*; expected a number of bytes, 0 or above, or a"):
         pyrnnx.set_memory_limit(limit)
+
+
+@pytest.mark.parametrize(("text", "count"), [("0", 0), ("512MiB", 2**29), ("4GB", 4 * 10**9), ("2 GiB", 2**31)])
+def test_limits_with_units(text: str, count: int) -> None:
+    pyrnnx.set_memory_limit(text)
+    assert pyrnnx.get_memory_limit() == count
 
 
 def looped(steps: int) -> onnx.ModelProto:
