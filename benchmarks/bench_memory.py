@@ -80,7 +80,7 @@ def main() -> None:
     if arguments.only:
         print(*growth(arguments.only, case, arguments.threads))
         return
-    Y = 4 * case.T * case.B * case.H
+    Y = 4 * case.T * case.N * case.H
     rows, reasons = [], []
     for cls in PEERS:
         reason = cls.refusal(case)

@@ -43,7 +43,7 @@ KINDS: tuple[dict[str, Any], ...] = ({"cell": "LSTM"}, {"cell": "GRU"}, LINEAR_G
 def cases(
     shapes: Sequence[tuple[int, int, int, int]], kinds: Sequence[dict[str, Any]] = KINDS, **settings: Any
 ) -> list[Case]:
-    return [Case(T=T, B=B, I=I, H=H, **kind, **settings) for kind in kinds for T, B, I, H in shapes]
+    return [Case(T=T, N=N, I=I, H=H, **kind, **settings) for kind in kinds for T, N, I, H in shapes]
 
 
 GROUPS: dict[str, list[Case]] = {
@@ -109,7 +109,7 @@ def means(rows: Sequence[Row]) -> Iterator[list[str]]:
 
 def print_group(group: str, rows: Sequence[Row]) -> None:
     print(f"\n### {group}\n")
-    header = ["cell", "T,B,I,H", "threads", *(f"{cls.name} ms" for cls in PEERS), "ratio", "fastest peer"]
+    header = ["cell", "T,N,I,H", "threads", *(f"{cls.name} ms" for cls in PEERS), "ratio", "fastest peer"]
     print(table(header, [row.cells() for row in rows]))
     print("\nratio: time of the fastest peer over the time of pyrnnx; above 1 pyrnnx is faster.")
     for name, reason, kinds in _reasons(rows):
@@ -150,9 +150,9 @@ def option_cases(plain: Case) -> dict[str, Case]:
 def run_options(threads: int, rounds: int) -> dict[str, dict[str, float]]:
     """Return ratios of each option's time to the plain cell's: {cell: {option: ratio}}."""
     results: dict[str, dict[str, float]] = {}
-    T, B, I, H = OPTIONS
+    T, N, I, H = OPTIONS
     for kind in KINDS:
-        plain = Case(T=T, B=B, I=I, H=H, **kind)
+        plain = Case(T=T, N=N, I=I, H=H, **kind)
         base = Pyrnnx(plain, make_arrays(plain), threads)
         ratios = results.setdefault(plain.kind, {})
         for option, case in option_cases(plain).items():
@@ -165,8 +165,8 @@ def run_options(threads: int, rounds: int) -> dict[str, dict[str, float]]:
 
 
 def print_options(results: dict[str, dict[str, float]], threads: int) -> None:
-    T, B, I, H = OPTIONS
-    print(f"\n### options: pyrnnx alone, T,B,I,H = {T},{B},{I},{H}, threads = {threads}\n")
+    T, N, I, H = OPTIONS
+    print(f"\n### options: pyrnnx alone, T,N,I,H = {T},{N},{I},{H}, threads = {threads}\n")
     longest = sorted(results.values(), key=len, reverse=True)
     options = dict.fromkeys(option for ratios in longest for option in ratios)
     rows = [[option, *(f"{r[option]:.2f}" if option in r else "" for r in results.values())] for option in options]
@@ -182,7 +182,7 @@ def run_weights(threads: int, rounds: int) -> dict[str, dict[str, float]]:
     results: dict[str, dict[str, float]] = {}
     for T in (1, 100):
         for H in (128, 256, 512):
-            case = Case("LSTM", T=T, B=1, I=H, H=H)
+            case = Case("LSTM", T=T, N=1, I=H, H=H)
             arrays = make_arrays(case)
             node = Pyrnnx(case, arrays, threads).layer
             layers = {str(form): Layer(node.op, *node.weights.values(), weight_dtype=form) for form in WEIGHT_DTYPES}
@@ -196,7 +196,7 @@ def print_weights(results: dict[str, dict[str, float]], threads: int) -> None:
     print(f"\n### weights: pyrnnx alone, ms, threads = {threads}\n")
     forms = list(next(iter(results.values())))
     names = ["float32" if form == "None" else form for form in forms]
-    print(table(["T,B,I,H", *names], [[case, *(f"{r[form]:.4f}" for form in forms)] for case, r in results.items()]))
+    print(table(["T,N,I,H", *names], [[case, *(f"{r[form]:.4f}" for form in forms)] for case, r in results.items()]))
 
 
 def run_push(threads: int, rounds: int) -> dict[str, dict[str, float]]:
@@ -204,7 +204,7 @@ def run_push(threads: int, rounds: int) -> dict[str, dict[str, float]]:
     results: dict[str, dict[str, float]] = {}
     for kind in KINDS:
         for H in (16, 64):
-            case = Case(T=1, B=1, I=1, H=H, states=False, **kind)
+            case = Case(T=1, N=1, I=1, H=H, states=False, **kind)
             arrays = make_arrays(case)
             layer = Pyrnnx(case, arrays, threads).layer
             X, stream, into = arrays["X"], layer.stream(1), layer.stream(1)
@@ -223,7 +223,7 @@ def run_push(threads: int, rounds: int) -> dict[str, dict[str, float]]:
 def print_push(results: dict[str, dict[str, float]], threads: int) -> None:
     print(f"\n### push: pyrnnx alone, one step of one row, µs, threads = {threads}\n")
     names = list(next(iter(results.values())))
-    print(table(["T,B,I,H", *names], [[case, *(f"{r[name]:.2f}" for name in names)] for case, r in results.items()]))
+    print(table(["T,N,I,H", *names], [[case, *(f"{r[name]:.2f}" for name in names)] for case, r in results.items()]))
 
 
 # Functions that measure and print groups without peers.

@@ -97,7 +97,7 @@ def main() -> None:
             rows.append(
                 [sizes, weights, milliseconds(ours), milliseconds(theirs), f"{ratios[-1]:.2f}", f"{difference:.0e}"]
             )
-    header = ["T,B,I,H", "scale for each", "pyrnnx ms", "ONNX Runtime ms", "ratio", "mean difference of Y"]
+    header = ["T,N,I,H", "scale for each", "pyrnnx ms", "ONNX Runtime ms", "ratio", "mean difference of Y"]
     print(f"\n### DynamicQuantizeLSTM, directions = {arguments.directions}\n")
     print(table(header, rows))
     print(f"\nratio: geometric mean {geometric_mean(ratios):.2f}, lowest {min(ratios):.2f}.")

@@ -26,14 +26,14 @@ class StackCase:
     bidirectional: bool
     batch_first: bool
     T: int
-    B: int
+    N: int
     I: int
     H: int
     ragged: bool = False
 
     def __str__(self) -> str:
         flags = [name for name in ("bidirectional", "batch_first", "ragged") if getattr(self, name)]
-        sizes = f"T={self.T} B={self.B} I={self.I} H={self.H}"
+        sizes = f"T={self.T} N={self.N} I={self.I} H={self.H}"
         return " ".join([f"{self.num_layers} {self.cell}", *flags, sizes])
 
 
@@ -62,13 +62,13 @@ def calls_of(case: StackCase, threads: int) -> dict[str, Callable[[], Any]]:
     stack = from_module(module)
     rng = np.random.default_rng(0)
     if case.ragged:
-        lengths = rng.integers(case.T // 10, case.T + 1, case.B)
+        lengths = rng.integers(case.T // 10, case.T + 1, case.N)
         sequences = [rng.normal(size=(T, case.I)).astype(np.float32) for T in lengths]
         tensors = list(map(torch.from_numpy, sequences))
         calls = {"pyrnnx": lambda: stack(sequences)[0], "PyTorch": lambda: _ragged(torch, module, tensors)}
         apart = max(np.abs(a - b.numpy()).max() for a, b in zip(calls["pyrnnx"](), calls["PyTorch"](), strict=True))
     else:
-        X = rng.normal(size=(case.B, case.T, case.I) if case.batch_first else (case.T, case.B, case.I))
+        X = rng.normal(size=(case.N, case.T, case.I) if case.batch_first else (case.T, case.N, case.I))
         X = X.astype(np.float32)
         tensor = torch.from_numpy(X)
         calls = {"pyrnnx": lambda: stack(X)[0], "PyTorch": lambda: _whole(torch, module, tensor)}

@@ -44,26 +44,26 @@ class Panel:
         return "µs per step and row" if self.per_row else "µs per step"
 
     def microseconds(self, case: Case, seconds: float) -> float:
-        return 1e6 * seconds / (case.T * case.B if self.per_row else case.T)
+        return 1e6 * seconds / (case.T * case.N if self.per_row else case.T)
 
 
 def figures(cell: CellName, lbr: int) -> dict[str, tuple[str, list[Panel]]]:
     """Return the figures: {file name: (label of the x axis, two panels)}."""
 
-    def point(T: int, B: int, H: int, threads: int = 1) -> tuple[Case, int]:
-        return Case(cell, T, B, H, H, linear_before_reset=lbr), threads
+    def point(T: int, N: int, H: int, threads: int = 1) -> tuple[Case, int]:
+        return Case(cell, T, N, H, H, linear_before_reset=lbr), threads
 
     steps, batches, sizes = (1, 3, 10, 30, 100, 300, 1000), (1, 2, 4, 8, 16, 32, 64), (16, 32, 64, 128, 256, 512)
     threads = sorted({2**k for k in range(CORES.bit_length())} | {CORES})
-    by_length = [Panel(f"B={B}, I=H=128", steps, [point(T, B, 128) for T in steps]) for B in (1, 8)]
-    by_batch = [Panel(f"T=50, I=H={H}", batches, [point(50, B, H) for B in batches], per_row=True) for H in (128, 256)]
-    by_size = [Panel(f"T=50, B={B}", sizes, [point(50, B, H) for H in sizes]) for B in (1, 16)]
+    by_length = [Panel(f"N={N}, I=H=128", steps, [point(T, N, 128) for T in steps]) for N in (1, 8)]
+    by_batch = [Panel(f"T=50, I=H={H}", batches, [point(50, N, H) for N in batches], per_row=True) for H in (128, 256)]
+    by_size = [Panel(f"T=50, N={N}", sizes, [point(50, N, H) for H in sizes]) for N in (1, 16)]
     by_threads = [
-        Panel(f"T=50, B={B}, I=H={H}", threads, [point(50, B, H, n) for n in threads]) for B, H in ((1, 512), (32, 256))
+        Panel(f"T=50, N={N}, I=H={H}", threads, [point(50, N, H, n) for n in threads]) for N, H in ((1, 512), (32, 256))
     ]
     return {
         "sequence_length": ("sequence length T", by_length),
-        "batch_size": ("batch size B", by_batch),
+        "batch_size": ("batch size N", by_batch),
         "hidden_size": ("hidden size H = input size I", by_size),
         "threads": ("threads", by_threads),
     }

@@ -10,6 +10,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
 
 import pyrnnx
 
@@ -32,7 +33,7 @@ extensions = [
     "sphinx.ext.githubpages",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["generated/*.md", "built", "jupyter_execute"]  # pages include the first
+exclude_patterns = ["built", "jupyter_execute"]
 nitpicky = True
 default_role = "py:obj"
 today_fmt = "%Y-%m-%d"
@@ -65,18 +66,16 @@ copybutton_prompt_is_regexp = True
 
 
 def make_generated(app: Sphinx) -> None:
-    """Write drawings, plots and tables from the code and the recorded figures."""
+    """Write drawings and plots from the code and the recorded figures."""
     import drawings
     import figures
     import rooms
-    import support
 
     folder = Path(app.srcdir) / "generated"
     folder.mkdir(exist_ok=True)
     drawings.write(folder)
     figures.write(folder, ROOT / "benchmarks" / "README.md")
     rooms.write(folder)
-    support.write(folder)
 
 
 def resolve_missing(app: Sphinx, env: Any, node: nodes.Element, contnode: nodes.Node) -> nodes.Node | None:
@@ -109,8 +108,38 @@ def lift_sentences(app: Sphinx, what: str, name: str, obj: Any, options: Any, li
     lines[first:] = lifted + others
 
 
+class Drawing(SphinxDirective):
+    """Drawing of docs/generated; its content describes it to readers of the Markdown file."""
+
+    has_content = True
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        self.assert_has_content()
+        path = HERE / "generated" / f"{self.arguments[0]}.html"
+        return [nodes.raw("", path.read_text(encoding="utf-8"), format="html")]
+
+
+def colour_results(app: Sphinx, doctree: nodes.document) -> None:
+    """Give each cell of the tables of conformance the class of its worst result, and each result a line."""
+    if Path(doctree["source"]).stem != "conformance":
+        return
+    for entry in doctree.findall(nodes.entry):
+        results = entry.astext().split(", ")
+        if isinstance(entry.parent.parent, nodes.thead) or not re.fullmatch(r"-|\d+( [a-z .]+)?", results[0]):
+            continue
+        words = {result.lstrip("0123456789 ") for result in results}
+        failed = words & {"wrong", "crashed", "timed out"}
+        kind = "failed" if failed else "refused" if "refused" in words else "right" if "" in words else "none"
+        entry["classes"] += ["result", kind]
+        entry.children = []
+        entry.append(nodes.line_block("", *(nodes.line("", result) for result in results)))
+
+
 def setup(app: Sphinx) -> None:
+    app.add_directive("drawing", Drawing)
     app.connect("builder-inited", make_generated, priority=100)  # before autosummary and the notebook
     app.connect("missing-reference", resolve_missing)
     app.connect("source-read", read_source)
+    app.connect("doctree-read", colour_results)
     app.connect("autodoc-process-docstring", lift_sentences, priority=100)  # before numpydoc

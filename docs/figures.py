@@ -14,11 +14,10 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 import matplotlib as mpl
+from tables import Row, read_tables
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-
-Row = Mapping[str, str]
 
 PEERS = ("pyrnnx", "ONNX Runtime", "OpenVINO", "PyTorch")
 # Contrast of at least 3:1 with white and with black; the lines have different markers too.
@@ -26,28 +25,6 @@ COLOURS = dict(zip(PEERS, ("#d55e00", "#0072b2", "#9a6ad6", "#b8860b"), strict=T
 OTHERS = "#808080"  # the other libraries, if one is emphasized
 MARKERS = dict(zip(PEERS, "os^D", strict=True))
 TEXT, GRID = "#010203", "#040506"  # placeholders: `_inline` replaces them by the text colour of the page
-
-
-def tables(path: Path) -> dict[str, list[list[Row]]]:
-    """Return {heading: tables} of a Markdown file; a table is a list of rows {column: cell}."""
-    result: dict[str, list[list[Row]]] = {}
-    heading, columns = "", None
-    table: list[Row] = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith("#"):
-            heading = line.lstrip("# ")
-        if not line.startswith("|"):
-            columns = None
-            continue
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if columns is None:
-            # A repeated name belongs to the column before it: the second "lowest" of figures.
-            named = [name if name not in cells[:k] else f"{name}, {cells[k - 1]}" for k, name in enumerate(cells)]
-            columns, table = named, []
-            result.setdefault(heading, []).append(table)
-        elif not set(cells[0]) <= set("-: "):
-            table.append(dict(zip(columns, cells, strict=True)))
-    return result
 
 
 def _panel(height: float = 3.4) -> tuple[Any, Any]:
@@ -74,7 +51,7 @@ def _bars(labels: Sequence[str], numbers: Sequence[str], label: str, height: flo
 def ratio_bars(rows: Sequence[Row]) -> Any:
     """Plot the ratio for each shape; 1 is the fastest peer."""
     figure = _bars(
-        [row["T,B,I,H"] for row in rows],
+        [row["T,N,I,H"] for row in rows],
         [row["ratio"] for row in rows],
         "time of the fastest peer over that of pyrnnx",
         4.0,
@@ -85,7 +62,7 @@ def ratio_bars(rows: Sequence[Row]) -> Any:
 
 
 def _size(row: Row) -> int:
-    return int(row["T,B,I,H"].split(",")[3])
+    return int(row["T,N,I,H"].split(",")[3])
 
 
 def time_by_size(rows: Sequence[Row]) -> Any:
@@ -120,7 +97,7 @@ def _by_cell(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def _numbers(rows: Sequence[Row], column: str) -> str:
     """Return the numbers of a plot as text for screen readers."""
-    return "; ".join(f"{row.get('T,B,I,H') or row['library']}: {row[column]}" for row in rows)
+    return "; ".join(f"{row.get('T,N,I,H') or row['library']}: {row[column]}" for row in rows)
 
 
 def plots(recorded: Mapping[str, Sequence[Sequence[Row]]]) -> dict[str, dict[str, tuple[str, Any]]]:
@@ -130,12 +107,12 @@ def plots(recorded: Mapping[str, Sequence[Sequence[Row]]]) -> dict[str, dict[str
     )
     return {
         "ratios": {
-            cell: (f"Ratio to the fastest peer by T,B,I,H. {_numbers(rows, 'ratio')}", ratio_bars(rows))
+            cell: (f"Ratio to the fastest peer by T,N,I,H. {_numbers(rows, 'ratio')}", ratio_bars(rows))
             for cell, rows in _by_cell(shapes).items()
         },
         "streaming": {
             cell: (
-                f"Milliseconds of pyrnnx for one step by T,B,I,H: {_numbers(rows, 'pyrnnx ms')}. Of ONNX Runtime: "
+                f"Milliseconds of pyrnnx for one step by T,N,I,H: {_numbers(rows, 'pyrnnx ms')}. Of ONNX Runtime: "
                 f"{_numbers(rows, 'ONNX Runtime ms')}",
                 time_by_size(rows),
             )
@@ -180,13 +157,6 @@ def speed_plot(recorded: Mapping[str, Sequence[Sequence[Row]]]) -> Any:
     return figure
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    """Return a table as Markdown, with numbers aligned to the right."""
-    columns = list(rows[0])
-    align = ["---", *("---:" for _ in columns[1:])]
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (columns, align, *(row.values() for row in rows)))
-
-
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "pyrnnx",
@@ -198,10 +168,8 @@ STYLE: dict[Any, Any] = {
 
 
 def write(folder: Path, path: Path) -> None:
-    """Write plots to .html files and tables to .md files, which pages include."""
-    recorded = tables(path)
-    for name, heading in (("ratios", "Figures"), ("models", "Whole models")):
-        (folder / f"{name}.md").write_text(markdown(recorded[heading][0]), encoding="utf-8")
+    """Write plots to .html files, which pages include."""
+    recorded = read_tables(path)
     with mpl.rc_context(STYLE):
         for name, panels in plots(recorded).items():
             shown = [
@@ -215,6 +183,6 @@ def write(folder: Path, path: Path) -> None:
 if __name__ == "__main__":
     ROOT = Path(__file__).parents[1]
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "pyrnnx", "font.size": 9}):
-        speed_plot(tables(ROOT / "benchmarks/README.md")).savefig(
+        speed_plot(read_tables(ROOT / "benchmarks/README.md")).savefig(
             ROOT / "docs/static/speed.svg", metadata={"Date": None, "Creator": None}
         )

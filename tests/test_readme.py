@@ -56,5 +56,5 @@ def test_links_work_in_a_clone_and_on_a_package_index() -> None:
 def test_plot_shows_the_recorded_figures() -> None:
     figures = pytest.importorskip("figures", reason="needs matplotlib")
     shown = set(re.findall(r">(\d\.\d\d)<", (ROOT / "docs/static/speed.svg").read_text()))
-    axes = figures.speed_plot(figures.tables(ROOT / "benchmarks/README.md")).axes[0]
+    axes = figures.speed_plot(figures.read_tables(ROOT / "benchmarks/README.md")).axes[0]
     assert shown == {text.get_text() for text in axes.texts}

@@ -61,7 +61,7 @@ class Peer:
         raise NotImplementedError
 
     def canonical(self, Y: Any) -> Array:
-        """Return the result of `run` as [T, D, B, H]; not timed."""
+        """Return the result of `run` as [T, D, N, H]; not timed."""
         return np.asarray(Y)
 
     @property
@@ -194,7 +194,7 @@ class PyTorch(Peer):
 
     def canonical(self, Y: Any) -> Array:
         case = self.case
-        return np.asarray(Y).reshape(case.T, case.B, case.directions, case.H).transpose(0, 2, 1, 3)
+        return np.asarray(Y).reshape(case.T, case.N, case.directions, case.H).transpose(0, 2, 1, 3)
 
 
 PEERS: tuple[type[Peer], ...] = (Pyrnnx, OnnxRuntime, OpenVINO, PyTorch)

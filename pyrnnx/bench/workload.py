@@ -26,7 +26,7 @@ class Case:
     ----------
     cell : str
         "RNN", "GRU" or "LSTM".
-    T, B, I, H : int
+    T, N, I, H : int
         Sequence length, batch size, input size, hidden size.
     directions : int
         1 (forward) or 2 (bidirectional).
@@ -46,7 +46,7 @@ class Case:
 
     cell: CellName
     T: int
-    B: int
+    N: int
     I: int
     H: int
     directions: int = 1
@@ -64,26 +64,26 @@ class Case:
 
     @property
     def shape(self) -> str:
-        return f"{self.T},{self.B},{self.I},{self.H}"
+        return f"{self.T},{self.N},{self.I},{self.H}"
 
     @property
     def lengths(self) -> Array | None:
         """Length of each row, the longest T; None if rows are not ragged."""
         if not self.ragged:
             return None
-        lengths: Array = np.random.default_rng(1).integers(1, self.T, self.B, endpoint=True, dtype=np.int32)
-        lengths[self.B // 2] = self.T
+        lengths: Array = np.random.default_rng(1).integers(1, self.T, self.N, endpoint=True, dtype=np.int32)
+        lengths[self.N // 2] = self.T
         return lengths
 
     @property
     def operations(self) -> float:
         """Number of multiplications and additions of the products with W and R, over all steps and rows."""
-        return 2.0 * self.T * self.B * self.directions * GATES[self.cell] * self.H * (self.I + self.H)
+        return 2.0 * self.T * self.N * self.directions * GATES[self.cell] * self.H * (self.I + self.H)
 
     @property
     def output_shapes(self) -> dict[str, tuple[int, ...]]:
-        state = (self.directions, self.B, self.H)
-        shapes = {"Y": (self.T, self.directions, self.B, self.H), "Y_h": state}
+        state = (self.directions, self.N, self.H)
+        shapes = {"Y": (self.T, self.directions, self.N, self.H), "Y_h": state}
         return shapes | {"Y_c": state} if self.cell == "LSTM" else shapes
 
 
@@ -101,8 +101,8 @@ def make_arrays(case: Case) -> dict[str, Array]:
         arrays["P"] = uniform(D, 3 * H)
     states = ("initial_h", "initial_c") if case.cell == "LSTM" else ("initial_h",)
     for name in states if case.states else ():
-        arrays[name] = rng.uniform(-1, 1, (D, case.B, H)).astype(np.float32)
-    arrays["X"] = rng.standard_normal((case.T, case.B, case.I), np.float32)
+        arrays[name] = rng.uniform(-1, 1, (D, case.N, H)).astype(np.float32)
+    arrays["X"] = rng.standard_normal((case.T, case.N, case.I), np.float32)
     arrays = {name: array.astype(case.dtype, copy=False) for name, array in arrays.items()}
     if case.lengths is not None:
         arrays["sequence_lens"] = case.lengths

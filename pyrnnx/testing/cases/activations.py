@@ -29,7 +29,7 @@ def _functions(op: str) -> Iterator[Case]:
                 f"{op}-{letter}={name}",
                 op,
                 "activations",
-                f"{letter} is not {name}, or what {name} takes of alpha and beta is not taken",
+                f"{letter} is not {name}, or {name} has the wrong parameters",
                 "attribute activations",
                 activation_attributes(names),
                 OPTIONAL[op],
@@ -42,7 +42,7 @@ def _functions(op: str) -> Iterator[Case]:
             f"{op}-activations-mixed-{first}",
             op,
             "activations",
-            "the second direction has the functions of the first, or takes parameters that are not the next ones",
+            "the second direction has the functions of the first, or does not take the next parameters",
             "attribute activations",
             activation_attributes(chosen) | BOTH,
             OPTIONAL[op],
@@ -52,13 +52,13 @@ def _functions(op: str) -> Iterator[Case]:
 
 def _parameters(op: str) -> Iterator[Case]:
     default = reference.DEFAULT_ACTIVATIONS[op]
-    for name in (n for n in reference.ALPHA if n != "ScaledTanh"):  # which has no defaults
+    for name in (n for n in reference.ALPHA if n != "ScaledTanh"):  # it has no defaults
         defaults = f"{reference.ALPHA[name]}" + (f" and {reference.BETA[name]}" if name in reference.BETA else "")
         yield named(
             f"{op}-default-parameters-{name}",
             op,
             "default activation parameters",
-            f"{name} without parameters has not {defaults}, the defaults of the operator {name}",
+            f"{name} without parameters does not use {defaults}, the defaults of the operator {name}",
             "attribute activation_alpha",
             {"activations": [*default[:1], name, *default[2:]] if op != "RNN" else [name]},
             OPTIONAL[op],
@@ -68,19 +68,19 @@ def _parameters(op: str) -> Iterator[Case]:
         f"{op}-alphas-run-out",
         op,
         "default activation parameters",
-        "one alpha is taken by every LeakyRelu, where the later ones have the default 0.01",
+        "every LeakyRelu takes the only alpha, although the later ones have the default 0.01",
         "attribute activation_alpha",
         {"activations": ["LeakyRelu"] * 2 * len(default), "activation_alpha": [0.5]} | BOTH,
         ("B",),
     )
-    # of functions that take alpha alone, neither, or both
+    # functions that take only alpha, no parameter, or both
     names = (["LeakyRelu", "ScaledTanh"], ["Elu", "HardSigmoid", "Tanh", "Affine"])
     chosen = names[op == "GRU"] if op != "LSTM" else ["HardSigmoid", "LeakyRelu", "ScaledTanh"] * 2
     yield named(
         f"{op}-alphas-and-betas-counted-apart",
         op,
         "activation_alpha/beta",
-        "one count is kept for alphas and betas, or values stand at the places of their functions",
+        "alphas and betas share one counter, or are indexed by the position of their function",
         "attribute activation_beta",
         activation_attributes(chosen) | BOTH,
         OPTIONAL[op],
@@ -103,7 +103,7 @@ def _parameters(op: str) -> Iterator[Case]:
         f"{op}-clip-at-threshold",
         op,
         "activations",
-        "ThresholdedRelu is 0 at x = alpha, where the text has x for x >= alpha",
+        "ThresholdedRelu is 0 at x = alpha, although the text says x for x >= alpha",
         "attribute activations",
         {"activations": ["ThresholdedRelu", *default[1:]], "activation_alpha": [0.25], "clip": 0.25},
         OPTIONAL[op],
@@ -121,7 +121,7 @@ def _spellings(op: str) -> Iterator[Case]:
             f"{op}-{spelling}",
             op,
             "names in any case",
-            f"the names {', '.join(chosen)} are not known, or others are run in their place",
+            f"the names {', '.join(chosen)} are unknown, or select other functions",
             "attribute activations",
             {"activations": chosen},
             ("B",),

@@ -15,14 +15,14 @@ FLAGS: dict[str, tuple[dict[str, Any], ...]] = {
     "LSTM": ({"input_forget": 0}, {"input_forget": 1}),
 }
 FLAG_FAILS = {
-    "linear_before_reset": "the reset gate is not put on the product with R and its bias, but before it",
+    "linear_before_reset": "the reset gate multiplies h before the product with R, instead of the product and its bias",
     "input_forget": "the forget gate is not 1 - i",
 }
 INPUT_FAILS = {
-    "B": "B is ignored, or only one of its halves, of W and of R, is added",
+    "B": "B is ignored, or only one of its halves (Wb, Rb) is added",
     "initial_h": "initial_h is ignored and the first step starts from zeros",
     "initial_c": "initial_c is ignored and the first step starts from zeros",
-    "P": "P is ignored, its blocks are not of i, o, f, or o looks at C of the step before",
+    "P": "P is ignored, its blocks are not in the order i, o, f, or o uses C of the previous step",
 }
 
 
@@ -36,7 +36,7 @@ def cases() -> Iterator[Case]:
         "RNN-schema-default-activations",
         "RNN",
         "activations",
-        "the default of the schema, Tanh twice, is refused for one direction",
+        "the schema's default, Tanh twice, is refused for one direction",
         "attribute activations",
         {"activations": ["Tanh", "Tanh"]},
         ("B",),
@@ -45,27 +45,27 @@ def cases() -> Iterator[Case]:
 
 def _alone(op: str) -> Iterator[Case]:
     """Yield nothing set, then one attribute or input at a time."""
-    yield named(f"{op}-defaults", op, "defaults", "gates, or the terms of the equations, are exchanged", "equations")
+    yield named(f"{op}-defaults", op, "defaults", "gates or terms of the equations are exchanged", "equations")
     yield named(
         f"{op}-hidden_size-left-out",
         op,
         "hidden_size left out",
-        "hidden_size is not taken from R where the attribute is absent",
+        "hidden_size is not read from the shape of R if the attribute is absent",
         "attribute hidden_size",
         {},
         OPTIONAL[op],
     )
     for name in OPTIONAL[op]:
         yield named(f"{op}-only-{name}", op, name, INPUT_FAILS[name], f"input {name}", {}, (name,))
-    lengths = "sequence_lens is ignored, Y is not zero beyond a row's length, or Y_h is not of its last valid step"
+    lengths = "sequence_lens is ignored, Y is not zero beyond a row's length, or Y_h is not the last valid state"
     yield named(f"{op}-only-sequence_lens", op, "sequence_lens", lengths, "input sequence_lens", {}, (), (2, 4, 1))
-    zero = "a row of length 0 gives its initial state, or anything but zeros"
+    zero = "the results of a row of length 0 are not zeros"
     yield named(f"{op}-length-0", op, "length 0", zero, "input sequence_lens", {}, OPTIONAL[op], (3, 0, 4))
     yield named(
-        f"{op}-only-clip", op, "clip", "clip is ignored, or put on the output", "attribute clip", {"clip": 0.125}
+        f"{op}-only-clip", op, "clip", "clip is ignored, or applied to the output", "attribute clip", {"clip": 0.125}
     )
     for direction, fails in (
-        ("reverse", "the steps are run forwards, or Y is given in the order in which they are run"),
+        ("reverse", "the steps run forwards, or Y is in the order of computation instead of time"),
         ("bidirectional", "both directions have the same weights or order of steps, or one is missing"),
     ):
         attributes = {"direction": direction}
@@ -74,13 +74,13 @@ def _alone(op: str) -> Iterator[Case]:
             f"{op}-only-{direction}-sequence_lens",
             op,
             "sequence_lens with reverse",
-            "the padding is run, too, or the reversed row is not put back to its beginning",
+            "padding is processed too, or the results of a reversed row do not begin at step 0",
             "input sequence_lens",
             attributes,
             (),
             (2, 4, 1),
         )
-    layout = "X and Y, or the states alone, are not taken as batch first"
+    layout = "X and Y, or only the states, are not treated as batch first"
     inputs = tuple(name for name in OPTIONAL[op] if name.startswith("initial"))
     yield named(f"{op}-only-layout", op, "layout=1", layout, "attribute layout", {"layout": 1}, inputs)
 
@@ -95,10 +95,10 @@ def _with_flags(op: str, flags: dict[str, Any]) -> Iterator[Case]:
         return named(f"{tag}-{name}", op, feature, fails + own, place, *arguments)
 
     what = f"attribute {flag}" if flag else "input B"
-    bias = "the blocks of B are not added to their gates"
+    bias = "a block of B is not added to its own gate"
     yield case("bias", flag or "B", what, bias, flags, ("B",))
-    yield case("no-bias", flag or "all together", what, "an absent B is not zero", flags, OPTIONAL[op][1:])
-    clip = "clip is ignored, put before the bias is added, or also on the state"
+    yield case("no-bias", flag or "all together", what, "a missing B does not count as zeros", flags, OPTIONAL[op][1:])
+    clip = "clip is ignored, applied before the bias is added, or applied to the state too"
     yield case("clip", "clip", "attribute clip", clip, flags | {"clip": 0.375}, OPTIONAL[op])
     inputs = "one of the optional inputs is ignored"
     yield case("hidden_size", flag or "all together", "inputs", inputs, flags, OPTIONAL[op])
@@ -112,11 +112,11 @@ def _with_flags(op: str, flags: dict[str, Any]) -> Iterator[Case]:
             source = "attribute layout" if layout else "attribute direction"
             feature = flag or (direction if direction != "forward" else "all together")
             yield case(place, "layout=1" if layout else feature, source, fault, attributes, OPTIONAL[op])
-            lengths = f"{fault}, or a row of length 0, 4 or 2 is not run for so many steps"
+            lengths = f"{fault}, or the rows do not run for 0, 4 and 2 steps"
             feature = "sequence_lens" if direction == "forward" else "sequence_lens with reverse"
             feature, source = ("layout=1", source) if layout else (feature, "input sequence_lens")
             yield case(f"{place}-lens", feature, source, lengths, attributes, OPTIONAL[op], (0, 4, 2))
-            clip_fault = f"{fault}, or clip, or that rows have 3, 1 and 4 steps"
+            clip_fault = f"{fault}, or clip is ignored, or the rows do not run for 3, 1 and 4 steps"
             attributes = attributes | {"clip": 0.25}
             yield case(
                 f"{place}-clip-lens", "all together", "attributes", clip_fault, attributes, OPTIONAL[op], (3, 1, 4)
@@ -131,7 +131,7 @@ def _not_a_number(op: str) -> Iterator[Case]:
                 f"{op}-NaN-in-padding-{direction}-layout{layout}",
                 op,
                 "NaN in padding",
-                "X beyond a row's length is read, so that its NaN reaches a result",
+                "X beyond a row's length is read, and its NaN reaches a result",
                 "input sequence_lens",
                 attributes,
                 OPTIONAL[op],
@@ -143,7 +143,7 @@ def _not_a_number(op: str) -> Iterator[Case]:
             f"{op}-NaN-in-a-row{'-all-inputs' if inputs else ''}",
             op,
             "NaN in a row",
-            "a NaN in X reaches another row, or is swallowed on its way to Y and Y_h of its own",
+            "a NaN in X reaches another row, or does not reach Y and Y_h of its own row",
             "equations",
             BOTH,
             inputs,

@@ -154,7 +154,7 @@ def _never(case: Case) -> bool:
 
 
 def _given(name: str, own: str = "") -> Callable[[Case], bool]:
-    """Return a test of whether the input is there; `own` is its name in OpenVINO."""
+    """Return a test of whether a case has an input; `own` is its name in OpenVINO."""
 
     def used(case: Case) -> bool:
         return (name if case.family == "ONNX" else own or name) in case.given
@@ -176,7 +176,7 @@ def _functions(case: Case) -> list[str]:
 
 
 def _alphas_and_betas(case: Case) -> tuple[int, int]:
-    """Return how many of each there are."""
+    """Return the number of alphas and of betas."""
     plural = "activation" if case.family == "ONNX" else "activations"
     alphas, betas = (len(case.attributes.get(f"{plural}_{key}", ())) for key in ("alpha", "beta"))
     return alphas, betas
@@ -187,7 +187,7 @@ def _default_parameters(case: Case) -> bool:
     return any(count > available for count, available in zip(taken, _alphas_and_betas(case), strict=True))
 
 
-def _spelt_otherwise(case: Case) -> bool:
+def _in_other_letters(case: Case) -> bool:
     names = case.attributes.get("activations", ())
     if case.family == "OpenVINO":
         direction = case.attributes.get("direction", "")
@@ -196,42 +196,42 @@ def _spelt_otherwise(case: Case) -> bool:
 
 
 _ROWS = (
-    Feature("defaults", "no attribute and no optional input: the equations alone", _never),
-    Feature("B", "the biases of W and R", _given("B")),
-    Feature("initial_h", "the state before the first step", _given("initial_h", "H")),
-    Feature("initial_c", "the cell state before the first step", _given("initial_c", "C")),
+    Feature("defaults", "only the equations: no attribute and no optional input", _never),
+    Feature("B", "biases of W and R", _given("B")),
+    Feature("initial_h", "state before the first step", _given("initial_h", "H")),
+    Feature("initial_c", "cell state before the first step", _given("initial_c", "C")),
     Feature("P", "peepholes of an LSTM", _given("P")),
-    Feature("sequence_lens", "rows of different lengths, zero beyond them", lambda case: case.lens is not None),
+    Feature("sequence_lens", "rows of different lengths; Y is zero beyond them", lambda case: case.lens is not None),
     Feature(
         "sequence_lens with reverse",
-        "the valid steps of each row, backwards",
+        "each row runs backwards over its valid steps",
         lambda case: case.lens is not None and _backward(case),
     ),
-    Feature("length 0", "a row without steps: zeros", lambda case: 0 in (case.lens or ()) and case.T > 0),
+    Feature("length 0", "rows without steps have zeros as results", lambda case: 0 in (case.lens or ()) and case.T > 0),
     Feature("reverse", "from the last step to the first", lambda case: _backward(case) and case.num_directions == 1),
     Feature("bidirectional", "both directions, each with its weights", lambda case: case.num_directions == 2),
     Feature("layout=1", "batch first", lambda case: case.layout == 1),
-    Feature("hidden_size left out", "as R tells it", lambda case: "hidden_size" not in case.attributes),
-    Feature("clip", "bounds of what goes into f and g", _attribute("clip")),
-    Feature("activations", "any function in any place", _attribute("activations")),
-    Feature("activation_alpha/beta", "parameters of functions", lambda case: any(_alphas_and_betas(case))),
-    Feature("default activation parameters", "those of the operators of these names", _default_parameters),
-    Feature("names in any case", "activations, and OpenVINO's directions, in any letters", _spelt_otherwise),
-    Feature("linear_before_reset", "the reset gate of a GRU after the product", _attribute("linear_before_reset")),
+    Feature("hidden_size left out", "read from the shape of R", lambda case: "hidden_size" not in case.attributes),
+    Feature("clip", "bounds of the inputs of f and g", _attribute("clip")),
+    Feature("activations", "any function for any gate", _attribute("activations")),
+    Feature("activation_alpha/beta", "parameters of the activations", lambda case: any(_alphas_and_betas(case))),
+    Feature("default activation parameters", "those of the ONNX operators with these names", _default_parameters),
+    Feature("names in any case", "activations, and OpenVINO's directions, in upper or lower case", _in_other_letters),
+    Feature("linear_before_reset", "a GRU applies its reset gate after the product", _attribute("linear_before_reset")),
     Feature("input_forget", "coupled gates of an LSTM", _attribute("input_forget")),
     Feature("opset 1 to 6", "the oldest versions", lambda case: case.family == "ONNX" and case.opset < 7),
-    Feature("float64", "computed as such", lambda case: case.dtype == "float64"),
+    Feature("float64", "computed in float64", lambda case: case.dtype == "float64"),
     Feature("float16", "widened, summed in float32 and rounded once", lambda case: case.dtype == "float16"),
     Feature("bfloat16", "widened, summed in float32 and rounded once", lambda case: case.dtype == "bfloat16"),
     Feature("sizes of 1", "one step, row, input or unit", lambda case: 1 in (case.T, case.N, case.I, case.H)),
     Feature("large sizes", "more than 16 rows, inputs or units", lambda case: max(case.N, case.I, case.H) > 16),
     Feature("long sequences", "more than a hundred steps", lambda case: case.T > 100),
-    Feature("empty batch", "N = 0: results of that shape", lambda case: case.N == 0),
-    Feature("T = 0", "no steps: zeros", lambda case: case.T == 0),
-    Feature("input_size 0", "the recurrence alone", lambda case: case.I == 0),
-    Feature("large values", "functions at their ends", lambda case: case.scale > 50),
-    Feature("NaN in padding", "what lies beyond a row's length is not read", lambda case: case.nan == "padding"),
-    Feature("NaN in a row", "it reaches the results of its row and no others", lambda case: case.nan == "row"),
+    Feature("empty batch", "N = 0; results have that shape", lambda case: case.N == 0),
+    Feature("T = 0", "no steps; states are zeros", lambda case: case.T == 0),
+    Feature("input_size 0", "only the recurrence", lambda case: case.I == 0),
+    Feature("large values", "functions of large arguments", lambda case: case.scale > 50),
+    Feature("NaN in padding", "values beyond a row's length are not read", lambda case: case.nan == "padding"),
+    Feature("NaN in a row", "reaches the results of its own row and no others", lambda case: case.nan == "row"),
     Feature("all together", "many attributes and inputs at once", _never),
 )
 FEATURES = {row.label: row for row in _ROWS}

@@ -55,11 +55,11 @@ def _case(
 
 def _alone(operation: str) -> Iterator[Case]:
     cell = Case("", operation).cell
-    gates = f"the gates do not stand in the order {ORDERS[cell]}, " if ORDERS[cell] else ""
-    axes = "batch and directions of X or of the states are exchanged" if operation in SEQUENCES else "H is ignored"
+    gates = f"the gates are not in the order {ORDERS[cell]}, " if ORDERS[cell] else ""
+    axes = "the axes of X or of the states are exchanged" if operation in SEQUENCES else "H is ignored"
     yield _case(operation, "defaults", "defaults", f"{gates}B is not a sum, or {axes}", "equations", {}, ())
-    yield _case(operation, "clip", "clip", "clip is ignored, or put on the state", "attribute clip", {"clip": 0.25})
-    no_bound = "clip 0, which means none, makes everything 0"
+    yield _case(operation, "clip", "clip", "clip is ignored, or applied to the state", "attribute clip", {"clip": 0.25})
+    no_bound = "clip 0, which means no clip, sets everything to 0"
     yield _case(operation, "clip=0", "clip", no_bound, "attribute clip", {"clip": 0.0})
     for name, meaning in (("H", "initial_h"), ("C", "initial_c"), ("B", "B")):
         if name in ("C", "B") and name not in _inputs(operation):
@@ -67,12 +67,12 @@ def _alone(operation: str) -> Iterator[Case]:
         ignored = f"{name} is ignored"
         yield _case(operation, f"input-{name}", meaning, ignored, f"input {name}", {}, ("B",) * _optional(operation))
     for size in ("N", "I", "H") if operation in STEPS else ("T", "N", "I", "H"):
-        fails = f"an axis of length 1, here {size}, is dropped or taken for another"
+        fails = f"an axis of length 1, here {size}, is dropped or confused with another"
         change: dict[str, Any] = {size: 1}
         yield _case(operation, f"{size}=1", "sizes of 1", fails, "shapes", **change)
     wide = "some of 19 rows, 130 inputs or 40 units are left out"
     yield _case(operation, "wide", "large sizes", wide, "shapes", T=2, N=19, I=130, H=40)
-    inputs = "no inputs are refused, or leave the recurrence out"
+    inputs = "input_size 0 is refused, or the recurrence is skipped"
     yield _case(operation, "I=0", "input_size 0", inputs, "shapes", I=0)
     far = "a function of a large argument is NaN or infinite because exp overflows"
     yield _case(operation, "large-values", "large values", far, "equations", scale=2000.0)
@@ -88,11 +88,11 @@ def _optional(operation: str) -> bool:
 
 def _activations(operation: str) -> Iterator[Case]:
     default = _defaults(operation)
-    place_fails = "which both directions share, are not run in their places"
+    share = ", shared by both directions" if operation in SEQUENCES else ""
     for place, letter in enumerate("fgh"[: len(default)]):
         for name in TEXT_ACTIVATIONS:
             names = _at(default, place, name)
-            fails = f"the activations {', '.join(names)}, {place_fails}"
+            fails = f"the activations are not {', '.join(names)}{share}"
             yield _case(
                 operation,
                 f"{letter}={name}",
@@ -101,7 +101,7 @@ def _activations(operation: str) -> Iterator[Case]:
                 "attribute activations",
                 {**_both(operation), "activations": names},
             )
-        for name in PARAMETERS:  # those of places before it mean nothing
+        for name in PARAMETERS:  # parameters at earlier positions have no effect
             attributes: dict[str, Any] = {**_both(operation), "activations": _at(default, place, name.lower())}
             for key, value in zip(("alpha", "beta"), PARAMETERS[name], strict=False):
                 attributes[f"activations_{key}"] = [7.0] * place + [value]
@@ -109,12 +109,12 @@ def _activations(operation: str) -> Iterator[Case]:
                 operation,
                 f"{letter}={name.lower()}",
                 "activation_alpha/beta",
-                f"{name} does not take the parameters at its own place, of both directions",
+                f"{name} does not take the parameters at its own position{share}",
                 "attribute activations_alpha",
                 attributes,
             )
     names = ["elu", "hardsigmoid", "leakyrelu"][: len(default)]
-    fails = f"{' or '.join(names)} without parameters has others than the operator of that name"
+    fails = f"{' or '.join(names)} without parameters does not use the defaults of the operator of that name"
     yield _case(
         operation,
         "default-parameters",
@@ -128,7 +128,7 @@ def _activations(operation: str) -> Iterator[Case]:
         operation,
         "names-in-any-case",
         "names in any case",
-        f"{', '.join(spelt)}{', or a direction in capitals,' if operation in SEQUENCES else ''} is not known",
+        f"{', '.join(spelt)}{', or a direction in capitals,' if operation in SEQUENCES else ''} is unknown",
         "attribute activations",
         {**{key: value.upper() for key, value in _both(operation).items()}, "activations": spelt},
     )
@@ -152,7 +152,7 @@ def _dtypes(operation: str) -> Iterator[Case]:
 
 
 def _linear_before_reset(operation: str) -> Iterator[Case]:
-    fails = "the reset gate is put before the product, or the fourth block of B, Rb of h, is not put on with it"
+    fails = "the reset gate multiplies h before the product, or does not multiply Rb of h, the fourth block of B"
     for clip in (None, 0.375):
         attributes = {"linear_before_reset": True, **_both(operation)} | ({"clip": clip} if clip else {})
         yield _case(
@@ -167,10 +167,10 @@ def _linear_before_reset(operation: str) -> Iterator[Case]:
 
 def _first_version(operation: str) -> Iterator[Case]:
     """Yield cases with P in the order f, i, o, and i = 1 - f, as in OpenVINO's own reference."""
-    coupled = "i is not 1 - f, with the weights, bias and peephole of i unused"
+    coupled = "i is not 1 - f, or weights, bias or peephole of i are used"
     for direction in ("forward", "reverse", "bidirectional") if operation in SEQUENCES else ("",):
         way, tag = ({"direction": direction}, f"-{direction}") if direction else ({}, "")
-        peepholes = "P is ignored, its blocks are not of f, i, o, or o looks at C of the step before"
+        peepholes = "P is ignored, its blocks are not in the order f, i, o, or o uses C of the previous step"
         yield _case(operation, f"P{tag}", "P", peepholes, "input P", way)
         attributes = {**way, "input_forget": True}
         yield _case(
@@ -180,18 +180,18 @@ def _first_version(operation: str) -> Iterator[Case]:
         attributes = {**attributes, "clip": 0.375}
         yield _case(operation, f"input_forget-P-clip{tag}", "all together", fails, "attribute input_forget", attributes)
     relu = {"input_forget": True, "activations": ["relu", "tanh", "tanh"]}
-    fails = f"{coupled}, for a function whose 1 - f(x) is not f(-x)"
+    fails = f"{coupled}, for a function with 1 - f(x) != f(-x)"
     yield _case(operation, "input_forget-relu", "input_forget", fails, "attribute input_forget", relu)
 
 
 def _directions(operation: str) -> Iterator[Case]:
     for direction, fails in (
-        ("reverse", "the steps are run forwards, or Y is given in the order in which they are run"),
+        ("reverse", "the steps run forwards, or Y is in the order of computation instead of time"),
         ("bidirectional", "both directions have the same weights or order of steps, or Y is not [N, D, T, H]"),
     ):
         attributes: dict[str, Any] = {"direction": direction}
         yield _case(operation, direction, direction, fails, "attribute direction", attributes)
-        lengths = "the padding is run, too, or the reversed row is not put back to its beginning"
+        lengths = "padding is processed too, or the results of a reversed row do not begin at step 0"
         yield _case(
             operation,
             f"{direction}-sequence_lengths",
@@ -207,7 +207,7 @@ def _directions(operation: str) -> Iterator[Case]:
             operation,
             f"{direction}-all-attributes",
             "all together",
-            f"direction, clip, activations or sequence_lengths is ignored beside the others, {direction}",
+            f"direction ({direction}), clip, activations or sequence_lengths is ignored if all are present",
             "attributes",
             everything,
             None,
@@ -217,16 +217,16 @@ def _directions(operation: str) -> Iterator[Case]:
 
 def _lengths(operation: str) -> Iterator[Case]:
     place = "input sequence_lengths"
-    lengths = "sequence_lengths is ignored, Y is not zero beyond it, or Ho is not of a row's last valid step"
+    lengths = "sequence_lengths is ignored, Y is not zero beyond a row's length, or Ho is not the last valid state"
     yield _case(operation, "sequence_lengths", "sequence_lens", lengths, place, {}, None, (2, 5, 3, 1))
-    zero = "a row of length 0 gives its initial state, or anything but zeros"
+    zero = "the results of a row of length 0 are not zeros"
     yield _case(operation, "length-0", "length 0", zero, place, {}, None, LENS)
     both = _both(operation)
     yield _case(operation, "all-lengths-zero", "length 0", zero, place, both, None, (0,) * 4)
-    yield _case(operation, "T=0", "T = 0", "no steps are refused, or give other states than zeros", place, both, T=0)
+    yield _case(operation, "T=0", "T = 0", "T = 0 is refused, or leaves states that are not zeros", place, both, T=0)
     empty = "an empty batch is refused, or its results have another shape"
     yield _case(operation, "N=0", "empty batch", empty, "shapes", both, None, (), N=0)
-    long = "steps after the hundredth are left out"
+    long = "steps after step 100 are left out"
     yield _case(operation, "long", "long sequences", long, place, both, None, (130, 67), T=130, N=2, H=17)
 
 
@@ -236,12 +236,12 @@ def _not_a_number(operation: str) -> Iterator[Case]:
             operation,
             f"NaN-in-padding-{direction}",
             "NaN in padding",
-            "X beyond a row's length is read, so that its NaN reaches a result",
+            "X beyond a row's length is read, and its NaN reaches a result",
             "input sequence_lengths",
             {"direction": direction},
             None,
             LENS,
             nan="padding",
         )
-    fails = "a NaN in X reaches another row, or is swallowed on its way to Y and Ho of its own"
+    fails = "a NaN in X reaches another row, or does not reach Y and Ho of its own row"
     yield _case(operation, "NaN-in-a-row", "NaN in a row", fails, "equations", _both(operation), nan="row")

@@ -26,7 +26,7 @@ def _blocks(op: str) -> Iterator[Case]:
                 f"{op}-H{H}-N{N}",
                 op,
                 "sizes of 1" if 1 in (H, N, I) else "large sizes" if H > 16 else "all together",
-                f"{H} units or {N} rows do not fill a block of those computed at once, and some are left out",
+                f"{H} units or {N} rows do not fill a block of the kernel, and some are left out",
                 "shapes",
                 BOTH if N == 3 else {},
                 OPTIONAL[op],
@@ -38,7 +38,7 @@ def _blocks(op: str) -> Iterator[Case]:
     wide = "some of 19 rows, 130 inputs or 40 units are left out"
     yield named(f"{op}-wide", op, "large sizes", wide, "shapes", {}, OPTIONAL[op], T=2, N=19, I=130, H=40)
     for size in ("N", "I", "H"):  # T: below
-        fails = f"an axis of length 1, here {size}, is dropped or taken for another"
+        fails = f"an axis of length 1, here {size}, is dropped or confused with another"
         changes: dict[str, Any] = {size: 1}
         yield named(f"{op}-{size}=1", op, "sizes of 1", fails, "shapes", BOTH, OPTIONAL[op], **changes)
     fails = "all axes of length 1 are dropped"
@@ -51,22 +51,22 @@ def _lengths(op: str) -> Iterator[Case]:
 
     for T in (1, 2, 9):
         feature = "sizes of 1" if T == 1 else "bidirectional"
-        yield case(f"T{T}", feature, f"the steps of a sequence of {T} are not run in order", None, T=T, H=17)
-    yield case("long", "long sequences", "steps after the hundredth are left out", (130, 67), T=130, N=2, H=17)
-    yield case("all-lens-full", "sequence_lens with reverse", "a row of length T is not run whole", (4, 4, 4))
-    yield case("all-lens-zero", "length 0", "rows of length 0 give anything but zeros", (0, 0, 0))
-    ragged = "rows are sorted by their length, and not put back"
+        yield case(f"T{T}", feature, f"the steps of a sequence of {T} do not run in order", None, T=T, H=17)
+    yield case("long", "long sequences", "steps after step 100 are left out", (130, 67), T=130, N=2, H=17)
+    yield case("all-lens-full", "sequence_lens with reverse", "a row of length T does not run to its end", (4, 4, 4))
+    yield case("all-lens-zero", "length 0", "the results of rows of length 0 are not zeros", (0, 0, 0))
+    ragged = "rows are sorted by their length, and their order is not restored"
     yield case("ragged", "sequence_lens with reverse", ragged, (5, 0, 9, 1, 9, 2, 7), T=9, N=7, H=17)
 
 
 def _nothing(op: str) -> Iterator[Case]:
-    batch = "an empty batch is refused, ends the process, or gives results of another shape"
+    batch = "an empty batch is refused, ends the process, or has results of another shape"
     for tag, layout, lens in (("", {}, ()), ("-layout1", {"layout": 1}, None)):
         yield named(f"{op}-N=0{tag}", op, "empty batch", batch, "shapes", BOTH | layout, OPTIONAL[op], lens, N=0)
-    steps = "no steps are refused, end the process, or give other states than zeros"
+    steps = "T = 0 is refused, ends the process, or leaves states that are not zeros"
     yield named(f"{op}-T=0", op, "T = 0", steps, "shapes", BOTH, OPTIONAL[op], T=0)
     yield named(f"{op}-T=0-lens", op, "T = 0", steps, "shapes", {}, OPTIONAL[op], (0, 0, 0), T=0)
-    inputs = "no inputs are refused, end the process, or leave the recurrence out"
+    inputs = "input_size 0 is refused, ends the process, or skips the recurrence"
     yield named(f"{op}-I=0", op, "input_size 0", inputs, "shapes", BOTH, OPTIONAL[op], (4, 0, 1), I=0)
     yield named(f"{op}-I=0-no-bias", op, "input_size 0", inputs, "shapes", I=0)
     yield named(f"{op}-N=0-T=0-I=0", op, "empty batch", batch, "shapes", {}, OPTIONAL[op], T=0, N=0, I=0)
@@ -74,8 +74,8 @@ def _nothing(op: str) -> Iterator[Case]:
 
 DTYPE_FAILS = {
     "float64": "float64 is refused, or computed in float32",
-    "float16": "float16 is refused, or its sums are kept in float16 before they are rounded",
-    "bfloat16": "bfloat16 is refused, or its sums are kept in bfloat16 before they are rounded",
+    "float16": "float16 is refused, or its sums are accumulated in float16",
+    "bfloat16": "bfloat16 is refused, or its sums are accumulated in bfloat16",
 }
 # The errors of sums this long and large exceed the tolerance of a narrow type that accumulates them.
 LONG_SUMS: dict[str, Any] = {"T": 2, "I": 1024, "H": 17, "scale": 8.0}

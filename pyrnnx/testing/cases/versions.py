@@ -27,7 +27,7 @@ def _of_opset(op: str, opset: int) -> Iterator[Case]:
         f"{op}-opset{opset}",
         op,
         "opset 1 to 6" if opset < 7 else "all together",
-        f"opset {opset} is refused, or its {version} is not computed as the later ones are",
+        f"opset {opset} is refused, or {version} is not computed like the later versions",
         "equations",
         BOTH,
         OPTIONAL[op],
@@ -51,17 +51,17 @@ def _of_opset(op: str, opset: int) -> Iterator[Case]:
             plain,
             name=f"{plain.name}-defaults",
             attributes={},
-            tells=f"Fails if the default direction of {version} is not forward, or hidden_size is not that of R.",
+            tells=f"Fails if the default direction of {version} is not forward, or hidden_size is not read from R.",
             source=f"{version}, attribute direction",
         )
     for value in (0, 1) if opset < 7 else ():
-        fails = "output_sequence is refused, or Y is left out although it is asked for"
+        fails = "output_sequence is refused, or Y is missing although it is requested"
         yield variant("output_sequence", value, "opset 1 to 6", fails, direction="reverse")
     if op == "GRU" and opset >= 3:
-        fails = f"linear_before_reset is not known at opset {opset}, or ignored"
+        fails = f"linear_before_reset is unknown at opset {opset}, or ignored"
         yield variant("linear_before_reset", 1, "linear_before_reset", fails)
     if op == "LSTM":
-        fails = f"input_forget is not known at opset {opset}, or ignored"
+        fails = f"input_forget is unknown at opset {opset}, or ignored"
         yield variant("input_forget", 1, "input_forget", fails)
 
 
@@ -77,7 +77,7 @@ def _all_attributes(op: str, opset: int) -> Case:
         f"{op}-opset{opset}-all-attributes",
         op,
         "all together",
-        f"one of the attributes of opset {opset} is ignored beside the others",
+        f"an attribute of opset {opset} is ignored if all are present",
         "attributes",
         attributes,
         OPTIONAL[op],

@@ -91,15 +91,15 @@ def judge(execution: Execution, expected: Sequence[Array] | None = None) -> Verd
     if len(outputs) != len(names):
         return Verdict(case, "wrong", f"{len(outputs)} outputs, expected {len(names)}: {', '.join(names)}")
     if all(output is None for output in outputs):
-        return Verdict(case, "wrong", "no output at all")
+        return Verdict(case, "wrong", "no output")
     arrays = {name: np.asarray(array) for name, array in zip(names, outputs, strict=True) if array is not None}
     for name, right in zip(names, expectation(case) if expected is None else expected, strict=True):
         if name in arrays:
             detail, difference = _compared(arrays[name], right, case.dtype)
             if detail:
                 return Verdict(case, "wrong", f"{name}: {detail}", name, difference, arrays)
-    left_out = [name for name in names if name not in arrays]
-    return Verdict(case, "right", f"left out: {', '.join(left_out)}" if left_out else "")
+    missing = [name for name in names if name not in arrays]
+    return Verdict(case, "right", f"missing outputs: {', '.join(missing)}" if missing else "")
 
 
 def _compared(output: Array, right: Array, dtype: str) -> tuple[str, float | None]:

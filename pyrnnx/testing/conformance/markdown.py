@@ -14,16 +14,20 @@ from pyrnnx.testing.conformance.report import Report, Suite
 from pyrnnx.testing.conformance.text import named, summaries
 
 INTRODUCTION = """\
-Which cases of the recurrent operators of ONNX and OpenVINO each runtime computes as the oracle,
-`pyrnnx.reference`, does. Each is run through its public functions, pyrnnx like the others.
+This page counts the cases that each runtime computes correctly. A case is one call of a recurrent operator of ONNX or
+OpenVINO: its attributes, optional inputs, sizes, dtype and opset. A named case tests one feature; random cases combine
+them. `pyrnnx.testing.cases` has all of them, and makes their arrays. Each runtime, pyrnnx too, is called through its
+public functions.
 
-- **right**: within the tolerance of the dtype (`pyrnnx.testing.numbers`). A number without a word is a number of these.
-- **wrong**: a result that is not right, without an error. **refused**: an error. **crashed**, **timed out**: no answer.
-- **not expr.**: the runtime has no words for the case, so that it is no fault of it.
+- **right**: within the tolerance of the dtype (`pyrnnx.testing.numbers`) from the float64 implementation
+  `pyrnnx.reference`. In the tables, a number without a word counts these.
+- **wrong**: no error, but a result beyond the tolerance.
+- **refused**: an error, which is no failure. `--refused` lists these with their reasons.
+- **crashed**, **timed out**: no answer.
+- **not expr.**: the runtime cannot express the case, which is no failure either.
 
-Refusals are no failures; `--refused` tells them with their reasons. A runtime that reads memory which nobody has
-written (ONNX Runtime where T or I is 0) may be right and wrong in turn: its counts then differ by some cases from run
-to run. How a program or a function of your own is judged beside these is told by `help(pyrnnx.testing.runtimes)`."""
+ONNX Runtime reads uninitialized memory if T or I is 0, so its counts may differ by a few cases from run to run.
+`help(pyrnnx.testing.runtimes)` says how to test a program or function of your own."""
 WORDS = {status: f"**{status}**" for status in FAILURES} | {"refused": "refused", "not expressible": "not expr."}
 
 
@@ -35,24 +39,25 @@ def to_markdown(report: Report) -> str:
 
 
 def _head(report: Report) -> Iterable[str]:
+    yield INTRODUCTION
     if report.command:
-        yield f"Made by\n\n```bash\n{report.command}\n```"
+        yield f"This command writes the page:\n\n```bash\n{report.command}\n```"
     versions = [f"{key} {value}" for key, value in report.environment.items()]
     versions += [named(name, version) for name, version in report.runtimes.items() if name not in report.environment]
-    yield f"{'On ' + report.date + ', with' if report.date else 'With'} {escaped(', '.join(versions))}."
-    yield INTRODUCTION
+    yield f"Versions{' on ' + report.date if report.date else ''}: {escaped(', '.join(versions))}."
 
 
 def _suites(report: Report) -> Iterable[str]:
     for suite in report.suites:
         yield f"## {escaped(suite.title)}"
-        yield "\n".join(f"- {escaped(line)}." for line in summaries(report, suite))
+        yield "\n".join(f"- {escaped(line)}" for line in summaries(report, suite))
         yield table(suite)
         yield (
-            "A random case counts with every feature that it uses. What fails was shrunk, to name what it takes."
+            "A random case counts for each feature that it uses. Failing cases are reduced, so the lists name "
+            "only features that matter."
             if suite.shrunk
-            else "A case counts with what it is for, even where it fails for something else that it uses: below, it is "
-            "counted with the simplest case that fails."
+            else "A case counts for the feature that it tests, even if another feature makes it fail. The lists assign "
+            "each failure to the simplest case that fails."
         )
         for name, version in report.runtimes.items():
             if faults := suite.faults_of(name):
@@ -87,10 +92,10 @@ def _fault_lines(faults: Iterable[Fault]) -> Iterable[str]:
         groups.setdefault((fault.status, fault.features), []).append(fault)
     for (status, features), group in groups.items():
         links = ", ".join(f"[{escaped(fault.case.operator)}](#{anchor(fault)})" for fault in group)
-        tells = dict.fromkeys(fault.case.tells for fault in group if fault.case.tells)
+        reasons = dict.fromkeys(fault.case.tells for fault in group if fault.case.tells)
         count = sum(len(fault.found) for fault in group)
         seen = f" ({count} cases)" if count > len(group) else ""
-        yield " ".join([f"- {status}, {escaped(', '.join(features))}: {links}{seen}.", *map(escaped, tells)])
+        yield " ".join([f"- {status}, {escaped(', '.join(features))}: {links}{seen}.", *map(escaped, reasons)])
 
 
 def _cases(report: Report) -> Iterable[str]:

@@ -11,7 +11,7 @@ from pyrnnx.testing.conformance.plain import describe
 from pyrnnx.testing.conformance.report import Report, Suite
 
 LETTERS = {"wrong": "w", "refused": "r", "crashed": "c", "timed out": "t", "not expressible": "n"}
-LEGEND = "A number alone: cases run rightly; w: wrong, r: refused, c: crashed, t: timed out, n: not expressible."
+LEGEND = "A number without a letter: right; w: wrong, r: refused, c: crashed, t: timed out, n: not expressible."
 
 
 def to_text(report: Report, *, width: int = 80) -> str:
@@ -21,17 +21,17 @@ def to_text(report: Report, *, width: int = 80) -> str:
     ----------
     report : Report
     width : int
-        Columns; a table of many runtimes goes on below itself.
+        Columns; a wider table is split.
 
     Returns
     -------
     str
-        Lines of at most `width` characters, but for names that are longer.
+        Lines of at most `width` characters, except longer names.
     """
     parts = [textwrap.fill(", ".join(f"{key} {value}" for key, value in report.environment.items()), width)]
     for suite in report.suites:
-        summary = "\n".join(_filled(printable(line), width, "  ") for line in summaries(report, suite))
-        parts.append(summary)
+        counts = (_filled(f"  {printable(line)}", width, "    ") for line in summaries(report, suite))
+        parts.append("\n".join([_filled(f"{suite.title}:", width, "  "), *counts]))
         if suite.runtimes:
             parts += ["\n\n".join(_tables(suite, width)), textwrap.fill(LEGEND, width)]
         parts += [text for name in report.runtimes if (text := _faults(name, suite, width))]
@@ -39,17 +39,16 @@ def to_text(report: Report, *, width: int = 80) -> str:
 
 
 def summaries(report: Report, suite: Suite) -> list[str]:
-    """Return a sentence for each runtime: "Of 400 random cases, tract 0.21 runs 186 correctly; 3 wrong"."""
-    lines, speechless = [], []
+    """Return the counts of each runtime: "tract 0.21: 186 right, 3 wrong"."""
+    lines, unable = [], []
     for name, version in report.runtimes.items():
         if name not in suite.runtimes:
-            speechless.append(named(name, version))
+            unable.append(named(name, version))
             continue
         counts = suite.counts(name)
-        rest = ", ".join(f"{counts[status]} {status}" for status in LETTERS if counts[status])
-        runs = f"Of {suite.title}, {named(name, version)} runs {counts['right']} correctly"
-        lines.append(f"{runs}; {rest}" if rest else runs)
-    return lines + ([f"No words for {suite.kind}: {', '.join(speechless)}"] if speechless else [])
+        parts = [f"{counts['right']} right", *(f"{counts[status]} {status}" for status in LETTERS if counts[status])]
+        lines.append(f"{named(name, version)}: {', '.join(parts)}")
+    return lines + ([f"not expressible in {', '.join(unable)}"] if unable else [])
 
 
 def named(name: str, version: str) -> str:
@@ -100,7 +99,7 @@ def _filled(text: str, width: int, indent: str) -> str:
 
 
 def wrapped(lines: Sequence[str], width: int) -> list[str]:
-    """Wrap lines to that width; all but the first are indented."""
+    """Wrap lines to that width; all except the first are indented further."""
     return [
         textwrap.fill(
             printable(line),

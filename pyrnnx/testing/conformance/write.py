@@ -21,10 +21,10 @@ from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes import Runtime
 
 _HAPPENED = {
-    "wrong": "gives a wrong result",
-    "refused": "refuses a legal model",
+    "wrong": "returns a wrong result",
+    "refused": "refuses a valid model",
     "crashed": "ends the process",
-    "timed out": "does not come to an end",
+    "timed out": "does not finish",
 }
 _SHOWN = 64  # numbers of an output that are printed
 _WEIGHTS = ("W", "R", "B", "P")
@@ -141,16 +141,14 @@ def _report(
     case = fault.case
     yield f"# {printable(named(runtime.name, runtime.version()))} {_HAPPENED[fault.status]}: {fault.title}"
     yield f"{describe(case)}.{_origin(fault)}"
-    yield "## Expected and got"
+    yield "## Expected and actual results"
     yield from _results(fault, right)
     quoted = "\n".join(f"> {line}" for line in _text_of_operator(fault))
     if quoted:
         yield f"The text of the operator:\n\n{quoted}"
-    files = "`model.onnx` and `test_data_set_0`, as the tests of ONNX's backends have them"
+    files = "`model.onnx` and `test_data_set_0`, in the layout of ONNX's backend tests"
     files += (
-        f"; no IR, for {printable(ir)}"
-        if ir
-        else "; `model.xml` and `model.bin`, the same with its weights as constants"
+        f"; no IR ({printable(ir)})" if ir else "; `model.xml` and `model.bin`, the same model with constant weights"
     )
     files = files if case.family == "ONNX" else "`model.xml` with `model.bin`; `inputs.npz` and `outputs.npz`"
     yield f"## To reproduce\n\nIn this folder ({files}):"
@@ -163,7 +161,7 @@ def _report(
 def _origin(fault: Fault) -> str:
     sentences = []
     if fault.shrunk:
-        sentences.append(f"Shrunk from the case `{fault.found[0]}`.")
+        sentences.append(f"Reduced from the case `{fault.found[0]}`.")
     if fault.case.tells:
         where = f" ({fault.case.source})" if fault.case.source else ""
         sentences.append(f"{fault.case.tells.removesuffix('.')}{where}.")
@@ -176,8 +174,8 @@ def _results(fault: Fault, right: Mapping[str, Array]) -> Iterator[str]:
     name = verdict.output or next(iter(right))
     expected = right[name]
     if 0 < expected.size <= _SHOWN:
-        got = [array for array in [verdict.outputs.get(name)] if array is not None]
-        blocks = [("expected", expected), *(("got", array) for array in got)]
+        returned = [array for array in [verdict.outputs.get(name)] if array is not None]
+        blocks = [("expected", expected), *(("returned", array) for array in returned)]
         yield "\n".join(
             [
                 "```",
@@ -201,7 +199,7 @@ def _text_of_operator(fault: Fault) -> list[str]:
     schema: Any = onnx.defs.get_schema(case.operator, min(case.opset, onnx.defs.onnx_opset_version()))
     version = f"{case.operator}-{schema.since_version}"
     names = [name for name in case.attributes if name != "hidden_size"]
-    if "default activation parameters" in fault.features:  # which of the two is left out
+    if "default activation parameters" in fault.features:  # one of the two is missing
         names += [name for name in ("activation_alpha", "activation_beta") if name not in names]
     lines = [f"{version}, attribute {name}: {schema.attributes[name].description}" for name in names]
     present = {*case.inputs, *(["sequence_lens"] if case.lens is not None else [])}

@@ -41,7 +41,7 @@ WRONG: dict[str, tuple[tuple[Any, ...], str, str]] = {
     "a missing axis": ((RIGHT[0][:, 0], *RIGHT[1:]), "Y", "Y: shape (3, 3, 2), expected (3, 1, 3, 2)"),
     "dtype": ((*RIGHT[:2], RIGHT[2].astype("f8")), "Y_c", "Y_c: dtype float64, expected float32"),
     "too few": (tuple(RIGHT[:2]), "", "2 outputs, expected 3: Y, Y_h, Y_c"),
-    "none": ((None, None, None), "", "no output at all"),
+    "none": ((None, None, None), "", "no output"),
     "one left out, one wrong": ((None, *changed(1, (0, 0, 0), 7.0)[1:]), "Y_h", "Y_h: largest difference"),
 }
 
@@ -61,7 +61,7 @@ def test_wrong(name: str) -> None:
 def test_right(outputs: tuple[Any, ...]) -> None:
     verdict = judge(Execution(CASE, "ran", outputs))
     assert verdict.status == "right"
-    assert verdict.detail == ("left out: Y_h" if outputs[1] is None else "")
+    assert verdict.detail == ("missing outputs: Y_h" if outputs[1] is None else "")
     assert not verdict.failed
 
 

@@ -21,12 +21,13 @@ from pyrnnx.testing.conformance import (
     to_markdown,
     to_text,
 )
+from pyrnnx.testing.conformance.markdown import INTRODUCTION
 
 PLACE = {"pyrnnx": "1.2", "Python": "3.11.1", "NumPy": "2.4.6", "system": "Linux", "processor": "x86_64 avx2"}
 CLIP: dict[str, Any] = {
     "attributes": {"clip": 0.125, "hidden_size": 5},
     "feature": "clip",
-    "tells": "Fails if clip is ignored, or put on Y.",
+    "tells": "Fails if clip is ignored, or applied to Y.",
 }
 LENS: dict[str, Any] = {
     "attributes": {"hidden_size": 5},
@@ -67,29 +68,29 @@ SMALL = report({"ours": OURS, "theirs": THEIRS, "dumb": SPEECHLESS})
 TEXT = """\
 pyrnnx 1.2, Python 3.11.1, NumPy 2.4.6, system Linux, processor x86_64 avx2
 
-Of 5 named cases, ours 1.2 runs 5 correctly
-Of 5 named cases, theirs 3.4.5 runs 0 correctly; 2 wrong, 1 refused, 1 crashed,
-  1 timed out
-No words for named cases: dumb
+5 named cases:
+  ours 1.2: 5 right
+  theirs 3.4.5: 0 right, 2 wrong, 1 refused, 1 crashed, 1 timed out
+  not expressible in dumb
 
                ours  theirs
 P              1     1r
 sequence_lens  2     1c 1t
 clip           2     2w
 
-A number alone: cases run rightly; w: wrong, r: refused, c: crashed, t: timed
+A number without a letter: right; w: wrong, r: refused, c: crashed, t: timed
 out, n: not expressible.
 
 theirs:
   - wrong, GRU: clip
     case GRU-only-clip (GRU, opset 22, T=4 N=3 I=3 H=5, clip=0.125,
       hidden_size=5)
-    Fails if clip is ignored, or put on Y.
+    Fails if clip is ignored, or applied to Y.
     Y: largest difference 0.25
   - wrong, LSTM: clip
     case LSTM-only-clip (LSTM, opset 22, T=4 N=3 I=3 H=5, clip=0.125,
       hidden_size=5)
-    Fails if clip is ignored, or put on Y.
+    Fails if clip is ignored, or applied to Y.
     Y: largest difference 0.25
   - crashed, LSTM: sequence_lens
     case LSTM-only-lens (LSTM, opset 22, T=4 N=3 I=3 H=5, hidden_size=5,
@@ -111,12 +112,11 @@ def test_text() -> None:
 
 def test_markdown() -> None:
     page = to_markdown(SMALL)
-    assert page.startswith(
-        "# Conformance of recurrent operators\n\nMade by\n\n```bash\npython -m pyrnnx conformance ours"
-    )
+    assert page.startswith(f"# Conformance of recurrent operators\n\n{INTRODUCTION}\n\n")
+    assert "This command writes the page:\n\n```bash\npython -m pyrnnx conformance ours" in page
     assert (
-        "With pyrnnx 1.2, Python 3.11.1, NumPy 2.4.6, system Linux, processor x86\\_64 avx2, ours 1.2, theirs 3.4.5"
-        in page
+        "Versions: pyrnnx 1.2, Python 3.11.1, "
+        "NumPy 2.4.6, system Linux, processor x86\\_64 avx2, ours 1.2, theirs 3.4.5" in page
     )
     rows = [line for line in page.splitlines() if line.startswith("| ")]
     assert rows[0] == "| feature | ours | theirs |"
