@@ -196,7 +196,7 @@ def _in_other_letters(case: Case) -> bool:
 
 
 _ROWS = (
-    Feature("defaults", "only the equations: no attribute and no optional input", _never),
+    Feature("defaults", "no attribute and no optional input", _never),
     Feature("B", "biases of W and R", _given("B")),
     Feature("initial_h", "state before the first step", _given("initial_h", "H")),
     Feature("initial_c", "cell state before the first step", _given("initial_c", "C")),

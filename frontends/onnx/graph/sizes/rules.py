@@ -1,4 +1,9 @@
-"""Size rules for operators without windows over space or time."""
+"""Size rules for operators without windows over space or time.
+
+Each rule takes a `Call`, a node with the values of its inputs, and returns the bytes that the node allocates: its
+results, and temporary arrays if onnx's ReferenceEvaluator makes larger ones. `table.py` says which operators have which
+rule.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,17 @@ from .call import DOUBLE, Call, count, element_bytes, joined, replaced
 
 
 def view(call: Call) -> int:
+    """Return 0: the result is a view, or small."""
     return 0
 
 
 def first(call: Call) -> int:
+    """Return the bytes of a result as large as the first input, with elements of 4 bytes at least."""
     return int(call.arrays[0].size * max(call.arrays[0].itemsize, 4))
 
 
 def broadcast(call: Call) -> int:
+    """Return the bytes of the inputs broadcast against each other."""
     shapes = [array.shape for array in call.arrays if array is not None]
     return count(joined(*shapes)) * call.itemsize
 
@@ -28,6 +36,7 @@ def copies(call: Call) -> int:
 
 
 def with_indices(call: Call) -> int:
+    """Return the bytes of the first input, and of three arrays of indices as large as it."""
     X = call.arrays[0]
     return int(X.size * (X.itemsize + DOUBLE * 3))
 
@@ -44,19 +53,23 @@ def normalized(call: Call) -> int:
 
 
 def cast(call: Call) -> int:
+    """Return the bytes of the first input in the dtype `to`."""
     return int(call.arrays[0].size) * element_bytes(call.attribute("to"), DOUBLE)
 
 
 def of_second_type(call: Call) -> int:
+    """Return the bytes of the first input in the dtype of the second."""
     return int(call.arrays[0].size * call.arrays[1].itemsize)
 
 
 def constant_of_shape(call: Call) -> int:
+    """Return the bytes of an array of the shape in the first input."""
     value = call.attribute("value")
     return count(call.integers(0) or ()) * element_bytes(value.data_type if value is not None else None)
 
 
 def tile(call: Call) -> int:
+    """Return the bytes of the first input, repeated; it is repeated axis by axis."""
     X, repeats = call.arrays[0], call.integers(1) or []
     if len(call.arrays) > 2:  # Tile-1: how often, and along which axis
         return int(X.nbytes * max(repeats[0], 0))
@@ -65,6 +78,7 @@ def tile(call: Call) -> int:
 
 
 def expand(call: Call) -> int:
+    """Return the bytes of the first input, broadcast to the shape in the second."""
     X = call.arrays[0]
     shape = call.integers(1) or []
     # An array of ones of that shape comes first, even if the result is empty.
@@ -72,6 +86,7 @@ def expand(call: Call) -> int:
 
 
 def pad(call: Call) -> int:
+    """Return the bytes of the first input with its padding, which may be negative."""
     X, axes = call.arrays[0], call.integers(3)
     pads = call.integers(1, "pads") or call.attribute("paddings")  # name in Pad-1
     axes = list(range(X.ndim)) if axes is None else axes
@@ -80,25 +95,30 @@ def pad(call: Call) -> int:
 
 
 def arange(call: Call) -> int:
+    """Return the bytes of the numbers from start to limit."""
     start, limit, delta = (array.item() for array in call.arrays)
     steps: int = math.ceil((limit - start) / delta)
     return max(steps, 0) * DOUBLE
 
 
 def one_hot(call: Call) -> int:
+    """Return the bytes of one row of `depth` values for each index."""
     indices, depth, values = call.arrays
     return max(int(indices.size), 1) * max(int(depth.ravel()[0].real), 0) * max(int(values.itemsize), DOUBLE)
 
 
 def like(call: Call) -> int:
+    """Return the bytes of an array of doubles of the shape of the first input."""
     return int(call.arrays[0].size * DOUBLE)
 
 
 def random(call: Call) -> int:
+    """Return the bytes of an array of doubles of the attribute `shape`."""
     return count(call.attribute("shape")) * DOUBLE
 
 
 def multinomial(call: Call) -> int:
+    """Return the bytes of `sample_size` numbers for each row."""
     return int(call.arrays[0].shape[0] * max(call.attribute("sample_size", 1), 0) * DOUBLE)
 
 
@@ -109,14 +129,17 @@ def _product(A: Any, B: Any, itemsize: int) -> int:
 
 
 def matmul(call: Call) -> int:
+    """Return the bytes of the product of the first two inputs."""
     return _product(call.arrays[0], call.arrays[1], max(call.itemsize, 4))
 
 
 def quantized_matmul(call: Call) -> int:
+    """Return the bytes of a product whose factors are the first and fourth input."""
     return _product(call.arrays[0], call.arrays[3], max(call.itemsize, 4))
 
 
 def gemm(call: Call) -> int:
+    """Return the bytes of the product of two matrices, each possibly transposed."""
     A, B = call.arrays[:2]
     return int(A.shape[1 if call.attribute("transA", 0) else 0] * B.shape[0 if call.attribute("transB", 0) else 1]) * (
         call.itemsize
@@ -140,32 +163,38 @@ def einsum(call: Call) -> int:
 
 
 def concat(call: Call) -> int:
+    """Return the bytes of all inputs, or of all elements of a sequence, in the widest dtype."""
     arrays = call.arrays[0] if isinstance(call.arrays[0], list) else call.arrays
     return int(sum(array.size for array in arrays) * max((array.itemsize for array in arrays), default=0))
 
 
 def gather(call: Call) -> int:
+    """Return the bytes of one slice of the first input for each index."""
     X, indices = call.arrays
     shape = replaced(X.shape, [indices.size], [call.attribute("axis", 0)])
     return count(shape) * int(X.itemsize)
 
 
 def gather_elements(call: Call) -> int:
+    """Return the bytes of one element for each index."""
     return int(call.arrays[1].size * call.arrays[0].itemsize)
 
 
 def gather_nd(call: Call) -> int:
+    """Return the bytes of one block of the first input for each row of indices."""
     X, indices = call.arrays
     inner = X.shape[call.attribute("batch_dims", 0) + indices.shape[-1] :]
     return count((*indices.shape[:-1], *inner)) * int(X.itemsize)
 
 
 def strings(call: Call) -> int:
+    """Return the bytes of strings that are concatenated element by element."""
     lengths = [max((len(text) for text in array.ravel()), default=0) for array in call.arrays]
     return count(joined(*(array.shape for array in call.arrays))) * (DOUBLE + 4 * sum(lengths))
 
 
 def tfidf(call: Call) -> int:
+    """Return the bytes of one row of counts for each row of the first input."""
     X = call.arrays[0]
     columns = max(call.attribute("ngram_indexes"), default=0) + 1
     return int(X.shape[0] if X.ndim > 1 else 1) * columns * 4
