@@ -33,7 +33,7 @@ extensions = [
     "sphinx.ext.githubpages",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["built", "jupyter_execute"]
+exclude_patterns = ["generated", "built", "jupyter_execute"]
 nitpicky = True
 default_role = "py:obj"
 today_fmt = "%Y-%m-%d"

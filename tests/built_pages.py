@@ -1,4 +1,4 @@
-"""What built pages refer to."""
+"""References of built pages to files and other sites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `pyrnnx`: in this process with streams of its own, or in a process of its own."""
+"""The command `pyrnnx`, run in this process with its own streams, or in a new process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons of layers and of models, of every kind that views show."""
+"""Comparisons of layers and of models, one of every kind that the views can show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files as Keras 3 writes them, made of plain data: the default suite has h5py, and Keras not."""
+"""Files in the format of Keras 3, written without Keras, which the default suite does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights as Keras has them, and what its layers give for them: their formulas, written out from its documentation.
+"""Weights in Keras' arrangement, and results of its layers by the formulas of its documentation.
 
 Keras has kernels [input, gates*units], gates i, f, c, o of an LSTM and z, r, h of a GRU, and one bias, but for a GRU
 with reset_after, which has two.

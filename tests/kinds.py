@@ -1,4 +1,4 @@
-"""Selection of a few different cases of a table, for tests that do not need all."""
+"""Selection of a few different cases of a table, for tests that do not need all of them."""
 
 from __future__ import annotations
 

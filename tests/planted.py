@@ -1,4 +1,4 @@
-"""Functions that compute cases as the oracle does, but for one fault each."""
+"""Functions that compute cases as the oracle does, except for one fault each."""
 
 from __future__ import annotations
 

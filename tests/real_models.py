@@ -1,4 +1,4 @@
-"""Published models with recurrent layers, in wheels that `wheels.fetch` brings, and inputs for them."""
+"""Published models with recurrent layers, from wheels of `wheels.fetch`, and their inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models and arrays for `pyrnnx run`, and what it gives."""
+"""Models and arrays for `pyrnnx run`, and readers of its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failed `assert_same` says."""
+"""Messages of a failed `assert_same`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources of sequences and layers for the tests of `pyrnnx.score`, and what is in a folder of results."""
+"""Sources of sequences, layers and result folders for the tests of `pyrnnx.score`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small ONNX graphs, and what their items may share: for the tests of batches of `pyrnnx.score`."""
+"""Small ONNX graphs for the tests of batches of `pyrnnx.score`, and what their items may share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an installed pyrnnx works, with nothing but its wheel and the extras that are named.
+"""Smoke test of an installed pyrnnx, with only its wheel and the named extras.
 
 python tests/smoke.py                 on every engine that the machine has, beside NumPy, SciPy and lxml alone
 python tests/smoke.py onnx plot       the same, and what those extras bring

@@ -1,4 +1,4 @@
-"""Random stacks, and what the oracle gives for them, layer by layer in float64."""
+"""Random stacks, and their results by the oracle, layer by layer in float64."""
 
 from __future__ import annotations
 

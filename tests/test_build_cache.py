@@ -1,4 +1,4 @@
-"""The cache of objects in setup.py: an object is used again only for the same code, compiler and flags."""
+"""The cache of objects in setup.py: an object is reused only for the same code, compiler and flags."""
 
 from __future__ import annotations
 

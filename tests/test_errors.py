@@ -1,4 +1,4 @@
-"""Warnings: whatever way leads to one, it is told of the caller's line. Values in messages are in one."""
+"""Warnings point to the caller's line, and values in messages take one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripts of examples/, each in a process of its own: what they print, and that something is in their pictures."""
+"""The scripts of examples/, each in its own process: their output, and pictures that are not empty."""
 
 from __future__ import annotations
 

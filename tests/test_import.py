@@ -1,4 +1,4 @@
-"""What an import loads: not what is needed later, or never."""
+"""Imports load no package that is needed later or never."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What objects show in a notebook: HTML that any parser takes, with nothing unescaped."""
+"""HTML of objects in a notebook: well-formed and escaped."""
 
 from __future__ import annotations
 

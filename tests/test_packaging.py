@@ -1,4 +1,4 @@
-"""What is installed, what a source tree says that is not, and what a build says that has no compiler."""
+"""Installed files, and messages about a missing installation, compiler or extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""README: its examples run; and each cell of the support matrix has a case against the oracle."""
+"""README: its samples run, and each cell of the support matrix has a case compared with the oracle."""
 
 from __future__ import annotations
 

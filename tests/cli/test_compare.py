@@ -1,4 +1,4 @@
-"""`pyrnnx compare`: what it prints and writes, and its exit status."""
+"""`pyrnnx compare`: output, files and exit status."""
 
 from __future__ import annotations
 

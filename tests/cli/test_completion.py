@@ -1,4 +1,4 @@
-"""Completion in a shell: scripts that ask for it, and what it gives."""
+"""Completion in a shell: the scripts and their suggestions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyrnnx convert`: what it writes, which runs and is the same, and its exit status."""
+"""`pyrnnx convert`: output and exit status; the written model runs and computes the same."""
 
 from __future__ import annotations
 

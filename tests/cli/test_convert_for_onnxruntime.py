@@ -1,4 +1,4 @@
-"""`pyrnnx convert --for onnxruntime`: the model that it writes runs in sessions of ONNX Runtime."""
+"""`pyrnnx convert --for onnxruntime`: the written model runs in sessions of ONNX Runtime."""
 
 from __future__ import annotations
 

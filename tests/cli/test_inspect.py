@@ -1,4 +1,4 @@
-"""`pyrnnx inspect`: what it says of models and layers of both formats."""
+"""`pyrnnx inspect`: descriptions of models and layers of both formats."""
 
 from __future__ import annotations
 

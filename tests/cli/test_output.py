@@ -1,4 +1,4 @@
-"""Destinations of a result: terminals, pipes, and streams that nobody reads or that are closed."""
+"""Destinations of a result: terminals, pipes, and closed streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyrnnx run`: the arrays are those of Python."""
+"""`pyrnnx run`: the arrays equal those of Python calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pyrnnx run --stream`: the arrays are those of Python, push by push."""
+"""`pyrnnx run --stream`: the arrays equal those of pushes in Python."""
 
 from __future__ import annotations
 

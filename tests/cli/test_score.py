@@ -1,4 +1,4 @@
-"""`pyrnnx score`: what it prints and writes, and its exit status."""
+"""`pyrnnx score`: output, files and exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agrees: tolerances by dtype and by argument, outputs by name, and which of them are away from the right ones."""
+"""Agreement: tolerances by dtype and by argument, outputs by name, and the outputs that differ from the right ones."""
 
 from __future__ import annotations
 

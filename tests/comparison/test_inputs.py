@@ -1,4 +1,4 @@
-"""What `compare` is given: layers, models and paths, inputs and a seed; and what it makes itself."""
+"""Arguments of `compare`: layers, models, paths, inputs and a seed; and the inputs that it generates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values inside two models: those that both have, in order, the first that parts, and what running them costs."""
+"""Values inside two models: shared values in order, the first that differs, and the cost of running them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""compare: what it says of two layers that are one, and of two that are not."""
+"""`compare` of equal and of different layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`load`, and `compare` of whole models: one ONNX model, and what OpenVINO makes of it."""
+"""`load`, and `compare` of whole models: an ONNX model, and OpenVINO's conversion of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison says in numbers: the largest difference, and whether two are equal."""
+"""Numbers of a comparison: the largest difference, and equality within tolerances."""
 
 from __future__ import annotations
 

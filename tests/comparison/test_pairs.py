@@ -1,4 +1,4 @@
-"""Which layer of one model is held against which of another."""
+"""Pairs of layers of two models."""
 
 from __future__ import annotations
 

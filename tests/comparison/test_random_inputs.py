@@ -1,4 +1,4 @@
-"""Random inputs of models and layers: of the sizes that are declared, told by layers, or chosen by `dims`."""
+"""Random inputs of models and layers, in sizes that are declared, follow from layers, or are set by `dims`."""
 
 from __future__ import annotations
 

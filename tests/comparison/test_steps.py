@@ -1,4 +1,4 @@
-"""Where outputs and gates part: faults that are planted in one step, row, direction, unit and gate are found there."""
+"""First differences of outputs and gates: faults planted in a step, row, direction, unit and gate are found there."""
 
 from __future__ import annotations
 

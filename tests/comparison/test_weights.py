@@ -1,4 +1,4 @@
-"""Weights of two layers, block by block: what differs is named by weight, direction and gate, and nothing else is."""
+"""Weights of two layers by block: a difference is reported by weight, direction and gate."""
 
 from __future__ import annotations
 

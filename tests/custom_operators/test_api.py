@@ -1,4 +1,4 @@
-"""The places of OrtApi in api.h, held to the installed ONNX Runtime: functions are called by place, on their own."""
+"""Positions of functions in OrtApi of api.h, checked against the installed ONNX Runtime."""
 
 from __future__ import annotations
 

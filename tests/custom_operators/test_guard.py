@@ -1,4 +1,4 @@
-"""The custom operator Guard inside sessions: what it copies, and what it refuses."""
+"""The custom operator Guard in sessions: values that it copies, and values that it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The custom operator Recurrent inside sessions of ONNX Runtime, beside calls of its layer: the same bits."""
+"""The custom operator Recurrent in sessions of ONNX Runtime: bit for bit the results of its layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models whose recurrent nodes were replaced: portable ones in any session that has the library."""
+"""Models with replaced recurrent nodes: portable ones run in any session that has the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pyrnnx.onnxruntime.InferenceSession beside that of ONNX Runtime."""
+"""pyrnnx.onnxruntime.InferenceSession compared with ONNX Runtime's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages build without a warning, load nothing from elsewhere, and their links lead somewhere."""
+"""The pages build without a warning, load nothing from other sites, and have no broken links."""
 
 from __future__ import annotations
 

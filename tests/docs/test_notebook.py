@@ -1,4 +1,4 @@
-"""The notebooks: without outputs in the repository, and each cell of them runs."""
+"""The notebooks have no outputs in the repository, and every cell runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every sample of the pages runs, and prints what the page says; so do the examples of docstrings."""
+"""Samples of the pages run and print what the page says, as do the examples of docstrings."""
 
 from __future__ import annotations
 

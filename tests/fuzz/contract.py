@@ -1,4 +1,4 @@
-"""What is promised of any file: it is read, listed, called and exported, or refused by a PyrnnxError.
+"""Contract for any file: it is read, listed, called and exported, or refused by a PyrnnxError.
 
 `check` does all of that with one file, and says what was done and what broke the promise.
 """

@@ -1,4 +1,4 @@
-"""Random graphs as cases: a model gives what ONNX Runtime gives, in every call."""
+"""Random graphs as cases: a model returns the results of ONNX Runtime in every call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A random graph while it is drawn: its values with symbolic shapes, its nodes, constants and inputs."""
+"""A random graph under construction: values with symbolic shapes, nodes, constants and inputs."""
 
 from __future__ import annotations
 

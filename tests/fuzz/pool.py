@@ -1,4 +1,4 @@
-"""Processes that take cases one after another, within limits (of Linux), and what they report.
+"""Processes that run cases one after another within limits (of Linux), and their reports.
 
 A case is its number: whichever process takes it, with whatever before it, it is the same file or graph.
 """

@@ -1,4 +1,4 @@
-"""Small sound models, from every operation that the tests know, for the fuzzer to break."""
+"""Small valid models for the fuzzer to break, one for every operation that the tests know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fuzzer: a little of it, and that it finds what it is there to find."""
+"""The fuzzer: a short run, and planted faults that it must find."""
 
 from __future__ import annotations
 

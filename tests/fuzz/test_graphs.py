@@ -1,4 +1,4 @@
-"""Random graphs beside ONNX Runtime: the first ones; `python tests/fuzz/run.py graphs` runs more."""
+"""The first random graphs compared with ONNX Runtime; `python tests/fuzz/run.py graphs` runs more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch invariance, where it is asked for: a row's bits are those of the row alone, whatever multiplies many rows."""
+"""Batch invariance: if it is set, the bits of a row do not depend on its batch."""
 
 from __future__ import annotations
 

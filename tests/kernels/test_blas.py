@@ -1,4 +1,4 @@
-"""The portable engine beside the oracle: every cell and variant, whatever engine is the default here."""
+"""The portable engine compared with the oracle: every cell and variant, whichever engine is the default."""
 
 from __future__ import annotations
 

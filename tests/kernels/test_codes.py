@@ -1,4 +1,4 @@
-"""Products of codes: every dot product of the processor gives the same bits, exact up to the longest sum."""
+"""Products of codes: every dot product instruction returns the same bits, exact up to the longest sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The polynomials of functions.h are those that benchmarks/coefficients.py makes, and are as good as it says."""
+"""The polynomials of functions.h: as benchmarks/coefficients.py computes them, with the stated accuracy."""
 
 from __future__ import annotations
 

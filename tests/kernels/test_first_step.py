@@ -1,4 +1,4 @@
-"""The first step without an initial state, whose product with R is left out where it is zero: and only there."""
+"""The first step without an initial state: the product with R is skipped if, and only if, it is zero."""
 
 from __future__ import annotations
 

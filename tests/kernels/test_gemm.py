@@ -1,4 +1,4 @@
-"""The product that every BLAS step is made of, against NumPy in float64."""
+"""The matrix product of the BLAS engine, compared with NumPy in float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many rows by the processor's matrices: as exact as without, the same bits however a call is cut.
+"""Matrix instructions for many rows: as exact as without them, and the same bits however a call is divided.
 
 A model of the matrices runs on any machine, and stands for them here; where the processor has them, it gives the same
 bits.

@@ -1,4 +1,4 @@
-"""Layers made for one call: W and R are split for matrices only where that call is long enough to pay it."""
+"""Layers for one call: W and R are split for matrices only if the call is long enough."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doors of the native modules: whatever they are called with, an exception and never a crash."""
+"""Entry points of the native modules: bad arguments raise an exception and never crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many time steps of one row in one call of an engine: the same bits as a step at a time, which several rows take."""
+"""Many time steps of one row in one call of an engine: the same bits as step by step."""
 
 from __future__ import annotations
 

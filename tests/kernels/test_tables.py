@@ -1,4 +1,4 @@
-"""The rows of tables.h: what Python sees of them, and that one of which an engine knows nothing does not build."""
+"""The rows of tables.h: their values in Python, and a build error for a row that an engine lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads: results do not depend on their number, bit for bit; forks, several callers, and nobody left busy."""
+"""Threads: bit-identical results for any number, forks, several callers, and no busy idle thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a layer is called: arguments by any of their names, what is missing, and what errors say."""
+"""Calls of a layer: arguments by any of their names, missing ones, and error messages."""
 
 from __future__ import annotations
 

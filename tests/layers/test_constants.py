@@ -1,4 +1,4 @@
-"""What a layer holds: its weights without needless copies, and constants for arguments that a call leaves out."""
+"""Arrays of a layer: its weights without needless copies, and constants for omitted arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C within a long call: the call ends early with KeyboardInterrupt, and nothing else changes."""
+"""Ctrl-C during a long call: it ends early with KeyboardInterrupt, and nothing else changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A prepared layer: called often, from many threads, copied, with any arrays, and over batches that need splitting."""
+"""A prepared layer: repeated calls, many threads, copies, all kinds of arrays, and divided batches."""
 
 from __future__ import annotations
 

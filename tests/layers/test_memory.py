@@ -1,4 +1,4 @@
-"""Layers and calls that memory does not hold: an error that says what of them, and of nothing else."""
+"""Layers and calls that exceed memory: an error that names the array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results written to given arrays: the same numbers as without, and an error for arrays that cannot hold them."""
+"""Results written to `out`: the same numbers, and an error for arrays that do not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays that another thread changes while a layer is called: an error or a result, never a read out of bounds."""
+"""Arrays that another thread changes during a call: an error or a result, never a read out of bounds."""
 
 from __future__ import annotations
 

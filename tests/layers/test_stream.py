@@ -1,4 +1,4 @@
-"""Streams: a sequence pushed in chunks of any sizes gives what one call gives."""
+"""Streams: a sequence pushed in chunks of any size has the results of one call."""
 
 from __future__ import annotations
 

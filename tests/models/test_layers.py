@@ -1,4 +1,4 @@
-"""`model.layers`: by name and by place; what a wrong name is told, and a model without layers."""
+"""`model.layers`: by name and by index, wrong names, and models without layers."""
 
 from __future__ import annotations
 

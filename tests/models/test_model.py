@@ -1,4 +1,4 @@
-"""How a model of any front-end is called: inputs by order or by name, checked against what it declares."""
+"""Calls of a model of any front-end: inputs by order or by name, checked against its declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of outputs and inputs: by names, dtypes and shapes, or as they are given."""
+"""Pairs of outputs and inputs: by names, dtypes and shapes, or set by the caller."""
 
 from __future__ import annotations
 

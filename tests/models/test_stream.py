@@ -1,4 +1,4 @@
-"""Streams of models of any format: what is fed back, how they begin, and what a caller can do to a state."""
+"""Streams of models of any format: fed-back values, initial states, and states set by a caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Axis orders, gate orders and bias forms: each against expectations written by hand, and there and back again."""
+"""Axis orders, gate orders and bias forms: expectations written by hand, and round trips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RecurrentOp, Activation and Direction: frozen values that cannot be made wrong."""
+"""RecurrentOp, Activation and Direction: frozen and always valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single steps that can be checked with a pencil: one unit, whole numbers, activations that pass them on."""
+"""Single steps that can be checked by hand: one unit, whole numbers, simple activations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The oracle has what each version of each operator has, by its names and with its defaults, and refuses the rest."""
+"""The oracle has the attributes and defaults of every version of every operator, and refuses others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`steps=True`: the values of every step are those that the results are made of."""
+"""`steps=True`: the values of every step produce the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that end in the middle, and files that need not reach the disk."""
+"""Interrupted runs, and files that are not synchronized to the disk."""
 
 from __future__ import annotations
 

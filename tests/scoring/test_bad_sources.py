@@ -1,4 +1,4 @@
-"""Items that cannot be read: each is named, is left out when asked for, and none waits, crashes or takes the memory."""
+"""Items that cannot be read: each is named, may be skipped, and never hangs, crashes or exhausts memory."""
 
 from __future__ import annotations
 

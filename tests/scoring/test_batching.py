@@ -1,4 +1,4 @@
-"""Batches that a graph allows: the decision for small graphs, each scored and compared with calls of single items."""
+"""Batches that a graph allows: decisions for small graphs, and their results compared with single items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings that are replaced while a run goes on, by others of the same size."""
+"""Recordings that are replaced by others of the same size during a run."""
 
 from __future__ import annotations
 

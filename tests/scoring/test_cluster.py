@@ -1,4 +1,4 @@
-"""Real processes: results of any number of workers, one that is killed, a scheduler that is lost, a disk that is full.
+"""Real processes: any number of workers, a killed worker, a lost scheduler, a full disk.
 
 Every wait is for a condition, as long as it takes on a slow machine; what is never met ends after PATIENCE seconds.
 """

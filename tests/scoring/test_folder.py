@@ -1,4 +1,4 @@
-"""The folder of results: what in it is another's is left alone, and what is adopted is of the same run."""
+"""The folder of results: files of others are not touched, and only parts of the same run are reused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole models: which input takes the sequences, which axes are what, and which items share a batch."""
+"""Whole models: the input that takes the sequences, its axes, and items that share a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts and batches: every item once, within the bounds, and the same whoever asks."""
+"""Parts and batches: every item once, within the limits, and the same for every worker."""
 
 from __future__ import annotations
 

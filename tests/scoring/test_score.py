@@ -1,4 +1,4 @@
-"""`pyrnnx.score` in this process: the same as the layer alone, bit for bit; resumed, changed, broken and full."""
+"""`pyrnnx.score` in this process: bit for bit the layer alone; resumed, changed, broken and full runs."""
 
 from __future__ import annotations
 

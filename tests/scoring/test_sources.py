@@ -1,4 +1,4 @@
-"""Sources: every format lists and reads the same items, and what is broken is a bad item or an error that says so."""
+"""Sources: every format lists and reads the same items; a broken item is reported with its reason."""
 
 from __future__ import annotations
 

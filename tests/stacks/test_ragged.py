@@ -1,4 +1,4 @@
-"""Lists of sequences: each as if it were run alone, whatever the buckets are."""
+"""Lists of sequences: each has the results of a run alone, whatever the buckets."""
 
 from __future__ import annotations
 

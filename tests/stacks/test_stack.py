@@ -1,4 +1,4 @@
-"""Stacks: layer by layer what the oracle gives, in either order of axes, and what errors say."""
+"""Stacks compared with the oracle layer by layer, in both orders of axes, and error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of cases: complete by the operators' tables, and every case what it says that it is."""
+"""The tables of cases: complete for the operators' tables, and consistent with their descriptions."""
 
 from __future__ import annotations
 

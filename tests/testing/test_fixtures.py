@@ -1,4 +1,4 @@
-"""The fixture for seeded inputs: what it makes, and that it makes the same for the same test, in any process."""
+"""The fixture for seeded inputs: its arrays, the same for the same test in any process."""
 
 from __future__ import annotations
 

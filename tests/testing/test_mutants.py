@@ -1,4 +1,4 @@
-"""What the named cases are worth: the oracle with a mistake in it fails the cases that were made for it."""
+"""Detection by named cases: a mistake in the oracle fails the cases that are made for it."""
 
 from __future__ import annotations
 

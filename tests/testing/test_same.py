@@ -1,4 +1,4 @@
-"""assert_same of two layers: what is the same passes, and a planted difference is told with its exact place."""
+"""assert_same of two layers: equal layers pass, and a planted difference is reported with its exact position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""assert_same of a layer and a function: how it is called, what it may return, and planted faults of each kind."""
+"""assert_same of a layer and a function: its calls, its results, and planted faults of each kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""assert_same of a layer and a port of it with one of the usual mistakes, which is named."""
+"""assert_same of a layer and a port with a usual mistake, which the message names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""assert_same of whole models: the first output that differs, its index, and the layers in which they part."""
+"""assert_same of whole models: the first output that differs, its index, and the layers that differ first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strategies: the same space as of random cases, within the limits that are asked for."""
+"""The strategies: the same space as random cases, within the requested limits."""
 
 from __future__ import annotations
 

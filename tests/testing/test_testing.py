@@ -1,4 +1,4 @@
-"""The public face of pyrnnx.testing: every name is there, and none of them is imported before it is asked for."""
+"""Public names of pyrnnx.testing: all exist, and none is imported before its first use."""
 
 from __future__ import annotations
 

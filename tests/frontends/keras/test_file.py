@@ -1,4 +1,4 @@
-"""Layers out of .keras files, made of plain data."""
+"""Layers from .keras files that the tests write."""
 
 from __future__ import annotations
 

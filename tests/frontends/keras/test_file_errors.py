@@ -1,4 +1,4 @@
-"""What from_file rejects: configurations, weights and archives that are broken, hostile or none of them."""
+"""Errors of from_file: broken and malicious configurations, weights and archives."""
 
 from __future__ import annotations
 

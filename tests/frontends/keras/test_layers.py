@@ -1,4 +1,4 @@
-"""from_layer and files of Keras beside Keras itself, on PyTorch; for `pytest -m torch`."""
+"""from_layer and .keras files compared with Keras on PyTorch; for `pytest -m torch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights of .keras files that HDF5 loops on, or crashes on: they are read in a process of their own."""
+"""Weights of .keras files on which HDF5 loops or crashes: a separate process reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of Keras without Keras: against its formulas, written out in NumPy."""
+"""Arrays of Keras, without Keras, compared with its formulas in NumPy."""
 
 from __future__ import annotations
 

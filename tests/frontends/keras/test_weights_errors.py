@@ -1,4 +1,4 @@
-"""What from_weights and from_layer reject without Keras: each with the message that says why."""
+"""Errors of from_weights and from_layer without Keras."""
 
 from __future__ import annotations
 

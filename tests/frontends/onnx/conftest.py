@@ -1,4 +1,4 @@
-"""What tests of models that ask for much share."""
+"""Fixtures for tests of models that need much memory or time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""onnx.backend.test.BackendTest over the backend: the recurrent node tests always, all others with `-m slow`."""
+"""onnx.backend.test.BackendTest with the backend: recurrent node tests always, all others with `-m slow`."""
 
 from __future__ import annotations
 

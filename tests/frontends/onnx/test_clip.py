@@ -1,4 +1,4 @@
-"""A clip of 0: in a file it is read as none, as exporters mean it; everywhere else it is an error."""
+"""A clip of 0: no clip if it is read from a file, as exporters mean it; an error everywhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doors to the operators beside the functions: the cases of each kind, by each of them."""
+"""Cases run by each way to call an operator other than its function."""
 
 from __future__ import annotations
 

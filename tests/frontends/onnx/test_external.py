@@ -1,4 +1,4 @@
-"""External data: within the model's folder, of the tensor's size, and not of any amount."""
+"""External data: inside the model's folder, of the tensor's size, and within the memory limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of cases against the oracle, in every dtype, from every kind of array; NaNs stay where they belong."""
+"""All cases compared with the oracle, in every dtype and from every kind of array; NaN stays in its row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX Runtime as a witness for the oracle and the functions, where it implements the operators' text."""
+"""ONNX Runtime confirms the oracle and the functions, for cases in which it follows the operators' text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layers of nodes: what is not given at a call, streams, copies."""
+"""Layers of nodes: default arguments, streams, copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes, initializers, opsets and attributes as callers may give them, and how long messages about them are."""
+"""Nodes, initializers, opsets and attributes in every accepted form, and the length of messages about them."""
 
 from __future__ import annotations
 

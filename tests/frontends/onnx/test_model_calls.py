@@ -1,4 +1,4 @@
-"""What calls of ONNX models reject, and how far their messages go."""
+"""Rejected calls of ONNX models, and the length of the messages."""
 
 from __future__ import annotations
 

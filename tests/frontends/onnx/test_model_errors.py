@@ -1,4 +1,4 @@
-"""ONNX models that cannot be read, or are not sound: each an error with its cause."""
+"""ONNX models that cannot be read or are inconsistent: each is an error with its cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The layers of ONNX models: of constants, of weights that are computed, in branches, functions and loops."""
+"""Layers of ONNX models: constant and computed weights, in branches, functions and loops."""
 
 from __future__ import annotations
 

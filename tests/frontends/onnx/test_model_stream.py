@@ -1,4 +1,4 @@
-"""Streams of ONNX models: layers that begin inside the graph go on from push to push, states are fed back."""
+"""Streams of ONNX models: inner layers continue from push to push, and states are fed back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers of ONNX models that a stream cannot carry, and what it says of them."""
+"""Layers of ONNX models that cannot be streamed, and their messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which states a stream of an ONNX model keeps, beside layers that are called by hand."""
+"""States that a stream of an ONNX model keeps, compared with layers that are called by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""com.microsoft DynamicQuantizeLSTM, beside ONNX Runtime."""
+"""com.microsoft DynamicQuantizeLSTM compared with ONNX Runtime."""
 
 from __future__ import annotations
 

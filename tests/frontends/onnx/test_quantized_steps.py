@@ -1,4 +1,4 @@
-"""DynamicQuantizeLSTM step by step in float64, from the h that the layer itself had before.
+"""DynamicQuantizeLSTM step by step in float64, from the previous h of the layer.
 
 Two ways to compute h differ in the last bits, and where h is that near to a tie, rounding it to 8 bits makes much of
 that. Here both round the same h, so that each step is within some roundings of sums, whatever the seed.

@@ -1,4 +1,4 @@
-"""Published models with recurrent layers, whole, beside ONNX Runtime: a voice activity detector and an OCR model."""
+"""Published models with recurrent layers compared with ONNX Runtime: a voice activity detector and an OCR model."""
 
 from __future__ import annotations
 

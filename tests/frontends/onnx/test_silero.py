@@ -1,4 +1,4 @@
-"""The LSTM of a published voice activity detector, fed by the rest of its model, beside ONNX Runtime."""
+"""The LSTM of a published voice activity detector, with inputs from its model, compared with ONNX Runtime."""
 
 from __future__ import annotations
 

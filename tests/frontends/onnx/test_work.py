@@ -1,4 +1,4 @@
-"""What is done once: how often some functions run while a model is read and called, and an operator computed."""
+"""Work that is done once: calls of some functions while a model is read and called, and an operator computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers and stacks written as ONNX models: what ONNX Runtime, onnx's evaluator and this library compute of them."""
+"""Layers and stacks written as ONNX models, run by ONNX Runtime, onnx's evaluator and pyrnnx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operations of OpenVINO against the oracle: the kit's cases, and what a case cannot say."""
+"""The operations of OpenVINO compared with the oracle, on the kit's cases and beyond them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers read from XML: the specification's example, every spelling that is allowed."""
+"""Layers read from XML: the specification's example, and every allowed spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every bad XML, attribute and port of a layer is a PyrnnxError that names the layer and what is wrong in it."""
+"""Every bad XML, attribute and port of a layer is a PyrnnxError that names the layer and the mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers written as IR: what is written, that it reads back as the same operator and model, and what is refused."""
+"""Layers written as IR: the XML, the same operator and model when read back, and refusals."""
 
 from __future__ import annotations
 

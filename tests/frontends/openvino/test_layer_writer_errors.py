@@ -1,4 +1,4 @@
-"""Layers that IR cannot hold: each an error with its cause, and no file."""
+"""Layers that IR cannot express: each is an error with its cause, and no file is written."""
 
 from __future__ import annotations
 

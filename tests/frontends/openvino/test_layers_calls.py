@@ -1,4 +1,4 @@
-"""How layers and functions take their arguments: by place and by name, numbers of every kind, and what is missing."""
+"""Arguments of layers and functions: by position and by name, all kinds of numbers, and missing ones."""
 
 from __future__ import annotations
 

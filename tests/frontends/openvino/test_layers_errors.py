@@ -1,4 +1,4 @@
-"""Every bad array and argument of a layer or function is a PyrnnxError that names it and what is wrong with it."""
+"""Every bad array and argument of a layer or function is a PyrnnxError that names it and the mistake."""
 
 from __future__ import annotations
 

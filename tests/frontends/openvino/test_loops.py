@@ -1,4 +1,4 @@
-"""Loops of hand-written IRs: what they give, and what is wrong with broken ones."""
+"""Loops of hand-written IRs: results, and errors of broken ones."""
 
 from __future__ import annotations
 

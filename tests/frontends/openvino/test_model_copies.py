@@ -1,4 +1,4 @@
-"""What can be pickled and copied, and with how many bytes; and results, which are copies where they have to be."""
+"""Pickles and copies of models and their size; and results, which are copies if they must be."""
 
 from __future__ import annotations
 

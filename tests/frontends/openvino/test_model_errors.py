@@ -1,4 +1,4 @@
-"""Every broken IR, and every wrong call of a model, is a PyrnnxError that names the layer and what is wrong."""
+"""Every broken IR, and every wrong call of a model, is a PyrnnxError that names the layer and the mistake."""
 
 from __future__ import annotations
 

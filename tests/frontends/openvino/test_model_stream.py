@@ -1,4 +1,4 @@
-"""Streams of IRs: as they are written for ONNX models, as OpenVINO writes them, and by hand."""
+"""Streams of IRs: written from ONNX models, by OpenVINO, and by hand."""
 
 from __future__ import annotations
 

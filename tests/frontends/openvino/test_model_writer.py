@@ -1,4 +1,4 @@
-"""Whole ONNX models written as IR: what OpenVINO and this library compute of it, and what ONNX Runtime of the model."""
+"""Whole ONNX models written as IR: OpenVINO and pyrnnx agree with ONNX Runtime on the ONNX model."""
 
 from __future__ import annotations
 

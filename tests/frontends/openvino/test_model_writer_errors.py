@@ -1,4 +1,4 @@
-"""Models that cannot be written: each an error that names the node, and no file."""
+"""Models that cannot be written: each is an error that names the node, and no file is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stacks written as IR: what OpenVINO and this library compute of it."""
+"""Stacks written as IR, run by OpenVINO and pyrnnx."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recurrent layers drawn by seeds: ONNX node -> IR -> ONNX, IR by OpenVINO -> ONNX; one result in all runtimes."""
+"""Random recurrent layers: ONNX node -> IR -> ONNX, IR by OpenVINO -> ONNX; the same result in all runtimes."""
 
 from __future__ import annotations
 

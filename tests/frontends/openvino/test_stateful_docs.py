@@ -1,4 +1,4 @@
-"""docs/stateful_irs.md: its code runs, family by family, and says what it should."""
+"""docs/stateful_irs.md: its code runs, family by family, and prints what the page says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models with variables: what ReadValue and Assign keep from call to call. OpenVINO's infer request is the witness."""
+"""Models with variables: values of ReadValue and Assign between calls, compared with OpenVINO's infer request."""
 
 from __future__ import annotations
 

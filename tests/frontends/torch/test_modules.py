@@ -1,4 +1,4 @@
-"""from_module and files of PyTorch beside PyTorch itself; for `pytest -m torch`."""
+"""from_module and files of PyTorch compared with PyTorch; for `pytest -m torch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State dicts without PyTorch: against the oracle on weights that are put into ONNX's order by hand."""
+"""State dicts without PyTorch, compared with the oracle on weights that are reordered by hand."""
 
 from __future__ import annotations
 

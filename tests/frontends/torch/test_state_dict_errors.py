@@ -1,4 +1,4 @@
-"""What from_state_dict rejects: each with the message that says why."""
+"""Errors of from_state_dict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command `pyrnnx conformance`: what it prints and writes, and its exit status."""
+"""The command `pyrnnx conformance`: output, files and exit status."""
 
 from __future__ import annotations
 

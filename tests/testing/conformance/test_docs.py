@@ -1,4 +1,4 @@
-"""docs/conformance.md is what the command makes of the cases that there are; the peers' numbers are theirs."""
+"""docs/conformance.md has the current cases and texts; the counts of other runtimes are as recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults planted in functions: found, folded, and shrunk to the case that one expects."""
+"""Faults planted in functions: found, grouped, and reduced to the expected case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Executions made by hand, judged."""
+"""Judgement of executions that are made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports of a small run made by hand, as text, Markdown, HTML and JSON."""
+"""Reports of a small run as text, Markdown, HTML and JSON."""
 
 from __future__ import annotations
 

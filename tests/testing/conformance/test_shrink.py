@@ -1,4 +1,4 @@
-"""Shrinking: what is left of a case is what its failure needs."""
+"""Shrinking: a case keeps only what its failure needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults as folders: what ONNX's and OpenVINO's tools make of them, and the text of the report."""
+"""Faults as folders: read by ONNX's and OpenVINO's tools, and the text of the report."""
 
 from __future__ import annotations
 

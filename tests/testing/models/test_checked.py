@@ -1,4 +1,4 @@
-"""A model in pyrnnx and in other runtimes: who agrees, who is away from the oracle, who dies."""
+"""A model in pyrnnx and in other runtimes: agreement, distance to the oracle, and crashes."""
 
 from __future__ import annotations
 

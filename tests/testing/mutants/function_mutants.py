@@ -1,4 +1,4 @@
-"""Mutants of the activations: names, places, alpha and beta."""
+"""Mutants of the activations: names, positions, alpha and beta."""
 
 from __future__ import annotations
 

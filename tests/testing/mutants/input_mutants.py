@@ -1,4 +1,4 @@
-"""Mutants of what the operators are given: optional inputs, the flags that change their meaning, hidden_size."""
+"""Mutants of the operators' arguments: optional inputs, flags, hidden_size."""
 
 from __future__ import annotations
 

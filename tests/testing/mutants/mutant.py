@@ -1,4 +1,4 @@
-"""The oracle with one mistake in it: a mutant is an edit of one place of the oracle's text."""
+"""The oracle with one mistake: a mutant is one edit of the oracle's source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All mutants. What stands under `killed_by` are names of cases, each of which must fail the mutant alone."""
+"""All mutants; each case in `killed_by` must fail the mutant by itself."""
 
 from __future__ import annotations
 

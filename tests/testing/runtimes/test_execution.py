@@ -1,4 +1,4 @@
-"""Cases run by functions that answer wrongly, raise, die or hang: the run goes on."""
+"""Cases run by functions that answer wrongly, raise, crash or hang: the run continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions, and classes of one's own, as runtimes."""
+"""Functions and user-defined classes as runtimes."""
 
 from __future__ import annotations
 

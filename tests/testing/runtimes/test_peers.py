@@ -1,4 +1,4 @@
-"""Every runtime of the table, on cases that it is known to run, against the oracle."""
+"""Every runtime of the table on cases that it supports, compared with the oracle."""
 
 from __future__ import annotations
 

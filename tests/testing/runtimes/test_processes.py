@@ -1,4 +1,4 @@
-"""The processes that cases run in: which, for how long, and that none is left."""
+"""Processes that run cases: their number and duration, and that none is left."""
 
 from __future__ import annotations
 

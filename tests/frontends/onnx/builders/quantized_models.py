@@ -1,4 +1,4 @@
-"""Models of one com.microsoft DynamicQuantizeLSTM, and what they are called with."""
+"""Models of one com.microsoft DynamicQuantizeLSTM, and their inputs."""
 
 from __future__ import annotations
 

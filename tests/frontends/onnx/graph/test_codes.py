@@ -1,4 +1,4 @@
-"""Which constants stay in codes: those whose every use is a product of codes."""
+"""Constants that stay codes: those used only in products of codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparse tensors of ONNX models, which are made dense where they are read."""
+"""Sparse tensors of ONNX models, which become dense when they are read."""
 
 from __future__ import annotations
 

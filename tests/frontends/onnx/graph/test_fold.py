@@ -1,4 +1,4 @@
-"""What is constant in a model, and the model with it folded."""
+"""Constants of a model, and the model with folded constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of a model: inlined where they are few, refused where they would become too many."""
+"""Functions of a model: few calls are inlined, too many are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folded graphs made graphs again: what is kept, what is dropped, what is named anew."""
+"""Graphs rebuilt from folded ones: kept, dropped and renamed nodes."""
 
 from __future__ import annotations
 

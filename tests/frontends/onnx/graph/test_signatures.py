@@ -1,4 +1,4 @@
-"""What common operators need and give: as onnx's schemas and onnx's inference say."""
+"""Inputs and outputs of common operators, compared with onnx's schemas and shape inference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of sizes beside what onnx's own node tests result in, and by hand where there is no such test."""
+"""Size rules compared with results of onnx's node tests, and with values computed by hand."""
 
 from __future__ import annotations
 

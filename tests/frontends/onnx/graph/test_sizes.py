@@ -1,4 +1,4 @@
-"""Small models that ask for much memory or time: refused at once, or left as they are."""
+"""Small models that need much memory or time: they are refused at once, or left unfolded."""
 
 from __future__ import annotations
 

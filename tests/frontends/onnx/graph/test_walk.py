@@ -1,4 +1,4 @@
-"""Numbers of inputs and outputs that a node does not have, and bodies in bodies."""
+"""Walks over nodes: missing inputs and outputs, and nested bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that onnxruntime.quantization makes: ONNX Runtime's own numbers, and nothing for the reference evaluator."""
+"""Models of onnxruntime.quantization: the results are ONNX Runtime's, and no node runs on the evaluator."""
 
 from __future__ import annotations
 

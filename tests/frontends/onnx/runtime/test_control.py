@@ -1,4 +1,4 @@
-"""If, Loop and Scan around recurrent operators: beside the oracle, and beside onnx's own evaluator."""
+"""If, Loop and Scan around recurrent operators, compared with the oracle and with onnx's evaluator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random graphs by their plans and by the reference evaluator alone: the same within rounding."""
+"""Random graphs run by their plans and by the evaluator: equal within rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes that are kept from ONNX Runtime, and those of the same operators that are not."""
+"""Nodes that ONNX Runtime must not get, and nodes of the same operators that it may get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions that fail when they run: the evaluator goes on, and one warning tells it; if it fails too, what is said."""
+"""Sessions that fail in a call: the evaluator continues with one warning, and its own error is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""float16 in ONNX Runtime, where an optimization would end the process: each model in a process of its own."""
+"""float16 in ONNX Runtime, where an optimization would crash: each model runs in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models in a forked process: the threads of the sessions that they had are not there."""
+"""Models in a forked process, which has no threads of earlier sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans that ONNX Runtime runs between Guards, beside onnx's evaluator: it would end the process for some of them."""
+"""Scans that ONNX Runtime runs between Guards, compared with onnx's evaluator; some would crash without Guards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory that a call may take: every result counts while it is held."""
+"""The memory limit of a call: every result counts while it exists."""
 
 from __future__ import annotations
 

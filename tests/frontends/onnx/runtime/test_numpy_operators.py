@@ -1,4 +1,4 @@
-"""Constants by NumPy alone: the same as by onnx's ReferenceEvaluator, or left to it."""
+"""Constants computed by NumPy: the same as by onnx's ReferenceEvaluator, or left to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The optimizations that sessions run without."""
+"""Optimizations that sessions disable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of models: who runs what, why, and who is told."""
+"""Plans of models: the engine of each part, the reason, and the warnings."""
 
 from __future__ import annotations
 

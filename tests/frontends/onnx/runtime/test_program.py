@@ -1,4 +1,4 @@
-"""Programs: one session for the settings of the moment, the evaluator where there is none, and what calls promise."""
+"""Programs: one session for the current settings, the evaluator without one, and guarantees of calls."""
 
 from __future__ import annotations
 

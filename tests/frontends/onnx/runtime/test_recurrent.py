@@ -1,4 +1,4 @@
-"""The operators in onnx's ReferenceEvaluator, as its users run it."""
+"""The operators in onnx's ReferenceEvaluator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models called again and again, with other values, shapes, dtypes, memory layouts, threads and settings."""
+"""Models called repeatedly with other values, shapes, dtypes, memory layouts, threads and settings."""
 
 from __future__ import annotations
 

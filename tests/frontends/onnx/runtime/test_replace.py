@@ -1,4 +1,4 @@
-"""The pass that replaces nodes by custom operators: small graphs, and the nodes that a session gets for them."""
+"""The pass that replaces nodes by custom operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results are the caller's own: writing to them changes no input, no constant, no state, and no other result."""
+"""Results belong to the caller: writing to them changes no input, constant, state or other result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scans that hold no recurrent operator: along any axes, in any directions, with any number of steps."""
+"""Scans without recurrent operators: any axes, directions and numbers of steps."""
 
 from __future__ import annotations
 

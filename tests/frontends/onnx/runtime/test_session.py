@@ -1,4 +1,4 @@
-"""Sessions of ONNX Runtime get the arrays of constants, and keep nothing of them."""
+"""Sessions of ONNX Runtime get the arrays of constants and do not keep them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands before and behind recurrent layers: embeddings, spectra and blocks; decoders; as cases."""
+"""Operations around recurrent layers, as cases: embeddings, spectra, blocks, decoders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IRs written by the installed openvino wheel, and what must hold of each: OpenVINO, pyrnnx and, exported, ONNX Runtime
+"""IRs written by the installed openvino wheel, and checks with OpenVINO, pyrnnx and, exported, ONNX Runtime.
 give the same numbers."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Layers of OpenVINO as XML, with arrays that fit them: shared by the tests of the front-end."""
+"""Layers of OpenVINO as XML, with arrays that fit them."""
 
 from __future__ import annotations
 

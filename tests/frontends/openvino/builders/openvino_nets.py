@@ -1,4 +1,4 @@
-"""Whole IRs written by hand, small enough to be broken in one place or another."""
+"""Whole IRs written by hand, small enough to break at one point."""
 
 from __future__ import annotations
 

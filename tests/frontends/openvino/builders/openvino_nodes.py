@@ -1,4 +1,4 @@
-"""ONNX nodes drawn by a seed that IR can express, and their arrays as IR takes and gives them."""
+"""Random ONNX nodes that IR can express, with their arrays in IR's arrangement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of operations that IRs are made of in the tests, each a model of one operation."""
+"""Table of the operations in the tests' IRs, each as a model of one operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constants of an IR: every element type, offsets, alignment, laziness; and everything that is wrong with them."""
+"""Constants of an IR: element types, offsets, alignment, lazy reading, and errors."""
 
 from __future__ import annotations
 

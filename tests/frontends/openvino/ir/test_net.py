@@ -1,4 +1,4 @@
-"""IRs as data: layers, ports, edges, order, and the shapes and names in all their spellings."""
+"""IRs as data: layers, ports, edges, order, and all spellings of shapes and names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are no files, are too large, or change while a model is in use."""
+"""Files that are not regular, too large, or change while a model is in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables of hand-written IRs: what layers say of them, and what contradicts itself."""
+"""Variables of hand-written IRs: their declarations, and contradictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a model that is written: where they may go, and that none is ever half-written."""
+"""Files of a written model: allowed paths, and atomic writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers whose attributes and constants contradict each other: an error that names the layer, at once."""
+"""Layers with contradicting attributes and constants: an immediate error that names the layer."""
 
 from __future__ import annotations
 

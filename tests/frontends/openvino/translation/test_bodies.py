@@ -1,4 +1,4 @@
-"""Loops and choices of IRs that OpenVINO writes: it is the witness."""
+"""Loops and choices of IRs that OpenVINO writes, compared with OpenVINO."""
 
 from __future__ import annotations
 

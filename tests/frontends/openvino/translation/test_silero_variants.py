@@ -1,4 +1,4 @@
-"""Published models of Silero that OpenVINO converts: 200 frames with state, beside ONNX Runtime on the original."""
+"""Silero models converted by OpenVINO: 200 frames with state, compared with ONNX Runtime on the original."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch modules converted by OpenVINO, and exported to ONNX and written as IR; torch itself is the witness."""
+"""PyTorch modules converted by OpenVINO, or exported to ONNX and written as IR, compared with PyTorch."""
 
 from __future__ import annotations
 

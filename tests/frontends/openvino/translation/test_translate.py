@@ -1,4 +1,4 @@
-"""What is kept and what is computed in an export: names, dimensions, constants; and values of constants alone."""
+"""Exported names, dimensions and constants, and values that depend only on constants."""
 
 from __future__ import annotations
 

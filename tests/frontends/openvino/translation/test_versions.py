@@ -1,4 +1,4 @@
-"""Every version of an operation that is translated is run; those that the wheel does not make are written by hand."""
+"""Every version of every translated operation; versions that OpenVINO no longer writes are written by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each operator that is written, in each of its forms, beside ONNX Runtime; and chains of them, drawn."""
+"""Each written operator in each form, and random chains of them, compared with ONNX Runtime."""
 
 from __future__ import annotations
 

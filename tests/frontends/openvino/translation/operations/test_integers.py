@@ -1,4 +1,4 @@
-"""Convolutions and matrix products of int32: exact for all values, and one product of bytes where these are bytes."""
+"""Convolutions and matrix products of int32: exact for all values, and one product of bytes for bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every operation that is translated, at least one case for each branch of its attributes: OpenVINO's numbers."""
+"""Every translated operation, with a case for each branch of its attributes, compared with OpenVINO."""
 
 from __future__ import annotations
 

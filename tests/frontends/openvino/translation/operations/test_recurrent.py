@@ -1,4 +1,4 @@
-"""Recurrent operations that OpenVINO saves: cells, weights that are inputs, activations with parameters."""
+"""Recurrent operations that OpenVINO saves: cells, computed weights, activations with parameters."""
 
 from __future__ import annotations
 
