@@ -66,7 +66,7 @@ class Page(HTMLParser):
 
 
 def outside_styles(text: str) -> list[str]:
-    """What a style sheet refers to, but for data that it holds itself."""
+    """Return the references of a style sheet, except data that it contains."""
     return [one or other for one, other in _OF_STYLES.findall(text) if not (one or other).startswith("data:")]
 
 

@@ -142,7 +142,7 @@ class Case:
 def random_weights(
     kind: str, I: int, U: int, *, bias: bool = True, seed: int = 0, dtype: Any = np.float64
 ) -> list[Array]:
-    """As `get_weights` of one direction gives them."""
+    """Return weights of one direction in the form of `get_weights`."""
     rng, columns = np.random.default_rng((seed, 2)), GATES[LAYERS[kind][0]] * U
     shapes: list[tuple[int, ...]] = [(I, columns), (U, columns)]
     if bias:

@@ -52,7 +52,7 @@ def lstm(size: int = SIZE, hidden_size: int = 6, **keywords: Any) -> Layer:
 
 
 def expected(layer: Layer, items: Mapping[str, Array]) -> Results:
-    """What the layer gives for each item alone, by its name, time steps first and without the axis of rows."""
+    """Return the results of the layer for each item alone, by name, time steps first, without the axis of rows."""
     found = {}
     for name, item in items.items():
         Y, Y_h, Y_c = layer.run(item[:, np.newaxis])
@@ -71,7 +71,7 @@ def of_npz(sink: Path) -> Results:
 
 
 def of_zarr(sink: Path) -> Results:
-    """As `of_npz`."""
+    """Return the results of a folder, as `of_npz` does."""
     import zarr
 
     root: Any = zarr.open(str(sink / "parts"), mode="r")
@@ -83,7 +83,7 @@ def of_zarr(sink: Path) -> Results:
 
 
 def of_parquet(sink: Path) -> Results:
-    """As `of_npz`; the lists as lists."""
+    """Return the results of a folder, as `of_npz` does, from lists."""
     import pyarrow.parquet
 
     rows = pyarrow.parquet.read_table(sink / "parts").to_pylist()

@@ -71,5 +71,5 @@ def layer_session(layer: Layer, element_type: int = FLOAT, names: Sequence[str] 
 
 
 def feeds(session: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the arrays that a session asks for."""
+    """Return the arrays that a session takes."""
     return {one.name: arrays[one.name] for one in session.get_inputs()}

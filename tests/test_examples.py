@@ -35,7 +35,7 @@ def run(script: str, *arguments: Any, wheel: Path | None = None) -> subprocess.C
 
 
 def printed(script: str, *arguments: Any, output: Path, wheel: Path | None = None) -> str:
-    """Of a run that succeeds, and draws."""
+    """Return the output of an example that succeeds and draws."""
     pytest.importorskip("matplotlib")
     result = run(script, *arguments, "--output", output, wheel=wheel)
     assert (result.returncode, result.stderr) == (0, "")
@@ -63,7 +63,7 @@ def test_each_script_is_in_the_readme_and_tested() -> None:
 
 
 def test_pyrnnx_is_installed_from_a_clone() -> None:
-    """It is not on a package index."""
+    """pyrnnx is not on a package index."""
     readmes = [EXAMPLES.parent / "README.md", EXAMPLES / "README.md"]
     for path in (*readmes, *EXAMPLES.glob("*.py")):
         assert not re.search(r"""pip install ["']?pyrnnx""", path.read_text()), path

@@ -27,7 +27,7 @@ def state_dict(
     seed: int = 0,
     dtype: Any = float,
 ) -> dict[str, Array]:
-    """Of nn.RNN, GRU or LSTM."""
+    """Return a state dict of nn.RNN, GRU or LSTM."""
     rng, rows = np.random.default_rng(seed), GATES[cell] * H
     found: dict[str, Array] = {}
     for k in range(layers):
@@ -65,7 +65,7 @@ class Case:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """Of ONNX's operator."""
+        """Return the attributes of ONNX's operator."""
         relu = {"activations": ["Relu"] * self.directions} if self.options.get("nonlinearity") == "relu" else {}
         return relu | ({"linear_before_reset": 1} if self.cell == "GRU" else {})
 

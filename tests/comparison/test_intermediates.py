@@ -150,7 +150,7 @@ def test_shapes_that_differ_are_no_largest_difference() -> None:
 
 
 class Counted:
-    """How often, and with how many names, a model is run."""
+    """A model that records its calls and the number of requested names."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, model: Any, fail: str = "") -> None:
         run = model._run_once
@@ -187,7 +187,7 @@ def test_groups_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_variables_stay_as_they_are(tmp_path: Path) -> None:
-    """Of an IR with a state, which every run changes."""
+    """An IR with a state, which every run changes."""
     net = read_ir(STATEFUL)
     other = read_ir(STATEFUL.replace('"Add"', '"Subtract"', 1))
     before = dict(net.state)
@@ -222,7 +222,7 @@ variable_type="f32" variable_shape="1,2"/><output>
 
 
 def convolution(least: int) -> onnx.ModelProto:
-    """Of audio [batch, samples], of which it needs so many."""
+    """A model of audio [batch, samples] that needs a minimum of samples."""
     kernel = np.ones((1, 1, least), np.float32)
     nodes = [
         helper.make_node("Unsqueeze", ["audio", "one"], ["channels"]),

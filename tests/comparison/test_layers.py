@@ -200,7 +200,7 @@ def test_coupled_gates_are_a_difference_of_convention(kinds: tuple[str, str]) ->
 
 
 def test_coupled_gates_of_other_functions() -> None:
-    """What needs no translation is compared; what does is an error."""
+    """Gates that need no conversion are compared; others are an error."""
     op, convention = RecurrentOp("LSTM", H, activations=(LEAKY,), input_forget=True), OPENVINO_SEQUENCE_1
     weights = random_weights(op, I)
     arranged: dict[str, Any] = convert_weights(op, weights, canonical_for(convention), convention)

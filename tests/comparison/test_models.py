@@ -182,7 +182,7 @@ def round_trip(path: Path, folder: Path) -> tuple[Model, Model]:
 
 
 def test_models_that_arrange_arrays_as_their_layers_do(tmp_path: Path) -> None:
-    """What paired layers take and give is given to each model in its own axes, and compared in those of a."""
+    """Each model gets the arrays of paired layers in its own axes; outputs are compared in the axes of a."""
     onnx_model, ir = round_trip(EXAMPLES / "small_rnn.onnx", tmp_path)
     T, N, I = 6, 2, 4
     X = np.random.default_rng(1).normal(size=(T, N, I)).astype(np.float32)
@@ -203,7 +203,7 @@ def test_models_that_arrange_arrays_as_their_layers_do(tmp_path: Path) -> None:
 
 
 def test_models_of_two_conventions_are_compared_by_their_layers(tmp_path: Path) -> None:
-    """Where what stands between a layer and the arrays of its model is unknown."""
+    """The operations between the layer and the arrays of its model are unknown."""
     _, ir = round_trip(one_lstm(tmp_path / "lstm.onnx"), tmp_path)
     onnx_model = read_model(batch_first(tmp_path / "lstm.onnx"))
     for a, b, names in ((onnx_model, ir, "Y_h, Ho"), (ir, onnx_model, "Ho, Y_h")):

@@ -45,7 +45,7 @@ def test_picture_of_layers(tmp_path: Path) -> None:
 
 
 def pixels_of(figure: Any, axis: Any) -> Any:
-    """Those inside an axis."""
+    """Return the pixels inside an axis."""
     everything = pixels(figure)
     box = axis.get_window_extent()
     height = everything.shape[0]

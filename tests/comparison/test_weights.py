@@ -43,7 +43,7 @@ def differing(a: Layer, b: Layer) -> dict[tuple[str, str, str], float]:
 @each_row("direction", ["forward", "bidirectional"])
 @each_row("cell", CELLS)
 def test_one_changed_number_is_found_in_its_block(cell: CellName, direction: Any, second: Convention) -> None:
-    """Of every weight and gate, in two conventions; 0.25 is exact in what is around 1."""
+    """Every weight and gate, in two conventions; 0.25 is exact for numbers around 1."""
     op = RecurrentOp(cell, H, direction)
     weights = random_weights(op, I, peepholes=second is not OPENVINO_SEQUENCE, exact_bias=True)
     weights = {name: np.round(array * 64) / 64 for name, array in weights.items()}
@@ -64,7 +64,7 @@ def test_one_changed_number_is_found_in_its_block(cell: CellName, direction: Any
 
 @pytest.mark.parametrize("reset", [True, False])
 def test_biases_that_a_convention_keeps_apart(reset: bool) -> None:
-    """Of a GRU with linear_before_reset, Wb_h and Rb_h lie apart in both; z and r are sums in one of them."""
+    """A GRU with linear_before_reset has separate Wb_h and Rb_h in both; z and r are sums in one of them."""
     op = RecurrentOp("GRU", H, linear_before_reset=reset)
     weights = random_weights(op, I, exact_bias=True)
     found = compare(layer(op, weights), layer(op, weights, OPENVINO_SEQUENCE)).weights
@@ -115,7 +115,7 @@ def test_absent_on_one_side(name: str) -> None:
 
 
 def test_coupled_gates() -> None:
-    """What input_forget leaves unused is not compared, and gates that are coupled otherwise are translated."""
+    """Gates that input_forget leaves unused are not compared; other couplings are converted."""
     op = RecurrentOp("LSTM", H, input_forget=True)
     weights = random_weights(op, I, exact_bias=True)
     changed = {**weights, "W": weights["W"].copy()}

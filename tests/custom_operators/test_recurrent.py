@@ -50,7 +50,7 @@ def same(results: Any, expected: Any) -> bool:
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("dtype", [float32, float64, float16], ids=str)
 def test_layers_compute_the_same_bits(cell: Any, dtype: Any) -> None:
-    """Of every direction, layout and choice of inputs, in calls of changing shapes."""
+    """Every direction, layout and choice of inputs, in calls of changing shapes."""
     directions: tuple[Any, ...] = ("forward", "reverse", "bidirectional")
     for direction, convention, choice in itertools.product(directions, ONNX_LAYOUTS, range(4)):
         layer = random_layer(RecurrentOp(cell, 5, direction), 3, dtype, convention=convention)

@@ -205,7 +205,7 @@ def test_sixteen_threads_call_one_session_while_others_end(ours: Any) -> None:
 
 
 def test_threads_do_not_change_results() -> None:
-    """Of the session's own pool; large enough that blocks of rows are shared."""
+    """The threads of the session's own pool; the call is large enough to be divided."""
     random, weights = np.random.default_rng(0), random_weights(RecurrentOp("GRU", 64), 32)
     tensors = [numpy_helper.from_array(a, name) for name, a in weights.items()]
     node = helper.make_node("GRU", ["x", "W", "R", "B"], ["Y"], hidden_size=64)

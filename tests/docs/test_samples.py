@@ -45,7 +45,7 @@ def page(name: str) -> Any:
 
 
 def run_command(line: str) -> str:
-    """What a command line prints; as a line of the page says it, but for the interpreter."""
+    """Return the output of a command line of a page, run by this interpreter."""
     name, *arguments = shlex.split(line, comments=True)
     options = ["-q", "-p", "no:cacheprovider"] if name == "pytest" else []
     done = subprocess.run(

@@ -179,7 +179,7 @@ def _port_info(port: Any) -> pyrnnx.TensorInfo:
 
 
 def _check_export(proto: onnx.ModelProto) -> None:
-    """What is exported can be read here, and there."""
+    """Check that pyrnnx and onnx's checker accept an export."""
     try:
         onnx_frontend.read_model(proto)
         onnx.checker.check_model(proto)
@@ -248,7 +248,7 @@ def _check_warning(warning: warnings.WarningMessage) -> None:
 
 
 def found(step: str, error: BaseException) -> Finding:
-    """What came of a step, and where in the package it came from."""
+    """Return the outcome of a step, and the place in the package that raised it."""
     what = type(error).__name__
     if isinstance(error, Broken):
         what, error = str(error), error.__cause__ or error
@@ -260,7 +260,7 @@ def found(step: str, error: BaseException) -> Finding:
 
 
 def signature(what: str, frames: Sequence[tuple[str, str]]) -> str:
-    """What happened, in which function of the package, and in which of others beneath; innermost frame first."""
+    """Return the error, its function in the package and the functions below it, innermost frame first."""
     own = next(((file, name) for file, name in frames if file.startswith(FOLDERS)), None)
     places = [] if own is None else [own]
     if frames and frames[0] != own:

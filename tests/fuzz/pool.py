@@ -38,7 +38,7 @@ Seeds = Mapping[str, Sequence[Seed]]
 
 
 class Limits(NamedTuple):
-    """What one case may take."""
+    """Limits of one case."""
 
     seconds: float = 5.0  # of a processor; four times as many by the clock, on a machine that others use too
     memory: int = 2 * 2**30  # bytes, beyond those of the process before its first case
@@ -103,7 +103,7 @@ class Task(NamedTuple):
 
 @dataclass
 class Report:
-    """What came of a run."""
+    """Result of a run."""
 
     cases: int = 0
     seconds: float = 0.0

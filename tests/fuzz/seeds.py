@@ -67,7 +67,7 @@ def _of_case(case: Case, given: tuple[str, ...] = ("X", "initial_h", "initial_c"
 
 
 def constructs() -> Iterator[Seed]:
-    """What may stand around recurrent nodes: bodies, functions, quantized and computed weights, external data."""
+    """Return constructs around recurrent nodes: bodies, functions, quantized and computed weights, external data."""
     node, case = helper.make_node, Case("in a construct", "LSTM", {}, ("B",), I=5)
     arrays: dict[str, Any] = make_arrays(case)
     X, weights = arrays["X"], {name: arrays[name] for name in ("W", "R", "B")}
@@ -216,7 +216,7 @@ def node_tests() -> Iterator[Seed]:
 
 
 def exported() -> Iterator[Seed]:
-    """What `to_onnx` makes of the IRs."""
+    """Yield the ONNX models that `to_onnx` makes of the IRs."""
     for seed in (*operations(), *recurrent_layers()):
         try:
             model = to_onnx(read_model(seed.data, seed.weights))
@@ -248,7 +248,7 @@ def _saved(name: str, model: Any, arrays: Iterable[Array], *, f16: bool = False)
 
 
 def converted() -> Iterator[Seed]:
-    """What OpenVINO makes of the ONNX models: sequences between the operations that turn their axes."""
+    """Return the IRs that OpenVINO makes of the ONNX models: sequences between operations that permute axes."""
     from openvino_irs import from_onnx
 
     for number, case in enumerate(small_cases()):
@@ -365,7 +365,7 @@ def collect(kind: str, sources: Iterable[str] = ()) -> dict[str, tuple[Seed, ...
 
 
 def collect_elsewhere(kind: str, sources: Iterable[str] = ()) -> dict[str, tuple[Seed, ...]]:
-    """As `collect`, in another process: workers should not inherit OpenVINO's threads and memory."""
+    """Run `collect` in another process: workers should not inherit OpenVINO's threads and memory."""
     code = f"import sys; sys.path[:] = {sys.path!r}; from fuzz import seeds; seeds.write({kind!r}, {list(sources)!r})"
     made = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
     return pickle.loads(made.stdout)  # type: ignore[no-any-return]

@@ -22,7 +22,7 @@ ISAS = engines.supported()
 
 
 def arguments(I: int, H: int, **changes: Any) -> dict[str, Any]:
-    """Of an LSTM of one direction, with codes of the whole range."""
+    """Return the arguments of an LSTM of one direction, with codes of the whole range."""
     rng = np.random.default_rng((I, H))
     scale = (rng.uniform(0.5, 1, (2, 1, 4 * H)) / 128 / max(I, H) ** 0.5).astype(F32)
     zero_point = rng.integers(-128, 128, (2, 1, 4 * H)).astype(np.int32)

@@ -67,7 +67,7 @@ def same_bits(a: tuple[Array, ...], b: tuple[Array, ...]) -> bool:
 
 
 def by_elements(layer: Layer, *arguments: Any) -> tuple[Array, ...]:
-    """What the layer gives without matrices."""
+    """Return the results of the layer without matrices."""
     before = get_batch_invariant()
     set_batch_invariant(True)
     results = layer(*arguments)
@@ -300,7 +300,7 @@ def test_few_rows_and_other_dtypes_do_without_matrices() -> None:
 
 
 def test_steps_in_which_few_rows_run_do_without_matrices() -> None:
-    """Of the call, and its projection by matrices: with X of one k, and zero, both project alike."""
+    """The projection still uses matrices: with X of one k, and zero, both project alike."""
     op = RecurrentOp("LSTM", 160)
     layer, h = random_layer(op, 1), random_inputs(op, (4, 40, 1))["initial_h"]
     X = np.zeros((4, 40, 1), F32)

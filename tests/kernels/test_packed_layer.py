@@ -25,7 +25,7 @@ F32 = np.float32
 
 
 def arguments(**changes: Any) -> dict[str, Any]:
-    """Of a bidirectional LSTM."""
+    """Return the arguments of a bidirectional LSTM."""
     values: dict[str, Any] = {
         "isa": config.ISA,
         "cell": 2,

@@ -172,7 +172,7 @@ def test_a_dtype_error_of_weights() -> None:
 
 @each_row("convention", [CANONICAL, OPENVINO_SEQUENCE], ids=["ONNX", "OpenVINO"])
 def test_arrays_whose_dtype_is_an_equal_object(convention: Convention) -> None:
-    """As pickle makes them: NumPy gives such an array a dtype object of its own."""
+    """Unpickled arrays have their own dtype objects."""
     layer = layer_of("LSTM", convention)
     given = (
         (X, LENS, STATE, CELL_STATE) if convention is CANONICAL else (SWAPPED["X"], LENS, SWAPPED["h"], SWAPPED["c"])

@@ -89,10 +89,10 @@ def test_calls_from_eight_threads_at_once(name: str) -> None:
 
 
 def call_sees_other_thread(call: Callable[[], Any]) -> bool:
-    """Whether another Python thread runs while `call` does.
+    """Return whether another Python thread runs during `call`.
 
-    With so long a switch interval a thread that holds the GIL keeps it until it gives it up itself. The witness is
-    woken before the call; if it gets its turn while the call goes on, the call has given the GIL up.
+    The switch interval is so long that a thread keeps the GIL until it releases it. The other thread is woken before
+    the call; if it runs before the end of the call, the call has released the GIL.
     """
     going_on, seen, go = [True], [], threading.Event()
 

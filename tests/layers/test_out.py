@@ -45,7 +45,7 @@ def turned(out: Any) -> Any:
 
 
 def outer_axes_turned(out: Any) -> Any:
-    """Which the kernels write as it is."""
+    """Return an array of NaN with permuted outer axes, which the kernels write directly."""
     turned = np.full((*out.shape[-2::-1], out.shape[-1]), np.nan, out.dtype)
     return turned.transpose((*range(out.ndim - 2, -1, -1), out.ndim - 1))
 

@@ -27,5 +27,5 @@ class Fault(NamedTuple):
 
     @property
     def is_compiled(self) -> bool:
-        """Whether the file must be compiled."""
+        """True if the file must be compiled."""
         return not self.path.endswith(".py")

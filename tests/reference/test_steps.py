@@ -49,7 +49,7 @@ def test_values_are_those_of_the_run(case: Case) -> None:
 
 
 def at_last_step(case: Case, array: Any) -> Any:
-    """Of [T, D, N, H], [D, N, H]: each row's last step in its direction; zero of an empty row."""
+    """Return [D, N, H] of [T, D, N, H]: each row's last step in its direction; zero for an empty row."""
     result = np.zeros(array.shape[1:])
     for d in range(case.num_directions):
         reverse = case.attributes.get("direction") == "reverse" or d == 1

@@ -61,9 +61,9 @@ PROBED = {"maximum behind lengths": EQUAL, "maximum of all rows": ALONE, "sum be
 
 @each_row("name", PROBED)
 def test_the_probe_is_a_second_line(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It finds what depends on padding or on other rows even if the graph were taken for one that does not.
+    """The probe detects dependence on padding or other rows, even if the graph's proof were wrong.
 
-    The maxima of the first item are above zero, so that copies of it alone would show nothing.
+    The maxima of the first item are above zero, so copies of it alone would show nothing.
     """
     graph = GRAPHS[name]
     subject = subject_of(model_of(graph), input=None, axes=graph.axes, lengths="lens", inputs=None, outputs=None)
@@ -94,7 +94,7 @@ def test_a_default_that_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_constant_for_each_row() -> None:
-    """Of a fixed number of rows, an operand may be a constant only if it is the same in all of them."""
+    """An operand for a fixed number of rows may be a constant only if it is the same for all of them."""
     rows = Value(((Atom(ROWS, 2),), axis_of(3)))
     assert broadcast([rows, constant(np.ones((2, 1)))], "Add") == rows.axes
     with pytest.raises(UnprovenError, match="Add has a constant for each row"):

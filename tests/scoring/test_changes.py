@@ -68,7 +68,7 @@ def test_a_replaced_recording_can_be_skipped(source: Path) -> None:
 
 
 def test_a_zarr_array_that_is_described_anew(tmp_path: Path) -> None:
-    """Of zarr, descriptions alone are in the fingerprint."""
+    """The fingerprint of zarr contains only the descriptions."""
     zarr = pytest.importorskip("zarr")
     array = zarr.open_array(str(tmp_path / "in"), mode="w", shape=(3, 4, 5), dtype="f4", chunks=(1, 4, 5))
     array[...] = 1

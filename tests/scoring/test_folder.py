@@ -250,7 +250,7 @@ def of_npz_alone(out: Path) -> Any:
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("name", ["parts", "done", "tmp"])
 def test_folders_that_are_links(name: str, overwrite: bool, source: Path, out: Path, tmp_path: Path) -> None:
-    """What is in the folder that a link leads to is neither removed nor written to."""
+    """The target of a link is neither changed nor removed."""
     run(source)
     (out / name).rename(tmp_path / "elsewhere")
     (out / name).symlink_to(tmp_path / "elsewhere")

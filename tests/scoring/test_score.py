@@ -251,7 +251,7 @@ def small_files(size: int) -> Iterator[None]:
 
 
 def test_no_room_for_a_part(source: Path, tmp_path: Path) -> None:
-    """As with a full disk, what is half written goes."""
+    """A half-written part is removed, as on a full disk."""
     with small_files(8_000), pytest.raises(PyrnnxError, match=r"part 0 cannot be written to .*File too large"):
         run(lstm(), source, tmp_path / "out", memory=60_000)
     assert not list((tmp_path / "out" / "parts").iterdir())

@@ -228,7 +228,7 @@ def test_frames(length: int, context: int) -> None:
 
 
 def test_an_array_called_c_is_in_the_fingerprint(tmp_path: Path) -> None:
-    """As the folder of an array's chunks is, which is left out."""
+    """The folder of an array's chunks is called c, too, and is left out."""
     zarr = pytest.importorskip("zarr")
     group = zarr.open_group(str(tmp_path / "z"), mode="w")
     group.create_array("c", shape=(4, 3), dtype="f4", chunks=(2, 3))[...] = 1

@@ -58,7 +58,7 @@ def test_inputs_and_outputs(operator: str) -> None:
 
 
 def changed(case: Case, arrays: dict[str, Any], attributes: dict[str, Any]) -> bool:
-    """Whether the results are others, beyond what the dtype excuses."""
+    """Return whether results differ by more than the dtype explains."""
     outputs = reference.run(case.operator, **arrays, **attributes)
     try:
         assert_close(outputs, expected_outputs(case, make_arrays(case)), tolerance_of(case.dtype))
@@ -206,7 +206,7 @@ def test_random_cases_are_a_function_of_the_seed(operators: tuple[str, ...]) -> 
 
 
 def test_random_cases_stay_as_they_are() -> None:
-    """What a seed means may be written down: another version of Python or NumPy has the same cases."""
+    """A seed has the same cases with every version of Python and NumPy."""
     case = kit.random_cases(0, 2)[1]
     assert (case.name, case.T, case.N, case.I, case.H) == ("GRU-random-0-1", 1, 2, 5, 15)
     assert case.attributes == {

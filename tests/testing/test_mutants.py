@@ -26,7 +26,7 @@ def right(case_name: str) -> tuple[dict[str, Array], tuple[Array, ...]]:
 
 
 def survives(oracle: ModuleType, case: Case) -> bool:
-    """Whether it gives what is right, to what a case of that dtype is held to."""
+    """Return whether a mutant's results are within the tolerance of the case."""
     arrays, expected = right(case.name)
     try:
         with np.errstate(all="ignore"):

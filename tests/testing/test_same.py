@@ -35,7 +35,7 @@ each_cell = each_row("cell", CELLS)
 
 
 def altered(weights: Mapping[str, Array], name: str, row: int) -> Any:
-    """With one number of a weight's last direction changed."""
+    """Return a layer with one changed number in a weight's last direction."""
     copies = {key: array.copy() for key, array in weights.items()}
     changed = copies[name][-1, row]
     copies[name][-1, row] = changed + 0.5 if changed.ndim == 0 else changed + 0.5 * np.eye(len(changed))[1]
@@ -53,7 +53,7 @@ def inputs(lens: tuple[int, ...] = (5, 2, 4), D: int = 1, cell: str = "LSTM") ->
 
 
 def first_apart(a: Array, b: Array, lens: tuple[int, ...], reverse: tuple[bool, ...]) -> tuple[int, ...]:
-    """Of Y [T, D, N, H]: the index of the first number that is apart in the order of computation, by looking at all."""
+    """Return the index of the first different number of Y [T, D, N, H] in the order of computation."""
     found = []
     for t, d, n, u in np.argwhere(np.abs(a - b) > 1e-5).tolist():
         order = lens[n] - 1 - t if reverse[d] else t

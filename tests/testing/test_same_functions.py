@@ -25,7 +25,7 @@ LAYER = Layer(OP, **WEIGHTS)
 
 
 def given_to(function: Callable[..., Any], layer: Any = LAYER, **options: Any) -> Any:
-    """What a function is called with, and that nothing else is wrong with the call."""
+    """Return the arguments that a function is called with; nothing else may be wrong with the call."""
     seen: list[Any] = []
 
     def spy(arrays: Any) -> Any:
@@ -102,7 +102,7 @@ def test_a_method_of_a_layer_has_its_own_weights() -> None:
 
 
 def test_all_that_is_left_has_the_weights() -> None:
-    """Those that the layer has, in its own arrangement; not those that a partial function has already."""
+    """The weights of the layer in its own arrangement, without those that a partial function has already."""
 
     def keywords(layer: Layer, **own: Any) -> dict[str, Any]:
         return dict(given_to(lambda spy: partial(lambda **arrays: spy(arrays), **own), layer))

@@ -35,7 +35,7 @@ GRU = Case("GRU reset_after=True", 7, random_weights("GRU reset_after=True", 5, 
 
 @each_row("seed", range(16))
 def test_random_files(tmp_path: Path, seed: int) -> None:
-    """As from_weights, for which test_weights.py has the formulas."""
+    """The files have the results of from_weights, whose formulas test_weights.py checks."""
     case = random_case(seed)
     config = model_config(serialized("InputLayer", {"name": "x"}), layer_config(case, "own"), LAMBDA)
     group = "bidirectional" if case.directions == 2 else case.class_name.lower().replace("simplernn", "simple_rnn")

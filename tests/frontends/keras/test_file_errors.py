@@ -180,7 +180,7 @@ def external(group: Any) -> None:
 
 
 def huge_chunks(group: Any) -> None:
-    """Of which one is in the file, compressed."""
+    """Write a dataset of huge chunks, of which the file has one, compressed."""
     shape, array = (2**12, 2**12), np.zeros((3, 20))
     group.create_dataset("0", data=array, maxshape=(None, None), chunks=shape, compression="gzip")
 

@@ -40,7 +40,7 @@ def random_options(rng: np.random.Generator, kind: str) -> dict[str, Any]:
 
 
 def random_layer(seed: int) -> Any:
-    """Of Keras, built, with weights of which none is zero: one layer, both directions, or a cell or two in an RNN."""
+    """A built layer of Keras without zero weights: one layer, both directions, or one or two cells in an RNN."""
     rng = np.random.default_rng(seed)
     kind = KINDS[seed % 3]
     more = {"return_sequences": True, "return_state": True}
@@ -178,7 +178,7 @@ def test_dtypes_are_kept(dtype: str, tmp_path: Path) -> None:
 
 
 def tanh(x: Any) -> Any:
-    """Of the name of one of Keras, and something else."""
+    """Return x: another function with the name of one of Keras."""
     return x
 
 

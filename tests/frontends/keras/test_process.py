@@ -79,7 +79,7 @@ def test_no_process_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.e2e
 def test_from_a_script(tmp_path: Path) -> None:
-    """That has no `if __name__ == "__main__"`, beside modules that have the names of those that are needed."""
+    """The script has no `if __name__ == "__main__"`; modules next to it hide needed ones."""
     (tmp_path / "h5py.py").write_text("raise RuntimeError")
     keras_file(tmp_path)
     program = (

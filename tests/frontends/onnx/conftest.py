@@ -11,7 +11,7 @@ import pyrnnx
 
 @pytest.fixture
 def small_limit() -> Iterator[None]:
-    """Of memory, so that the machine that runs the tests is spared where a test fails."""
+    """Limit the memory, to spare the machine if a test fails."""
     before = pyrnnx.get_memory_limit()
     pyrnnx.set_memory_limit(64 * 2**20)
     yield

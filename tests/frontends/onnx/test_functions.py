@@ -184,7 +184,7 @@ def test_not_a_number_stays_in_its_row(operator: str, where: str, dtype: np.dtyp
 
 @each_operator
 def test_unused_forget_gate_is_not_read(operator: str) -> None:
-    """With input_forget = 1 the weights, bias and peephole of the forget gate do not matter, not even as NaN."""
+    """If input_forget is 1, weights, bias and peephole of the forget gate have no effect, even as NaN."""
     if operator != "LSTM":
         return
     case = Case("coupled", operator, {"input_forget": 1}, OPTIONAL[operator], H=17)

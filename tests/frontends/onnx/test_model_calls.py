@@ -70,7 +70,7 @@ def test_what_the_evaluator_has_not_is_unsupported() -> None:
 
 
 def test_operators_that_onnx_defines_as_functions_of_their_inputs_types() -> None:
-    """Where no type is declared, onnx makes them when they run."""
+    """If no type is declared, onnx builds these functions when they run."""
     nodes = [node("Neg", ["x"], ["u"]), node("Gelu", ["u"], ["v"]), node("Gelu", ["v"], ["y"])]
     model = simple_model(nodes, {"x": X}, ["y"], opset=20)
     for _ in range(2):

@@ -155,7 +155,7 @@ def test_layer_in_a_loop() -> None:
 
 
 def test_layer_in_a_scan() -> None:
-    """One sequence after another, each beginning with the state that the one before ended with."""
+    """Each sequence begins with the last state of the previous one."""
     inner = node("LSTM", ["x", "oW", "oR", "oB", "", "h"], ["y", "h_next"], hidden_size=LSTM.H)
     last = node("Identity", ["y"], ["all"])
     h = make_arrays(LSTM)["initial_h"]

@@ -204,7 +204,7 @@ def test_one_state_fed_back_and_one_inside() -> None:
 
 
 def test_quantized_layers_go_on_push_by_push() -> None:
-    """With a range of X for each push; their last states are outputs of the model, too."""
+    """Each push has its own range of X; the last states are outputs of the model, too."""
     proto, inputs = make_case(CASES[1])
     model = read_model(proto)
     layer: Any = model.layers["it"]

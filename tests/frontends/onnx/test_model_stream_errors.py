@@ -29,7 +29,7 @@ def computed_state() -> onnx.ModelProto:
 
 
 def state_of_a_constant() -> onnx.ModelProto:
-    """As many rows of 0.5 as X has."""
+    """A state of 0.5, with as many rows as X."""
     return gru(
         "h", ([*SHAPE, helper.make_node("Expand", ["half", "wanted"], ["h"])], {"half": np.array([0.5], np.float32)})
     )

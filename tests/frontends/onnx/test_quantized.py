@@ -29,7 +29,7 @@ TOLERANCE = 2e-6
 
 @each_row("case", CASES, ids=lambda case: case.name)
 def test_equals_onnxruntime(case: Case) -> None:
-    """With one thread: else ONNX Runtime splits the batch, with a range of h for each part."""
+    """One thread: with more, ONNX Runtime divides the batch, and each part has its own range of h."""
     model, inputs = make_case(case)
     results, expected = read_model(model)(inputs), run_onnxruntime(model, inputs)
     for name, wanted in zip(OUTPUTS, expected, strict=True):
@@ -71,7 +71,7 @@ def test_what_a_layer_rejects() -> None:
 
 
 def test_weights_are_held_as_codes() -> None:
-    """What is asked for is dequantized, and nobody can write to it; what is pickled is codes."""
+    """Accessed weights are dequantized and read-only; a pickle contains codes."""
     case = replace(CASES[-1], dtype="int8", per_channel=True, all_codes=True)
     model, _ = make_case(case)
     layer, _ = layer_of(case)
@@ -98,7 +98,7 @@ def test_padding_is_not_read() -> None:
 
 
 def fake_quantized(values: Array) -> Array:
-    """What X of one feature is rounded to: the result of a step whose gates are 1 and whose functions do nothing."""
+    """Return X of one feature as it is rounded: a step with gates of 1 and identity functions."""
     attributes = {"activations": ["Affine"] * 3, "activation_alpha": [0.0, 1, 1], "activation_beta": [1.0, 0, 0]}
     weights: dict[str, Array] = {
         "W": np.array([[[0, 0, 0, 1]]], np.uint8),

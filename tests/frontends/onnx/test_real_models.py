@@ -36,7 +36,7 @@ def run_of(session: Any) -> Run:
 
 
 def first_inputs(model: RealModel, rate: int) -> dict[str, Array]:
-    """Of the model's first call, but with states that are not zero."""
+    """Return the inputs of the model's first call, with states that are not zero."""
     rng = np.random.default_rng(6)
     given = {name: array for name, array in model.inputs().items() if name != "input"}
     given |= {name: np.asarray(rng.uniform(-0.5, 0.5, given[name].shape), np.float32) for name in model.state}

@@ -76,7 +76,7 @@ def test_quantized_lstm() -> None:
 
 @pytest.mark.parametrize("operator", _OLDER)
 def test_older_operators(operator: str) -> None:
-    """What stands for them exists at the version named, and they exist from the first one on."""
+    """The replacements exist at the named version, and the operators from the first one on."""
     from onnx.reference.ops import load_op
 
     first, equal, version = _OLDER[operator]

@@ -24,7 +24,7 @@ W, R = np.full((1, 4 * H, I), 0.5, np.float32), np.full((1, 4 * H, H), 0.25, np.
 
 @pytest.fixture
 def counted() -> Iterator[Callable[[Callable[[], Any]], Counter[str]]]:
-    """Of a function, how often it calls those of this package: "module.name"."""
+    """Return the number of calls of functions of this package, by "module.name"."""
     before = sys.getprofile()
 
     def count(function: Callable[[], Any]) -> Counter[str]:

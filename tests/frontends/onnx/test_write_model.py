@@ -42,7 +42,7 @@ ALL = ("sequence_lens", "initial_h", "initial_c")
 
 
 def by_evaluator(model: onnx.ModelProto, feed: dict[str, Array]) -> list[Array]:
-    """With the operators of this library: onnx's own know neither lengths nor the reverse direction."""
+    """Run with the operators of pyrnnx: onnx's own support neither lengths nor the reverse direction."""
     results: Any = ReferenceEvaluator(model, new_ops=reference_ops()).run(None, feed)
     return list(results)
 
@@ -56,7 +56,7 @@ def flat(results: tuple[Any, ...]) -> list[Array]:
 
 
 def call(stack: Stack, asked: Collection[str]) -> tuple[dict[str, Array], list[Array]]:
-    """What a written stack is fed with, and what the stack itself gives for that."""
+    """Return inputs of a written stack, and the results of the stack itself."""
     X, states = inputs_of(stack, T, N), random_states(stack, N)
     feed: dict[str, Array] = {"X": X}
     arguments: dict[str, Any] = {}

@@ -114,7 +114,7 @@ def test_drawn_case(operation: str, data: st.DataObject) -> None:
 
 @each_sequence
 def test_activations_may_be_given_for_each_direction(case: Case) -> None:
-    """As OpenVINO writes them for an operation from ONNX; the two halves must be equal."""
+    """OpenVINO writes them twice for an operation from ONNX; the two halves must be equal."""
     names = list(DEFAULTS[case.cell])
     arrays = make_arrays(case)
     assert_same(run(case, arrays, activations=names * 2), run(case, arrays, activations=names))
@@ -131,7 +131,7 @@ def test_lengths_as_a_list(case: Case) -> None:
 @each_row("activation", ["sigmoid", "relu"])
 @each_row("operation", ["LSTMSequence-1", "LSTMCell-1"])
 def test_unused_input_gate_is_not_read(operation: str, activation: str) -> None:
-    """With input_forget the weights, bias and peephole of the input gate do not matter, not even as NaN."""
+    """The weights, bias and peephole of the input gate have no effect with input_forget, even as NaN."""
     case = make_case("coupled", operation, {"input_forget": True, "activations": [activation, "tanh", "tanh"]})
     arrays = make_arrays(case)
     outputs = run(case, arrays)

@@ -71,7 +71,7 @@ activations_alpha="0.25" activations_beta="0.5" clip="0.4000000059604645"/>
 
 
 def test_spelling() -> None:
-    """As openvino.save_model prints it, but for the blank before "/>" and the digits of clip: no more than needed."""
+    """The text is that of openvino.save_model, except the blank before "/>" and needless digits of clip."""
     functions = (Activation("HardSigmoid", 0.25, 0.5), Activation("Tanh"))
     op = RecurrentOp("GRU", 2, activations=(functions,), clip=float(np.float32(0.4)))
     text = write_layer(Layer(op, *(np.ones((1, 6, k), np.float32) for k in (3, 2)), name="g"), id=14)

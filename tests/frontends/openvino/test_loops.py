@@ -38,7 +38,7 @@ def test_old_loops_are_sequences(kind: CellName, reverse: bool) -> None:
 
 
 def as_a_body(kind: CellName) -> tuple[str, bytes, list[loops.Array]]:
-    """With the state negated on its way back, which makes it none of a sequence."""
+    """A body that negates the state, so that the loop is no sequence."""
     text, weights, arrays = loops.looped(kind)
     state = ("FP32", (loops.N, loops.H))
     place = 4 + len(arrays) - 1

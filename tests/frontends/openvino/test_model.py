@@ -167,7 +167,7 @@ def test_values_that_no_output_depends_on() -> None:
 
 
 def names_of(parameters: Sequence[tuple[str, str]], results: Sequence[tuple[str, str, str]]) -> tuple[Any, Any]:
-    """Of parameters (layer, tensors), each with a ReLU (layer, tensors) and a Result."""
+    """Return the names of parameters (layer, tensors), each with a ReLU (layer, tensors) and a Result."""
     layers, ends = [], []
     for k, ((name, tensors), (relu, tensors_of_relu, sink)) in enumerate(zip(parameters, results, strict=True)):
         layers.append(parameter(f"1{k}", name, "2", (2,), names=tensors))

@@ -79,7 +79,7 @@ def test_a_pickle_has_the_bytes_of_each_constant_once(tmp_path: Path) -> None:
 
 
 def test_values_by_name_are_the_caller_s_own() -> None:
-    """Of a constant, of an input, and of one value under two of its names."""
+    """A constant, an input, and one value under two of its names."""
     pytest.importorskip("onnx")
     model, arrays = read_model(XML, BIN), nets.lstm_inputs()
     for _ in range(2):
@@ -138,7 +138,7 @@ def test_weights_of_a_file_are_not_copied(tmp_path: Path) -> None:
 
 
 def test_constants_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of the layers are not computed again for a call."""
+    """A call does not compute the constants of the layers again."""
     pytest.importorskip("onnx")
     from pyrnnx.frontends.openvino.translation import constants
 

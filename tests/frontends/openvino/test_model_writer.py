@@ -60,7 +60,7 @@ def check(proto: onnx.ModelProto, path: Path, *calls: dict[str, Array], fixed: b
 
 @few_rows("stack", STACKS, OTHERS[::7], ids=str)
 def test_stacks(stack: Stack, tmp_path: Path) -> None:
-    """With batch and time open: two calls of different sizes."""
+    """Batch and time are open: two calls of different sizes."""
     check(stack.model(), tmp_path / "stack.xml", stack.arrays(4, 3), stack.arrays(7, 2))
 
 

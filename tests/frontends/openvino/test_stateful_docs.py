@@ -36,7 +36,7 @@ def test_there_are_five_families_with_code() -> None:
     [pytest.param(title, marks=pytest.mark.torch if code[1] else pytest.mark.e2e) for title, code in CODE.items()],
 )
 def test_code_of_the_page(title: str, tmp_path: Path) -> None:
-    """As a file, for TorchScript wants to see the source."""
+    """The code runs from a file, because TorchScript reads the source."""
     if CODE[title][1]:
         pytest.importorskip("torch")
     assert PREFACE is not None

@@ -170,7 +170,7 @@ def test_what_is_not_rejected() -> None:
 
 
 class Runs:
-    """What a malicious file holds: unpickled, it would make a folder."""
+    """A malicious object: unpickling it would create a folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

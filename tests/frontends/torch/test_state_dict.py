@@ -131,7 +131,7 @@ def test_a_checkpoint_without_end() -> None:
 
 
 class Tensor:
-    """What of a tensor of PyTorch is used."""
+    """The parts of a PyTorch tensor that pyrnnx uses."""
 
     def __init__(self, array: Array, dtype: str) -> None:
         self.array, self.dtype = array, f"torch.{dtype}"

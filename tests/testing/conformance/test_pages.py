@@ -134,7 +134,7 @@ def test_markdown() -> None:
 
 
 class Page(HTMLParser):
-    """Which tags a page has, whether all are closed, and its text."""
+    """The tags of a page, whether all are closed, and its text."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

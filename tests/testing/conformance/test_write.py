@@ -80,7 +80,7 @@ def test_names_tell_what_it_is(folder: Path) -> None:
 
 
 def comparable(arrays: Sequence[Any]) -> list[Any]:
-    """With bfloat16, which the isclose of NumPy 1 does not take, widened."""
+    """Return the arrays with bfloat16 widened, which the isclose of NumPy 1 does not accept."""
     return [array.astype(np.float32) if array.dtype.name == "bfloat16" else array for array in arrays]
 
 
@@ -211,7 +211,7 @@ def test_snippets_of_functions_and_commands(tmp_path: Path) -> None:
 
 
 def run_snippets(texts: dict[Path, str]) -> str:
-    """What they print, each in its folder; one process, for some take long to import."""
+    """Return the output of each snippet, run in its folder; one process, because imports take long."""
     scripts = {str(folder): text.removeprefix("```python\n").removesuffix("```") for folder, text in texts.items()}
     program = f"import os\nfor path, text in {scripts!r}.items():\n    os.chdir(path)\n    exec(text, {{}})"
     path = os.pathsep.join([str(Path(planted.__file__).parent), os.environ.get("PYTHONPATH", "")])

@@ -149,7 +149,7 @@ def test_large_constants(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["Tile", "Concat"])
 def test_chains_of_constants_are_refused_before_any_is_computed(name: str) -> None:
-    """With a limit that would take long to reach."""
+    """The limit would take long to reach."""
     model = read_model(large(name), runtime="reference")
     pyrnnx.set_memory_limit(2**34)
     tracemalloc.start()

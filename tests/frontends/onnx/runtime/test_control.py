@@ -33,7 +33,7 @@ def lstm(X: Array, h: Array = H0, c: Array = C0, **others: Any) -> tuple[Array, 
 
 
 def step(x: str = "x", h: str = "h", c: str = "c", prefix: str = "", **attributes: Any) -> list[onnx.NodeProto]:
-    """One time step: [N, I] -> [1, N, I] -> LSTM, whose weights are those of the graph around."""
+    """One time step: [N, I] -> [1, N, I] -> LSTM, with weights of the outer graph."""
     return [
         node("Unsqueeze", [x, "zero"], [f"{prefix}x1"]),
         node(

@@ -196,14 +196,14 @@ def test_in_bodies_too() -> None:
 
 @pytest.mark.parametrize(("operator", "runner"), [("Sum", SLOW), ("Clip", ORT)])
 def test_inputs_left_out(operator: str, runner: str) -> None:
-    """Of one that takes any number of them ONNX Runtime reads what is not there."""
+    """ONNX Runtime reads missing inputs of an operator with any number of inputs."""
     model = read_model(simple_model([node(operator, ["x", "", "x"], ["y"])], {"x": FIVE[3]}, ["y"]))
     ((who, _, why),) = model.plan.rows()
     assert (who, why) == (runner, "a required input is left out" if runner == SLOW else "")
 
 
 def test_outputs_left_out() -> None:
-    """Of one that has any number of them ONNX Runtime writes what is not there."""
+    """ONNX Runtime writes missing outputs of an operator with any number of outputs."""
     model = read_model(simple_model([node("Split", ["x"], ["", "y"], num_outputs=2)], {"x": FIVE}, ["y"], opset=18))
     ((who, _, why),) = model.plan.rows()
     assert (who, why) == (SLOW, "a required output is left out")

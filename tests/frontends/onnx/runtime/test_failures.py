@@ -141,7 +141,7 @@ MODELS: dict[str, tuple[Any, str, str]] = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_cause_is_named(name: str) -> None:
-    """It comes first if another node fails in the evaluator. Nothing warns of slowness."""
+    """The cause comes first if another node fails in the evaluator. No warning is about slowness."""
     make, cause, more = MODELS[name]
     said = f"ONNX Runtime failed in .*{cause}.*"
     message = f"{said}; .*{more}" if name == "behind it" else f"{more}.*; before, {said}"

@@ -251,7 +251,7 @@ def test_a_session_that_fails_is_followed_by_the_evaluator() -> None:
 
 
 def test_operators_newer_than_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that did not change since run there all the same."""
+    """Operators that have not changed since still run there."""
     monkeypatch.setattr(session, "last_opset", lambda: 19)
     model = read_model(around("Gelu", "Selu", opset=22)[0])
     rows = model.plan.rows()

@@ -127,7 +127,7 @@ def test_inside_a_branch() -> None:
 
 
 def test_linked_attributes(prepared: list[str]) -> None:
-    """What an evaluator of a function hands to its nodes at each call; a layer for each set of values."""
+    """Attributes that an evaluator of a function sets at each call; a layer for each set of values."""
     node = helper.make_node("GRU", ["X", "W", "R"], ["Y"], hidden_size=GRU.H)
     kinds = {"direction": onnx.AttributeProto.STRING, "clip": onnx.AttributeProto.FLOAT}
     kinds |= {"activations": onnx.AttributeProto.STRINGS}

@@ -166,7 +166,7 @@ def test_an_input_that_is_an_output() -> None:
 
 
 def test_states_fed_back(model: Model) -> None:
-    """As streams do: the results of one call are the inputs of the next."""
+    """The results of one call are the inputs of the next, as in a stream."""
     state, frames = drawn(0), drawn(5, T=40)["x"]
     results = []
     for frame in frames:
@@ -317,7 +317,7 @@ def test_branches_whose_results_differ_in_shape() -> None:
 
 
 def test_dtypes_that_change() -> None:
-    """Of an input that declares none."""
+    """The input declares no dtype."""
     proto = simple_model([node("Add", ["x", "x"], ["y"])], {"x": SCALE}, ["y"])
     proto.graph.input[0].type.Clear()
     model = read_model(proto)

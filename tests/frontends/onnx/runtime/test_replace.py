@@ -182,7 +182,7 @@ def pass_of(proto: onnx.ModelProto, runtime: str = "auto", excluded: Any = None)
 
 
 def test_kinds_that_are_excluded() -> None:
-    """What a session rejected: nodes of the same operator, attributes and types."""
+    """Nodes with the operator, attributes and types of a node that a session rejected."""
     nodes = [node("Selu", ["d"], ["a"]), node("Selu", ["x"], ["b"]), node("Selu", ["a"], ["y"], alpha=2.0)]
     proto = simple_model(nodes, {"x": X, "d": GIVEN["d"]}, ["y", "b"])
     types = types_of(inferred(proto, proto.graph, lambda _: 0), {})

@@ -67,7 +67,7 @@ def scan(*, reverse: bool = False) -> Made:
 
 
 def loop() -> Made:
-    """As long as the sum of the states is small, and at most as often as an input says."""
+    """A Loop that ends when the sum of the states is large, or after the number of steps in an input."""
     nodes = [
         helper.make_node("Gather", ["X", "k"], ["x"], axis=0),
         *step("x", "h"),

@@ -111,7 +111,7 @@ class Stack:
         return g.model(inputs, [result, *ends])
 
     def _initial(self, g: Graph, name: str) -> str:
-        """As the exporters make zeros of the size of the batch."""
+        """Add zeros of the batch's size, as the exporters write them."""
         if self.states == "given":
             return name
         axis = 0 if self.batch_first else 1
@@ -140,7 +140,7 @@ def _linear(g: Graph, rows: str, size: int) -> str:
 
 
 def _gemm(g: Graph, rows: str, size: int) -> str:
-    """Of the last step, as a classifier's."""
+    """Add a Gemm of the last step, as in a classifier."""
     last = g.add("Gather", rows, g.constant(-1), axis=1)
     return str(g.add("Softmax", g.add("Gemm", last, g.weights(OUT, size), g.weights(OUT), transB=1), axis=-1))
 

@@ -188,7 +188,7 @@ def _first(node: Any) -> Any:
 def resize(
     mode: str, transform: str, sizes: Any, *, nearest: str = "round_prefer_floor", scales: bool = False
 ) -> Callable[[Maker], Any]:
-    """Of the last two axes of four."""
+    """Resize the last two of four axes."""
 
     def make(p: Maker) -> Any:
         given = const(sizes, f32) if scales else const(sizes)

@@ -226,7 +226,7 @@ def test_clamp_of_integers_to_infinity() -> None:
 
 
 def test_empty_lists_are_defaults() -> None:
-    """As OpenVINO takes them."""
+    """OpenVINO reads empty lists as defaults."""
     case = Case("Convolution", "", {**CONV, "dilations": "", "pads_begin": "", "pads_end": ""}, (FILTERS,))
     assert run(case, np.ones((1, 2, 8), np.float32)) == [[[[6.0] * 6] * 3]]
     case = Case("MaxPool", "", {**POOL, "strides": "", "pads_begin": "", "pads_end": ""}, shape=(1, 1, 4))
@@ -239,7 +239,7 @@ def test_max_pool_8_without_its_second_output() -> None:
 
 
 def test_what_a_translator_does_not_expect(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One guard for all of them."""
+    """One guard handles all unexpected errors."""
     errors = (
         ValueError,
         IndexError,

@@ -113,7 +113,7 @@ SEQUENCES = [(kind, direction, () if kind == "RNN" else (T, 1, 4)) for kind in C
 
 @few_rows(("kind", "direction", "lens"), SEQUENCES[::3], SEQUENCES, ids=lambda one: str(getattr(one, "value", one)))
 def test_sequences_as_loops(kind: CellName, direction: Direction, lens: tuple[int, ...], tmp_path: Path) -> None:
-    """With lengths, a loop holds the states of rows that are over; the sequence before it is the witness."""
+    """A loop with lengths keeps the states of finished rows; the original sequence is the reference."""
     op = RecurrentOp(kind, H, direction)
     weights = random_weights(op, I, convention=OPENVINO_SEQUENCE, seed=kind)
     arrays = random_inputs(op, (T, N, I), convention=OPENVINO_SEQUENCE, lens=lens or (T,) * N, seed=kind)

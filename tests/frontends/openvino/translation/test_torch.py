@@ -132,7 +132,7 @@ def run_module(torch: Any, module: Any, tensors: Sequence[Any]) -> list[Array]:
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.filterwarnings("ignore")  # of torch's tracer
 def test_converted(case: Case, tmp_path: Path) -> None:
-    """With open and with fixed shapes; saved with weights in float16 and in float32."""
+    """Shapes are open or fixed; weights are saved in float16 or float32."""
     torch = pytest.importorskip("torch")
     module = make_module(torch, case)
     tensors, open_shapes = make_inputs(torch, case)

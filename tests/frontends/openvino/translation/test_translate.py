@@ -105,7 +105,7 @@ def test_long_chains() -> None:
 
 
 def test_a_constant_order_tells_the_rank(tmp_path: Path) -> None:
-    """Of a value whose rank the file leaves open; OpenVINO's CPU plugin compiles none such."""
+    """The file leaves the rank open; OpenVINO's CPU plugin does not compile such a model."""
     x, shape = ops(1).parameter([24], f32), ops(1).parameter([-1], np.int64)
     y = ops(1).transpose(ops(1).reshape(x, shape, False), const([1, 2, 0]))
     assert y.input(0).get_partial_shape().rank.is_dynamic

@@ -35,7 +35,7 @@ def integers(*shape: int) -> Array:
 
 @dataclass(frozen=True)
 class Case:
-    """One node: `inputs` are arrays of the call, `constants` those after them; None: an input that is absent."""
+    """One node: `inputs` are arrays of the call, then come `constants`; None is an absent input."""
 
     operator: str
     inputs: tuple[Array, ...]

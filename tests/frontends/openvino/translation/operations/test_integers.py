@@ -33,7 +33,7 @@ def model_of(data: Any, weights: Any, maker: Maker, folder: Path, *, pads: int =
 
 
 def convolved(x: Array, w: Array) -> Array:
-    """Of int32, with strides 2 and pads 1, modulo 2**32."""
+    """Return a convolution of int32, with strides 2 and pads 1, modulo 2**32."""
     x = np.pad(x.astype(np.int64).astype(np.uint32), [(0, 0), (0, 0), (1, 1)])
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[-1], axis=-1)[:, :, ::2]
     sums: Array = np.einsum("nisk,oik->nos", windows, w.astype(np.int64).astype(np.uint32), dtype=np.uint32)

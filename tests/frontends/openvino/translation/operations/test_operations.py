@@ -30,7 +30,7 @@ OPEN = [pytest.param(False, marks=pytest.mark.slow), True]
 @pytest.mark.parametrize("dynamic", OPEN, ids=["fixed", "open"])
 @pytest.mark.parametrize("tolerance", TOLERANCES)
 def test_same_numbers(tolerance: float, dynamic: bool, tmp_path: Path) -> None:
-    """With every dimension of the inputs open, where the operation is translated then; some dozens in one model."""
+    """All dimensions are open if the operation can be translated so; one model has dozens of operations."""
 
     def check(cases: list[Case]) -> None:
         for start in range(0, len(cases), 50):

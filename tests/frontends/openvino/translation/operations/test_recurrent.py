@@ -160,7 +160,7 @@ WEIGHTS: dict[str, tuple[str, Array, str]] = {
 
 @each_row(("name", "array", "words"), WEIGHTS.values(), ids=WEIGHTS)
 def test_constant_weights_that_do_not_fit(name: str, array: Array, words: str) -> None:
-    """What `layers` rejects is what a call and an export reject."""
+    """Calls and exports reject the weights that `layers` rejects."""
     model, arrays = changed(name, array), nets.lstm_inputs()
     for act in (lambda: model.layers["lstm"], lambda: model(arrays), lambda: to_onnx(model)):
         with pytest.raises(PyrnnxError, match=r"LSTMSequence 'lstm' \(id 8\): ") as caught:
