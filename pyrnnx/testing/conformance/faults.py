@@ -19,19 +19,19 @@ _SLOW_TRIES = 20  # of cases that time out: each takes the whole time
 
 @dataclass(frozen=True, eq=False)
 class Fault:
-    """Something that a runtime does wrong, of one operator and one set of features.
+    """Mistake of a runtime in one operator with one set of features.
 
     Attributes
     ----------
     runtime : str
     verdict : Verdict
-        Of the case that shows it: the simplest there is.
+        Verdict on the simplest case that shows the fault.
     features : tuple of str
-        What it takes; rows of `pyrnnx.testing.cases.FEATURES`.
+        Features that the fault needs; rows of `pyrnnx.testing.cases.FEATURES`.
     found : tuple of str
-        Names of the cases that it was found in.
+        Names of the cases that show the fault.
     shrunk : bool
-        Whether its case is another than the one of that name.
+        True if the case was reduced, and so differs from the one of that name.
     """
 
     runtime: str
@@ -77,7 +77,7 @@ def find_faults(name: str, verdicts: Sequence[Verdict], *, statuses: Sequence[st
     Parameters
     ----------
     name : str
-        Of the runtime.
+        Name of the runtime.
     verdicts : sequence of Verdict
     statuses : sequence of str
         Statuses that are faults, in their order.
