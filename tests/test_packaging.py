@@ -77,9 +77,9 @@ def words_of_extras() -> Iterator[tuple[str, str, str]]:
     for path in [*(ROOT / "pyrnnx").rglob("*.py"), *(ROOT / "frontends").rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "needs":
-                _, package, extra = node.args
-                if isinstance(package, ast.Constant) and isinstance(extra, ast.Constant):
-                    yield path.name, package.value, extra.value
+                literals = [str(word.value) for word in node.args[1:] if isinstance(word, ast.Constant)]
+                if len(literals) == 2:
+                    yield path.name, literals[0], literals[1]
 
 
 def packages_of(extra: str) -> set[str]:
