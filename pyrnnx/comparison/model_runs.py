@@ -74,7 +74,7 @@ def matched_inputs(a: Model, b: Model, axes: Axes) -> Matched:
     Raises
     ------
     ArgumentError
-        One that is only in one of them.
+        An input that only one of the models has.
     """
     required = [[info for info in model.inputs if not info.optional] for model in (a, b)]
     matched = _matched(*required, alike=True)

@@ -54,7 +54,7 @@ def test_the_first_value_that_parts(planted: str) -> None:
             assert result.values[name].largest == 0
     words = f"first value apart: {planted!r}, largest difference "
     assert words in str(result)
-    assert f"; the {order.index(planted)} before it agree, of 7 that both have" in str(result)
+    assert f"; the {order.index(planted)} before it agree, of 7 shared values" in str(result)
     expected = a(X, outputs=[planted])[planted], b(X, outputs=[planted])[planted]
     assert result.values[planted].largest == np.abs(expected[0].astype(float) - expected[1]).max()
 
@@ -66,7 +66,7 @@ def test_they_are_looked_at_where_outputs_part_or_when_asked_for() -> None:
     result = compare(a, b, X, intermediates=True)
     assert set(result.values) == {"scaled", "both", "last", "squeezed", "half", "softened", "y"}
     assert result.first_difference is None
-    assert "values that both have: 7, none of them apart" in str(result)
+    assert "shared values: 7, all agree" in str(result)
     assert not compare(a, read_model(chain("half")), X, intermediates=False).values
     for bad in (1, "yes", np.True_):
         with pytest.raises(ArgumentError, match=r"compare: intermediates is .*; expected a bool, or None"):
@@ -183,7 +183,7 @@ def test_groups_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     Counted(monkeypatch, b, fail="v20")  # what cannot be computed is counted
     result = compare(a, b, X, intermediates=True)
     assert (len(result.values), result.values_skipped) == (39, 1)
-    assert "values that both have: 39, none of them apart; 1 could not be computed" in str(result)
+    assert "shared values: 39, all agree; 1 could not be computed" in str(result)
 
 
 def test_variables_stay_as_they_are(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_another_cell_and_other_names(files: dict[str, Path]) -> None:
     result = compared(files, "two", "other cell")
     assert list(result.layers) == ["lstm"]
     assert result.unpaired == ("GRU 'second'", "RNN 'second'")
-    assert "only in one of them: RNN 'second'" in str(result)
+    assert "layer without a counterpart: RNN 'second'" in str(result)
     result = compared(files, "two", "other names")  # they are matched in order
     assert list(result.numbers) == ["Y", "last"]
     assert result.largest_difference == 0

@@ -187,7 +187,7 @@ def test_of_models() -> None:
     }
     assert result.largest_difference == 0
     assert result.equal()
-    assert "a pair by: equal weights" in str(result)
+    assert "paired by: equal weights" in str(result)
 
 
 def test_what_is_in_one_model_only() -> None:

@@ -77,7 +77,7 @@ def test_what_is_the_same(model: Model, tmp_path: Path) -> None:
 def test_a_weight_in_a_layer(model: Model) -> None:
     other = read_model(proto(altered("R", 1 * H + 2)))
     told = message(model, other)
-    assert "The first recurrent layers that part: gru (a pair by" in told
+    assert "The first recurrent layers that differ: gru (paired by" in told
     assert "conventions: the same operators: the same weights: " in told
     assert "R forward: r 0.5" in told
     assert "gates part first in r_in at" in told

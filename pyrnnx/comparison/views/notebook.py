@@ -59,7 +59,7 @@ def model_html(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT) -
         parts.append(folded(f"{name}: {words}", layer_html(pair, gates=pair is first, tolerance=tolerance)))
     if comparison.values:
         values = _deviations("value", comparison.values.items(), tolerance)
-        parts.append(folded(f"values that both have: {len(comparison.values)}", values))
+        parts.append(folded(f"shared values: {len(comparison.values)}", values))
     return whole(*parts)
 
 

@@ -86,7 +86,7 @@ def plot_models(comparison: ModelComparison, path: Any) -> Figure:
     axis.axhline(TOLERANCE, color="tab:gray", linestyle="--", linewidth=1, label=f"tolerance {TOLERANCE:g}")
     axis.set_yscale("symlog", linthresh=low)
     axis.set(ylim=(0, high * 2), ylabel="largest abs(a - b)")
-    axis.set_xlabel("values that both have, in the order of a" if comparison.values else "outputs")
+    axis.set_xlabel("shared values, in the order of a" if comparison.values else "outputs")
     if len(heights) <= _MOST_NAMES:
         axis.set_xticks(range(len(heights)), [_name(name, 30) for name in heights], rotation=90, parse_math=False)
     axis.legend()

@@ -100,7 +100,7 @@ def title(comparison: Comparison | ModelComparison) -> str:
 
 def layer_notes(comparison: Comparison) -> list[str]:
     """Return the notes on two layers that are in no table."""
-    lines = [f"a pair by: {comparison.paired_by}"] if comparison.paired_by else []
+    lines = [f"paired by: {comparison.paired_by}"] if comparison.paired_by else []
     if comparison.not_compared:
         lines.append(f"not compared: {printable(comparison.not_compared)}")
     elif not comparison.operators:
@@ -124,7 +124,7 @@ def places(comparison: Comparison, *, gates: bool, tolerance: Tolerance = DEFAUL
     """Return where two layers differ first; empty if they agree within this tolerance."""
     if not part(comparison, tolerance):
         return []
-    by_gate = _gates(comparison) if gates else ["by gate: shown for the first layers that part"]
+    by_gate = _gates(comparison) if gates else ["by gate: shown for the first pair of layers that differs"]
     return _where(comparison.profiles, "" if tolerance == DEFAULT else f" ({DEFAULT})") + by_gate
 
 
@@ -164,7 +164,7 @@ def model_lines(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT, 
 
 def model_notes(comparison: ModelComparison) -> list[str]:
     """Return the notes on two models that are in no table."""
-    lines = [f"only in one of them: {name}" for name in comparison.unpaired]
+    lines = [f"layer without a counterpart: {name}" for name in comparison.unpaired]
     shapes = ", ".join(f"{shown(name)} {shape}" for name, shape in comparison.input_shapes.items())
     lines += [f"run on {shapes}"] if shapes else []
     lines += [f"{difference.aspect}: {difference.a}; {difference.b}" for difference in comparison.outputs]
@@ -178,10 +178,8 @@ def value_notes(comparison: ModelComparison, tolerance: Tolerance = DEFAULT) -> 
     first, count = first_apart(comparison.values, tolerance), len(comparison.values)
     skipped = f"; {comparison.values_skipped} could not be computed" if comparison.values_skipped else ""
     if first is None:
-        return [f"values that both have: {count}, none of them apart{skipped}"]
-    names = list(comparison.values)
-    before = f"the {names.index(first)} before it agree" if names[0] != first else "the first of all"
-    return [
-        f"first value apart: {shown(first)}, {apart_in_words(comparison.values[first])}; "
-        f"{before}, of {count} that both have{skipped}"
-    ]
+        return [f"shared values: {count}, all agree{skipped}"]
+    before = list(comparison.values).index(first)
+    place = f"the {before} before it agree, of" if before else "the first of"
+    words = f"{shown(first)}, {apart_in_words(comparison.values[first])}"
+    return [f"first value apart: {words}; {place} {count} shared values{skipped}"]

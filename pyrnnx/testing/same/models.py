@@ -188,7 +188,7 @@ def _two(name: str, a: Any, b: Any) -> str:
 
 def _layers(comparison: ModelComparison, rule: Rule) -> list[str]:
     """Return the first recurrent layers that part, if any do."""
-    lines = [line for name in comparison.unpaired for line in wrapped(f"only in one of them: {name}")]
+    lines = [line for name in comparison.unpaired for line in wrapped(f"layer without a counterpart: {name}")]
     first = first_apart(comparison.values, _fixed(rule))
     if first is not None:
         apart = apart_in_words(comparison.values[first])
@@ -204,7 +204,7 @@ def _layers(comparison: ModelComparison, rule: Rule) -> list[str]:
 
 
 def _pair(name: str, pair: Comparison) -> list[str]:
-    lines = wrapped(f"The first recurrent layers that part: {name} (a pair by {pair.paired_by})")
+    lines = wrapped(f"The first recurrent layers that differ: {name} (paired by {pair.paired_by})")
     lines += wrapped(f"a: {pair.a}", "  ") + wrapped(f"b: {pair.b}", "  ")
     lines += settings(pair, "  ")
     for what, place in (("numbers", pair.first_difference), ("gates", pair.first_gate)):
