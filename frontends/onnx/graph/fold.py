@@ -193,7 +193,8 @@ def _constant_tensor(node: Node) -> TensorProto | None:
     """Return the tensor of a Constant; None for other constants and nodes."""
     if node.op_type != "Constant" or node.domain or not node.attribute or node.attribute[0].name != "value":
         return None
-    return node.attribute[0].t
+    tensor: TensorProto = node.attribute[0].t
+    return tensor
 
 
 def _has_codes(node: Node, constants: Constants) -> bool:

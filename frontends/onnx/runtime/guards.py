@@ -121,7 +121,8 @@ def _rank(value: ValueInfoProto) -> int | None:
 def _body(node: NodeProto) -> GraphProto:
     """Return the body of a Scan; an empty graph if it has none."""
     attributes = (attribute for attribute in node.attribute if attribute.name == "body")
-    return next(attributes, import_onnx().AttributeProto()).g
+    body: GraphProto = next(attributes, import_onnx().AttributeProto()).g
+    return body
 
 
 def _state_count(node: NodeProto) -> int:

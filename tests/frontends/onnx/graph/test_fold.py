@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import onnx
@@ -11,7 +12,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx_models import make_graph, make_model, simple_model, value_info
 from rows import each_row
-from whole_models import check_calls
+from whole_models import Arrays, check_calls
 
 from pyrnnx import load
 from pyrnnx.frontends.onnx import constants
@@ -174,6 +175,10 @@ def branches() -> onnx.ModelProto:
     return simple_model(nodes, {"x": X, "c": np.array(True)}, ["r"], {"a": A})
 
 
+def added(addend: Array, feeds: Arrays) -> list[Array]:
+    return [feeds["x"] + addend]
+
+
 def test_bodies_are_folded() -> None:
     folded = fold_constants(branches())
     (found,) = folded.graph.node
@@ -187,7 +192,7 @@ def test_bodies_are_folded() -> None:
     for condition, addend in ((True, 12 * A), (False, -A)):
         given = {"x": X, "c": np.array(condition)}
         np.testing.assert_array_equal(run(folded, given), X + addend)
-        check_calls(load(branches()), lambda feeds, addend=addend: [feeds["x"] + addend], given, atol=1e-6)
+        check_calls(load(branches()), partial(added, addend), given, atol=1e-6)
 
 
 def test_what_a_body_needs_stays() -> None:
