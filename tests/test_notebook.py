@@ -36,7 +36,7 @@ SHOWN: dict[str, tuple[Any, list[str]]] = {
     ),
     "layer": (
         lstm(name="<b>&", constants={"sequence_lens": [1, 2]}),
-        ["Layer LSTM '<b>&'", "float32 [1, 20, 3]", "input_size", "ONNX, layout 0", "constant, int32 [2]"],
+        ["Layer LSTM '<b>&'", "W [1, 20, 3]", "input_size", "ONNX, layout 0", "sequence_lens [2]"],
     ),
     "layer with weights in fewer bits": (lstm(weight_dtype="int8"), ["weight_dtype", "int8"]),
     "stream": (pushed(), ["Stream of LSTM", "batch_size", "float32 [1, 2, 5], from "]),

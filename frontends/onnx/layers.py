@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx._internal import html
+from pyrnnx._internal import facts
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError
+from pyrnnx.layers.facts import layer_facts
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import Convention
@@ -127,7 +128,7 @@ class UnboundNode:
     convention : Convention
     """
 
-    parts: RecurrentNode = field(repr=False)
+    parts: RecurrentNode
     constants: Mapping[str, Any]
     op: RecurrentOp | None
 
@@ -196,8 +197,10 @@ class UnboundNode:
         return bound._for_one_call().run(**arguments)
 
     def _repr_html_(self) -> str:
-        facts = {} if self.op is None else self.op.facts()
-        return html.whole(html.facts(f"{type(self).__name__} {self.label}", facts))
+        return facts.page(f"{type(self).__name__} {self.label}", layer_facts(self))
+
+    def __repr__(self) -> str:
+        return facts.line(f"{type(self).__name__} {self.label}", layer_facts(self))
 
 
 def unbound_node(node: NodeProto, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET) -> UnboundNode:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx._internal import html
+from pyrnnx._internal import facts
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx.errors import ArgumentError
+from pyrnnx.layers.facts import layer_facts
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import Convention, weight_axes
@@ -184,14 +185,11 @@ class IRLayer:
         return self.operation.inputs[: len(self.inputs)]
 
     def _repr_html_(self) -> str:
-        ports = {port.name: TensorInfo(port.name, port.dtype, port.shape).in_words() for port in self.inputs}
-        return html.whole(html.facts(f"{type(self).__name__} {self.label}", {**self.op.facts(), **ports}))
+        ports = [(port.name, TensorInfo(port.name, port.dtype, port.shape).in_words()) for port in self.inputs]
+        return facts.page(f"{type(self).__name__} {self.label}", layer_facts(self), ports)
 
     def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__} {self.label}: {self.op.direction.value}, input_size={self.sizes.get('I', '?')}, "
-            f"hidden_size={self.op.hidden_size}, {self.dtype or 'any dtype'}, {self.convention.name}>"
-        )
+        return facts.line(f"{type(self).__name__} {self.label}", layer_facts(self))
 
     def check_weights(self, weights: Mapping[str, Any]) -> dict[str, AnyArray]:
         """Return any of W, R, B and P as checked arrays.

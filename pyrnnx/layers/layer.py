@@ -10,11 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pyrnnx import config
-from pyrnnx._internal import html
+from pyrnnx._internal import facts
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.immutable import frozen
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.layers import results
+from pyrnnx.layers.facts import layer_facts
 from pyrnnx.layers.prepare import prepare
 from pyrnnx.layers.stream import Stream
 from pyrnnx.operator import check
@@ -315,23 +316,11 @@ class Layer:
         """Everything except arrays that equal layers share."""
         return type(self), self.op, self.convention, self.weight_dtype, self.dtype, self.input_size
 
-    def facts(self) -> dict[str, str]:
-        """Return {name: text} of the operator, the arrays and their convention, for reprs and reports."""
-        arrays = {name: f"{array.dtype} {list(array.shape)}" for name, array in self.weights.items()}
-        constants = {name: f"constant, {array.dtype} {list(array.shape)}" for name, array in self.constants.items()}
-        reduced = {} if self.weight_dtype is None else {"weight_dtype": self.weight_dtype}
-        sizes = {"input_size": str(self.input_size)}
-        return {**self.op.facts(), **sizes, "convention": self.convention.name, **arrays, **reduced, **constants}
-
     def _repr_html_(self) -> str:
-        return html.whole(html.facts(f"{type(self).__name__} {self.label}", self.facts()))
+        return facts.page(f"{type(self).__name__} {self.label}", layer_facts(self))
 
     def __repr__(self) -> str:
-        reduced = "" if self.weight_dtype is None else f" with weights in {self.weight_dtype}"
-        return (
-            f"<{type(self).__name__} {self.label}: {self.op.direction.value}, input_size={self.input_size}, "
-            f"hidden_size={self.op.hidden_size}, {self.dtype}{reduced}, {self.convention.name}>"
-        )
+        return facts.line(f"{type(self).__name__} {self.label}", layer_facts(self))
 
 
 def _same_arrays(a: Mapping[str, AnyArray | Quantized], b: Mapping[str, AnyArray | Quantized]) -> bool:

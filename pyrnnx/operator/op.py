@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from pyrnnx._internal import html
+from pyrnnx._internal import facts
 from pyrnnx._internal.scalars import as_number, integer
 from pyrnnx._kernels import tables
 from pyrnnx.errors import ArgumentError, shown
@@ -310,26 +310,17 @@ class RecurrentOp:
     def __repr__(self) -> str:
         """Return the expression that builds this operator, without defaults."""
         arguments = [f", direction={self.direction.value!r}"] if self.direction is not Direction.FORWARD else []
-        if any(functions != _default_activations(self.cell) for functions in self.activations):
-            arguments.append(f", activations={self.activations!r}")
+        arguments += [] if self._has_default_activations else [f", activations={self.activations!r}"]
         arguments += [f", clip={self.clip!r}"] if self.clip is not None else []
         arguments += [f", {flag}=True" for flag in ("linear_before_reset", "input_forget") if getattr(self, flag)]
         return f"{type(self).__name__}({self.cell!r}, hidden_size={self.hidden_size}{''.join(arguments)})"
 
-    def facts(self) -> dict[str, str]:
-        """Return {field: text}, without flags that are not set."""
-        sets = list(dict.fromkeys(", ".join(map(str, functions)) for functions in self.activations))
-        facts = {
-            "cell": self.cell,
-            "direction": self.direction.value,
-            "hidden_size": str(self.hidden_size),
-            "activations": "; reverse: ".join(sets),
-        }
-        facts |= {} if self.clip is None else {"clip": f"{self.clip:g}"}
-        return facts | {flag: "yes" for flag in ("linear_before_reset", "input_forget") if getattr(self, flag)}
+    @property
+    def _has_default_activations(self) -> bool:
+        return all(functions == _default_activations(self.cell) for functions in self.activations)
 
     def _repr_html_(self) -> str:
-        return html.whole(html.facts(type(self).__name__, self.facts()))
+        return facts.page(type(self).__name__, op_facts(self))
 
     @property
     def num_directions(self) -> int:
@@ -343,3 +334,24 @@ class RecurrentOp:
     @property
     def has_cell_state(self) -> bool:
         return CELLS[self.cell].has_cell_state
+
+
+def op_facts(op: RecurrentOp | None) -> facts.Facts:
+    """Return the facts about an operator, with keys of ``pyrnnx inspect --json``; those about None are unknown."""
+    if op is None:
+        return {"operator": "", "direction": None, "hidden_size": None, "activations": [], "clip": None, "unusual": []}
+    unusual = (
+        (op.direction is Direction.REVERSE, "reverse"),
+        (op.linear_before_reset, "linear_before_reset"),
+        (op.input_forget, "input_forget"),
+        (op.clip is not None, f"clip={op.clip}"),
+        (not op._has_default_activations, "activations"),
+    )
+    return {
+        "operator": op.cell,
+        "direction": op.direction.value,
+        "hidden_size": op.hidden_size,
+        "activations": [list(map(str, functions)) for functions in op.activations],
+        "clip": op.clip,
+        "unusual": [text for applies, text in unusual if applies],
+    }

@@ -68,6 +68,7 @@ def test_an_onnx_model() -> None:
         "weight_dtype": None,
         "parameters": 2 * (8 * 4 + 8 * 8 + 2 * 8),
         "mflop_per_step": 2 * 2 * 8 * (4 + 8) / 1e6,
+        "weights": {"W": [2, 8, 4], "R": [2, 8, 8], "B": [2, 16]},
         "constants": {},
         "inputs": ["sequence_lens", "initial_h"],
         "unusual": ["clip=3.0", "lengths of rows"],

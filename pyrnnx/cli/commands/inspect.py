@@ -13,6 +13,8 @@ from pyrnnx.cli.result import Result
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from pyrnnx._internal.facts import Facts
+
 
 @command("inspect", "pyrnnx inspect model.onnx", "pyrnnx inspect model.xml --json")
 def inspect(
@@ -22,8 +24,9 @@ def inspect(
     """Show the inputs, outputs and recurrent layers of a model, and which engine runs each part, and why."""
     import warnings
 
-    from pyrnnx.cli.facts import NO_WEIGHTS, layer_facts, model_facts
+    from pyrnnx.cli.facts import model_facts
     from pyrnnx.errors import SlowRuntimeWarning
+    from pyrnnx.layers.facts import NO_WEIGHTS, layer_facts
     from pyrnnx.load import read_model_or_layer
     from pyrnnx.models.model import Model
 
@@ -31,14 +34,14 @@ def inspect(
         warnings.simplefilter("ignore", SlowRuntimeWarning)  # the plan contains it
         read = read_model_or_layer(model)
         if not isinstance(read, Model):
-            facts: dict[str, Any] = {"layer": layer_facts(read.name, read), "ports": _ports(read)}
+            facts: Facts = {"layer": {"name": read.name, **layer_facts(read)}, "ports": _ports(read)}
             facts["layer"]["unusual"].remove(NO_WEIGHTS)  # no single layer has them
             return Result(facts, _shown_layer(read.label, facts))
         facts = model_facts(read)
     return Result(facts, _shown_model(facts))
 
 
-def _ports(layer: Any) -> dict[str, list[dict[str, Any]]]:
+def _ports(layer: Any) -> dict[str, list[Facts]]:
     """Return the facts about the inputs and outputs of a single layer of an .xml file."""
     return {
         side: [{"name": port.name, "dtype": port.dtype, "shape": list(port.shape)} for port in getattr(layer, side)]
@@ -46,7 +49,7 @@ def _ports(layer: Any) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _shown_layer(label: str, facts: dict[str, Any]) -> list[RenderableType]:
+def _shown_layer(label: str, facts: Facts) -> list[RenderableType]:
     from pyrnnx.cli import tables
 
     shown: list[RenderableType] = [tables.heading("Layer", label), *_layer([], facts["layer"])]
@@ -55,7 +58,7 @@ def _shown_layer(label: str, facts: dict[str, Any]) -> list[RenderableType]:
     return shown
 
 
-def _shown_model(facts: dict[str, Any]) -> list[RenderableType]:
+def _shown_model(facts: Facts) -> list[RenderableType]:
     from pyrnnx.cli import tables
 
     opsets = ", ".join(f"{name} {version}" for name, version in facts["opsets"].items())
@@ -82,19 +85,19 @@ def _shown_model(facts: dict[str, Any]) -> list[RenderableType]:
     return shown
 
 
-def _tensors(facts: list[dict[str, Any]]) -> RenderableType:
+def _tensors(facts: list[Facts]) -> RenderableType:
     from pyrnnx.cli import tables
 
-    def name(tensor: dict[str, Any]) -> str:
+    def name(tensor: Facts) -> str:
         return f"{tensor['name']}{' (optional)' if tensor.get('optional') else ''}"
 
     rows = [(name(tensor), tensor["dtype"] or "any", tables.shape(tensor["shape"])) for tensor in facts]
     return tables.table(("Name", "Type", "Shape"), rows)
 
 
-def _alike(layers: list[dict[str, Any]]) -> list[tuple[list[str], dict[str, Any]]]:
+def _alike(layers: list[Facts]) -> list[tuple[list[str], Facts]]:
     """Return groups of layers that differ only in their names: the names, and the facts of one layer."""
-    groups: list[tuple[list[str], dict[str, Any]]] = []
+    groups: list[tuple[list[str], Facts]] = []
     for layer in layers:
         same = next((names for names, other in groups if {**other, "name": layer["name"]} == layer), None)
         if same is None:
@@ -104,25 +107,13 @@ def _alike(layers: list[dict[str, Any]]) -> list[tuple[list[str], dict[str, Any]
     return groups
 
 
-def _layer(names: list[str], facts: dict[str, Any]) -> list[RenderableType]:
+def _layer(names: list[str], layer: Facts) -> list[RenderableType]:
+    from pyrnnx._internal import facts
     from pyrnnx.cli import tables
 
-    activations = [", ".join(direction) for direction in facts["activations"]]
-    constants = ", ".join(f"{name} {tables.shape(sizes)}" for name, sizes in facts["constants"].items())
-    mflop = facts["mflop_per_step"]
-    rows = [
-        ("operator", f"{facts['operator']}, {facts['convention']}"),
-        ("direction", facts["direction"]),
-        ("input, hidden size", f"{tables.count(facts['input_size'])}, {tables.count(facts['hidden_size'])}"),
-        ("activations", "; ".join(dict.fromkeys(activations))),
-        ("type", facts["dtype"] or "any"),
-        ("parameters", None if facts["parameters"] is None else tables.count(facts["parameters"])),
-        ("work", None if mflop is None else f"{mflop:.3g} MFLOP per time step and row"),
-        ("inputs besides X", ", ".join(facts["inputs"])),
-        ("constants", constants),
-        ("unusual", tables.text(", ".join(facts["unusual"]), "yellow") if facts["unusual"] else None),
-    ]
-    shown = tables.pairs([(name, value) for name, value in rows if value])
+    shown = tables.pairs(
+        (key, tables.text(value, "yellow") if key == "unusual" else value) for key, value in facts.rows(layer)
+    )
     return [*(tables.indented(tables.text(name, "bold green")) for name in names), shown]
 
 
