@@ -148,7 +148,7 @@ def test_other_errors_are_a_line(
     def fail() -> None:
         raise error
 
-    monkeypatch.setattr("pyrnnx.config.get_config", fail)
+    monkeypatch.setattr("pyrnnx.cli.commands.config.get_config", fail)
     assert main(["config"]) == 2
     assert capsys.readouterr() == ("", words)
 

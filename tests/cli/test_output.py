@@ -87,6 +87,6 @@ def test_an_interrupt_while_a_command_runs(monkeypatch: pytest.MonkeyPatch) -> N
     def interrupted(*given: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pyrnnx.cli.facts.model_facts", interrupted)
+    monkeypatch.setattr("pyrnnx.cli.commands.inspect.model_facts", interrupted)
     done = command("inspect", ONNX)
     assert (done.returncode, done.stdout, done.stderr) == (Status.INTERRUPTED, "", "")

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
-from pyrnnx.cli import streams
+from pyrnnx._internal.writing import check_report
+from pyrnnx.cli import streams, tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Dims, Inputs, Json, Seed, complete_names, integer, model_suffixes, sizes
+from pyrnnx.cli.arrays import given_inputs
 from pyrnnx.cli.result import Result
+from pyrnnx.cli.targets import check_not_read, input_files
+from pyrnnx.comparison.views.plot import matplotlib_figures, picture_path
 from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.load import read_model_or_layer
+from pyrnnx.models.model import Model
+from pyrnnx.operator.op import CELLS
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from pyrnnx.bench.measured import Measurement
 
 OPERATORS = ("LSTM", "GRU", "RNN")
@@ -110,10 +117,6 @@ def bench(
             subject = "a model" if op is None else "--op"
             raise ArgumentError(f"bench: {name} does not apply to {subject}; expected it left out")
     if plot is not None:
-        from pyrnnx._internal.writing import check_report
-        from pyrnnx.cli.targets import check_not_read, input_files
-        from pyrnnx.comparison.views.plot import matplotlib_figures, picture_path
-
         matplotlib_figures()  # fails before minutes of timing
         check_report("bench: --plot", picture_path(plot))
         check_not_read("bench: --plot", picture_path(plot), [model, *input_files(inputs)])
@@ -140,7 +143,6 @@ def _of_operator(
 ) -> Measurement:
     from pyrnnx.bench.measured import measure_case
     from pyrnnx.bench.workload import Case
-    from pyrnnx.operator.op import CELLS
 
     for name, value, allowed in (("--op", op, OPERATORS), ("--dtype", dtype, DTYPES)):
         if value not in allowed:
@@ -164,12 +166,7 @@ def _of_model(
     against: Sequence[str] | None,
     counts: Sequence[int],
 ) -> Measurement:
-    from pathlib import Path
-
     from pyrnnx.bench.measured import measure_model
-    from pyrnnx.cli.arrays import given_inputs
-    from pyrnnx.load import read_model_or_layer
-    from pyrnnx.models.model import Model
     from pyrnnx.testing.models.calls import run_call
 
     read = read_model_or_layer(model)
@@ -182,7 +179,6 @@ def _of_model(
 
 def _shown(measurement: Measurement) -> list[RenderableType]:
     from pyrnnx.bench.timing import milliseconds
-    from pyrnnx.cli import tables
 
     ratios, rows = measurement.ratios, list[tuple[Any, ...]]()
     for name, seconds in measurement.seconds.items():

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
-from pyrnnx.cli import streams
+from pyrnnx.cli import streams, tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import (
     MODEL_FILE,
@@ -21,12 +22,11 @@ from pyrnnx.cli.arguments import (
     number,
     sizes,
 )
+from pyrnnx.cli.arrays import inputs_of
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from pyrnnx.testing.models import Judged, ModelCheck
 
 _STYLES = {"agrees": "green", "differs": "red", "crashed": "red", "timed out": "red", "refuses": "yellow"}
@@ -75,7 +75,6 @@ def check(
 
     The default tolerances are the largest differences between two correct computations in the type of the output.
     """
-    from pyrnnx.cli.arrays import inputs_of
     from pyrnnx.testing.models import check_model
 
     limits = {"atol": atol, "rtol": rtol}
@@ -96,8 +95,6 @@ def check(
 
 
 def _shown(check: ModelCheck) -> list[RenderableType]:
-    from pyrnnx.cli import tables
-
     shapes = ((name, tables.shape(shape)) for name, shape in check.input_shapes.items())
     shown: list[RenderableType] = [tables.heading("Model", check.model), tables.pairs(shapes)]
     rows: list[tuple[Any, ...]] = [
@@ -122,8 +119,6 @@ def _shown(check: ModelCheck) -> list[RenderableType]:
 
 
 def _layers(check: ModelCheck) -> list[RenderableType]:
-    from pyrnnx.cli import tables
-
     if not check.layers:
         return [_none("the model has none")]
     names = ["pyrnnx", *(runtime.name for runtime in check.runtimes)]
@@ -141,8 +136,6 @@ def _layers(check: ModelCheck) -> list[RenderableType]:
 
 def _number(judged: Judged) -> RenderableType:
     """Return the largest difference, or the status if there is none."""
-    from pyrnnx.cli import tables
-
     style = _STYLES[judged.status]
     if judged.status in ("agrees", "differs"):
         return tables.text(_short(judged.largest), style)
@@ -154,6 +147,4 @@ def _short(value: float) -> str:
 
 
 def _none(words: str) -> RenderableType:
-    from pyrnnx.cli import tables
-
     return tables.indented(tables.text(words, "dim"))

@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from html import escape
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
-from pyrnnx.cli import streams
+from pyrnnx import comparison
+from pyrnnx._internal.writing import check_report, write_files
+from pyrnnx.cli import streams, tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import MODEL_FILE, Dims, Json, Seed, integer, model_suffixes, number, sizes
+from pyrnnx.cli.arrays import read_npz
 from pyrnnx.cli.options import OPTIONS
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from pyrnnx.comparison.agreement import Tolerance
-    from pyrnnx.comparison.distances import Deviation
-    from pyrnnx.comparison.layers import Comparison
-    from pyrnnx.comparison.models import ModelComparison
+from pyrnnx.cli.targets import check_not_read
+from pyrnnx.comparison.agreement import Tolerance, first_apart
+from pyrnnx.comparison.distances import Deviation
+from pyrnnx.comparison.layers import Comparison
+from pyrnnx.comparison.models import ModelComparison
+from pyrnnx.comparison.views.notebook import layer_html, model_html
+from pyrnnx.comparison.views.plot import picture_path
+from pyrnnx.comparison.views.text import (
+    first_pair,
+    in_words,
+    layer_lines,
+    layer_notes,
+    model_lines,
+    model_notes,
+    places,
+    value_notes,
+)
+from pyrnnx.comparison.weights import in_lines
+from pyrnnx.errors import ArgumentError, printable, shown
 
 _TOLERANCE = "1e-5"  # the default of `pyrnnx.Comparison.equal`, which is imported late
 _TOLERANCE_HELP = "Numbers are the same if abs(a - b) <= atol + rtol * abs(b)."
@@ -56,14 +73,6 @@ def compare(
     as_json: Json = False,
 ) -> Result:
     """Compare two models or layers: their conventions and their numbers."""
-    from pyrnnx import comparison
-    from pyrnnx._internal.writing import check_report
-    from pyrnnx.cli.arrays import read_npz
-    from pyrnnx.cli.targets import check_not_read
-    from pyrnnx.comparison.agreement import Tolerance
-    from pyrnnx.comparison.views.plot import picture_path
-    from pyrnnx.errors import ArgumentError, shown
-
     tolerance = Tolerance(number("compare: --atol", atol), number("compare: --rtol", rtol))
     seed_number, open_sizes = integer("compare: --seed", seed), sizes("compare: --dim", dims)
     arrays = None if inputs is None else read_npz("compare: --inputs", inputs)
@@ -88,9 +97,6 @@ def compare(
 
 
 def _data(result: Comparison | ModelComparison, tolerance: Tolerance) -> dict[str, Any]:
-    from pyrnnx.comparison.agreement import first_apart
-    from pyrnnx.comparison.models import ModelComparison
-
     data = {**result.to_dict(), "equal": result.equal(*tolerance), **tolerance._asdict()}
     if isinstance(result, ModelComparison):
         data["first_difference"] = first_apart(result.values, tolerance)
@@ -99,9 +105,6 @@ def _data(result: Comparison | ModelComparison, tolerance: Tolerance) -> dict[st
 
 def _plain(result: Comparison | ModelComparison, tolerance: Tolerance) -> str:
     """Return the comparison and the verdict as text, at the width of the output."""
-    from pyrnnx.comparison.models import ModelComparison
-    from pyrnnx.comparison.views.text import layer_lines, model_lines
-
     if isinstance(result, ModelComparison):
         lines = model_lines(result, tolerance=tolerance, width=streams.width())
     else:
@@ -122,14 +125,6 @@ summary { cursor: pointer; padding: 4px 8px }"""
 
 
 def _write_page(path: str, result: Comparison | ModelComparison, tolerance: Tolerance) -> None:
-    from html import escape
-    from pathlib import Path
-
-    from pyrnnx._internal.writing import write_files
-    from pyrnnx.comparison.models import ModelComparison
-    from pyrnnx.comparison.views.notebook import layer_html, model_html
-    from pyrnnx.errors import printable
-
     if isinstance(result, ModelComparison):
         body = model_html(result, tolerance=tolerance)
     else:
@@ -146,17 +141,11 @@ def _write_page(path: str, result: Comparison | ModelComparison, tolerance: Tole
 
 def _shown(result: Comparison | ModelComparison, tolerance: Tolerance) -> Iterable[RenderableType]:
     """Yield the comparison for a terminal; a generator, because the layout takes time."""
-    from pyrnnx.cli import tables
-    from pyrnnx.comparison.models import ModelComparison
-
     yield from _models(result, tolerance) if isinstance(result, ModelComparison) else _layers(result, tolerance)
     yield tables.text(_verdict(result, tolerance), "bold green" if result.equal(*tolerance) else "bold red")
 
 
 def _models(result: ModelComparison, tolerance: Tolerance) -> Iterable[RenderableType]:
-    from pyrnnx.cli import tables
-    from pyrnnx.comparison.views.text import first_pair, model_notes, value_notes
-
     first = first_pair(result, tolerance)
     for pair in result.layers.values():
         yield from _layers(pair, tolerance, gates=pair is first)
@@ -168,10 +157,6 @@ def _models(result: ModelComparison, tolerance: Tolerance) -> Iterable[Renderabl
 
 
 def _layers(result: Comparison, tolerance: Tolerance, *, gates: bool = True) -> Iterable[RenderableType]:
-    from pyrnnx.cli import tables
-    from pyrnnx.comparison.views.text import layer_notes, places
-    from pyrnnx.comparison.weights import in_lines
-
     rows = [(row.aspect, row.a, row.b) for row in result.conventions]
     marked = [tuple(tables.text(cell, "yellow") for cell in (row.aspect, row.a, row.b)) for row in result.operators]
     yield tables.heading("Layers", "" if rows or marked else f"{result.a} and {result.b}")
@@ -187,17 +172,12 @@ def _layers(result: Comparison, tolerance: Tolerance, *, gates: bool = True) -> 
 
 def _paragraph(lines: list[str]) -> Iterable[RenderableType]:
     """Yield lines and an empty line, which tables also end with."""
-    from pyrnnx.cli import tables
-
     yield from (tables.indented(tables.text(line)) for line in lines)
     if lines:
         yield tables.text("")
 
 
 def _deviations(title: str, deviations: Mapping[str, Deviation], tolerance: Tolerance) -> RenderableType:
-    from pyrnnx.cli import tables
-    from pyrnnx.comparison.views.text import in_words
-
     def row(name: str, deviation: Deviation) -> list[Any]:
         agrees = deviation.within(*tolerance)
         verdict = tables.text("the same" if agrees else "apart", "green" if agrees else "red")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import RenderableType
+
+from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Json
 from pyrnnx.cli.result import Result
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from pyrnnx.config import config_rows, get_config
 
 # Packages that pyrnnx depends on, or uses to read and run models.
 _PACKAGES = ("numpy", "scipy", "lxml", "onnx", "ml_dtypes", "onnxruntime", "typer", "rich", "matplotlib")
@@ -21,7 +22,6 @@ def config(as_json: Json = False) -> Result:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
-    from pyrnnx.config import config_rows, get_config
     from pyrnnx.testing.runtimes import RUNTIMES
 
     packages: dict[str, str | None] = {"python": platform.python_version()}
@@ -38,8 +38,6 @@ def config(as_json: Json = False) -> Result:
 def _shown(
     rows: dict[str, str], packages: dict[str, str | None], runtimes: dict[str, str | None]
 ) -> list[RenderableType]:
-    from pyrnnx.cli import tables
-
     def cells(versions: dict[str, str | None]) -> list[tuple[str, Any]]:
         missing = tables.text("not installed", "dim")
         return [(name, missing if text is None else text or "unknown version") for name, text in versions.items()]

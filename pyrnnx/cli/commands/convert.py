@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
+from pyrnnx.cli import conversion, tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Json, complete_files, integer
+from pyrnnx.cli.conversion import KERAS, MODELS, TORCH
+from pyrnnx.cli.remarks import left_out, remarks
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
 from pyrnnx.errors import PyrnnxError, warn
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rich.console import RenderableType
-
-    from pyrnnx.cli import conversion
+from pyrnnx.stacks.stack import Stack
 
 SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetensors; a .keras model."
 
 
 def _suffixes() -> Iterable[str]:
     """Return the suffixes of files that the command reads."""
-    from pyrnnx.cli.conversion import KERAS, MODELS, TORCH
-
     return *MODELS, *TORCH, *KERAS
 
 
@@ -91,10 +88,6 @@ def convert(
     as_json: Json = False,
 ) -> Result:
     """Write a model, a recurrent layer of one, or weights as ONNX or as OpenVINO IR."""
-    from pyrnnx.cli import conversion
-    from pyrnnx.cli.remarks import left_out, remarks
-    from pyrnnx.stacks.stack import Stack
-
     options = conversion.Options(
         layer,
         prefix,
@@ -160,8 +153,6 @@ def _for_runtime(a: str, target: Path, runtime: str, options: conversion.Options
 
 
 def _shown(facts: dict[str, Any]) -> list[RenderableType]:
-    from pyrnnx.cli import tables
-
     sizes = ((name, f"{tables.count(size)} bytes") for name, size in facts["files"].items())
     shown: list[RenderableType] = [tables.heading("Written", facts["what"]), tables.pairs(sizes)]
     if facts["verified"] is None:

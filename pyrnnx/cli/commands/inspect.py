@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import warnings
+from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
+from rich.text import Text
 
+from pyrnnx._internal import facts
+from pyrnnx._internal.facts import Facts
+from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import MODEL_FILE, Json, model_suffixes
+from pyrnnx.cli.facts import model_facts
 from pyrnnx.cli.result import Result
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from pyrnnx._internal.facts import Facts
+from pyrnnx.errors import SlowRuntimeWarning
+from pyrnnx.layers.facts import NO_WEIGHTS, layer_facts
+from pyrnnx.load import read_model_or_layer
+from pyrnnx.models.model import Model
 
 
 @command("inspect", "pyrnnx inspect model.onnx", "pyrnnx inspect model.xml --json")
@@ -22,14 +28,6 @@ def inspect(
     as_json: Json = False,
 ) -> Result:
     """Show the inputs, outputs and recurrent layers of a model, and which engine runs each part, and why."""
-    import warnings
-
-    from pyrnnx.cli.facts import model_facts
-    from pyrnnx.errors import SlowRuntimeWarning
-    from pyrnnx.layers.facts import NO_WEIGHTS, layer_facts
-    from pyrnnx.load import read_model_or_layer
-    from pyrnnx.models.model import Model
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowRuntimeWarning)  # the plan contains it
         read = read_model_or_layer(model)
@@ -50,8 +48,6 @@ def _ports(layer: Any) -> dict[str, list[Facts]]:
 
 
 def _shown_layer(label: str, facts: Facts) -> list[RenderableType]:
-    from pyrnnx.cli import tables
-
     shown: list[RenderableType] = [tables.heading("Layer", label), *_layer([], facts["layer"])]
     for side, ports in facts["ports"].items():
         shown += [tables.heading(side.capitalize()), _tensors(ports)]
@@ -59,8 +55,6 @@ def _shown_layer(label: str, facts: Facts) -> list[RenderableType]:
 
 
 def _shown_model(facts: Facts) -> list[RenderableType]:
-    from pyrnnx.cli import tables
-
     opsets = ", ".join(f"{name} {version}" for name, version in facts["opsets"].items())
     version = f", opset {opsets}" if opsets else f", version {facts['ir_version']}"
     shown: list[RenderableType] = [
@@ -86,8 +80,6 @@ def _shown_model(facts: Facts) -> list[RenderableType]:
 
 
 def _tensors(facts: list[Facts]) -> RenderableType:
-    from pyrnnx.cli import tables
-
     def name(tensor: Facts) -> str:
         return f"{tensor['name']}{' (optional)' if tensor.get('optional') else ''}"
 
@@ -108,9 +100,6 @@ def _alike(layers: list[Facts]) -> list[tuple[list[str], Facts]]:
 
 
 def _layer(names: list[str], layer: Facts) -> list[RenderableType]:
-    from pyrnnx._internal import facts
-    from pyrnnx.cli import tables
-
     shown = tables.pairs(
         (key, tables.text(value, "yellow") if key == "unusual" else value) for key, value in facts.rows(layer)
     )
@@ -118,7 +107,5 @@ def _layer(names: list[str], layer: Facts) -> list[RenderableType]:
 
 
 def _runner(name: str) -> RenderableType:
-    from rich.text import Text
-
     styles = {"pyrnnx": "green", "reference evaluator": "yellow"}
     return Text(name, styles.get(name.strip(), ""))

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from statistics import median
+from time import perf_counter
+from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
+from pyrnnx.cli import running, tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import MODEL_FILE, Dims, Inputs, Json, chosen_layer, integer, model_suffixes, sizes
+from pyrnnx.cli.arrays import check_npz, given_inputs, seconds, summary, write_npz
+from pyrnnx.cli.pushes import Cut, Pushes, all_pushes, joined
 from pyrnnx.cli.result import Result
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from pyrnnx.cli.pushes import Pushes
-    from pyrnnx.cli.running import Arrays, Subject
+from pyrnnx.cli.running import Arrays, OneLayer, Subject, WholeModel
+from pyrnnx.cli.streams import progress_bar
+from pyrnnx.cli.targets import check_not_read, input_files
+from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.load import read_model_or_layer
+from pyrnnx.models.model import Model
 
 
 @command(
@@ -68,15 +74,6 @@ def run(
     as_json: Json = False,
 ) -> Result:
     """Run a model or a layer, and show its outputs and times."""
-    from time import perf_counter
-
-    from pyrnnx.cli import running
-    from pyrnnx.cli.arrays import check_npz, given_inputs, summary, write_npz
-    from pyrnnx.cli.pushes import Cut, all_pushes
-    from pyrnnx.cli.targets import check_not_read, input_files
-    from pyrnnx.errors import ArgumentError
-    from pyrnnx.load import read_model_or_layer
-
     for name, value in {"--chunk": chunk, "--time-axis": time_axis, "--pushes": pushes}.items():
         if value is not None and not stream:
             raise ArgumentError(f"run: {name} was given; expected --stream, too")
@@ -119,10 +116,6 @@ def run(
 
 
 def _subject(read: Any, name: str | None) -> Subject:
-    from pyrnnx.cli.running import OneLayer, WholeModel
-    from pyrnnx.errors import ArgumentError
-    from pyrnnx.models.model import Model
-
     if not isinstance(read, Model):
         if name is not None:
             raise ArgumentError(f"run: --layer: {read.label} is a layer itself; expected a model")
@@ -134,8 +127,6 @@ def _subject(read: Any, name: str | None) -> Subject:
 
 def _check_given(subject: Subject, provided: Arrays, dims: dict[str, int]) -> None:
     """Raise if an input is missing, or if a size has no use without --random."""
-    from pyrnnx.errors import ArgumentError, shown
-
     if dims:
         raise ArgumentError("run: --dim sets sizes of random inputs; expected --random SEED, too")
     missing = [info.name for info in subject.needed() if info.name not in (provided.keys() | subject.fed)]
@@ -148,11 +139,6 @@ def _check_given(subject: Subject, provided: Arrays, dims: dict[str, int]) -> No
 
 def _streamed(subject: Subject, pushes: Pushes, repeat: int, times: dict[str, float]) -> tuple[Arrays, Arrays]:
     """Run all pushes with a progress bar; return all inputs and the joined outputs."""
-    from time import perf_counter
-
-    from pyrnnx.cli.pushes import joined
-    from pyrnnx.cli.streams import progress_bar
-
     parts = pushes.parts
     durations: list[float] = []
     results: list[Arrays] = []
@@ -172,10 +158,6 @@ def _streamed(subject: Subject, pushes: Pushes, repeat: int, times: dict[str, fl
 
 
 def _repeated(call: Any, repeat: int, what: str) -> dict[str, float]:
-    from time import perf_counter
-
-    from pyrnnx.cli.streams import progress_bar
-
     durations: list[float] = []
     with progress_bar("calls", repeat) as advance:
         for _ in range(repeat):
@@ -187,17 +169,12 @@ def _repeated(call: Any, repeat: int, what: str) -> dict[str, float]:
 
 
 def _statistics(durations: list[float], what: str) -> dict[str, float]:
-    from statistics import median
-
     if not durations:
         return {}
     return {f"{what}, least of {len(durations)}": min(durations), f"{what}, median": median(durations)}
 
 
 def _shown(label: str, facts: dict[str, Any], output: str | None) -> list[RenderableType]:
-    from pyrnnx.cli import tables
-    from pyrnnx.cli.arrays import seconds
-
     shown: list[RenderableType] = [tables.heading("Run", label)]
     for side in ("inputs", "outputs"):
         rows = [_row(name, array) for name, array in facts[side].items()]
@@ -209,8 +186,6 @@ def _shown(label: str, facts: dict[str, Any], output: str | None) -> list[Render
 
 
 def _row(name: str, facts: dict[str, Any]) -> list[Any]:
-    from pyrnnx.cli import tables
-
     if "dtype" not in facts:
         return [name, facts["kind"], "", "", "", "", ""]
     numbers = [f"{facts[key]:.4g}" if key in facts else "" for key in ("min", "mean", "max")]
