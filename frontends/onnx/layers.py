@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx._internal import facts
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError
-from pyrnnx.layers.facts import layer_facts
+from pyrnnx.layers.facts import Described
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import Convention
@@ -110,8 +109,8 @@ def check_initializers(label: str, initializers: Any) -> None:
         raise ArgumentError(f"{label}: initializers is {type(initializers).__name__}; expected a mapping of arrays")
 
 
-@dataclass(frozen=True, eq=False)
-class UnboundNode:
+@dataclass(frozen=True, eq=False, repr=False)
+class UnboundNode(Described):
     """Recurrent node whose weights are computed at run time.
 
     Attributes
@@ -195,12 +194,6 @@ class UnboundNode:
         arguments = check.arguments(self.label, self.convention, self.parts.definition.inputs, arrays, named)
         bound = self.bind(*(arguments.pop(name, None) for name in WEIGHTS))
         return bound._for_one_call().run(**arguments)
-
-    def _repr_html_(self) -> str:
-        return facts.page(f"{type(self).__name__} {self.label}", layer_facts(self))
-
-    def __repr__(self) -> str:
-        return facts.line(f"{type(self).__name__} {self.label}", layer_facts(self))
 
 
 def unbound_node(node: NodeProto, initializers: Mapping[str, Any], opset: int = DEFAULT_OPSET) -> UnboundNode:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx._internal import facts
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
+from pyrnnx._internal.facts import page
 from pyrnnx.errors import ArgumentError
-from pyrnnx.layers.facts import layer_facts
+from pyrnnx.layers.facts import Described, layer_facts
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import Convention, weight_axes
@@ -135,7 +135,7 @@ class BoundLayer(Layer):
 
 
 @dataclass(frozen=True, repr=False)
-class IRLayer:
+class IRLayer(Described):
     """A recurrent `<layer>` as declared in an IR: operator and ports, without weights.
 
     Attributes
@@ -186,10 +186,7 @@ class IRLayer:
 
     def _repr_html_(self) -> str:
         ports = [(port.name, TensorInfo(port.name, port.dtype, port.shape).in_words()) for port in self.inputs]
-        return facts.page(f"{type(self).__name__} {self.label}", layer_facts(self), ports)
-
-    def __repr__(self) -> str:
-        return facts.line(f"{type(self).__name__} {self.label}", layer_facts(self))
+        return page(self._title(), layer_facts(self), ports)
 
     def check_weights(self, weights: Mapping[str, Any]) -> dict[str, AnyArray]:
         """Return any of W, R, B and P as checked arrays.

@@ -11,8 +11,7 @@ from pyrnnx.comparison import views  # noqa: F401  # sets how comparisons are sh
 from pyrnnx.comparison.aspects import Difference
 from pyrnnx.comparison.distances import Deviation
 from pyrnnx.comparison.inputs import INPUTS
-from pyrnnx.comparison.layers import Comparison, compare_layers
-from pyrnnx.comparison.model_runs import model_label
+from pyrnnx.comparison.layers import Comparison, compare_layers, label
 from pyrnnx.comparison.models import ModelComparison, compare_models
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.layers.layer import Layer
@@ -166,7 +165,7 @@ def only_layer(source: AnyLayer | Model) -> AnyLayer:
     if len(source.layers) != 1:
         names = shortened(", ".join(map(repr, source.layers))) or "none"
         raise ArgumentError(
-            f"compare: {model_label(source)} has {len(source.layers)} recurrent layers ({names}); expected one"
+            f"compare: {label(source)} has {len(source.layers)} recurrent layers ({names}); expected one"
         )
     (layer,) = source.layers.values()
     return layer

@@ -20,6 +20,7 @@ from pyrnnx.comparison.weights import WeightBlock, compare_weights, differing, d
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models.layers import AnyLayer
+from pyrnnx.models.model import Model
 from pyrnnx.operator.conventions import AXIS_NAMES, CANONICAL, canonical_for, convert_weights, rearrange, weight_axes
 
 DEFAULT_SIZES = {"T": 5, "N": 3, "I": 4}
@@ -193,9 +194,9 @@ def with_convention(layer: AnyLayer) -> str:
     return f"{label(layer)} ({layer.convention.name})"
 
 
-def label(layer: AnyLayer) -> str:
-    """Return the name of a layer in errors and tables."""
-    return printable(shortened(layer.label))
+def label(subject: AnyLayer | Model) -> str:
+    """Return the name of a layer or model in errors and tables."""
+    return printable(shortened(subject.label))
 
 
 def _same_kind(a: AnyLayer, b: AnyLayer) -> None:

@@ -12,8 +12,9 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison.inputs import HINT, INPUTS
+from pyrnnx.comparison.layers import label
 from pyrnnx.comparison.random_inputs import Wanted, check_dims, random_inputs, symbols_of
-from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models.model import LayerValue, Model, layer_values
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OPENVINO_SEQUENCE, OUTPUTS, rearrange
@@ -58,11 +59,6 @@ class Matched(NamedTuple):
         return array if axes is None or axes[0] == axes[1] else rearrange(np.asarray(array), axes[1], axes[0])
 
 
-def model_label(model: Model) -> str:
-    """Return the name of a model in errors and tables."""
-    return printable(shortened(model.label))
-
-
 def matched_outputs(a: Model, b: Model, axes: Axes) -> Matched:
     """Match the outputs of both models."""
     return Matched(_matched(a.outputs, b.outputs), axes)
@@ -81,8 +77,8 @@ def matched_inputs(a: Model, b: Model, axes: Axes) -> Matched:
     for name, (first, second) in matched.items():
         if not (first and second):
             raise ArgumentError(
-                f"compare: {model_label(a if first else b)} has the input {shown(name)} and "
-                f"{model_label(b if first else a)} has no input that matches it; expected models with the same inputs"
+                f"compare: {label(a if first else b)} has the input {shown(name)} and "
+                f"{label(b if first else a)} has no input that matches it; expected models with the same inputs"
             )
     return Matched(matched, axes)
 
@@ -198,7 +194,7 @@ def run_at_random(a: Model, b: Model, inputs: Matched, seed: int, dims: Mapping[
         lambda arrays: _run(a, b, inputs, arrays),
         random_inputs(_wanted(a, b, inputs), seed, dims, "compare", HINT, lambda arrays: _inner_steps(a, arrays)),
         lambda error: (
-            f"compare: {model_label(a)} and {model_label(b)} do not both run on random inputs of the sizes that they "
+            f"compare: {label(a)} and {label(b)} do not both run on random inputs of the sizes that they "
             f"declare; pass others as inputs=... ({error})"
         ),
     )

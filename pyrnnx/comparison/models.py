@@ -22,7 +22,6 @@ from pyrnnx.comparison.model_runs import (
     axes_of_layers,
     matched_inputs,
     matched_outputs,
-    model_label,
     run_at_random,
     run_on,
     two_conventions,
@@ -127,10 +126,8 @@ def compare_models(
     if any(layers_a[pair.a].convention.axes != layers_b[pair.b].convention.axes for pair in match.pairs):
         why = two_conventions(match.inputs, match.outputs)
     if why and inputs is not None:
-        raise ArgumentError(
-            f"{INPUTS} cannot be given to {model_label(a)} and {model_label(b)} alike: {why}; compare their layers"
-        )
-    result = ModelComparison(model_label(a), model_label(b), layers, match.unpaired, (), {}, why)
+        raise ArgumentError(f"{INPUTS} cannot be given to {label(a)} and {label(b)} alike: {why}; compare their layers")
+    result = ModelComparison(label(a), label(b), layers, match.unpaired, (), {}, why)
     if why:
         return result, match.outputs, None
     ran = _run(a, b, match.inputs, inputs, seed, dims)

@@ -6,13 +6,26 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx._internal.facts import Facts
+from pyrnnx._internal.facts import Facts, line, page
 from pyrnnx.operator.conventions import CALL_ARGUMENTS
 from pyrnnx.operator.op import RecurrentOp, op_facts
 from pyrnnx.operator.quantized import Quantized
 
 NO_WEIGHTS = "weights are no constants"
 _QUANTIZED = "DynamicQuantizeLSTM"
+
+
+class Described:
+    """Base of layers, with weights or without, that shows their facts."""
+
+    def _title(self: Any) -> str:
+        return f"{type(self).__name__} {self.label}"
+
+    def _repr_html_(self) -> str:
+        return page(self._title(), layer_facts(self))
+
+    def __repr__(self) -> str:
+        return line(self._title(), layer_facts(self))
 
 
 def layer_facts(layer: Any, values: Collection[str] = ()) -> Facts:

@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pyrnnx import config
-from pyrnnx._internal import facts
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.immutable import frozen
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.layers import results
-from pyrnnx.layers.facts import layer_facts
+from pyrnnx.layers.facts import Described
 from pyrnnx.layers.prepare import prepare
 from pyrnnx.layers.stream import Stream
 from pyrnnx.operator import check
@@ -27,7 +26,7 @@ LayerType = TypeVar("LayerType", bound="Layer")
 CONSTANTS = CALL_ARGUMENTS[1:]  # call arguments that a layer may supply itself
 
 
-class Layer:
+class Layer(Described):
     """A recurrent operator with its weights, prepared once for many calls.
 
     A layer is immutable, thread-safe, and can be pickled and copied.
@@ -315,12 +314,6 @@ class Layer:
     def _identity(self) -> tuple[Any, ...]:
         """Everything except arrays that equal layers share."""
         return type(self), self.op, self.convention, self.weight_dtype, self.dtype, self.input_size
-
-    def _repr_html_(self) -> str:
-        return facts.page(f"{type(self).__name__} {self.label}", layer_facts(self))
-
-    def __repr__(self) -> str:
-        return facts.line(f"{type(self).__name__} {self.label}", layer_facts(self))
 
 
 def _same_arrays(a: Mapping[str, AnyArray | Quantized], b: Mapping[str, AnyArray | Quantized]) -> bool:

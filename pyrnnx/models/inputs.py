@@ -28,9 +28,7 @@ def read_inputs(
     if len(arrays) == 1 and isinstance(arrays[0], Mapping):
         values = _named_inputs(label, infos, arrays[0], {})
     elif len(arrays) > len(infos):
-        raise ArgumentError(
-            f"{label}: {len(arrays)} arrays were given; expected at most {len(infos)}: {_listed(infos)}"
-        )
+        raise ArgumentError(f"{label}: {len(arrays)} arrays were given; expected at most {len(infos)}: {listed(infos)}")
     else:
         values = {info.name: value for info, value in zip(infos, arrays, strict=False)}
     if named:
@@ -40,11 +38,12 @@ def read_inputs(
         if info.name in values:
             checked[info.name] = _model_input(label, info, values[info.name])
         elif not info.optional:
-            raise ArgumentError(f"{label}: input {shown(info.name)} is missing; expected {_listed(infos)}")
+            raise ArgumentError(f"{label}: input {shown(info.name)} is missing; expected {listed(infos)}")
     return checked
 
 
-def _listed(infos: Sequence[TensorInfo]) -> str:
+def listed(infos: Sequence[TensorInfo]) -> str:
+    """Return the names of inputs for an error."""
     return ", ".join(shortened(info.name) for info in infos) or "none"
 
 
@@ -57,7 +56,7 @@ def _named_inputs(
     values = dict(before)
     for name, value in arrays.items():
         if name not in by_name:
-            raise ArgumentError(f"{label}: input {shown(name)} is unknown; expected {_listed(infos)}")
+            raise ArgumentError(f"{label}: input {shown(name)} is unknown; expected {listed(infos)}")
         if by_name[name] in values:
             how = "under two of its names" if by_name[name] not in before else "by place and by name"
             raise ArgumentError(f"{label}: input {shown(by_name[name])} was given twice, {how}")

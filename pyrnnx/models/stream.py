@@ -14,7 +14,7 @@ from pyrnnx._internal import html
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.models import state_pairs
-from pyrnnx.models.inputs import read_inputs
+from pyrnnx.models.inputs import listed, read_inputs
 from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
 
 
@@ -151,7 +151,7 @@ class ModelStream:
         for name in (*names, *named):
             if name in self._reserved:
                 raise ArgumentError(
-                    f"{self._label}: input {shown(name)} is fed back; expected {_listed(self._pushed)}, and states in "
+                    f"{self._label}: input {shown(name)} is fed back; expected {listed(self._pushed)}, and states in "
                     "stream.state = {...}"
                 )
         return self._call(read_inputs(self._label, self._pushed, arrays, named), self._wanted)
@@ -198,14 +198,14 @@ class ModelStream:
         missing = [info for info in self._state_infos if info.name not in optional]
         if missing:
             raise ArgumentError(
-                f"{self._label}: state lacks {_listed(missing)}; expected {_listed(self._state_infos)} "
+                f"{self._label}: state lacks {listed(missing)}; expected {listed(self._state_infos)} "
                 "(reset() restores the initial states)"
             )
 
     def _checked(self, argument: str, values: Mapping[str, Any]) -> dict[str, AnyArray]:
         """Return copies of states, checked as inputs of a call."""
         if not isinstance(values, Mapping):
-            expected = f"expected a mapping of arrays: {_listed(self._state_infos)}"
+            expected = f"expected a mapping of arrays: {listed(self._state_infos)}"
             raise ArgumentError(f"{self._label}: {argument} is {shown(values)}; {expected}")
         checked = read_inputs(f"{self._label}: {argument}", self._state_infos, (values,))
         return {name: np.array(value) for name, value in checked.items()}
@@ -258,7 +258,7 @@ class ModelStream:
 
     def __repr__(self) -> str:
         names = ", ".join(shortened(info.name) for info in self._state_infos)
-        return f"<{type(self).__name__} of {self.model.label}: ({_listed(self._pushed)}), states {names}>"
+        return f"<{type(self).__name__} of {self.model.label}: ({listed(self._pushed)}), states {names}>"
 
 
 def _itemsize(dtype: str) -> int:
@@ -272,10 +272,6 @@ def _restored(model: Any, states: Any, initial: Any, layers: Any, values: Any) -
     stream: ModelStream = model.stream(states, initial=initial, layers=layers)
     stream.restore(values)
     return stream
-
-
-def _listed(infos: Sequence[TensorInfo]) -> str:
-    return ", ".join(shortened(info.name) for info in infos) or "none"
 
 
 def _symbols(infos: Sequence[TensorInfo], arrays: Mapping[str, Any]) -> dict[str, int]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyrnnx.comparison.agreement import LONG, Rule, agreement
-from pyrnnx.comparison.model_runs import model_label
+from pyrnnx.comparison.layers import label
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.load import read_model_or_layer
@@ -249,8 +249,7 @@ def check_model(
         judged = _status(execution) or _judged(dict(zip(expected, outputs, strict=False)), expected, rule)
         verdict = _verdict(runtime.name, judged, layers)
         checks.append(RuntimeCheck(runtime.name, runtime.version(), judged, verdict))
-    label = model_label(model) if isinstance(model, Model) else printable(model.label)
-    return ModelCheck(label, {name: np.shape(array) for name, array in arrays.items()}, tuple(checks), layers)
+    return ModelCheck(label(model), {name: np.shape(array) for name, array in arrays.items()}, tuple(checks), layers)
 
 
 def _runtimes(against: Sequence[str] | None) -> list[ModelRuntime]:

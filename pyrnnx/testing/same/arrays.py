@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,3 +70,18 @@ def flat(value: Any) -> Iterator[Any]:
 
 def _listed(value: Mapping[Any, Any]) -> str:
     return shortened(", ".join(map(shown, value)))
+
+
+def check_outputs(names: Sequence[str], known: Collection[str]) -> None:
+    """Check the names of outputs that a caller passes.
+
+    Raises
+    ------
+    ArgumentError
+        Not a sequence of strings, an empty one, or an unknown name.
+    """
+    is_list = isinstance(names, Sequence) and not isinstance(names, str)
+    unknown = [name for name in names if name not in known] if is_list else [names]
+    if unknown or not names:
+        what = f"is {shown(names)}" if not is_list or not names else f"has {shown(unknown[0])}"
+        raise ArgumentError(f"assert_same: outputs {what}; expected names out of {', '.join(known)}")

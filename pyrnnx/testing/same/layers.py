@@ -17,7 +17,7 @@ from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import AXIS_NAMES, CANONICAL, Convention, rearrange
 from pyrnnx.testing.same import torch_modules
-from pyrnnx.testing.same.arrays import named_results
+from pyrnnx.testing.same.arrays import check_outputs, named_results
 from pyrnnx.testing.same.signatures import Call
 from pyrnnx.testing.same.subjects import WEIGHTS, FunctionSubject, LayerSubject, own_weights
 
@@ -154,12 +154,7 @@ def _chosen(outputs: Sequence[str] | None, owner: LayerSubject, names: tuple[str
     if outputs is None:
         return names
     known = {owner.convention.name_of(name): name for name in names} | {name: name for name in names}
-    if not isinstance(outputs, Sequence):
-        raise ArgumentError(f"assert_same: outputs is {shown(outputs)}; expected names out of {', '.join(known)}")
-    unknown = [name for name in outputs if name not in known]
-    if isinstance(outputs, str) or unknown or not outputs:
-        given = outputs if isinstance(outputs, str) else ", ".join(map(str, unknown)) or "empty"
-        raise ArgumentError(f"assert_same: outputs is or has {given}; expected names out of {', '.join(known)}")
+    check_outputs(outputs, known)
     return tuple(name for name in names if name in {known[output] for output in outputs})
 
 

@@ -11,15 +11,14 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison.agreement import TOLERANCES, Rule, Tolerance, first_apart
 from pyrnnx.comparison.distances import deviation
-from pyrnnx.comparison.layers import Comparison
-from pyrnnx.comparison.model_runs import model_label
+from pyrnnx.comparison.layers import Comparison, label
 from pyrnnx.comparison.models import ModelComparison, compare_models, run_models
 from pyrnnx.comparison.steps import first_index
 from pyrnnx.comparison.views.text import apart_in_words
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.models.model import Model
-from pyrnnx.testing.same.arrays import flat, named_results
+from pyrnnx.testing.same.arrays import check_outputs, flat, named_results
 from pyrnnx.testing.same.report import AXIS_WORDS, in_words_of, number, settings, wrapped
 from pyrnnx.testing.same.subjects import FunctionSubject
 
@@ -67,11 +66,11 @@ def _of_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int) 
     comparison, matched, ran = compare_models(a, b, inputs, seed)
     if ran is None:
         raise ArgumentError(
-            f"assert_same: {model_label(a)} and {model_label(b)} cannot run on the same arrays: "
+            f"assert_same: {label(a)} and {label(b)} cannot run on the same arrays: "
             f"{comparison.not_compared}; compare the layers, or one model with a function that calls the other"
         )
     axes = {name: matched.axes[both] for name, both in matched.names.items() if both in matched.axes}
-    return Outputs((model_label(a), model_label(b)), matched.values(ran), comparison, axes)
+    return Outputs((label(a), label(b)), matched.values(ran), comparison, axes)
 
 
 def _of_results(
@@ -86,7 +85,7 @@ def _of_results(
         expected = [f"output {place}" for place in range(most)] if named is None else [str(name) for name in named]
     aliases = {} if model is None else {info.name: info.aliases for info in model.outputs}
     spellings = {name: (name, *aliases.get(name, ())) for name in expected}
-    labels = [model_label(subject) if isinstance(subject, Model) else subject.label for subject in (a, b)]
+    labels = [label(subject) if isinstance(subject, Model) else subject.label for subject in (a, b)]
     first, second = (
         result if isinstance(subject, Model) else named_results(label, result, expected, spellings)
         for subject, label, result in zip((a, b), labels, results, strict=True)
@@ -125,16 +124,10 @@ def models_differ(outputs: Outputs, names: Sequence[str] | None, rule: Rule) -> 
 
 
 def _chosen(outputs: Outputs, names: Sequence[str] | None) -> Sequence[str]:
-    if names is not None and not isinstance(names, Sequence):
-        expected = ", ".join(outputs.values)
-        raise ArgumentError(f"assert_same: outputs is {shown(names)}; expected names out of {expected}")
-    unknown = [] if names is None or isinstance(names, str) else [name for name in names if name not in outputs.values]
-    if isinstance(names, str) or unknown or (names is not None and not names):
-        given = shown(names) if isinstance(names, str) or not names else shown(unknown[0])
-        raise ArgumentError(
-            f"assert_same: outputs is or has {given}; expected names out of {', '.join(outputs.values)}"
-        )
-    return list(outputs.values) if names is None else names
+    if names is None:
+        return list(outputs.values)
+    check_outputs(names, outputs.values)
+    return names
 
 
 def _differing(name: str, outputs: Outputs, rule: Rule) -> list[str]:
