@@ -144,5 +144,5 @@ class GraphWriter:
                 producer_version=__version__,
             )
         except (ValueError, MemoryError) as error:  # its size
-            raise ArgumentError(f"{self.label}: the model cannot be result ({shortened(str(error))})") from error
+            raise ArgumentError(f"{self.label}: the model cannot be built ({shortened(str(error))})") from error
         return result

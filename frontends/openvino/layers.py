@@ -12,7 +12,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx._internal.facts import page
 from pyrnnx.errors import ArgumentError
-from pyrnnx.layers.facts import Described, layer_facts
+from pyrnnx.layers.facts import Described
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import Convention, weight_axes
@@ -186,7 +186,7 @@ class IRLayer(Described):
 
     def _repr_html_(self) -> str:
         ports = [(port.name, TensorInfo(port.name, port.dtype, port.shape).in_words()) for port in self.inputs]
-        return page(self._title(), layer_facts(self), ports)
+        return page(self._title(), self.facts(), ports)
 
     def check_weights(self, weights: Mapping[str, Any]) -> dict[str, AnyArray]:
         """Return any of W, R, B and P as checked arrays.

@@ -44,10 +44,9 @@ def measure(
     rounds: int = 9,
     *,
     threads: int = 1,
-    min_time: float = MIN_TIME,
     max_time: float = MAX_TIME,
 ) -> Timings:
-    """Time calls against each other; short calls run a few times untimed before each timing.
+    """Time calls against each other; short calls are repeated, and run a few times untimed before each timing.
 
     Parameters
     ----------
@@ -57,15 +56,13 @@ def measure(
         Timings of each call.
     threads : int
         Threads of a call; with more than one, each timing waits until idle threads have stopped spinning.
-    min_time : float
-        Minimum seconds of a timing; short calls are repeated.
     max_time : float
         Seconds after which no further round begins, but not before MIN_ROUNDS.
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     shuffled = random.Random(0)
     with _no_gc():
-        repetitions = {name: _calibrate(call, min_time) for name, call in calls.items()}
+        repetitions = {name: _calibrate(call) for name, call in calls.items()}
         start = time.perf_counter()
         for round_ in range(rounds):
             if round_ >= MIN_ROUNDS and time.perf_counter() - start > max_time:
@@ -92,13 +89,13 @@ def milliseconds(seconds: float) -> str:
     return f"{value:.0f}"
 
 
-def _calibrate(call: Callable[[], Any], min_time: float) -> int:
-    """Return the number of calls that take `min_time`."""
+def _calibrate(call: Callable[[], Any]) -> int:
+    """Return the number of calls that take `MIN_TIME`."""
     call()
     call()
     repetitions = 1
-    while (elapsed := _elapsed(call, repetitions)) < min_time:
-        repetitions = max(repetitions + 1, min(10 * repetitions, math.ceil(1.1 * repetitions * min_time / elapsed)))
+    while (elapsed := _elapsed(call, repetitions)) < MIN_TIME:
+        repetitions = max(repetitions + 1, min(10 * repetitions, math.ceil(1.1 * repetitions * MIN_TIME / elapsed)))
     return repetitions
 
 

@@ -8,24 +8,29 @@ from typing import Any
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.facts import Facts, line, page
 from pyrnnx.operator.conventions import CALL_ARGUMENTS
-from pyrnnx.operator.op import RecurrentOp, op_facts
+from pyrnnx.operator.op import RecurrentOp
 from pyrnnx.operator.quantized import Quantized
 
 NO_WEIGHTS = "weights are no constants"
 _QUANTIZED = "DynamicQuantizeLSTM"
+_UNKNOWN: Facts = {"direction": None, "hidden_size": None, "activations": [], "clip": None, "unusual": []}
 
 
 class Described:
     """Base of layers, with weights or without, that shows their facts."""
 
+    def facts(self) -> Facts:
+        """Return the facts about the layer, with the keys of ``pyrnnx inspect --json``."""
+        return layer_facts(self)
+
     def _title(self: Any) -> str:
         return f"{type(self).__name__} {self.label}"
 
     def _repr_html_(self) -> str:
-        return page(self._title(), layer_facts(self))
+        return page(self._title(), self.facts())
 
     def __repr__(self) -> str:
-        return line(self._title(), layer_facts(self))
+        return line(self._title(), self.facts())
 
 
 def layer_facts(layer: Any, values: Collection[str] = ()) -> Facts:
@@ -43,7 +48,7 @@ def layer_facts(layer: Any, values: Collection[str] = ()) -> Facts:
     constants = {name: layer.constants[name] for name in CALL_ARGUMENTS if name in getattr(layer, "constants", ())}
     inputs = getattr(layer, "node_inputs", None)  # an ONNX node lists them, an IR layer does not
     inputs = {*values} - {*constants} if inputs is None else inputs
-    facts = {**op_facts(op), "operator": _operator(layer, weights)}
+    facts = {**(_UNKNOWN if op is None else op.facts()), "operator": _operator(layer, weights)}
     unusual = facts.pop("unusual")
     return {
         **facts,

@@ -71,13 +71,13 @@ def inner_contiguous(label: str, name: str, array: AnyArray) -> AnyArray:
     return copied(label, name, array, lambda: np.ascontiguousarray(array))
 
 
-def floating_array(label: str, name: str, value: Any, allowed: Sequence[str] = tuple(FLOAT_TYPES)) -> AnyArray:
-    """Return an array of an allowed floating-point dtype in native byte order."""
+def floating_array(label: str, name: str, value: Any) -> AnyArray:
+    """Return an array of a floating-point dtype in native byte order."""
     if value is None:
         raise _missing(label, name)
     array = native(label, name, as_array(label, name, value))
-    if dtype_name(array.dtype) not in allowed:
-        expected, hint = " or ".join(allowed), conversion(name, value, array.dtype, allowed[0])
+    if dtype_name(array.dtype) not in FLOAT_TYPES:
+        expected, hint = " or ".join(FLOAT_TYPES), conversion(name, value, array.dtype, next(iter(FLOAT_TYPES)))
         raise ArgumentError(f"{label}: {name} has dtype {array.dtype}; expected {expected}{hint}")
     return array
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from pyrnnx._internal import facts
+from pyrnnx._internal.facts import Facts, page
 from pyrnnx._internal.scalars import as_number, integer
 from pyrnnx._kernels import tables
 from pyrnnx.errors import ArgumentError, shown
@@ -319,8 +319,26 @@ class RecurrentOp:
     def _has_default_activations(self) -> bool:
         return all(functions == _default_activations(self.cell) for functions in self.activations)
 
+    def facts(self) -> Facts:
+        """Return the operator's attributes as values of JSON, and a list of those that are unusual."""
+        unusual = (
+            (self.direction is Direction.REVERSE, "reverse"),
+            (self.linear_before_reset, "linear_before_reset"),
+            (self.input_forget, "input_forget"),
+            (self.clip is not None, f"clip={self.clip}"),
+            (not self._has_default_activations, "activations"),
+        )
+        return {
+            "operator": self.cell,
+            "direction": self.direction.value,
+            "hidden_size": self.hidden_size,
+            "activations": [list(map(str, functions)) for functions in self.activations],
+            "clip": self.clip,
+            "unusual": [text for applies, text in unusual if applies],
+        }
+
     def _repr_html_(self) -> str:
-        return facts.page(type(self).__name__, op_facts(self))
+        return page(type(self).__name__, self.facts())
 
     @property
     def num_directions(self) -> int:
@@ -334,24 +352,3 @@ class RecurrentOp:
     @property
     def has_cell_state(self) -> bool:
         return CELLS[self.cell].has_cell_state
-
-
-def op_facts(op: RecurrentOp | None) -> facts.Facts:
-    """Return the facts about an operator, with keys of ``pyrnnx inspect --json``; those about None are unknown."""
-    if op is None:
-        return {"operator": "", "direction": None, "hidden_size": None, "activations": [], "clip": None, "unusual": []}
-    unusual = (
-        (op.direction is Direction.REVERSE, "reverse"),
-        (op.linear_before_reset, "linear_before_reset"),
-        (op.input_forget, "input_forget"),
-        (op.clip is not None, f"clip={op.clip}"),
-        (not op._has_default_activations, "activations"),
-    )
-    return {
-        "operator": op.cell,
-        "direction": op.direction.value,
-        "hidden_size": op.hidden_size,
-        "activations": [list(map(str, functions)) for functions in op.activations],
-        "clip": op.clip,
-        "unusual": [text for applies, text in unusual if applies],
-    }

@@ -11,7 +11,6 @@ import numpy as np
 from pyrnnx._internal import facts, html
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
-from pyrnnx.layers.facts import layer_facts
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS, Convention
@@ -243,7 +242,7 @@ class Stack:
         return partial(type(self), batch_first=self.batch_first, name=self.name), (self.layers,)
 
     def _repr_html_(self) -> str:
-        rows = [(layer.label, "; ".join(map(": ".join, facts.rows(layer_facts(layer))))) for layer in self.layers]
+        rows = [(layer.label, "; ".join(map(": ".join, facts.rows(layer.facts())))) for layer in self.layers]
         return html.whole(html.table((self.label, f"input_size={self.input_size}, {self.dtype}"), rows))
 
     def __repr__(self) -> str:

@@ -39,7 +39,7 @@ from pyrnnx.comparison.views.text import (
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.errors import ArgumentError, printable, shown
 
-_TOLERANCE = "1e-5"  # the default of `pyrnnx.Comparison.equal`, which is imported late
+_TOLERANCE = "1e-5"  # the default of `pyrnnx.Comparison.equal`
 _TOLERANCE_HELP = "Numbers are the same if abs(a - b) <= atol + rtol * abs(b)."
 
 
@@ -152,7 +152,7 @@ def _models(result: ModelComparison, tolerance: Tolerance) -> Iterable[Renderabl
     yield tables.heading("Models", f"{result.a} and {result.b}")
     yield from (tables.indented(tables.text(line)) for line in model_notes(result))
     if result.deviations:
-        yield _deviations("Output", result.deviations, tolerance)
+        yield _deviations(result.deviations, tolerance)
     yield from _paragraph(value_notes(result, tolerance))
 
 
@@ -165,7 +165,7 @@ def _layers(result: Comparison, tolerance: Tolerance, *, gates: bool = True) -> 
     lines = [*layer_notes(result), *(in_lines(result.weights) if result.weights else [])]
     if result.deviations:
         yield from (tables.indented(tables.text(line)) for line in lines)
-        yield _deviations("Output", result.deviations, tolerance)
+        yield _deviations(result.deviations, tolerance)
         lines = []
     yield from _paragraph([*lines, *places(result, gates=gates, tolerance=tolerance)])
 
@@ -177,10 +177,10 @@ def _paragraph(lines: list[str]) -> Iterable[RenderableType]:
         yield tables.text("")
 
 
-def _deviations(title: str, deviations: Mapping[str, Deviation], tolerance: Tolerance) -> RenderableType:
+def _deviations(deviations: Mapping[str, Deviation], tolerance: Tolerance) -> RenderableType:
     def row(name: str, deviation: Deviation) -> list[Any]:
         agrees = deviation.within(*tolerance)
         verdict = tables.text("the same" if agrees else "apart", "green" if agrees else "red")
         return [name, in_words(deviation), verdict]
 
-    return tables.table((title, "Largest difference", ""), [row(*item) for item in deviations.items()])
+    return tables.table(("Output", "Largest difference", ""), [row(*item) for item in deviations.items()])
