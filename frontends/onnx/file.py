@@ -11,7 +11,7 @@ from pyrnnx._internal.files import read_regular
 from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, shortened
 
 from .external import load_external
-from .messages import tensors
+from .messages import copy_fields, tensors
 from .onnx_package import import_onnx
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Source: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 
 LARGEST = 2**31 - 1  # bytes of a protobuf message
+_SMALL = 1024  # bytes of tensors that stay in the .onnx of a model with external data
 
 
 def source_label(source: Source) -> str:
@@ -107,6 +108,51 @@ def external_files(path: Path) -> list[Path]:
     entries = (entry for tensor in tensors(model) for entry in tensor.external_data)
     names = dict.fromkeys(entry.value for entry in entries if entry.key == "location")
     return [path.parent / name for name in names if "\0" not in name]
+
+
+def model_files(model: ModelProto, path: Path, label: str) -> dict[Path, list[bytes]]:
+    """Return the contents of a model's files by path: the .onnx, and external data if one message cannot hold all.
+
+    Raises
+    ------
+    UnsupportedError
+        Without the data of its initializers, the model exceeds protobuf's limit of 2 GiB.
+    """
+    if sum(len(tensor.raw_data) for tensor in model.graph.initializer) <= LARGEST - _SMALL:
+        try:
+            if model.ByteSize() <= LARGEST:
+                return {path: [bytes(model.SerializeToString())]}
+        except Exception as error:  # protobuf's own errors differ between its versions
+            raise UnsupportedError(f"{label}: the model cannot be written ({shortened(str(error))})") from error
+    data, pieces = path.with_name(f"{path.name}.data"), list[bytes]()
+    small = _with_external(model, data.name, pieces)
+    if small.ByteSize() > LARGEST:
+        raise UnsupportedError(
+            f"{label}: the model cannot be written; without its weights it has {small.ByteSize()} bytes, expected at "
+            f"most {LARGEST}"
+        )
+    return {data: pieces, path: [bytes(small.SerializeToString())]}
+
+
+def _with_external(model: ModelProto, location: str, pieces: list[bytes]) -> ModelProto:
+    """Return the model with the data of its large initializers in `pieces` of a file."""
+    onnx = import_onnx()
+    result: ModelProto = onnx.ModelProto()
+    copy_fields(model, result, {"graph"})
+    copy_fields(model.graph, result.graph, {"initializer"})
+    offset = 0
+    for tensor in model.graph.initializer:
+        if len(tensor.raw_data) < _SMALL:
+            result.graph.initializer.append(tensor)
+            continue
+        stub = result.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims)
+        stub.data_location = onnx.TensorProto.EXTERNAL
+        entries = {"location": location, "offset": offset, "length": len(tensor.raw_data)}
+        for key, entry in entries.items():
+            stub.external_data.add(key=key, value=str(entry))
+        pieces.append(tensor.raw_data)
+        offset += len(tensor.raw_data)
+    return result
 
 
 def _parse(onnx: Any, label: str, contents: bytes) -> ModelProto:

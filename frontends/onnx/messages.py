@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -17,6 +17,19 @@ def copied(message: Message) -> Message:
     copy: Any = type(message)()
     copy.CopyFrom(message)
     return copy  # type: ignore[no-any-return]
+
+
+def copy_fields(old: Any, new: Any, left_out: Collection[str]) -> None:
+    """Copy the fields of a protobuf message to an empty one."""
+    for descriptor, value in old.ListFields():
+        if descriptor.name in left_out:
+            continue
+        if isinstance(value, (int, float, str, bytes)):
+            setattr(new, descriptor.name, value)
+        elif hasattr(value, "extend"):
+            getattr(new, descriptor.name).extend(value)
+        else:
+            getattr(new, descriptor.name).CopyFrom(value)
 
 
 def walk_messages(message: Any) -> Iterator[tuple[Any, list[Any]]]:

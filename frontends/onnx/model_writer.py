@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal import scalars
 from pyrnnx._internal.writing import write_files
-from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layers.layer import CONSTANTS, Layer
 from pyrnnx.stacks.stack import Stack
 
+from .file import model_files
 from .graph_writer import GraphWriter
 from .layer_graph import write_layer
-from .onnx_package import import_onnx
 from .schemas import DEFAULT_OPSET, schema
 from .stack_graph import write_stack
 
 if TYPE_CHECKING:
     from onnx import ModelProto
-
-_MOST_BYTES = 2**31 - 1  # of a protobuf message
 
 
 def write_model(
@@ -39,7 +37,8 @@ def write_model(
     source : Layer or Stack
         Of the core, of an ONNX node (`from_node`), of OpenVINO (`IRLayer.bind`, or of a model).
     path : str or os.PathLike, optional
-        Of an .onnx to write. An existing file is replaced at once: an error leaves it as it was. Default: none.
+        Of an .onnx to write. An existing file is replaced at once: an error leaves it as it was. Weights of a model of
+        more than 2 GiB, which a protobuf message does not hold, go to a file beside it: model.onnx.data. Default: none.
     inputs : iterable of str, optional
         What the model asks for besides X: any of "sequence_lens", "initial_h" and "initial_c". Default: what a call
         has to give, which is nothing but of a layer of OpenVINO.
@@ -54,8 +53,8 @@ def write_model(
     ------
     PyrnnxError
         Something else than a layer with its weights or a stack; inputs that are unknown, stand twice, or that no layer
-        has; a dtype or attribute that the opset does not have, or that ONNX has not at all; more than 2 GiB, which a
-        protobuf message does not hold; a path that does not end in .onnx or cannot be written.
+        has; a dtype or attribute that the opset does not have, or that ONNX has not at all; a path that does not end in
+        .onnx or cannot be written.
 
     Notes
     -----
@@ -92,7 +91,7 @@ def write_model(
         write_stack(graph, source, _asked(label, () if inputs is None else inputs, source.layers))
     model = graph.model(source.name or type(source).__name__)
     if target is not None:
-        write_files(label, {target: [_serialized(label, model)]})
+        write_files(label, model_files(model, target, label))
     return model
 
 
@@ -120,13 +119,3 @@ def _target(label: str, path: Any) -> Path:
     if target.suffix.lower() != ".onnx":
         raise ArgumentError(f"{label}: path is {shown(os.fspath(path))}; expected a name that ends in .onnx")
     return target
-
-
-def _serialized(label: str, model: ModelProto) -> bytes:
-    try:
-        if model.ByteSize() <= _MOST_BYTES:
-            return bytes(model.SerializeToString())
-        reason = f"{model.ByteSize()} bytes"
-    except (import_onnx().checker.ValidationError, ValueError, MemoryError, RuntimeError) as error:  # by its version
-        reason = shortened(str(error))
-    raise ArgumentError(f"{label}: the model cannot be written ({reason}); expected at most {_MOST_BYTES} bytes")

@@ -12,6 +12,7 @@ from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import axis_size, check_coupling, operator_axes
 from pyrnnx.operator.op import Direction, RecurrentOp
+from pyrnnx.operator.quantized import Quantized
 
 from .ir.element_types import BY_DTYPE
 from .ir.writer import Element, layer_element, port_element, to_text
@@ -78,6 +79,11 @@ def check_layer(function: str, layer: Any) -> Any:
         raise UnsupportedError(
             f"{layer.label}: {type(layer).__name__} does not compute an operation of OpenVINO; expected a layer of an "
             "RNN, GRU or LSTM"
+        )
+    if isinstance(layer, Layer) and any(isinstance(array, Quantized) for array in layer.kept_weights.values()):
+        raise UnsupportedError(
+            f"{layer.label}: it rounds X and h to 8 bits in each call, which no operation of OpenVINO does; expected a "
+            "layer with floating-point weights"
         )
     return layer
 

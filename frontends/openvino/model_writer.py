@@ -66,7 +66,10 @@ def write_model(source: Any, path: str | os.PathLike[str]) -> Path:
     The inputs and outputs of a model have the same names and shapes in the IR; dimensions without a size are dynamic.
     Constants are folded, inputs with a default become constants, and Transposes that cancel are removed. Supported are
     RNN, GRU and LSTM with constant weights and the operators of `frontends/openvino/writing/operations`, which PyTorch
-    exports around such layers for inference. Variables of an IR become inputs, without first values, and outputs.
+    and Keras export around such layers for inference. If, Loop and Scan become If, Loop and TensorIterator; what does
+    not change between iterations stays out of the loop. An If that squeezes an axis if its size is 1 always does: a run
+    with another size is an error. Products of 8-bit codes are computed in float32 if that is exact. Variables of an IR
+    become inputs, without first values, and outputs.
 
     OpenVINO's CPU plugin ignores sequence_lengths while a dimension of X is dynamic: fix the shapes
     (``model.reshape``) if rows have different lengths. It ignores P and input_forget of LSTMCell-1, and does not read

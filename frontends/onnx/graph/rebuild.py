@@ -7,13 +7,14 @@ From the last node to the first, a node stays if a later node or an output needs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..messages import copy_fields
 from ..onnx_package import import_onnx
 from .constants import named, without_values
 from .fold import FoldedGraph
@@ -96,7 +97,7 @@ def large_results(folded: FoldedGraph, graph: GraphProto) -> list[tuple[Node, in
 def with_graph(model: ModelProto, graph: GraphProto) -> ModelProto:
     """Return the model with another graph, and without functions."""
     result = type(model)()
-    _copy_fields(model, result, {"graph", "functions"})
+    copy_fields(model, result, {"graph", "functions"})
     result.graph.CopyFrom(graph)
     return result
 
@@ -176,24 +177,12 @@ def _write(part: _Needed, edits: Mapping[Place, Edit], values: bool, new: GraphP
 def _copy(old: NodeProto, new: NodeProto, bodies: Sequence[Callable[[GraphProto], object]]) -> None:
     """Copy a node whose bodies these functions write, in the order of `subgraphs`."""
     writers = iter(bodies)
-    _copy_fields(old, new, {"attribute"})
+    copy_fields(old, new, {"attribute"})
     for attribute in old.attribute:
         copy = new.attribute.add()
-        _copy_fields(attribute, copy, {"g", "graphs"})
+        copy_fields(attribute, copy, {"g", "graphs"})
         if attribute.type == attribute.GRAPH:
             next(writers)(copy.g)
         elif attribute.type == attribute.GRAPHS:
             for _ in attribute.graphs:
                 next(writers)(copy.graphs.add())
-
-
-def _copy_fields(old: Any, new: Any, left_out: Collection[str]) -> None:
-    for descriptor, value in old.ListFields():
-        if descriptor.name in left_out:
-            continue
-        if isinstance(value, (int, float, str, bytes)):
-            setattr(new, descriptor.name, value)
-        elif hasattr(value, "extend"):
-            getattr(new, descriptor.name).extend(value)
-        else:
-            getattr(new, descriptor.name).CopyFrom(value)

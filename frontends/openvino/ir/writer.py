@@ -40,9 +40,13 @@ def port_element(number: int, precision: str | None, shape: Shape) -> Element:
 
 
 def layer_element(
-    attributes: Mapping[str, str], data: Mapping[str, str], inputs: Sequence[Element], outputs: Sequence[Element]
+    attributes: Mapping[str, str],
+    data: Mapping[str, str],
+    inputs: Sequence[Element],
+    outputs: Sequence[Element],
+    bodies: Sequence[Element] = (),
 ) -> Element:
-    """Return a `<layer>` with its `<data>` and ports.
+    """Return a `<layer>` with its `<data>`, ports, and what describes its bodies.
 
     Raises
     ------
@@ -55,6 +59,15 @@ def layer_element(
     for tag, ports in (("input", inputs), ("output", outputs)):
         if ports:
             etree.SubElement(element, tag).extend(ports)
+    element.extend(bodies)
+    return element
+
+
+def port_map(tag: str, entries: Iterable[tuple[str, Mapping[str, int | str]]]) -> Element:
+    """Return the entries of a port map or of back edges, each with its tag and attributes."""
+    element = etree.Element(tag)
+    for kind, attributes in entries:
+        etree.SubElement(element, kind, {name: str(value) for name, value in attributes.items()})
     return element
 
 
@@ -63,6 +76,23 @@ def to_text(element: Element) -> str:
     etree.indent(element, "\t")
     text: str = etree.tostring(element, encoding="unicode")
     return text
+
+
+class _Bin:
+    """The .bin under construction, which a net and its bodies share."""
+
+    def __init__(self) -> None:
+        self.pieces: list[memoryview] = []
+        self._offsets: dict[bytes, int] = {}
+        self._end = 0
+
+    def add(self, stored: memoryview) -> int:
+        """Return the offset of these bytes; equal bytes are stored once."""
+        offset = self._offsets.setdefault(hashlib.sha256(stored).digest(), self._end)
+        if offset == self._end:
+            self.pieces.append(stored)
+            self._end += stored.nbytes
+        return offset
 
 
 class NetWriter:
@@ -81,9 +111,22 @@ class NetWriter:
         self._names = {name} if reserved is None else set(reserved)
         self._layers: list[Element] = []
         self._edges: list[dict[str, str]] = []
-        self._pieces: list[memoryview] = []
-        self._offsets: dict[bytes, int] = {}
-        self._end = 0
+        self._bin = _Bin()
+
+    def body(self) -> NetWriter:
+        """Return the writer of a body, which shares names and constants with the net."""
+        inner = NetWriter(self._name)
+        inner._names, inner._bin = self._names, self._bin
+        return inner
+
+    def section(self, tag: str) -> Element:
+        """Return the layers and edges of a net or a body in an element `tag`."""
+        element = etree.Element(tag)
+        etree.SubElement(element, "layers").extend(self._layers)
+        edges = etree.SubElement(element, "edges")
+        for ends in self._edges:
+            etree.SubElement(edges, "edge", ends)
+        return element
 
     def add(self, build: Callable[[str], Element], inputs: Sequence[Value] = (), ports: Sequence[int] = ()) -> int:
         """Add the layer that `build` returns for an id, with `inputs` at its `ports`; return its number."""
@@ -102,9 +145,12 @@ class NetWriter:
         data: Mapping[str, str],
         inputs: Sequence[Value] = (),
         outputs: Sequence[tuple[str, Shape]] = (),
+        bodies: Sequence[Element] = (),
         **attributes: str,
     ) -> list[Value]:
         """Add a layer with outputs of these precisions and shapes; underscores make its name unique.
+
+        `bodies` are the elements of its bodies and of their connections.
 
         Raises
         ------
@@ -122,7 +168,7 @@ class NetWriter:
             ports = [port_element(k, value.precision, value.shape) for k, value in enumerate(inputs)]
             results = [port_element(count + k, *output) for k, output in enumerate(outputs)]
             try:
-                return layer_element(head, data, ports, results)
+                return layer_element(head, data, ports, results, bodies)
             except ValueError as error:
                 raise _bad_name(kind, original, error) from None
 
@@ -146,27 +192,29 @@ class NetWriter:
             raise _bad_name(element.get("type", ""), name, error) from None
 
     def parameter(self, name: str, precision: str, shape: Shape) -> Value:
-        """Add an input of the model; its layer and tensor are called `name`."""
+        """Add an input; its layer and tensor are called `name`."""
         dims = ",".join("?" if size is None else str(size) for size in shape)
         data = {"shape": dims, "element_type": by_precision(name, precision).name}
         (value,) = self.layer(name, "Parameter", 1, data, (), [(precision, shape)])
         self.name_tensor(value, name)
         return value
 
-    def result(self, name: str, value: Value) -> None:
-        """Add an output of the model, whose tensor has this name already."""
+    def result(self, name: str, value: Value) -> int:
+        """Add an output, whose tensor has this name already; return the number of its layer."""
         self.layer(name, "Result", 1, {}, [value], output_names=_escaped(name))
+        return len(self._layers) - 1
 
     def constant(self, name: str, array: AnyArray) -> Value:
         """Add a constant; equal bytes are stored once."""
         row = BY_DTYPE[array.dtype.name]
         stored = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).view(np.uint8).data
-        offset = self._offsets.setdefault(hashlib.sha256(stored).digest(), self._end)
-        if offset == self._end:
-            self._pieces.append(stored)
-            self._end += stored.nbytes
         dims = ", ".join(map(str, array.shape))
-        data = {"element_type": row.name, "shape": dims, "offset": str(offset), "size": str(stored.nbytes)}
+        data = {
+            "element_type": row.name,
+            "shape": dims,
+            "offset": str(self._bin.add(stored)),
+            "size": str(stored.nbytes),
+        }
         (value,) = self.layer(name, "Const", 1, data, (), [(row.precision, array.shape)])
         return value
 
@@ -202,20 +250,18 @@ class NetWriter:
         ArgumentError
             The name of the net has characters that XML does not allow.
         """
+        net = self.section("net")
         try:
-            net = etree.Element("net", name=self._name, version=str(IR_VERSION))
+            net.set("name", self._name)
         except ValueError as error:
             raise _bad_name("net", self._name, error) from None
-        etree.SubElement(net, "layers").extend(self._layers)
-        edges = etree.SubElement(net, "edges")
-        for ends in self._edges:
-            etree.SubElement(edges, "edge", ends)
+        net.set("version", str(IR_VERSION))
         etree.SubElement(net, "rt_info")
         return f'<?xml version="1.0"?>\n{to_text(net)}\n'.encode()
 
     def weights(self) -> Sequence[memoryview]:
         """Return the .bin in pieces."""
-        return self._pieces
+        return self._bin.pieces
 
 
 def _escaped(name: str) -> str:

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...onnx.constants import constant_values, fold_constants
 from ...onnx.graph.constants import array_of
-from ...onnx.graph.walk import all_nodes, node_label
+from ...onnx.graph.fold import fold
+from ...onnx.graph.rebuild import rebuild
+from ...onnx.graph.walk import all_nodes, local_names, needed_names, node_label, subgraphs
 from ...onnx.model import Model, read_model
 from ...onnx.model_writer import write_model
 from ...onnx.onnx_package import import_onnx
+from ...onnx.runtime.evaluator import evaluate_node
 from ...onnx.runtime.memory import ask
 from ...onnx.runtime.recurrent import LayerCall, result_bytes
 from ...onnx.runtime.types import Tensors
@@ -23,11 +26,12 @@ from ...onnx.value_info import tensor_info
 from ..layers import BoundLayer, IRLayer
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
+    from onnx import GraphProto, ModelProto, NodeProto
 
 __all__ = [
     # defined here
     "DOMAIN",
+    "folded_graph",
     "runnable",
     # of the ONNX front-end
     "OPERATORS",
@@ -38,8 +42,11 @@ __all__ = [
     "constant_values",
     "fold_constants",
     "import_onnx",
+    "local_names",
+    "needed_names",
     "node_label",
     "read_model",
+    "subgraphs",
     "tensor_info",
     "write_model",
 ]
@@ -62,6 +69,11 @@ def runnable(model: ModelProto, label: str, layers: Mapping[str, BoundLayer | IR
         Runtime of the other nodes, as for `read_model`.
     """
     return Model(model, label, runtime=runtime, calls={name: _call(layer) for name, layer in layers.items()})
+
+
+def folded_graph(graph: GraphProto, opsets: Mapping[str, int], label: str, largest: int) -> GraphProto:
+    """Return a new graph with its constants folded; `largest` as for `fold_constants`."""
+    return rebuild(fold(graph, opsets, evaluate_node, label, largest=largest))
 
 
 class _UnboundCall(LayerCall):

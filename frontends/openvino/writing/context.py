@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -11,10 +13,10 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import UnsupportedError, shown
 
 from ..ir.element_types import BY_PRECISION
-from ..ir.writer import Shape, Value
+from ..ir.writer import Element, Shape, Value
 from ..translation.onnx_frontend import import_onnx, node_label
 from .net import Net
-from .views import View, broadcast, plain
+from .views import Sequential, View, broadcast, plain
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -100,6 +102,18 @@ class NodeContext:
         """Return the array of a constant input; None for any other or absent input."""
         return self.net.source.constant(self.node.input[position]) if self.has(position) else None
 
+    def sequence(self, position: int) -> Sequential:
+        """Return an input that is a sequence."""
+        return self.net.sequence(self.node.input[position])
+
+    def scalar(self, position: int) -> Value:
+        """Return an input of one element without axes."""
+        value = self[position]
+        if value.shape == ():
+            return value
+        inputs = [value, self.const(f"shape{position}", np.zeros(0))]
+        return self.layer("Reshape", 1, inputs, (value.precision, ()), special_zero=False)
+
     def in_order(self, view: View) -> Value:
         """Return the value of a view with its axes in order, transposed if necessary."""
         return self.net.in_order(view, self.name)
@@ -116,11 +130,17 @@ class NodeContext:
         return self.net.ir.constant(f"{self.name}/{name}", value)
 
     def layers(
-        self, kind: str, opset: int, inputs: Sequence[Value], outputs: Sequence[Output], data: Mapping[str, Any]
+        self,
+        kind: str,
+        opset: int,
+        inputs: Sequence[Value],
+        outputs: Sequence[Output],
+        data: Mapping[str, Any] = MappingProxyType({}),
+        bodies: Sequence[Element] = (),
     ) -> list[Value]:
-        """Add a layer; return its outputs."""
+        """Add a layer, with the elements of its bodies; return its outputs."""
         texts = {name: _text(value) for name, value in data.items()}
-        return self.net.ir.layer(self.name, kind, opset, texts, inputs, outputs)
+        return self.net.ir.layer(self.name, kind, opset, texts, inputs, outputs, bodies)
 
     def layer(self, kind: str, opset: int, inputs: Sequence[Value], output: Output, **data: Any) -> Value:
         """Add a layer with one output; return it."""
@@ -129,6 +149,23 @@ class NodeContext:
     def plain(self, kind: str, opset: int, inputs: Sequence[Value], output: Output, **data: Any) -> View:
         """Add a layer; return its output as the node's."""
         return plain(self.layer(kind, opset, inputs, output, **data))
+
+    def converted(self, view: View, precision: str) -> View:
+        """Convert a value; one of that precision is returned as it is."""
+        if precision == view.precision:
+            return view
+        return self.unary("Convert", 1, view, precision=precision, destination_type=BY_PRECISION[precision].name)
+
+    def along(self, position: int, axis: int | None, rank: int) -> View:
+        """Return an input of one element, or of one for each size of an axis, so that it is broadcast to `rank`."""
+        value = self[position]
+        if math.prod(size or 0 for size in value.shape) == 1:
+            return plain(self.scalar(position))
+        if len(value.shape) != 1 or axis is None:
+            self.refuse(f"input {position} of {len(value.shape)} axes", "one element, or one for each size of an axis")
+        shape = (value.shape[0], *[1] * (rank - 1 - axis))
+        inputs = [value, self.const(f"shape{position}", [-1, *shape[1:]])]
+        return plain(self.layer("Reshape", 1, inputs, (value.precision, shape), special_zero=False))
 
     def unary(self, kind: str, opset: int, view: View, *more: Value, precision: str | None = None, **data: Any) -> View:
         """Add an elementwise operation with scalars, for which the order of axes does not matter."""

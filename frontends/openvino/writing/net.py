@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,27 +11,50 @@ from pyrnnx.errors import UnsupportedError, shown
 from ..ir.element_types import BY_DTYPE
 from ..ir.writer import NetWriter, Shape, Value
 from .source import Source
-from .views import View, plain
+from .views import Sequential, View, plain
 
 
 class Net:
-    """The net of a graph.
+    """The net of a graph, or a body.
 
-    Attributes
+    Parameters
     ----------
     source : Source
     ir : NetWriter
+    write_nodes : callable
+        Function that writes the nodes of a net's graph.
+    outer : Net, optional
+        The net around a body.
+
+    Attributes
+    ----------
+    source, ir : Source, NetWriter
+        The parameters.
+    captured : dict of Value
+        Parameters of a body by the values of the net around it.
     """
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
-        self.ir = NetWriter(source.graph.name or "model", source.layers)
+    def __init__(
+        self, source: Source, ir: NetWriter, write_nodes: Callable[[Net], None], outer: Net | None = None
+    ) -> None:
+        self.source, self.ir, self._outer = source, ir, outer
+        self._write_nodes = write_nodes
+        self.captured: dict[Value, Value] = {}
         self._views: dict[str, View] = {}
+        self._sequences: dict[str, Sequential] = {}
         self._transposed: dict[View, Value] = {}
         self._absent: dict[str, str] = {}
-        self._outputs = {info.name for info in source.graph.output}
+        self._outputs = {info.name for info in source.graph.output} if outer is None else set()
         self._parameters: dict[str, Value] = {}
         self._ends: set[Value] = set()  # Parameters, and values with a Result
+
+    def body(self, source: Source) -> Net:
+        """Return a net for a body."""
+        return Net(source, self.ir.body(), self._write_nodes, self)
+
+    def write_nodes(self) -> None:
+        """Write the nodes of the graph."""
+        self._write_nodes(self)
 
     def view(self, name: str) -> View:
         """Return the value of a name, with its axes in any order.
@@ -43,6 +66,8 @@ class Net:
         """
         if name not in self._views:
             array = self.source.constant(name)
+            if array is None and self._outer is not None and name not in self._absent:
+                return self.capture(name, self._outer.view(name))
             if array is None:
                 raise UnsupportedError(f"{self._absent.get(name, self.source.label)}: {shown(name)} is not written")
             if array.dtype.name not in BY_DTYPE:
@@ -50,13 +75,44 @@ class Net:
             self.bind(name, plain(self.ir.constant(name, array)))
         return self._views[name]
 
-    def bind(self, name: str, view: View) -> None:
+    def is_sequence(self, name: str) -> bool:
+        """Return whether a name is that of a sequence."""
+        return name in self._sequences or (self._outer is not None and self._outer.is_sequence(name))
+
+    def sequence(self, name: str) -> Sequential:
+        """Return a sequence by name; a body reads its elements as those of the net around it.
+
+        Raises
+        ------
+        UnsupportedError
+            It is an input, or an output that was not written.
+        """
+        if name in self._sequences:
+            return self._sequences[name]
+        if self._outer is None or name in self._absent:
+            raise UnsupportedError(f"{self._absent.get(name, self.source.label)}: {shown(name)} is not written")
+        outer = self._outer.sequence(name)
+        views = [self.capture(f"{name}/{k}", view) for k, view in enumerate(outer.views)]
+        whole = None if outer.whole is None else self.capture(name, outer.whole)
+        return outer._replace(views=views, whole=whole)
+
+    def capture(self, name: str, view: View) -> View:
+        """Return the view of a value of the net around a body; its Parameter is added once."""
+        if view.value not in self.captured:
+            self.captured[view.value] = self.ir.parameter(name, view.precision, view.value.shape)
+        self._views[name] = View(self.captured[view.value], view.order)
+        return self._views[name]
+
+    def bind(self, name: str, view: View | Sequential) -> None:
         """Register a value by name; its tensor gets the name too if its axes are in order."""
+        if isinstance(view, Sequential):
+            self._sequences[name] = view
+            return
         self._views[name] = view
         if view.is_plain and name not in self._outputs:
             self.ir.name_tensor(view.value, name)
 
-    def bind_outputs(self, label: str, names: Sequence[str], views: Sequence[View]) -> None:
+    def bind_outputs(self, label: str, names: Sequence[str], views: Sequence[View | Sequential]) -> None:
         """Register a node's outputs; reading one that its writer did not return raises."""
         for index, name in enumerate(names):
             if name and index < len(views):
@@ -64,12 +120,13 @@ class Net:
             elif name:
                 self._absent[name] = label
 
-    def parameter(self, name: str) -> None:
-        """Add an input of the model."""
+    def parameter(self, name: str) -> Value:
+        """Add an input; return its value."""
         value = self.ir.parameter(name, *self.declared(self.source.label, name))
         self._parameters[name] = value
         self._ends.add(value)
         self._views[name] = plain(value)
+        return value
 
     def result(self, name: str) -> None:
         """Add an output of the model, with a tensor of its own: OpenVINO identifies outputs by names of tensors."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from .context import NodeContext
-from .views import View
+from .views import Sequential, View
 
-Writer = Callable[[NodeContext], View | Sequence[View]]
+Writer = Callable[[NodeContext], View | Sequential | Sequence[View | Sequential]]
 WriterType = TypeVar("WriterType", bound=Writer)
 
 # By operators of ONNX's default domain; a writer supports all versions of its operators.

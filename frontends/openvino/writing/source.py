@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import FormatError, shortened
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from ..translation.onnx_frontend import Model, Tensors, array_of, import_onnx, read_model, tensor_info
+from ..translation.onnx_frontend import (
+    Model,
+    Tensors,
+    array_of,
+    import_onnx,
+    local_names,
+    needed_names,
+    read_model,
+    tensor_info,
+)
+from .simplify import simplified
 
 if TYPE_CHECKING:
     from onnx import GraphProto
 
-_SMALL = 64  # elements of constants whose values shape inference needs: shapes, axes
-
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A folded model.
+    """A folded model, or a body of one of its nodes.
 
     Attributes
     ----------
@@ -30,8 +37,10 @@ class Source:
         Name of the model in errors.
     graph : onnx.GraphProto
         Graph with its nodes in topological order.
-    opset : int
-        Version of the default domain.
+    inputs : tuple of str
+        Inputs that are not constants.
+    opsets : mapping
+        Version by domain.
     layers : mapping
         Layers of recurrent nodes, by name: a Layer if the weights are constant.
     types : mapping
@@ -42,14 +51,45 @@ class Source:
 
     label: str
     graph: GraphProto
-    opset: int
+    inputs: tuple[str, ...]
+    opsets: Mapping[str, int]
     layers: Mapping[str, Layer | Any]
     types: Mapping[str, TensorInfo]
     tensors: Tensors
 
+    @property
+    def opset(self) -> int:
+        """Version of the default domain."""
+        return self.opsets.get("", 1)
+
     def constant(self, name: str) -> AnyArray | None:
         """Return the array of a constant; None for any other value."""
         return array_of(self.tensors[name], self.label) if name in self.tensors else None
+
+    def body(
+        self,
+        graph: GraphProto,
+        inputs: Mapping[str, TensorInfo],
+        tensors: Mapping[str, AnyArray] = MappingProxyType({}),
+    ) -> Source:
+        """Return the source of a body whose inputs have these types, or are constants.
+
+        Raises
+        ------
+        FormatError
+            Shape inference fails.
+        """
+        copy = import_onnx().GraphProto()
+        copy.CopyFrom(graph)
+        del copy.value_info[:]  # exporters declare shapes that differ between iterations
+        for info in copy.output:
+            info.ClearField("type")
+        own = {**tensors, **{tensor.name: tensor for tensor in graph.initializer}}
+        captured = {info.name for info in graph.output}.union(*map(needed_names, graph.node)) - local_names(graph)
+        types = {name: self.types[name] for name in captured & self.types.keys() - self.tensors.keys()}
+        constants = {name: self.tensors[name] for name in captured & self.tensors.keys()}
+        row = simplified(copy, self.opsets, self.label, {**types, **inputs}, {**constants, **own})
+        return replace(self, graph=row.graph, inputs=tuple(inputs), types=row.types, tensors=row.tensors)
 
 
 def onnx_model(source: Any, label: str = "") -> Model:
@@ -71,19 +111,10 @@ def source_of(model: Model) -> Source:
     Raises
     ------
     PyrnnxError
-        As in `model.layers`; or shape inference fails, because the model is too large or faulty.
+        As in `model.layers`; or shape inference fails, because the model is faulty.
     """
     proto, tensors = model.folded()
-    for tensor in proto.graph.initializer:
-        if math.prod(tensor.dims) <= _SMALL:
-            array = array_of(tensors[tensor.name], model.label)
-            tensor.CopyFrom(import_onnx().numpy_helper.from_array(array, tensor.name))
-    try:
-        inferred = import_onnx().shape_inference.infer_shapes(proto, data_prop=True)
-    except Exception as error:  # of several types
-        raise FormatError(f"{model.label}: its shapes cannot be inferred ({shortened(str(error))})") from error
-    graph = proto.graph
-    declared = (*inferred.graph.value_info, *inferred.graph.output, *graph.input)
-    types = {info.name: tensor_info(model.label, info) for info in declared}
-    opset = next((row.version for row in proto.opset_import if not row.domain), 1)
-    return Source(model.label, graph, opset, model.layers, types, tensors)
+    opsets = {row.domain: row.version for row in proto.opset_import}
+    given = {info.name: tensor_info(model.label, info) for info in proto.graph.input if info.name not in tensors}
+    row = simplified(proto.graph, opsets, model.label, given, tensors)
+    return Source(model.label, row.graph, tuple(given), opsets, model.layers, row.types, row.tensors)

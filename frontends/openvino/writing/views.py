@@ -55,6 +55,27 @@ class View(NamedTuple):
         return tuple(sorted(remaining).index(axis) for axis in remaining)
 
 
+class Sequential(NamedTuple):
+    """A sequence of tensors.
+
+    Attributes
+    ----------
+    views : sequence of View
+        Its elements, unless `whole` is given.
+    whole : View or None
+        A value whose parts of size 1 along an axis are the elements.
+    axis : int
+        That axis.
+    keeps_axis : bool
+        True if the elements have the axis.
+    """
+
+    views: Sequence[View]
+    whole: View | None = None
+    axis: int = 0
+    keeps_axis: bool = True
+
+
 def plain(value: Value) -> View:
     """Return the view that is the value itself."""
     return View(value, tuple(range(len(value.shape))))

@@ -8,43 +8,56 @@ from typing import Any
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
 from ..ir.writer import NetWriter
-from ..translation.onnx_frontend import Model, import_onnx
+from ..translation.onnx_frontend import Model, import_onnx, subgraphs
 from .context import NodeContext
 from .net import Net
 from .operations import WRITERS
 from .operations.recurrent import write_recurrent
 from .source import Source, source_of
-from .views import View
+from .views import Sequential, View
+
+_OTHER_WAY = "\nOpenVINO's own converter may convert the model: openvino.convert_model, or ovc in a shell"
 
 
 def model_net(model: Model) -> NetWriter:
     """Build the net of an ONNX model; errors: `write_model`."""
     source = source_of(model)
-    net = Net(source)
-    for info in source.graph.input:
-        if info.name not in source.tensors:
-            net.parameter(info.name)
-    for node in source.graph.node:
-        context = NodeContext(node, net)
-        views = _write(context, source)
-        net.bind_outputs(context.label, node.output, [views] if isinstance(views, View) else list(views))
+    net = Net(source, NetWriter(source.graph.name or "model", source.layers), _write_nodes)
+    for name in source.inputs:
+        net.parameter(name)
+    net.write_nodes()
     for info in source.graph.output:
         net.result(info.name)
     return net.ir
 
 
-def _write(context: NodeContext, source: Source) -> View | Sequence[View]:
+def _write_nodes(net: Net) -> None:
+    for node in net.source.graph.node:
+        context = NodeContext(node, net)
+        views = _write(context, net.source)
+        net.bind_outputs(context.label, node.output, [views] if isinstance(views, (View, Sequential)) else list(views))
+
+
+def _write(context: NodeContext, source: Source) -> View | Sequential | Sequence[View | Sequential]:
+    try:
+        return _written(context, source)
+    except UnsupportedError as error:
+        if str(error).endswith(_OTHER_WAY):  # about a node of a body
+            raise
+        raise UnsupportedError(f"{error}{_OTHER_WAY}") from error
+
+
+def _written(context: NodeContext, source: Source) -> View | Sequential | Sequence[View | Sequential]:
     node = context.node
     if node.name in source.layers:
         return write_recurrent(context, source.layers[node.name])
     writer = None if node.domain else WRITERS.get(node.op_type)
     if writer is None:
-        raise UnsupportedError(
-            f"{context.label}: the operator (opset {source.opset}) cannot be written as IR; expected RNN, GRU, LSTM, "
-            f"{', '.join(sorted(WRITERS))}"
-        )
+        version = f"opset {source.opsets.get(node.domain, 1)}"
+        raise UnsupportedError(f"{context.label}: the operator ({version}) cannot be written as IR")
     try:
-        import_onnx().checker.check_node(node, _checker_context(source))
+        if not any(True for _ in subgraphs(node)):  # bodies read values that the checker does not know
+            import_onnx().checker.check_node(node, _checker_context(source))
         views = writer(context)
     except PyrnnxError:
         raise

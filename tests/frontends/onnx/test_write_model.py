@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from layers import DTYPES, bfloat16, float16, float32, float64, random_inputs, random_layer
+from layers import DTYPES, bfloat16, float32, float64, random_inputs, random_layer
 from onnx.reference import ReferenceEvaluator
 from peers import run_onnxruntime
 from rows import each_row, few_rows
@@ -335,9 +335,21 @@ def test_what_cannot_be_written(make: Callable[[], Any], options: dict[str, Any]
         write_model(make(), **options)
 
 
-def test_a_message_of_protobuf_has_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("pyrnnx.frontends.onnx.model_writer._MOST_BYTES", 100)
-    words = r"^GRU: the model cannot be written \(\d+ bytes\); expected at most 100 bytes"
-    with pytest.raises(PyrnnxError, match=words):
-        write_model(gru(float16), tmp_path / "a.onnx")
-    assert not list(tmp_path.iterdir())
+def test_large_models_have_external_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Lower the limit of a protobuf message below the bytes of the weights."""
+    rng, path = np.random.default_rng(0), tmp_path / "a.onnx"
+    weights = [rng.uniform(-1, 1, (1, 60, size)).astype(np.float32) for size in (5, 20)]
+    layer, X = Layer(RecurrentOp("GRU", 20), *weights), rng.uniform(-1, 1, (4, 3, 5)).astype(np.float32)
+    whole = write_model(layer)
+    monkeypatch.setattr("pyrnnx.frontends.onnx.file.LARGEST", 4000)
+    assert whole.ByteSize() > 4000
+    assert write_model(layer, path) == whole
+    assert path.stat().st_size < 1000
+    assert (tmp_path / "a.onnx.data").stat().st_size == 4 * 60 * 25
+    for arrays in (load(path)(X).values(), run_onnxruntime(path, {"X": X})):
+        for array, expected in zip(arrays, layer(X), strict=True):
+            np.testing.assert_allclose(array, expected, atol=1e-6)  # float32, sums of 25 terms
+    monkeypatch.setattr("pyrnnx.frontends.onnx.file.LARGEST", 300)
+    with pytest.raises(PyrnnxError, match=r"^GRU: the model cannot be written; without its weights it has \d+ bytes"):
+        write_model(layer, tmp_path / "b.onnx")
+    assert {file.name for file in tmp_path.iterdir()} == {"a.onnx", "a.onnx.data"}

@@ -11,6 +11,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 from onnx_stacks import Graph, H, I, Stack
+from quantized_models import CASES as QUANTIZED
+from quantized_models import make_case
 from rows import each_row
 
 from pyrnnx import PyrnnxError
@@ -52,11 +54,14 @@ def weights_at_run_time() -> onnx.ModelProto:
     return g.model({"x": (FLOAT, ("T", "N", I)), "w": (FLOAT, (1, 3 * H, I))}, Y)
 
 
-def branches() -> onnx.ModelProto:
-    out = helper.make_tensor_value_info("y", FLOAT, None)
-    bodies = [
-        helper.make_graph([helper.make_node(kind, ["x"], ["y"])], kind, [], [out]) for kind in ("Relu", "Sigmoid")
-    ]
+def branches(operator: str = "ReduceSum") -> onnx.ModelProto:
+    """If of Relu, or of an operator that has fewer axes."""
+    out, attributes = helper.make_tensor_value_info("y", FLOAT, None), {"keepdims": 0} if operator != "Det" else {}
+    nodes = (helper.make_node("Relu", ["x"], ["y"]), helper.make_node(operator, ["x"], ["y"], "inner", **attributes))
+    if operator == "ReduceSum":
+        nodes[1].input.append("axes")
+    bodies = [helper.make_graph([node], node.op_type, [], [out]) for node in nodes]
+    bodies[1].initializer.append(onnx.numpy_helper.from_array(np.array([0]), "axes"))
     g = Graph()
     y = g.add("If", "flag", then_branch=bodies[0], else_branch=bodies[1])
     return g.model({"x": (FLOAT, ("N", 3)), "flag": (TensorProto.BOOL, ())}, [y])
@@ -109,7 +114,34 @@ REFUSED: dict[str, tuple[type[PyrnnxError], Callable[[], Any], str]] = {
         "ReduceL1 'node0': no axes with noop_with_empty_axes 1"),
     "an operator": (UnsupportedError, lambda: one("Det", inputs={"x": (FLOAT, (3, 3))}), "Det 'node0': the operator"),
     "of another domain": (UnsupportedError, other_domain, "com.microsoft.FusedGemm 'fused': the operator"),
-    "bodies": (UnsupportedError, branches, "If 'node0': the operator (opset 20) cannot be written as IR; expected RNN"),
+    "branches of different ranks": (UnsupportedError, branches,
+        "If 'node0': an output that is FP32 of 2 axes and FP32 of 1 axes, by the condition, cannot be written as IR;"),
+    "a node of a body": (UnsupportedError, lambda: branches("Det"), "Det 'inner': the operator (opset 20) cannot be"),
+    "codes": (UnsupportedError, lambda: one("QuantizeLinear", np.float32(0.5), output_dtype=TensorProto.FLOAT8E4M3FN,
+        opset=21), "QuantizeLinear 'node0': "),
+    "blocks of codes": (UnsupportedError, lambda: one("QuantizeLinear", np.ones((2, 3, 2), np.float32), opset=21,
+        block_size=2, axis=2), "QuantizeLinear 'node0': block_size 2"),
+    "large sums": (UnsupportedError, lambda: one("MatMulInteger", np.full((9000, 1), 127, np.int8),
+        inputs={"x": (TensorProto.UINT8, (2, 9000))}), "MatMulInteger 'node0': sums of integers up to 291465000"),
+    "weights of codes": (UnsupportedError,
+        lambda: one("MatMulInteger", inputs=dict.fromkeys("xy", (TensorProto.UINT8, (3, 3)))),
+        "MatMulInteger 'node0': sums of products of integers, with weights computed at run time"),
+    "storage_order": (UnsupportedError, lambda: one("MaxPool", count=2, kernel_shape=[2], storage_order=1),
+        "MaxPool 'node0': storage_order 1"),
+    "pads rounded up": (UnsupportedError, lambda: one("AveragePool", kernel_shape=[2], pads=[1, 1], ceil_mode=1,
+        count_include_pad=1), "AveragePool 'node0': ceil_mode 1 with count_include_pad 1"),
+    "output_shape of open sizes": (UnsupportedError, lambda: one("ConvTranspose", np.ones((3, 2, 2), np.float32),
+        inputs={"x": (FLOAT, (1, 3, "T"))}, output_shape=[9]), "ConvTranspose 'node0': output_shape or auto_pad"),
+    "pads that wrap": (UnsupportedError, lambda: one("Pad", np.array([1] * 6), mode="wrap"), "Pad 'node0': mode"),
+    "negative reflected pads": (UnsupportedError, lambda: one("Pad", np.array([-1] * 6), mode="edge"),
+        "Pad 'node0': negative pads"),
+    "antialias": (UnsupportedError, lambda: one("Resize", None, np.float32([1, 1, 2]), mode="linear", antialias=1),
+        "Resize 'node0': antialias 1"),
+    "a crop": (UnsupportedError, lambda: one("Resize", None, np.float32([1, 1, 2]),
+        coordinate_transformation_mode="tf_crop_and_resize"), "Resize 'node0': coordinate_transformation_mode"),
+    "parts of an unknown number": (UnsupportedError, lambda: one("SplitToSequence", np.int64(2), inputs=OPEN),
+        "SplitToSequence 'node0': a SplitToSequence of a dynamic axis into parts of several elements"),
+    "8-bit states": (UnsupportedError, lambda: make_case(QUANTIZED[0])[0], "rounds X and h to 8 bits in each call"),
     "an attribute": (UnsupportedError, lambda: one("Add", np.float32(1), opset=6, axis=1, broadcast=1),
         "Add 'node0': attribute '"),
     "peepholes": (UnsupportedError, with_peepholes, "LSTM 'cell': P (peepholes) was given; LSTMSequence-5 has none"),
@@ -148,7 +180,13 @@ def test_refused(name: str, tmp_path: Path) -> None:
     kind, make, message = REFUSED[name]
     with pytest.raises(kind) as caught:
         write_model(make(), tmp_path / "model.xml")
-    assert message in str(caught.value)
+    text = str(caught.value)
+    assert message in text
+    if "cannot be written as IR" in text and kind is UnsupportedError:
+        assert text.endswith(
+            "\nOpenVINO's own converter may convert the model: openvino.convert_model, or ovc in a shell"
+        )
+        assert text.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from pyrnnx.errors import shown
 
-from ...ir.element_types import BY_PRECISION
 from ...ir.writer import Value
 from ...translation.operations.elementwise import BINARY, UNARY
 from ..context import NodeContext
@@ -47,8 +46,8 @@ def _pow(ctx: NodeContext) -> View:
     """Write Pow, computed in floating point if either input is; the result has the base's type."""
     a, b = ctx.view(0), ctx.view(1)
     computed = b.precision if _is_float(b) and not _is_float(a) else a.precision
-    power = ctx.binary("Power", 1, _converted(ctx, a, computed), _converted(ctx, b, computed))
-    return _converted(ctx, power, a.precision)
+    power = ctx.binary("Power", 1, ctx.converted(a, computed), ctx.converted(b, computed))
+    return ctx.converted(power, a.precision)
 
 
 def _is_float(view: View) -> bool:
@@ -109,7 +108,7 @@ def _cast(ctx: NodeContext) -> View:
     precision, _ = ctx.output(view.rank)
     if "F8" in precision + view.precision:
         ctx.refuse(f"a conversion from {view.precision} to {precision}", "other types, which have one rounding")
-    return _converted(ctx, view, precision)
+    return ctx.converted(view, precision)
 
 
 @writes("CastLike")
@@ -119,13 +118,7 @@ def _cast_like(ctx: NodeContext) -> View:
     precision = ctx.view(1).precision
     if "F8" in precision + ctx.view(0).precision:
         ctx.refuse(f"a conversion from {ctx.view(0).precision} to {precision}", "other types, which have one rounding")
-    return _converted(ctx, ctx.view(0), precision)
-
-
-def _converted(ctx: NodeContext, view: View, precision: str) -> View:
-    if precision == view.precision:
-        return view
-    return ctx.unary("Convert", 1, view, precision=precision, destination_type=BY_PRECISION[precision].name)
+    return ctx.converted(ctx.view(0), precision)
 
 
 @writes("Clip")
@@ -155,6 +148,33 @@ def _parameters(ctx: NodeContext, shape: Sequence[int], **defaults: float) -> li
 @writes("LeakyRelu")
 def _leaky_relu(ctx: NodeContext) -> View:
     return ctx.unary("PReLU", 1, ctx.view(0), *_parameters(ctx, [1], alpha=0.01))
+
+
+@writes("PRelu")
+def _prelu(ctx: NodeContext) -> View:
+    """Write PRelu; slopes of channels become one-dimensional, which only axis 1 has in IR."""
+    value, slope = ctx[0], ctx.constant(1)
+    if slope is not None and len(value.shape) > 1:
+        by_channel = slope.ndim == 1 and ctx.opset < 7 and slope.size > 1
+        shape = (*[1] * (len(value.shape) - slope.ndim), *slope.shape)
+        if by_channel or slope.size == 1 or all(size == 1 for axis, size in enumerate(shape) if axis != 1):
+            return ctx.unary("PReLU", 1, plain(value), ctx.const("slope", slope.reshape(-1), value.precision))
+    zero = plain(ctx.const("zero", np.zeros(()), value.precision))
+    below = ctx.binary("Less", 1, plain(value), zero, "BOOL")
+    product = ctx.binary("Multiply", 1, plain(value), ctx.view(1))
+    inputs = [below.value, ctx.in_order(product), value]
+    return ctx.plain("Select", 1, inputs, (value.precision, value.shape), auto_broadcast="numpy")
+
+
+@writes("Round")
+def _round(ctx: NodeContext) -> View:
+    return ctx.unary("Round", 5, ctx.view(0), mode="half_to_even")
+
+
+@writes("IsInf")
+def _is_inf(ctx: NodeContext) -> View:
+    signs = {name: bool(ctx.attribute(name, 1)) for name in ("detect_negative", "detect_positive")}
+    return ctx.unary("IsInf", 10, ctx.view(0), precision="BOOL", **signs)
 
 
 @writes("Selu")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any
 
@@ -91,6 +90,25 @@ def _batch_normalization(ctx: NodeContext) -> View:
     return ctx.plain("BatchNormInference", 5, inputs, (value.precision, value.shape), epsilon=epsilon)
 
 
+@writes("InstanceNormalization")
+def _instance_normalization(ctx: NodeContext) -> View:
+    """Write InstanceNormalization: each channel of each row is normalized, then scaled and shifted."""
+    value = ctx[0]
+    rank = len(value.shape)
+    modes: dict[str, Any] = {"eps": float(ctx.attribute("epsilon", 1e-5)), "eps_mode": "inside_sqrt"}
+    axes = ctx.const("axes", np.arange(2, rank))
+    result = ctx.unary("MVN", 6, plain(value), axes, normalize_variance=True, **modes)
+    result = ctx.binary("Multiply", 1, result, ctx.along(1, 1, rank))
+    return ctx.binary("Add", 1, result, ctx.along(2, 1, rank))
+
+
+@writes("Einsum")
+def _einsum(ctx: NodeContext) -> View:
+    values = [ctx.in_order(view) for view in ctx.views()]
+    equation = ctx.attribute("equation").replace(" ", "")
+    return ctx.plain("Einsum", 7, values, ctx.output(), equation=equation)
+
+
 def _reduce(ctx: NodeContext, kind: str, opset: int) -> View:
     view = ctx.view(0)
     keep = bool(ctx.attribute("keepdims", 1))
@@ -109,38 +127,3 @@ def _reduce(ctx: NodeContext, kind: str, opset: int) -> View:
 
 for ir_type, first_opset in (("Max", 1), ("Mean", 1), ("Min", 1), ("Prod", 1), ("Sum", 1), ("L1", 4), ("L2", 4)):
     writes(f"Reduce{ir_type}")(partial(_reduce, kind=f"Reduce{ir_type}", opset=first_opset))
-
-
-@writes("Conv")
-def _conv(ctx: NodeContext) -> View:
-    """Write Conv; in IR, groups are an axis of the weights."""
-    value, precision = ctx[0], ctx.view(0).precision
-    rank, groups = len(value.shape) - 2, ctx.attribute("group", 1)
-    weights = ctx[1]
-    ctx.attribute("kernel_shape")  # the same as in the shape of the weights
-    pads = ctx.attribute("pads") or [0] * (2 * rank)
-    padding = ctx.attribute("auto_pad", "NOTSET")
-    data = {
-        "strides": ctx.attribute("strides") or [1] * rank,
-        "dilations": ctx.attribute("dilations") or [1] * rank,
-        "pads_begin": pads[:rank],
-        "pads_end": pads[rank:],
-        "auto_pad": "explicit" if padding == "NOTSET" else padding.lower(),
-    }
-    output, kind = ctx.output(rank + 2), "Convolution"
-    if groups != 1:
-        if None in weights.shape:
-            ctx.refuse("groups of weights of dynamic shape", "a known shape")
-        shape = [groups, (weights.shape[0] or 0) // groups, *(size or 0 for size in weights.shape[1:])]
-        weights = ctx.layer(
-            "Reshape", 1, [weights, ctx.const("shape", shape)], (precision, tuple(shape)), special_zero=False
-        )
-        kind = "GroupConvolution"
-    result = ctx.plain(kind, 1, [value, weights], output, **data)
-    if not ctx.has(2):
-        return result
-    target = [1, -1, *[1] * rank]
-    sizes = (1, weights.shape[0] if kind == "Convolution" else math.prod(size or 0 for size in weights.shape[:2]))
-    shaped = (precision, (*sizes, *[1] * rank))
-    bias = ctx.layer("Reshape", 1, [ctx[2], ctx.const("bias", target)], shaped, special_zero=False)
-    return ctx.binary("Add", 1, result, plain(bias))
