@@ -60,6 +60,7 @@ MODULES = {
     "matrices": [],
     "coding": [],
     "tables": [],
+    "digest": [],
     "blas.engine": [],
     "blas.lstm": [],
     "blas.gru": [],

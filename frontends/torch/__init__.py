@@ -1,9 +1,10 @@
-"""PyTorch front-end: recurrent modules and their state_dicts as a `pyrnnx.Stack`."""
+"""PyTorch front-end: accelerated modules, and recurrent modules and their state_dicts as a `pyrnnx.Stack`."""
 
+from .accelerate import accelerate, restore
 from .modules import from_module
 from .state_dict import from_state_dict
 
-__all__ = ["from_module", "from_state_dict"]
+__all__ = ["accelerate", "from_module", "from_state_dict", "restore"]
 
 
 def __dir__() -> list[str]:

@@ -47,7 +47,7 @@ def from_module(module: Any, *, name: str | None = None, weight_dtype: str | Non
     Source: torch.nn.RNN, torch.nn.GRU, torch.nn.LSTM.
     """
     label = f"from_module: {type(module).__name__}"
-    nn = _torch().nn
+    nn = torch_package().nn
     kind = next((kind for kind in KINDS if isinstance(module, getattr(nn, kind))), None)
     if isinstance(module, type):
         own = module.__name__
@@ -79,7 +79,7 @@ def module_layer(module: Any, label: str) -> Layer:
         The module has other parameters than recurrent modules.
     """
     sequence = TORCH_BATCH_FIRST if getattr(module, "batch_first", False) else TORCH
-    convention = sequence if isinstance(module, _torch().nn.RNNBase) else TORCH_CELL
+    convention = sequence if isinstance(module, torch_package().nn.RNNBase) else TORCH_CELL
     (layer,) = _layers(label, module, convention, None, label)
     return layer
 
@@ -87,20 +87,20 @@ def module_layer(module: Any, label: str) -> Layer:
 def _layers(
     label: str, module: Any, convention: Convention, weight_dtype: str | None, layer_label: str | None = None
 ) -> list[Layer]:
-    nn = _torch().nn
+    nn = torch_package().nn
     operator = next(kind for kind in KINDS if isinstance(module, getattr(nn, kind))).removesuffix("Cell")
     arrays = {key: as_numpy(label, key, value) for key, value in module.state_dict().items()}
     nonlinearity = module.nonlinearity if operator == "RNN" else "tanh"
     return build_layers(label, "", arrays, operator, nonlinearity, convention, weight_dtype, layer_label)
 
 
-def _torch() -> Any:
+def torch_package(label: str = "from_module") -> Any:
+    """Return PyTorch; raise a PyrnnxError that begins with the label if it is not installed."""
     try:
         return import_module("torch")
     except ImportError as error:
-        raise PyrnnxError(
-            "from_module needs PyTorch; install torch, or use from_state_dict, which does not need it"
-        ) from error
+        alternative = ", or use from_state_dict, which does not need it" if label == "from_module" else ""
+        raise PyrnnxError(f"{label} needs PyTorch; install torch{alternative}") from error
 
 
 def _recurrent_submodules(nn: Any, module: Any) -> str:

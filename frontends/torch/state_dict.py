@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 OPERATORS: Mapping[int, CellName] = {1: "RNN", 3: "GRU", 4: "LSTM"}  # by number of gates
 NONLINEARITIES = {"tanh": "Tanh", "relu": "Relu"}
+KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 LISTED = 10  # number of names that a message lists
 _KEY = re.compile(r"(?:(.*)\.)?((?:weight|bias)_(?:ih|hh|hr))(?:_l(0|[1-9][0-9]{0,5})(_reverse)?)?", re.DOTALL)
 
@@ -143,54 +144,66 @@ def build_layers(
     layout = _check_keys(label, list(arrays))
     options: dict[str, Any] = {"convention": convention, "label": layer_label, "weight_dtype": weight_dtype}
     try:
-        return _layers(label, prefix, arrays, layout, operator, nonlinearity, options)
+        cell, hidden_size = _cell(label, arrays[f"weight_hh{layout.suffixes[0]}"], layout.suffixes[0], operator)
+        rows = operators(label, arrays, layout, cell, hidden_size, nonlinearity, convention)
+        names = [f"{prefix}{end.removeprefix('_')}" or None for end in layout.suffixes[:: layout.num_directions]]
+        return [Layer(op, **weights, name=name, **options) for name, (op, weights) in zip(names, rows, strict=True)]
     except MemoryError as error:
         raise PyrnnxError(f"{label}: the layers exceed memory ({shortened(str(error))})") from error
 
 
-def _layers(
+def operators(
     label: str,
-    prefix: str,
     arrays: Mapping[str, AnyArray],
-    layout: _Layout,
-    operator: str | None,
-    nonlinearity: str,
-    options: Mapping[str, Any],
-) -> list[Layer]:
-    cell, hidden_size = _cell(label, arrays[f"weight_hh{layout.suffixes[0]}"], layout.suffixes[0], operator)
+    layout: Layout,
+    cell: CellName,
+    hidden_size: int,
+    nonlinearity: Any,
+    convention: Convention,
+) -> Iterator[tuple[RecurrentOp, dict[str, AnyArray]]]:
+    """Yield the operator of each layer with copies of its W, R and, if the module has biases, B.
+
+    Raises
+    ------
+    ArgumentError
+        Shapes or dtypes do not fit each other, or the nonlinearity does not fit the cell.
+    """
     _check_arrays(label, arrays, layout, _GATES[cell], hidden_size)
     D = layout.num_directions
-    layers = []
+    op = RecurrentOp(
+        cell,
+        hidden_size,
+        Direction.BIDIRECTIONAL if D == 2 else Direction.FORWARD,
+        _activations(label, cell, nonlinearity) * D,
+        linear_before_reset=cell == "GRU",
+        label=label,
+    )
     for k in range(layout.num_layers):
         ends = layout.suffixes[k * D : (k + 1) * D]
         W, R, *biases = (np.stack([arrays[kind + end] for end in ends]) for kind in layout.kinds)
-        B = np.concatenate(biases, axis=-1) if biases else None
-        if not options["convention"].has_directions:
-            W, R, B = W[0], R[0], None if B is None else B[0]
-        layer_name = f"{prefix}{ends[0].removeprefix('_')}" or None
-        op = RecurrentOp(
-            cell,
-            hidden_size,
-            Direction.BIDIRECTIONAL if D == 2 else Direction.FORWARD,
-            _activations(label, cell, nonlinearity) * D,
-            linear_before_reset=cell == "GRU",
-            label=label,
-        )
-        layers.append(Layer(op, W, R, B, name=layer_name, **options))
-    return layers
+        weights = {"W": W, "R": R} | ({"B": np.concatenate(biases, axis=-1)} if biases else {})
+        if not convention.has_directions:
+            weights = {name: array[0] for name, array in weights.items()}
+        yield op, weights
 
 
 _GATES: Mapping[str, int] = {operator: gates for gates, operator in OPERATORS.items()}
 
 
 @dataclass(frozen=True)
-class _Layout:
+class Layout:
     """The names of a module's arrays: `kinds` followed by `suffixes` of layers and directions."""
 
     num_layers: int
     num_directions: int
     suffixes: tuple[str, ...]
     kinds: tuple[str, ...]
+
+    @classmethod
+    def of(cls, num_layers: int, num_directions: int, is_cell: bool, has_biases: bool) -> Layout:
+        ends = ("", "_reverse")[:num_directions]
+        suffixes = ("",) if is_cell else tuple(f"_l{k}{end}" for k in range(num_layers) for end in ends)
+        return cls(num_layers, num_directions, suffixes, KINDS if has_biases else KINDS[:2])
 
     @property
     def keys(self) -> list[str]:
@@ -203,7 +216,7 @@ class _Layout:
         return f"{layers} with {directions} and {biases}"
 
 
-def _check_keys(label: str, keys: list[str]) -> _Layout:
+def _check_keys(label: str, keys: list[str]) -> Layout:
     """Return the layout; raise if a name is missing or does not belong to a recurrent module."""
     matches = {key: _KEY.fullmatch(key) for key in keys}
     unknown = [key for key, match in matches.items() if match is None or match[1] is not None]
@@ -230,11 +243,9 @@ def _check_keys(label: str, keys: list[str]) -> _Layout:
     if len(numbers) != num_layers:
         absent = next(k for k in range(num_layers) if k not in numbers)
         raise ArgumentError(f"{label}: it has layer {num_layers - 1}, but not layer {absent}; expected all from 0")
-    ends = ("", "_reverse") if any(match[4] for match in parsed) else ("",)
-    suffixes = tuple(f"_l{k}{end}" for k in range(num_layers) for end in ends) if numbered else ("",)
-    kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    num_directions = 2 if any(match[4] for match in parsed) else 1
     has_biases = any(key.startswith("bias_") for key in keys)
-    layout = _Layout(num_layers, len(ends), suffixes, kinds if has_biases else kinds[:2])
+    layout = Layout.of(num_layers, num_directions, not numbered, has_biases)
     missing = [key for key in layout.keys if key not in matches]
     if missing:
         raise ArgumentError(f"{label}: it has no {_listed(missing)}; expected all weights of {layout}")
@@ -258,7 +269,7 @@ def _cell(label: str, R: AnyArray, suffix: str, operator: str | None) -> tuple[C
     return OPERATORS[gates], H
 
 
-def _check_arrays(label: str, arrays: Mapping[str, AnyArray], layout: _Layout, G: int, H: int) -> None:
+def _check_arrays(label: str, arrays: Mapping[str, AnyArray], layout: Layout, G: int, H: int) -> None:
     """Raise if shapes or dtypes do not fit each other."""
     rows, D = G * H, layout.num_directions
     first = arrays[layout.keys[0]]

@@ -1,0 +1,109 @@
+"""Classes of accelerated modules: PyTorch's own classes with another forward."""
+
+from __future__ import annotations
+
+import copyreg
+from functools import cache
+from typing import Any
+
+import torch
+
+from .calls import Runner
+from .modules import KINDS
+
+BASES = tuple(getattr(torch.nn, kind) for kind in KINDS)
+# Truthy while torch.compile runs a function: it breaks its graph at torch.nn.LSTM, GRU and RNN, which run in between.
+_frame_callback = torch._C._dynamo.eval_frame.get_eval_frame_callback
+_RUNNER, _REASON, _NOT_CALLED = "_pyrnnx_runner", "_pyrnnx_reason", "the module has not been called"
+
+
+@cache
+def untraced_run() -> Any:
+    """Return `Runner.run` as a function that torch.compile does not look into."""
+    import torch._dynamo  # two seconds, which only torch.compile needs
+
+    return torch._dynamo.disable(Runner.run)
+
+
+@cache
+def accelerated_class(base: type) -> type:
+    """Return a subclass of a module's class that has the same name and computes the same, on pyrnnx where it can."""
+    own_forward = base.forward  # type: ignore[attr-defined]
+
+    def forward(self: Any, input: Any, hx: Any = None) -> Any:  # noqa: A002  # PyTorch's names
+        if torch.compiler.is_compiling():  # also torch.export: the graph contains PyTorch's operators
+            return own_forward(self, input, hx)
+        attributes = self.__dict__  # Module.__setattr__ takes a microsecond
+        run = untraced_run() if _frame_callback() else Runner.run
+        results = run(attributes[_RUNNER], self, input, hx)
+        if isinstance(results, str):
+            attributes[_REASON] = results
+            return own_forward(self, input, hx)
+        attributes[_REASON] = None
+        return results
+
+    def why_not(self: Any) -> str | None:
+        """Reason why PyTorch ran the last call; None if pyrnnx did."""
+        reason: str | None = self.__dict__[_REASON]
+        return reason
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:  # noqa: N807
+        # The class exists in this process only: name its base instead.
+        function, arguments, *rest = super(accelerated, self).__reduce_ex__(max(protocol, 2))
+        if function is not copyreg.__newobj__ or arguments[0] is not accelerated:  # type: ignore[attr-defined]
+            return (function, arguments, *rest)
+        return (new, (base,), *rest)
+
+    def __prepare_scriptable__(self: Any) -> Any:  # noqa: N807  # torch.jit.script compiles this module instead
+        plain = base.__new__(base)
+        plain.__dict__ = {name: value for name, value in self.__dict__.items() if name not in (_RUNNER, _REASON)}
+        return plain
+
+    members = {
+        "forward": forward,
+        "why_not": property(why_not),
+        "__reduce_ex__": __reduce_ex__,
+        "__prepare_scriptable__": __prepare_scriptable__,
+        "__module__": base.__module__,
+        "__qualname__": base.__qualname__,
+        "__doc__": base.__doc__,
+        "_pyrnnx_base": base,
+    }
+    accelerated = type(base.__name__, (base,), members)
+    return accelerated
+
+
+def new(base: type) -> Any:
+    """Return an accelerated module without attributes, for copy and pickle."""
+    cls = accelerated_class(base)
+    return cls.__new__(cls)
+
+
+def can_replace(module: Any) -> bool:
+    """Return whether a module is a recurrent one of PyTorch, with PyTorch's forward and parameters of its own."""
+    kind = next((kind for kind in BASES if isinstance(module, kind)), None)
+    return (
+        kind is not None
+        and type(module).forward is kind.forward
+        and "forward" not in module.__dict__
+        and not torch.nn.utils.parametrize.is_parametrized(module)
+    )
+
+
+def is_replaced(module: Any) -> bool:
+    return hasattr(type(module), "_pyrnnx_base")
+
+
+def replace(module: Any) -> None:
+    module.__class__ = accelerated_class(type(module))
+    module.__dict__.update({_RUNNER: Runner(), _REASON: _NOT_CALLED})
+
+
+def put_back(module: Any) -> bool:
+    """Undo `replace`; return False if another class, such as that of a parametrized module, was made on top of it."""
+    if "_pyrnnx_base" not in type(module).__dict__:
+        return False
+    module.__class__ = type(module)._pyrnnx_base
+    for name in (_RUNNER, _REASON):
+        module.__dict__.pop(name, None)
+    return True

@@ -1,0 +1,213 @@
+"""Calls of accelerated modules: what runs on pyrnnx, and why the rest runs on PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd import forward_ad
+from torch.nn.utils.rnn import PackedSequence
+
+from pyrnnx import config
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import PyrnnxError
+
+from .packing import PackedModule, array_of, why_not_plain
+
+# What else may read or replace the call's tensors; each answers in about 0.1 us.
+_AMBIENT = (
+    (torch._C._get_tracing_state, "torch.jit traces the call"),
+    (torch._C._are_functorch_transforms_active, "a functorch transform is active"),
+    (torch._C._len_torch_dispatch_stack, "a TorchDispatchMode is active"),
+    (torch._C._len_torch_function_stack, "a TorchFunctionMode is active"),
+    (torch._C._is_any_autocast_enabled, "autocast is enabled"),
+)
+_GRADIENTS = "gradients are needed: call it under torch.no_grad() or torch.inference_mode()"
+Declined = str  # the reason why PyTorch runs a call
+
+
+class Runner:
+    """Runs a module's calls, with packed weights that it prepares again whenever the parameters changed.
+
+    Copies of a module, also pickled, pack their own weights: a runner pickles as an empty one.
+    """
+
+    def __init__(self) -> None:
+        self._packed: PackedModule | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Runner, ()
+
+    def run(self, module: Any, input: Any, hx: Any) -> Any:  # noqa: A002  # the module's name of it
+        """Return the module's results, or a string that says why PyTorch must run the call."""
+        reason = _why_not_here(module, input, hx)
+        if reason is not None:
+            return reason
+        packed = self._packed
+        if packed is None or not packed.is_current(module):
+            self._packed = None
+            try:
+                self._packed = packed = PackedModule(module)
+            except PyrnnxError as error:
+                return str(error)
+        if packed.is_cell:
+            return _run_cell(packed, input, hx)
+        if isinstance(input, PackedSequence):
+            return _run_packed(packed, module, input, hx)
+        return _run_tensor(packed, module, input, hx)
+
+
+def _why_not_here(module: Any, input: Any, hx: Any) -> Declined | None:  # noqa: A002
+    for is_active, reason in _AMBIENT:
+        if is_active():
+            return reason
+    if forward_ad._current_level >= 0:
+        return "forward-mode automatic differentiation is active"
+    if module.training and getattr(module, "dropout", 0) and module.num_layers > 1:
+        return "the module is in training mode with dropout"
+    if torch.is_grad_enabled():
+        for parameter in module._parameters.values():
+            if parameter is not None and parameter.requires_grad:
+                return _GRADIENTS
+        data = input.data if isinstance(input, PackedSequence) else input
+        for tensor in (data, *hx) if isinstance(hx, (tuple, list)) else (data, hx):
+            if getattr(tensor, "requires_grad", False):
+                return _GRADIENTS
+    return None
+
+
+def _threads() -> int:
+    threads: int = torch.get_num_threads()
+    return min(threads, config.get_num_threads())
+
+
+def _empty(packed: PackedModule, shape: tuple[int, ...]) -> tuple[torch.Tensor, AnyArray]:
+    """Return an uninitialized tensor and its memory as an array."""
+    if packed.dtype is torch.bfloat16:
+        tensor = torch.empty(shape, dtype=packed.dtype)
+        return tensor, array_of(tensor)
+    array = np.empty(shape, packed.stack.dtype)  # NumPy allocates in a tenth of PyTorch's time
+    return torch.from_numpy(array), array
+
+
+def _read_states(packed: PackedModule, hx: Any, shape: tuple[int, ...]) -> tuple[AnyArray | None, ...] | Declined:
+    """Return h and, for an LSTM, c as arrays, None for zero."""
+    has_cell_state = packed.stack.has_cell_state
+    if hx is None:
+        return (None,) * (1 + has_cell_state)
+    if has_cell_state and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
+        return "hx is not a pair of tensors"
+    tensors = hx if has_cell_state else (hx,)
+    for tensor in tensors:
+        reason = why_not_plain("hx", tensor, packed.dtype)
+        if reason is not None:
+            return reason
+        if tensor.shape != shape:
+            return f"hx has shape {tuple(tensor.shape)}; expected {shape}"
+    return tuple([_inner_contiguous(array_of(tensor)) for tensor in tensors])
+
+
+def _inner_contiguous(array: AnyArray) -> AnyArray:
+    """Return an array whose last axis the kernels can read, a copy only if this one's is strided."""
+    if array.strides[-1] == array.itemsize or array.shape[-1] == 1:
+        return array
+    return np.ascontiguousarray(array)
+
+
+def _as_results(packed: PackedModule, states: list[torch.Tensor]) -> Any:
+    return tuple(states) if packed.stack.has_cell_state else states[0]
+
+
+def _run_cell(packed: PackedModule, input: Any, hx: Any) -> Any:  # noqa: A002
+    reason = why_not_plain("input", input, packed.dtype)
+    if reason is not None:
+        return reason
+    shape = input.shape
+    if len(shape) not in (1, 2) or shape[-1] != packed.input_size or 0 in shape:
+        return f"input has shape {tuple(shape)}"
+    outer = (*shape[:-1], packed.hidden_size)
+    initial = _read_states(packed, hx, outer)
+    if isinstance(initial, Declined):
+        return initial
+    X = _inner_contiguous(array_of(input))
+    results = [_empty(packed, outer) for _ in initial]
+    arrays = tuple([array for _, array in results])
+    if len(shape) == 1:
+        X = X[None]
+        initial = tuple([None if state is None else state[None] for state in initial])
+        arrays = tuple([array[None] for array in arrays])
+    if not packed.stack.step(_threads(), X, initial, arrays):
+        return "the kernels cannot read the memory of the input"
+    return _as_results(packed, [tensor for tensor, _ in results])
+
+
+def _run_tensor(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:  # noqa: A002
+    reason = why_not_plain("input", input, packed.dtype)
+    if reason is not None:
+        return reason
+    shape, is_batched = input.shape, input.dim() == 3
+    if len(shape) not in (2, 3) or shape[-1] != packed.input_size or 0 in shape:
+        return f"input has shape {tuple(shape)}"
+    batch_first = module.batch_first and is_batched
+    T, N = (shape[1], shape[0]) if batch_first else (shape[0], shape[1] if is_batched else 1)
+    outer = (packed.states, N, packed.hidden_size) if is_batched else (packed.states, packed.hidden_size)
+    initial = _read_states(packed, hx, outer)
+    if isinstance(initial, Declined):
+        return initial
+    X = _inner_contiguous(array_of(input))
+    D, H = packed.stack.num_directions, packed.hidden_size
+    output, Y = _empty(packed, (*shape[:-1], D * H))
+    results = [_empty(packed, outer) for _ in initial]
+    last = tuple([array for _, array in results])
+    if batch_first:
+        X, Y = X.transpose(1, 0, 2), Y.reshape(N, T, D, H).transpose(1, 0, 2, 3)
+    else:
+        X, Y = X.reshape(T, N, -1) if X.ndim == 2 else X, Y.reshape(T, N, D, H)
+    if not is_batched:
+        initial = tuple([None if state is None else state[:, None] for state in initial])
+        last = tuple([array[:, None] for array in last])
+    if not packed.stack.run(_threads(), X, None, initial, Y, last):
+        return "the kernels cannot read the memory of the input"
+    return output, _as_results(packed, [tensor for tensor, _ in results])
+
+
+def _run_packed(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:  # noqa: A002
+    data, batch_sizes, order, inverse = input
+    reason = why_not_plain("input.data", data, packed.dtype) or why_not_plain(
+        "input.batch_sizes", batch_sizes, torch.int64
+    )
+    if reason is not None:
+        return reason
+    rows = batch_sizes.numpy()  # rows of each time step, the longest sequences first
+    if rows.ndim != 1 or rows.size == 0 or (rows[1:] > rows[:-1]).any() or rows[-1] < 1 or rows.sum() != len(data):
+        return "input.batch_sizes does not describe input.data"
+    if data.dim() != 2 or data.shape[1] != packed.input_size:
+        return f"input.data has shape {tuple(data.shape)}"
+    T, N, D, H = len(rows), int(rows[0]), packed.stack.num_directions, packed.hidden_size
+    outer = (packed.states, N, H)
+    if hx is not None and order is not None:
+        try:
+            hx = module.permute_hidden(hx, order)
+        except (TypeError, RuntimeError, IndexError):
+            return "hx cannot be sorted as the sequences"
+    initial = _read_states(packed, hx, outer)
+    if isinstance(initial, Declined):
+        return initial
+    flat = _inner_contiguous(array_of(data))
+    output, flat_Y = _empty(packed, (len(data), D * H))
+    results = [_empty(packed, outer) for _ in initial]
+    lengths = None
+    if rows[-1] == N:
+        X, Y = flat.reshape(T, N, -1), flat_Y.reshape(T, N, D, H)
+    else:
+        present = np.arange(N) < rows[:, None]  # [T, N]
+        lengths = present.sum(0)
+        X, Y = np.empty((T, N, flat.shape[1]), flat.dtype), np.empty((T, N, D, H), flat.dtype)
+        X[present] = flat  # the kernels do not read the rest
+    if not packed.stack.run(_threads(), X, lengths, initial, Y, tuple([array for _, array in results])):
+        return "the kernels cannot read the memory of the input"
+    if lengths is not None:
+        flat_Y[:] = Y.reshape(T, N, D * H)[present]
+    states = _as_results(packed, [tensor for tensor, _ in results])
+    return PackedSequence(output, batch_sizes, order, inverse), module.permute_hidden(states, inverse)

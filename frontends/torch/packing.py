@@ -1,0 +1,127 @@
+"""Packed weights of a recurrent module, and the check that its parameters are still those that were packed."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+import torch
+
+from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
+from pyrnnx.errors import PyrnnxError
+from pyrnnx.operator.conventions import TORCH, TORCH_CELL
+from pyrnnx.operator.op import CellName
+from pyrnnx.stacks.borrowed_stack import BorrowedStack
+
+from .state_dict import Layout, operators
+from .tensors import bfloat16
+
+DTYPES = {getattr(torch, name): name for name in FLOAT_TYPES}
+TENSORS = (torch.Tensor, torch.nn.Parameter)
+
+
+def why_not_plain(name: str, tensor: Any, dtype: torch.dtype) -> str | None:
+    """Return why the kernels cannot read a tensor, or None if its memory is plain numbers of the dtype."""
+    if type(tensor) not in TENSORS:
+        return f"{name} is a {type(tensor).__name__}"
+    if tensor.dtype is not dtype:
+        return f"{name} has dtype {tensor.dtype}; the weights have {dtype}"
+    if not tensor.is_cpu:
+        return f"{name} is on {tensor.device}"
+    if tensor.layout is not torch.strided or tensor.is_nested:
+        return f"{name} is not a strided tensor"
+    if tensor.is_neg() or tensor._is_zerotensor():
+        return f"{name} is not stored as its values"
+    return None
+
+
+def array_of(tensor: torch.Tensor) -> AnyArray:
+    """Return a plain tensor's memory as an array, without a copy."""
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if tensor.dtype is torch.bfloat16:
+        array: AnyArray = tensor.view(torch.int16).numpy()
+        return array.view(bfloat16())
+    array = tensor.numpy()
+    return array
+
+
+class PackedModule:
+    """The weights of a module, packed, with what they were packed from.
+
+    Raises
+    ------
+    PyrnnxError
+        The kernels cannot compute the module, or its parameters do not fit it; the message says why.
+    """
+
+    def __init__(self, module: Any) -> None:
+        cell, nonlinearity = _cell(module)
+        self.is_cell = not isinstance(module, torch.nn.RNNBase)
+        if getattr(module, "proj_size", 0):
+            raise PyrnnxError("the module has proj_size, which the kernels do not have")
+        self._configuration_of = attrgetter(*_attributes(module))
+        self._configuration = self._configuration_of(module)
+        num_layers, D = (1, 1) if self.is_cell else (module.num_layers, 2 if module.bidirectional else 1)
+        layout = Layout.of(num_layers, D, self.is_cell, module.bias)
+        names = layout.keys
+        parameters = {name: module._parameters.get(name) for name in names}
+        dtype = getattr(parameters[names[0]], "dtype", None)
+        for name, parameter in parameters.items():
+            _check_parameter(name, parameter, dtype)
+        self.dtype, self.input_size, self.hidden_size = dtype, module.input_size, module.hidden_size
+        arrays = {name: array_of(parameter) for name, parameter in parameters.items()}
+        if arrays[names[0]].shape[-1] != module.input_size:
+            raise PyrnnxError(f"{names[0]} has shape {arrays[names[0]].shape}; input_size is {module.input_size}")
+        # Identity, address, shape and dtype of each parameter; `is_current` compares the bytes.
+        self._seen = [(name, p, p.data_ptr(), p.shape, p.dtype) for name, p in parameters.items()]
+        convention = TORCH_CELL if self.is_cell else TORCH
+        label = type(module).__name__
+        rows = operators(label, arrays, layout, cell, module.hidden_size, nonlinearity, convention)
+        self.stack = BorrowedStack(label, tuple(arrays.values()), rows, convention)
+        self.states = num_layers * D
+
+    def is_current(self, module: Any) -> bool:
+        """Return whether the module's parameters and attributes are, byte for byte, what was packed."""
+        if self._configuration_of(module) != self._configuration:
+            return False
+        parameters = module._parameters
+        for name, parameter, address, shape, dtype in self._seen:
+            if (
+                parameters.get(name) is not parameter
+                or parameter.data_ptr() != address
+                or parameter.shape != shape
+                or parameter.dtype is not dtype
+                or not parameter.is_contiguous()
+            ):
+                return False
+        return self.stack.is_current()
+
+
+def _attributes(module: Any) -> tuple[str, ...]:
+    """Return the names of the attributes that decide what a module computes, apart from those that a call reads."""
+    if isinstance(module, torch.nn.RNNBase):
+        return ("input_size", "hidden_size", "bias", "mode", "num_layers", "bidirectional", "proj_size")
+    return ("input_size", "hidden_size", "bias", *(("nonlinearity",) * isinstance(module, torch.nn.RNNCell)))
+
+
+def _cell(module: Any) -> tuple[CellName, str]:
+    """Return the cell and the nonlinearity that a module's forward computes."""
+    if isinstance(module, torch.nn.RNNBase):
+        name, _, nonlinearity = module.mode.partition("_")
+        return name, nonlinearity.lower() or "tanh"
+    if isinstance(module, torch.nn.RNNCell):
+        return "RNN", module.nonlinearity
+    return ("LSTM" if isinstance(module, torch.nn.LSTMCell) else "GRU"), "tanh"
+
+
+def _check_parameter(name: str, parameter: Any, dtype: Any) -> None:
+    if parameter is None:
+        raise PyrnnxError(f"{name} is not a parameter of its own, for example because it is parametrized")
+    if dtype not in DTYPES:
+        raise PyrnnxError(f"{name} has dtype {dtype}; the kernels have {', '.join(FLOAT_TYPES)}")
+    reason = why_not_plain(name, parameter, dtype)
+    if reason is None and not parameter.is_contiguous():
+        reason = f"{name} is not contiguous"
+    if reason is not None:
+        raise PyrnnxError(reason)
