@@ -12,17 +12,18 @@ from .calls import Runner
 from .modules import KINDS
 
 BASES = tuple(getattr(torch.nn, kind) for kind in KINDS)
-# Truthy while torch.compile runs a function: it breaks its graph at torch.nn.LSTM, GRU and RNN, which run in between.
-_frame_callback = torch._C._dynamo.eval_frame.get_eval_frame_callback
 _RUNNER, _REASON, _NOT_CALLED = "_pyrnnx_runner", "_pyrnnx_reason", "the module has not been called"
 
 
-@cache
-def untraced_run() -> Any:
-    """Return `Runner.run` as a function that torch.compile does not look into."""
-    import torch._dynamo  # two seconds, which only torch.compile needs
+def _hide_from_dynamo(function: Any, nested: str) -> None:
+    """Let torch.compile run a function's frames as they are; `nested` is its action for the frames below them."""
+    frames = torch._C._dynamo.eval_frame
+    actions = frames._FrameAction
+    strategy = frames._FrameExecStrategy(actions.SKIP, getattr(actions, nested))
+    frames.set_code_exec_strategy(function.__code__, strategy)
 
-    return torch._dynamo.disable(Runner.run)
+
+_hide_from_dynamo(Runner.run, "SKIP")
 
 
 @cache
@@ -34,13 +35,15 @@ def accelerated_class(base: type) -> type:
         if torch.compiler.is_compiling():  # also torch.export: the graph contains PyTorch's operators
             return own_forward(self, input, hx)
         attributes = self.__dict__  # Module.__setattr__ takes a microsecond
-        run = untraced_run() if _frame_callback() else Runner.run
-        results = run(attributes[_RUNNER], self, input, hx)
+        results = attributes[_RUNNER].run(self, input, hx)
         if isinstance(results, str):
             attributes[_REASON] = results
             return own_forward(self, input, hx)
         attributes[_REASON] = None
         return results
+
+    # torch.compile leaves frames with a torch.nn.LSTM, GRU or RNN uncompiled, and so must it leave this one.
+    _hide_from_dynamo(forward, "DEFAULT")
 
     def why_not(self: Any) -> str | None:
         """Reason why PyTorch ran the last call; None if pyrnnx did."""

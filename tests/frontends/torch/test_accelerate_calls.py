@@ -1,0 +1,449 @@
+"""accelerate: changes of weights by every route, inputs of every kind, and what PyTorch runs; for `pytest -m torch`."""
+
+from __future__ import annotations
+
+import copy
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyrnnx.frontends.torch import accelerate
+
+pytestmark = pytest.mark.torch
+torch: Any = pytest.importorskip("torch")
+nn = torch.nn
+DOUBLE = {"dtype": torch.float64}
+TOLERANCE = 1e-12  # float64: sums in another order
+
+
+def outputs(module: Any, *arguments: Any) -> list[Any]:
+    with torch.no_grad():
+        Y, last = module(*arguments)
+    return [Y, *(last if isinstance(last, tuple) else (last,))]
+
+
+def assert_same(fast: Any, module: Any, *arguments: Any) -> None:
+    for ours, theirs in zip(outputs(fast, *arguments), outputs(module, *arguments), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE)
+
+
+# Changes of the weights between two calls
+
+
+def _sgd(module: Any, p: Any, x: Any) -> None:
+    optimizer = torch.optim.SGD(module.parameters(), 0.1)
+    module(x)[0].sum().backward()
+    optimizer.step()
+
+
+def _fused_adam(module: Any, p: Any, x: Any) -> None:
+    optimizer = torch.optim.AdamW(module.parameters(), 0.1, fused=True)
+    module(x)[0].sum().backward()
+    optimizer.step()
+
+
+def _load(module: Any, p: Any, x: Any) -> None:
+    module.load_state_dict({name: 1.5 * value for name, value in module.state_dict().items()})
+
+
+def _assign(module: Any, p: Any, x: Any) -> None:
+    module.load_state_dict({name: 1.5 * value for name, value in module.state_dict().items()}, assign=True)
+
+
+def _inference(module: Any, p: Any, x: Any) -> None:
+    with torch.inference_mode():
+        p.mul_(1.1)
+
+
+def _vector(module: Any, p: Any, x: Any) -> None:
+    torch.nn.utils.vector_to_parameters(0.5 * torch.nn.utils.parameters_to_vector(module.parameters()), module.parameters())
+
+
+ROUTES: dict[str, Callable[[Any, Any, Any], Any]] = {  # of a module, one of its parameters, and an input
+    "optimizer": _sgd,
+    "fused optimizer": _fused_adam,
+    "load_state_dict": _load,
+    "load_state_dict, assign": _assign,
+    "in inference mode": _inference,
+    "vector_to_parameters": _vector,
+    "copy_ without gradients": lambda module, p, x: torch.no_grad()(p.copy_)(torch.randn_like(p)),
+    "set_": lambda module, p, x: torch.no_grad()(p.set_)(torch.randn_like(p)),
+    "reset_parameters": lambda module, p, x: module.reset_parameters(),
+    "data replaced": lambda module, p, x: setattr(p, "data", torch.randn_like(p)),
+    "a new parameter": lambda module, p, x: setattr(module, "weight_hh_l1", nn.Parameter(torch.randn_like(p))),
+    # No version counter sees these:
+    "data.add_": lambda module, p, x: p.data.add_(0.1),
+    "data of a row": lambda module, p, x: p.data[3].add_(1),
+    "data of an element": lambda module, p, x: p.data[-1, -1].add_(1e-3),
+    "data negated": lambda module, p, x: p.data.neg_(),
+    "data reversed": lambda module, p, x: p.data.copy_(p.data.flip(0)),
+    "NumPy": lambda module, p, x: np.add(p.detach().numpy(), 0.1, out=p.detach().numpy()),
+    "storage": lambda module, p, x: p.untyped_storage().copy_(torch.randn_like(p).untyped_storage()),
+    "in shared memory": lambda module, p, x: (module.share_memory(), p.data.mul_(2)),
+}
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+def test_every_change_of_a_weight_is_seen(inplace: bool) -> None:
+    for name, change in ROUTES.items():
+        torch.manual_seed(0)
+        module = nn.LSTM(5, 7, 2, bidirectional=True, **DOUBLE).eval()
+        fast, plain = (module, copy.deepcopy(module)) if inplace else (accelerate(module), module)
+        if inplace:
+            accelerate(fast, inplace=True)
+        x = torch.randn(4, 3, 5, **DOUBLE)
+        for _ in range(2):
+            assert_same(fast, plain, x)
+            before = outputs(fast, x)
+            target = fast if inplace or "new" in name or "assign" in name else plain
+            change(target, target.weight_hh_l1, x)
+            if target is fast:
+                plain = nn.LSTM(5, 7, 2, bidirectional=True, **DOUBLE).eval()
+                plain.load_state_dict(fast.state_dict())
+            after = outputs(fast, x)
+            assert fast.why_not is None, name
+            assert not torch.equal(before[0], after[0]), name
+            assert_same(fast, plain, x)
+
+
+def test_a_weight_of_the_same_bytes_in_another_order() -> None:
+    module = nn.RNN(5, 5, **DOUBLE)
+    fast, x = accelerate(module), torch.randn(4, 3, 5, **DOUBLE)
+    assert_same(fast, module, x)
+    module.weight_hh_l0.data = module.weight_hh_l0.data.t()
+    assert_same(fast, module, x)
+    assert fast.why_not == "weight_hh_l0 is not contiguous"
+
+
+def test_attributes_that_change() -> None:
+    module = nn.RNN(5, 7, **DOUBLE)
+    fast, x = accelerate(module, inplace=True), torch.randn(4, 3, 5, **DOUBLE)
+    plain = nn.RNN(5, 7, **DOUBLE)
+    plain.load_state_dict(fast.state_dict())
+    for name, value in (("batch_first", True), ("mode", "RNN_RELU"), ("batch_first", False), ("mode", "RNN_TANH")):
+        setattr(fast, name, value)
+        setattr(plain, name, value)
+        assert_same(fast, plain, x)
+        assert fast.why_not is None
+    cell = accelerate(nn.RNNCell(5, 7, **DOUBLE))
+    with torch.no_grad():
+        tanh = cell(x[0])
+        cell.nonlinearity = "relu"
+        assert not torch.equal(cell(x[0]), tanh)
+        np.testing.assert_allclose(cell(x[0]), torch.relu(torch.atanh(tanh)), atol=TOLERANCE)
+
+
+@pytest.mark.filterwarnings("ignore")  # weight_norm is deprecated
+def test_parametrized_and_pruned_weights() -> None:
+    from torch.nn.utils import prune
+
+    utils, name = nn.utils, "weight_hh_l0"
+    changes = {
+        "parametrizations": (
+            lambda m: utils.parametrizations.weight_norm(m, name),
+            lambda m: utils.parametrize.remove_parametrizations(m, name),
+        ),
+        "weight_norm": (lambda m: utils.weight_norm(m, name), lambda m: utils.remove_weight_norm(m, name)),
+        "prune": (lambda m: prune.l1_unstructured(m, name, 0.4), lambda m: prune.remove(m, name)),
+    }
+    for make, remove in changes.values():
+        fast, x = accelerate(nn.GRU(5, 7, **DOUBLE)), torch.randn(4, 3, 5, **DOUBLE)
+        outputs(fast, x)
+        make(fast)
+        expected = outputs(fast, x)
+        assert fast.why_not.startswith("weight_hh_l0 is not a parameter of its own")
+        remove(fast)
+        for ours, theirs in zip(outputs(fast, x), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=TOLERANCE)
+        assert fast.why_not is None
+
+
+# Inputs
+
+
+def test_views_are_read_in_place_or_copied() -> None:
+    module = nn.LSTM(5, 7, batch_first=True, **DOUBLE)
+    fast, big = accelerate(module), torch.randn(9, 8, 11, **DOUBLE)
+    views = {
+        "slice": big[::2, 1:4, 3:8],
+        "every other feature": big[:, :, ::2][..., :5],
+        "expanded": big[:1, :1, :5].expand(3, 4, 5),
+        "one feature expanded": big[:3, :4, :1].expand(3, 4, 5),
+        "permuted": big[:5].permute(1, 2, 0),
+        "requires gradients": big[:, :, :5].clone().requires_grad_(),
+        "a parameter": nn.Parameter(big[:, :, :5].clone()),
+        "one row": big[:1, :, :5],
+        "one step": big[:, :1, :5],
+    }
+    for name, x in views.items():
+        N = len(x)
+        h, c = torch.randn(1, N, 14, **DOUBLE)[..., ::2], torch.randn(7, N, 1, **DOUBLE).permute(2, 1, 0)
+        for arguments in ((x,), (x, (h, c)), (x, [h, c])):
+            before = x.detach().clone()
+            assert_same(fast, module, *arguments)
+            assert fast.why_not is None, name
+            assert torch.equal(x, before)
+
+
+def test_results_are_new_tensors() -> None:
+    fast, x = accelerate(nn.GRU(5, 7)), torch.randn(4, 3, 5)
+    h = torch.randn(1, 3, 7)
+    kept, first = h.clone(), outputs(fast, x, h)
+    copies = [each.clone() for each in first]
+    second = outputs(fast, 2 * x, h)
+    assert torch.equal(h, kept)
+    assert all(torch.equal(a, b) for a, b in zip(first, copies, strict=True))
+    second[0].add_(torch.ones(7, requires_grad=True))  # results can be changed, and be part of a graph
+    assert second[0].requires_grad
+
+
+GRADIENTS = "gradients are needed: call it under torch.no_grad() or torch.inference_mode()"
+X = torch.randn(2, 3, 5, **DOUBLE)
+STATES = (torch.randn(1, 2, 7, **DOUBLE), torch.randn(1, 2, 7, **DOUBLE))
+
+
+class Tagged(torch.Tensor):  # type: ignore[misc]
+    """A subclass of tensors."""
+
+
+DECLINED: dict[str, tuple[tuple[Any, ...], str]] = {  # arguments of nn.LSTM(5, 7, batch_first=True), and why_not
+    "input_size": ((X[..., :4],), "input has shape (2, 3, 4)"),
+    "rank": ((X[0, 0],), "input has shape (5,)"),
+    "dtype": ((X.float(),), "input has dtype torch.float32; the weights have torch.float64"),
+    "integers": ((X.long(),), "input has dtype torch.int64"),
+    "no steps": ((X[:, :0],), "input has shape (2, 0, 5)"),
+    "no rows": ((X[:0],), "input has shape (0, 3, 5)"),
+    "one state": ((X, STATES[0]), "hx is not a pair of tensors"),
+    "a tensor as states": ((X, torch.stack(STATES)), "hx is not a pair of tensors"),
+    "shape of h": ((X, (torch.randn(1, 3, 7, **DOUBLE), STATES[1])), "hx has shape (1, 3, 7); expected (1, 2, 7)"),
+    "rank of c": ((X, (STATES[0], STATES[1][0])), "hx has shape (2, 7)"),
+    "dtype of c": ((X, (STATES[0], STATES[1].float())), "hx has dtype torch.float32"),
+    "no c": ((X, (STATES[0], None)), "hx is a NoneType"),
+    "array": ((X.numpy(),), "input is a ndarray"),
+    "nothing": ((None,), "input is a NoneType"),
+    "subclass": ((X.as_subclass(Tagged),), "input is a Tagged"),
+    "sparse": ((X.to_sparse(),), "input is not a strided tensor"),
+    "meta": ((X.to("meta"),), "input is on meta"),
+    "negative bit": ((torch.conj(torch.complex(X, X)).imag,), "input is not stored as its values"),
+    "zero tensor": ((torch._efficientzerotensor(2, 3, 5, **DOUBLE),), "input is not stored as its values"),
+}
+
+
+@pytest.mark.parametrize("name", DECLINED)
+def test_what_pytorch_runs_or_rejects(name: str) -> None:
+    """The same results or the same error, and the reason."""
+    arguments, reason = DECLINED[name]
+    torch.manual_seed(0)
+    module = nn.LSTM(5, 7, batch_first=True, **DOUBLE).eval()
+    fast, results = accelerate(module), []
+    outputs(fast, X)
+    for each in (module, fast):
+        try:
+            results.append(outputs(each, *arguments))
+        except Exception as error:
+            results.append([type(error), str(error)])
+    if isinstance(results[0][0], torch.Tensor):
+        assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
+    else:
+        assert results[0] == results[1]
+    assert (fast.why_not or "").startswith(reason)
+    assert fast.why_not is not None
+    assert_same(fast, module, X, STATES)
+    assert fast.why_not is None
+
+
+def test_malformed_packed_sequences() -> None:
+    module = nn.GRU(5, 7, **DOUBLE)
+    fast, data = accelerate(module), torch.randn(6, 5, **DOUBLE)
+    for sizes in ([3, 2], [2, 3, 1], [3, 2, 1, 0], [4, 3]):
+        packed, results = torch.nn.utils.rnn.PackedSequence(data, torch.tensor(sizes)), []
+        for each in (module, fast):
+            try:
+                results.append([outputs(each, packed)[0].data.shape])
+            except Exception as error:
+                results.append([type(error), str(error)])
+        assert results[0] == results[1]
+        assert fast.why_not == "input.batch_sizes does not describe input.data"
+
+
+def test_gradients_and_dropout() -> None:
+    module = nn.LSTM(5, 7, 2, dropout=0.5, batch_first=True, **DOUBLE).eval()
+    fast = accelerate(module)
+    fast(X)[0].sum().backward()
+    assert fast.why_not == GRADIENTS
+    assert module.weight_ih_l0.grad is not None
+    module.requires_grad_(False)
+    assert not fast(X)[0].requires_grad
+    assert fast.why_not is None
+    assert fast(X.clone().requires_grad_())[0].requires_grad
+    assert fast.why_not == GRADIENTS
+    states = tuple(state.repeat(2, 1, 1).requires_grad_() for state in STATES)
+    assert fast(X, states)[0].requires_grad
+    assert fast.why_not == GRADIENTS
+    with torch.no_grad():
+        fast.train()
+        assert not torch.equal(fast(X)[0], fast(X)[0])
+        assert fast.why_not == "the module is in training mode with dropout"
+        fast.eval()
+        fast(X)
+    assert fast.why_not is None
+
+
+@pytest.mark.filterwarnings("ignore")  # vmap has no rule for cells
+def test_transforms_and_modes() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    module = nn.GRUCell(5, 7, **DOUBLE).eval()
+    fast, x = accelerate(module), X[0]
+    with torch.no_grad():
+        expected = module(x)
+        vmapped = torch.func.vmap(lambda row: fast(row))(x)
+        np.testing.assert_allclose(vmapped, expected, atol=TOLERANCE)
+        assert fast.why_not == "a functorch transform is active"
+        with torch.autocast("cpu", torch.bfloat16):
+            assert fast(x).dtype == module(x).dtype
+        assert fast.why_not == "autocast is enabled"
+        with torch.device("meta"):
+            fast(x)
+        assert fast.why_not == "a TorchFunctionMode is active"
+        with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+            assert fast(mode.from_tensor(x)).shape == expected.shape
+        assert fast.why_not == "a TorchDispatchMode is active"
+        with torch.autograd.forward_ad.dual_level():
+            dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
+            assert torch.autograd.forward_ad.unpack_dual(fast(dual)).tangent is not None
+        assert fast.why_not == "forward-mode automatic differentiation is active"
+        halved = {name: 0.5 * value for name, value in module.named_parameters()}
+        np.testing.assert_allclose(
+            torch.func.functional_call(fast, halved, (x,)),
+            torch.func.functional_call(module, halved, (x,)),
+            atol=TOLERANCE,
+        )
+        assert fast.why_not is None
+        np.testing.assert_allclose(fast(x), expected, atol=TOLERANCE)
+    gradient = torch.func.grad(lambda row: fast(row).sum())(x)
+    assert torch.equal(gradient, torch.func.grad(lambda row: module(row).sum())(x))
+
+
+class Model(nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(5, 7, 2, bidirectional=True, batch_first=True, **DOUBLE)
+        self.cell = nn.GRUCell(14, 3, **DOUBLE)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y, _ = self.lstm(x.cos())
+        return self.cell(y[:, 1], self.cell(y[:, 0])).sin()
+
+
+@pytest.mark.filterwarnings("ignore")  # of torch.jit and torch.export about themselves
+def test_graphs() -> None:
+    """Compile, export, trace and script: the same results; only compiled modules run on pyrnnx."""
+    torch.manual_seed(0)
+    model = Model().eval()
+    fast = accelerate(model)
+    with torch.no_grad():
+        expected = model(X)
+
+        def check(graph: Any) -> None:
+            for _ in range(2):
+                np.testing.assert_allclose(graph(X), expected, atol=TOLERANCE)
+
+        check(torch.compile(fast, backend="eager"))
+        assert (fast.lstm.why_not, fast.cell.why_not) == (None, None)
+        for strict in (False, True):
+            program = torch.export.export(fast, (X,), strict=strict)
+            assert not any("pyrnnx" in str(node.target) for node in program.graph.nodes)
+            check(program.module())
+        check(torch.jit.trace(fast, (X,)))
+        check(torch.fx.symbolic_trace(fast))
+        assert fast.lstm.why_not is None
+        check(fast)
+        check(torch.jit.script(fast))
+        assert not hasattr(fast.lstm, "why_not")  # PyTorch puts the modules that it scripted into the model
+        accelerate(fast, inplace=True)
+        check(fast)
+        assert fast.lstm.why_not is None
+
+
+def test_cells_are_compiled_by_pytorch() -> None:
+    graphs = []
+
+    def backend(graph: Any, inputs: Any) -> Any:
+        graphs.append([str(node.target) for node in graph.graph.nodes])
+        return graph
+
+    class Steps(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell = accelerate(nn.GRUCell(5, 7, **DOUBLE))
+
+        def forward(self, x: Any) -> Any:
+            return self.cell(x.cos()).sin()
+
+    steps = Steps()
+    with torch.no_grad():
+        compiled = torch.compile(steps, backend=backend, fullgraph=True)
+        np.testing.assert_allclose(compiled(X[0]), steps(X[0]), atol=TOLERANCE)
+    assert len(graphs) == 1
+    assert any("gru_cell" in target for target in graphs[0])
+
+
+def test_many_threads() -> None:
+    """16 threads call one module, while another changes its weights between two values."""
+    module = nn.GRU(16, 32, 2, **DOUBLE)
+    fast, other = accelerate(module), copy.deepcopy(module)
+    inputs = [torch.randn(7, k % 3 + 1, 16, **DOUBLE) for k in range(16)]
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.mul_(-0.5)
+        wanted = [[outputs(each, x)[0] for each in (module, other)] for x in inputs]
+    failures: list[str] = []
+
+    def call(k: int) -> None:
+        for _ in range(100):
+            Y = outputs(fast, inputs[k])[0]
+            if min((Y - expected).abs().max() for expected in wanted[k]) > TOLERANCE:
+                failures.append(f"thread {k}")
+
+    def run(*extra: threading.Thread) -> None:
+        threads = [*(threading.Thread(target=call, args=(k,)) for k in range(16)), *extra]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    run()
+    assert failures == []
+    assert fast.why_not is None
+    with torch.no_grad():  # each parameter is another tensor at once, so a call sees old or new ones of each
+        module.load_state_dict(other.state_dict())
+    run()
+    assert failures == []
+    for k, x in enumerate(inputs):
+        np.testing.assert_allclose(outputs(fast, x)[0], wanted[k][1], atol=TOLERANCE)
+
+
+def test_the_limit_of_threads() -> None:
+    module = nn.LSTM(32, 64, **DOUBLE)
+    fast, x = accelerate(module), torch.randn(50, 16, 32, **DOUBLE)
+    before = torch.get_num_threads()
+    try:
+        results = []
+        for threads in (1, 2, before):
+            torch.set_num_threads(threads)
+            results.append(outputs(fast, x))
+            assert_same(fast, module, x)
+    finally:
+        torch.set_num_threads(before)
+    assert all(torch.equal(a, b) for other in results[1:] for a, b in zip(results[0], other, strict=True))
+
+
+def test_warnings_are_pytorchs_own() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        outputs(accelerate(nn.LSTM(5, 7, 3, **DOUBLE)), X)
