@@ -1,6 +1,6 @@
 """Compare modules of PyTorch with `pyrnnx.frontends.torch.accelerate`, eager and inside torch.compile.
 
-    python benchmarks/bench_accelerate.py --threads 1
+python benchmarks/bench_accelerate.py --threads 1
 """
 
 from __future__ import annotations

@@ -143,6 +143,20 @@ def test_pytorch_side_by_side(tmp_path: Path) -> None:
     assert len(set(forget)) == 1
 
 
+@pytest.mark.torch
+def test_accelerate(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    result = printed("accelerate", output=tmp_path / "a.png")
+    rows = re.findall(r"^ +(\d+) +([\d.e-]+) +([\d.]+) ms +([\d.]+) ms$", result, re.MULTILINE)
+    assert [row[0] for row in rows] == ["1", "10", "100", "300"]
+    assert all(float(row[1]) < 1e-5 for row in rows)
+    changed, apart = re.findall(r"change by ([\d.]+) and still differ from PyTorch's by ([\d.e-]+)", result)[0]
+    assert float(changed) > 0.001
+    assert float(apart) < 1e-5
+    assert result.count("  pyrnnx\n") == 2 + 1  # both modules, and the table's header
+    assert result.count("PyTorch: gradients are needed") == 2
+
+
 HIDDEN = "raise ImportError"  # a module that takes a package's place
 MISSING = {
     "Silero": ("voice_activity", None, "pip install --no-deps --ignore-requires-python silero-vad=="),

@@ -31,7 +31,7 @@ def accelerated_class(base: type) -> type:
     """Return a subclass of a module's class that has the same name and computes the same, on pyrnnx where it can."""
     own_forward = base.forward  # type: ignore[attr-defined]
 
-    def forward(self: Any, input: Any, hx: Any = None) -> Any:  # noqa: A002  # PyTorch's names
+    def forward(self: Any, input: Any, hx: Any = None) -> Any:
         if torch.compiler.is_compiling():  # also torch.export: the graph contains PyTorch's operators
             return own_forward(self, input, hx)
         attributes = self.__dict__  # Module.__setattr__ takes a microsecond

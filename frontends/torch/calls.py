@@ -39,7 +39,7 @@ class Runner:
     def __reduce__(self) -> tuple[Any, ...]:
         return Runner, ()
 
-    def run(self, module: Any, input: Any, hx: Any) -> Any:  # noqa: A002  # the module's name of it
+    def run(self, module: Any, input: Any, hx: Any) -> Any:
         """Return the module's results, or a string that says why PyTorch must run the call."""
         reason = _why_not_here(module, input, hx)
         if reason is not None:
@@ -58,7 +58,7 @@ class Runner:
         return _run_tensor(packed, module, input, hx)
 
 
-def _why_not_here(module: Any, input: Any, hx: Any) -> Declined | None:  # noqa: A002
+def _why_not_here(module: Any, input: Any, hx: Any) -> Declined | None:
     for is_active, reason in _AMBIENT:
         if is_active():
             return reason
@@ -119,7 +119,7 @@ def _as_results(packed: PackedModule, states: list[torch.Tensor]) -> Any:
     return tuple(states) if packed.stack.has_cell_state else states[0]
 
 
-def _run_cell(packed: PackedModule, input: Any, hx: Any) -> Any:  # noqa: A002
+def _run_cell(packed: PackedModule, input: Any, hx: Any) -> Any:
     reason = why_not_plain("input", input, packed.dtype)
     if reason is not None:
         return reason
@@ -142,7 +142,7 @@ def _run_cell(packed: PackedModule, input: Any, hx: Any) -> Any:  # noqa: A002
     return _as_results(packed, [tensor for tensor, _ in results])
 
 
-def _run_tensor(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:  # noqa: A002
+def _run_tensor(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:
     reason = why_not_plain("input", input, packed.dtype)
     if reason is not None:
         return reason
@@ -172,18 +172,26 @@ def _run_tensor(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any: 
     return output, _as_results(packed, [tensor for tensor, _ in results])
 
 
-def _run_packed(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:  # noqa: A002
-    data, batch_sizes, order, inverse = input
-    reason = why_not_plain("input.data", data, packed.dtype) or why_not_plain(
-        "input.batch_sizes", batch_sizes, torch.int64
-    )
+def _why_not_packed(packed: PackedModule, input: PackedSequence) -> Declined | None:
+    data, batch_sizes = input.data, input.batch_sizes
+    reason = why_not_plain("input.data", data, packed.dtype)
+    reason = reason or why_not_plain("input.batch_sizes", batch_sizes, torch.int64)
     if reason is not None:
         return reason
-    rows = batch_sizes.numpy()  # rows of each time step, the longest sequences first
-    if rows.ndim != 1 or rows.size == 0 or (rows[1:] > rows[:-1]).any() or rows[-1] < 1 or rows.sum() != len(data):
-        return "input.batch_sizes does not describe input.data"
     if data.dim() != 2 or data.shape[1] != packed.input_size:
         return f"input.data has shape {tuple(data.shape)}"
+    rows = batch_sizes.numpy()
+    if rows.ndim != 1 or rows.size == 0 or (rows[1:] > rows[:-1]).any() or rows[-1] < 1 or rows.sum() != len(data):
+        return "input.batch_sizes does not describe input.data"
+    return None
+
+
+def _run_packed(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:
+    reason = _why_not_packed(packed, input)
+    if reason is not None:
+        return reason
+    data, batch_sizes, order, inverse = input
+    rows = batch_sizes.numpy()  # rows of each time step, the longest sequences first
     T, N, D, H = len(rows), int(rows[0]), packed.stack.num_directions, packed.hidden_size
     outer = (packed.states, N, H)
     if hx is not None and order is not None:

@@ -21,7 +21,7 @@ T, N, I, H = 6, 3, 5, 7
 
 
 def borrowed(arrays: dict[str, Array], stack: Stack, convention: Convention = TORCH) -> BorrowedStack:
-    weights = ({name: array for name, array in layer.weights.items()} for layer in stack.layers)
+    weights = (dict(layer.weights) for layer in stack.layers)
     if not convention.has_directions:
         weights = ({name: array[0] for name, array in row.items()} for row in weights)
     rows: Iterator[Any] = zip((layer.op for layer in stack.layers), weights, strict=True)
