@@ -3,14 +3,15 @@
     pip install -e ".[plot]" torch
     python examples/accelerate.py
 
-The model tags each frame of a recording: a convolution, two bidirectional GRU layers, and an LSTM cell that runs frame by
-frame. The example compares results and times, changes a weight, and shows which calls PyTorch still runs.
+The model tags each frame of a recording: a convolution, two bidirectional GRU layers, and an LSTM cell that runs frame
+by frame. The example compares results and times, changes a weight, and shows which calls PyTorch still runs.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 from typing import Any
 
 from shared import new_figure, writing
@@ -20,7 +21,7 @@ from pyrnnx.bench.timing import measure
 from pyrnnx.frontends.torch import accelerate
 
 try:
-    import torch
+    torch: Any = import_module("torch")
 except ImportError:
     sys.exit("PyTorch is not installed: pip install torch")
 

@@ -27,9 +27,9 @@ _hide_from_dynamo(Runner.run, "SKIP")
 
 
 @cache
-def accelerated_class(base: type) -> type:
+def accelerated_class(base: Any) -> Any:
     """Return a subclass of a module's class that has the same name and computes the same, on pyrnnx where it can."""
-    own_forward = base.forward  # type: ignore[attr-defined]
+    own_forward = base.forward
 
     def forward(self: Any, input: Any, hx: Any = None) -> Any:
         if torch.compiler.is_compiling():  # also torch.export: the graph contains PyTorch's operators
@@ -72,11 +72,11 @@ def accelerated_class(base: type) -> type:
         "__doc__": base.__doc__,
         "_pyrnnx_base": base,
     }
-    accelerated = type(base.__name__, (base,), members)
+    accelerated: Any = type(base.__name__, (base,), members)
     return accelerated
 
 
-def new(base: type) -> Any:
+def new(base: Any) -> Any:
     """Return an accelerated module without attributes, for copy and pickle."""
     cls = accelerated_class(base)
     return cls.__new__(cls)
@@ -98,7 +98,8 @@ def is_replaced(module: Any) -> bool:
 
 
 def replace(module: Any) -> None:
-    module.__class__ = accelerated_class(type(module))
+    base: Any = type(module)
+    module.__class__ = accelerated_class(base)
     module.__dict__.update({_RUNNER: Runner(), _REASON: _NOT_CALLED})
 
 

@@ -66,7 +66,7 @@ class PackedModule:
         layout = Layout.of(num_layers, D, self.is_cell, module.bias)
         names = layout.keys
         parameters = {name: module._parameters.get(name) for name in names}
-        dtype = getattr(parameters[names[0]], "dtype", None)
+        dtype: Any = getattr(parameters[names[0]], "dtype", None)
         for name, parameter in parameters.items():
             _check_parameter(name, parameter, dtype)
         self.dtype, self.input_size, self.hidden_size = dtype, module.input_size, module.hidden_size
@@ -108,8 +108,8 @@ def _attributes(module: Any) -> tuple[str, ...]:
 def _cell(module: Any) -> tuple[CellName, str]:
     """Return the cell and the nonlinearity that a module's forward computes."""
     if isinstance(module, torch.nn.RNNBase):
-        name, _, nonlinearity = module.mode.partition("_")
-        return name, nonlinearity.lower() or "tanh"
+        nonlinearity = module.mode.partition("_")[2].lower()
+        return ("RNN", nonlinearity) if nonlinearity else (module.mode, "tanh")
     if isinstance(module, torch.nn.RNNCell):
         return "RNN", module.nonlinearity
     return ("LSTM" if isinstance(module, torch.nn.LSTMCell) else "GRU"), "tanh"

@@ -147,7 +147,10 @@ def build_layers(
         cell, hidden_size = _cell(label, arrays[f"weight_hh{layout.suffixes[0]}"], layout.suffixes[0], operator)
         rows = operators(label, arrays, layout, cell, hidden_size, nonlinearity, convention)
         names = [f"{prefix}{end.removeprefix('_')}" or None for end in layout.suffixes[:: layout.num_directions]]
-        return [Layer(op, **weights, name=name, **options) for name, (op, weights) in zip(names, rows, strict=True)]
+        return [
+            Layer(op, weights["W"], weights["R"], weights.get("B"), name=name, **options)
+            for name, (op, weights) in zip(names, rows, strict=True)
+        ]
     except MemoryError as error:
         raise PyrnnxError(f"{label}: the layers exceed memory ({shortened(str(error))})") from error
 

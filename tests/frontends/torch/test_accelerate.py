@@ -146,17 +146,17 @@ def test_cases_of_pytorch(dtype: str) -> None:
 # The module stays what it was
 
 
-class Own(nn.LSTM):  # type: ignore[misc]
+class Own(torch.nn.LSTM):  # type: ignore[misc]
     """A subclass with PyTorch's forward."""
 
 
-class Replaced(nn.GRU):  # type: ignore[misc]
+class Replaced(torch.nn.GRU):  # type: ignore[misc]
     def forward(self, *arguments: Any) -> Any:
         Y, last = super().forward(*arguments)
         return 2 * Y, last
 
 
-class Tagger(nn.Module):  # type: ignore[misc]
+class Tagger(torch.nn.Module):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.encoder = nn.ModuleDict({"own": Own(3, 4, 2, batch_first=True), "gru": nn.GRU(4, 5, batch_first=True)})

@@ -6,6 +6,7 @@ import copy
 import threading
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -148,8 +149,7 @@ def test_attributes_that_change() -> None:
 
 @pytest.mark.filterwarnings("ignore")  # weight_norm is deprecated
 def test_parametrized_and_pruned_weights() -> None:
-    from torch.nn.utils import prune
-
+    prune: Any = import_module("torch.nn.utils.prune")
     utils, name = nn.utils, "weight_hh_l0"
     changes = {
         "parametrizations": (
@@ -333,7 +333,7 @@ def test_transforms_and_modes() -> None:
     assert torch.equal(gradient, torch.func.grad(lambda row: module(row).sum())(x))
 
 
-class Model(nn.Module):  # type: ignore[misc]
+class Model(torch.nn.Module):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.lstm = nn.LSTM(5, 7, 2, bidirectional=True, batch_first=True, **DOUBLE)
@@ -381,7 +381,7 @@ def test_cells_are_compiled_by_pytorch() -> None:
         graphs.append([str(node.target) for node in graph.graph.nodes])
         return graph
 
-    class Steps(nn.Module):  # type: ignore[misc]
+    class Steps(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.cell = accelerate(nn.GRUCell(5, 7, **DOUBLE))
