@@ -6,6 +6,7 @@ python benchmarks/bench_accelerate.py --threads 1
 from __future__ import annotations
 
 import argparse
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -108,11 +109,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--processor-time", action="store_true", help="for a busy machine; one thread only")
     parser.add_argument("--only", default="", help="cases whose names contain this")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")  # of torch.compile about RNN modules
     torch.set_num_threads(arguments.threads)
     pyrnnx.set_num_threads(arguments.threads)
+    clock = time.process_time if arguments.processor_time else time.perf_counter
+    options: dict[str, Any] = {"threads": arguments.threads, "max_time": 6, "clock": clock}
     kinds = {"eager": False, "compiled": True}
     rows, ratios = [], {kind: list[float]() for kind in kinds}
     cases = [case for case in CASES if arguments.only in str(case)]
@@ -121,7 +125,7 @@ def main() -> None:
             progress(str(case))
             row = [str(case)]
             for kind, compiled in kinds.items():
-                timings = measure(calls_of(case, compiled), arguments.rounds, threads=arguments.threads, max_time=6)
+                timings = measure(calls_of(case, compiled), arguments.rounds, **options)
                 ratios[kind].append(timings.ratio("PyTorch", "pyrnnx"))
                 row += [milliseconds(timings.median(name)) for name in ("PyTorch", "pyrnnx")]
                 row.append(f"{ratios[kind][-1]:.2f}")
