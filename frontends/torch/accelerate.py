@@ -31,7 +31,7 @@ def accelerate(module: Any, *, inplace: bool = False) -> Any:
     ArgumentError
         It is not a module, or contains no recurrent module with PyTorch's forward and without parametrizations.
     PyrnnxError
-        PyTorch is not installed.
+        PyTorch is not installed, or too old.
 
     Notes
     -----
@@ -47,9 +47,8 @@ def accelerate(module: Any, *, inplace: bool = False) -> Any:
         raise ArgumentError(f"accelerate: module is {shown(module)}; expected a torch.nn.Module")
     if not isinstance(inplace, bool):
         raise ArgumentError(f"accelerate: inplace is {shown(inplace)}; expected True or False")
-    from .accelerated import can_replace, is_replaced, replace
-
-    if not any(can_replace(inner) or is_replaced(inner) for inner in module.modules()):
+    classes = _classes(torch)
+    if not any(classes.can_replace(inner) or classes.is_replaced(inner) for inner in module.modules()):
         expected = ", ".join(f"torch.nn.{kind}" for kind in KINDS)
         raise ArgumentError(
             f"accelerate: {type(module).__name__} contains none of {expected} with PyTorch's own forward and "
@@ -59,9 +58,20 @@ def accelerate(module: Any, *, inplace: bool = False) -> Any:
         shared = (*module.parameters(), *module.buffers())
         module = deepcopy(module, {id(tensor): tensor for tensor in shared})
     for inner in list(module.modules()):
-        if can_replace(inner):
-            replace(inner)
+        if classes.can_replace(inner):
+            classes.replace(inner)
     return module
+
+
+def _classes(torch: Any) -> Any:
+    """Return the module of accelerated classes, which needs internals of PyTorch."""
+    try:
+        from . import accelerated
+    except AttributeError as error:
+        raise UnsupportedError(
+            f"accelerate: PyTorch {torch.__version__} has other internals ({error}); expected 2.13, which is tested"
+        ) from error
+    return accelerated
 
 
 def restore(module: Any) -> Any:
@@ -86,10 +96,9 @@ def restore(module: Any) -> Any:
     torch = torch_package("restore")
     if not isinstance(module, torch.nn.Module):
         raise ArgumentError(f"restore: module is {shown(module)}; expected a torch.nn.Module")
-    from .accelerated import is_replaced, put_back
-
+    classes = _classes(torch)
     for name, inner in module.named_modules():
-        if is_replaced(inner) and not put_back(inner):
+        if classes.is_replaced(inner) and not classes.put_back(inner):
             raise UnsupportedError(
                 f"restore: {shown(name) if name else type(inner).__name__} was parametrized after accelerate; "
                 "remove its parametrizations first"

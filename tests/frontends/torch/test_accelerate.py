@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -306,3 +307,12 @@ def test_rejected() -> None:
     nn.utils.parametrizations.weight_norm(fast[0], "weight_hh_l0")
     with pytest.raises(UnsupportedError, match="restore: '0' was parametrized after accelerate; remove its"):
         restore(fast)
+
+
+def test_another_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("pyrnnx.frontends.torch.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("torch._C._are_functorch_transforms_active")
+    monkeypatch.delattr("pyrnnx.frontends.torch.accelerated", raising=False)
+    with pytest.raises(UnsupportedError, match=r"accelerate: PyTorch 2.* has other internals \(.*; expected 2\.13"):
+        accelerate(nn.GRU(3, 4))
