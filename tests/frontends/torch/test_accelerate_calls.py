@@ -151,7 +151,7 @@ def test_attributes_that_change() -> None:
 def test_parametrized_and_pruned_weights() -> None:
     prune: Any = import_module("torch.nn.utils.prune")
     utils, name = nn.utils, "weight_hh_l0"
-    changes = {
+    changes: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         "parametrizations": (
             lambda m: utils.parametrizations.weight_norm(m, name),
             lambda m: utils.parametrize.remove_parametrizations(m, name),
