@@ -109,7 +109,8 @@ def _cell(module: Any) -> tuple[CellName, str]:
     """Return the cell and the nonlinearity that a module's forward computes."""
     if isinstance(module, torch.nn.RNNBase):
         nonlinearity = module.mode.partition("_")[2].lower()
-        return ("RNN", nonlinearity) if nonlinearity else (module.mode, "tanh")
+        cell: CellName = "RNN" if nonlinearity else module.mode
+        return cell, nonlinearity or "tanh"
     if isinstance(module, torch.nn.RNNCell):
         return "RNN", module.nonlinearity
     return ("LSTM" if isinstance(module, torch.nn.LSTMCell) else "GRU"), "tanh"
