@@ -108,9 +108,9 @@ def _attributes(module: Any) -> tuple[str, ...]:
 def _cell(module: Any) -> tuple[CellName, str]:
     """Return the cell and the nonlinearity that a module's forward computes."""
     if isinstance(module, torch.nn.RNNBase):
-        nonlinearity = module.mode.partition("_")[2].lower()
-        cell: CellName = "RNN" if nonlinearity else module.mode
-        return cell, nonlinearity or "tanh"
+        if module.mode in ("LSTM", "GRU"):
+            return ("LSTM" if module.mode == "LSTM" else "GRU"), "tanh"
+        return "RNN", module.mode.removeprefix("RNN_").lower()
     if isinstance(module, torch.nn.RNNCell):
         return "RNN", module.nonlinearity
     return ("LSTM" if isinstance(module, torch.nn.LSTMCell) else "GRU"), "tanh"
