@@ -43,4 +43,4 @@ def test_packages_show_what_they_export(name: str) -> None:
 
 def test_models_show_what_callers_need() -> None:
     model = pyrnnx.load(EXAMPLES / "small_rnn.onnx")
-    assert {name for name in dir(model) if not name.startswith("_")} == MODEL | {"folded", "proto"}
+    assert {name for name in dir(model) if not name.startswith("_")} == MODEL | {"folded", "proto", "specialized"}

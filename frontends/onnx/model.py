@@ -8,7 +8,7 @@ with these layers)
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,7 @@ from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.layers.custom_operators import DOMAIN
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as core
+from pyrnnx.models.inputs import read_inputs
 from pyrnnx.models.layers import Layers
 from pyrnnx.models.state_pairs import candidates_of
 from pyrnnx.models.stream import Carrier
@@ -33,6 +34,7 @@ from .graph.dense import densified
 from .graph.fold import fold
 from .graph.inline import inlined
 from .graph.rebuild import with_graph
+from .graph.specialize import specialized
 from .graph.walk import Graph, all_graphs, local_names
 from .layers import NodeLayer, UnboundNode
 from .messages import copied
@@ -158,11 +160,31 @@ class Model(core.Model):
             self._graphs[defaults] = recurrent_graph(folded)
         return self._graphs[defaults]
 
-    def folded(self) -> tuple[ModelProto, Mapping[str, Tensor]]:
+    def specialized(self, constants: Mapping[str, Any], sizes: Mapping[str, Sequence[int | None]]) -> Model:
+        """Return the model for calls with the same values of some inputs, known sizes, and many rows.
+
+        Parameters
+        ----------
+        constants : mapping
+            Values of inputs in every call. The result does not have these inputs.
+        sizes : mapping
+            Sizes of inputs, None for an open one.
+
+        Raises
+        ------
+        PyrnnxError
+            A constant that is no input, or does not fit it.
+        """
+        infos = [info for info in self.inputs if info.name in constants]
+        checked = read_inputs(self.label, infos, (constants,))
+        proto = specialized(self._source, self.label, self._opsets, evaluate_node, checked, sizes)
+        return Model(proto, self.label, runtime=self.runtime, calls=self._calls)
+
+    def folded(self, carried: Mapping[str, Carried] = MappingProxyType({})) -> tuple[ModelProto, Mapping[str, Tensor]]:
         """Return the model without functions, with constants and defaults folded, and its initializers by name.
 
         In the model, initializers have only names and types. Recurrent nodes have the names of `layers`, without the
-        weights of prepared layers.
+        weights of prepared layers. The states of `carried` layers are inputs and outputs of their nodes.
 
         Raises
         ------
@@ -170,7 +192,8 @@ class Model(core.Model):
             As for `layers`.
         """
         recurrent = recurrent_graph(fold(self._read, self._opsets, evaluate_node, self.label, defaults=True))
-        graph, _ = recurrent.rebuilt((), self.layers)
+        outputs = {output for node in carried.values() for output in node.states}
+        graph, _ = recurrent.rebuilt(outputs, self.layers, {name: node.edit for name, node in carried.items()})
         names = local_names(graph)
         graph.value_info.extend(value for value in self._source.graph.value_info if value.name in names)
         return with_graph(self._source, graph), recurrent.tensors(graph)
@@ -324,6 +347,9 @@ class _WithStates:
     @property
     def layers(self) -> Layers[NodeLayer | UnboundNode]:
         return self._model.layers
+
+    def folded(self) -> tuple[ModelProto, Mapping[str, Tensor]]:
+        return self._model.folded(self._carried)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         model = self._model

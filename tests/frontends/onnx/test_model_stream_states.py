@@ -75,7 +75,7 @@ def test_zeros_that_are_joined_again_and_again() -> None:
     nodes += [helper.make_node("Concat", [f"c{k}", f"c{k}"], [f"c{k + 1}"], axis=0) for k in range(40)]
     nodes.append(helper.make_node("Slice", ["c40", "zero", "one"], ["h"]))
     model = read_model(gru("h", (nodes, {"zero": np.array([0])})))
-    assert [info.name for info in model.stream()._state_infos] == ["gru.initial_h"]
+    assert [info.name for info in model.stream().state_infos] == ["gru.initial_h"]
 
 
 LSTM_WEIGHTS: dict[str, Any] = {
