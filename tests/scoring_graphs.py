@@ -150,6 +150,33 @@ GRAPHS: dict[str, Graph] = {
         EQUAL,
         "time steps",
     ),
+    # Choices.
+    "a choice by the rank": Graph(
+        "S = Shape (X) r = Size (S) two32 = Add (one0, one0) is = Equal (r, two32) no = Not (is) Y = If (no) <"
+        "then_branch = g1 () => (float t) { t = Tanh (X) }, "
+        "else_branch = g2 () => (float e) { e = CumSum (X, zero0) }> "
+        "Z = Identity (Y)",
+        PADDED,
+    ),
+    "a choice by the number of rows": Graph(
+        "S = Shape (X) n = Gather (S, one) is = Equal (n, one) Z = If (is) <"
+        "then_branch = g1 () => (float t) { t = Tanh (X) }, else_branch = g2 () => (float e) { e = Neg (X) }>",
+        ALONE,
+        "computes with the number of rows",
+    ),
+    "a choice by the values of all rows": Graph(
+        "m = ReduceMax <keepdims = 0> (X) is = Less (m, half) Z = If (is) <"
+        "then_branch = g1 () => (float t) { t = Tanh (X) }, else_branch = g2 () => (float e) { e = Neg (X) }>",
+        ALONE,
+        "ReduceMax 'm' combines rows",
+    ),
+    "a choice of a branch that combines rows": Graph(
+        "S = Shape (X) r = Size (S) is = Equal (r, one0) Z = If (is) <"
+        "then_branch = g1 () => (float t) { t = Tanh (X) }, "
+        "else_branch = g2 () => (float e) { m = ReduceMax <axes = [1]> (X) e = Sub (X, m) }>",
+        ALONE,
+        "ReduceMax 'm' combines rows",
+    ),
     # Others.
     "normalized features": Graph("Z = LayerNormalization <axis = 2> (X, bias)", PADDED),
     "normalized sequences": Graph(
@@ -168,10 +195,16 @@ def model_of(graph: Graph) -> Any:
     )
     model = onnx.parser.parse_model(text)
     constants: dict[str, Any] = {**WEIGHTS, **{name: np.array([value]) for name, value in INTEGERS.items()}}
-    constants |= {"zero0": np.array(0), "one32": np.array([1], np.int32), "fzero": np.zeros((), np.float32)}
+    constants |= {
+        "zero0": np.array(0),
+        "one0": np.array(1),
+        "one32": np.array([1], np.int32),
+        "fzero": np.zeros((), np.float32),
+    }
     constants |= {"half": np.float32(0.5), "flat": np.array([-1, SIZE]), "joined": np.array([0, 0, -1])}
     constants |= {"three": np.array([3]), "four": np.array([4]), "five": np.array([5])}
-    used = {name for node in model.graph.node for name in node.input}
+    bodies = [attribute.g for node in model.graph.node for attribute in node.attribute if attribute.HasField("g")]
+    used = {name for part in (model.graph, *bodies) for node in part.node for name in node.input}
     model.graph.initializer.extend(
         onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items() if name in used
     )

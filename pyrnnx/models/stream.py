@@ -66,6 +66,8 @@ class ModelStream:
     states : mapping
         {output: input} of the inputs that are fed back. Only `state` has the states of layers that are not inputs of
         the model.
+    state_infos : tuple of TensorInfo
+        Declarations of all states, with the names of `state`.
     """
 
     def __init__(
@@ -102,7 +104,7 @@ class ModelStream:
         own = set(self._carrier.states.values())
         self._fed = [info for info in model.inputs if info.name in fed]
         infos = [*self._fed, *(info for info in self._carrier.model.inputs if info.name in own)]
-        self._state_infos = [replace(info, optional=True) for info in infos]
+        self.state_infos = tuple(replace(info, optional=True) for info in infos)
         self._reserved = {name for info in self._fed for name in (info.name, *info.aliases)}
         self._initial = {} if initial is None else self._checked("initial", initial)
         self._first = self._first_states()
@@ -157,7 +159,7 @@ class ModelStream:
         return self._call(read_inputs(self._label, self._pushed, arrays, named), self._wanted)
 
     def _call(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        states, infos = self._values, self._state_infos
+        states, infos = self._values, self.state_infos
         if len(states) < len(infos):
             symbols = _symbols(self._pushed, inputs)
             states = self._zeros([info for info in self._fed if info.name not in states], symbols) | states
@@ -178,7 +180,7 @@ class ModelStream:
         Before the first push, states whose sizes depend on it are missing. Assign a mapping of all states, or of the
         initial ones, to continue from there. A state with a default in the model may be missing, and is reset.
         """
-        return {info.name: np.array(self._values[info.name]) for info in self._state_infos if info.name in self._values}
+        return {info.name: np.array(self._values[info.name]) for info in self.state_infos if info.name in self._values}
 
     @state.setter
     def state(self, state: Mapping[str, Any]) -> None:
@@ -195,19 +197,19 @@ class ModelStream:
         if state.keys() == self._first.keys() and (state or not self._values):
             return
         optional = {*state, *(info.name for info in self._fed if info.optional), *self._carrier.absent}
-        missing = [info for info in self._state_infos if info.name not in optional]
+        missing = [info for info in self.state_infos if info.name not in optional]
         if missing:
             raise ArgumentError(
-                f"{self._label}: state lacks {listed(missing)}; expected {listed(self._state_infos)} "
+                f"{self._label}: state lacks {listed(missing)}; expected {listed(self.state_infos)} "
                 "(reset() restores the initial states)"
             )
 
     def _checked(self, argument: str, values: Mapping[str, Any]) -> dict[str, AnyArray]:
         """Return copies of states, checked as inputs of a call."""
         if not isinstance(values, Mapping):
-            expected = f"expected a mapping of arrays: {listed(self._state_infos)}"
+            expected = f"expected a mapping of arrays: {listed(self.state_infos)}"
             raise ArgumentError(f"{self._label}: {argument} is {shown(values)}; {expected}")
-        checked = read_inputs(f"{self._label}: {argument}", self._state_infos, (values,))
+        checked = read_inputs(f"{self._label}: {argument}", self.state_infos, (values,))
         return {name: np.array(value) for name, value in checked.items()}
 
     def _first_states(self) -> dict[str, AnyArray]:
@@ -252,13 +254,18 @@ class ModelStream:
     def _repr_html_(self) -> str:
         parts = [
             html.table((title, ""), [(info.name, info.in_words()) for info in infos])
-            for title, infos in ((f"each push to {self.model.label}", self._pushed), ("states", self._state_infos))
+            for title, infos in ((f"each push to {self.model.label}", self._pushed), ("states", self.state_infos))
         ]
         return html.whole(*parts)
 
     def __repr__(self) -> str:
-        names = ", ".join(shortened(info.name) for info in self._state_infos)
+        names = ", ".join(shortened(info.name) for info in self.state_infos)
         return f"<{type(self).__name__} of {self.model.label}: ({listed(self._pushed)}), states {names}>"
+
+
+def carrier_of(stream: ModelStream) -> Carrier:
+    """Return the model that a stream runs, with its states as inputs and outputs."""
+    return stream._carrier
 
 
 def _itemsize(dtype: str) -> int:

@@ -74,6 +74,10 @@ class Subject(ABC):
         Input of a model that takes the lengths.
     axes : mapping
         Letters of axes as in `Input`, by output, as far as they are known.
+    pushes : bool
+        Whether a call runs the model once for each time step, so that batches may be large.
+    why_one_row : str
+        Why a model with an axis of rows has one row; "" if it declares this itself.
     """
 
     label: str
@@ -81,6 +85,8 @@ class Subject(ABC):
     has_lengths: bool
     lengths: str | None = None
     axes: Mapping[str, str]
+    pushes: bool = False
+    why_one_row: str = ""
 
     @property
     @abstractmethod

@@ -57,17 +57,20 @@ class Frames:
     Attributes
     ----------
     size : int
-        New values in each frame; the last frame is padded with zeros.
+        New values in each frame.
     context : int
         Preceding values at the start of each frame; zeros before the first value.
+    tail : str
+        "pad": zeros complete the last frame. "drop": values that do not fill a frame are left out.
     """
 
     size: int
     context: int = 0
+    tail: str = "pad"
 
-    def count(self, lengths: AnyArray) -> AnyArray:
-        """Return the numbers of frames of sequences with these lengths."""
-        return -(-lengths // self.size)
+    def count(self, lengths: Any) -> Any:
+        """Return the number of frames of a sequence with this length, or of several: an integer or an array."""
+        return lengths // self.size if self.tail == "drop" else -(-lengths // self.size)
 
     def cut(self, values: AnyArray) -> AnyArray:
         """Return values [T] as frames [frames, context + size].
@@ -79,8 +82,9 @@ class Frames:
         """
         if values.ndim != 1:
             raise ArgumentError(f"it has shape {values.shape}; expected [T], which is cut into frames")
-        count = -(-len(values) // self.size)
+        count = self.count(len(values))
         padded = np.zeros(self.context + count * self.size, values.dtype)
+        values = values[: count * self.size]
         padded[self.context : self.context + len(values)] = values
         if not count:
             return np.zeros((0, self.context + self.size), values.dtype)

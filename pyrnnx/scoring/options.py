@@ -43,17 +43,22 @@ def batching_of(value: Any) -> Batching:
     return BATCHINGS[value]
 
 
-def frames_of(frame: Any, context: Any) -> Frames | None:
+TAILS = ("pad", "drop")
+
+
+def frames_of(frame: Any, context: Any, tail: Any) -> Frames | None:
     """Return the division into frames; None for no frames.
 
     Raises
     ------
     ArgumentError
-        Values that are no integers in range; a context without frames.
+        Values that are no integers in range; another `tail`; a context without frames.
     """
+    if not isinstance(tail, str) or tail not in TAILS:
+        raise ArgumentError(f"score: tail is {shown(tail)}; expected one of {', '.join(TAILS)}")
     before = scalars.integer("score", "context", context, 0, _MOST)
     if frame is not None:
-        return Frames(scalars.integer("score", "frame", frame, 1, _MOST), before)
+        return Frames(scalars.integer("score", "frame", frame, 1, _MOST), before, tail)
     if before:
         raise ArgumentError(f"score: context is {before} and frame is None; expected frame, because context needs it")
     return None

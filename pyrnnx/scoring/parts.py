@@ -49,7 +49,7 @@ class Part:
     stamps: tuple[int, ...] = ()
 
 
-def boundaries(sizes: AnyArray, memory: int) -> AnyArray:
+def boundaries(sizes: AnyArray, memory: int, least: int = 1) -> AnyArray:
     """Return the indices at which parts begin, and the end. A part has at least one item.
 
     Parameters
@@ -57,6 +57,8 @@ def boundaries(sizes: AnyArray, memory: int) -> AnyArray:
     sizes : ndarray of int64
         Bytes of each item and its results.
     memory : int
+    least : int
+        Minimum number of items of a part, as far as the memory allows.
     """
     ends = np.cumsum(np.maximum(sizes, LEAST), dtype=np.int64)
     most = min(memory // SHARES, max(SMALL, int(ends[-1]) // PARTS)) if len(ends) else 0
@@ -65,6 +67,8 @@ def boundaries(sizes: AnyArray, memory: int) -> AnyArray:
         start = starts[-1]
         before = int(ends[start - 1]) if start else 0
         end = int(np.searchsorted(ends, before + most, side="right"))
+        if end < start + least:
+            end = min(start + least, int(np.searchsorted(ends, before + memory // SHARES, side="right")))
         starts.append(min(max(end, start + 1), start + MOST_ITEMS))
     return np.array(starts, np.int64)
 

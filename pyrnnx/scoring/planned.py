@@ -109,7 +109,7 @@ def planned(
     scorer = probe(subject, samples, _lengths_to_try(items, sample, limits.memory), limits.batching)
     check_outputs(sink, subject.label, scorer.outputs)
     items, sizes = _sized(items, scorer, sample, limits.memory)
-    starts = boundaries(sizes, limits.memory)
+    starts = boundaries(sizes, limits.memory, limits.batch_size if subject.pushes else 1)
     invariant = config.get_batch_invariant()
     job = Job(uuid.uuid4().hex, "", scorer, source, conversion, folder, sink.kind, *limits[:3], invariant)
     header = _header(job, items, len(starts) - 1)
@@ -262,12 +262,14 @@ def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
             "input": subject.input.name,
             "axes": subject.input.axes,
             "lengths": subject.lengths,
+            "stream": subject.pushes,
             "outputs": [[output.name, output.dtype.name, list(output.shape)] for output in scorer.outputs],
             "batches": scorer.batching.value,
             "channels": job.source.channels if isinstance(job.source, WavSource) else None,
             "rate": job.source.rate if isinstance(job.source, WavSource) else None,
             "frame": frames.size if frames else None,
             "context": frames.context if frames else 0,
+            "tail": frames.tail if frames else None,
             "cast": job.conversion.cast,
             "memory": job.memory,
             "batch_size": job.batch_size,

@@ -17,6 +17,7 @@ from pyrnnx.scoring.proof import Proof
 # Differences of a row between batches: products of another shape sum in another order. Tolerances can be generous,
 # because a result that depends on padding or other rows differs by as much as its own size.
 TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-3, 1e-3), 8: (1e-6, 1e-6)}  # by itemsize: rtol, atol
+PUSHES = 16  # of a trial sequence: later pushes have the same shapes
 SCALE = 30  # factor of trial items that are larger than real ones
 
 
@@ -40,6 +41,8 @@ def probe(subject: Subject, samples: Sequence[AnyArray], lengths: Sequence[int],
         outputs without an axis of rows.
     """
     positive = np.array([length for length in lengths if length > 0])
+    if subject.pushes:
+        positive = np.minimum(positive, PUSHES)
     fixed = subject.input.size("T")
     # The median first: a model with strides may leave no time steps of a short sequence.
     tried = [fixed] if fixed else sorted({int(positive.min()), int(np.median(positive))}, reverse=True)
@@ -114,7 +117,8 @@ def _why_alone(scorer: Scorer, proof: Proof, sequences: Sequence[AnyArray], most
     takes, label = scorer.subject.input, scorer.subject.label
     rows = takes.size("N")
     if "N" not in takes.axes or rows == 1:
-        return "the model has one row" if rows == 1 else "the model has no axis of rows"
+        one_row = scorer.subject.why_one_row or "the model has one row"
+        return one_row if rows == 1 else "the model has no axis of rows"
     agrees = (rows is None and most is Batching.ALONE) or _agrees(scorer, sequences)
     if rows is not None and not agrees:
         raise ArgumentError(

@@ -48,6 +48,8 @@ def score(
     rate: int | None = None,
     frame: int | None = None,
     context: int = 0,
+    tail: str = "pad",
+    stream: bool | Mapping[str, str] = False,
     cast: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -69,7 +71,7 @@ def score(
     ----------
     model : path, bytes, ModelProto, Model, Layer or Stack
         An argument or a result of `pyrnnx.load`, a layer or a stack. Every item is an independent sequence with initial
-        states of zero.
+        states of zero. With `stream`, a model may take one time step in a call.
     source : path
         A folder or a file, under the same path for every worker: zarr (an array [N, T, ...]; a group of arrays; a group
         with "values" and "offsets"), .npy files, .npz files (each array is an item), .wav files (PCM of one rate;
@@ -89,7 +91,7 @@ def score(
     axes : str, optional
         A letter for each axis of that input: T for time steps, N for rows of a batch, others for the axes of a step,
         such as "NTI", or "TI" for a model that takes one sequence at a time. Default: the axes of the recurrent layer
-        that reads the input.
+        that reads the input; with `stream`, also "NI" and "I" for inputs with two axes and one.
     lengths : str, optional
         Input that takes the lengths of rows. Default: the one that recurrent layers use as lengths. Only with lengths
         can items of different lengths share a batch: see `batching`.
@@ -106,7 +108,16 @@ def score(
         rate, the same for all recordings.
     frame, context : int, optional
         Cut items [T], such as samples, into frames [frames, context + frame]. Each frame begins with the `context`
-        preceding values. Zeros precede the first frame and pad the last one. Default: no frames.
+        preceding values; zeros precede the first frame. Default: no frames.
+    tail : str
+        Values at the end that do not fill a frame: "pad" completes them with zeros, "drop" leaves them out. Default:
+        "pad".
+    stream : bool or mapping
+        Whether each time step of an item (a frame, with `frame`) is a call of its own, in which the model gets its
+        states back: see `Model.stream`. A mapping has the states, {output: input}. Each recording begins with the
+        states that `inputs` has, else zeros or the model's own defaults; results are those of all calls, [T, ...].
+        States are only written if `outputs` names them. A call has a row for each recording that is not over, if the
+        graph proves that rows are independent. Default: False.
     cast : bool
         Convert items to the input's dtype. Default: another dtype is a bad item.
     workers : int, optional
@@ -163,8 +174,18 @@ def score(
         options.switch("skip_errors", skip_errors),
         options.batching_of(batching),
     )
-    conversion = Conversion(options.frames_of(frame, context), options.switch("cast", cast))
-    subject = subject_of(model, input=input, axes=axes, lengths=lengths, inputs=inputs, outputs=outputs)
+    frames = options.frames_of(frame, context, tail)
+    conversion = Conversion(frames, options.switch("cast", cast))
+    subject = subject_of(
+        model,
+        input=input,
+        axes=axes,
+        lengths=lengths,
+        inputs=inputs,
+        outputs=outputs,
+        stream=stream,
+        step=None if frames is None else frames.size + frames.context,
+    )
     opened = open_source(source, source_format, column, channels=channels, rate=rate)
     path = _sink_path(sink, opened)
     kind = choose_sink(path, sink_format)

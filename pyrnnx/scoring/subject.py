@@ -12,14 +12,17 @@ from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import is_source, read_model_or_layer
+from pyrnnx.models import state_pairs
 from pyrnnx.models.inputs import given_names
 from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.check import as_array
 from pyrnnx.operator.quantized import Quantized
-from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
+from pyrnnx.operator.tensor_info import TensorInfo
+from pyrnnx.scoring.declared import fixed, names_of, sequences_input
 from pyrnnx.scoring.interface import Input, Subject
 from pyrnnx.scoring.proof import Proof, proof_of_model
 from pyrnnx.scoring.proof.values import ROWS, TIME, Atom, Axis, Value, axis_of, constant
+from pyrnnx.scoring.streamed import Streamed
 from pyrnnx.stacks.stack import Stack
 
 _STATES = ("initial_h", "initial_c")
@@ -120,7 +123,7 @@ class _OfModel(Subject):
         self.lengths = self._lengths_input(lengths, infos, of_lengths)
         self._states = self._state_shapes(values, infos)
         supplied = {*self._constants, *self._states, self.lengths}
-        info = self._sequences_input(name, infos, supplied)
+        info = sequences_input(self.label, name, infos, supplied, self._hint(infos))
         self.input = _input(self.label, info, axes or known.get(info.name))
         self.has_lengths = self.lengths is not None and "N" in self.input.axes
         self._outputs = given_names(f"score: {self.label}", outputs) if outputs is not None else None
@@ -133,7 +136,9 @@ class _OfModel(Subject):
         self, name: str | None, infos: Mapping[str, TensorInfo], of_lengths: Iterable[str]
     ) -> str | None:
         if name is not None and (not isinstance(name, str) or name not in infos):
-            raise ArgumentError(f"score: {self.label}: lengths is {shown(name)}; expected an input of {_names(infos)}")
+            raise ArgumentError(
+                f"score: {self.label}: lengths is {shown(name)}; expected an input of {names_of(infos)}"
+            )
         return name or next((key for key in infos if key in of_lengths and key not in self._constants), None)
 
     def _state_shapes(self, values: Any, infos: Mapping[str, TensorInfo]) -> dict[str, tuple[str, dict[str, int], str]]:
@@ -152,27 +157,15 @@ class _OfModel(Subject):
                         states[name] = layer[argument].axes, sizes, str(infos[name].dtype)
         return states
 
-    def _sequences_input(self, name: Any, infos: Mapping[str, TensorInfo], supplied: Iterable[Any]) -> TensorInfo:
-        if name is not None:
-            if not isinstance(name, str) or name not in infos:
-                raise ArgumentError(f"score: {self.label}: input is {shown(name)}; expected one of {_names(infos)}")
-            missing = [key for key, info in infos.items() if key not in (*supplied, name) and not info.optional]
-            if missing:
-                raise ArgumentError(
-                    f"score: {self.label}: inputs lacks {', '.join(map(shown, missing))}, which the model needs "
-                    f"besides the sequences of {shown(name)}"
-                )
-            return infos[name]
-        free = [key for key, info in infos.items() if key not in supplied and not info.optional]
-        if len(free) != 1:
-            problem = (
-                f"these inputs have no value: {', '.join(map(shown, free))}" if free else "every input has a value"
-            )
-            raise ArgumentError(
-                f"score: {self.label}: {problem}; expected "
-                "input, the name of the one that takes the sequences, and the others in inputs"
-            )
-        return infos[free[0]]
+    def _hint(self, infos: Mapping[str, TensorInfo]) -> str:
+        """Return the end of a message on inputs without a value: which of them a stream would feed back."""
+        try:
+            pairs = state_pairs.pairs_of(self.label, self._model.inputs, self._model.outputs, None)
+        except ArgumentError:
+            return ""
+        fed = {before: after for after, before in pairs.items() if before not in (*self._constants, *self._states)}
+        words = ", ".join(f"{shown(after)} as {shown(before)}" for before, after in fed.items())
+        return f"; or stream=True, which feeds {words} back from call to call" if fed else ""
 
     @property
     def what(self) -> Any:
@@ -224,8 +217,10 @@ def subject_of(
     lengths: str | None,
     inputs: Mapping[str, Any] | None,
     outputs: Sequence[str] | None,
+    stream: bool | Mapping[str, str] = False,
+    step: int | None = None,
 ) -> Subject:
-    """Return the subject of a model, a layer, a stack or a path.
+    """Return the subject of a model, a layer, a stack or a path; `step` is the size of a frame with its context.
 
     Raises
     ------
@@ -234,7 +229,15 @@ def subject_of(
     """
     if is_source(model) or isinstance(model, bytes):
         model = read_model_or_layer(model)
+    if not isinstance(stream, (bool, Mapping)):
+        raise ArgumentError(f"score: stream is {shown(stream)}; expected True, False or a mapping {{output: input}}")
+    is_stream = stream is not False
     if isinstance(model, (Layer, Stack)):
+        if is_stream:
+            raise ArgumentError(
+                f"score: {model.label}: stream is {shown(stream)}; expected False, because a layer or stack takes "
+                "whole sequences"
+            )
         for name, value in (("input", input), ("axes", axes), ("lengths", lengths), ("inputs", inputs)):
             if value is not None:
                 raise ArgumentError(
@@ -247,7 +250,14 @@ def subject_of(
         )
     if inputs is not None and not isinstance(inputs, Mapping):
         raise ArgumentError(f"score: inputs is {shown(inputs)}; expected a mapping of arrays by names of inputs")
-    return _OfModel(model, input, axes, lengths, inputs or {}, outputs)
+    if not is_stream:
+        return _OfModel(model, input, axes, lengths, inputs or {}, outputs)
+    if lengths is not None:
+        raise ArgumentError(
+            f"score: lengths is {shown(lengths)}; expected None for a stream, which has one step a push"
+        )
+    states = None if stream is True else dict(stream)  # type: ignore[arg-type]
+    return Streamed(model, states, input, axes, inputs or {}, outputs, step)
 
 
 def _input(label: str, info: TensorInfo, axes: Any) -> Input:
@@ -272,14 +282,4 @@ def _input(label: str, info: TensorInfo, axes: Any) -> Input:
             f"{declared}"
         )
     dtype = np.dtype(named_dtype(info.dtype or "float32"))
-    return Input(info.name, dtype, axes, tuple(map(_fixed, info.shape or [None] * len(axes))))
-
-
-def _fixed(dimension: Dimension) -> int | None:
-    if isinstance(dimension, Interval):
-        return dimension.low if dimension.low == dimension.high else None
-    return dimension if isinstance(dimension, int) else None
-
-
-def _names(infos: Iterable[str]) -> str:
-    return ", ".join(map(shown, infos)) or "none"
+    return Input(info.name, dtype, axes, tuple(map(fixed, info.shape or [None] * len(axes))))

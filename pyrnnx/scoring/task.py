@@ -55,9 +55,10 @@ class Conversion:
             values = values.astype(takes.dtype)
         if self.frames is not None:
             values = self.frames.cut(values)
-        if values.ndim == 1 and takes.step == (1,):
-            values = values[:, np.newaxis]
         step = takes.step
+        if values.ndim == 1 + len([size for size in step if size != 1]):  # without the axes of size 1
+            sizes = iter(values.shape[1:])
+            values = values.reshape(len(values), *(1 if size == 1 else next(sizes) for size in step))
         fits = values.ndim == 1 + len(step) and all(
             declared in (None, size) for declared, size in zip(step, values.shape[1:], strict=True)
         )
@@ -208,7 +209,7 @@ def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[dict[st
         [part.lengths[i] for i in good],
         scorer.batching,
         rows=_rows(job),
-        most=min(job.memory // SHARES, BATCH),
+        most=job.memory // SHARES if scorer.subject.pushes else min(job.memory // SHARES, BATCH),
         row_size=lambda length: scorer.size(length, step),
     ):
         chosen = [good[place] for place in batch]

@@ -81,19 +81,46 @@ def test_a_bad_item(source: Path, tmp_path: Path) -> None:
     assert len(of_npz(tmp_path / "out")) == COUNT - 1
 
 
+class Killer:
+    """Progress of a run that kills a worker when the first part is finished."""
+
+    def __init__(self) -> None:
+        self.killed: list[int] = []
+
+    def __call__(self, done: int, total: int) -> None:
+        if done and not self.killed:
+            self.killed.append(min(_workers_of(os.getpid())))
+            os.kill(self.killed[0], signal.SIGKILL)
+
+
 @pytest.mark.e2e
 def test_a_worker_that_is_killed(source: Path, alone: dict[str, bytes], tmp_path: Path) -> None:
-    killed: list[int] = []
-
-    def progress(done: int, total: int) -> None:
-        if done and not killed:
-            killed.append(min(_workers_of(os.getpid())))
-            os.kill(killed[0], signal.SIGKILL)
-
+    progress = Killer()
     report = pyrnnx.score(lstm(), source, tmp_path / "out", workers=2, memory=MEMORY, progress=progress)
-    assert killed
+    assert progress.killed
     assert (report.items, report.resumed) == (COUNT, 0)
     assert contents(tmp_path / "out" / "parts") == alone
+
+
+@pytest.mark.e2e
+def test_streams(tmp_path: Path) -> None:
+    """Frames of many recordings side by side: no workers, one, and two of which one is killed."""
+    from stream_graphs import CONTEXT, FRAME, GRAPHS, model_of
+
+    lengths = np.random.default_rng(0).integers(0, 200, COUNT)
+    items = [np.random.default_rng(length).normal(size=length).astype(np.float32) for length in lengths]
+    source = write_npy(tmp_path / "in", items)
+    options: Any = {"stream": True, "frame": FRAME, "context": CONTEXT, "memory": MEMORY}
+    parts, progress = [], Killer()
+    for workers in (0, 1, 2):
+        sink = tmp_path / f"out{workers}"
+        options["progress"] = progress if workers == 2 else None
+        report = pyrnnx.score(model_of(GRAPHS["convolutions"]), source, sink, workers=workers, **options)
+        assert (report.items, report.resumed) == (COUNT, 0)
+        parts.append(contents(sink / "parts"))
+    assert progress.killed
+    assert len(parts[0]) > 4
+    assert parts[0] == parts[1] == parts[2]
 
 
 def _workers_of(parent: int) -> list[int]:

@@ -24,8 +24,8 @@ _OPTIONS = {
         name: f"--{name.replace('_', '-')}"
         for name in (
             *("axes", "lengths", "outputs", "column", "source_format", "sink_format", "scheduler", "memory"),
-            *("batch_size", "batching", "channels", "rate", "frame", "context", "workers"),
-            *("skip_errors", "overwrite", "cast"),
+            *("batch_size", "batching", "channels", "rate", "frame", "context", "tail", "workers"),
+            *("skip_errors", "overwrite", "cast", "stream"),
         )
     },
     "the same call": "the same command",
@@ -38,6 +38,7 @@ SHOWN_SKIPPED = 20  # items; --json has all
 @command(
     "score",
     "pyrnnx score model.onnx recordings/ out/ --frame 512 --workers 4",
+    "pyrnnx score silero_vad.onnx recordings/ out/ --stream --frame 512 --context 64 --rate 16000 --input sr=16000",
     "pyrnnx score model.xml in.parquet out.parquet --scheduler tcp://host:8786 --skip-errors",
     notes=(
         "IN: a folder of zarr, .npy, .npz, .wav or .parquet files, or one file; each array, recording or list is a "
@@ -128,6 +129,19 @@ def score(
     context: Annotated[
         str, typer.Option("--context", metavar="N", help="Preceding samples at the start of each frame.")
     ] = "0",
+    tail: Annotated[
+        str,
+        typer.Option(
+            "--tail",
+            metavar="WHICH",
+            help="Samples that do not fill the last frame: pad (complete it with zeros) or drop.",
+            autocompletion=lambda: ["pad", "drop"],
+        ),
+    ] = "pad",
+    stream: Annotated[
+        bool,
+        typer.Option("--stream", help="Call the model for each frame, with the states that it returned before."),
+    ] = False,
     cast: Annotated[bool, typer.Option("--cast", help="Convert items to the dtype of the input.")] = False,
     as_json: Json = False,
 ) -> Result:
@@ -163,6 +177,8 @@ def score(
             channels=channels,
             inputs=others,
             outputs=outputs,
+            tail=tail,
+            stream=stream,
             cast=cast,
             scheduler=scheduler,
             memory=memory,

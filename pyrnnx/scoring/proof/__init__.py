@@ -8,9 +8,11 @@ shapes      rules for operators that move elements or compute shapes
 arithmetic  arithmetic of a graph on numbers of shapes
 graph       the proof for a folded graph, from its inputs to its outputs
 model       the proof for models of all formats
+push        the proof for one push of a stream
 """
 
 from pyrnnx.scoring.proof.graph import Proof
 from pyrnnx.scoring.proof.model import proof_of_model
+from pyrnnx.scoring.proof.push import proof_of_push
 
-__all__ = ["Proof", "proof_of_model"]
+__all__ = ["Proof", "proof_of_model", "proof_of_push"]

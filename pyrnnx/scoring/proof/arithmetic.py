@@ -62,6 +62,10 @@ def _where(condition: Size | None, a: Size | None, b: Size | None) -> Size | Non
     return a if condition.factor else b
 
 
+def _not(a: Size | None) -> Size | None:
+    return None if a is None or a.labels else Size(int(not a.factor))
+
+
 _ARITHMETIC: Mapping[str, Callable[..., Size | None]] = MappingProxyType(
     {
         "Add": _plus,
@@ -69,6 +73,7 @@ _ARITHMETIC: Mapping[str, Callable[..., Size | None]] = MappingProxyType(
         "Mul": lambda a, b: None if a is None or b is None else a.times(b),
         "Div": lambda a, b: None if a is None or b is None else a.over(b),
         "Equal": _equal,
+        "Not": _not,
         "Where": _where,
     }
 )

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import shown
 from pyrnnx.scoring.proof.arithmetic import shape_arithmetic
-from pyrnnx.scoring.proof.node import Node
+from pyrnnx.scoring.proof.node import Node, first, with_axes
 from pyrnnx.scoring.proof.rules import RULES
 from pyrnnx.scoring.proof.table import OPERATORS
-from pyrnnx.scoring.proof.values import ROWS, TIME, Axis, UnprovenError, Value, checked, constant, has
+from pyrnnx.scoring.proof.values import ROWS, TIME, Axis, UnprovenError, Value, as_data, checked, constant, has
 
 if TYPE_CHECKING:
-    from onnx import AttributeProto, ModelProto, NodeProto
+    from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
 DOMAINS = ("", "ai.onnx")
 
@@ -53,15 +53,65 @@ def follow(proto: ModelProto, tensors: Mapping[str, Any], inputs: Mapping[str, V
     outputs : sequence of str
         Names of values at the top level.
     """
-    values: dict[str, Value | str] = dict(inputs)  # a str is the reason why nothing is known of the value
-    values |= {name: constant(_array(tensor)) for name, tensor in tensors.items()}
     opset = next((entry.version for entry in proto.opset_import if entry.domain in DOMAINS), 1)
-    for node in proto.graph.node:
-        results = _results(node, opset, values)
+    values = _values(proto.graph, tensors, inputs, opset)
+    return _proof({name: values.get(name, f"{shown(name)} is no value of the graph") for name in outputs})
+
+
+def _values(
+    graph: GraphProto, tensors: Mapping[str, Any], outer: Mapping[str, Value | str], opset: int
+) -> dict[str, Value | str]:
+    """Return the properties of the values of a graph and those around it; a str is the reason why none are known."""
+    values = {**outer, **{name: constant(_array(tensor)) for name, tensor in tensors.items()}}
+    for node in graph.node:
+        is_choice = node.op_type == "If" and node.domain in DOMAINS
+        results = _chosen(node, opset, values) if is_choice else _results(node, opset, values)
         for place, name in enumerate(node.output):
             if name:
                 values[name] = results if isinstance(results, str) else results[place]
-    return _proof({name: values.get(name, f"{shown(name)} is no value of the graph") for name in outputs})
+    return values
+
+
+def _chosen(node: NodeProto, opset: int, values: Mapping[str, Value | str]) -> list[Value] | str:
+    """Return the properties of the results of an If: of the branch that all rows take, or of either branch."""
+    label, bodies = _label(node), {attribute.name: attribute.g for attribute in node.attribute}
+    try:
+        condition = as_data(_known(values.get(node.input[0], f"{label} has an unknown condition")), label)
+        if any(condition.axes) or condition.mixed:
+            raise UnprovenError(condition.mixed or f"{label} has a condition for each row")
+        if condition.array is not None:
+            bodies.pop("else_branch" if condition.array.any() else "then_branch")
+        first_branch, *others = (_body_results(body, opset, values) for body in bodies.values())
+        for other in others:
+            first_branch = [_either(a, b, label) for a, b in zip(first_branch, other, strict=True)]
+    except UnprovenError as error:
+        return str(error)
+    return first_branch
+
+
+def _known(value: Value | str) -> Value:
+    if isinstance(value, str):
+        raise UnprovenError(value)
+    return value
+
+
+def _body_results(graph: GraphProto, opset: int, outer: Mapping[str, Value | str]) -> list[Value]:
+    inside = _values(graph, {tensor.name: tensor for tensor in graph.initializer}, outer, opset)
+    return [_known(inside.get(value.name, f"{shown(value.name)} is no value of the graph")) for value in graph.output]
+
+
+def _either(a: Value, b: Value, label: str) -> Value:
+    """Return the properties of a value that is one of two in all rows.
+
+    Raises
+    ------
+    UnprovenError
+        They have different axes, or are numbers that depend on the number of rows.
+    """
+    a, b = as_data(a, label), as_data(b, label)
+    if a.axes != b.axes:
+        raise UnprovenError(f"{label} has branches with different axes")
+    return with_axes(a, a.axes, zero=a.zero and b.zero, mixed=first(a.mixed, b.mixed))
 
 
 def _proof(outputs: Mapping[str, Value | str]) -> Proof:

@@ -242,6 +242,12 @@ def _shape(node: Node) -> list[Value]:
     return [from_numbers(sizes[node.attributes.get("start", 0) : node.attributes.get("end", len(sizes))])]
 
 
+def _size(node: Node) -> list[Value]:
+    value = node.inputs[0]
+    assert value is not None
+    return [from_numbers([size_of(atom for axis in value.axes for atom in axis)], scalar=True)]
+
+
 def _constant_of_shape(node: Node) -> list[Value]:
     axes = _shaped(_sizes(node.input(0), node), node)
     filled = node.attributes.get("value")
@@ -274,6 +280,7 @@ SHAPES: Mapping[Kind, Callable[[Node], list[Value]]] = MappingProxyType(
         Kind.GATHER_ELEMENTS: _gather_elements,
         Kind.PAD: _pad,
         Kind.SHAPE: _shape,
+        Kind.SIZE: _size,
         Kind.CONSTANT_OF_SHAPE: _constant_of_shape,
         Kind.RANGE: _range,
     }

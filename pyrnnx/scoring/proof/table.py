@@ -51,6 +51,7 @@ class Kind(Enum):
     GATHER = "chosen indices of an axis"
     PAD = "axes extended"
     SHAPE = "the sizes of axes"
+    SIZE = "the number of elements"
     CONSTANT_OF_SHAPE = "a constant of a shape"
     RANGE = "ascending numbers"
 
@@ -97,6 +98,7 @@ _ROWS: Mapping[Kind, str] = {
     Kind.GATHER: "Gather",
     Kind.PAD: "Pad",
     Kind.SHAPE: "Shape",
+    Kind.SIZE: "Size",
     Kind.CONSTANT_OF_SHAPE: "ConstantOfShape",
     Kind.RANGE: "Range",
 }

@@ -1,0 +1,237 @@
+"""Items scored push by push: each equals the loop over ONNX Runtime on the unchanged model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from peers import onnxruntime_session
+from rows import each_row
+from scoring_data import assert_equal, contents, of_npz, write_npy, write_wav
+from stream_graphs import CONTEXT, FRAME, GRAPHS, HIDDEN, PADDED, SIZE, Graph, model_of
+
+import pyrnnx
+from pyrnnx import ArgumentError, PyrnnxError
+from pyrnnx.testing.numbers import Array
+
+onnx = pytest.importorskip("onnx")
+text_format = pytest.importorskip("google.protobuf.text_format")
+LENGTHS = (17, 4, 1, 33, 16, 0, 33, 8)  # of frames of 4: whole and not, short, none
+RNG = np.random.default_rng(9)
+# Of very different sizes, so that a row that saw another one would show.
+ITEMS = [
+    RNG.normal(scale=scale, size=length).astype(np.float32) for length, scale in zip(LENGTHS, (1, 5) * 4, strict=True)
+]
+OPTIONS: Any = {"frame": FRAME, "context": CONTEXT, "stream": True, "workers": 0}
+
+
+def frames(samples: Array, tail: str = "pad") -> list[Array]:
+    """Frames in the order of time, each with the end of the samples before it."""
+    size = len(samples) // FRAME * FRAME if tail == "drop" else len(samples)
+    padded = np.concatenate([np.zeros(CONTEXT, np.float32), samples[:size], np.zeros(-size % FRAME, np.float32)])
+    return [padded[start : start + SIZE] for start in range(0, size, FRAME)]
+
+
+def loop(graph: Graph, samples: Array, tail: str = "pad") -> Array:
+    """The results of a plain loop, a frame and a row at a time, in ONNX Runtime."""
+    session = onnxruntime_session(model_of(graph).SerializeToString())
+    inputs = dict(graph.options.get("inputs", {}))
+    state = inputs.pop("state", np.zeros(graph.state, np.float32))
+    others = {name: np.array(value) for name, value in inputs.items()}
+    results = []
+    rank = len(model_of(graph).graph.input[0].type.tensor_type.shape.dim)
+    for frame in frames(samples, tail):
+        y, state = session.run(None, {"frame": frame[(np.newaxis,) * (rank - 1)], "state": state, **others})
+        results.append(y.reshape(-1))
+    return np.array(results)
+
+
+@each_row("name", [name for name, graph in GRAPHS.items() if graph.state])
+def test_stream(name: str, tmp_path: Path) -> None:
+    graph = GRAPHS[name]
+    source = write_npy(tmp_path / "in", ITEMS)
+    report = pyrnnx.score(model_of(graph), source, tmp_path / "out", **OPTIONS, **graph.options)
+    assert (report.batching, graph.word in report.batching_reason) == (graph.batching, True), report.batching_reason
+    scored = of_npz(tmp_path / "out")
+    for index, item in enumerate(ITEMS):
+        result = scored[f"{index:03}.npy"]
+        wanted = loop(graph, item)
+        assert list(result) == ["y1"]  # without the states
+        assert len(result["y1"]) == -(-len(item) // FRAME)
+        # float32 rounding of some ten steps; inputs up to 20
+        np.testing.assert_allclose(result["y1"].reshape(wanted.shape), wanted, rtol=1e-5, atol=2e-5, err_msg=str(index))
+
+
+def test_a_layer_with_its_own_state(tmp_path: Path) -> None:
+    """The frames of a recording, push by push, are one sequence."""
+    graph = GRAPHS["a layer's own state"]
+    model = pyrnnx.load(model_of(graph))
+    report = pyrnnx.score(model, write_npy(tmp_path / "in", ITEMS), tmp_path / "out", **OPTIONS)
+    assert report.batching == PADDED, report.batching_reason
+    for name, result in of_npz(tmp_path / "out").items():
+        pieces = frames(ITEMS[int(name[:3])])
+        if pieces:
+            whole = model(np.array(pieces)[:, np.newaxis])["y1"]
+            np.testing.assert_allclose(result["y1"].ravel(), whole.ravel(), rtol=0, atol=1e-6)  # sums in another order
+
+
+def test_ways_to_batch(tmp_path: Path) -> None:
+    """Any batches have the same results."""
+    graph = GRAPHS["convolutions"]
+    source = write_npy(tmp_path / "in", ITEMS)
+    results = []
+    ways: Any = ({}, {"batching": "equal"}, {"batching": "none"}, {"batch_size": 3}, {"memory": 4_000})
+    for number, options in enumerate(ways):
+        sink = tmp_path / f"out{number}"
+        pyrnnx.score(model_of(graph), source, sink, **OPTIONS, **options)
+        results.append(of_npz(sink))
+    assert len(list((tmp_path / "out4" / "parts").iterdir())) > 1
+    for result in results[1:]:
+        for name, outputs in results[0].items():
+            np.testing.assert_allclose(result[name]["y1"], outputs["y1"], rtol=0, atol=1e-5)
+
+
+def test_tail(tmp_path: Path) -> None:
+    graph = GRAPHS["rows first"]
+    source = write_npy(tmp_path / "in", ITEMS)
+    pyrnnx.score(model_of(graph), source, tmp_path / "out", tail="drop", **OPTIONS)
+    for index, item in enumerate(ITEMS):
+        wanted = loop(graph, item, "drop")
+        result = of_npz(tmp_path / "out")[f"{index:03}.npy"]["y1"]
+        assert len(result) == len(item) // FRAME
+        np.testing.assert_allclose(result.reshape(wanted.shape), wanted, rtol=1e-5, atol=2e-5)
+    with pytest.raises(ArgumentError, match="the options: tail was 'drop' and is 'pad'"):
+        pyrnnx.score(model_of(graph), source, tmp_path / "out", **OPTIONS)
+
+
+def test_states_are_written_if_named(tmp_path: Path) -> None:
+    graph = GRAPHS["rows first"]
+    source = write_npy(tmp_path / "in", ITEMS)
+    pyrnnx.score(model_of(graph), source, tmp_path / "out", outputs=["state_out", "y1"], **OPTIONS)
+    for result in of_npz(tmp_path / "out").values():
+        assert result["state_out"].shape[1:] == (HIDDEN,)
+        np.testing.assert_allclose(1 / (1 + np.exp(-result["state_out"])), result["y1"], rtol=0, atol=1e-6)
+
+
+def test_pairs_of_other_names(tmp_path: Path) -> None:
+    graph = GRAPHS["rows first"]
+    source = write_npy(tmp_path / "in", ITEMS)
+    text = str(model_of(graph)).replace('"state"', '"x1"')
+    model = text_format.Parse(text, onnx.ModelProto())
+    with pytest.raises(ArgumentError, match=r"there are no states.*expected stream={output: input}"):
+        pyrnnx.score(model, source, tmp_path / "out", **OPTIONS)
+    pyrnnx.score(model, source, tmp_path / "out", **{**OPTIONS, "stream": {"state_out": "x1"}})
+    wanted = loop(graph, ITEMS[0])
+    np.testing.assert_allclose(of_npz(tmp_path / "out")["000.npy"]["y1"], wanted, rtol=1e-5, atol=2e-5)
+
+
+def test_a_model_as_ir(tmp_path: Path) -> None:
+    from pyrnnx.frontends.openvino import write_model
+
+    graph = GRAPHS["rows first"]
+    path = write_model(model_of(graph), str(tmp_path / "model.xml"))
+    report = pyrnnx.score(path, write_npy(tmp_path / "in", ITEMS), tmp_path / "out", **OPTIONS)
+    assert report.batching == PADDED, report.batching_reason
+    wanted = loop(graph, ITEMS[3])
+    (result,) = of_npz(tmp_path / "out")["003.npy"].values()
+    np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=2e-5)
+
+
+def test_killed_and_resumed(tmp_path: Path, killed: Callable[[Callable[[str, Path], bool]], Any]) -> None:
+    source = write_npy(tmp_path / "in", ITEMS)
+    options = {**OPTIONS, "memory": 4_000}
+    model = model_of(GRAPHS["convolutions"])
+    pyrnnx.score(model, source, tmp_path / "whole", **options)
+    with killed(lambda name, path: name == "sync_folder" and path.name == "done"):
+        pyrnnx.score(model, source, tmp_path / "out", **options)
+    report = pyrnnx.score(model, source, tmp_path / "out", **options)
+    assert 0 < report.resumed < report.parts
+    assert contents(tmp_path / "out" / "parts") == contents(tmp_path / "whole" / "parts")
+    assert_equal(of_npz(tmp_path / "out"), of_npz(tmp_path / "whole"))
+
+
+GRAPH = GRAPHS["rows first"]
+WRONG: Mapping[str, tuple[Graph, dict[str, Any], str]] = {
+    "no stream": (GRAPH, {"stream": False, "axes": "NTI"}, "or stream=True, which feeds 'state_out' as 'state' back"),
+    "not a mapping": (GRAPH, {"stream": "yes"}, "stream is 'yes'; expected True, False or a mapping"),
+    "an unknown state": (GRAPH, {"stream": {"no": "state"}}, "output 'no' is unknown"),
+    "lengths": (GRAPH, {"lengths": "state"}, "lengths is 'state'; expected None for a stream"),
+    "tail": (GRAPH, {"tail": "cut"}, "tail is 'cut'; expected one of pad, drop"),
+    "an unknown output": (GRAPH, {"outputs": ["s"]}, "outputs has 's'; expected names out of y1, state_out"),
+    "an input without a value": (
+        GRAPHS["a choice by a constant"],
+        {},
+        "these inputs have no value: 'frame', 'sr'; expected input",
+    ),
+    "the axes of a frame": (GRAPHS["one axis more"], {}, "the axes of 'frame' .* in a push are unknown; expected axes"),
+    "other axes": (GRAPH, {"axes": "NTI"}, "axes is 'NTI'; expected 2 letters"),
+    "equal axes": (GRAPH, {"axes": "NN"}, "axes is 'NN'; expected different letters"),
+    "several time steps": (
+        GRAPH._replace(inputs=GRAPH.inputs.replace("[N, 6]", "[2, 6]")),
+        {"axes": "TI"},
+        "has 2 time steps; expected 1",
+    ),
+    "another frame": (GRAPH, {"frame": 5}, r"it has shape \(4, 7\); expected \[T, 6\]"),
+    "a state of unknown size": (
+        GRAPH._replace(inputs=GRAPH.inputs.replace("[N, 3]", "[N, ?]")),
+        {},
+        "the size of the state 'state' .* is unknown; expected its initial value",
+    ),
+}
+
+
+@each_row("name", WRONG)
+def test_wrong(name: str, tmp_path: Path) -> None:
+    graph, options, message = WRONG[name]
+    with pytest.raises(PyrnnxError, match=message):
+        pyrnnx.score(model_of(graph), write_npy(tmp_path / "in", ITEMS), tmp_path / "out", **{**OPTIONS, **options})
+
+
+def test_layers_take_whole_sequences(tmp_path: Path) -> None:
+    from scoring_data import lstm
+
+    with pytest.raises(ArgumentError, match="stream is True; expected False"):
+        pyrnnx.score(lstm(), write_npy(tmp_path / "in", ITEMS), tmp_path / "out", **OPTIONS)
+
+
+def silero_recordings(folder: Path) -> dict[str, Array]:
+    """Speech of several lengths, loudness and noise, silence, less than a frame, and the samples as they are read."""
+    from real_models import speech_like
+
+    rng, samples = np.random.default_rng(2), {}
+    for index, seconds in enumerate((3.1, 0.02, 2.0, 0.7, 4.0, 1.5, 2.56)):
+        start = int(rng.integers(0, 16_000))
+        sound = speech_like(6)[start : start + int(seconds * 16_000)] * rng.uniform(0.2, 1.5) * (index != 5)
+        stored = np.clip((sound + rng.normal(0, 0.004, sound.shape)) * 2**15, -(2**15), 2**15 - 1).astype(np.int16)
+        write_wav(folder / f"{index}.wav", stored)
+        samples[f"{index}.wav"] = stored.astype(np.float32) / 2**15
+    return samples
+
+
+@pytest.mark.parametrize("variant", ["", "_16k_op15", "_half", "_op18_ifless"])
+def test_silero(variant: str, silero_models: Path, tmp_path: Path) -> None:
+    """Each probability is that of a loop over ONNX Runtime, whose last frame is padded."""
+    path = silero_models / f"silero_vad{variant}.onnx"
+    session = onnxruntime_session(path)
+    others = {"sr": np.array(16_000)} if any(info.name == "sr" for info in session.get_inputs()) else {}
+    samples = silero_recordings(tmp_path / "in")
+    options: Any = {"stream": True, "frame": 512, "context": 64, "rate": 16_000, "inputs": others, "workers": 0}
+    report = pyrnnx.score(path, tmp_path / "in", tmp_path / "out", **options)
+    assert report.batching == PADDED, report.batching_reason
+    everything = []
+    for name, result in of_npz(tmp_path / "out").items():
+        padded = np.concatenate([np.zeros(64, np.float32), samples[name]])
+        padded = np.pad(padded, (0, -len(samples[name]) % 512))
+        state, wanted = np.zeros((2, 1, 128), np.float32), []
+        for start in range(0, len(padded) - 64, 512):
+            y, state = session.run(None, {"input": padded[np.newaxis, start : start + 576], "state": state, **others})
+            wanted.append(y)
+        # a hundred steps of a recurrence in float32, of float16 in "_half"
+        np.testing.assert_allclose(
+            result["output"], np.concatenate(wanted), rtol=0, atol=5e-4 if variant == "_half" else 2e-5
+        )
+        everything.append(result["output"])
+    assert np.ptp(np.concatenate(everything)) > 0.3  # the signal moves it
