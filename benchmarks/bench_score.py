@@ -1,6 +1,7 @@
 """Measure the scoring of a folder of recordings: sequences per second, memory, and the time of a restart.
 
-Each way runs in a process of its own, alternating over several rounds, on the same cached files.
+Each way runs in a process of its own, alternating over several rounds, on the same cached files. With --stream, the
+model is Silero VAD, which takes one frame and its state in a call.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ FRAME, HIDDEN, RATE = 512, 128, 16_000
 SECONDS = (2, 20)  # of a recording
 SMALL = 4_000_000  # bytes of memory for parts of one or two recordings
 OUTPUT = "Y_h"
+CONTEXT, STATE = 64, (2, 1, 128)  # of Silero
 
 
-def make_data(folder: Path, count: int) -> None:
-    """Write recordings of noise, and an LSTM over frames of 512 samples, like Silero VAD's."""
+def make_data(folder: Path, count: int, *, stream: bool) -> None:
+    """Write recordings of noise, and Silero VAD or an LSTM like its own over frames of 512 samples."""
     from pyrnnx import Layer, RecurrentOp
     from pyrnnx.frontends.onnx import write_model
 
@@ -38,6 +40,12 @@ def make_data(folder: Path, count: int) -> None:
         with wave.open(str(folder / "in" / f"{index:05}.wav"), "wb") as file:
             file.setparams((1, 2, RATE, 0, "NONE", ""))
             file.writeframes(samples.tobytes())
+    if stream:
+        from models import published
+
+        model = next(model for model in published(folder) if model.name == "silero_vad")
+        (folder / "model.onnx").write_bytes(model.contents)
+        return
     W, R = (rng.normal(0, 0.08, (1, 4 * HIDDEN, size)).astype(np.float32) for size in (FRAME, HIDDEN))
     write_model(Layer(RecurrentOp("LSTM", hidden_size=HIDDEN), W, R), folder / "model.onnx")
 
@@ -67,6 +75,46 @@ def plain_loop(folder: Path, threads: int) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu, "items": len(files)}
 
 
+def stream_loop(folder: Path) -> dict[str, Any]:
+    """Run ONNX Runtime as Silero's own client does: a call for each frame, with the state of the one before."""
+    import onnxruntime as ort
+
+    from pyrnnx.scoring.sources.wav import read_wav
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = ort.InferenceSession(str(folder / "model.onnx"), options)
+    files, results, rate = sorted((folder / "in").iterdir()), {}, np.array(RATE)
+    started, cpu = time.perf_counter(), time.process_time()
+    for path in files:
+        samples = read_wav(str(path))
+        padded = np.zeros((1, CONTEXT + -(-len(samples) // FRAME) * FRAME), np.float32)
+        padded[0, CONTEXT : CONTEXT + len(samples)] = samples
+        state, speech = np.zeros(STATE, np.float32), []
+        for start in range(0, padded.shape[1] - CONTEXT, FRAME):
+            frame = padded[:, start : start + CONTEXT + FRAME]
+            probability, state = session.run(None, {"input": frame, "state": state, "sr": rate})
+            speech.append(probability)
+        results[path.name] = np.concatenate(speech)
+    with open(folder / "loop.npz", "wb") as file:
+        np.savez(file, **results)  # type: ignore[arg-type]  # names of files, not options
+    return {"seconds": time.perf_counter() - started, "cpu": time.process_time() - cpu, "items": len(files)}
+
+
+def streamed(folder: Path, workers: int, threads: int) -> dict[str, Any]:
+    """Run `pyrnnx.score` frame by frame, and check its probabilities against the loop's."""
+    options = {"stream": True, "context": CONTEXT, "rate": RATE, "inputs": {"sr": RATE}, "outputs": ["output"]}
+    result = ours(folder, workers, threads, **options)
+    with np.load(folder / "loop.npz") as expected:
+        for path in (folder / "out" / "parts").iterdir():
+            with np.load(path) as part:
+                for name, speech in zip(
+                    part["name"], np.split(part["output"], part["output.offsets"][1:-1]), strict=True
+                ):
+                    np.testing.assert_allclose(speech, expected[str(name)], rtol=0, atol=1e-4)
+    return result
+
+
 def ours(folder: Path, workers: int, threads: int, **options: Any) -> dict[str, Any]:
     """Run `pyrnnx.score`, then the same call again, for which all parts are finished."""
     import pyrnnx
@@ -79,11 +127,7 @@ def ours(folder: Path, workers: int, threads: int, **options: Any) -> dict[str, 
             folder / "model.onnx",
             folder / "in",
             sink,
-            outputs=[OUTPUT],
-            frame=FRAME,
-            workers=workers,
-            **options,
-            **others,
+            **{"outputs": [OUTPUT], "frame": FRAME, "workers": workers, **options, **others},
         )
 
     started, cpu = time.perf_counter(), time.process_time()
@@ -116,11 +160,17 @@ WAYS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "pyrnnx, 1 worker, parts of one or two items": lambda folder: ours(folder, 1, 1, memory=SMALL),
     "pyrnnx, 2 workers, parts of one or two items": lambda folder: ours(folder, 2, 2, memory=SMALL),
 }
+STREAMS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "ONNX Runtime, loop over frames, 1 thread": stream_loop,
+    "pyrnnx, this process, 1 thread": lambda folder: streamed(folder, 0, 1),
+    "pyrnnx, 1 worker of 1 thread": lambda folder: streamed(folder, 1, 1),
+    "pyrnnx, 2 workers of 1 thread": lambda folder: streamed(folder, 2, 2),
+}
 
 
-def run_one(way: str, folder: Path) -> None:
+def run_one(way: str, folder: Path, *, stream: bool) -> None:
     """Print the result and the memory of one way as JSON, in a process of its own."""
-    result = WAYS[way](folder)
+    result = (STREAMS if stream else WAYS)[way](folder)
     for key, who in (("memory", resource.RUSAGE_SELF), ("workers_memory", resource.RUSAGE_CHILDREN)):
         result[key] = resource.getrusage(who).ru_maxrss * 1024
     print(json.dumps(result))
@@ -172,24 +222,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--items", type=int, default=600)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--one", choices=WAYS, help=argparse.SUPPRESS)
+    parser.add_argument("--stream", action="store_true", help="measure Silero VAD, frame by frame")
+    parser.add_argument("--one", choices=[*WAYS, *STREAMS], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
-        run_one(arguments.one, arguments.folder)
+        run_one(arguments.one, arguments.folder, stream=arguments.stream)
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        make_data(folder, arguments.items)
+        make_data(folder, arguments.items, stream=arguments.stream)
         size = sum(path.stat().st_size for path in (folder / "in").iterdir())
-        results: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+        ways = STREAMS if arguments.stream else WAYS
+        results: dict[str, list[dict[str, Any]]] = {way: [] for way in ways}
         for _ in range(arguments.rounds):
-            for way in WAYS:
+            for way in ways:
                 command = [sys.executable, __file__, "--one", way, "--folder", temporary]
+                command += ["--stream"] * arguments.stream
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 results[way].append(json.loads(done.stdout))
         print(f"{arguments.items} recordings, {size / 1e6:.0f} MB; the best of {arguments.rounds} rounds\n")
         print(table(list(HEADINGS), [_row(way, runs, size) for way, runs in results.items()]))
+        if arguments.stream:
+            return
         rate, taken = listing(folder)
         print(f"\nlisted: {rate:,.0f} files a second; {taken:.0f} bytes an item in the process that starts the run")
         print(f"dispatched: {1000 * dispatched():.1f} ms of processor time a part")

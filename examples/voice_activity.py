@@ -14,12 +14,12 @@ import sys
 from typing import Any
 
 import numpy as np
-from shared import RATE, Array, new_figure, noise, read_wav, silence, speak, timed, wheel_file, writing
+from shared import RATE, Array, new_figure, noise, read_wav, silence, speak, speech_segments, timed, wheel_file, writing
 
 import pyrnnx
 
 WINDOW, CONTEXT = 512, 64  # new samples of a push (32 ms), and earlier samples that the model reads again
-THRESHOLD, PAUSE = 0.5, 3
+THRESHOLD = 0.5
 
 
 def probabilities(model: Any, signal: Array) -> tuple[Array, float]:
@@ -27,21 +27,11 @@ def probabilities(model: Any, signal: Array) -> tuple[Array, float]:
     # The stream feeds output stateN, h and c of the LSTM, back as input state, whose shape is dynamic in the file.
     stream = model.stream(initial={"state": np.zeros((2, 1, 128), np.float32)})
     padded = np.concatenate([np.zeros(CONTEXT, np.float32), signal])
-    starts = range(0, len(signal) - WINDOW + 1, WINDOW)
+    padded = np.pad(padded, (0, -len(signal) % WINDOW))  # as Silero's own client does
+    starts = range(0, len(signal), WINDOW)
     frames = (padded[np.newaxis, start : start + CONTEXT + WINDOW] for start in starts)
     results, seconds = timed(lambda frame: stream.push(frame, RATE)["output"].item(), frames)
     return np.array(results), seconds
-
-
-def segments(speech: Array) -> list[tuple[int, int]]:
-    """Return [begin, end) of each run of windows with speech, including pauses of at most PAUSE windows."""
-    runs: list[tuple[int, int]] = []
-    for window in map(int, np.flatnonzero(speech > THRESHOLD)):
-        if runs and window - runs[-1][1] <= PAUSE:
-            runs[-1] = (runs[-1][0], window + 1)
-        else:
-            runs.append((window, window + 1))
-    return runs
 
 
 def draw(signal: Array, speech: Array, output: str) -> None:
@@ -52,10 +42,10 @@ def draw(signal: Array, speech: Array, output: str) -> None:
     below.plot((np.arange(len(speech)) + 1) * WINDOW / RATE, speech, color="tab:blue")
     below.axhline(THRESHOLD, color="black", linestyle="--", linewidth=1, label=f"threshold {THRESHOLD}")
     below.set(xlabel="time, s", ylabel="probability of speech", ylim=(-0.03, 1.03), xlim=(0, len(signal) / RATE))
-    for number, (begin, end) in enumerate(segments(speech)):
+    for number, (begin, end) in enumerate(speech_segments(speech, len(signal))):
         for axis in (above, below):
             label = "detected speech" if number == 0 and axis is below else None
-            axis.axvspan(begin * WINDOW / RATE, end * WINDOW / RATE, color="tab:orange", alpha=0.25, label=label)
+            axis.axvspan(begin / RATE, end / RATE, color="tab:orange", alpha=0.25, label=label)
     figure.legend(loc="outside lower right", ncols=2)
     with writing(output):
         figure.savefig(output)
@@ -75,8 +65,9 @@ def main() -> None:
     model = pyrnnx.load(wheel_file("silero-vad==6.2.3", "silero_vad/data/silero_vad.onnx"))
     speech, seconds = probabilities(model, signal)
     print("   from      to   mean probability")
-    for begin, end in segments(speech):
-        print(f"{begin * WINDOW / RATE:5.2f} s {end * WINDOW / RATE:5.2f} s   {speech[begin:end].mean():.2f}")
+    for begin, end in speech_segments(speech, len(signal)):
+        mean = speech[begin // WINDOW : -(-end // WINDOW)].mean()
+        print(f"{begin / RATE:5.2f} s {end / RATE:5.2f} s   {mean:.2f}")
     print(f"{len(speech)} windows of {1000 * WINDOW // RATE} ms, {1e3 * seconds:.2f} ms to compute each")
     draw(signal, speech, arguments.output)
     print(f"picture: {arguments.output}")

