@@ -70,6 +70,12 @@ def conformance(
             help="Write for each fault its smallest case as ONNX backend test or IR, and a text for a bug report.",
         ),
     ] = None,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            "--export", metavar="DIR", help="Run nothing; write the cases and their results as ONNX backend tests."
+        ),
+    ] = None,
     date: Annotated[bool, typer.Option("--date", help="Write today's date into the results.")] = False,
 ) -> Result:
     """Run cases of the recurrent operators in runtimes, and report which results are right, wrong or missing.
@@ -83,6 +89,8 @@ def conformance(
     try:
         from pyrnnx.testing.conformance import command as kit
 
+        if export is not None:
+            return Result({}, plain=kit.export(options))
         text, failed, problem = kit.run(options, streams.show_progress, streams.width())
     except ImportError as error:
         raise UnsupportedError(needs("conformance", str(error.name), "testing")) from None

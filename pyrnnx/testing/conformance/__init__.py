@@ -8,7 +8,7 @@ from pyrnnx.testing.conformance.markdown import to_markdown
 from pyrnnx.testing.conformance.report import Report, Suite, run_suite, run_suites, select_cases
 from pyrnnx.testing.conformance.shrink import shrink
 from pyrnnx.testing.conformance.text import to_text
-from pyrnnx.testing.conformance.write import write_faults
+from pyrnnx.testing.conformance.write import write_cases, write_faults
 
 __all__ = [
     # running
@@ -28,6 +28,7 @@ __all__ = [
     "find_faults",
     "shrunk_faults",
     "shrink",
+    "write_cases",
     "write_faults",
     # pages
     "to_html",

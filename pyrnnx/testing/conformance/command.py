@@ -22,7 +22,7 @@ from pyrnnx.testing.conformance.markdown import to_markdown
 from pyrnnx.testing.conformance.report import Report, Suite, run_suites, select_cases
 from pyrnnx.testing.conformance.shrink import cost
 from pyrnnx.testing.conformance.text import to_text
-from pyrnnx.testing.conformance.write import write_faults
+from pyrnnx.testing.conformance.write import write_cases, write_faults
 from pyrnnx.testing.runtimes import RUNTIMES, CommandRuntime, FunctionRuntime, Runtime
 
 TIMEOUT = 60.0  # seconds for each case
@@ -79,6 +79,34 @@ def run(
     except PyrnnxError as error:
         problem = str(error)
     return to_text(report, width=width), report.failed, problem
+
+
+def export(options: argparse.Namespace) -> str:
+    """Write the selected cases below the folder of ``--export``, run nothing, and return what was written.
+
+    Raises
+    ------
+    ArgumentError
+        Options of runs; cases that cannot be selected or written.
+    """
+    runs = {
+        "RUNTIME": options.runtimes,
+        "--command": options.own_command,
+        "--function": options.function,
+        "--timeout": options.timeout,
+        "--refused": options.refused,
+        "--date": options.date,
+        **{f"--{kind}": getattr(options, kind) for kind in (*_PAGES, "write")},
+    }
+    if given := [name for name, value in runs.items() if value]:
+        raise ArgumentError(f"conformance: --export runs nothing; expected it without {', '.join(given)}")
+    specs = dict.fromkeys(options.cases or ["named"])
+    cases = {case.name: case for spec in specs for suite in select_cases(spec).values() for case in suite}
+    _make_folder(Path(options.export))
+    written = write_cases(cases.values(), options.export)
+    left_out = len(cases) - len(written)
+    others = f"; {left_out} of OpenVINO's operations are no ONNX models" if left_out else ""
+    return f"{len(written)} cases of ONNX's operators: {Path(options.export, 'onnx')}{others}"
 
 
 def _shrunk(

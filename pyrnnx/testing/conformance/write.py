@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,12 +71,50 @@ def write_faults(
         raise ArgumentError(f"conformance: {shown(str(folder))} cannot be written ({error})") from None
 
 
+def write_cases(cases: Iterable[Case], folder: str | Path) -> list[Path]:
+    """Write cases as onnx's own backend tests are stored, with the oracle's results.
+
+    Parameters
+    ----------
+    cases : iterable of Case
+        Cases of ONNX's operators with unique names; those of OpenVINO are left out, because they are no ONNX models.
+    folder : str or path
+        Created if missing. Folders of the same cases are replaced, others are unchanged.
+
+    Returns
+    -------
+    list of Path
+        The folders onnx/test_NAME with model.onnx, test_data_set_0, and the tolerances in data.json, which
+        ``onnx.backend.test.loader.load_model_tests(folder, "onnx")`` loads.
+
+    Raises
+    ------
+    ArgumentError
+        A folder that cannot be written.
+    """
+    from pyrnnx.testing.onnx_models import write_backend_test
+
+    paths = []
+    try:
+        for case in cases:
+            if case.family == "ONNX":
+                path = Path(folder, "onnx", _folder_name("test", case.name))
+                write_backend_test(case, path, outputs=[rounded(array, case.dtype) for array in expectation(case)])
+                paths.append(path)
+    except OSError as error:
+        raise ArgumentError(f"conformance: {shown(str(folder))} cannot be written ({error})") from None
+    return paths
+
+
+def _folder_name(*words: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", "_".join(words).lower()).strip("_")[:120]
+
+
 def _paths(faults: Sequence[Fault], folder: Path) -> Iterator[tuple[Path, Fault]]:
     """Yield a folder for each fault; names describe the fault and sort by runtime."""
     taken: set[Path] = set()
     for fault in faults:
-        words = ("test", fault.runtime, fault.status, fault.case.operator, *fault.features)
-        name = re.sub(r"[^a-z0-9]+", "_", "_".join(words).lower()).strip("_")[:120]
+        name = _folder_name("test", fault.runtime, fault.status, fault.case.operator, *fault.features)
         path, number = folder / fault.case.family.lower() / name, 1
         while path in taken:
             number += 1

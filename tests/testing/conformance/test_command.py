@@ -8,15 +8,22 @@ import json
 import os
 import subprocess
 import sys
+import unittest
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import numpy as np
+import onnx
+import onnx.backend.test.runner
 import planted
 import pytest
 from onnx.backend.test.loader import load_model_tests
 from rows import each_row
 
 import pyrnnx.cli
+from pyrnnx.frontends.onnx import backend
+from pyrnnx.testing.cases import CASES as CASES_OF_ONNX
 from pyrnnx.testing.cases import random_cases
 from pyrnnx.testing.conformance import Report, run_suites, to_html, to_markdown, to_text
 from pyrnnx.testing.runtimes import RUNTIMES
@@ -87,9 +94,49 @@ def test_refusals_are_no_failure(tmp_path: Path) -> None:
     assert [path.parent.name for path in tmp_path.rglob("*.onnx")] == ["test_planted_refuses_peepholes_refused_lstm_p"]
 
 
+@pytest.mark.parametrize("share", [25, pytest.param(1, marks=pytest.mark.slow)])
+def test_export(share: int, tmp_path: Path) -> None:
+    """onnx's own runner loads each named case of ONNX, and pyrnnx's backend passes it; a changed result fails."""
+    done = here("--export", str(tmp_path / "new"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{len(CASES_OF_ONNX)} cases of ONNX's operators: {tmp_path / 'new' / 'onnx'}; ")
+    tests = load_model_tests(str(tmp_path / "new"), "onnx")
+    assert len(tests) == len(CASES_OF_ONNX)
+    tests = tests[::share]
+    assert failures_of(tests) == {}
+    spoiled = next(test for test in tests if "lstm" in test.name)
+    file = Path(str(spoiled.model_dir), "test_data_set_0", "output_0.pb")
+    changed = onnx.numpy_helper.to_array(onnx.load_tensor(file)) + np.float32(0.01)
+    file.write_bytes(onnx.numpy_helper.from_array(changed).SerializeToString())
+    assert list(failures_of([spoiled])) == [spoiled.name]
+
+
+def failures_of(tests: list[Any]) -> dict[str, str]:
+    """Run tests of onnx's loader with onnx's runner and pyrnnx's backend."""
+    own = mock.patch.object(
+        onnx.backend.test.runner, "load_model_tests", lambda kind: tests if kind == "simple" else []
+    )
+    with own:
+        runner = onnx.backend.test.runner.Runner(backend.Backend, __name__)
+    case = runner.test_cases["OnnxBackendSimpleModelTest"]
+    names = [name for name in dir(case) if name.startswith("test_") and name.endswith("_cpu")]
+    assert len(names) == len(tests)
+    return {name.removesuffix("_cpu"): found for name in names if (found := failure(case(name)))}
+
+
+def failure(test: unittest.TestCase) -> str:
+    try:
+        test.debug()
+    except (Exception, unittest.SkipTest) as error:
+        return f"{type(error).__name__}: {str(error)[:300]}"
+    return ""
+
+
 THERE = ", ".join(RUNTIMES)
 REJECTED: list[tuple[list[str], str]] = [
     (["pyrnnx", "tensorflow"], f"conformance: runtime is 'tensorflow'; expected {THERE}"),
+    (["--export", "out", "pyrnnx", "--refused"], "--export runs nothing; expected it without RUNTIME, --refused"),
+    (["--export", f"{TESTS}/planted.py"], "planted.py' cannot be created as a folder"),
     (["--cases", "all"], "conformance: cases is 'all'; expected 'named' or 'random:SEED:N'"),
     (["--cases", "random:-1:5"], "conformance: cases is 'random:-1:5'; expected"),
     (["--cases", "random:1:0"], "conformance: cases is 'random:1:0'; expected"),
