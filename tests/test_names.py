@@ -29,7 +29,7 @@ PACKAGES = (
     "pyrnnx.testing.runtimes",
     "pyrnnx.testing.same",
 )
-MODEL = {"inputs", "label", "layers", "outputs", "plan", "runtime", "stream"}
+MODEL = {"inputs", "label", "layers", "outputs", "plan", "run", "runtime", "stream"}
 
 
 @each_row("name", PACKAGES)

@@ -109,6 +109,34 @@ class Model(ABC):
             return self._run(values, tuple([info.name for info in self.outputs]))
         return self._run(values, given_names(self.label, outputs))
 
+    def run(self, output_names: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[Any]:
+        """Run the whole model with the arguments of ``onnxruntime.InferenceSession.run``.
+
+        Parameters
+        ----------
+        output_names : sequence of str or None
+            Names of the values to return, as `outputs` of a call. None: the model's outputs.
+        inputs : mapping
+            Arrays by the names of inputs.
+
+        Returns
+        -------
+        list of ndarray
+            Values in the order of `output_names`.
+
+        Raises
+        ------
+        PyrnnxError
+            As a call raises.
+        """
+        if not isinstance(inputs, Mapping):
+            raise ArgumentError(f"{self.label}: run: inputs is {shown(inputs)}; expected a mapping of arrays by names")
+        if output_names is None:
+            return list(self(inputs).values())
+        names = given_names(self.label, output_names, "output_names")
+        results = self(inputs, outputs=tuple(dict.fromkeys(names)))
+        return [results[name] for name in names]
+
     def stream(
         self,
         states: Mapping[str, str] | None = None,

@@ -108,6 +108,31 @@ def test_chosen_outputs() -> None:
     assert model(X, LENGTHS, outputs=[]) == {}
 
 
+RUN_ERRORS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "no mapping": ((None, [1]), "run: inputs is [1]; expected a mapping of arrays by names"),
+    "one name": (("X", {"X": X, "L": LENGTHS}), "output_names is 'X'; expected a sequence of names"),
+    "missing": ((["X"], {"L": LENGTHS}), "input 'X' is missing"),
+}
+
+
+def test_run() -> None:
+    inputs = {"X": X, "L": LENGTHS}
+    assert [value is wanted for value, wanted in zip(model.run(None, inputs), (LENGTHS, X), strict=True)] == [True] * 2
+    for names in (["X"], ["X", "lengths"], ["lengths", "X"], ["X", "X"], []):
+        values = model.run(names, inputs)
+        assert [value is (X if name == "X" else LENGTHS) for name, value in zip(names, values, strict=True)] == [
+            True for _ in names
+        ]
+
+
+@each_row("name", RUN_ERRORS)
+def test_run_errors(name: str) -> None:
+    arguments, message = RUN_ERRORS[name]
+    with pytest.raises(ArgumentError) as caught:
+        model.run(*arguments)
+    assert str(caught.value).startswith(f"echo: {message}")
+
+
 def test_values_that_are_no_tensors_and_any_rank() -> None:
     assert model({"X": X, "lengths": LENGTHS, "list": [X, X]}, outputs=["list"])["list"] == [X, X]
     for shape in ((), (2,), (1, 2, 3, 4)):
