@@ -162,7 +162,7 @@ class _Convolution(NamedTuple):
 
     @property
     def positions(self) -> int:
-        window = self.dilation * (self.weights.shape[2] - 1) + 1
+        window = self.dilation * (int(self.weights.shape[2]) - 1) + 1
         return (self.length + self.pads[0] + self.pads[1] - window) // self.stride + 1
 
     def nodes(self, taken: set[str]) -> tuple[list[NodeProto], dict[str, AnyArray]]:
