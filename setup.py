@@ -72,6 +72,7 @@ MODULES = {
     "onnxruntime.recurrent": [],
     "onnxruntime.functions": [],
     "onnxruntime.guard": [],
+    "onnxruntime.unfold": [],
     "onnxruntime.operators": ["onnxruntime/register.c"],
 }
 if MODEL:

@@ -18,6 +18,9 @@ Guard
     character for each value: "A" for rank 0, "B" for rank 1 and so on, "?" for any rank. In lower case, or "!" for any
     rank, the value must not be empty. The session fails if a value has another rank, is empty, or differs in shape from
     its state.
+Unfold
+    Input: X [N, L, C], float32. Output: its windows, [N, windows, kernel * C]. Attributes, all ints: `kernel`, `stride`,
+    `dilation`, `pad_begin`, `pad_end`. The session fails if X with its padding is shorter than a window.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ DOMAIN = "pyrnnx"
 RECURRENT = "Recurrent"
 PYTHON = "Python"
 GUARD = "Guard"
+UNFOLD = "Unfold"
 CALL_INPUTS = 4  # X, sequence_lens, initial_h, initial_c
 _INT, _STRING = 2, 3  # AttributeProto.AttributeType
 

@@ -218,9 +218,9 @@ class Program:
                 raise NotRunnable(f"the type of {name} is not known")
             graph.input.append(onnx.ValueInfoProto(name=name, type=without_shape(self._types[name])))
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in self._computed)
-        constants: Tensors = self._tensors
+        constants = replaced.constants
         if replaced.has_functions:  # they have their own constants
-            constants = self._used_constants(graph.node)
+            constants = _used(constants, graph.node)
         set_opsets(replaced.model, {**self._settings.opsets, custom_operators.DOMAIN: 1})
         return replaced.model, constants
 
@@ -236,13 +236,9 @@ class Program:
     def _evaluate_all(self) -> Evaluator:
         if self._evaluator is None:
             nodes = list(self._graph.node)
-            constants = self._used_constants(nodes)
+            constants = _used(self._tensors, nodes)
             self._evaluator = new_evaluator(self._settings, nodes, self._inputs, self._types, self._computed, constants)
         return self._evaluator
-
-    def _used_constants(self, nodes: Iterable[NodeProto]) -> Tensors:
-        used = {name for node in nodes for name in needed_names(node)}
-        return {name: tensor for name, tensor in self._tensors.items() if name in used}
 
     # The plan
 
@@ -270,6 +266,11 @@ class Program:
         runner = EVALUATOR if self._why_evaluated else ONNXRUNTIME  # its session waits for the types of a call
         rows: list[Row] = [(runner, shortened(counted(rest)), self._why_evaluated)] if rest else []
         return rows + [(PYRNNX, node_label(node), "") for node in all_nodes(nodes) if is_ours(node)]
+
+
+def _used(constants: Tensors, nodes: Iterable[NodeProto]) -> Tensors:
+    used = {name for node in nodes for name in needed_names(node)}
+    return {name: tensor for name, tensor in constants.items() if name in used}
 
 
 def _kinds(names: Sequence[str], feeds: Mapping[str, Any]) -> Kinds:

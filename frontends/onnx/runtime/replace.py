@@ -29,6 +29,7 @@ from ..onnx_package import import_onnx
 from ..schemas import OPERATORS
 from ..stream_layer import StreamLayer
 from . import session
+from .convolutions import multiply_windows
 from .excluded import EXCLUDED, reason_against
 from .functions import Function, called, evaluated, layer_run, narrowed, unbound
 from .guards import guard_scans
@@ -74,6 +75,8 @@ class Replaced:
         All nodes, also in bodies, with their scopes, by name.
     has_functions : bool
         Whether nodes were replaced by Python functions.
+    constants : mapping
+        Constants of the graph: onnx.TensorProto or array by name.
     """
 
     model: ModelProto
@@ -81,6 +84,7 @@ class Replaced:
     rows: list[Row] = field(default_factory=list)
     nodes: dict[str, tuple[NodeProto, Scope]] = field(default_factory=dict)
     has_functions: bool = False
+    constants: Tensors = field(default_factory=dict)
 
 
 def replaced(
@@ -119,6 +123,7 @@ def replaced(
     result = Replaced(import_onnx().ModelProto(graph=graph))
     _Pass(settings, contents, excluded, threads, result).graph(result.model.graph, scope, lambda: tensors, ())
     guard_scans(result.model.graph, graph, result.nodes)
+    result.constants = multiply_windows(result.model.graph, graph, tensors)
     return result
 
 

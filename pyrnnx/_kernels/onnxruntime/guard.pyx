@@ -23,15 +23,13 @@ from pyrnnx._kernels.onnxruntime.api cimport (
     OrtOpAttr,
     OrtShapeInferContext,
     OrtStatus,
-    OrtTensorTypeAndShapeInfo,
     OrtValue,
 )
-from pyrnnx._kernels.onnxruntime.inference cimport NAME_SIZE, name_size
+from pyrnnx._kernels.onnxruntime.inference cimport infer_rank
 from pyrnnx._kernels.onnxruntime.runtime cimport Value, ort, read_value
 
 cdef enum:
     MOST_VALUES = 255
-    MOST_RANK = 25
     MESSAGE_SIZE = 256
 
 cdef struct Kernel:
@@ -167,36 +165,6 @@ cdef OrtStatus *infer_guard(const OrtCustomOp *op, OrtShapeInferContext *context
     if status == NULL and attribute != NULL:
         status = ort.ReadOpAttr(attribute, PYRNNX_ORT_TEXT, ranks, MOST_VALUES, &size)
     while status == NULL and place < size and ranks[place]:
-        status = infer_value(context, place, rank_of(ranks[place]))
+        status = infer_rank(context, place, rank_of(ranks[place]))
         place += 1
-    return status
-
-
-cdef OrtStatus *infer_value(OrtShapeInferContext *context, size_t place, int rank) noexcept nogil:
-    cdef:
-        OrtTensorTypeAndShapeInfo *source = NULL
-        OrtTensorTypeAndShapeInfo *info = NULL
-        int64_t sizes[MOST_RANK + 1]
-        const char *symbols[MOST_RANK + 1]
-        char names[MOST_RANK + 1][NAME_SIZE]
-        int type = 0, k
-        OrtStatus *status = ort.ShapeInferContext_GetInputTypeShape(context, place, &source)
-    if status != NULL or rank < 0:
-        return status  # the session takes the type from the graph
-    status = ort.GetTensorElementType(source, &type)
-    if status == NULL:
-        status = ort.CreateTensorTypeAndShapeInfo(&info)
-    for k in range(rank):
-        name_size(names[k])
-        symbols[k], sizes[k] = names[k], -1
-    if status == NULL:
-        status = ort.SetTensorElementType(info, type)
-    if status == NULL:
-        status = ort.SetDimensions(info, sizes, rank)
-    if status == NULL:
-        status = ort.SetSymbolicDimensions(info, symbols, rank)
-    if status == NULL:
-        status = ort.ShapeInferContext_SetOutputTypeShape(context, place, info)
-    if info != NULL:
-        ort.ReleaseTensorTypeAndShapeInfo(info)
     return status

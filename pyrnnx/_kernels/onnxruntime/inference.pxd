@@ -6,3 +6,4 @@ cdef enum:
     NAME_SIZE = 40    # of "pyrnnx_size_" and a number
 
 cdef void name_size(char *name) noexcept nogil
+cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank) noexcept nogil

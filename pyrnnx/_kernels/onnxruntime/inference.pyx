@@ -16,6 +16,9 @@ from pyrnnx._kernels.onnxruntime.api cimport (
 from pyrnnx._kernels.onnxruntime.runtime cimport ignore, ort, target_of
 from pyrnnx._kernels.packed_layer cimport PackedLayer
 
+cdef enum:
+    LARGEST_RANK = 25
+
 cdef int64_t names = 0      # of sizes that are not known when a session is made
 
 
@@ -146,3 +149,34 @@ cdef void infer_output(OrtShapeInferContext *context, size_t place, const Axes *
     ignore(status)
     if info != NULL:
         ort.ReleaseTensorTypeAndShapeInfo(info)
+
+
+cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank) noexcept nogil:
+    """Infer that an output has the type of the input at its place, and that rank, with sizes that are not known."""
+    cdef:
+        OrtTensorTypeAndShapeInfo *source = NULL
+        OrtTensorTypeAndShapeInfo *info = NULL
+        int64_t sizes[LARGEST_RANK + 1]
+        const char *symbols[LARGEST_RANK + 1]
+        char names[LARGEST_RANK + 1][NAME_SIZE]
+        int type = 0, k
+        OrtStatus *status = ort.ShapeInferContext_GetInputTypeShape(context, place, &source)
+    if status != NULL or rank < 0:
+        return status  # the session takes the type from the graph
+    status = ort.GetTensorElementType(source, &type)
+    if status == NULL:
+        status = ort.CreateTensorTypeAndShapeInfo(&info)
+    for k in range(rank):
+        name_size(names[k])
+        symbols[k], sizes[k] = names[k], -1
+    if status == NULL:
+        status = ort.SetTensorElementType(info, type)
+    if status == NULL:
+        status = ort.SetDimensions(info, sizes, rank)
+    if status == NULL:
+        status = ort.SetSymbolicDimensions(info, symbols, rank)
+    if status == NULL:
+        status = ort.ShapeInferContext_SetOutputTypeShape(context, place, info)
+    if info != NULL:
+        ort.ReleaseTensorTypeAndShapeInfo(info)
+    return status

@@ -32,6 +32,7 @@ from pyrnnx._kernels.onnxruntime.recurrent cimport (
     destroy_recurrent,
 )
 from pyrnnx._kernels.onnxruntime.runtime cimport ort
+from pyrnnx._kernels.onnxruntime.unfold cimport compute_unfold, create_unfold, destroy_unfold, infer_unfold
 
 cdef extern from "onnxruntime/register.h":
     ctypedef OrtStatus *(*Register)(OrtSessionOptions *, const OrtApiBase *) noexcept nogil
@@ -44,6 +45,7 @@ cdef:
     OrtCustomOp recurrent_operator
     OrtCustomOp python_operator
     OrtCustomOp guard_operator
+    OrtCustomOp unfold_operator
 
 
 cdef const char *recurrent_name(const OrtCustomOp *op) noexcept nogil:
@@ -54,6 +56,9 @@ cdef const char *python_name(const OrtCustomOp *op) noexcept nogil:
 
 cdef const char *guard_name(const OrtCustomOp *op) noexcept nogil:
     return b"Guard"
+
+cdef const char *unfold_name(const OrtCustomOp *op) noexcept nogil:
+    return b"Unfold"
 
 cdef const char *cpu(const OrtCustomOp *op) noexcept nogil:
     return NULL
@@ -67,7 +72,7 @@ cdef size_t recurrent_inputs(const OrtCustomOp *op) noexcept nogil:
 cdef size_t recurrent_outputs(const OrtCustomOp *op) noexcept nogil:
     return 3
 
-cdef size_t variadic_count(const OrtCustomOp *op) noexcept nogil:
+cdef size_t single(const OrtCustomOp *op) noexcept nogil:
     return 1
 
 cdef int recurrent_input(const OrtCustomOp *op, size_t place) noexcept nogil:
@@ -78,6 +83,9 @@ cdef int recurrent_output(const OrtCustomOp *op, size_t place) noexcept nogil:
 
 cdef int variadic(const OrtCustomOp *op, size_t place) noexcept nogil:
     return PYRNNX_ORT_VARIADIC
+
+cdef int required(const OrtCustomOp *op, size_t place) noexcept nogil:
+    return PYRNNX_ORT_REQUIRED
 
 cdef int default_memory(const OrtCustomOp *op, size_t place) noexcept nogil:
     return 0
@@ -106,7 +114,7 @@ cdef OrtCustomOp blank_operator() noexcept:
 cdef OrtCustomOp variadic_operator() noexcept:
     """Return an operator of any number of inputs and outputs."""
     cdef OrtCustomOp op = blank_operator()
-    op.GetInputTypeCount = op.GetOutputTypeCount = variadic_count
+    op.GetInputTypeCount = op.GetOutputTypeCount = single
     op.GetInputCharacteristic = op.GetOutputCharacteristic = variadic
     return op
 
@@ -127,6 +135,13 @@ guard_operator = variadic_operator()
 guard_operator.GetName = guard_name
 guard_operator.CreateKernelV2, guard_operator.KernelDestroy = create_guard, destroy_guard
 guard_operator.KernelComputeV2, guard_operator.InferOutputShapeFn = compute_guard, infer_guard
+
+unfold_operator = blank_operator()
+unfold_operator.GetName = unfold_name
+unfold_operator.GetInputTypeCount = unfold_operator.GetOutputTypeCount = single
+unfold_operator.GetInputCharacteristic = unfold_operator.GetOutputCharacteristic = required
+unfold_operator.CreateKernelV2, unfold_operator.KernelDestroy = create_unfold, destroy_unfold
+unfold_operator.KernelComputeV2, unfold_operator.InferOutputShapeFn = compute_unfold, infer_unfold
 
 
 cdef OrtStatus *register(OrtSessionOptions *options, const OrtApiBase *base) noexcept with gil:
@@ -153,6 +168,8 @@ cdef OrtStatus *register(OrtSessionOptions *options, const OrtApiBase *base) noe
             status = ort.CustomOpDomain_Add(domain, &python_operator)
         if status == NULL:
             status = ort.CustomOpDomain_Add(domain, &guard_operator)
+        if status == NULL:
+            status = ort.CustomOpDomain_Add(domain, &unfold_operator)
         if status != NULL:
             return status
     status = ort.HasSessionConfigEntry(options, MARK, &has)
