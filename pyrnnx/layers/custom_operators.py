@@ -19,7 +19,7 @@ Guard
     rank, the value must not be empty. The session fails if a value has another rank, is empty, or differs in shape from
     its state.
 Unfold
-    Input: X [N, L, C], float32. Output: its windows, [N, windows, kernel * C]. Attributes, all ints: `kernel`, `stride`,
+    Input: X [N, L, C], float32. Output: its windows, [N, windows, kernel * C]. Attributes (ints): `kernel`, `stride`,
     `dilation`, `pad_begin`, `pad_end`. The session fails if X with its padding is shorter than a window.
 """
 

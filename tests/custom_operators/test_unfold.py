@@ -36,7 +36,7 @@ def expected(window: tuple[int, ...]) -> Any:
     kernel, stride, dilation, begin, end = window
     padded = np.pad(X, ((0, 0), (begin, end), (0, 0)))
     starts = range(0, padded.shape[1] - (kernel - 1) * dilation, stride)
-    return np.stack([padded[:, start :: dilation][:, :kernel].reshape(len(X), -1) for start in starts], axis=1)
+    return np.stack([padded[:, start::dilation][:, :kernel].reshape(len(X), -1) for start in starts], axis=1)
 
 
 @pytest.mark.parametrize("name", WINDOWS)

@@ -31,10 +31,9 @@ from .types import Tensors
 _MOST_WINDOWS = 8
 _FEWEST_WEIGHTS = 4096
 _LARGEST = 2**24  # attribute of Unfold
-_KEEPING = frozenset(
-    """Abs Add Cast Clip Div Elu Erf Exp Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mul Neg PRelu Pow
-    Reciprocal Relu Selu Sigmoid Softplus Softsign Sqrt Sub Tanh""".split()
-)  # operators whose results have the length of the longest input
+# Operators whose results have the length of the longest input.
+_KEEPING = """Abs Add Cast Clip Div Elu Erf Exp Gelu HardSigmoid HardSwish Identity LeakyRelu Log Max Min Mul Neg PRelu
+    Pow Reciprocal Relu Selu Sigmoid Softplus Softsign Sqrt Sub Tanh"""
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,8 @@ def _window(node: Any, tensors: Tensors) -> _Window | None:
     if given.pop("auto_pad", b"NOTSET") != b"NOTSET" or given.pop("group", 1) != 1:
         return None
     strides, dilations, pads = given.get("strides", [1]), given.get("dilations", [1]), given.get("pads", [0, 0])
-    if list(given.get("kernel_shape", shape[2:])) != [shape[2]] or [len(strides), len(dilations), len(pads)] != [1, 1, 2]:
+    is_line = [len(strides), len(dilations), len(pads)] == [1, 1, 2]
+    if not is_line or list(given.get("kernel_shape", shape[2:])) != list(shape[2:]):
         return None
     window = _Window(shape[2], strides[0], dilations[0], *pads)
     fits = min(window.kernel, window.stride, window.dilation) >= 1 and min(pads) >= 0
@@ -128,9 +128,7 @@ def _product(node: Any, window: _Window) -> list[Any]:
         nodes.append(
             make(custom_operators.UNFOLD, nodes[-1].output, outputs, name=inside, domain=domain, **vars(window))
         )
-    nodes.append(
-        make("MatMul", [nodes[-1].output[0], _matrix_name(node)], [f"{inside}/Y"], name=f"{inside}/multiply")
-    )
+    nodes.append(make("MatMul", [nodes[-1].output[0], _matrix_name(node)], [f"{inside}/Y"], name=f"{inside}/multiply"))
     if any(node.input[2:]):
         nodes.append(make("Add", [nodes[-1].output[0], node.input[2]], [f"{inside}/biased"], name=f"{inside}/add"))
     return [*nodes, make("Transpose", nodes[-1].output, node.output, name=f"{inside}/last", perm=[0, 2, 1])]
@@ -141,7 +139,7 @@ def _product(node: Any, window: _Window) -> list[Any]:
 
 def _lengths(graph: Any, tensors: Tensors, windows: Mapping[str, _Window]) -> dict[str, int]:
     """Return the size of the last axis by name, as far as the inputs' shapes and a few operators show it."""
-    lengths = {}
+    lengths, keeping = {}, _KEEPING.split()
     for value in graph.input:
         sizes = value.type.tensor_type.shape.dim
         if len(sizes) and sizes[-1].dim_value > 0:
@@ -152,7 +150,7 @@ def _lengths(graph: Any, tensors: Tensors, windows: Mapping[str, _Window]) -> di
             continue
         if node.output[0] in windows:
             lengths[node.output[0]] = windows[node.output[0]].count(lengths[names[0]])
-        elif node.op_type in _KEEPING:
+        elif node.op_type in keeping:
             lengths[node.output[0]] = max(lengths[name] for name in names)
         elif rule := _RULES.get(node.op_type):
             constants = [_integers(tensors, name) for name in node.input[1:]]
