@@ -113,7 +113,7 @@ def replace_recurrent(
     folded = fold(model.graph, opsets, evaluate_node, label, defaults=defaults, wanted=sources)
     recurrent = recurrent_graph(folded)
     layers = {name: layer for name, layer in recurrent.layers(opsets).items() if isinstance(layer, NodeLayer)}
-    handles = []
+    handles, added = [], dict[tuple[int, int], str]()
     for name, layer in layers.items():
         graph, index = recurrent.places[name]
         node = graph.nodes[index].proto
@@ -121,7 +121,7 @@ def replace_recurrent(
         inputs = [names.get(key, "") for key in custom_operators.call_inputs()]
         if portable:
             attributes = custom_operators.portable_attributes(layer)
-            inputs += _add_weights(graph, node, layer)
+            inputs += _add_weights(graph, node, layer, added)
         else:
             handles.append(custom_operators.recurrent_handle(layer))
             attributes = {"handle": int(handles[-1])}
@@ -149,13 +149,18 @@ def check_handles(nodes: Iterable[AnyNode], label: str) -> None:
             )
 
 
-def _add_weights(graph: FoldedGraph, node: NodeProto, layer: Layer) -> list[str]:
-    """Add the weights of a layer as initializers of its graph; return the names of the node's inputs for them."""
+def _add_weights(graph: FoldedGraph, node: NodeProto, layer: Layer, added: dict[tuple[int, int], str]) -> list[str]:
+    """Add the weights of a layer as initializers of its graph; return the names of the node's inputs for them.
+
+    `added` has the names of those that other layers of the graph added, by graph and array.
+    """
     weights, names = custom_operators.portable_weights(layer), []
     for key in custom_operators.all_inputs()[len(custom_operators.call_inputs()) :]:
-        names.append(f"pyrnnx/{first_output(node)}/{key}" if key in weights else "")
-        if key in weights:
-            graph.graph.proto.initializer.append(named(weights[key], names[-1]))
+        place = id(graph.graph.proto), id(weights.get(key))
+        if key in weights and place not in added:
+            added[place] = f"pyrnnx/{first_output(node)}/{key}"
+            graph.graph.proto.initializer.append(named(weights[key], added[place]))
+        names.append(added[place] if key in weights else "")
     return names
 
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.immutable import frozen
+from pyrnnx._kernels.packed_layer import PackedLayer
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.layers import results
 from pyrnnx.layers.facts import Described
@@ -23,7 +25,11 @@ from pyrnnx.operator.op import RecurrentOp
 from pyrnnx.operator.quantized import WEIGHT_DTYPES, Quantized, dequantized
 
 LayerType = TypeVar("LayerType", bound="Layer")
+SHARED_BYTES = 2**16  # fewest bytes of weights that are worth a search for an equal layer
 CONSTANTS = CALL_ARGUMENTS[1:]  # call arguments that a layer may supply itself
+
+# Living layers, by what equal layers have in common and a sample of their weights: a model packs shared weights once.
+_layers: WeakValueDictionary[Any, Layer] = WeakValueDictionary()
 
 
 class Layer(Described):
@@ -112,10 +118,27 @@ class Layer(Described):
             read_only = {key: a if isinstance(a, Quantized) else frozen(a) for key, a in weights.items()}
             self._kept: Mapping[str, AnyArray | Quantized] = MappingProxyType(read_only)
             self.weights: Mapping[str, AnyArray] = dequantized(self._kept)
-            self._packed = prepare(op, self._kept, convention, self.weight_dtype)
+            shared = self._shared()
+            self._packed = shared or prepare(op, self._kept, convention, self.weight_dtype)
+            self._is_shared = shared is not None
         except (MemoryError, OverflowError, ValueError) as error:  # sizes beyond memory, an address or a C int
             shapes = ", ".join(f"{key} {array.shape}" for key, array in weights.items())
             raise ArgumentError(f"{self.label}: the weights cannot be prepared: {shapes} ({error})") from error
+
+    def _shared(self) -> PackedLayer | None:
+        """Return the packed weights of an equal layer that is alive, and take its arrays; None if there is none."""
+        sizes = [weight.nbytes for weight in self._kept.values() if not isinstance(weight, Quantized)]
+        if sum(sizes) < SHARED_BYTES and len(sizes) == len(self._kept):
+            return None
+        key = self._identity[1:], tuple([(name, _sample(weight)) for name, weight in self._kept.items()])
+        other = _layers.setdefault(key, self)
+        if other is self or not _same_arrays(self._kept, other._kept):
+            return None
+        packed: PackedLayer | None = getattr(other, "_packed", None)  # another thread may be packing it
+        if packed is None or packed.one_call:
+            return None
+        self._kept, self.weights = other._kept, other.weights
+        return packed
 
     def _check_weight_dtype(self, value: Any) -> None:
         if not isinstance(value, str) or value not in WEIGHT_DTYPES or self.dtype == np.float64:
@@ -202,7 +225,8 @@ class Layer(Described):
 
     def _for_one_call(self: LayerType) -> LayerType:
         """Return this layer, set up for one call: AMX splits W and R only if that call recovers the cost."""
-        self._packed.one_call = True
+        if not self._is_shared:
+            self._packed.one_call = True
         return self
 
     def stream(self, batch_size: int) -> Stream:
@@ -314,6 +338,12 @@ class Layer(Described):
     def _identity(self) -> tuple[Any, ...]:
         """Everything except arrays that equal layers share."""
         return type(self), self.op, self.convention, self.weight_dtype, self.dtype, self.input_size
+
+
+def _sample(weight: AnyArray | Quantized) -> bytes:
+    """Return a few bytes that differ for most weights."""
+    codes = weight.codes if isinstance(weight, Quantized) else weight
+    return codes.flat[-16:].tobytes()
 
 
 def _same_arrays(a: Mapping[str, AnyArray | Quantized], b: Mapping[str, AnyArray | Quantized]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,10 @@ from layers import random_weights
 from onnx import TensorProto, helper, numpy_helper
 from sessions import BOOL, FLOAT, graph, model, recurrent, session
 
-from pyrnnx import FormatError, PyrnnxError, RecurrentOp
+from pyrnnx import FormatError, PyrnnxError, RecurrentOp, reference
 from pyrnnx.frontends.onnx import from_node, read_model
 from pyrnnx.frontends.onnx.recurrent_operators import has_recurrent
-from pyrnnx.layers import custom_operators
+from pyrnnx.layers import custom_operators, layer
 from pyrnnx.onnxruntime import InferenceSession, library, rewrite
 from pyrnnx.operator.op import CellName
 
@@ -48,6 +49,35 @@ def assert_runs_as(proto: onnx.ModelProto, feeds: Any, expected: Any) -> onnx.Mo
             assert all(np.array_equal(a, b) for a, b in zip(results, expected, strict=True))
     assert not has_recurrent(portable.graph.node)
     return portable
+
+
+def test_nodes_that_share_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are packed once in a session, and stored once in a file."""
+    op = RecurrentOp("GRU", 70)
+    weights = random_weights(op, 70, np.float32)
+    tensors = {name: numpy_helper.from_array(array, name) for name, array in weights.items()}
+    nodes, names = [], ["X", "Y_h"]
+    for number in range(6):
+        names.append(f"h{number}")
+        outputs = ["", names[-1]]
+        nodes.append(helper.make_node("GRU", ["X", "W", "R", "B", "", names[-2]], outputs, hidden_size=70))
+    proto = model(nodes, [("X", FLOAT), ("Y_h", FLOAT)], [(names[-1], FLOAT)], tensors.values())
+    portable, prepared, prepare = rewrite(proto), [], layer.prepare
+    assert len(portable.graph.initializer) == len(weights)
+    monkeypatch.setattr(layer, "prepare", lambda *arguments: prepared.append(1) or prepare(*arguments))
+    feeds = {name: rng.normal(size=(3 if name == "X" else 1, 2, 70)).astype(np.float32) for name in names[:2]}
+    results = []
+    for count, make in enumerate((session, InferenceSession, read_model), 1):
+        ran = make(portable if make is session else proto.SerializeToString())
+        assert 1 <= len(prepared) <= count
+        results.append(ran(feeds)[names[-1]] if make is read_model else ran.run(None, feeds)[0])
+        del ran
+        gc.collect()
+    h = feeds["Y_h"]
+    for _ in nodes:
+        h = reference.run("GRU", feeds["X"], **weights, initial_h=h, hidden_size=70)[1]
+    for result in results:
+        np.testing.assert_allclose(result, h, atol=2e-6)
 
 
 @pytest.mark.parametrize("layout", [0, 1])

@@ -1,0 +1,103 @@
+"""Layers that are equal share packed weights and arrays while one of them is alive."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from layers import random_inputs, random_weights
+
+from pyrnnx import ONNX_LAYOUTS, Layer, RecurrentOp, reference
+from pyrnnx.comparison import oracle
+from pyrnnx.layers import layer as module
+
+OP = RecurrentOp(cell="LSTM", hidden_size=70, direction="bidirectional")
+WEIGHTS = random_weights(OP, 33, np.float32, peepholes=True)
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the operators of the layers that are packed during a test."""
+    operators, prepare = [], module.prepare
+    monkeypatch.setattr(module, "prepare", lambda op, *rest: operators.append(op) or prepare(op, *rest))
+    gc.collect()
+    return operators
+
+
+def copies() -> dict[str, Any]:
+    return {name: array.copy() for name, array in WEIGHTS.items()}
+
+
+def check_results(*layers: Layer) -> None:
+    inputs = random_inputs(OP, (4, 3, 33), np.float32)
+    for layer in layers:
+        expected = reference.run("LSTM", **oracle.arguments(layer, inputs))
+        for result, exact in zip(layer.run(**inputs), expected, strict=True):
+            np.testing.assert_allclose(result, exact, atol=2e-6)
+
+
+def test_equal_layers(prepared: list[Any]) -> None:
+    layers = [Layer(OP, **copies(), name=name) for name in ("a", "b", "c")]
+    assert len(prepared) == 1
+    assert all(layer.weights["W"] is layers[0].weights["W"] for layer in layers)
+    assert [layer.name for layer in layers] == ["a", "b", "c"]
+    del layers[0]
+    gc.collect()
+    check_results(*layers)
+    check_results(pickle.loads(pickle.dumps(layers[0])))
+
+
+def test_layers_that_differ(prepared: list[Any]) -> None:
+    def changed(name: str) -> dict[str, Any]:
+        weights = copies()
+        weights[name].flat[0] += 1
+        return weights
+
+    layers = [
+        Layer(OP, **copies()),
+        *(Layer(OP, **changed(name)) for name in WEIGHTS),
+        Layer(RecurrentOp(cell="LSTM", hidden_size=70, direction="bidirectional", clip=0.5), **copies()),
+        Layer(RecurrentOp(cell="LSTM", hidden_size=70, direction="bidirectional", input_forget=True), **copies()),
+        Layer(OP, **{name: array for name, array in copies().items() if name != "P"}),
+    ]
+    others = [
+        Layer(OP, **copies(), convention=ONNX_LAYOUTS[1]),
+        Layer(OP, **copies(), weight_dtype="bfloat16"),
+        Layer(OP, **{name: array.astype(np.float64) for name, array in copies().items()}),
+    ]
+    assert len(prepared) == len(layers) + len(others)
+    check_results(*layers[:-1])
+
+
+def test_arrays_that_change_later(prepared: list[Any]) -> None:
+    """A layer has its own copies of writable arrays, so layers made before and after a change differ."""
+    weights = copies()
+    first = Layer(OP, **weights)
+    weights["R"] *= -1
+    second = Layer(OP, **weights)
+    assert len(prepared) == 2
+    check_results(first, second)
+
+
+def test_layers_of_one_call(prepared: list[Any]) -> None:
+    """Layers for one call do not set up those that share their weights for one call, nor share their own."""
+    first = Layer(OP, **copies())
+    second = Layer(OP, **copies())._for_one_call()
+    assert len(prepared) == 1
+    assert not first._packed.one_call
+    del first, second
+    gc.collect()
+    last = Layer(OP, **copies())._for_one_call()
+    another = Layer(OP, **copies())
+    assert len(prepared) == 3
+    assert (last._packed.one_call, another._packed.one_call) == (True, False)
+
+
+def test_small_layers(prepared: list[Any]) -> None:
+    op = RecurrentOp(cell="GRU", hidden_size=5)
+    weights = random_weights(op, 3, np.float32)
+    assert all(Layer(op, **weights) for _ in range(2))
+    assert len(prepared) == 2
