@@ -1,4 +1,7 @@
-"""Positions of functions in OrtApi of api.h, checked against the installed ONNX Runtime."""
+"""Positions of functions in OrtApi of api.h: checked against all names in order, and in the installed ONNX Runtime.
+
+ort_api.txt has the names of OrtApi's functions up to the last that is used, in the order of ONNX Runtime's header.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,13 @@ PLACES = {name: int(place) for place, name in re.findall(r"FUNCTION\((\d+), [^,]
 VERSION = int(re.findall(r"PYRNNX_ORT_API_VERSION = (\d+)", HEADER.read_text())[0])
 FAIL, FLOAT = 1, 1
 Pointer = ctypes.c_void_p
+
+
+def test_places() -> None:
+    order = (Path(__file__).parent / "ort_api.txt").read_text().split()
+    assert len(set(order)) == len(order)
+    assert {name: order.index(name) for name in PLACES} == PLACES
+    assert len(PLACES) == HEADER.read_text().count("    FUNCTION(")
 
 
 def address_at(place: int) -> int:
