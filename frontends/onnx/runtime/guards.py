@@ -4,7 +4,8 @@
     body: ... -> results    ->  ... -> Guard(results, states) -> results
 
 ONNX Runtime crashes the process if a step changes the shape of a state, if a rank is not the one that the body
-declares, or if it transposes an empty value. A Guard returns an error first.
+declares, or if it transposes an empty value. A Guard returns an error first. If the shapes of the states and results
+follow from those of the inputs, the Guard before the Scan checks the inputs, and the body has none.
 """
 
 from __future__ import annotations
@@ -14,18 +15,21 @@ from typing import TYPE_CHECKING
 
 from pyrnnx.layers import custom_operators
 
+from ..graph.constants import shape_of
 from ..graph.signatures import declare
-from ..graph.walk import subgraphs
+from ..graph.walk import local_names, subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx
 from .control import scan_inputs
-from .types import Scope, Types, element_types
+from .step_shapes import Shape, Size, declared_shapes, shapes_of
+from .types import Scope, Tensors, Types, element_types, without_shape
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, ValueInfoProto
 
 _MOST_RANK = 25  # that a letter of the attribute encodes
 _MOST_VALUES = 255
+_MOST_SYMBOLS = 64  # names of sizes that a Guard compares
 
 
 def is_guarded(node: NodeProto) -> bool:
@@ -42,7 +46,9 @@ def is_guarded(node: NodeProto) -> bool:
     )
 
 
-def guard_scans(graph: GraphProto, declared: GraphProto, nodes: Mapping[str, tuple[NodeProto, Scope]]) -> None:
+def guard_scans(
+    graph: GraphProto, declared: GraphProto, nodes: Mapping[str, tuple[NodeProto, Scope]], tensors: Tensors | None
+) -> None:
     """Guard the Scans of a graph and of its bodies, in place.
 
     Parameters
@@ -53,15 +59,20 @@ def guard_scans(graph: GraphProto, declared: GraphProto, nodes: Mapping[str, tup
         The same graph with the model's declared shapes.
     nodes : mapping
         Nodes and their scopes, by name.
+    tensors : mapping or None
+        Constants of the graph: onnx.TensorProto or array by name. None: a body, whose Scans all check each step.
     """
     guarded = []
     for node, original in zip(graph.node, declared.node, strict=True):
         bodies = dict(subgraphs(original))
         for name, body in subgraphs(node):
-            guard_scans(body, bodies[name], nodes)
+            guard_scans(body, bodies[name], nodes, None)
         if node.op_type == "Scan" and not node.domain:
-            guarded.extend(_guard_inputs(graph, node, original, nodes[node.name][1].types))
-            _guard_results(node, original)
+            types = nodes[node.name][1].types
+            shapes = [] if tensors is None else _certain_inputs(node, original, declared, tensors)
+            guarded.extend(_guard_inputs(graph, node, original, types, shapes))
+            if not shapes:
+                _guard_results(node, original)
         guarded.append(node)
     if len(guarded) > len(graph.node):
         copies = [copied(node) for node in guarded]
@@ -69,11 +80,55 @@ def guard_scans(graph: GraphProto, declared: GraphProto, nodes: Mapping[str, tup
         graph.node.extend(copies)
 
 
-def _guard_inputs(graph: GraphProto, node: NodeProto, original: NodeProto, types: Types) -> list[NodeProto]:
-    """Return the node that checks the inputs of a Scan; empty if no check is needed."""
+def _certain_inputs(node: NodeProto, original: NodeProto, graph: GraphProto, tensors: Tensors) -> list[Shape]:
+    """Return shapes of a Scan's inputs with which each step keeps the states' shapes; empty if there may be others.
+
+    Declare the shapes of the results in the body, whose steps then need no Guard.
+    """
+    body, count = _body(original), _state_count(node)
+    if any(_is_inner(node, f"scan_{kind}_axes") for kind in ("input", "output")):
+        return []
+    around = shapes_of(graph, declared_shapes(graph.input), tensors)
+    shapes = [tuple(shape_of(tensors[name])) if name in tensors else around.get(name) for name in node.input]
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes) or not all(known[count:]) or max(map(len, known)) > _MOST_RANK:
+        return []
+    if len({size for shape in known for size in shape if isinstance(size, str)}) > _MOST_SYMBOLS:
+        return []
+    steps = known[:count] + [shape[1:] for shape in known[count:]]
+    own = local_names(body)
+    constants = {name: tensor for name, tensor in tensors.items() if name not in own}
+    constants |= {tensor.name: tensor for tensor in body.initializer}
+    inside = shapes_of(body, {value.name: shape for value, shape in zip(body.input, steps, strict=True)}, constants)
+    results = [inside.get(value.name) for value in body.output]
+    if results[:count] != steps[:count] or None in results:
+        return []
+    for value, result, declared in zip(_body(node).output, results, body.output, strict=True):
+        value.type.CopyFrom(without_shape(declared.type))
+        value.type.tensor_type.shape.SetInParent()
+        for size in result or ():
+            value.type.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) else None)
+    return known
+
+
+def _sizes_text(shapes: Sequence[Shape]) -> str:
+    """Return the attribute `sizes` of a Guard."""
+    symbols: dict[Size, int] = {}
+    sizes = [size for shape in shapes for size in shape]
+    return ",".join(
+        str(symbols.setdefault(size, -2 - len(symbols)) if isinstance(size, str) else size) for size in sizes
+    )
+
+
+def _guard_inputs(
+    graph: GraphProto, node: NodeProto, original: NodeProto, types: Types, shapes: Sequence[Shape]
+) -> list[NodeProto]:
+    """Return the node that checks the inputs of a Scan, which have certain shapes or none; empty if it needs none."""
     count = _state_count(node)
     letters = [_letter(_rank(value)) for value in _body(original).output[:count]]
-    if _is_inner(node, "scan_input_axes") or _is_inner(node, "scan_output_axes"):
+    if shapes:
+        letters = [_letter(len(shape)) for shape in shapes]
+    elif _is_inner(node, "scan_input_axes") or _is_inner(node, "scan_output_axes"):
         letters += ["!"] * (len(node.input) - count)
     if not letters:
         return []
@@ -82,7 +137,10 @@ def _guard_inputs(graph: GraphProto, node: NodeProto, original: NodeProto, types
     for name, new in zip(names, node.input, strict=False):
         for element in element_types(types[name]) if name in types else ():
             declare(graph.value_info, new, element)  # the session cannot infer types behind a Guard
-    return [_guard(f"{node.name}/guard_inputs", letters, names, node.input[: len(letters)])]
+    guard = _guard(f"{node.name}/guard_inputs", letters, names, node.input[: len(letters)])
+    if shapes:
+        guard.attribute.append(import_onnx().helper.make_attribute("sizes", _sizes_text(shapes)))
+    return [guard]
 
 
 def _guard_results(node: NodeProto, original: NodeProto) -> None:

@@ -122,7 +122,7 @@ def replaced(
     """
     result = Replaced(import_onnx().ModelProto(graph=graph))
     _Pass(settings, contents, excluded, threads, result).graph(result.model.graph, scope, lambda: tensors, ())
-    guard_scans(result.model.graph, graph, result.nodes)
+    guard_scans(result.model.graph, graph, result.nodes, tensors)
     result.constants = multiply_windows(result.model.graph, graph, tensors)
     return result
 

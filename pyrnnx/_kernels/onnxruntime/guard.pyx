@@ -5,12 +5,13 @@ body returns an error unless each value has that shape.
 
 The inputs are the values, then the states before the step that the first values replace. Attribute `ranks` has a
 character for each value: "A" for rank 0, "B" for rank 1 and so on; "?" for any rank. In lower case, or "!" for any
-rank, the value must have elements.
+rank, the value must have elements. Attribute `sizes`, which is optional and needs ranks, has the sizes of all values in
+order: a number, -1 for any size, or a smaller number for a size that is the same wherever that number is.
 """
 
 from libc.stdint cimport int64_t
 from libc.stdio cimport snprintf
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc, strtoll
 from libc.string cimport memcpy, memset
 
 from pyrnnx._kernels.onnxruntime.api cimport (
@@ -25,16 +26,19 @@ from pyrnnx._kernels.onnxruntime.api cimport (
     OrtStatus,
     OrtValue,
 )
-from pyrnnx._kernels.onnxruntime.inference cimport infer_rank
-from pyrnnx._kernels.onnxruntime.runtime cimport Value, ort, read_value
+from pyrnnx._kernels.onnxruntime.inference cimport LARGEST_RANK, infer_rank
+from pyrnnx._kernels.onnxruntime.runtime cimport Value, ignore, ort, read_value
 
 cdef enum:
     MOST_VALUES = 255
     MESSAGE_SIZE = 256
+    MOST_SYMBOLS = 64
+    MOST_TEXT = 4096    # of `sizes`, to infer them
 
 cdef struct Kernel:
     size_t count                # of values
     char ranks[MOST_VALUES + 1]
+    char *sizes                 # the attribute; NULL: none
 
 
 cdef inline int rank_of(char letter) noexcept nogil:
@@ -70,6 +74,8 @@ cdef OrtStatus *create_guard(const OrtCustomOp *op, const OrtApi *api, const Ort
     if kernel == NULL:
         return ort.CreateStatus(PYRNNX_ORT_FAIL, b"Guard: an operator exceeds memory")
     status = ort.KernelInfoGetAttribute_string(info, b"ranks", kernel.ranks, &size)
+    if status == NULL:
+        status = read_sizes(kernel, info)
     if status != NULL:
         free(kernel)
         return status
@@ -79,8 +85,44 @@ cdef OrtStatus *create_guard(const OrtCustomOp *op, const OrtApi *api, const Ort
     return NULL
 
 
+cdef OrtStatus *read_sizes(Kernel *kernel, const OrtKernelInfo *info) noexcept nogil:
+    cdef:
+        size_t size = 0
+        OrtStatus *status = ort.KernelInfoGetAttribute_string(info, b"sizes", NULL, &size)
+    if status != NULL or not size:
+        ignore(status)
+        return NULL
+    kernel.sizes = <char *> malloc(size)
+    if kernel.sizes == NULL:
+        return ort.CreateStatus(PYRNNX_ORT_FAIL, b"Guard: an operator exceeds memory")
+    status = ort.KernelInfoGetAttribute_string(info, b"sizes", kernel.sizes, &size)
+    if status != NULL:
+        free(kernel.sizes)
+    return status
+
+
 cdef void destroy_guard(void *kernel) noexcept nogil:
+    free((<Kernel *> kernel).sizes)
     free(kernel)
+
+
+cdef const char *check_sizes(const char *sizes, const Value *value, int64_t *symbols) noexcept nogil:
+    """Return the text after the sizes of a value, which must have them; NULL if it does not."""
+    cdef:
+        char *end
+        size_t k
+        int64_t size, symbol
+    for k in range(value.rank):
+        size = strtoll(sizes, &end, 10)
+        symbol = -2 - size
+        if end == sizes or symbol >= MOST_SYMBOLS or (size >= 0 and size != value.sizes[k]):
+            return NULL
+        if symbol >= 0:
+            if symbols[symbol] >= 0 and symbols[symbol] != value.sizes[k]:
+                return NULL
+            symbols[symbol] = value.sizes[k]
+        sizes = end + 1 if end[0] else end
+    return sizes
 
 
 cdef OrtStatus *refused(size_t place, const char *why) noexcept nogil:
@@ -123,7 +165,11 @@ cdef OrtStatus *compute_guard(void *pointer, OrtKernelContext *context) noexcept
         OrtStatus *status
         void *data
         size_t inputs = 0, place, k, size
+        const char *sizes = kernel.sizes
+        int64_t symbols[MOST_SYMBOLS]
         int rank
+    if sizes != NULL:
+        memset(symbols, 0xff, sizeof(symbols))  # each is -1
     status = ort.KernelContext_GetInputCount(context, &inputs)
     for place in range(kernel.count):
         if status == NULL:
@@ -135,6 +181,10 @@ cdef OrtStatus *compute_guard(void *pointer, OrtKernelContext *context) noexcept
             return refused(place, b"is missing or has elements that are not copied")
         if rank >= 0 and value.rank != <size_t> rank:
             return refused(place, b"has another rank than its body declares")
+        if kernel.sizes != NULL:
+            sizes = check_sizes(sizes, &value, symbols)
+            if sizes == NULL:
+                return refused(place, b"has other sizes than the model declares")
         if kernel.count + place < inputs:
             status = read_shape(context, kernel.count + place, &state)
             if status != NULL:
@@ -155,16 +205,29 @@ cdef OrtStatus *compute_guard(void *pointer, OrtKernelContext *context) noexcept
 
 
 cdef OrtStatus *infer_guard(const OrtCustomOp *op, OrtShapeInferContext *context) noexcept nogil:
-    """Infer types and ranks, with sizes that are not known."""
+    """Infer types, ranks and the sizes that `sizes` has."""
     cdef:
         const OrtOpAttr *attribute = NULL
         char ranks[MOST_VALUES + 1]
-        size_t size = 0, place = 0
+        char sizes[MOST_TEXT + 1]
+        int64_t known[LARGEST_RANK + 1]
+        char *end = sizes
+        size_t size = 0, length = 0, place = 0
+        int k, rank
         OrtStatus *status = ort.ShapeInferContext_GetAttribute(context, b"ranks", &attribute)
     memset(ranks, 0, sizeof(ranks))
+    memset(sizes, 0, sizeof(sizes))
     if status == NULL and attribute != NULL:
         status = ort.ReadOpAttr(attribute, PYRNNX_ORT_TEXT, ranks, MOST_VALUES, &size)
+    attribute = NULL
+    ignore(ort.ShapeInferContext_GetAttribute(context, b"sizes", &attribute))
+    if attribute != NULL:
+        ignore(ort.ReadOpAttr(attribute, PYRNNX_ORT_TEXT, sizes, MOST_TEXT, &length))  # none if they are too long
     while status == NULL and place < size and ranks[place]:
-        status = infer_rank(context, place, rank_of(ranks[place]))
+        rank = rank_of(ranks[place])
+        for k in range(rank):
+            known[k] = strtoll(end, &end, 10) if end[0] else -1
+            end += end[0] != 0
+        status = infer_rank(context, place, rank, known)
         place += 1
     return status

@@ -1,9 +1,11 @@
+from libc.stdint cimport int64_t
+
 from pyrnnx._kernels.onnxruntime.api cimport OrtCustomOp, OrtShapeInferContext, OrtStatus
 
 cdef OrtStatus *infer_recurrent(const OrtCustomOp *op, OrtShapeInferContext *context) noexcept nogil
 
 cdef enum:
-    NAME_SIZE = 40    # of "pyrnnx_size_" and a number
+    LARGEST_RANK = 25
 
-cdef void name_size(char *name) noexcept nogil
-cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank) noexcept nogil
+cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank,
+                           const int64_t *known) noexcept nogil

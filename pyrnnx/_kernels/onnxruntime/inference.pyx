@@ -17,7 +17,7 @@ from pyrnnx._kernels.onnxruntime.runtime cimport ignore, ort, target_of
 from pyrnnx._kernels.packed_layer cimport PackedLayer
 
 cdef enum:
-    LARGEST_RANK = 25
+    NAME_SIZE = 40    # of "pyrnnx_size_" and a number
 
 cdef int64_t names = 0      # of sizes that are not known when a session is made
 
@@ -151,8 +151,12 @@ cdef void infer_output(OrtShapeInferContext *context, size_t place, const Axes *
         ort.ReleaseTensorTypeAndShapeInfo(info)
 
 
-cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank) noexcept nogil:
-    """Infer that an output has the type of the input at its place, and that rank, with sizes that are not known."""
+cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank,
+                           const int64_t *known) noexcept nogil:
+    """Infer that an output has the type of the input at its place, and that rank, with sizes where `known` has them.
+
+    `known` is NULL, or has a number below 0 for each size that is not known.
+    """
     cdef:
         OrtTensorTypeAndShapeInfo *source = NULL
         OrtTensorTypeAndShapeInfo *info = NULL
@@ -167,8 +171,10 @@ cdef OrtStatus *infer_rank(OrtShapeInferContext *context, size_t place, int rank
     if status == NULL:
         status = ort.CreateTensorTypeAndShapeInfo(&info)
     for k in range(rank):
-        name_size(names[k])
-        symbols[k], sizes[k] = names[k], -1
+        symbols[k], sizes[k] = b"", -1 if known == NULL else max(known[k], -1)
+        if sizes[k] < 0:
+            name_size(names[k])
+            symbols[k] = names[k]
     if status == NULL:
         status = ort.SetTensorElementType(info, type)
     if status == NULL:

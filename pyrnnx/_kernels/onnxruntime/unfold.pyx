@@ -115,4 +115,4 @@ cdef OrtStatus *compute_unfold(void *pointer, OrtKernelContext *context) noexcep
 
 
 cdef OrtStatus *infer_unfold(const OrtCustomOp *op, OrtShapeInferContext *context) noexcept nogil:
-    return infer_rank(context, 0, 3)
+    return infer_rank(context, 0, 3, NULL)

@@ -1,0 +1,176 @@
+"""Shapes of the values of a graph, as far as they follow from those of its inputs for a few operators.
+
+A size is an int, or a str for a size that is not known: equal names are equal sizes. An operator that could fail or
+broadcast differently for other values of these sizes has no result here, so that what follows is certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ..graph.constants import array_of, shape_of
+from ..onnx_package import import_onnx
+from .types import Tensors
+
+Size = int | str
+Shape = tuple[Size, ...]
+Shapes = Mapping[str, Shape]
+Attributes = Mapping[str, Any]
+# Shapes and attributes, constant inputs by place, number of results -> shapes of results; ValueError: not certain.
+Rule = Callable[[Sequence[Shape], Attributes, Mapping[int, Any], int], Sequence[Shape]]
+
+
+def declared_shapes(values: Iterable[Any]) -> dict[str, Shape]:
+    """Return the shapes that onnx.ValueInfoProtos declare, by name; sizes without a name are unlike all others."""
+    shapes = {}
+    for value in values:
+        if value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape"):
+            sizes = enumerate(value.type.tensor_type.shape.dim)
+            shapes[value.name] = tuple(
+                size.dim_value if size.HasField("dim_value") else size.dim_param or f"{value.name} {place}"
+                for place, size in sizes
+            )
+    return shapes
+
+
+def shapes_of(graph: Any, known: Shapes, tensors: Tensors) -> dict[str, Shape]:
+    """Return the shapes of the values of a graph by name, as far as they are certain.
+
+    Parameters
+    ----------
+    graph : onnx.GraphProto
+    known : mapping
+        Shapes of its inputs and of values around it.
+    tensors : mapping
+        Visible constants: onnx.TensorProto or array by name.
+    """
+    get = import_onnx().helper.get_attribute_value
+    shapes = {**known}
+    for node in graph.node:
+        rule = None if node.domain else _RULES.get(node.op_type)
+        constants = {place: tensors[name] for place, name in enumerate(node.input) if name in tensors}
+        found = [_shape(name, shapes, tensors) for name in node.input]
+        if rule is None or any(shape is None for shape in found):
+            continue
+        attributes = {attribute.name: get(attribute) for attribute in node.attribute}
+        try:
+            results = rule([shape for shape in found if shape is not None], attributes, constants, len(node.output))
+        except (ValueError, IndexError, TypeError):
+            continue
+        shapes |= {name: shape for name, shape in zip(node.output, results, strict=False) if name}
+    return shapes
+
+
+def _shape(name: str, shapes: Shapes, tensors: Tensors) -> Shape | None:
+    return tuple(shape_of(tensors[name])) if name in tensors else shapes.get(name)
+
+
+def _broadcast(shapes: Sequence[Shape]) -> Shape:
+    rank, sizes = max(map(len, shapes)), list[Size]()
+    for place in range(-rank, 0):
+        others = {shape[place] for shape in shapes if len(shape) >= -place} - {1}
+        if len(others) > 1:
+            raise ValueError(others)
+        sizes.append(others.pop() if others else 1)
+    return tuple(sizes)
+
+
+def _elementwise(shapes: Sequence[Shape], attributes: Attributes, constants: Any, count: int) -> Sequence[Shape]:
+    return [_broadcast(shapes)]
+
+
+def _of_first(shapes: Sequence[Shape], attributes: Attributes, constants: Any, count: int) -> Sequence[Shape]:
+    return [shapes[0], *[()] * (count - 1)]
+
+
+def _matmul(shapes: Sequence[Shape], attributes: Attributes, constants: Any, count: int) -> Sequence[Shape]:
+    a, b = shapes[:2]
+    if min(len(a), len(b)) < 2 or a[-1] != b[-2]:
+        raise ValueError(shapes)
+    return [(*_broadcast([a[:-2], b[:-2], ()]), a[-2], b[-1])]
+
+
+def _gemm(shapes: Sequence[Shape], attributes: Attributes, constants: Any, count: int) -> Sequence[Shape]:
+    a, b = (
+        shape[::-1] if attributes.get(name) else shape
+        for shape, name in zip(shapes, ("transA", "transB"), strict=False)
+    )
+    (result,) = _matmul([a, b], {}, {}, 1)
+    if _broadcast([result, *shapes[2:]]) != result:
+        raise ValueError(shapes)
+    return [result]
+
+
+def _split(
+    shapes: Sequence[Shape], attributes: Attributes, constants: Mapping[int, Any], count: int
+) -> Sequence[Shape]:
+    x, axis = shapes[0], int(attributes.get("axis", 0))
+    if len(shapes) > 1 or "split" in attributes:
+        sizes = _integers(constants[1]) if 1 in constants else list(attributes["split"])
+    else:
+        sizes = [_static(x[axis]) // count] * count
+    if len(sizes) != count or sum(sizes) != _static(x[axis]):
+        raise ValueError(sizes)
+    return [_replaced(x, axis, size) for size in sizes]
+
+
+def _concat(shapes: Sequence[Shape], attributes: Attributes, constants: Any, count: int) -> Sequence[Shape]:
+    axis = int(attributes["axis"])
+    if len({_replaced(shape, axis, 0) for shape in shapes}) > 1:
+        raise ValueError(shapes)
+    return [_replaced(shapes[0], axis, sum(_static(shape[axis]) for shape in shapes))]
+
+
+def _slice(
+    shapes: Sequence[Shape], attributes: Attributes, constants: Mapping[int, Any], count: int
+) -> Sequence[Shape]:
+    if set(constants) != set(range(1, len(shapes))) or len(shapes) < 4:
+        raise ValueError(constants)
+    x = shapes[0]
+    starts, stops, axes, *steps = (_integers(constants[place]) for place in range(1, len(shapes)))
+    for start, stop, axis, step in zip(starts, stops, axes, steps[0] if steps else [1] * len(axes), strict=True):
+        if step < 1:
+            raise ValueError(step)
+        x = _replaced(x, axis, len(range(_static(x[axis]))[start:stop:step]))
+    return [x]
+
+
+def _transpose(shapes: Sequence[Shape], attributes: Attributes, constants: Any, count: int) -> Sequence[Shape]:
+    order = list(attributes.get("perm", range(len(shapes[0]))[::-1]))
+    if sorted(order) != list(range(len(shapes[0]))):
+        raise ValueError(order)
+    return [tuple(shapes[0][place] for place in order)]
+
+
+def _replaced(shape: Shape, axis: int, size: int) -> Shape:
+    if not -len(shape) <= axis < len(shape):
+        raise ValueError(axis)
+    sizes = list(shape)
+    sizes[axis] = size
+    return tuple(sizes)
+
+
+def _static(size: Size) -> int:
+    if isinstance(size, str):
+        raise ValueError(size)
+    return size
+
+
+def _integers(tensor: Any) -> list[int]:
+    return [int(value) for value in array_of(tensor, "constant").ravel()]
+
+
+_NAMES: dict[Rule, str] = {
+    _elementwise: """Abs Add And Cast Ceil Div Elu Equal Erf Exp Floor Greater GreaterOrEqual HardSigmoid Identity
+        LeakyRelu Less LessOrEqual Log Max Mean Min Mul Neg Not Or Pow Reciprocal Relu Round Selu Sigmoid Sign Softplus
+        Softsign Sqrt Sub Sum Tanh Where""",
+    _of_first: "DynamicQuantizeLinear QuantizeLinear DequantizeLinear",
+    _matmul: "MatMul MatMulInteger",
+    _gemm: "Gemm",
+    _split: "Split",
+    _concat: "Concat",
+    _slice: "Slice",
+    _transpose: "Transpose",
+}
+_RULES = {name: rule for rule, names in _NAMES.items() for name in names.split()}
