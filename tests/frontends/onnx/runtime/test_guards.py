@@ -91,3 +91,65 @@ def test_scans_beside_the_evaluator() -> None:
 @pytest.mark.slow
 def test_all_scans_beside_the_evaluator() -> None:
     check_beside_the_evaluator(ALL)
+
+
+def certain_model(rows: int | str, *, axis: int = 0) -> Any:
+    """Return a Scan of a state [rows, 4] and parts [rows, 4] of x, whose shapes follow from its inputs'."""
+    body = helper.make_graph(
+        [
+            node("MatMul", ["a", "w"], ["b"]),
+            node("Add", ["s", "b"], ["sum"]),
+            node("Tanh", ["sum"], ["t"]),
+            node("Concat", ["t", "s"], ["p"], axis=-1),
+        ],
+        "body",
+        [helper.make_tensor_value_info(name, FLOAT, None) for name in "sa"],
+        [helper.make_tensor_value_info(name, FLOAT, [None, None]) for name in "tp"],
+    )
+    scan = node("Scan", ["start", "x"], ["last", "all"], body=body, num_scan_inputs=1, scan_output_axes=[axis])
+    inputs = {"start": np.zeros((1, 4), np.float32), "x": np.zeros((1, 1, 4), np.float32)}
+    w = np.linspace(-1, 1, 16, dtype=np.float32).reshape(4, 4)
+    model = simple_model([scan], inputs, ["last", "all"], {"w": w})
+    for value, place in zip(model.graph.input, (0, 1), strict=True):
+        size = value.type.tensor_type.shape.dim[place]
+        if isinstance(rows, int):
+            size.dim_value = rows
+        else:
+            size.dim_param = rows
+        value.type.tensor_type.shape.dim[-1].dim_value = 4
+    return model
+
+
+def steps(inputs: Any, w: Any) -> list[Any]:
+    s, rows = np.asarray(inputs["start"], np.float64), []
+    for a in inputs["x"]:
+        t = np.tanh(s + a @ w)
+        rows.append(np.concatenate([t, s], axis=-1))
+        s = t
+    return [s, np.stack(rows)]
+
+
+@pytest.mark.parametrize(("rows", "axis", "is_certain"), [(3, 0, True), ("N", 0, True), ("", 0, False), (3, 1, False)])
+def test_steps_with_certain_shapes(rows: int | str, axis: int, is_certain: bool) -> None:
+    """Their bodies have no Guard, and calls with other shapes do not end the process."""
+    proto = certain_model(rows, axis=axis)
+    model, rng = read_model(proto), np.random.default_rng(0)
+    assert ("Guard" not in str(model.plan).split("Scan (")[1].split(")")[0]) == is_certain
+    w = onnx.numpy_helper.to_array(proto.graph.initializer[0]).astype(np.float64)
+    for length in (5, 1, 7, 3, 2):
+        inputs = {
+            name: rng.standard_normal(shape).astype(np.float32)
+            for name, shape in (("start", (3, 4)), ("x", (length, 3, 4)))
+        }
+        last, every = model(inputs).values()
+        expected = steps(inputs, w)
+        np.testing.assert_allclose(last, expected[0], atol=1e-5)
+        np.testing.assert_allclose(np.moveaxis(every, axis, 0), expected[1], atol=1e-5)
+    broadcast = {"start": inputs["start"][:1], "x": inputs["x"]}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            last, every = model(broadcast).values()
+        except PyrnnxError:
+            return
+    np.testing.assert_allclose(last, steps(broadcast, w)[0], atol=1e-5)
