@@ -53,7 +53,7 @@ class _Window:
 
     @property
     def is_element(self) -> bool:
-        """Whether the windows are the elements."""
+        """Return whether the windows are the elements."""
         return self == _Window(1, 1, 1, 0, 0)
 
 

@@ -50,12 +50,12 @@ def shapes_of(graph: Any, known: Shapes, tensors: Tensors) -> dict[str, Shape]:
     for node in graph.node:
         rule = None if node.domain else _RULES.get(node.op_type)
         constants = {place: tensors[name] for place, name in enumerate(node.input) if name in tensors}
-        found = [_shape(name, shapes, tensors) for name in node.input]
-        if rule is None or any(shape is None for shape in found):
+        given = [_shape(name, shapes, tensors) for name in node.input]
+        if rule is None or any(shape is None for shape in given):
             continue
         attributes = {attribute.name: get(attribute) for attribute in node.attribute}
         try:
-            results = rule([shape for shape in found if shape is not None], attributes, constants, len(node.output))
+            results = rule([shape for shape in given if shape is not None], attributes, constants, len(node.output))
         except (ValueError, IndexError, TypeError):
             continue
         shapes |= {name: shape for name, shape in zip(node.output, results, strict=False) if name}

@@ -83,8 +83,8 @@ def declare(model: onnx.ModelProto, length: int | str) -> onnx.ModelProto:
 def counts(model: Any) -> tuple[int, int]:
     """Return how many convolutions and products the plan has."""
     words = str(model.plan).replace(",", " ").split()
-    found = [words.index(name) if name in words else -1 for name in ("Conv", "MatMul")]
-    return tuple(0 if place < 0 else int(words[place - 1]) if words[place - 1].isdigit() else 1 for place in found)
+    places = [words.index(name) if name in words else -1 for name in ("Conv", "MatMul")]
+    return tuple(0 if place < 0 else int(words[place - 1]) if words[place - 1].isdigit() else 1 for place in places)
 
 
 @pytest.mark.parametrize("name", PRODUCTS)

@@ -100,11 +100,11 @@ def test_shapes(name: str) -> None:
     known = dict(zip("ab", step.inputs, strict=False))
     known |= dict(zip("c", step.inputs[2:], strict=False))
     graph = onnx.GraphProto(node=[step.node])
-    found = shapes_of(graph, known, step.constants)
+    certain = shapes_of(graph, known, step.constants)
     if step.certain is None:
-        assert not set(step.node.output) & set(found)
+        assert not set(step.node.output) & set(certain)
         return
-    assert [found[name] for name in step.node.output] == list(step.certain)
+    assert [certain[name] for name in step.node.output] == list(step.certain)
     for sizes in ({"N": 3, "M": 5}, {"N": 1, "M": 1}, {"N": 0, "M": 2}):
         if name == "quantized" and not sizes["N"]:
             continue  # it has no largest element
