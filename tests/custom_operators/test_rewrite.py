@@ -15,7 +15,8 @@ from sessions import BOOL, FLOAT, graph, model, recurrent, session
 from pyrnnx import FormatError, PyrnnxError, RecurrentOp, reference
 from pyrnnx.frontends.onnx import from_node, read_model
 from pyrnnx.frontends.onnx.recurrent_operators import has_recurrent
-from pyrnnx.layers import custom_operators, layer
+from pyrnnx.layers import custom_operators
+from pyrnnx.layers.prepare import prepare
 from pyrnnx.onnxruntime import InferenceSession, library, rewrite
 from pyrnnx.operator.op import CellName
 
@@ -62,12 +63,18 @@ def test_nodes_that_share_weights(monkeypatch: pytest.MonkeyPatch) -> None:
         outputs = ["", names[-1]]
         nodes.append(helper.make_node("GRU", ["X", "W", "R", "B", "", names[-2]], outputs, hidden_size=70))
     proto = model(nodes, [("X", FLOAT), ("Y_h", FLOAT)], [(names[-1], FLOAT)], tensors.values())
-    portable, prepared, prepare = rewrite(proto), [], layer.prepare
+    portable, prepared = rewrite(proto), list[Any]()
     assert len(portable.graph.initializer) == len(weights)
-    monkeypatch.setattr(layer, "prepare", lambda *arguments: prepared.append(1) or prepare(*arguments))
+
+    def counted(*arguments: Any) -> Any:
+        prepared.append(arguments)
+        return prepare(*arguments)
+
+    monkeypatch.setattr("pyrnnx.layers.layer.prepare", counted)
     feeds = {name: rng.normal(size=(3 if name == "X" else 1, 2, 70)).astype(np.float32) for name in names[:2]}
     results = []
-    for count, make in enumerate((session, InferenceSession, read_model), 1):
+    makers: tuple[Any, ...] = (session, InferenceSession, read_model)
+    for count, make in enumerate(makers, 1):
         ran = make(portable if make is session else proto.SerializeToString())
         assert 1 <= len(prepared) <= count
         results.append(ran(feeds)[names[-1]] if make is read_model else ran.run(None, feeds)[0])

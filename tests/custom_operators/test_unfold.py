@@ -28,7 +28,8 @@ WINDOWS = {
 
 
 def unfold_session(window: tuple[int, ...], element: int = FLOAT) -> Any:
-    node = helper.make_node(UNFOLD, ["x"], ["y"], domain=DOMAIN, **dict(zip(NAMES, window, strict=True)))
+    attributes: dict[str, Any] = dict(zip(NAMES, window, strict=True))
+    node = helper.make_node(UNFOLD, ["x"], ["y"], domain=DOMAIN, **attributes)
     return session(model([node], [("x", element)], [("y", element)]))
 
 

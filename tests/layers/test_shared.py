@@ -12,7 +12,7 @@ from layers import random_inputs, random_weights
 
 from pyrnnx import ONNX_LAYOUTS, Layer, RecurrentOp, reference
 from pyrnnx.comparison import oracle
-from pyrnnx.layers import layer as module
+from pyrnnx.layers.prepare import prepare
 
 OP = RecurrentOp(cell="LSTM", hidden_size=70, direction="bidirectional")
 WEIGHTS = random_weights(OP, 33, np.float32, peepholes=True)
@@ -21,8 +21,13 @@ WEIGHTS = random_weights(OP, 33, np.float32, peepholes=True)
 @pytest.fixture
 def prepared(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return the operators of the layers that are packed during a test."""
-    operators, prepare = [], module.prepare
-    monkeypatch.setattr(module, "prepare", lambda op, *rest: operators.append(op) or prepare(op, *rest))
+    operators = []
+
+    def counted(op: Any, *rest: Any) -> Any:
+        operators.append(op)
+        return prepare(op, *rest)
+
+    monkeypatch.setattr("pyrnnx.layers.layer.prepare", counted)
     gc.collect()
     return operators
 
@@ -98,6 +103,6 @@ def test_layers_of_one_call(prepared: list[Any]) -> None:
 
 def test_small_layers(prepared: list[Any]) -> None:
     op = RecurrentOp(cell="GRU", hidden_size=5)
-    weights = random_weights(op, 3, np.float32)
+    weights: dict[str, Any] = random_weights(op, 3, np.float32)
     assert all(Layer(op, **weights) for _ in range(2))
     assert len(prepared) == 2

@@ -111,8 +111,8 @@ def _window(node: Any, tensors: Tensors) -> _Window | None:
 
 def _is_float32(tensor: Any) -> bool:
     if isinstance(tensor, np.ndarray):
-        return tensor.dtype == np.float32
-    return bool(tensor.data_type == import_onnx().TensorProto.FLOAT)
+        return tensor.dtype.name == "float32"
+    return int(tensor.data_type) == int(import_onnx().TensorProto.FLOAT)
 
 
 def _matrix_name(node: Any) -> str:

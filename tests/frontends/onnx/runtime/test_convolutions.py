@@ -83,8 +83,12 @@ def declare(model: onnx.ModelProto, length: int | str) -> onnx.ModelProto:
 def counts(model: Any) -> tuple[int, int]:
     """Return how many convolutions and products the plan has."""
     words = str(model.plan).replace(",", " ").split()
-    places = [words.index(name) if name in words else -1 for name in ("Conv", "MatMul")]
-    return tuple(0 if place < 0 else int(words[place - 1]) if words[place - 1].isdigit() else 1 for place in places)
+
+    def count(name: str) -> int:
+        before = words[words.index(name) - 1] if name in words else "0"
+        return int(before) if before.isdigit() else 1
+
+    return count("Conv"), count("MatMul")
 
 
 @pytest.mark.parametrize("name", PRODUCTS)

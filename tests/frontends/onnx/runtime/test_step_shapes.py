@@ -105,7 +105,8 @@ def test_shapes(name: str) -> None:
         assert not set(step.node.output) & set(certain)
         return
     assert [certain[name] for name in step.node.output] == list(step.certain)
-    for sizes in ({"N": 3, "M": 5}, {"N": 1, "M": 1}, {"N": 0, "M": 2}):
+    calls: Any = ({"N": 3, "M": 5}, {"N": 1, "M": 1}, {"N": 0, "M": 2})
+    for sizes in calls:
         if name == "quantized" and not sizes["N"]:
             continue  # it has no largest element
         shapes = {name: [sizes.get(size, size) for size in shape] for name, shape in known.items()}
@@ -118,6 +119,6 @@ def test_shapes(name: str) -> None:
 
 
 def test_declared_shapes() -> None:
-    declared = [("x", ["N", 4]), ("y", [None, "N"]), ("s", []), ("none", None)]
+    declared: Any = [("x", ["N", 4]), ("y", [None, "N"]), ("s", []), ("none", None)]
     values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape) for name, shape in declared]
     assert declared_shapes(values) == {"x": ("N", 4), "y": ("y 0", "N"), "s": ()}
