@@ -21,7 +21,7 @@ import numpy as np
 
 from pyrnnx.layers import custom_operators
 
-from ..graph.constants import array_of, shape_of
+from ..graph.constants import PLAIN, array_of, shape_of
 from ..graph.walk import needed_names, node_label
 from ..messages import copied
 from ..onnx_package import import_onnx
@@ -110,9 +110,8 @@ def _window(node: Any, tensors: Tensors) -> _Window | None:
 
 
 def _is_float32(tensor: Any) -> bool:
-    if isinstance(tensor, np.ndarray):
-        return tensor.dtype.name == "float32"
-    return int(tensor.data_type) == int(import_onnx().TensorProto.FLOAT)
+    dtype = tensor.dtype if isinstance(tensor, np.ndarray) else PLAIN.get(tensor.data_type)
+    return str(dtype) == "float32"
 
 
 def _matrix_name(node: Any) -> str:
