@@ -67,6 +67,7 @@ MODULES = {
     "blas.rnn": [],
     "blas.activations": [],
     "calls": [],
+    "declared": [],
     "onnxruntime.runtime": [],
     "onnxruntime.inference": [],
     "onnxruntime.recurrent": [],

@@ -16,6 +16,8 @@ engine.h       the interface of an engine: packing, the projection of a chunk, o
 parameters.h   the parameters of a layer for an engine
 tables.h       the tables of activation functions and cells; `tables` exports them to Python
 
+declared       inputs of whole models, recognized by their declared dtypes and shapes; independent of the rest
+
 Other folders:
 
 blas/          the portable engine, in Cython on SciPy's BLAS; loaded only on request

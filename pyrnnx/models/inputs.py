@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
@@ -10,9 +11,57 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import INTEGERS, named_dtype
+from pyrnnx._kernels.declared import Declared, have_elements, named_arrays
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.operator.check import as_array, as_declared_integers, conversion, native
-from pyrnnx.operator.tensor_info import TensorInfo, fits
+from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo, fits
+
+__all__ = ["Inputs", "given_names", "have_elements", "named_arrays", "read_inputs"]
+
+
+class Inputs:
+    """Inputs that the calls of a model take.
+
+    Arrays of exactly the declared dtypes and shapes are recognized by compiled code; `read_inputs` reads all others.
+
+    Parameters
+    ----------
+    label : str
+        Name of the model in errors.
+    infos : sequence of TensorInfo
+    """
+
+    def __init__(self, label: str, infos: Sequence[TensorInfo]) -> None:
+        self._label, self._infos = label, tuple(infos)
+        self._declared = _declared(self._infos)
+
+    def read(self, arrays: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        """Return {input name: value} of a call, as `read_inputs` does."""
+        values = None if self._declared is None else self._declared.recognized(arrays, named)
+        return read_inputs(self._label, self._infos, arrays, named) if values is None else values
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Inputs, (self._label, self._infos)
+
+
+def _declared(infos: tuple[TensorInfo, ...]) -> Declared | None:
+    """Return declarations in the form of compiled code; None if NumPy lacks a dtype."""
+    dtypes: list[np.dtype[Any] | None] = []
+    for info in infos:
+        dtype = np.dtype(object) if info.dtype == "str" else None if info.dtype is None else _dtype(info.dtype)
+        if info.dtype is not None and dtype is None:
+            return None
+        dtypes.append(dtype)
+    shapes = [None if info.shape is None else [_bounds(dimension) for dimension in info.shape] for info in infos]
+    return Declared(tuple(info.name for info in infos), dtypes, shapes, [info.optional for info in infos])
+
+
+def _bounds(dimension: Dimension) -> tuple[int, int]:
+    """Return the lowest and highest size of a dimension."""
+    low, high = (dimension, dimension) if isinstance(dimension, int) else (0, sys.maxsize)
+    if isinstance(dimension, Interval):
+        low, high = dimension.low, sys.maxsize if dimension.high is None else dimension.high
+    return min(low, sys.maxsize), min(high, sys.maxsize)
 
 
 def read_inputs(

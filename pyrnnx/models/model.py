@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from pyrnnx._internal import html
 from pyrnnx.errors import ArgumentError, shortened, shown
-from pyrnnx.models.inputs import given_names, read_inputs
+from pyrnnx.models.inputs import Inputs, given_names
 from pyrnnx.models.layers import AnyLayer, Layers
 from pyrnnx.models.stream import Carrier, ModelStream
 from pyrnnx.operator.tensor_info import TensorInfo
@@ -104,10 +105,16 @@ class Model(ABC):
         PyrnnxError
             An input is missing, unknown or does not fit; an output is unknown; or an operation cannot run.
         """
-        values = read_inputs(self.label, self.inputs, arrays, named)
-        if outputs is None:
-            return self._run(values, tuple([info.name for info in self.outputs]))
-        return self._run(values, given_names(self.label, outputs))
+        values = self._inputs.read(arrays, named)
+        return self._run(values, self._all_outputs if outputs is None else given_names(self.label, outputs))
+
+    @cached_property
+    def _inputs(self) -> Inputs:
+        return Inputs(self.label, self.inputs)
+
+    @cached_property
+    def _all_outputs(self) -> tuple[str, ...]:
+        return tuple(info.name for info in self.outputs)
 
     def run(self, output_names: Sequence[str] | None, inputs: Mapping[str, Any]) -> list[Any]:
         """Run the whole model with the arguments of ``onnxruntime.InferenceSession.run``.

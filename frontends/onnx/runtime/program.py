@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx import config
 from pyrnnx.errors import ArgumentError, PyrnnxError, SlowRuntimeWarning, shortened, warn
 from pyrnnx.layers import custom_operators
+from pyrnnx.models.inputs import have_elements, named_arrays
 
 from ..graph.constants import array_of
 from ..graph.walk import Node, all_nodes, needed_names, node_label
@@ -21,7 +22,7 @@ from ..onnx_package import import_onnx
 from .evaluator import Evaluator
 from .failures import Failure
 from .functions import new_evaluator
-from .memory import metered
+from .memory import Meter, metered
 from .plan import EVALUATOR, ONNXRUNTIME, PYRNNX, Row, counted
 from .replace import NotReplaceable, Replaced, kind_of, replaced
 from .results import own_results
@@ -93,7 +94,10 @@ class Program:
         self._why_evaluated = settings.why_evaluated
         self._excluded: dict[bytes, str] = {}  # reasons by kind of node
         self._replaced: Replaced | None = None
+        self._names = set(self._inputs)
         self._session: tuple[int, Any] | None = None
+        # Settings, method `run`, and memory limit of a session whose calls need no meter, defaults or copies.
+        self._plain: tuple[int, Any, int] | None = None
         self._evaluator: Evaluator | None = None
         self._unfit: set[Kinds] = set()
         self._warned: set[str] = set()
@@ -103,18 +107,35 @@ class Program:
             self._evaluate_all()
             self._warn_if_slow()
 
-    def call(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def call(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """Return the wanted values by name, in the caller's own memory, within the memory limit of a call."""
+        plain = self._plain
+        if plain is None or plain[0] != config.settings():
+            return self._metered_call(inputs)
+        if inputs.keys() != self._names or not have_elements(inputs.values()):
+            return self._metered_call(inputs)
+        try:
+            results = plain[1](self._computed, inputs)
+        except Exception as error:  # of several types
+            return self._metered_call(inputs, error)
+        values = named_arrays(self.wanted, results, plain[2])
+        if values is not None:
+            return values
+        Meter(self._settings.label).add_results(self._computed, results)
+        return dict(zip(self.wanted, results, strict=True))
+
+    def _metered_call(self, inputs: Mapping[str, Any], error: Exception | None = None) -> dict[str, Any]:
+        """Run a call like `call`, for all inputs and sessions; `error` is the session's if it has failed."""
         with metered(self._settings.label, self._known) as meter:
             feeds = {**self._defaults, **inputs} if self._defaults else inputs
-            session = self._ready(feeds)
+            session = self._ready(feeds) if error is None else None
             if session is not None:
                 try:
                     results = session.run(self._computed, {name: feeds[name] for name in self._inputs})
-                except Exception as error:  # of several types
-                    results, session = self._failed(error, feeds), None
+                except Exception as failure:  # of several types
+                    results, session = self._failed(failure, feeds), None
             else:
-                results = self._evaluate(feeds)
+                results = self._evaluate(feeds) if error is None else self._failed(error, feeds)
             if session is not None:
                 meter.add_results(self._computed, results)
                 if self._computed == self.wanted:
@@ -152,6 +173,7 @@ class Program:
             raise failure.error(self._settings.label) from error
         if failure.lacks:
             self._unfit.add(_kinds(self._inputs, feeds))
+            self._plain = None
         try:
             results = self._evaluate(feeds)
         except PyrnnxError as second:
@@ -175,7 +197,8 @@ class Program:
                 if name not in self._types and (declared := type_of_value(feeds.get(name))) is not None:
                     self._types[name] = declared
             try:
-                self._session = key, self._new_session()
+                session = self._new_session()
+                self._session, self._plain = (key, session), self._plain_run(key, session)
                 self._warn_if_slow()
             except (NotRunnable, NotReplaceable) as error:
                 self._settings.check_allowed(f"it cannot run the model: {shortened(str(error))}")
@@ -184,6 +207,13 @@ class Program:
                 self._warn_if_slow()
                 return None
             return self._session[1]
+
+    def _plain_run(self, key: int, session: Any) -> tuple[int, Any, int] | None:
+        assert self._replaced is not None
+        limit = config.get_memory_limit()
+        if self._replaced.has_functions or self._defaults or self._computed != self.wanted or self._unfit:
+            return None
+        return (key, session.run, limit) if sum(size for _, size in self._known) <= limit else None
 
     def _new_session(self) -> Any:
         """Return a session; nodes that ONNX Runtime rejects become Python functions.
