@@ -35,7 +35,8 @@ OPTIMIZERS: dict[str, tuple[Callable[[Contents], bool], str]] = {
 }
 
 
-_NORMALIZATIONS = "LayerNormalization RMSNormalization ReduceMean SimplifiedLayerNormalization SkipLayerNormalization"
+_NORMALIZATIONS = "LayerNormalization RMSNormalization SimplifiedLayerNormalization SkipLayerNormalization"
+_NORMALIZES = "BiasSkipLayerNormFusion EmbedLayerNormFusion SimplifiedLayerNormFusion SkipLayerNormFusion"
 # Operators, and the optimizations that cannot apply to a graph without them; disabling these saves time.
 APPLICABLE: dict[str, str] = {
     "": "FreeDimensionOverrideTransformer",  # no session here has sizes to override
@@ -49,7 +50,10 @@ APPLICABLE: dict[str, str] = {
     "Erf": "GeluFusionL1 GeluFusionL2",
     "Erf FastGelu Gelu": "BiasGeluFusion",
     "ReduceMean": "LayerNormFusionL1 LayerNormFusionL2",
-    _NORMALIZATIONS: "BiasSkipLayerNormFusion EmbedLayerNormFusion SimplifiedLayerNormFusion SkipLayerNormFusion",
+    "Div": "LayerNormFusionL1 LayerNormFusionL2",
+    # A fusion makes these of ReduceMean and Div.
+    f"{_NORMALIZATIONS} ReduceMean": _NORMALIZES,
+    f"{_NORMALIZATIONS} Div": _NORMALIZES,
     "Softmax": "AttentionFusion BiasSoftmaxFusion",
     "Dropout": "BiasDropoutFusion",
     "GroupQueryAttention": "GroupQueryAttentionFusion GroupQueryAttentionPreNormFusion",
@@ -57,6 +61,8 @@ APPLICABLE: dict[str, str] = {
     "Tanh": "FastGeluFusion",
     "Reshape": "ReshapeFusion",
     "Gather": "GatherToSliceFusion",
+    "Range": "GatherToSliceFusion",
+    "Mul": "QuickGeluFusion SwiGluFusion",
     "Gather Slice": "GatherSliceToSplitFusion",
     "Slice": "SliceConcatToSpaceToDepthFusion",
 }
@@ -66,4 +72,4 @@ def disabled_optimizers(contents: Contents) -> list[str]:
     """Return the names of the optimizations that a model's session disables."""
     wrong = [name for name, (applies, _) in OPTIMIZERS.items() if applies(contents)]
     rows = (row for row in APPLICABLE.items() if contents.operators.isdisjoint(row[0].split()))
-    return wrong + [name for _, names in rows for name in names.split() if name not in wrong]
+    return list(dict.fromkeys([*wrong, *(name for _, names in rows for name in names.split())]))

@@ -122,7 +122,8 @@ def replaced(
     """
     result = Replaced(import_onnx().ModelProto(graph=graph))
     _Pass(settings, contents, excluded, threads, result).graph(result.model.graph, scope, lambda: tensors, ())
-    guard_scans(result.model.graph, graph, result.nodes, tensors)
+    if "Scan" in contents.operators:
+        guard_scans(result.model.graph, graph, result.nodes, tensors)
     result.constants = multiply_windows(result.model.graph, graph, tensors)
     return result
 
@@ -137,7 +138,6 @@ class _Pass:
         result: Replaced,
     ) -> None:
         self._settings, self._excluded, self._threads, self._result = settings, excluded, threads, result
-        self._taken: set[str] = set()
         self._element_names = {number: name for name, number in import_onnx().TensorProto.DataType.items()}
         # Only nodes of other domains return a foreign type if the graph has none.
         is_plain = not any(map(self._foreign, contents.elements)) and contents.domains <= _DOMAINS
@@ -154,13 +154,13 @@ class _Pass:
         for value in graph.input[2:] if is_loop else (*graph.input, *graph.output):
             if value.type.HasField("tensor_type"):
                 value.type.tensor_type.ClearField("shape")
+        nodes = self._result.nodes
         for place, node in enumerate(graph.node):
             old = node.name
-            name = old if old and old not in self._taken and _PLAIN.fullmatch(old) else self._new_name(node)
-            self._taken.add(name)
-            self._result.nodes[name] = node, scope
-            is_special = self._is_watched or node.domain or node.op_type in _SPECIAL
-            if is_special or "" in node.input or "" in node.output:
+            name = old if old and old not in nodes and _PLAIN.fullmatch(old) else self._new_name(node)
+            nodes[name] = node, scope
+            is_special = self._is_watched or node.op_type in _SPECIAL or node.domain
+            if is_special or "" in node.input[:] or "" in node.output[:]:  # a slice is faster
                 self._replace(node, place, graph, scope, tensors, around)
             if name != old:
                 node.name = name
@@ -184,9 +184,10 @@ class _Pass:
     def _new_name(self, node: NodeProto) -> str:
         """Return a unique name, by which ONNX Runtime's messages identify the node."""
         base = next((name for name in node.output if _PLAIN.fullmatch(name)), "node")
-        if base not in self._taken:
+        taken = self._result.nodes
+        if base not in taken:
             return base
-        return next(name for name in (f"{base}_{number}" for number in count()) if name not in self._taken)
+        return next(name for name in (f"{base}_{number}" for number in count()) if name not in taken)
 
     def _reason(self, node: NodeProto, scope: Scope, tensors: Constants) -> str:
         """Return why ONNX Runtime cannot run a node, apart from its bodies; empty if it can."""

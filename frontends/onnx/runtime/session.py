@@ -16,7 +16,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import named_dtype
 from pyrnnx.layers import custom_operators
 
-from ..graph.constants import PLAIN, array_of, named, without_values
+from ..graph.constants import PLAIN, array_of, named, shape_of, without_values
 from ..onnx_package import import_onnx
 from .optimizers import disabled_optimizers
 from .types import Contents, Tensors, Types, contents_of
@@ -37,6 +37,7 @@ _CONFIGURATION = {
 # Without this, sums of int8 products saturate at 16 bits on processors without VNNI. With it, kernels for int8
 # activations are missing.
 _PRECISE = {"session.x64quantprecision": "1"}
+_DTYPES = frozenset(PLAIN.values())
 _LARGE = 1024  # bytes; smaller constants may be shapes, which ONNX Runtime reads
 _SLACK = 2**24  # bytes; an arena rounds allocations up
 
@@ -236,13 +237,15 @@ def new_session(
             opset.version = runnable_opset(opset.version)
     arrays = {}
     for name, tensor in constants.items():
+        if not (size := _shared_bytes(tensor)):
+            model.graph.initializer.append(named(tensor, name))
+            continue
+        arrays[name] = ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array_of(tensor, label)))
         stub = without_values(tensor, name)
-        if size := _shared_bytes(stub):
-            arrays[name] = ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array_of(tensor, label)))
-            stub.data_location = stub.EXTERNAL
-            for key, entry in (("location", "memory"), ("offset", "0"), ("length", str(size))):
-                stub.external_data.add(key=key, value=entry)
-        model.graph.initializer.append(stub if name in arrays else named(tensor, name))
+        stub.data_location = stub.EXTERNAL
+        for key, entry in (("location", "memory"), ("offset", "0"), ("length", str(size))):
+            stub.external_data.add(key=key, value=entry)
+        model.graph.initializer.append(stub)
 
     def options(configuration: Mapping[str, str]) -> Any:
         result = ort.SessionOptions()
@@ -267,8 +270,8 @@ def new_session(
 
 def _shared_bytes(tensor: TensorProto) -> int:
     """Return the bytes of a tensor to pass as an array; 0 if it is small or NumPy lacks its type."""
-    dtype = PLAIN.get(tensor.data_type)
-    size = 0 if dtype is None else math.prod(tensor.dims) * dtype.itemsize
+    dtype = tensor.dtype if isinstance(tensor, np.ndarray) else PLAIN.get(tensor.data_type)
+    size = math.prod(shape_of(tensor)) * dtype.itemsize if dtype in _DTYPES else 0
     return size if size >= _LARGE else 0
 
 

@@ -74,6 +74,10 @@ GRAPHS: dict[str, list[onnx.NodeProto]] = {
     ],
     "x * sigmoid(x)": [node("Sigmoid", ["x"], ["a"]), node("Mul", ["x", "a"], ["y"])],
     "Gather": [node("Gather", ["x", "index"], ["a"], axis=3), node("Neg", ["a"], ["y"])],
+    "Range, Gather": [
+        *(node("Range", ["first", "last", "first"], ["a"]), node("Gather", ["x", "a"], ["b"], axis=3)),
+        node("Neg", ["b"], ["y"]),
+    ],
     "Transpose, MatMul": [node("Transpose", ["x"], ["a"], perm=[0, 1, 3, 2]), node("MatMul", ["a", "x"], ["y"])],
     "codes": [
         *(node("QuantizeLinear", ["x", "half"], ["a"]), node("DequantizeLinear", ["a", "half"], ["b"])),
@@ -83,7 +87,7 @@ GRAPHS: dict[str, list[onnx.NodeProto]] = {
 CONSTANTS: dict[str, Array] = {
     **{"w": W, "k": K, "flat": np.array([-1, 3]), "row": K[0], "index": np.array([1])},
     **{key: np.array(value, np.float32) for key, value in (("root", 2**0.5), ("one", 1), ("half", 0.5), ("two", 2))},
-    "small": np.array(1e-5, np.float32),
+    **{"small": np.array(1e-5, np.float32), "first": np.array(1), "last": np.array(3)},
 }
 
 
