@@ -2,14 +2,16 @@
 
     X -> LSTM -> Y                 becomes    X, lstm.initial_h, lstm.initial_c -> LSTM -> Y, lstm.Y_h, lstm.Y_c
 
-In the first push the states are absent, and the layer starts as in the model.
+Before the first push a state of zeros has no known batch size: an array without elements stands for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import UnsupportedError, shown
@@ -60,10 +62,13 @@ class Carried:
         """New inputs, by the outputs that supply them in the next push."""
         return dict(zip(self.edit.outputs.values(), self.edit.inputs.values(), strict=True))
 
-    def edit_without(self, absent: Collection[str]) -> Edit:
-        """Return the edit for calls without the `absent` inputs."""
-        inputs = {place: name for place, name in self.edit.inputs.items() if name not in absent}
-        return replace(self.edit, inputs=inputs)
+    @property
+    def starts(self) -> dict[str, AnyArray]:
+        """Initial values of the new inputs; an array of sizes 0 stands for zeros, which have the batch size of X."""
+        rank = len(self.layer.convention.axes_of("initial_h"))
+        zeros = np.zeros((0,) * rank, self.layer.dtype)
+        values = [zeros if start is None else start for start in self.layer.starts.values()]
+        return dict(zip(self.edit.inputs.values(), values, strict=True))
 
     @property
     def infos(self) -> list[TensorInfo]:

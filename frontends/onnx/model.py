@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -40,6 +41,7 @@ from .layers import NodeLayer, UnboundNode
 from .messages import copied
 from .messages import tensors as all_tensors
 from .onnx_package import import_onnx
+from .programs import Programs
 from .recurrent_graph import RecurrentGraph, recurrent_graph
 from .recurrent_operators import check_handles
 from .runtime.evaluator import evaluate_node
@@ -56,9 +58,6 @@ if TYPE_CHECKING:
 
     from .file import Source
     from .graph.constants import Tensor
-
-
-_MAIN = (True, frozenset[str](), frozenset[str]())  # key of the program that returns only the model's outputs
 
 
 class Model(core.Model):
@@ -120,11 +119,10 @@ class Model(core.Model):
         self._defaults = frozenset(t.name for t in graph.initializer) & {value.name for value in graph.input}
         self.inputs = tuple(tensor_info(label, info, optional=info.name in self._defaults) for info in graph.input)
         self.outputs = tuple(tensor_info(label, info) for info in graph.output)
-        self._output_names = frozenset(info.name for info in self.outputs)
         self._lock = threading.RLock()
+        self._programs = Programs(self.outputs, self._defaults, self._new_program, self._lock)
         self._graphs: dict[bool, RecurrentGraph] = {}
         self._layers: Layers[NodeLayer | UnboundNode] | None = None
-        self._programs: dict[tuple[bool, frozenset[str], frozenset[str]], Program] = {}
         self._carriers: dict[tuple[frozenset[str], bool | frozenset[str]], Carrier] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -207,25 +205,12 @@ class Model(core.Model):
         PyrnnxError
             An operator is unknown.
         """
-        return Plan(self._program().rows())
-
-    def _program(
-        self, defaults: bool = True, more: frozenset[str] = frozenset(), absent: frozenset[str] = frozenset()
-    ) -> Program:
-        """Return the cached program of these arguments of `_new_program`."""
-        key = defaults, more, absent
-        program = self._programs.get(key)
-        if program is None:
-            with self._lock:
-                program = self._programs.get(key) or self._new_program(*key)
-                self._programs[key] = program
-        return program
+        return Plan(self._programs.program().rows())
 
     def _new_program(
         self,
         defaults: bool,
         more: frozenset[str],
-        absent: frozenset[str],
         carried: Mapping[str, Carried] = MappingProxyType({}),
     ) -> Program:
         """Build a program of the model.
@@ -236,8 +221,6 @@ class Model(core.Model):
             Whether the defaults of inputs are constants, or inputs.
         more : frozenset of str
             Values that it returns in addition to the model's outputs.
-        absent : frozenset of str
-            Inputs of `carried` that are absent in calls.
         carried : mapping
             Layers with states that are inputs and outputs, by name.
         """
@@ -254,29 +237,26 @@ class Model(core.Model):
             recurrent.check_weights(self.label, [name for name, node in carried.items() if node.states])
             layers = {**layers, **{name: node.layer for name, node in carried.items()}}
             calls = {**calls, **{name: LayerCall(node.layer) for name, node in carried.items() if name in calls}}
-        edits = {name: node.edit_without(absent) for name, node in carried.items()}
+        edits = {name: node.edit for name, node in carried.items()}
         graph, large = recurrent.rebuilt(more, layers, edits)
-        infos = (info for node in carried.values() for info in node.infos if info.name not in absent)
-        graph.input.extend(value_info(info) for info in infos)
+        states = [info for node in carried.values() for info in node.infos]
+        graph.input.extend(map(value_info, states))
         settings = Settings(self.label, self._opsets, layers, self.runtime, calls)
         wanted = dict.fromkeys([info.name for info in self.outputs] + sorted(more))
         tensors = recurrent.tensors(graph)
-        program = Program(settings, self._source, graph, tensors, list(wanted), large, replaceable=not defaults)
+        empty = frozenset(info.name for info in states)
+        program = Program(
+            settings, self._source, graph, tensors, list(wanted), large, replaceable=not defaults, may_be_empty=empty
+        )
         self._graphs.pop(defaults, None)  # frees weights that layers and sessions own now
         return program
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        program = self._programs.get(_MAIN)
-        if program is not None and outputs == program.wanted and self._defaults.isdisjoint(inputs):
-            return program.call(inputs)
-        defaults = self._defaults.isdisjoint(inputs)
-        values = self._program(defaults, frozenset(outputs) - self._output_names).call(inputs)
-        return {name: values[name] for name in outputs}
+        return self._programs.run(inputs, outputs)
 
     def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        defaults = self._defaults.isdisjoint(inputs)
         with self._lock:
-            program = self._new_program(defaults, frozenset(outputs) - self._output_names, frozenset())
+            program = self._new_program(*self._programs.key(inputs, outputs))
         values = program.call(inputs)
         return {name: values[name] for name in outputs}
 
@@ -292,7 +272,7 @@ class Model(core.Model):
         layers = self.layers
         with self._lock:
             values = self._recurrent_graph(defaults=True).values(layers)
-            if _MAIN in self._programs:  # as `_new_program` leaves it
+            if self._programs:  # as `_new_program` leaves it
                 self._graphs.pop(True)
         return values
 
@@ -335,14 +315,14 @@ class _WithStates:
 
     def __init__(self, model: Model, carried: Mapping[str, Carried]) -> None:
         self._model, self._carried, self.label = model, carried, model.label
-        self._lock = threading.Lock()
-        self._programs: dict[tuple[bool, frozenset[str], frozenset[str]], Program] = {}
         own = [info for node in carried.values() for info in node.infos]
-        self._states = frozenset(info.name for info in own)
+        self._starts = {name: start for node in carried.values() for name, start in node.starts.items()}
         self.inputs = (*model.inputs, *own)
         known = {info.name for info in model.outputs}
         names = [name for node in carried.values() for name in node.states if name not in known]
         self.outputs = (*model.outputs, *map(TensorInfo, names))
+        build = partial(model._new_program, carried=carried)
+        self._programs = Programs(model.outputs, model._defaults, build, model._lock)
 
     @property
     def layers(self) -> Layers[NodeLayer | UnboundNode]:
@@ -352,16 +332,9 @@ class _WithStates:
         return self._model.folded(self._carried)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        model = self._model
-        defaults = model._defaults.isdisjoint(inputs)
-        key = defaults, frozenset(outputs) - model._output_names, frozenset(self._states.difference(inputs))
-        with self._lock:
-            if key not in self._programs:
-                with model._lock:
-                    self._programs[key] = model._new_program(*key, self._carried)
-            program = self._programs[key]
-        values = program.call(inputs)
-        return {name: values[name] for name in outputs}
+        if not self._starts.keys() <= inputs.keys():
+            inputs = {**self._starts, **inputs}
+        return self._programs.run(inputs, outputs)
 
 
 def _restored(contents: bytes, label: str, runtime: str) -> Model:

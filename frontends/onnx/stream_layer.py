@@ -20,6 +20,7 @@ class StreamLayer:
     layer : Layer
     starts : mapping
         Initial values of carried states: an array, or None for zeros. If empty, the stream supplies the states.
+        A call passes an array of sizes 0 for zeros.
     """
 
     def __init__(self, layer: Layer, starts: Mapping[str, AnyArray | None]) -> None:
@@ -49,6 +50,8 @@ class StreamLayer:
         for name, start in self.starts.items():
             if states[name] is None:
                 states[name] = self._zeros(X) if start is None else start
+            elif not any(np.shape(states[name])):
+                states[name] = self._zeros(X)
         axis = self._step_axis
         steps = () if axis is None else getattr(X, "shape", ())[axis : axis + 1]
         if sequence_lens is not None and steps and (np.asarray(sequence_lens) != steps[0]).any():

@@ -37,8 +37,12 @@ class Inputs:
 
     def read(self, arrays: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         """Return {input name: value} of a call, as `read_inputs` does."""
-        values = None if self._declared is None else self._declared.recognized(arrays, named)
+        values = self.recognized(arrays, named)
         return read_inputs(self._label, self._infos, arrays, named) if values is None else values
+
+    def recognized(self, arrays: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any] | None:
+        """Return {input name: value} of a call; None if `read_inputs` has to read it."""
+        return None if self._declared is None else self._declared.recognized(arrays, named)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Inputs, (self._label, self._infos)

@@ -14,7 +14,7 @@ from pyrnnx._internal import html
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.models import state_pairs
-from pyrnnx.models.inputs import listed, read_inputs
+from pyrnnx.models.inputs import Inputs, listed, read_inputs
 from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
 
 
@@ -94,17 +94,18 @@ class ModelStream:
                 f"of outputs match inputs; expected states={{output: input}}; these are compatible: {compatible}"
             )
         outputs = [info.name for info in model.outputs]
-        self._wanted = (*outputs, *(name for name in self._carrier.states if name not in outputs))
+        self._wanted = (*outputs, *sorted(self._carrier.states.keys() - outputs))
         # Copy states that are also returned, because the caller may write to them.
         pairs = [*self.states.items(), *self._carrier.states.items()]  # may repeat an output
         self._copied = [(output, name) for output, name in pairs if output in outputs]
         self._taken = [(output, name) for output, name in pairs if output not in outputs]
         self._pushed = [info for info in model.inputs if info.name not in fed]
-        self._names = [info.name for info in self._pushed]
         own = set(self._carrier.states.values())
         self._fed = [info for info in model.inputs if info.name in fed]
         infos = [*self._fed, *(info for info in self._carrier.model.inputs if info.name in own)]
         self.state_infos = tuple(replace(info, optional=True) for info in infos)
+        self._push_inputs = Inputs(self._label, self._pushed)
+        self._state_inputs = Inputs(self._label, self.state_infos)
         self._reserved = {name for info in self._fed for name in (info.name, *info.aliases)}
         self._initial = {} if initial is None else self._checked("initial", initial)
         self._first = self._first_states()
@@ -148,24 +149,25 @@ class ModelStream:
         self._values = values
         return results
 
-    def _run(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        names = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], Mapping) else ()
-        for name in (*names, *named):
-            if name in self._reserved:
-                raise ArgumentError(
-                    f"{self._label}: input {shown(name)} is fed back; expected {listed(self._pushed)}, and states in "
-                    "stream.state = {...}"
-                )
-        return self._call(read_inputs(self._label, self._pushed, arrays, named), self._wanted)
+    def _run(self, arrays: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        inputs = self._push_inputs.recognized(arrays, named)
+        if inputs is None:
+            names = arrays[0] if len(arrays) == 1 and isinstance(arrays[0], Mapping) else ()
+            for name in (*names, *named):
+                if name in self._reserved:
+                    raise ArgumentError(
+                        f"{self._label}: input {shown(name)} is fed back; expected {listed(self._pushed)}, and states "
+                        "in stream.state = {...}"
+                    )
+            inputs = self._push_inputs.read(arrays, named)
+        return self._call(inputs, self._wanted)
 
     def _call(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        states, infos = self._values, self.state_infos
-        if len(states) < len(infos):
+        states = self._values
+        if len(states) < len(self.state_infos):
             symbols = _symbols(self._pushed, inputs)
             states = self._zeros([info for info in self._fed if info.name not in states], symbols) | states
-            checked = read_inputs(self._label, infos, (states,))
-        else:
-            checked = read_inputs(self._label, infos, tuple([states[info.name] for info in infos]))
+        checked = self._state_inputs.read((states,), {})
         results: dict[str, Any] = self._carrier.model._run({**inputs, **checked}, outputs)
         return results
 

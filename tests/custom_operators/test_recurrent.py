@@ -212,6 +212,24 @@ def test_inputs_that_do_not_fit() -> None:
         assert same(ran.run(None, good), layer(**good))
 
 
+def test_states_without_units_are_absent_only_where_the_node_allows() -> None:
+    layer = random_layer(RecurrentOp("LSTM", 5), 3)
+    names = ("X", "initial_h", "initial_c")
+    optional, required = (layer_session(layer, names=names, optional_states=value) for value in (1, 0))
+    none = np.zeros((0, 0, 0), np.float32)
+    for rows in (2, 1, 3):
+        arrays = {name: value for name, value in random_inputs(layer.op, (4, rows, 3)).items() if name in names}
+        for absent in ((), ("initial_h",), ("initial_c",), names[1:]):
+            given = {**arrays, **dict.fromkeys(absent, none)}
+            here = {name: value for name, value in arrays.items() if name not in absent}
+            assert same(optional.run(None, given), layer(**here)), absent
+            if absent:
+                with pytest.raises(Exception, match=f"{absent[0]} has shape"):
+                    required.run(None, given)
+        with pytest.raises(Exception, match="initial_h has shape"):  # rows, but none of this batch
+            optional.run(None, {**arrays, "initial_h": arrays["initial_h"][:, :0]})
+
+
 def test_types_that_do_not_fit() -> None:
     layer = random_layer(RecurrentOp("GRU", 5), 3)
     ran = layer_session(layer, TensorProto.DOUBLE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx import config
@@ -59,6 +59,8 @@ class Program:
         Nodes whose results take a fixed number of bytes in every call.
     replaceable : bool
         Whether initializers that are also inputs are defaults, which a call may replace, or constants.
+    may_be_empty : set of str
+        Inputs that only layers read, and that ONNX Runtime may therefore get without elements.
 
     Attributes
     ----------
@@ -76,6 +78,7 @@ class Program:
         known: Sequence[tuple[Node | NodeProto, int]] = (),
         *,
         replaceable: bool = False,
+        may_be_empty: Set[str] = frozenset(),
     ) -> None:
         self._settings, self._graph, self.wanted, self._known = settings, graph, tuple(wanted), known
         inputs = {value.name for value in graph.input}
@@ -94,7 +97,7 @@ class Program:
         self._why_evaluated = settings.why_evaluated
         self._excluded: dict[bytes, str] = {}  # reasons by kind of node
         self._replaced: Replaced | None = None
-        self._names = set(self._inputs)
+        self._names, self._never_empty = set(self._inputs), set(self._inputs) - may_be_empty
         self._session: tuple[int, Any] | None = None
         # Settings, method `run`, and memory limit of a session whose calls need no meter, defaults or copies.
         self._plain: tuple[int, Any, int] | None = None
@@ -147,7 +150,7 @@ class Program:
         """Return the session for a call with these inputs; None if the evaluator runs it."""
         if self._why_evaluated:
             return None
-        for name in self._inputs:
+        for name in self._never_empty:
             if getattr(feeds[name], "size", 1) == 0:  # ONNX Runtime crashes the process on some empty arrays
                 return None
         if self._unfit and _kinds(self._inputs, feeds) in self._unfit:

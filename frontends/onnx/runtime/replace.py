@@ -246,7 +246,8 @@ class _Pass:
         self._result.rows.append((PYRNNX, label, ""))
         attributes = {"threads": self._threads}
         if isinstance(layer, StreamLayer) and not (layer.starts and inputs[1]):
-            layer, attributes["keeps_states"] = layer.layer, 1
+            attributes |= {"keeps_states": 1, "optional_states": int(bool(layer.starts))}
+            layer = layer.layer
         if isinstance(layer, StreamLayer) or type(layer).run is not Layer.run:
             function, present = layer_run(layer, inputs, results), [name for name in inputs if name]
             self._replace_by_function(node, graph, present, scope, function, results)

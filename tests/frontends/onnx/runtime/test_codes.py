@@ -144,7 +144,7 @@ def test_who_gets_codes(source: Path, runtime: str, count: int) -> None:
     """K and its bias, M and b; the reference evaluator, which would dequantize them in every call, gets floats."""
     proto = quantized(source, "QDQ", "QUInt8", "QInt8")
     constants = {one.name for one in proto.graph.initializer}
-    nodes = read_model(proto, runtime=runtime)._program()._graph.node
+    nodes = read_model(proto, runtime=runtime)._programs.program()._graph.node
     assert sum(node.op_type == "DequantizeLinear" and constants.issuperset(node.input) for node in nodes) == count
 
 

@@ -126,7 +126,7 @@ def test_empty_inputs_are_the_evaluators() -> None:
     model = read_model(around())
     calls = [{"x": shaped} for shaped in (X, X[:0], X, X[:, :0], X)]
     check_each(model, lambda given: [expected(given)[0]], calls, atol=TOLERANCE)
-    program = model._program()
+    program = model._programs.program()
     assert [program._ready(call) is None for call in calls] == [False, True, False, True, False]
 
 

@@ -134,7 +134,7 @@ def session_graph(nodes: Sequence[onnx.NodeProto], *, results: Sequence[str] = (
     proto = simple_model(nodes, {name: GIVEN[name] for name in GIVEN if name in needed}, results, CONSTANTS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        result = read_model(proto)._program()._replaced
+        result = read_model(proto)._programs.program()._replaced
     assert result is not None
     return result
 
@@ -161,7 +161,7 @@ def test_shapes_of_files_are_dropped() -> None:
     proto.graph.value_info.append(helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [1, 2]))
     model = read_model(proto)
     np.testing.assert_array_equal(model(X)["y"], np.abs(X))
-    program = model._program()._replaced
+    program = model._programs.program()._replaced
     assert program is not None
     assert not any(value.type.tensor_type.HasField("shape") for value in program.model.graph.value_info)
 
