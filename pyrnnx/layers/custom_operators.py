@@ -8,8 +8,9 @@ Recurrent
     Y_h and, for an LSTM, Y_c, all optional. Arrays follow the layer's convention and dtype. Attributes: `handle` (int),
     a `RecurrentHandle`; `threads` (int, optional), how many of the session's threads a call may use; `keeps_states`
     (int, optional), 1: a row without steps keeps its initial state, while ONNX returns zeros; `optional_states` (int,
-    optional), 1: an initial state with hidden size 0 counts as absent. Without `handle` the node is portable: constant inputs W, R, B, P, W_scale, W_zero_point, R_scale, R_zero_point follow, and
-    `portable_attributes` describe the layer. Types and shapes of outputs are inferred.
+    optional), 1: an initial state with hidden size 0 counts as absent. Without `handle` the node is portable: constant
+    inputs W, R, B, P, W_scale, W_zero_point, R_scale, R_zero_point follow, and `portable_attributes` describe the
+    layer. Types and shapes of outputs are inferred.
 Python
     Any number of inputs and outputs; no input has an empty name. Attribute: `handle` (int), a `PythonHandle`. The
     graph must have the element type (no shape) of each output in its value_info, or as its own output.
