@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx import config
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.layers.custom_operators import DOMAIN
 from pyrnnx.layers.layer import Layer
@@ -28,7 +29,7 @@ from pyrnnx.operator.tensor_info import TensorInfo
 
 from .carried import Carried, carried
 from .external import load_external
-from .file import load_proto, serialized, source_folder, source_label
+from .file import load_parts, serialized, source_folder, source_label
 from .graph.check import sound_graph
 from .graph.constants import array_of
 from .graph.dense import densified
@@ -37,6 +38,7 @@ from .graph.inline import inlined
 from .graph.rebuild import with_graph
 from .graph.specialize import specialized
 from .graph.walk import Graph, all_graphs, local_names
+from .large import completed
 from .layers import NodeLayer, UnboundNode
 from .messages import copied
 from .messages import tensors as all_tensors
@@ -75,11 +77,11 @@ class Model(core.Model):
         Runners of nodes of other domains, by node name.
     folder : Path, optional
         Folder of external data.
+    arrays : mapping
+        Values of initializers that `proto` lacks, by name.
 
     Attributes
     ----------
-    proto : onnx.ModelProto
-        The argument.
     inputs, outputs : tuple of TensorInfo
         Initializers that are also inputs are default values.
 
@@ -98,10 +100,11 @@ class Model(core.Model):
         runtime: str | None = None,
         calls: Mapping[str, LayerCall] = MappingProxyType({}),
         folder: Path | None = None,
+        arrays: Mapping[str, AnyArray] = MappingProxyType({}),
     ) -> None:
         if not isinstance(proto, import_onnx().ModelProto):
             raise ArgumentError(f"{label}: proto is {type(proto).__name__}; expected an onnx.ModelProto")
-        self.proto, self.label, self._calls = proto, label, calls
+        self._proto, self._arrays, self.label, self._calls = proto, arrays, label, calls
         self.runtime = config.choose_runtime(label, runtime)
         graph = Graph(proto.graph)
         tensors = (tensor for inner in all_graphs(graph) for tensor in inner.tensors)
@@ -115,6 +118,7 @@ class Model(core.Model):
         self._source = densified(source, label, graph)
         if self._source is not source:
             graph = Graph(self._source.graph)
+        graph.arrays = arrays
         self._read = graph
         self._defaults = frozenset(t.name for t in graph.initializer) & {value.name for value in graph.input}
         self.inputs = tuple(tensor_info(label, info, optional=info.name in self._defaults) for info in graph.input)
@@ -124,6 +128,11 @@ class Model(core.Model):
         self._graphs: dict[bool, RecurrentGraph] = {}
         self._layers: Layers[NodeLayer | UnboundNode] | None = None
         self._carriers: dict[tuple[frozenset[str], bool | frozenset[str]], Carrier] = {}
+
+    @property
+    def proto(self) -> ModelProto:
+        """Model as read; its large initializers are copied each time."""
+        return completed(self._proto, self._arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the source; layers and programs are prepared again when needed."""
@@ -284,12 +293,14 @@ class Model(core.Model):
 
     def _new_carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
         starts = {
-            tensor.name: array_of(tensor, self.label)
+            tensor.name: array_of(self._arrays.get(tensor.name, tensor), self.label)
             for tensor in self._source.graph.initializer
             if tensor.name in fed & self._defaults
         }
         if starts:
-            model = Model(self._without(starts), self.label, runtime=self.runtime, calls=self._calls)
+            arrays = {name: array for name, array in self._arrays.items() if name not in starts}
+            proto = self._without(starts)
+            model = Model(proto, self.label, runtime=self.runtime, calls=self._calls, arrays=arrays)
             return model._new_carrier(fed, layers)._replace(starts=starts)
         nodes = carried(
             *(self._recurrent_graph(defaults=True), self.layers, self._calls, fed, layers),
@@ -338,7 +349,8 @@ class _WithStates:
 
 
 def _restored(contents: bytes, label: str, runtime: str) -> Model:
-    return Model(load_proto(contents), label, runtime=runtime)
+    proto, arrays = load_parts(contents)
+    return Model(proto, label, runtime=runtime, arrays=arrays)
 
 
 def read_model(source: Source, *, runtime: str | None = None) -> Model:
@@ -363,5 +375,5 @@ def read_model(source: Source, *, runtime: str | None = None) -> Model:
     PyrnnxError
         The file cannot be read, or is not a valid ONNX model. Unknown operators raise only when the model is called.
     """
-    proto = load_proto(source, external=False)
-    return Model(proto, source_label(source), runtime=runtime, folder=source_folder(source))
+    proto, arrays = load_parts(source)
+    return Model(proto, source_label(source), runtime=runtime, folder=source_folder(source), arrays=arrays)

@@ -47,7 +47,9 @@ class Constants:
         inputs = set() if defaults else {value.name for value in graph.input}
         # Tensors become arrays lazily: most weights are only passed on.
         self._values: dict[str, Tensor] = {
-            tensor.name: tensor for tensor in graph.initializer if tensor.name not in inputs
+            tensor.name: graph.arrays.get(tensor.name, tensor)
+            for tensor in graph.initializer
+            if tensor.name not in inputs
         }
         self._initializers = frozenset(self._values)
 

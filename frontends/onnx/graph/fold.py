@@ -118,6 +118,7 @@ class _Folder:
     ) -> FoldedGraph:
         constants = Constants(graph, outer, self._label, defaults)
         self._uncounted += graph.initializer
+        self._bytes_left += _TIMES * sum(array.nbytes for array in graph.arrays.values())
         graph.sort(self._label)
         nodes = tuple(graph.node)
         stay = (

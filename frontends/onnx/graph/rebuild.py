@@ -83,6 +83,7 @@ def rebuild(
 def tensors_of(folded: FoldedGraph, graph: GraphProto) -> dict[str, Tensor]:
     """Return the initializers of a rebuilt graph by name, without copies."""
     tensors: dict[str, Tensor] = {tensor.name: tensor for tensor in folded.graph.initializer}
+    tensors |= folded.graph.arrays
     tensors |= folded.constants.own()
     return {stub.name: tensors[stub.name] for stub in graph.initializer}
 
@@ -161,7 +162,8 @@ def _write(part: _Needed, edits: Mapping[Place, Edit], values: bool, new: GraphP
     inputs = {value.name for value in old.input}
     results = {name for index in part.nodes for name in folded.nodes[index].output}
     convert = named if values else without_values
-    tensors: list[tuple[str, Tensor]] = [(t.name, t) for t in old.initializer if t.name in needed or t.name in inputs]
+    present = (tensor for tensor in old.initializer if tensor.name in needed or tensor.name in inputs)
+    tensors: list[tuple[str, Tensor]] = [(t.name, folded.graph.arrays.get(t.name, t)) for t in present]
     tensors += [(name, t) for name, t in folded.constants.computed() if name in needed and name not in results]
     new.initializer.extend(convert(tensor, name) for name, tensor in tensors)
     new.sparse_initializer.extend(tensor for tensor in old.sparse_initializer if tensor.values.name in needed)

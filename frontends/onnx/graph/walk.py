@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar, overload
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, shortened, shown
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class Graph:
     node : list of Node
     input, output : list of onnx.ValueInfoProto
     initializer : list of onnx.TensorProto
+    arrays : mapping
+        Values of initializers that are not in their messages, by name.
     sparse_initializer : list of onnx.SparseTensorProto
     local : set of str
         As `local_names` returns them; read-only.
@@ -99,13 +102,14 @@ class Graph:
     """
 
     __slots__ = (
-        *("every", "initializer", "input", "is_sorted", "kinds", "local", "needs", "node", "output", "proto"),
+        *("arrays", "every", "initializer", "input", "is_sorted", "kinds", "local", "needs", "node", "output", "proto"),
         *("sparse_initializer", "tensors"),
     )
 
     def __init__(self, proto: GraphProto, depth: int = 1) -> None:
         self.proto, self.input, self.output = proto, proto.input[:], proto.output[:]
         self.initializer, self.sparse_initializer = proto.initializer[:], proto.sparse_initializer[:]
+        self.arrays: Mapping[str, AnyArray] = {}
         self.tensors = [*self.initializer, *(part for tensor in self.sparse_initializer for part in _parts(tensor))]
         self.node = [Node(node, depth, self.tensors) for node in proto.node]
         self.local, self.is_sorted = _local_names(self), False
