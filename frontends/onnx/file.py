@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
-from contextlib import suppress
-from io import BytesIO
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx._internal.files import open_regular, read_regular
+from pyrnnx._internal.files import read_regular
 from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, shortened
 
 from .external import load_external
-from .large import SMALLEST_FILE, read_parts
 from .messages import copy_fields, tensors
 from .onnx_package import import_onnx
 
@@ -80,32 +76,6 @@ def load_proto(source: Source, *, external: bool = True) -> ModelProto:
     if external:
         load_external(onnx, label, tensors(model), source_folder(source))
     return model
-
-
-def load_parts(source: Source) -> tuple[ModelProto, Mapping[str, AnyArray]]:
-    """Load a ModelProto without external data, and without large values of initializers, which are arrays by name.
-
-    Raises
-    ------
-    PyrnnxError
-        As in `load_proto`.
-    """
-    if isinstance(source, bytes):
-        parts = read_parts(BytesIO(source), len(source)) if SMALLEST_FILE <= len(source) <= LARGEST else None
-    elif isinstance(source, (str, os.PathLike)):
-        path = Path(os.fsdecode(source))
-        with open_regular("ONNX model", path, most=LARGEST, expected="an ONNX file") as file:
-            size = os.fstat(file.fileno()).st_size
-            try:
-                parts = read_parts(file, size) if size >= SMALLEST_FILE else None
-            except (OSError, MemoryError):
-                parts = None  # raised by another reader, with its message
-    else:
-        parts = None
-    if parts is not None:
-        with suppress(FormatError):  # raised below, with the source's label
-            return load_proto(parts[0], external=False), parts[1]
-    return load_proto(source, external=False), {}
 
 
 def load_needed(model: ModelProto, source: Source, names: Collection[str]) -> None:

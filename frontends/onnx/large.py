@@ -7,14 +7,21 @@ ModelProto { graph { node ..., initializer { name, dims, raw_data }, ... } }
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.files import open_regular
+from pyrnnx.errors import FormatError
 
+from .file import LARGEST, load_proto
 from .graph.constants import PLAIN
 from .messages import copied
 from .onnx_package import import_onnx
@@ -22,7 +29,9 @@ from .onnx_package import import_onnx
 if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto
 
-SMALLEST_FILE = 2**22  # bytes of a file that is read in parts
+    from .file import Source
+
+_SMALLEST_FILE = 2**22  # bytes of a file that is read in parts
 _SMALLEST = 2**12  # bytes of an initializer that becomes an array
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9  # fields of ModelProto, GraphProto and TensorProto
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
@@ -34,6 +43,32 @@ Arrays = dict[str, AnyArray]
 
 class _Irregular(Exception):  # noqa: N818  # never reaches a caller
     """Raised for a message that only protobuf may judge."""
+
+
+def load_parts(source: Source) -> tuple[ModelProto, Mapping[str, AnyArray]]:
+    """Load a ModelProto without external data, and without large values of initializers, which are arrays by name.
+
+    Raises
+    ------
+    PyrnnxError
+        As in `load_proto`.
+    """
+    if isinstance(source, bytes):
+        parts = read_parts(BytesIO(source), len(source)) if _SMALLEST_FILE <= len(source) <= LARGEST else None
+    elif isinstance(source, (str, os.PathLike)):
+        path = Path(os.fsdecode(source))
+        with open_regular("ONNX model", path, most=LARGEST, expected="an ONNX file") as file:
+            size = os.fstat(file.fileno()).st_size
+            try:
+                parts = read_parts(file, size) if size >= _SMALLEST_FILE else None
+            except (OSError, MemoryError):
+                parts = None  # raised by another reader, with its message
+    else:
+        parts = None
+    if parts is not None:
+        with suppress(FormatError):  # raised below, with the source's label
+            return load_proto(parts[0], external=False), parts[1]
+    return load_proto(source, external=False), {}
 
 
 def read_parts(file: BinaryIO, size: int) -> tuple[bytes, Arrays] | None:

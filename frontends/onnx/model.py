@@ -29,7 +29,7 @@ from pyrnnx.operator.tensor_info import TensorInfo
 
 from .carried import Carried, carried
 from .external import load_external
-from .file import load_parts, serialized, source_folder, source_label
+from .file import serialized, source_folder, source_label
 from .graph.check import sound_graph
 from .graph.constants import array_of
 from .graph.dense import densified
@@ -38,7 +38,7 @@ from .graph.inline import inlined
 from .graph.rebuild import with_graph
 from .graph.specialize import specialized
 from .graph.walk import Graph, all_graphs, local_names
-from .large import completed
+from .large import completed, load_parts
 from .layers import NodeLayer, UnboundNode
 from .messages import copied
 from .messages import tensors as all_tensors

@@ -10,9 +10,9 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import PyrnnxError, UnsupportedError, shortened
 
+from ..graph import numpy_operators
 from ..graph.walk import Node, node_label
 from ..onnx_package import import_onnx
-from . import numpy_operators
 from .memory import guard
 from .operators import mended_ops
 from .recurrent import reference_ops

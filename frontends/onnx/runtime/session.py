@@ -22,7 +22,9 @@ from .optimizers import disabled_optimizers
 from .types import Contents, Tensors, Types, contents_of
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+    from onnx import GraphProto, ModelProto, NodeProto
+
+    from ..graph.constants import Tensor
 
 FIRST_OPSET = 7  # oldest opset of the default domain that ONNX Runtime supports
 _SURE_OPSET = 17  # supported by every ONNX Runtime for Python 3.11
@@ -268,7 +270,7 @@ def new_session(
     return session if types.isdisjoint(_FOREIGN) else _ForeignSession(session)
 
 
-def _shared_bytes(tensor: TensorProto) -> int:
+def _shared_bytes(tensor: Tensor) -> int:
     """Return the bytes of a tensor to pass as an array; 0 if it is small or NumPy lacks its type."""
     dtype = tensor.dtype if isinstance(tensor, np.ndarray) else PLAIN.get(tensor.data_type)
     size = math.prod(shape_of(tensor)) * dtype.itemsize if dtype in _DTYPES else 0

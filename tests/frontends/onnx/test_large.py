@@ -15,9 +15,9 @@ from onnx_models import simple_model
 from rows import each_row
 
 from pyrnnx import PyrnnxError
-from pyrnnx.frontends.onnx import large, read_model
-from pyrnnx.frontends.onnx.file import load_parts, load_proto
-from pyrnnx.frontends.onnx.large import completed, read_parts
+from pyrnnx.frontends.onnx import NodeLayer, large, read_model
+from pyrnnx.frontends.onnx.file import load_proto
+from pyrnnx.frontends.onnx.large import completed, load_parts, read_parts
 from pyrnnx.testing.numbers import Array
 
 I, H = 6, 7
@@ -29,7 +29,7 @@ rng = np.random.default_rng(0)
 def small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read every file in parts, so that the models of tests can be small."""
     monkeypatch.setattr(large, "_SMALLEST", 40)
-    monkeypatch.setattr("pyrnnx.frontends.onnx.file.SMALLEST_FILE", 0)
+    monkeypatch.setattr(large, "_SMALLEST_FILE", 0)
 
 
 def weights(*shape: int) -> Array:
@@ -76,8 +76,11 @@ def test_the_same_model_from_every_source(source: str, tmp_path: Path) -> None:
     assert not peer._arrays
     for scale in (1, -2, 0.5):
         np.testing.assert_array_equal(ready(scale * X)["y"], peer(scale * X)["y"])
-    for name, weight in peer.layers["lstm"].weights.items():
-        np.testing.assert_array_equal(ready.layers["lstm"].weights[name], weight)
+    layer, other = ready.layers["lstm"], peer.layers["lstm"]
+    assert isinstance(layer, NodeLayer)
+    assert isinstance(other, NodeLayer)
+    for name, weight in other.weights.items():
+        np.testing.assert_array_equal(layer.weights[name], weight)
     graph, tensors = ready.folded()
     assert set(tensors) == {tensor.name for tensor in graph.graph.initializer} == {"M", "shift"}
     np.testing.assert_array_equal(tensors["M"], numpy_helper.to_array(proto.graph.initializer[3]))
@@ -102,16 +105,17 @@ def test_defaults_and_streams() -> None:
 def changed(change: Any) -> bytes:
     proto = model()
     change(proto.graph.initializer[3])
-    return proto.SerializeToString()
+    return bytes(proto.SerializeToString())
 
 
 def tensor(**fields: Any) -> bytes:
     """A model of a single tensor."""
-    return onnx.ModelProto(graph=onnx.GraphProto(initializer=[TensorProto(**fields)])).SerializeToString()
+    graph = onnx.GraphProto(initializer=[TensorProto(**fields)])
+    return bytes(onnx.ModelProto(graph=graph).SerializeToString())
 
 
 FLOATS = weights(10).tobytes()
-PLAIN = {"name": "a", "dims": [10], "data_type": 1, "raw_data": FLOATS}
+PLAIN: dict[str, Any] = {"name": "a", "dims": [10], "data_type": 1, "raw_data": FLOATS}
 GRAPH = onnx.GraphProto(initializer=[TensorProto(**PLAIN)]).SerializeToString()
 TWICE = TensorProto(**PLAIN).SerializeToString() + bytes([9 << 3 | 2, 40]) + FLOATS[::-1]
 # Serialized models, and the names of the tensors that become arrays.

@@ -297,7 +297,12 @@ def test_one_session_runs_all_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
     session.last_opset()  # creates sessions once
     sessions: list[Any] = []
     new = session._session
-    monkeypatch.setattr(session, "_session", lambda *arguments: sessions.append(new(*arguments)) or sessions[-1])
+
+    def counted(*arguments: Any) -> Any:
+        sessions.append(new(*arguments))
+        return sessions[-1]
+
+    monkeypatch.setattr(session, "_session", counted)
     for cells in (("LSTM",), ("LSTM", "GRU", "RNN")):
         sessions.clear()
         model = read_model(stack(cells))

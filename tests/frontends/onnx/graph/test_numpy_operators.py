@@ -14,8 +14,8 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx_models import simple_model
 
-from pyrnnx.frontends.onnx.runtime import numpy_operators
-from pyrnnx.frontends.onnx.runtime.numpy_operators import TABLE
+from pyrnnx.frontends.onnx.graph import numpy_operators
+from pyrnnx.frontends.onnx.graph.numpy_operators import TABLE
 from pyrnnx.testing.numbers import Array
 
 node = helper.make_node

@@ -14,8 +14,8 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 
-from ..graph.walk import Node
 from ..onnx_package import import_onnx
+from .walk import Node
 
 if TYPE_CHECKING:
     from onnx import NodeProto
