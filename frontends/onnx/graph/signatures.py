@@ -46,30 +46,34 @@ class Signature:
 # Operators by result, first opset and number of required inputs.
 _ROWS: Mapping[Result, Mapping[tuple[int, int], str]] = {
     Result.FIRST: {
-        (1, 1): """Abs AveragePool Ceil Elu Exp Flatten Floor GlobalAveragePool GlobalMaxPool HardSigmoid Identity
-            LeakyRelu Log LogSoftmax MaxPool Neg Reciprocal ReduceMax ReduceMean ReduceMin ReduceSum Relu Selu Sigmoid
-            Softmax Softplus Softsign Split Sqrt Squeeze Tanh Transpose Unsqueeze""",
+        (1, 1): """Abs AveragePool Ceil DepthToSpace Elu Exp Flatten Floor GlobalAveragePool GlobalMaxPool HardSigmoid
+            Identity LeakyRelu Log LogSoftmax MaxPool Neg Reciprocal ReduceL1 ReduceL2 ReduceLogSumExp ReduceMax
+            ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Selu Sigmoid Softmax Softplus Softsign
+            SpaceToDepth Split Sqrt Squeeze Tanh TopK Transpose Unsqueeze""",
         (1, 3): "InstanceNormalization",
         (1, 2): "Conv ConvTranspose Gather MatMul PRelu",
         (4, 0): "Concat",
         (5, 2): "Reshape",
         (6, 1): "Clip",
         (6, 2): "Tile",
-        (7, 1): "Cos Dropout Sin",
+        (7, 1): "Atan Cos Dropout Sin Tan",
         (7, 2): "Add Div Mul Pow Sub",
         (8, 0): "Max Min Sum",
         (8, 2): "Expand",
         (9, 1): "Erf Sign",
         (9, 5): "BatchNormalization",
+        (10, 2): "Mod TopK",
         (10, 3): "Slice",
-        (11, 2): "Gemm Pad",
-        (11, 3): "Range",
+        (11, 1): "Round",
+        (11, 2): "CumSum GatherElements GatherND Gemm Pad",
+        (11, 3): "Range ScatterElements ScatterND",
+        (12, 0): "Einsum",
         (13, 2): "Unsqueeze",
-        (14, 1): "HardSwish",
+        (14, 1): "HardSwish Trilu",
         (17, 2): "LayerNormalization",
     },
     Result.SECOND: {(9, 3): "Where"},
-    Result.BOOL: {(1, 1): "Not", (7, 2): "And Equal Greater Less Or", (12, 2): "GreaterOrEqual LessOrEqual"},
+    Result.BOOL: {(1, 1): "Not", (7, 2): "And Equal Greater Less Or Xor", (12, 2): "GreaterOrEqual LessOrEqual"},
     Result.INT64: {(1, 1): "ArgMax ArgMin Shape Size", (9, 1): "NonZero"},
     Result.NODE: {(1, 0): "Constant", (1, 1): "If", (6, 1): "Cast", (9, 1): "ConstantOfShape"},
 }
