@@ -16,7 +16,7 @@ from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.operator.check import as_array, as_declared_integers, conversion, native
 from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo, fits
 
-__all__ = ["Inputs", "given_names", "have_elements", "named_arrays", "read_inputs"]
+__all__ = ["Inputs", "given_names", "have_elements", "listed", "named_arrays", "read_inputs"]
 
 
 class Inputs:
