@@ -32,19 +32,22 @@ class NodeLayer(Layer):
         As for `Layer`; `constants` are those of the node.
     node_inputs : iterable of str
         The node's inputs among sequence_lens, initial_h and initial_c, constant or not.
+    origin : str
+        Where a model has the layer, if not as a recurrent node: the unrolled steps or the loop.
 
     Attributes
     ----------
     node_inputs : frozenset of str
+    origin : str
     """
 
-    def __init__(self, *arguments: Any, node_inputs: Iterable[str] = (), **keywords: Any) -> None:
+    def __init__(self, *arguments: Any, node_inputs: Iterable[str] = (), origin: str = "", **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
-        self.node_inputs = frozenset(node_inputs)
+        self.node_inputs, self.origin = frozenset(node_inputs), origin
 
     def __reduce__(self) -> tuple[Any, ...]:
         make, arguments = super().__reduce__()
-        return partial(make, node_inputs=self.node_inputs), arguments
+        return partial(make, node_inputs=self.node_inputs, origin=self.origin), arguments
 
 
 def from_node(

@@ -1,8 +1,8 @@
 """ONNX models, run as a whole.
 
 file (bytes to a message) -> graph.check, graph.inline, graph.dense (a valid graph without functions and sparse tensors)
--> graph.fold (constants) -> recurrent_graph (layers of recurrent nodes) -> runtime.program (one ONNX Runtime session
-with these layers)
+-> graph.fold (constants) -> recognise (layers that the graph spells out) -> recurrent_graph (layers of recurrent nodes)
+-> runtime.program (one ONNX Runtime session with these layers)
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from .messages import copied
 from .messages import tensors as all_tensors
 from .onnx_package import import_onnx
 from .programs import Programs
+from .recognise import recognised
 from .recurrent_graph import RecurrentGraph, recurrent_graph
 from .recurrent_operators import check_handles
 from .runtime.evaluator import evaluate_node
@@ -164,7 +165,7 @@ class Model(core.Model):
         if defaults not in self._graphs:
             codes = self.runtime != "reference" and is_installed()
             folded = fold(self._read, self._opsets, evaluate_node, self.label, defaults=defaults, codes=codes)
-            self._graphs[defaults] = recurrent_graph(folded)
+            self._graphs[defaults] = recurrent_graph(recognised(folded, self._opsets, evaluate_node))
         return self._graphs[defaults]
 
     def specialized(self, constants: Mapping[str, Any], sizes: Mapping[str, Sequence[int | None]]) -> Model:
@@ -198,7 +199,8 @@ class Model(core.Model):
         PyrnnxError
             As for `layers`.
         """
-        recurrent = recurrent_graph(fold(self._read, self._opsets, evaluate_node, self.label, defaults=True))
+        folded = fold(self._read, self._opsets, evaluate_node, self.label, defaults=True)
+        recurrent = recurrent_graph(recognised(folded, self._opsets, evaluate_node))
         outputs = {output for node in carried.values() for output in node.states}
         graph, _ = recurrent.rebuilt(outputs, self.layers, {name: node.edit for name, node in carried.items()})
         names = local_names(graph)

@@ -20,6 +20,7 @@ from .layers import NodeLayer, UnboundNode
 from .makers import MAKERS
 from .messages import copied
 from .nodes import is_recurrent
+from .recognise import Recognised
 from .schemas import OPERATORS
 from .stream_layer import StreamLayer
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from .graph.constants import Tensor
 
+_MOST_REASONS = 3
 NO_EDITS: Mapping[str, Edit] = MappingProxyType({})
 
 
@@ -40,10 +42,16 @@ class RecurrentGraph:
     folded : FoldedGraph
     places : mapping
         Places of recurrent nodes, also in bodies, by unique name.
+    origins : mapping
+        Where recognised layers come from, by name.
+    reasons : tuple of str
+        What is missing in parts that are nearly layers.
     """
 
     folded: FoldedGraph
     places: Mapping[str, Place]
+    origins: Mapping[str, str]
+    reasons: tuple[str, ...] = ()
 
     def layers(self, opsets: Mapping[str, int]) -> dict[str, NodeLayer | UnboundNode]:
         """Return the layers of the nodes, prepared if their weights are constants.
@@ -53,14 +61,21 @@ class RecurrentGraph:
         PyrnnxError
             The operator rejects an attribute or a weight.
         """
-        return {name: _layer(*place, name, opsets) for name, place in self.places.items()}
+        layers = {name: _layer(*place, name, opsets) for name, place in self.places.items()}
+        for name, origin in self.origins.items():
+            layer = layers.get(name)
+            if isinstance(layer, NodeLayer):
+                layer.origin = origin
+        return layers
 
     def why_no_layers(self) -> str:
-        """Return the likely reason why a graph has no recurrent nodes."""
+        """Return why a graph has no recurrent nodes, as far as it is known."""
         constants = self.folded.constants
         factors = (node.input[1] for node in self.folded.nodes if node.op_type in ("MatMul", "Gemm"))
         loops = (node.op_type for node in self.folded.nodes if node.op_type in ("Loop", "Scan"))
-        return why_none((name for name in factors if constants.owner(name) is not None), loops)
+        likely = why_none((name for name in factors if constants.owner(name) is not None), loops)
+        missing = "; ".join(self.reasons[:_MOST_REASONS])
+        return f"{likely}; it is not recognised: {missing}" if likely and missing else likely or missing
 
     def rebuilt(
         self,
@@ -134,9 +149,11 @@ class RecurrentGraph:
                         )
 
 
-def recurrent_graph(folded: FoldedGraph) -> RecurrentGraph:
+def recurrent_graph(recognised: Recognised) -> RecurrentGraph:
     """Return a folded graph with its recurrent nodes."""
-    return RecurrentGraph(folded, named_nodes(folded, is_recurrent))
+    return RecurrentGraph(
+        recognised.folded, named_nodes(recognised.folded, is_recurrent), recognised.origins, recognised.reasons
+    )
 
 
 def _layer(graph: FoldedGraph, index: int, name: str, opsets: Mapping[str, int]) -> NodeLayer | UnboundNode:

@@ -22,6 +22,7 @@ from .graph.fold import FoldedGraph, fold
 from .graph.walk import DEFAULT_DOMAINS, AnyNode, all_nodes, first_output, needed_names, node_label, subgraphs
 from .layers import NodeLayer
 from .nodes import is_recurrent
+from .recognise import Recognised
 from .recurrent_graph import recurrent_graph
 from .runtime.evaluator import evaluate_node
 from .schemas import OPERATORS
@@ -111,7 +112,7 @@ def replace_recurrent(
         return Replaced({}, ())
     defaults = model.ir_version < FIRST_IR_WITH_DEFAULTS
     folded = fold(model.graph, opsets, evaluate_node, label, defaults=defaults, wanted=sources)
-    recurrent = recurrent_graph(folded)
+    recurrent = recurrent_graph(Recognised(folded, {}))
     layers = {name: layer for name, layer in recurrent.layers(opsets).items() if isinstance(layer, NodeLayer)}
     handles, added = [], dict[tuple[int, int], str]()
     for name, layer in layers.items():

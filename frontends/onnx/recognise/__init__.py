@@ -1,0 +1,15 @@
+"""Pass that recognises recurrent layers in graphs without recurrent nodes.
+
+forms, views      values as sums of products, and the operations that only move them
+scope, inferred   facts about values: node, constant, shape
+moves, values     forms of values, from the nodes that compute them
+cells             forms that are the equations of an RNN, a GRU or an LSTM
+unrolled          cells in chains with shared weights
+loops, bodies     Loop and Scan, and the cells in their bodies    masks     states that stay in some steps
+builder, emission the recurrent node in their place
+recognise         the pass
+"""
+
+from .recognise import Recognised, recognised
+
+__all__ = ["Recognised", "recognised"]

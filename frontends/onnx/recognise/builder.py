@@ -1,0 +1,195 @@
+"""New nodes and constants of a graph, and the values that they replace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pyrnnx._internal.dtypes import AnyArray
+
+from ..onnx_package import import_onnx
+from .cells import ORDER, Cell, functions_of
+from .forms import Ref
+from .scope import Scope
+from .views import View
+
+_AXES_AS_INPUT = 13  # opset of Squeeze and Unsqueeze
+_SLICE_INPUTS = 10
+
+
+class Builder:
+    """Nodes, constants and renamed outputs of one graph, before they are added to it.
+
+    Attributes
+    ----------
+    nodes : list of onnx.NodeProto
+    constants : dict
+        New arrays by name.
+    replaced : dict
+        New names of old outputs: nodes of `nodes` compute the old names now.
+    layers : dict
+        Origin of each recurrent node, by its name.
+    """
+
+    def __init__(self, scope: Scope, taken: set[str], inputs: Iterable[str] = ()) -> None:
+        self.scope, self._taken = scope, taken
+        self.nodes: list[Any] = []
+        self.constants: dict[str, AnyArray] = {}
+        self.replaced: dict[str, str] = {}
+        self.layers: dict[str, str] = {}
+        self._inputs = frozenset(inputs)
+        self._made: dict[tuple[Any, ...], str] = {}
+        self._integers: dict[tuple[Any, ...], str] = {}
+
+    def fresh(self, wanted: str) -> str:
+        name, number = wanted, 1
+        while name in self._taken:
+            number += 1
+            name = f"{wanted}#{number}"
+        self._taken.add(name)
+        return name
+
+    def node(self, operator: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
+        """Add a node of one output; return the output's name."""
+        output = output or self.fresh(f"{inputs[0]}/{operator.lower()}")
+        self.nodes.append(import_onnx().helper.make_node(operator, list(inputs), [output], **attributes))
+        return output
+
+    def constant(self, wanted: str, array: AnyArray) -> str:
+        name = self.fresh(wanted)
+        self.constants[name] = np.array(array, order="C")
+        return name
+
+    def integers(self, *numbers: int, scalar: bool = False) -> str:
+        key = (*numbers, scalar)
+        if key not in self._integers:
+            array = np.array(numbers[0] if scalar else numbers, np.int64)
+            self._integers[key] = self.constant("index", array)
+        return self._integers[key]
+
+    def axes(self, operator: str, name: str, axes: Sequence[int], output: str = "") -> str:
+        """Add a Squeeze or Unsqueeze."""
+        if self.scope.opset >= _AXES_AS_INPUT:
+            return self.node(operator, [name, self.integers(*axes)], output)
+        return self.node(operator, [name], output, axes=list(axes))
+
+    def slice(self, name: str, axis: int, start: int | str, stop: int | str, step: int = 1) -> str:
+        """Add a Slice; bounds are numbers or names of vectors of one element."""
+        if self.scope.opset < _SLICE_INPUTS:
+            return self.node("Slice", [name], axes=[axis], starts=[start], ends=[stop])
+        bounds = [bound if isinstance(bound, str) else self.integers(bound) for bound in (start, stop)]
+        return self.node("Slice", [name, *bounds, self.integers(axis), self.integers(step)])
+
+    def reversed(self, name: str, axis: int = 0) -> str:
+        """Add a Slice that reverses an axis."""
+        return self.node("Slice", [name, *(self.integers(k) for k in (-1, -(2**31), axis, -1))])
+
+    @property
+    def can_slice_at_run_time(self) -> bool:
+        return self.scope.opset >= _SLICE_INPUTS
+
+    def gather(self, name: str, index: int, axis: int = 0, output: str = "") -> str:
+        return self.node("Gather", [name, self.integers(index, scalar=True)], output, axis=axis)
+
+    def transpose(self, name: str, perm: Sequence[int], output: str = "") -> str:
+        if tuple(perm) == tuple(range(len(perm))) and not output:
+            return name
+        return self.node("Transpose", [name], output, perm=list(perm))
+
+    def materialized(self, ref: Ref, width: int | None = None) -> str:
+        """Return the name of columns and views of a value; `width` is that of the whole value, if known."""
+        if (ref, width) not in self._made:
+            name = self.viewed(ref.name, ref.views)
+            if width != ref.width:
+                name = self.slice(name, -1, ref.start, ref.stop)
+            self._made[ref, width] = name
+        return self._made[ref, width]
+
+    def viewed(self, name: str, views: Sequence[View]) -> str:
+        for view in views:
+            if view[0] == "transpose":
+                name = self.transpose(name, view[1])
+            elif view[0] == "flip":
+                name = self.reversed(name, view[1])
+            elif view[0] == "select":
+                name = self.gather(name, view[2], view[1])
+            else:
+                name = self.axes(view[0].capitalize(), name, [view[1]])
+        return name
+
+    def redirect(self, name: str) -> str:
+        """Let new nodes compute a value of the graph; its old node gets another output name."""
+        self.replaced[name] = self.fresh(f"{name}/unused")
+        return name
+
+    def layer(
+        self, cell: Cell, x: str, states: Sequence[str], name: str, origin: str, direction: str, lengths: str = ""
+    ) -> tuple[str, ...]:
+        """Add the recurrent node of a cell; return the names of Y, Y_h and, for an LSTM, Y_c.
+
+        Parameters
+        ----------
+        cell : Cell
+        x : str
+            X, [T, N, I].
+        states : sequence of str
+            Names of the initial states, [1, N, H]; empty for zeros.
+        name, origin : str
+            Name of the node, and where it comes from.
+        direction : str
+            forward or reverse.
+        lengths : str
+            Name of sequence_lens.
+        """
+        name = self.fresh(name)
+        weights = [self.constant(f"{name}/{key}", array) for key, array in weights_of(cell).items()]
+        inputs = [x, *weights, lengths, *states]
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        outputs = [self.fresh(f"{name}/{key}") for key in ("Y", "Y_h", "Y_c")[: 3 if cell.operator == "LSTM" else 2]]
+        attributes: dict[str, Any] = {"hidden_size": cell.hidden_size, **_activations(cell)}
+        if direction != "forward":
+            attributes["direction"] = direction
+        if cell.operator == "GRU":
+            attributes["linear_before_reset"] = int(cell.linear_before_reset)
+        self.nodes.append(import_onnx().helper.make_node(cell.operator, inputs, outputs, name=name, **attributes))
+        self.layers[name] = origin
+        return tuple(outputs)
+
+
+_PARAMETERS = {"HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",), "Elu": ("alpha",)}
+_DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
+
+
+def _activations(cell: Cell) -> dict[str, Any]:
+    functions = functions_of(cell)
+    names = [name for name, _ in functions]
+    attributes: dict[str, Any] = {} if names == _DEFAULTS[cell.operator] else {"activations": names}
+    for key in ("alpha", "beta"):
+        values = [
+            value
+            for name, parameters in functions
+            for parameter, value in zip(_PARAMETERS.get(name, ()), parameters, strict=True)
+            if parameter == key
+        ]
+        if values:
+            attributes[f"activation_{key}"] = values
+    return attributes
+
+
+def weights_of(cell: Cell) -> dict[str, AnyArray]:
+    """Return W, R and B of a cell in the arrangement of ONNX."""
+    gates = [cell.gates[name] for name in ORDER[cell.operator]]
+    size, dtype = cell.hidden_size, next(iter(gates[0].W.values())).dtype
+    widths = {ref: ref.width for ref in cell.xs}
+    W = [
+        np.concatenate([gate.W[ref].T if ref in gate.W else np.zeros((size, widths[ref]), dtype) for ref in cell.xs], 1)
+        for gate in gates
+    ]
+    R = [np.zeros((size, size), dtype) if gate.R is None else gate.R.T for gate in gates]
+    zeros = np.zeros(size, dtype)
+    after = [cell.reset_bias if name == "h" and cell.reset_bias is not None else zeros for name in ORDER[cell.operator]]
+    B = np.concatenate([*(gate.b for gate in gates), *after])
+    return {"W": np.concatenate(W)[None], "R": np.concatenate(R)[None], "B": B[None].astype(dtype)}

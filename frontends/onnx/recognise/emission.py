@@ -1,0 +1,220 @@
+"""Inputs and results of a recognised layer in the graph: X from the values of the steps, states and Y to theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+from .builder import Builder
+from .cells import Cell
+from .forms import Ref, Shape
+from .scope import Scope
+from .values import Values
+from .views import View, pushed
+
+_ONES = ("squeeze", "unsqueeze")
+_MOST_INPUTS = 3
+
+
+@dataclass(frozen=True)
+class Step:
+    """Time of a state in Y, [T, N, H]."""
+
+    Y: str
+    time: int
+    count: int
+    width: int
+
+
+def shape_of(scope: Scope, ref: Ref) -> Shape | None:
+    """Return the shape of a value after views; None if unknown."""
+    shape = _shape(scope, ref.name)
+    for view in ref.views:
+        shape = None if shape is None else pushed(view, shape)
+    return None if shape is None else (*shape[:-1], ref.width)
+
+
+def _shape(scope: Scope, name: str) -> Shape | None:
+    shape = scope.shape(name)
+    return Values(scope).shape(name) if shape is None else shape
+
+
+def rows_of(shape: Shape | None) -> int | str | None:
+    """Return N of a shape [N, H], [1, ..., N, H] or, with 1 row, [H]; None for others."""
+    if shape is None or any(size != 1 for size in shape[:-2]):
+        return None
+    return shape[-2] if len(shape) > 1 else 1
+
+
+def states_fit(scope: Scope, cell: Cell) -> str:
+    """Return why the rows of a cell's input and states may differ; "" if they are the same."""
+    rows = rows_of(cell.shape)
+    if rows is None:
+        return "the number of rows of the state is unknown"
+    refs = [ref for ref in (cell.h, cell.c, *cell.xs) if ref is not None]
+    if any(rows_of(shape_of(scope, ref)) != rows for ref in refs):
+        return "an input or a state of a step may have another number of rows than the new state"
+    return ""
+
+
+def is_zero(scope: Scope, ref: Ref) -> bool:
+    form = Values(scope).form(ref.name)
+    return form is not None and form.is_constant and not form.bias.any()
+
+
+def emit_state(builder: Builder, ref: Ref | None) -> str | None:
+    """Return the name of an initial state [1, N, H]; "" for zeros, None if its shape is unknown."""
+    if ref is None or is_zero(builder.scope, ref):
+        return ""
+    shape = shape_of(builder.scope, ref)
+    if shape is None:
+        return None
+    name = builder.materialized(ref, whole_width(builder.scope, ref))
+    if len(shape) > 3:
+        return builder.axes("Squeeze", name, range(len(shape) - 3))
+    return builder.axes("Unsqueeze", name, range(3 - len(shape))) if len(shape) < 3 else name
+
+
+def initial_states(builder: Builder, cell: Cell, h: Ref | None, c: Ref | None) -> list[str | None]:
+    states = [emit_state(builder, h)]
+    if cell.operator == "LSTM":
+        states.append(emit_state(builder, c))
+    return states
+
+
+def whole_width(scope: Scope, ref: Ref) -> int | None:
+    shape = _shape(scope, ref.name)
+    return shape[-1] if shape is not None and isinstance(shape[-1], int) else None
+
+
+def in_order(reference: Cell, cell: Cell) -> tuple[Ref, ...] | None:
+    """Return the inputs of a cell in the order of another one's with the same weights; None for other weights."""
+    if len(reference.xs) != len(cell.xs) or len(cell.xs) > _MOST_INPUTS:
+        return None
+    for order in permutations(cell.xs):
+        if reference.same_weights(cell, dict(zip(reference.xs, order, strict=True))):
+            return order
+    return None
+
+
+class Steps:
+    """Values of the steps of one unrolled layer; `done` are the states that other layers compute."""
+
+    def __init__(self, builder: Builder, done: Mapping[str, Step]) -> None:
+        self._builder, self._scope, self._done = builder, builder.scope, done
+
+    def input(self, inputs: Sequence[tuple[Ref, ...]]) -> tuple[str, bool]:
+        """Return the name of X, and whether the steps run from its end.
+
+        Parameters
+        ----------
+        inputs : sequence of tuple of Ref
+            Inputs of each step, in the order of the columns of W.
+        """
+        columns = list(zip(*inputs, strict=True))
+        series = [self._known(refs) or self._sliced(refs) for refs in columns]
+        is_reverse = series[0] is not None and series[0][1]
+        if any(item is None or item[1] != is_reverse for item in series):
+            series, is_reverse = [(self._joined(refs), False) for refs in columns], False
+        names = [item[0] for item in series if item is not None]
+        return (names[0] if len(names) == 1 else self._builder.node("Concat", names, axis=-1)), is_reverse
+
+    def _known(self, refs: Sequence[Ref]) -> tuple[str, bool] | None:
+        """Return Y of another layer if the inputs are its states."""
+        steps = [self._done.get(ref.name) for ref in refs]
+        first = steps[0]
+        if first is None or first.count != len(refs) or any(_has_other_views(ref) for ref in refs):
+            return None
+        if any((ref.start, ref.stop) != (0, first.width) for ref in refs):
+            return None
+        times = [None if step is None or step.Y != first.Y else step.time for step in steps]
+        order = list(range(len(refs)))
+        return (first.Y, times != order) if times in (order, order[::-1]) else None
+
+    def _sliced(self, refs: Sequence[Ref]) -> tuple[str, bool] | None:
+        """Return a value whose slices the inputs are, with the time first."""
+        parts = [_selected(ref.views) for ref in refs]
+        first, ref = parts[0], refs[0]
+        if first is None or any(
+            part is None or (part[0], part[1]) != first[:2] or (item.name, item.start, item.stop) != ref_key(ref)
+            for part, item in zip(parts, refs, strict=True)
+        ):
+            return None
+        axis, indices = first[1], [part[2] for part in parts if part is not None]
+        base = shape_of(self._scope, Ref(ref.name, ref.start, ref.stop, first[0]))
+        start, count = min(indices), len(refs)
+        order = list(range(start, start + count))
+        if base is None or indices not in (order, order[::-1]):
+            return None
+        name = self._builder.materialized(Ref(ref.name, ref.start, ref.stop, first[0]), whole_width(self._scope, ref))
+        name = time_first(self._builder, name, base, axis)
+        if base[axis] != count or start:
+            name = self._builder.slice(name, 0, start, start + count)
+        return name, indices != order
+
+    def _joined(self, refs: Sequence[Ref]) -> str:
+        rows = []
+        for ref in refs:
+            rank = len(shape_of(self._scope, ref) or ())
+            name = self._builder.materialized(ref, whole_width(self._scope, ref))
+            if rank > 3:
+                name = self._builder.axes("Squeeze", name, range(rank - 3))
+            rows.append(self._builder.axes("Unsqueeze", name, range(3 - rank)) if rank < 3 else name)
+        return self._builder.node("Concat", rows, axis=0)
+
+
+def ref_key(ref: Ref) -> tuple[str, int, int]:
+    return ref.name, ref.start, ref.stop
+
+
+def time_first(builder: Builder, name: str, shape: Shape, axis: int) -> str:
+    """Return a value [T, N, I] of one with more axes of one element, or without N, in another order."""
+    rank = len(shape)
+    name = builder.transpose(name, (axis, *(k for k in range(rank) if k != axis)))
+    if rank > 3:
+        return builder.axes("Squeeze", name, range(1, rank - 2))
+    return builder.axes("Unsqueeze", name, [1]) if rank < 3 else name
+
+
+def _has_other_views(ref: Ref) -> bool:
+    return any(view[0] not in _ONES for view in ref.views)
+
+
+def _selected(views: Sequence[View]) -> tuple[tuple[View, ...], int, int] | None:
+    """Return the views before the selection of a step, its axis and its index."""
+    for place in reversed(range(len(views))):
+        if views[place][0] == "select":
+            _, axis, index = views[place]
+            return (tuple(views[:place]), axis, index) if isinstance(index, int) else None
+        if views[place][0] not in _ONES:
+            return None
+    return None
+
+
+def emit_rows(builder: Builder, rows: str, rank: int, name: str) -> None:
+    """Let a value of the graph be rows [N, H] in the shape of a state with that rank."""
+    builder.redirect(name)
+    if rank == 2:
+        builder.node("Identity", [rows], name)
+    elif rank < 2:
+        builder.axes("Squeeze", rows, [0], name)
+    else:
+        builder.axes("Unsqueeze", rows, range(rank - 2), name)
+
+
+def is_whole(scope: Scope, ref: Ref) -> bool:
+    shape = scope.shape(ref.name)
+    return not ref.views and shape is not None and (ref.start, ref.stop) == (0, shape[-1])
+
+
+def emit_series(builder: Builder, Y: str, rank: int, axis: int, name: str) -> None:
+    """Let a value of the graph be Y [T, N, H]: states of that rank, with the time at an axis."""
+    if rank > 2:
+        Y = builder.axes("Unsqueeze", Y, range(1, rank - 1))
+    elif rank < 2:
+        Y = builder.axes("Squeeze", Y, [1])
+    perm = list(range(1, rank + 1))
+    perm.insert(axis % (rank + 1), 0)
+    builder.redirect(name)
+    builder.node("Transpose", [Y], name, perm=perm)

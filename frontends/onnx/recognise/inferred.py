@@ -1,0 +1,104 @@
+"""Shapes and element types of the values of a graph and its bodies, as onnx infers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..graph.constants import named, shape_of
+from ..graph.fold import FoldedGraph
+from ..graph.rebuild import rebuild, tensors_of
+from ..graph.signatures import declare
+from ..graph.walk import subgraphs
+from ..onnx_package import import_onnx
+
+if TYPE_CHECKING:
+    from .forms import Shape
+
+_SMALL = 64  # elements; shapes are computed from such integers
+
+
+@dataclass
+class Inferred:
+    """Types by name; a name of several values is missing.
+
+    Attributes
+    ----------
+    shapes : dict
+    elements : dict
+        Numbers of element types.
+    """
+
+    shapes: dict[str, Shape] = field(default_factory=dict)
+    elements: dict[str, int] = field(default_factory=dict)
+
+
+def inferred(folded: FoldedGraph, opsets: Mapping[str, int]) -> Inferred:
+    """Infer the types of a graph from its inputs alone; declared types of other values may be wrong."""
+    onnx = import_onnx()
+    graph = rebuild(folded, values=False)
+    tensors = tensors_of(folded, graph)
+    del graph.initializer[:]
+    inputs = {value.name for value in graph.input}
+    for name, tensor in tensors.items():
+        if len(shape_of(tensor)) < 2 and max(shape_of(tensor), default=1) <= _SMALL:
+            graph.initializer.append(named(tensor, name))
+        elif name not in inputs:
+            stub = named(tensor, name) if not hasattr(tensor, "dtype") else None
+            element = stub.data_type if stub is not None else onnx.helper.np_dtype_to_tensor_dtype(tensor.dtype)
+            graph.input.append(onnx.helper.make_tensor_value_info(name, element, shape_of(tensor)))
+    for value in graph.output:
+        value.ClearField("type")
+    _clear(graph)
+    versions = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    result = Inferred()
+    try:
+        model = onnx.helper.make_model(graph, opset_imports=versions)
+        _collect(onnx.shape_inference.infer_shapes(model, data_prop=True).graph, result, set())
+    except Exception:  # of several types; a model that cannot be inferred has no recognised layers
+        return Inferred()
+    return result
+
+
+def _clear(graph: Any) -> None:
+    for node in graph.node:
+        for _, body in subgraphs(node):
+            del body.value_info[:]
+            for value in body.output:
+                if value.type.HasField("tensor_type"):
+                    value.type.tensor_type.ClearField("shape")
+            _clear(body)
+
+
+def _collect(graph: Any, result: Inferred, seen: set[str]) -> None:
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        kind = value.type.tensor_type
+        if value.name in seen:
+            continue
+        seen.add(value.name)
+        if kind.elem_type:
+            result.elements[value.name] = kind.elem_type
+        if kind.HasField("shape"):
+            result.shapes[value.name] = tuple(_dimension(value.name, k, dim) for k, dim in enumerate(kind.shape.dim))
+    for node in graph.node:
+        for _, body in subgraphs(node):
+            _collect_body(body, result, seen)
+
+
+def _collect_body(body: Any, result: Inferred, seen: set[str]) -> None:
+    own = {value.name for value in (*body.input, *body.value_info, *body.output)}
+    for name in own & seen:
+        result.shapes.pop(name, None)
+        result.elements.pop(name, None)
+    _collect(body, result, seen)
+
+
+def _dimension(name: str, axis: int, dim: Any) -> int | str:
+    """Return a size, its name, or a name of its own: an unknown dimension of one value is equal to itself."""
+    if dim.HasField("dim_value"):
+        return int(dim.dim_value)
+    return str(dim.dim_param) if dim.dim_param else f"{name}[{axis}]"
+
+
+__all__ = ["Inferred", "declare", "inferred"]

@@ -1,0 +1,309 @@
+"""Operators that only move values: Split, Slice, Gather, Squeeze, Transpose and the like, and arithmetic of shapes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..graph.walk import Node
+from .forms import Dim, Shape, broadcast
+from .scope import Scope, attribute_of, clamped
+from .views import View
+
+_SAME = ("Identity", "Dropout")
+_INTEGERS = ("Cast", "Identity", "Squeeze", "Unsqueeze", "Reshape")  # keep the elements of a vector
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Range of the last axis."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """Source of a value, and its columns or views that are the value."""
+
+    source: str
+    how: Columns | tuple[View, ...]
+
+
+class Moves:
+    """Moves of values in a scope; `shape` returns the shape of a value."""
+
+    def __init__(self, scope: Scope, shape: Callable[[str], Shape | None]) -> None:
+        self._scope, self._shape = scope, shape
+
+    def of(self, name: str) -> Move | None:
+        """Return how a value is moved; None if it is computed, or an axis or index is unknown."""
+        node = self._scope.producer(name)
+        if node is None or not node.input or not node.input[0]:
+            return None
+        if node.op_type in _SAME and name == node.output[0] and len(node.input) == 1:
+            return Move(node.input[0], ())
+        if node.op_type == "Cast":
+            return Move(node.input[0], ()) if self._is_same_type(node) else None
+        if node.op_type == "Where":
+            return self._chosen(node)
+        if node.op_type == "Concat" and len(node.input) == 1:
+            return Move(node.input[0], ())
+        shape = self._shape(node.input[0]) if node.op_type in _MOVES else None
+        return None if shape is None else _MOVES[node.op_type](self, node, shape, name)
+
+    def _chosen(self, node: Node) -> Move | None:
+        """Return the value that a Where with a known condition chooses, if the other one adds no rows."""
+        truth = self.truth(node.input[0])
+        if truth is None:
+            return None
+        chosen, other = node.input[1:] if truth else node.input[:0:-1]
+        shape, rest = self._shape(chosen), self._shape(other)
+        fits = shape is not None and rest is not None and broadcast(shape, rest) == shape
+        return Move(chosen, ()) if fits else None
+
+    def truth(self, name: str) -> bool | None:
+        """Return the value of a boolean of one element; None if unknown."""
+        array, node = self._scope.array(name), self._scope.producer(name)
+        if array is not None:
+            return bool(array.reshape(-1)[0]) if array.size == 1 and array.dtype == bool else None
+        if node is None or not node.input:
+            return None
+        if node.op_type in ("Identity", "Not"):
+            truth = self.truth(node.input[0])
+            return None if truth is None else truth != (node.op_type == "Not")
+        compare = _COMPARISONS.get(node.op_type)
+        sides = [] if compare is None else [self.numbers(source) for source in node.input]
+        if compare is None or any(side is None or len(side) != 1 or not isinstance(side[0], int) for side in sides):
+            return None
+        return bool(compare(*(side[0] for side in sides if side)))
+
+    def parts(self, name: str) -> list[str]:
+        """Return the values whose last axes are joined to a value; only itself if it is not a Concat of that axis."""
+        name = self._scope.aliases.get(name, name)
+        move = self.of(name)
+        while move is not None and move.how == ():
+            name = self._scope.aliases.get(move.source, move.source)
+            move = self.of(name)
+        node = self._scope.producer(name)
+        if node is None or node.op_type != "Concat":
+            return [name]
+        shape, axis = self._shape(node.input[0]), attribute_of(node, "axis", 0)
+        is_last = axis == -1 or (shape is not None and axis == len(shape) - 1)
+        return list(node.input) if is_last else [name]
+
+    def _is_same_type(self, node: Node) -> bool:
+        to = attribute_of(node, "to")
+        return bool(to == self._scope.element(node.input[0]))
+
+    def _axis(self, node: Node, shape: Shape, default: int) -> int:
+        axis = int(attribute_of(node, "axis", default))
+        return axis + len(shape) if axis < 0 else axis
+
+    def _split(self, node: Node, shape: Shape, name: str) -> Move | None:
+        axis, place, size = self._axis(node, shape, 0), node.output.index(name), shape[self._axis(node, shape, 0)]
+        sizes = self._scope.integers(node, "split", 1)
+        if sizes is None:
+            if not isinstance(size, int) or (len(node.input) > 1 and node.input[1]):
+                return None
+            part = -(-size // len(node.output))
+            sizes = tuple(min(part, size - k * part) for k in range(len(node.output)))
+        return self._range(node, shape, axis, sum(sizes[:place]), sum(sizes[: place + 1]))
+
+    def _range(self, node: Node, shape: Shape, axis: int, start: int, stop: int) -> Move | None:
+        """Return a range of an axis: of the last axis columns, of another one row."""
+        if axis == len(shape) - 1:
+            return Move(node.input[0], Columns(start, stop)) if stop > start else None
+        if stop - start != 1:
+            return None
+        return Move(node.input[0], (("select", axis, start), ("unsqueeze", axis)))
+
+    def _slice(self, node: Node, shape: Shape, name: str) -> Move | None:
+        bounds = self._bounds(node, shape)
+        if bounds is None:
+            return None
+        if len(bounds) == 1 and bounds[0][3] == -1:
+            return self._flip(node, shape, *bounds[0][:3])
+        chosen = []
+        for axis, start, stop, step in bounds:
+            size = shape[axis]
+            if step == 1 and start == 0 and (stop == size or (isinstance(stop, int) and stop >= _INT32_MAX)):
+                continue
+            if step != 1 or not (isinstance(start, int) and isinstance(stop, int) and isinstance(size, int)):
+                return None
+            chosen.append((axis, *clamped(start, stop, size)))
+        if not chosen:
+            return Move(node.input[0], ())
+        return self._range(node, shape, *chosen[0]) if len(chosen) == 1 else None
+
+    def _bounds(self, node: Node, shape: Shape) -> list[tuple[int, Dim, Dim, Dim]] | None:
+        """Return axis, start, stop and step of each axis that a Slice names; None if they are unknown."""
+        columns: list[tuple[Dim, ...] | None]
+        if len(node.input) > 1:
+            given = [*node.input[1:5], "", ""][:4]
+            columns = [self.numbers(source) if source else () for source in given]
+        else:
+            columns = [*(tuple(attribute_of(node, key, ())) for key in ("starts", "ends", "axes")), ()]
+        starts, stops, axes, steps = columns
+        if starts is None or stops is None or axes is None or steps is None:
+            return None
+        count = len(starts)
+        axes, steps = axes or tuple(range(count)), steps or (1,) * count
+        if {len(stops), len(axes), len(steps)} != {count} or None in axes:
+            return None
+        places = [int(axis) % len(shape) for axis in axes if axis is not None]
+        return list(zip(places, starts, stops, steps, strict=True))
+
+    def _flip(self, node: Node, shape: Shape, axis: int, start: Dim, stop: Dim) -> Move | None:
+        """Return a Slice that reverses an axis which is not the last."""
+        size = shape[axis]
+        least = size if isinstance(size, int) else _INT32_MAX - 1
+        is_last = start == -1 or (isinstance(start, int) and start >= least - 1)
+        is_first = isinstance(stop, int) and stop < -least
+        return Move(node.input[0], (("flip", axis),)) if is_last and is_first and axis < len(shape) - 1 else None
+
+    def _gather(self, node: Node, shape: Shape, name: str) -> Move | None:
+        axis, index = self._axis(node, shape, 0), self.index(node.input[1])
+        if index is None or axis == len(shape) - 1:
+            return None
+        number, is_scalar = index
+        size = shape[axis]
+        if isinstance(number, int) and number < 0:
+            if not isinstance(size, int):
+                return None
+            number += size
+        back: tuple[View, ...] = () if is_scalar else (("unsqueeze", axis),)
+        return Move(node.input[0], (("select", axis, number), *back))
+
+    def index(self, name: str) -> tuple[int | str, bool] | None:
+        """Return a constant index, or the name of an iteration number, and whether it is a scalar."""
+        array = self._scope.array(name)
+        if array is not None:
+            return (int(array.reshape(-1)[0]), array.ndim == 0) if array.size == 1 and array.ndim < 2 else None
+        return self._scope.iteration(name)
+
+    def _squeeze(self, node: Node, shape: Shape, name: str) -> Move | None:
+        axes = self._scope.integers(node, "axes", 1)
+        if axes is None:
+            if (len(node.input) > 1 and node.input[1]) or any(not isinstance(size, int) for size in shape):
+                return None
+            axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
+        axes = tuple(sorted((axis + len(shape) if axis < 0 else axis) for axis in axes))
+        if any(shape[axis] != 1 for axis in axes) or len(shape) - 1 in axes:
+            return None
+        return Move(node.input[0], tuple(("squeeze", axis) for axis in reversed(axes)))
+
+    def _unsqueeze(self, node: Node, shape: Shape, name: str) -> Move | None:
+        axes = self._scope.integers(node, "axes", 1)
+        if axes is None:
+            return None
+        rank = len(shape) + len(axes)
+        axes = tuple(sorted((axis + rank if axis < 0 else axis) for axis in axes))
+        return None if rank - 1 in axes else Move(node.input[0], tuple(("unsqueeze", axis) for axis in axes))
+
+    def _transpose(self, node: Node, shape: Shape, name: str) -> Move | None:
+        perm = attribute_of(node, "perm") or tuple(reversed(range(len(shape))))
+        if perm[-1] != len(shape) - 1 or len(perm) != len(shape):
+            return None
+        return Move(node.input[0], (("transpose", tuple(perm)),))
+
+    def _reshape(self, node: Node, shape: Shape, name: str) -> Move | None:
+        """Return a Reshape that only adds and removes axes of one element."""
+        target = self.numbers(node.input[1])
+        if target is None or not target or attribute_of(node, "allowzero", 0):
+            return None
+        target = tuple(shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(target))
+        before = [size for size in shape if size != 1]
+        after = [size for size in target if size != 1]
+        if len(before) != len(after) or any(
+            y not in (-1, x) or (y == -1 and after.count(-1) > 1) or x is None
+            for x, y in zip(before, after, strict=True)
+        ):
+            return None
+        if not before or shape[-1] == 1 or target[-1] == 1:
+            return None
+        squeezed = tuple(("squeeze", axis) for axis in reversed(range(len(shape))) if shape[axis] == 1)
+        return Move(
+            node.input[0], squeezed + tuple(("unsqueeze", axis) for axis in range(len(target)) if target[axis] == 1)
+        )
+
+    def numbers(self, name: str) -> tuple[Dim, ...] | None:
+        """Return the elements of a vector or scalar of integers; unknown ones are None, dimensions have names."""
+        known = self._scope.numbers(name)
+        name = self._scope.aliases.get(name, name)
+        node = self._scope.producer(name)
+        if known is not None or node is None or name != node.output[0]:
+            return known
+        if node.op_type in _INTEGERS:
+            return self.numbers(node.input[0])
+        if node.op_type in _ARITHMETIC:
+            first, second = map(self.numbers, node.input)
+            return None if first is None or second is None else _elementwise(node.op_type, first, second)
+        rules = {"Shape": self._sizes, "Concat": self._joined, "Gather": self._gathered, "Slice": self._cut}
+        return rules[node.op_type](node) if node.op_type in rules else None
+
+    def _sizes(self, node: Node) -> tuple[Dim, ...] | None:
+        shape = self._shape(node.input[0])
+        return None if shape is None else shape[attribute_of(node, "start", 0) : attribute_of(node, "end", len(shape))]
+
+    def _joined(self, node: Node) -> tuple[Dim, ...] | None:
+        parts = [self.numbers(part) for part in node.input]
+        return None if None in parts else tuple(number for part in parts for number in part or ())
+
+    def _gathered(self, node: Node) -> tuple[Dim, ...] | None:
+        numbers, places = self.numbers(node.input[0]), self._scope.numbers(node.input[1])
+        if numbers is None or places is None:
+            return None
+        indices = [k for k in places if isinstance(k, int) and -len(numbers) <= k < len(numbers)]
+        return tuple(numbers[k] for k in indices) if len(indices) == len(places) else None
+
+    def _cut(self, node: Node) -> tuple[Dim, ...] | None:
+        numbers = self.numbers(node.input[0])
+        bounds = None if numbers is None else self._bounds(node, (len(numbers),))
+        if numbers is None or bounds is None or len(bounds) != 1 or bounds[0][3] != 1:
+            return None
+        _, start, stop, _ = bounds[0]
+        whole = isinstance(start, int) and isinstance(stop, int)
+        return numbers[slice(*clamped(start, stop, len(numbers)))] if whole else None  # type: ignore[arg-type]
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "Equal": operator.eq,
+    "Greater": operator.gt,
+    "GreaterOrEqual": operator.ge,
+    "Less": operator.lt,
+    "LessOrEqual": operator.le,
+}
+_INT32_MAX = 2**31 - 1
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+
+
+def _elementwise(kind: str, first: tuple[Dim, ...], second: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
+    length = max(len(first), len(second))
+    if {len(first), len(second)} - {1, length}:
+        return None
+    return tuple(
+        _number(kind, a, b)
+        for a, b in zip(first * (length // len(first)), second * (length // len(second)), strict=True)
+    )
+
+
+def _number(kind: str, a: Dim, b: Dim) -> Dim:
+    if not isinstance(a, int) or not isinstance(b, int):
+        return None
+    if kind == "Div":
+        return None if b == 0 else int(a / b) if abs(a) < _INT32_MAX else None
+    return a + b if kind == "Add" else a - b if kind == "Sub" else a * b
+
+
+_MOVES: dict[str, Callable[[Moves, Node, Shape, str], Move | None]] = {
+    "Split": Moves._split,
+    "Slice": Moves._slice,
+    "Gather": Moves._gather,
+    "Squeeze": Moves._squeeze,
+    "Unsqueeze": Moves._unsqueeze,
+    "Transpose": Moves._transpose,
+    "Reshape": Moves._reshape,
+}

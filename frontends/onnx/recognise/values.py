@@ -1,0 +1,280 @@
+"""Values of a graph as forms, from the nodes that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pyrnnx._internal.dtypes import AnyArray
+
+from ..graph.walk import Node
+from . import forms
+from .forms import Form, Ref, Shape
+from .moves import Columns, Moves
+from .scope import Scope, attribute_of
+
+_MOST_NODES = 80  # on a path; deeper values are atoms
+_FLOATS = ("float32", "float64")
+_STRIPPED = ("Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Transpose")
+# Operators that are activation functions of the recurrent operators, with their parameters' defaults.
+# ThresholdedRelu is not one: it differs at x = alpha.
+FUNCTIONS: dict[str, dict[str, float]] = {
+    "Sigmoid": {},
+    "Tanh": {},
+    "Relu": {},
+    "Softsign": {},
+    "Softplus": {},
+    "HardSigmoid": {"alpha": 0.2, "beta": 0.5},
+    "LeakyRelu": {"alpha": 0.01},
+    "Elu": {"alpha": 1.0},
+}
+
+
+class Values:
+    """Forms of values.
+
+    Parameters
+    ----------
+    scope : Scope
+    stops : collection of str
+        Values that are atoms: the states.
+    """
+
+    def __init__(self, scope: Scope, stops: Collection[str] = ()) -> None:
+        self.scope, self.stops = scope, frozenset(stops)
+        self._forms: dict[str, Form | None] = {}
+        self._refs: dict[str, Ref | None] = {}
+        self._depth = 0
+        self.moves = Moves(scope, self.shape)
+
+    def base(self, name: str) -> str:
+        """Return the value that a name is moved from without a selection, whatever the shapes."""
+        while (node := self.scope.producer(self.scope.aliases.get(name, name))) is not None:
+            truth = self.moves.truth(node.input[0]) if node.op_type == "Where" else None
+            if node.op_type not in _STRIPPED and truth is None:
+                break
+            name = node.input[0 if truth is None else 1 if truth else 2]
+        return self.scope.aliases.get(name, name)
+
+    def shape(self, name: str) -> Shape | None:
+        form = self.form(name)
+        return self.scope.shape(name) if form is None else form.shape
+
+    def form(self, name: str) -> Form | None:
+        """Return the form of a value; None if its shape is unknown."""
+        name = self.scope.aliases.get(name, name)
+        if name not in self._forms:
+            if name in self.stops:
+                self._forms[name] = self._leaf(name)
+            elif self._depth > _MOST_NODES:
+                return self._leaf(name)
+            else:
+                self._forms[name] = self.expanded(name)
+        return self._forms[name]
+
+    def expanded(self, name: str) -> Form | None:
+        """Return the form of a value although it may be a stop."""
+        self._depth += 1
+        try:
+            return self._constant(name) or self._moved(name) or self._computed(name) or self._leaf(name)
+        finally:
+            self._depth -= 1
+
+    def at(self, ref: Ref) -> Form | None:
+        """Return the form of a value's columns and views, although the value may be a stop."""
+        form = self.expanded(ref.name)
+        if form is None or ref.stop > form.width:
+            return None
+        return form.columns(ref.start, ref.stop).viewed(*ref.views)
+
+    def ref(self, name: str) -> Ref | None:
+        """Return a value as columns and views of the value that it is moved from; None if its shape is unknown."""
+        name = self.scope.aliases.get(name, name)
+        if name not in self._refs:
+            self._refs[name] = self._ref(name)
+        return self._refs[name]
+
+    def _ref(self, name: str) -> Ref | None:
+        shape = self.shape(name)
+        if shape is None or not shape or not isinstance(shape[-1], int):
+            return None
+        move = None if name in self.stops or self.scope.array(name) is not None else self.moves.of(name)
+        source = None if move is None else self.ref(move.source)
+        if move is None or source is None:
+            return Ref(name, 0, shape[-1])
+        if isinstance(move.how, Columns):
+            return source.columns(move.how.start, move.how.stop)
+        return source.viewed(*move.how)
+
+    def _leaf(self, name: str, width: int | None = None) -> Form | None:
+        shape, dtype = self.scope.shape(name), np.dtype(np.float32)
+        if shape is None or not shape:
+            return None
+        last = shape[-1] if isinstance(shape[-1], int) else width
+        if not isinstance(last, int) or width not in (None, last):
+            return None
+        array = self.scope.array(name)
+        return forms.leaf(Ref(name, 0, last), shape, dtype if array is None else array.dtype)
+
+    def _constant(self, name: str) -> Form | None:
+        array = self.scope.array(name)
+        return None if array is None or array.dtype.name not in _FLOATS else forms.constant(array)
+
+    def _moved(self, name: str) -> Form | None:
+        move = self.moves.of(name)
+        form = None if move is None else self.form(move.source)
+        if move is None or form is None:
+            return None
+        if isinstance(move.how, Columns):
+            return form.columns(move.how.start, move.how.stop) if move.how.stop <= form.width else None
+        return form.viewed(*move.how)
+
+    def _computed(self, name: str) -> Form | None:
+        node = self.scope.producer(name)
+        if node is None or name != node.output[0]:
+            return None
+        if node.op_type in FUNCTIONS:
+            return self._function(node)
+        compute = getattr(self, f"_{node.op_type.lower()}", None) if node.op_type in _OPERATORS else None
+        form: Form | None = None if compute is None else compute(node)
+        return form
+
+    def _function(self, node: Node) -> Form | None:
+        ref, shape = self.ref(node.input[0]), self.shape(node.input[0])
+        if ref is None or shape is None:
+            return None
+        defaults = FUNCTIONS[node.op_type]
+        parameters = tuple(float(attribute_of(node, key, value)) for key, value in defaults.items())
+        return forms.leaf(ref, shape, np.dtype(np.float32), node.op_type, parameters)
+
+    def _operands(self, node: Node) -> tuple[Form, Form] | None:
+        if len(node.input) != 2:
+            return None
+        a, b = map(self.form, node.input)
+        return None if a is None or b is None else (a, b)
+
+    def _add(self, node: Node) -> Form | None:
+        operands = self._operands(node)
+        return None if operands is None else forms.add(*operands)
+
+    def _sub(self, node: Node) -> Form | None:
+        operands = self._operands(node)
+        return None if operands is None else forms.add(*operands, sign=-1)
+
+    def _neg(self, node: Node) -> Form | None:
+        form = self.form(node.input[0])
+        return None if form is None else forms.scaled(form, np.full(form.width, -1, form.bias.dtype), form.shape)
+
+    def _mul(self, node: Node) -> Form | None:
+        operands = self._operands(node)
+        if operands is None:
+            return None
+        # A factor with matrices is one atom, so that r * (h R + b) is a product of two atoms.
+        whole = [self._as_factor(name, form) for name, form in zip(node.input, operands, strict=True)]
+        if operands[0].is_constant or operands[1].is_constant:
+            whole = [*operands]
+        return None if whole[0] is None or whole[1] is None else forms.multiply(whole[0], whole[1])
+
+    def _as_factor(self, name: str, form: Form) -> Form | None:
+        if form.is_polynomial or form.is_constant:
+            return form
+        ref = self.ref(name)
+        return None if ref is None else forms.leaf(ref, form.shape, form.bias.dtype)
+
+    def _expand(self, node: Node) -> Form | None:
+        """Return a constant in more rows; other values are atoms."""
+        form, target = self.form(node.input[0]), self.moves.numbers(node.input[1])
+        if form is None or target is None or not form.is_constant:
+            return None
+        shape = forms.broadcast(form.shape, target)
+        if not shape or not isinstance(shape[-1], int) or form.width not in (1, shape[-1]):
+            return None
+        return Form(shape, np.broadcast_to(form.bias, (shape[-1],)))
+
+    def _constantofshape(self, node: Node) -> Form | None:
+        shape, value = self.moves.numbers(node.input[0]), attribute_of(node, "value")
+        if not shape or not isinstance(shape[-1], int) or not shape[-1]:
+            return None
+        array = np.zeros(1, np.float32) if value is None else _array(value)
+        return Form(shape, np.broadcast_to(array.reshape(1), (shape[-1],))) if array.dtype.name in _FLOATS else None
+
+    def _matmul(self, node: Node) -> Form | None:
+        matrix = self.scope.array(node.input[1])
+        return None if matrix is None or matrix.ndim != 2 else self._linear(node.input[0], matrix)
+
+    def _gemm(self, node: Node) -> Form | None:
+        matrix = self.scope.array(node.input[1])
+        if matrix is None or matrix.ndim != 2 or attribute_of(node, "transA", 0):
+            return None
+        matrix = matrix.T if attribute_of(node, "transB", 0) else matrix
+        alpha, beta = (attribute_of(node, key, 1.0) for key in ("alpha", "beta"))
+        form = self._linear(node.input[0], matrix if alpha == 1 else matrix * matrix.dtype.type(alpha))
+        if form is None or len(node.input) < 3 or not node.input[2]:
+            return form
+        bias = self.form(node.input[2])
+        if bias is None or not bias.is_constant:
+            return None
+        return forms.add(form, replace(bias, bias=bias.bias if beta == 1 else bias.bias * bias.bias.dtype.type(beta)))
+
+    def _linear(self, name: str, matrix: AnyArray) -> Form | None:
+        """Return a value times a constant matrix; of joined columns, each times its rows of the matrix."""
+        total: Form | None = None
+        start = 0
+        parts = self.moves.parts(name)
+        for part in parts:
+            form = self._multiplied(part, matrix.shape[0] if len(parts) == 1 else None)
+            if form is None or form.width + start > matrix.shape[0]:
+                return None
+            rows = matrix if len(parts) == 1 else matrix[start : start + form.width]
+            start += form.width
+            shape: Shape = (*form.shape[:-1], matrix.shape[1])
+            if form.is_constant and not form.bias.any():
+                new: Form | None = Form(shape, np.zeros(matrix.shape[1], matrix.dtype))
+            else:
+                new = forms.product(form, rows, shape)
+            total = new if total is None or new is None else forms.add(total, new)
+            if total is None:
+                return None
+        return total if start == matrix.shape[0] else None
+
+    def _is_gated_state(self, form: Form) -> bool:
+        """Return whether a form is r * h of a GRU."""
+        if len(form.terms) != 1 or form.bias.any() or not form.is_polynomial:
+            return False
+        (factors,) = form.terms
+        plain = [atom.ref.name for atom in factors if not atom.function]
+        return len(factors) == 2 and len(plain) == 1 and plain[0] in self.stops
+
+    def _multiplied(self, name: str, width: int | None) -> Form | None:
+        """Return what a matrix multiplies: zeros, an atom without function, or a gate times a state."""
+        form = self.form(name)
+        if form is None:
+            return self._leaf(self.scope.aliases.get(name, name), width)
+        if form.is_constant and not form.bias.any():
+            return form
+        single = form.single
+        if (single is not None and not single.function) or self._is_gated_state(form):
+            return form
+        ref = self.ref(name)
+        return None if ref is None else forms.leaf(ref, form.shape, form.bias.dtype)
+
+
+def with_shapes(scope: Scope, stops: Collection[str], ordered: Iterable[str]) -> Values:
+    """Return values with these stops, whose shapes are computed in an order in which each needs earlier ones only."""
+    for name in ordered:
+        form = None if name in scope.known else Values(scope, stops).expanded(name)
+        if form is not None and None not in form.shape:
+            scope.known[name] = form.shape
+    return Values(scope, stops)
+
+
+_OPERATORS = {"Add", "Sub", "Neg", "Mul", "Expand", "ConstantOfShape", "MatMul", "Gemm"}
+
+
+def _array(value: Any) -> AnyArray:
+    from ..graph.constants import array_of
+
+    return array_of(value, "ConstantOfShape")
