@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 from fuzz import graph_nodes as nodes
 from fuzz.graph import MOST_AXES, UNARY, Graph, NoValue, Value, number_of
+from fuzz.graph_hidden import hidden
 from fuzz.graph_nodes import bounded, is_sequence
 from fuzz.sizes import N, Shape, Size, T, size
 from onnx import helper, numpy_helper
@@ -136,11 +137,12 @@ KINDS: dict[Draw, int] = {
     nodes.gather: 3,
     nodes.quantize: 2,
     nodes.recurrent: 8,
+    hidden: 3,
     choice: 1,
     loop: 1,
     scan: 1,
 }
-WITH_BODIES = (choice, loop, scan)
+WITH_BODIES = (choice, hidden, loop, scan)
 
 
 def draw(graph: Graph) -> None:

@@ -1,0 +1,123 @@
+"""Recurrent layers that a graph spells out: what is one becomes a layer, what is nearly one stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+pytest.importorskip("onnxruntime")
+
+from hidden_layers import H, I, N, T, loop, scan, stacked, unrolled
+from rows import each_row
+from whole_models import check_calls, onnxruntime_witness
+
+from pyrnnx.frontends.onnx import NodeLayer, read_model
+from pyrnnx.testing.numbers import Array
+
+# Sums of fewer than ten products, in another order, through four steps: some 2^-24.
+TOLERANCE = 1e-6
+Make = Callable[..., onnx.ModelProto]
+KINDS = ("RNN", "GRU", "LSTM")
+
+# Maker, cell, twist, and the number of layers.
+LAYERS: list[tuple[Make, str, str, int]] = [
+    *((make, kind, "", 1) for make in (unrolled, scan, loop) for kind in KINDS),
+    *((unrolled, kind, twist, 1) for kind in KINDS for twist in ("bias missing", "reverse", "hoisted")),
+    *((scan, kind, twist, 1) for kind in KINDS for twist in ("reverse", "reversed input", "bias missing")),
+    *((scan, kind, "two layers", 2) for kind in KINDS),
+    *((loop, kind, twist, 1) for kind in KINDS for twist in ("open", "fewer")),
+    *((make, "GRU", twist, 1) for make in (unrolled, scan, loop) for twist in ("reset before", "as difference")),
+    *((make, kind, "relu", 1) for make in (unrolled, scan, loop) for kind in ("RNN", "LSTM")),
+    *((make, "LSTM", twist, 1) for make in (unrolled, loop) for twist in ("order of gates", "wrong slice")),
+]
+NEAR = [
+    *((make, kind, "clip") for make in (unrolled, scan, loop) for kind in ("RNN", "LSTM")),
+    *((unrolled, kind, twist) for kind in KINDS for twist in ("fed back", "one row of states")),
+    *((make, "GRU", "update reversed") for make in (unrolled, scan, loop)),
+    *((unrolled, kind, "gate used") for kind in ("GRU", "LSTM")),
+    *(
+        (make, "LSTM", twist)
+        for make in (unrolled, scan, loop)
+        for twist in ("peepholes", "hard gate", "other state", "clipped state", "old cell state", "no output function")
+    ),
+    (unrolled, "LSTM", "all cell states"),
+    *((scan, kind, twist) for kind in KINDS for twist in ("output of a gate", "states changed") if kind != "RNN"),
+    *((loop, kind, twist) for kind in KINDS for twist in ("condition", "from the end")),
+]
+
+
+def name_of(value: Any) -> str:
+    return value.__name__ if callable(value) else str(value)
+
+
+def inputs_of(model: onnx.ModelProto, steps: int = T) -> dict[str, Array]:
+    rng = np.random.default_rng(0)
+    sizes = {"T": steps, "N": N}
+    shapes = {
+        value.name: [one.dim_value or sizes[one.dim_param] for one in value.type.tensor_type.shape.dim]
+        for value in model.graph.input
+    }
+    return {name: rng.uniform(0.3, 1, shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def check(proto: onnx.ModelProto) -> Any:
+    model = read_model(proto)
+    check_calls(model, onnxruntime_witness(proto), inputs_of(proto), atol=TOLERANCE)
+    return model
+
+
+@each_row(("make", "kind", "twist", "count"), LAYERS, name_of)
+def test_layers_are_found_and_give_what_onnxruntime_gives(make: Make, kind: str, twist: str, count: int) -> None:
+    model = check(make(kind, twist))
+    assert [type(layer) for layer in model.layers.values()] == [NodeLayer] * count, model.layers.why_none
+    assert {layer.op.cell for layer in model.layers.values()} == {kind}
+    assert all(layer.op.hidden_size == H for layer in model.layers.values())
+    operators = {node.op_type for node in model.folded()[0].graph.node}
+    assert operators.isdisjoint({"MatMul", "Scan", "Loop", "Sigmoid", "Tanh", "Relu"}), operators
+
+
+@each_row(("make", "kind", "twist"), NEAR, name_of)
+def test_what_is_nearly_a_layer_stays(make: Make, kind: str, twist: str) -> None:
+    model = check(make(kind, twist))
+    assert not any(layer.op.cell == kind for layer in model.layers.values())
+    assert model.layers or model.layers.why_none
+
+
+@each_row("kind", KINDS)
+def test_layers_above_each_other_are_two_layers(kind: str) -> None:
+    model = check(stacked(kind))
+    assert [layer.weights["W"].shape[2] for layer in model.layers.values()] in ([I, H], [H, I])
+
+
+@each_row("kind", KINDS)
+def test_steps_with_other_weights_stay(kind: str) -> None:
+    """Two of the four steps share their weights, and are a layer of two steps."""
+    model = check(unrolled(kind, "other weights"))
+    assert len(model.layers) == 1
+    assert "2 unrolled steps" in model.layers[0].origin
+
+
+@each_row("opset", [9, 11, 13, 18, 22])
+def test_each_opset(opset: int) -> None:
+    if opset < 13:
+        pytest.skip("the builder writes axes as inputs")
+    for make in (unrolled, scan, loop):
+        assert len(check(make("GRU", "", opset)).layers) == 1
+
+
+@each_row("kind", KINDS)
+def test_no_steps_leave_the_states(kind: str) -> None:
+    for proto in (scan(kind), loop(kind, "open")):
+        model = read_model(proto)
+        inputs = inputs_of(proto, steps=0)
+        Y, *states = (model(inputs)[name] for name in [proto.graph.output[-1].name, *_names(proto)[:-1]])
+        assert Y.shape == (0, N, H)
+        assert all(np.array_equal(state, inputs[name]) for state, name in zip(states, ("h0", "c0"), strict=False))
+
+
+def _names(proto: onnx.ModelProto) -> list[str]:
+    return [value.name for value in proto.graph.output]
