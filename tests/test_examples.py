@@ -87,7 +87,7 @@ def talk() -> Array:
 
 
 def probabilities(wheel: Path, signal: Array) -> list[float]:
-    """Of Silero's windows, the last one padded with zeros, in a loop over ONNX Runtime."""
+    """Return those of Silero's windows, the last one padded with zeros, in a loop over ONNX Runtime."""
     session = onnxruntime_session(wheel / "silero_vad/data/silero_vad.onnx")
     state, results = np.zeros((2, 1, 128), np.float32), []
     for frame in windows(np.pad(signal, (0, -len(signal) % 512))):

@@ -41,6 +41,8 @@ class NodeLayer(Layer):
     origin : str
     """
 
+    _shares = True
+
     def __init__(self, *arguments: Any, node_inputs: Iterable[str] = (), origin: str = "", **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.node_inputs, self.origin = frozenset(node_inputs), origin

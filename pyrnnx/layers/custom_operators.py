@@ -215,6 +215,12 @@ def rewrite_node(
         field.extend(names)
 
 
+class _NodeLayer(Layer):
+    """Layer of a portable node."""
+
+    _shares = True
+
+
 def _layer_of(definition: recurrent.Definition) -> Layer:
     """Build the layer of a portable node.
 
@@ -248,7 +254,7 @@ def _layer_of(definition: recurrent.Definition) -> Layer:
         scale, zero_point = weights.pop(f"{key}_scale", None), weights.pop(f"{key}_zero_point", None)
         if scale is not None and zero_point is not None:
             weights[key] = Quantized(*map(frozen, (weights[key], scale, zero_point)))
-    return Layer(op, **weights, convention=convention, name=name, label=label)
+    return _NodeLayer(op, **weights, convention=convention, name=name, label=label)
 
 
 def _explain(layer: Layer, X: Any, sequence_lens: Any, initial_h: Any, initial_c: Any) -> None:

@@ -28,7 +28,7 @@ LayerType = TypeVar("LayerType", bound="Layer")
 SHARED_BYTES = 2**16  # fewest bytes of weights that are worth a search for an equal layer
 CONSTANTS = CALL_ARGUMENTS[1:]  # call arguments that a layer may supply itself
 
-# Living layers, by what equal layers have in common and a sample of their weights: a model packs shared weights once.
+# Living layers of models, by what equal layers have in common and a sample of their weights.
 _layers: WeakValueDictionary[Any, Layer] = WeakValueDictionary()
 
 
@@ -79,6 +79,9 @@ class Layer(Described):
         The weights or constants do not fit the operator or each other.
     """
 
+    # Whether a layer shares packed weights with equal layers: so a model packs the weights that its nodes share once.
+    _shares = False
+
     def __init__(
         self,
         op: RecurrentOp,
@@ -127,10 +130,12 @@ class Layer(Described):
 
     def _shared(self) -> PackedLayer | None:
         """Return the packed weights of an equal layer that is alive, and take its arrays; None if there is none."""
+        if not self._shares:
+            return None
         sizes = [weight.nbytes for weight in self._kept.values() if not isinstance(weight, Quantized)]
         if sum(sizes) < SHARED_BYTES and len(sizes) == len(self._kept):
             return None
-        key = self._identity[1:], tuple([(name, _sample(weight)) for name, weight in self._kept.items()])
+        key = config.ISA, self._identity, tuple([(name, _sample(weight)) for name, weight in self._kept.items()])
         other = _layers.setdefault(key, self)
         if other is self or not _same_arrays(self._kept, other._kept):
             return None
@@ -225,8 +230,10 @@ class Layer(Described):
 
     def _for_one_call(self: LayerType) -> LayerType:
         """Return this layer, set up for one call: AMX splits W and R only if that call recovers the cost."""
-        if not self._is_shared:
-            self._packed.one_call = True
+        if self._is_shared:  # the other layers may be called often
+            self._packed = prepare(self.op, self._kept, self.convention, self.weight_dtype)
+            self._is_shared = False
+        self._packed.one_call = True
         return self
 
     def stream(self, batch_size: int) -> Stream:

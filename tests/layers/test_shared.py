@@ -1,4 +1,4 @@
-"""Layers that are equal share packed weights and arrays while one of them is alive."""
+"""Layers of nodes that are equal share packed weights and arrays while one of them is alive."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from layers import random_inputs, random_weights
 
-from pyrnnx import ONNX_LAYOUTS, Layer, RecurrentOp, reference
+from pyrnnx import ONNX_LAYOUTS, RecurrentOp, config, reference
+from pyrnnx import Layer as UnsharedLayer
+from pyrnnx._kernels import engines
 from pyrnnx.comparison import oracle
+from pyrnnx.frontends.onnx.layers import NodeLayer as Layer
 from pyrnnx.layers.prepare import prepare
 
 OP = RecurrentOp(cell="LSTM", hidden_size=70, direction="bidirectional")
@@ -88,17 +91,31 @@ def test_arrays_that_change_later(prepared: list[Any]) -> None:
 
 
 def test_layers_of_one_call(prepared: list[Any]) -> None:
-    """Layers for one call do not set up those that share their weights for one call, nor share their own."""
+    """Layers for one call neither share their packed weights nor change those of others."""
     first = Layer(OP, **copies())
     second = Layer(OP, **copies())._for_one_call()
-    assert len(prepared) == 1
-    assert not first._packed.one_call
+    assert len(prepared) == 2
+    assert (first._packed.one_call, second._packed.one_call) == (False, True)
     del first, second
     gc.collect()
     last = Layer(OP, **copies())._for_one_call()
     another = Layer(OP, **copies())
-    assert len(prepared) == 3
+    assert len(prepared) == 4
     assert (last._packed.one_call, another._packed.one_call) == (True, False)
+
+
+def test_layers_outside_models(prepared: list[Any]) -> None:
+    """A caller's layer computes the same whatever other layers there are."""
+    layers = [Layer(OP, **copies()), UnsharedLayer(OP, **copies()), UnsharedLayer(OP, **copies())]
+    assert len(prepared) == len(layers)
+
+
+def test_engines_share_nothing(prepared: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Layer(OP, **copies())
+    monkeypatch.setattr(config, "ISA", "blas" if config.ISA != "blas" else engines.supported()[0])
+    second = Layer(OP, **copies())
+    assert len(prepared) == 2
+    check_results(first, second)
 
 
 def test_small_layers(prepared: list[Any]) -> None:

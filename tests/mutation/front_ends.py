@@ -39,8 +39,8 @@ FAULTS = (
     Fault(
         "a copy of a node's layer loses its inputs",
         "frontends/onnx/layers.py",
-        "return partial(make, node_inputs=self.node_inputs), arguments",
-        "return make, arguments",
+        "return partial(make, node_inputs=self.node_inputs, origin=self.origin), arguments",
+        "return partial(make, origin=self.origin), arguments",
         f"{_ONNX}/test_layers.py",
     ),
     Fault(

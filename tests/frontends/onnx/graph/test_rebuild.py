@@ -12,6 +12,7 @@ from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.graph.fold import FoldedGraph, fold
 from pyrnnx.frontends.onnx.graph.names import named_nodes
 from pyrnnx.frontends.onnx.graph.rebuild import Edit, rebuild
+from pyrnnx.frontends.onnx.recognise import recognised
 from pyrnnx.frontends.onnx.recurrent_graph import recurrent_graph
 from pyrnnx.frontends.onnx.runtime.evaluator import evaluate_node
 from pyrnnx.testing.numbers import Array
@@ -64,7 +65,8 @@ def test_weights_that_a_layer_has_are_in_no_graph(kept: tuple[str, ...]) -> None
     weights = {"W": np.ones((1, 4, 3), np.float32), "R": np.ones((1, 4, 4), np.float32)}
     x = np.ones((5, 2, 3), np.float32)
     model = simple_model([node("RNN", ["x", "W", "R"], ["y"], hidden_size=4)], {"x": x}, ["y"], weights)
-    graph = recurrent_graph(fold(model.graph, {"": 17}, evaluate_node, "test"))
+    folded_graph = fold(model.graph, {"": 17}, evaluate_node, "test")
+    graph = recurrent_graph(recognised(folded_graph, {"": 17}, evaluate_node))
     layers = graph.layers({"": 17})
     new, large = graph.rebuilt(kept, layers)
     assert contents(new) == (["RNN"], list(kept))
