@@ -65,7 +65,7 @@ def row_of(path: Path, rounds: int) -> dict[str, Any]:
         "model": path.stem,
         "nodes": nodes_of(proto.graph),
         "layers": layers,
-        "found": sorted(layer.op.cell for layer in model.layers.values()),
+        "found": sorted("unknown" if layer.op is None else layer.op.cell for layer in model.layers.values()),
         "error": error,
         "ours": timings.median("ours"),
         "ratio": timings.ratio("peer", "ours"),

@@ -142,7 +142,7 @@ def _models(torch: Any) -> Iterator[Export]:
     """Yield models with other layers around a recurrent one."""
     nn = torch.nn
 
-    class Last(nn.Module):  # type: ignore[misc]
+    class Last(torch.nn.Module):  # type: ignore[misc]
         """Embedding, GRU, the state of the last step."""
 
         def __init__(self) -> None:
@@ -152,7 +152,7 @@ def _models(torch: Any) -> Iterator[Export]:
         def forward(self, x: Any) -> Any:
             return torch.log_softmax(self.out(self.rnn(self.e(x))[1][-1]), 1)
 
-    class Crnn(nn.Module):  # type: ignore[misc]
+    class Crnn(torch.nn.Module):  # type: ignore[misc]
         """Convolutions, pooling, a bidirectional LSTM."""
 
         def __init__(self) -> None:
@@ -165,7 +165,7 @@ def _models(torch: Any) -> Iterator[Export]:
             x = self.mean(self.max(self.act(self.norm(self.conv(x)))))
             return self.rnn(x.permute(0, 3, 1, 2).flatten(2))[0].argmax(-1)
 
-    class Attention(nn.Module):  # type: ignore[misc]
+    class Attention(torch.nn.Module):  # type: ignore[misc]
         """An encoder, and attention of its last state over its steps."""
 
         def __init__(self) -> None:
@@ -178,7 +178,7 @@ def _models(torch: Any) -> Iterator[Export]:
             values, places = scores.topk(2, 1)
             return (scores.unsqueeze(1) @ y).squeeze(1), values, places, scores.cumsum(1)
 
-    class Upsampled(nn.Module):  # type: ignore[misc]
+    class Upsampled(torch.nn.Module):  # type: ignore[misc]
         """A GRU between a padded convolution and a transposed one, with interpolation."""
 
         def __init__(self) -> None:

@@ -6,6 +6,7 @@ Prints, for each model, the largest difference of five calls with different inpu
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,12 +14,15 @@ from typing import Any
 
 import numpy as np
 from exports import exported
-from models import MODELS, wheels
-from real_models import DDDDOCR, GTCRN, SILERO
 from report import progress, table
 
 import pyrnnx
 from pyrnnx.frontends.openvino import write_model
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the same models as in the tests
+
+import wheels
+from real_models import DDDDOCR, GTCRN, MODELS, SILERO
 
 CALLS = 5
 LARGEST = 1e-3  # difference beyond which OpenVINO runs again, with fixed shapes

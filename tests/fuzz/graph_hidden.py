@@ -171,8 +171,10 @@ def _scan(graph: Graph, x: Value, cell: Cell, states: list[str], state: Shape) -
     infos = [_info(name, 2) for name in [*names, row]]
     body = helper.make_graph(inner.nodes, f"body {graph.name()}", infos, [_info(name, 2) for name in outputs])
     results = [graph.name() for _ in outputs]
-    directions = {f"scan_{what}_directions": [graph.rng.randint(0, 1)] for what in ("input", "output")}
-    graph.nodes.append(helper.make_node("Scan", [*states, x.name], results, body=body, num_scan_inputs=1, **directions))
+    scan = helper.make_node("Scan", [*states, x.name], results, body=body, num_scan_inputs=1)
+    for what in ("input", "output"):
+        scan.attribute.append(helper.make_attribute(f"scan_{what}_directions", [graph.rng.randint(0, 1)]))
+    graph.nodes.append(scan)
     shapes = [*[state] * len(states), (x.shape[0], *state)]
     return [Value(name, shape) for name, shape in zip(results, shapes, strict=True)]
 

@@ -56,10 +56,11 @@ def weights_at_run_time() -> onnx.ModelProto:
 
 def branches(operator: str = "ReduceSum") -> onnx.ModelProto:
     """If of Relu, or of an operator that has fewer axes."""
-    out, attributes = helper.make_tensor_value_info("y", FLOAT, None), {"keepdims": 0} if operator != "Det" else {}
-    nodes = (helper.make_node("Relu", ["x"], ["y"]), helper.make_node(operator, ["x"], ["y"], "inner", **attributes))
+    out = helper.make_tensor_value_info("y", FLOAT, None)
+    nodes = (helper.make_node("Relu", ["x"], ["y"]), helper.make_node(operator, ["x"], ["y"], "inner"))
     if operator == "ReduceSum":
         nodes[1].input.append("axes")
+        nodes[1].attribute.append(helper.make_attribute("keepdims", 0))
     bodies = [helper.make_graph([node], node.op_type, [], [out]) for node in nodes]
     bodies[1].initializer.append(onnx.numpy_helper.from_array(np.array([0]), "axes"))
     g = Graph()
@@ -135,9 +136,9 @@ REFUSED: dict[str, tuple[type[PyrnnxError], Callable[[], Any], str]] = {
     "pads that wrap": (UnsupportedError, lambda: one("Pad", np.array([1] * 6), mode="wrap"), "Pad 'node0': mode"),
     "negative reflected pads": (UnsupportedError, lambda: one("Pad", np.array([-1] * 6), mode="edge"),
         "Pad 'node0': negative pads"),
-    "antialias": (UnsupportedError, lambda: one("Resize", None, np.float32([1, 1, 2]), mode="linear", antialias=1),
-        "Resize 'node0': antialias 1"),
-    "a crop": (UnsupportedError, lambda: one("Resize", None, np.float32([1, 1, 2]),
+    "antialias": (UnsupportedError, lambda: one("Resize", None, np.array([1, 1, 2], np.float32), mode="linear",
+        antialias=1), "Resize 'node0': antialias 1"),
+    "a crop": (UnsupportedError, lambda: one("Resize", None, np.array([1, 1, 2], np.float32),
         coordinate_transformation_mode="tf_crop_and_resize"), "Resize 'node0': coordinate_transformation_mode"),
     "parts of an unknown number": (UnsupportedError, lambda: one("SplitToSequence", np.int64(2), inputs=OPEN),
         "SplitToSequence 'node0': a SplitToSequence of a dynamic axis into parts of several elements"),

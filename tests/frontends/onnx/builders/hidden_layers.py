@@ -72,7 +72,7 @@ def step(g: Nodes, kind: str, x: str, states: list[str], w: Weights, twist: str 
     if twist != "bias missing":
         recurrent = g.add("Add", recurrent, w.c)
     if kind == "GRU":
-        return [_gru(g, projected, recurrent, h, w, twist)]
+        return _gru(g, projected, recurrent, h, w, twist)
     argument = g.add("Add", projected, recurrent)
     if twist == "clip":
         argument = g.add("Clip", argument, g.constant(-0.5), g.constant(0.5))
@@ -109,7 +109,7 @@ def h_of(states: list[str]) -> str:
     return states[0]
 
 
-def _gru(g: Nodes, projected: str, recurrent: str, h: str, w: Weights, twist: str) -> str:
+def _gru(g: Nodes, projected: str, recurrent: str, h: str, w: Weights, twist: str) -> list[str]:
     x_parts = g.add("Split", projected, g.integers(H, H, H), outputs=3, axis=1)
     h_parts = g.add("Split", recurrent, g.integers(H, H, H), outputs=3, axis=1)
     z, r = (g.add("Sigmoid", g.add("Add", x_parts[k], h_parts[k])) for k in range(2))
@@ -122,11 +122,11 @@ def _gru(g: Nodes, projected: str, recurrent: str, h: str, w: Weights, twist: st
         inner = g.add("Mul", r, h_parts[2])
     new = g.add("Tanh", g.add("Add", x_parts[2], inner))
     if twist == "as difference":
-        return g.add("Add", g.add("Mul", z, g.add("Sub", h, new)), new)
+        return [g.add("Add", g.add("Mul", z, g.add("Sub", h, new)), new)]
     if twist == "update reversed":
         h, new = new, h
     kept = g.add("Mul", z, h)
-    return g.add("Add", kept, g.add("Mul", g.add("Sub", g.constant(1.0), z), new))
+    return [g.add("Add", kept, g.add("Mul", g.add("Sub", g.constant(1.0), z), new))]
 
 
 def state_names(kind: str) -> list[str]:
@@ -179,7 +179,7 @@ def unrolled(kind: str, twist: str = "", opset: int = 17) -> onnx.ModelProto:
 def _hoisted_step(g: Nodes, kind: str, projected: str, states: list[str], w: Weights) -> list[str]:
     recurrent = g.add("Add", g.add("MatMul", states[0], w.R), w.c)
     if kind == "GRU":
-        return [_gru(g, projected, recurrent, states[0], w, "")]
+        return _gru(g, projected, recurrent, states[0], w, "")
     argument = g.add("Add", projected, recurrent)
     return [g.add("Tanh", argument)] if kind == "RNN" else _lstm(g, argument, states, "")
 

@@ -71,8 +71,9 @@ class Case:
 
 A, B, V = floats(2, 3, 4), floats(2, 3, 4), floats(4)
 IMAGE, POSITIVE = floats(2, 4, 7), np.abs(floats(2, 3)) + 0.1
-SQUARE, EQUAL = floats(1, 2, 6, 5), np.float32([[1, 2, 2, 1], [3, 3, 0, 3]])
-PLACES, CODES = np.array([[[2, 0], [1, 1], [3, 2]], [[0, 0], [-1, 1], [2, 3]]]), np.uint8([[0, 9, 200], [255, 7, 31]])
+SQUARE, EQUAL = floats(1, 2, 6, 5), np.array([[1, 2, 2, 1], [3, 3, 0, 3]], np.float32)
+PLACES = np.array([[[2, 0], [1, 1], [3, 2]], [[0, 0], [-1, 1], [2, 3]]])
+CODES = np.array([[0, 9, 200], [255, 7, 31]], np.uint8)
 SCATTERS = ("add", "mul", "min", "max")
 REDUCTIONS = ("Max", "Mean", "Min", "Prod", "Sum", "L1", "L2")
 _UNARY = "Abs Acos Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor HardSwish Mish Neg Relu Sigmoid Sign Sin Sinh"
@@ -191,8 +192,8 @@ CASES = (
     Case("PRelu", (A, V), note="computed"),
     Case("Round", (A * 5,)),
     Case("Round", (np.arange(-7, 7, dtype=np.float32) / 2,), note="halves"),
-    Case("IsInf", (np.float32([1, np.inf, -np.inf, np.nan]),)),
-    Case("IsInf", (np.float32([1, np.inf, -np.inf]),), attributes={"detect_negative": 0}, note="positive"),
+    Case("IsInf", (np.array([1, np.inf, -np.inf, np.nan], np.float32),)),
+    Case("IsInf", (np.array([1, np.inf, -np.inf], np.float32),), attributes={"detect_negative": 0}, note="positive"),
     Case("Pad", (A,), ([1, 0, 2, 0, 3, 1], np.float32(1.5))),
     Case("Pad", (A,), ([1, -1], None, [-1]), note="axes, negative"),
     Case("Pad", (A,), ([0, 1, 2, 0, 2, 1],), {"mode": "reflect"}, note="reflect"),
@@ -220,34 +221,36 @@ CASES = (
     Case("ScatterElements", (A,), ([[[2, 0, -1, 1]], [[1, 2, 0, 0]]], floats(2, 1, 4)), {"axis": 1}),
     Case("ScatterElements", (A,), ([[[2, 0]], [[1, 1]]], floats(2, 1, 2)), {"axis": 2, "reduction": "add"}, note="add"),
     Case("Scatter", (A,), ([[[2, 0, 1, 1]], [[1, 2, 0, 0]]], floats(2, 1, 4)), {"axis": 1}, opset=10),
-    Case("NonZero", (np.float32([[1, 0, 2], [0, 0, 3]]),)),
-    Case("OneHot", (np.array([[2, -1], [0, 1]]),), (np.int64(3), np.float32([0.5, 2]))),
+    Case("NonZero", (np.array([[1, 0, 2], [0, 0, 3]], np.float32),)),
+    Case("OneHot", (np.array([[2, -1], [0, 1]]),), (np.int64(3), np.array([0.5, 2], np.float32))),
     Case("OneHot", (np.array([[2, 1]]),), ([4], np.array([0, 1])), {"axis": 0}, note="axis"),
     Case("ReverseSequence", (floats(4, 2, 3),), (np.array([3, 2]),)),
     Case("ReverseSequence", (floats(2, 4, 3),), (np.array([3, 2]),), {"batch_axis": 0, "time_axis": 1}, note="axes"),
     Case("Trilu", (A,)),
     Case("Trilu", (A,), (np.int64(-1),), {"upper": 0}, note="lower"),
-    Case("Resize", (SQUARE,), (None, np.float32([1, 1, 2, 3])), {"mode": "linear"}),
+    Case("Resize", (SQUARE,), (None, np.array([1, 1, 2, 3], np.float32)), {"mode": "linear"}),
     Case("Resize", (SQUARE,), (None, None, [1, 2, 9, 3]), {"mode": "cubic", "cubic_coeff_a": -0.5}, note="cubic",
         fixed=True),
-    *(Case("Resize", (SQUARE,), (None, np.float32([1.5, 0.6])), {"axes": [2, 3], "nearest_mode": mode,
+    *(Case("Resize", (SQUARE,), (None, np.array([1.5, 0.6], np.float32)), {"axes": [2, 3], "nearest_mode": mode,
         "coordinate_transformation_mode": transform}, note=f"{mode}, {transform}")
         for mode, transform in (("floor", "asymmetric"), ("round_prefer_ceil", "pytorch_half_pixel"),
                                 ("ceil", "align_corners"))),
-    Case("Resize", (IMAGE,), (None, np.float32([1, 1, 2])), note="one axis"),
+    Case("Resize", (IMAGE,), (None, np.array([1, 1, 2], np.float32)), note="one axis"),
     Case("Resize", (SQUARE, np.array([1, 2, 10, 8])), note="computed", absent=2),
-    Case("Resize", (SQUARE,), (np.float32([1, 1, 2, 3]),), opset=10),
-    Case("Upsample", (SQUARE,), (np.float32([1, 1, 2, 1]),), {"mode": "linear"}, opset=9),
+    Case("Resize", (SQUARE,), (np.array([1, 1, 2, 3], np.float32),), opset=10),
+    Case("Upsample", (SQUARE,), (np.array([1, 1, 2, 1], np.float32),), {"mode": "linear"}, opset=9),
     Case("DepthToSpace", (floats(1, 8, 2, 3),), attributes={"blocksize": 2}),
     Case("DepthToSpace", (floats(1, 8, 2, 3),), attributes={"blocksize": 2, "mode": "CRD"}, note="CRD"),
     Case("SpaceToDepth", (floats(1, 2, 4, 6),), attributes={"blocksize": 2}),
     Case("QuantizeLinear", (A,), (np.float32(0.02), np.uint8(100))),
-    Case("QuantizeLinear", (A,), (np.float32([0.01, 0.02, 0.5]), np.int8([1, 0, -9])), {"axis": 1}, note="axis"),
+    Case("QuantizeLinear", (A,), (np.array([0.01, 0.02, 0.5], np.float32), np.array([1, 0, -9], np.int8)), {"axis": 1},
+        note="axis"),
     Case("DequantizeLinear", (CODES,), (np.float32(0.02), np.uint8(100))),
-    Case("DequantizeLinear", (CODES,), (np.float32([0.01, 0.5]), np.uint8([1, 9])), {"axis": 0}, note="axis"),
+    Case("DequantizeLinear", (CODES,), (np.array([0.01, 0.5], np.float32), np.array([1, 9], np.uint8)), {"axis": 0},
+        note="axis"),
     Case("DynamicQuantizeLinear", (A,), outputs=3),
     Case("DynamicQuantizeLinear", (A * 0,), outputs=3, note="zeros"),
-    Case("MatMulInteger", (CODES,), (CODES.T.copy(), np.uint8(7), np.uint8([3]))),
+    Case("MatMulInteger", (CODES,), (CODES.T.copy(), np.uint8(7), np.array([3], np.uint8))),
     Case("MatMulInteger", (CODES,), (CODES.T.astype(np.int8),), note="no zero points"),
     Case("ConvInteger", (CODES[None],), (CODES[None, :, :3].copy(), np.uint8(7), np.uint8(3)), {"pads": [1, 1]}),
     Case("ConvInteger", (CODES[None],), (CODES[:, None, :2].astype(np.int8),), {"group": 2}, note="groups"),
@@ -293,7 +296,7 @@ def test_same_numbers(opset: int, dynamic: bool, tmp_path: Path) -> None:
     together(check, alone, [case for case in CASES if case.opset == opset], str)
 
 
-SLOPES = np.float32([0.5, 0.25, 2, -1])
+SLOPES = np.array([0.5, 0.25, 2, -1], np.float32)
 # What ONNX Runtime does not run: the node, its inputs after x [2, 4, 7], its attributes, the result.
 OLD: dict[str, tuple[int, tuple[Any, ...], dict[str, Any], Array]] = {
     "PRelu-6": (6, (SLOPES,), {}, np.where(IMAGE < 0, IMAGE * SLOPES[:, np.newaxis], IMAGE)),
