@@ -75,10 +75,10 @@ def _bind(graph: GraphProto, constants: Mapping[str, AnyArray], sizes: Mapping[s
                     dimension.dim_value = size
     tensors = [tensor for tensor in graph.initializer if tensor.name not in constants]
     tensors += [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    for field, values in ((graph.input, inputs), (graph.initializer, tensors)):
-        kept = list(map(copied, values))
-        del field[:]
-        field.extend(kept)
+    inputs, tensors = list(map(copied, inputs)), list(map(copied, tensors))
+    del graph.input[:], graph.initializer[:]
+    graph.input.extend(inputs)
+    graph.initializer.extend(tensors)
 
 
 def _inline_choices(graph: GraphProto, folded: FoldedGraph) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..graph.constants import named, shape_of
 from ..graph.fold import FoldedGraph
 from ..graph.rebuild import rebuild, tensors_of
@@ -45,8 +47,10 @@ def inferred(folded: FoldedGraph, opsets: Mapping[str, int]) -> Inferred:
         if len(shape_of(tensor)) < 2 and max(shape_of(tensor), default=1) <= _SMALL:
             graph.initializer.append(named(tensor, name))
         elif name not in inputs:
-            stub = named(tensor, name) if not hasattr(tensor, "dtype") else None
-            element = stub.data_type if stub is not None else onnx.helper.np_dtype_to_tensor_dtype(tensor.dtype)
+            if isinstance(tensor, np.ndarray):
+                element = onnx.helper.np_dtype_to_tensor_dtype(tensor.dtype)
+            else:
+                element = tensor.data_type
             graph.input.append(onnx.helper.make_tensor_value_info(name, element, shape_of(tensor)))
     for value in graph.output:
         value.ClearField("type")

@@ -207,8 +207,10 @@ def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
     """Rename values in a graph and its bodies, in place."""
     if not names:
         return
-    for named in (*graph.initializer, *graph.output, *graph.value_info):
-        named.name = names.get(named.name, named.name)
+    for tensor in graph.initializer:
+        tensor.name = names.get(tensor.name, tensor.name)
+    for value in (*graph.output, *graph.value_info):
+        value.name = names.get(value.name, value.name)
     for node in graph.node:
         for listed in (node.input, node.output):
             listed[:] = [names.get(name, name) for name in listed]
