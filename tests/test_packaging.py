@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -98,7 +99,7 @@ def test_messages_name_an_extra_that_installs_the_package() -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="asks pip")
+@pytest.mark.skipif(not list(importlib.metadata.distributions(name="pip")), reason="asks pip")
 def test_the_command_of_messages_needs_no_pyrnnx_on_an_index(tmp_path: Path) -> None:
     [command] = re.findall("`python (.*)`", needs("a test", "typer", "cli"))
     result = run(*command.replace('"', "").split(), "--no-index", "--dry-run", cwd=tmp_path)

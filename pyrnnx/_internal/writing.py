@@ -102,12 +102,13 @@ def write_files(label: str, contents: Mapping[Path, Contents]) -> None:
     ArgumentError
         A file that cannot be written; what `check_writable` rejects.
     """
+    for path in contents:
+        check_writable(label, path)
     targets: dict[Path, Path] = {}
     path = Path()
     try:
         with renamed(targets):
             for path, pieces in contents.items():
-                check_writable(label, path)
                 target = Path(os.path.realpath(path))
                 # tempfile is of no use: only the owner can read its files.
                 temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")

@@ -142,7 +142,7 @@ def why_none(weights: Iterable[Hashable], loops: Iterable[str]) -> str:
     if shared > 1:
         return (
             f"{shared} matrix products share one weight, as if an exporter unrolled a recurrent layer into its time "
-            "steps (torch.onnx.export does so with nn.RNN; with dynamo=False it does not)"
+            "steps; another exporter, or another version of it, may write recurrent nodes"
         )
     kinds = Counter(loops)
     if kinds:
