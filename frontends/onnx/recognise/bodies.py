@@ -11,7 +11,17 @@ from dataclasses import dataclass, replace
 from ..graph.walk import Node, node_label
 from .builder import Builder
 from .cells import Cell, Matcher
-from .emission import emit_rows, emit_series, emit_state, rows_of, shape_of, states_fit, time_first, whole_width
+from .emission import (
+    can_be_time_first,
+    emit_rows,
+    emit_series,
+    emit_state,
+    rows_of,
+    shape_of,
+    states_fit,
+    time_first,
+    whole_width,
+)
 from .forms import Dim, Ref, Shape
 from .loops import Loop, State
 from .masks import Lengths, Mask, Masked, emit_mask, last_state, mask_of, moved_steps, states_after
@@ -72,7 +82,14 @@ def _join_equal(loop: Loop, plain: Values, name: str, state: State, masked: Mask
     for node in loop.graph.nodes:
         if node.op_type == "Where" and node.output[0] != chosen:
             other = mask_of(plain, node.output[0], name)
-            if other is not None and (other.mask, plain.base(other.new)) == (masked.mask, plain.base(masked.new)):
+            if (
+                other is not None
+                and other.mask == masked.mask
+                and all(
+                    plain.ref(a) is not None and plain.ref(a) == plain.ref(b)
+                    for a, b in ((other.new, masked.new), (other.old, masked.old))
+                )
+            ):
                 scope.aliases[node.output[0]] = chosen
 
 
@@ -118,7 +135,7 @@ class _Emitted:
         self._builder, self._loop, self._outer = builder, loop, builder.scope
         self._sequences: dict[str, tuple[str, bool]] = {}  # Y [T, N, H] and whether it runs from the end, by new h
         self._lengths: dict[Mask, Lengths | None] = {}
-        self._length = ""
+        self._steps = ""
 
     def has_inputs(self, layer: Layer) -> bool:
         return all(self._source(ref) is not None for ref in layer.cell.xs)
@@ -147,7 +164,7 @@ class _Emitted:
         if outer is None:
             return self._columns(self._sequences[ref.name][0], ref), is_reverse
         shape = shape_of(self._outer, outer)
-        if shape is None:
+        if shape is None or not can_be_time_first(shape, axis):
             return "", False
         x = self._builder.materialized(outer, whole_width(self._outer, outer))
         x = time_first(self._builder, x, shape, axis)
@@ -158,15 +175,22 @@ class _Emitted:
         return name if (ref.start, ref.stop) == (0, width) else self._builder.slice(name, -1, ref.start, ref.stop)
 
     def _cut(self, x: str, size: Dim) -> str:
-        """Return the steps of X that the Loop runs."""
+        """Return the steps of X that the Loop runs; "" if the opset has no operator for it.
+
+        Sizes of the same name may differ in a call, and so may a number of iterations and T. GatherND fails for more
+        iterations than steps, as the Loop does, and gives no step for a negative number. A Gather would, too, but ONNX
+        Runtime makes a Slice of a Gather and a Range, which takes as many steps as there are.
+        """
         trips = Values(self._outer).moves.numbers(self._loop.trips)
-        if trips is not None and len(trips) == 1 and trips[0] is not None and trips[0] == size:
+        if isinstance(size, int) and trips == (size,):
             return x
-        if not self._builder.can_slice_at_run_time:
+        if not self._builder.has_range:
             return ""
-        if not self._length:
-            self._length = self._builder.node("Reshape", [self._loop.trips, self._builder.integers(1)])
-        return self._builder.slice(x, 0, 0, self._length)
+        if not self._steps:
+            limit = self._builder.node("Squeeze", [self._loop.trips])
+            bounds = [self._builder.integers(0, scalar=True), limit, self._builder.integers(1, scalar=True)]
+            self._steps = self._builder.axes("Unsqueeze", self._builder.node("Range", bounds), [1])
+        return self._builder.node("GatherND", [x, self._steps])
 
     def layer(self, layer: Layer) -> str:
         cell, builder, node = layer.cell, self._builder, self._loop.node

@@ -17,6 +17,7 @@ from .views import View
 
 _AXES_AS_INPUT = 13  # opset of Squeeze and Unsqueeze
 _SLICE_INPUTS = 10
+_RANGE = 11
 
 
 class Builder:
@@ -89,6 +90,10 @@ class Builder:
     @property
     def can_slice_at_run_time(self) -> bool:
         return self.scope.opset >= _SLICE_INPUTS
+
+    @property
+    def has_range(self) -> bool:
+        return self.scope.opset >= _RANGE
 
     def gather(self, name: str, index: int, axis: int = 0, output: str = "") -> str:
         return self.node("Gather", [name, self.integers(index, scalar=True)], output, axis=axis)

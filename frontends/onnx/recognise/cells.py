@@ -217,7 +217,9 @@ class Matcher:
             return gate
         gates = {"z": gate[0]}
         states |= gate[1]
-        return self._reset(ref, form, n, gates, states)
+        cell = self._reset(ref, form, n, gates, states)
+        has_state = not isinstance(cell, str) and cell.h is not None
+        return why if has_state and not keep else cell
 
     def _reset(self, ref: Ref, form: Form, n: Atom, gates: dict[str, Gate], states: set[Ref]) -> Cell | str:
         """Return the cell of a GRU whose gate z is known."""

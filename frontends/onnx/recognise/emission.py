@@ -145,12 +145,12 @@ class Steps:
         base = shape_of(self._scope, Ref(ref.name, ref.start, ref.stop, first[0]))
         start, count = min(indices), len(refs)
         order = list(range(start, start + count))
-        if base is None or indices not in (order, order[::-1]):
+        if base is None or indices not in (order, order[::-1]) or not can_be_time_first(base, axis):
             return None
         name = self._builder.materialized(Ref(ref.name, ref.start, ref.stop, first[0]), whole_width(self._scope, ref))
         name = time_first(self._builder, name, base, axis)
-        if base[axis] != count or start:
-            name = self._builder.slice(name, 0, start, start + count)
+        if base[axis] != count or start:  # a Gather fails if a step is missing
+            name = self._builder.node("Gather", [name, self._builder.integers(*order)], axis=0)
         return name, indices != order
 
     def _joined(self, refs: Sequence[Ref]) -> str:
@@ -166,6 +166,11 @@ class Steps:
 
 def ref_key(ref: Ref) -> tuple[str, int, int]:
     return ref.name, ref.start, ref.stop
+
+
+def can_be_time_first(shape: Shape, axis: int) -> bool:
+    """Return whether `time_first` removes only axes of one element."""
+    return all(size == 1 for size in [size for k, size in enumerate(shape) if k != axis][:-2])
 
 
 def time_first(builder: Builder, name: str, shape: Shape, axis: int) -> str:

@@ -100,9 +100,9 @@ def _collect_body(body: Any, result: Inferred, seen: set[str]) -> None:
 
 def _dimension(name: str, axis: int, dim: Any) -> int | str:
     """Return a size, its name, or a name of its own: an unknown dimension of one value is equal to itself."""
-    if dim.HasField("dim_value"):
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
-    return str(dim.dim_param) if dim.dim_param else f"{name}[{axis}]"
+    return str(dim.dim_param) if dim.dim_param else f"\0{name}[{axis}]"
 
 
 __all__ = ["Inferred", "declare", "inferred"]

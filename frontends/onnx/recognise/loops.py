@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from ..graph.fold import FoldedGraph
 from ..graph.walk import Node
-from .scope import Scope, attribute_of
+from .scope import Scope, attribute_of, keeps_integers
 from .values import Values
 
 
@@ -180,7 +180,9 @@ def _is_below(scope: Scope, name: str, trips: str, iterations: dict[str, str]) -
 
 def _uncast(scope: Scope, name: str) -> str:
     name = scope.aliases.get(name, name)
-    while (node := scope.producer(name)) is not None and node.op_type in ("Cast", "Identity", "Squeeze", "Reshape"):
+    while (node := scope.producer(name)) is not None and (
+        node.op_type in ("Identity", "Squeeze", "Reshape") or keeps_integers(node)
+    ):
         name = scope.aliases.get(node.input[0], node.input[0])
     return name
 

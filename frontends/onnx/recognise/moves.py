@@ -9,11 +9,11 @@ from typing import Any
 
 from ..graph.walk import Node
 from .forms import Dim, Shape, broadcast
-from .scope import Scope, attribute_of, clamped
+from .scope import Scope, attribute_of, clamped, keeps_integers
 from .views import View
 
 _SAME = ("Identity", "Dropout")
-_INTEGERS = ("Cast", "Identity", "Squeeze", "Unsqueeze", "Reshape")  # keep the elements of a vector
+_INTEGERS = ("Identity", "Squeeze", "Unsqueeze", "Reshape")  # keep the elements of a vector
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,8 @@ class Moves:
         chosen = []
         for axis, start, stop, step in bounds:
             size = shape[axis]
-            if step == 1 and start == 0 and (stop == size or (isinstance(stop, int) and stop >= _INT32_MAX)):
+            # Sizes of the same name may differ in a call: a stop must be a number.
+            if step == 1 and start == 0 and isinstance(stop, int) and (stop == size or stop >= _INT32_MAX):
                 continue
             if step != 1 or not (isinstance(start, int) and isinstance(stop, int) and isinstance(size, int)):
                 return None
@@ -236,7 +237,7 @@ class Moves:
         node = self._scope.producer(name)
         if known is not None or node is None or name != node.output[0]:
             return known
-        if node.op_type in _INTEGERS:
+        if node.op_type in _INTEGERS or keeps_integers(node):
             return self.numbers(node.input[0])
         if node.op_type in _ARITHMETIC:
             first, second = map(self.numbers, node.input)

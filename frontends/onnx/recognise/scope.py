@@ -17,6 +17,7 @@ from .forms import Dim, Shape
 from .inferred import Inferred
 
 _MOST_CONSTANT = 1 << 24  # elements of constants that are computed here
+_WIDE_INTEGERS = (6, 7)  # int32, int64
 _WHOLE = (np.iinfo(np.int32).max, np.iinfo(np.int64).max)
 
 
@@ -129,7 +130,7 @@ class Scope:
         is_scalar = True
         while name not in self.iterations:
             node = self.producer(name)
-            if node is None or node.op_type not in ("Cast", "Identity", "Unsqueeze", "Reshape"):
+            if node is None or not (node.op_type in ("Identity", "Unsqueeze", "Reshape") or keeps_integers(node)):
                 return None
             is_scalar = is_scalar and node.op_type in ("Cast", "Identity")
             name = node.input[0]
@@ -152,6 +153,11 @@ def attribute_of(node: Node, name: str, default: Any = None) -> Any:
         if attribute.name == name:
             return import_onnx().helper.get_attribute_value(attribute)
     return default
+
+
+def keeps_integers(node: Node) -> bool:
+    """Return whether a node is a Cast to a type that has all counts; bool, int8 and float16 have not."""
+    return node.op_type == "Cast" and attribute_of(node, "to") in _WIDE_INTEGERS
 
 
 def clamped(start: int, stop: int, size: int) -> tuple[int, int]:

@@ -37,7 +37,7 @@ LAYERS: list[tuple[Make, str, str, int]] = [
 NEAR = [
     *((make, kind, "clip") for make in (unrolled, scan, loop) for kind in ("RNN", "LSTM")),
     *((unrolled, kind, twist) for kind in KINDS for twist in ("fed back", "one row of states")),
-    *((make, "GRU", "update reversed") for make in (unrolled, scan, loop)),
+    *((make, "GRU", twist) for make in (unrolled, scan, loop) for twist in ("update reversed", "nothing kept")),
     *((unrolled, kind, "gate used") for kind in ("GRU", "LSTM")),
     *(
         (make, "LSTM", twist)

@@ -125,6 +125,8 @@ def _gru(g: Nodes, projected: str, recurrent: str, h: str, w: Weights, twist: st
         return [g.add("Add", g.add("Mul", z, g.add("Sub", h, new)), new)]
     if twist == "update reversed":
         h, new = new, h
+    if twist == "nothing kept":
+        return [g.add("Mul", g.add("Sub", g.constant(1.0), z), new)]
     kept = g.add("Mul", z, h)
     return [g.add("Add", kept, g.add("Mul", g.add("Sub", g.constant(1.0), z), new))]
 
