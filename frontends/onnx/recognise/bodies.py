@@ -99,8 +99,8 @@ def _unfit(values: Values, cell: Cell, h: State, c: State | None, masked: Mappin
     if len({masked[state.name].mask if state.name in masked else None for _, _, state in pairs if state}) > 1:
         return "the states of a cell have different masks"
     for before, after, state in pairs:
-        if before is None or after is None or state is None:
-            return "the cell state is no state of the loop"
+        if before is None or after is None or state is None or not _fits_mask(values, state, masked):
+            return "a state of the cell is none of the loop, or has a mask and another rank than 2"
         new, end = values.ref(state.new), after
         if state.name in masked:
             choice = masked[state.name]
@@ -112,6 +112,10 @@ def _unfit(values: Values, cell: Cell, h: State, c: State | None, masked: Mappin
         if values.scope.known.get(state.name) != values.shape(state.new):
             return "a state changes its shape, or it is unknown"
     return states_fit(values.scope, cell)
+
+
+def _fits_mask(values: Values, state: State, masked: Mapping[str, Masked]) -> bool:
+    return state.name not in masked or len(values.scope.known.get(state.name, ())) == 2
 
 
 def emit_loop(builder: Builder, loop: Loop, layers: Sequence[Layer]) -> str:

@@ -64,10 +64,15 @@ def is_zero(scope: Scope, ref: Ref) -> bool:
 
 
 def emit_state(builder: Builder, ref: Ref | None) -> str | None:
-    """Return the name of an initial state [1, N, H]; "" for zeros, None if its shape is unknown."""
-    if ref is None or is_zero(builder.scope, ref):
+    """Return the name of an initial state [1, N, H]; "" for zeros, None if its shape is unknown.
+
+    Zeros whose N is only a name stay, so that the layer rejects another N.
+    """
+    if ref is None:
         return ""
     shape = shape_of(builder.scope, ref)
+    if is_zero(builder.scope, ref) and (shape is None or all(isinstance(size, int) for size in shape)):
+        return ""
     if shape is None:
         return None
     name = builder.materialized(ref, whole_width(builder.scope, ref))

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..graph.fold import FoldedGraph
 from ..graph.walk import Node
 from .scope import Scope, attribute_of, keeps_integers
@@ -79,6 +81,8 @@ def _read_scan(loop: Loop, scope: Scope) -> str:
         if shape is None:
             return "the shape of an input of the Scan is unknown"
         axis = axes[k] % len(shape)
+        if axis == len(shape) - 1:
+            return "the Scan runs over the last axis of an input"
         loop.series[names[states + k]] = source, axis, bool(backward[k])
         loop.scope.known[names[states + k]] = (*shape[:axis], *shape[axis + 1 :])
         loop.scope.elements[names[states + k]] = scope.element(source)
@@ -143,9 +147,15 @@ def _counts(scope: Scope, name: str, new: str, before: str) -> bool:
     node = scope.producer(new)
     while node is not None and node.op_type == "Identity":
         node = scope.producer(node.input[0])
-    if node is None or node.op_type != "Add" or name not in node.input or scope.numbers(before) != (0,):
+    if node is None or node.op_type != "Add" or name not in node.input:
         return False
-    return scope.numbers(next((other for other in node.input if other != name), name)) == (1,)
+    return _is_count(scope, before, 0) and _is_count(scope, next((x for x in node.input if x != name), name), 1)
+
+
+def _is_count(scope: Scope, name: str, number: int) -> bool:
+    """Return whether a value is a constant scalar of a type that has all counts."""
+    array = scope.array(name)
+    return array is not None and array.ndim == 0 and array.dtype in (np.int32, np.int64) and int(array) == number
 
 
 def _always_runs(loop: Loop, condition: str, new: str) -> bool:

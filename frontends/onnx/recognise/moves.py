@@ -215,9 +215,12 @@ class Moves:
         target = self.numbers(node.input[1])
         if target is None or not target or attribute_of(node, "allowzero", 0):
             return None
+        if any(not isinstance(size, int) for size in target):
+            return None
         target = tuple(shape[axis] if size == 0 and axis < len(shape) else size for axis, size in enumerate(target))
         before = [size for size in shape if size != 1]
         after = [size for size in target if size != 1]
+        # Sizes of the same name may differ in a call: those of the target are numbers, or the value's own (0).
         if len(before) != len(after) or any(
             y not in (-1, x) or (y == -1 and after.count(-1) > 1) or x is None
             for x, y in zip(before, after, strict=True)

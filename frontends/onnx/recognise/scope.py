@@ -130,11 +130,20 @@ class Scope:
         is_scalar = True
         while name not in self.iterations:
             node = self.producer(name)
-            if node is None or not (node.op_type in ("Identity", "Unsqueeze", "Reshape") or keeps_integers(node)):
+            if node is None:
                 return None
-            is_scalar = is_scalar and node.op_type in ("Cast", "Identity")
+            if node.op_type != "Identity" and not keeps_integers(node):
+                if not (is_scalar and self._makes_vector(node)):
+                    return None
+                is_scalar = False
             name = node.input[0]
         return self.iterations[name], is_scalar
+
+    def _makes_vector(self, node: Node) -> bool:
+        """Return whether a node makes a vector of a scalar."""
+        if node.op_type == "Unsqueeze":
+            return len(self.integers(node, "axes", 1) or ()) == 1
+        return node.op_type == "Reshape" and len(self.numbers(node.input[1]) or ()) == 1
 
     def integers(self, node: Node, attribute: str, place: int) -> tuple[int, ...] | None:
         """Return integers that are an attribute in older opsets and an input in newer ones; None if not constant."""

@@ -95,3 +95,30 @@ def test_results_beside_a_masked_state(name: str) -> None:
     arrays = {"X": RNG.normal(size=(5, 4, 3)).astype(np.float32), "h0": RNG.normal(size=(4, 4)).astype(np.float32)}
     inputs = {**arrays, "mask": RNG.integers(0, 2, (5, 4, 1)).astype(bool)}
     check_calls(read_model(proto), onnxruntime_witness(proto), inputs, atol=TOLERANCE)
+
+
+def test_scan_over_the_last_axis() -> None:
+    proto = parsed(
+        """m (float[4, 3, 5] X, float[4, 4] h0) => (float[4, 4] h_last, float[5, 4, 4] Y) {
+            h_last, Y = Scan <num_scan_inputs = 1, scan_input_axes = [2], body = step (float[4, 4] h, float[4, 3] x)
+                => (float[4, 4] hn, float[4, 4] y) { a = MatMul(x, W) q = MatMul(h, R) s = Add(a, q)
+                    hn = Tanh(s) y = Identity(hn) }> (h0, X)
+        }"""
+    )
+    shapes = {"X": (4, 3, 5), "h0": (4, 4)}
+    inputs = {name: RNG.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    check_calls(read_model(proto), onnxruntime_witness(proto), inputs, atol=TOLERANCE)
+
+
+def test_counter_that_overflows() -> None:
+    proto = parsed(
+        f"""m (float[T, 2, 3] X, float[2, 4] h0) => (float[2, 4] h_last)
+        <bool yes = {{1}}, int64 trips = {{140}}, int8 zero = {{0}}, int8 one = {{1}}> {{
+            start = Identity(zero)
+            h_last, k_last = Loop(trips, yes, h0, start) <body = step (int64 i, bool c, float[2, 4] h, int8 k)
+                => (bool go, float[2, 4] hn, int8 kn) {{ kn = Add(k, one) place = Cast <to = 7> (k)
+                    x = Gather <axis = 0> (X, place) {STEP} go = Identity(c) }}>
+        }}"""
+    )
+    inputs = {"X": RNG.normal(size=(140, 2, 3)).astype(np.float32), "h0": RNG.normal(size=(2, 4)).astype(np.float32)}
+    check_calls(read_model(proto), onnxruntime_witness(proto), inputs, atol=1e-5)
