@@ -42,6 +42,7 @@ SANITIZERS = "-fsanitize=address,undefined"
 KERNELS = "pyrnnx/_kernels"
 REPOSITORY = "https://github.com/pyrnnx/pyrnnx"
 QUIET = ["-Wno-psabi"]  # functions with vectors wider than registers are not called from other files
+STRIPPED = ["-s"] if sys.platform == "linux" else []  # without the names of C functions: smaller wheels
 CACHE_DAYS = 30  # unused objects are deleted after this
 # Each module and the C files linked into it, longest to compile first.
 MODULES = {
@@ -91,7 +92,7 @@ def compile_args() -> list[str]:
         return ["-O1", "-g1", *QUIET, "-fno-omit-frame-pointer", SANITIZERS, *disabled, *calls]
     if COVERAGE:
         return ["-O1", "-g0", *QUIET, "--coverage", "-fprofile-update=atomic"]  # counters are thread-safe
-    return ["-O3", "-g0", *QUIET]
+    return ["-O3", "-g0", "-fno-asynchronous-unwind-tables", *QUIET]
 
 
 extensions = [
@@ -101,7 +102,7 @@ extensions = [
         define_macros=MACROS,
         undef_macros=["NDEBUG"] if DEBUG else [],
         extra_compile_args=compile_args(),
-        extra_link_args=[SANITIZERS] if DEBUG else ["--coverage"] if COVERAGE else [],
+        extra_link_args=[SANITIZERS] if DEBUG else ["--coverage"] if COVERAGE else STRIPPED,
     )
     for name, sources in MODULES.items()
 ]
