@@ -19,6 +19,9 @@ MIN_ROUNDS = 5
 MAX_TIME = 10.0  # seconds
 MIN_TIME = 2e-3  # seconds of one timing, far above the clock's resolution
 SPIN_TIME = 0.06  # seconds until the idle threads of every library sleep (measured: ONNX Runtime 50 ms)
+# Seconds of untimed calls with more than one thread. The system may wake two threads on one core, and moves them apart
+# after milliseconds: in single calls after a pause, the session that was created first took up to twice as long.
+SETTLING_TIME = 0.02
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ def measure(
     max_time: float = MAX_TIME,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Timings:
-    """Time calls against each other; short calls are repeated, and run a few times untimed before each timing.
+    """Time calls against each other; short calls are repeated, and run untimed before each timing.
 
     Parameters
     ----------
@@ -56,7 +59,8 @@ def measure(
     rounds : int
         Timings of each call.
     threads : int
-        Threads of a call; with more than one, each timing waits until idle threads have stopped spinning.
+        Threads of a call; with more than one, each timing waits until idle threads have stopped spinning, and then
+        until threads have settled on cores.
     max_time : float
         Seconds after which no further round begins, but not before MIN_ROUNDS.
     clock : callable
@@ -74,6 +78,9 @@ def measure(
                 call = calls[name]
                 if threads > 1:
                     time.sleep(SPIN_TIME)
+                    settled = time.perf_counter() + SETTLING_TIME
+                    while time.perf_counter() < settled:
+                        call()
                 _elapsed(call, math.ceil(repetitions[name] / 4) if repetitions[name] > 1 else 0, clock)
                 seconds[name].append(_elapsed(call, repetitions[name], clock) / repetitions[name])
     return Timings(seconds)
