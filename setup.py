@@ -55,6 +55,7 @@ MODULES = {
         "simd/dispatch.c",
     ],
     "packed_layer": [],
+    "stream": [],
     "blas.gemm": [],
     "timeloop": [],
     "plan": ["threads/threads.c"],
@@ -79,7 +80,10 @@ MODULES = {
 }
 if MODEL:
     MODULES["engines"].insert(0, "simd/amx_model.c")
-MORE_ARGUMENTS = {"amx_model.c": ["-O1"]}  # compile time matters more than speed here
+# Compile time matters more than speed in the model, and size in modules that only pass tensors on.
+MORE_ARGUMENTS = {"amx_model.c": ["-O1"]}
+if not (DEBUG or COVERAGE or sys.platform == "win32"):
+    MORE_ARGUMENTS |= {f"{name.rpartition('.')[2]}.c": ["-O2"] for name in MODULES if name.startswith("onnxruntime.")}
 
 
 def compile_args() -> list[str]:

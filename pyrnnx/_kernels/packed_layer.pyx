@@ -389,7 +389,8 @@ cdef class PackedLayer:
         """Return whether the kernels can write the next value of `state` to an array."""
         return a.dtype is self.kernel_dtype and cnp.PyArray_ISCARRAY(a) and cnp.PyArray_SAMESHAPE(a, state)
 
-    def push(self, X, cnp.ndarray h not None, cnp.ndarray c, out=None, cnp.ndarray h_next=None, cnp.ndarray c_next=None):
+    cpdef cnp.ndarray push(self, X, cnp.ndarray h, cnp.ndarray c, out=None, cnp.ndarray h_next=None,
+                           cnp.ndarray c_next=None):
         """Return Y of the next time steps of every row, and update h and c (LSTM only) in place.
 
         h, c and the optional h_next and c_next have the kernels' dtype, are contiguous, and belong to the caller. With
@@ -400,7 +401,8 @@ cdef class PackedLayer:
         cdef:
             Call call = self.packed.call
             cnp.ndarray Y
-        if (not self.read_inputs(&call, X, h, c, self.kernel_dtype) or call.seq_length == 0 or call.batch_size == 0
+        if (h is None or not self.read_inputs(&call, X, h, c, self.kernel_dtype)
+                or call.seq_length == 0 or call.batch_size == 0
                 or not is_short(&call, self.packed.directions)
                 or not cnp.PyArray_ISCARRAY(h) or (c is not None and not cnp.PyArray_ISCARRAY(c))):
             return None

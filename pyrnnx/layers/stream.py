@@ -10,6 +10,7 @@ import numpy as np
 from pyrnnx._internal import html
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
 from pyrnnx._internal.scalars import integer
+from pyrnnx._kernels.stream import StreamStates
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layers import results
 from pyrnnx.operator import check
@@ -139,7 +140,7 @@ def _pair(states: list[AnyArray]) -> StatePair:
     return states[0], states[1] if len(states) > 1 else None
 
 
-class Stream:
+class Stream(StreamStates):
     """A batch of sequences that a layer processes piece by piece; `Layer.stream` creates it.
 
     Pushing a sequence in pieces of any size gives the result of one call with the whole sequence, bit for bit on the
@@ -155,7 +156,7 @@ class Stream:
     def __init__(self, layer: StreamedLayer, batch_size: int) -> None:
         self._stepper = Stepper(layer, batch_size)
         self.layer, self.batch_size = layer, self._stepper.batch_size
-        self._fast = self._stepper.fast
+        self._packed = layer._packed
         self.reset()
 
     def reset(self) -> None:
@@ -189,32 +190,7 @@ class Stream:
     def state(self, state: Any) -> None:
         self._h, self._c = self._stepper.read_states(state)
 
-    def push(self, X: Any, sequence_lens: Any = None, *, out: Any = None) -> AnyArray:
-        """Run the next time steps of every row.
-
-        Parameters
-        ----------
-        X : array_like
-            Input of the layer: [seq_length, batch_size, input_size] in the canonical convention.
-        sequence_lens : array_like of int, optional
-            Number of steps of each row; a row of length 0 keeps its state. Default: all steps of X.
-        out : ndarray, optional
-            Array of the shape and dtype of Y to write it to. It may overlap X. Default: a new array.
-
-        Returns
-        -------
-        ndarray
-            Y of these steps, zero beyond a row's length. This is `out`, if given.
-
-        Raises
-        ------
-        PyrnnxError
-            An array does not fit the layer or the stream's batch_size. The states are unchanged.
-        """
-        if sequence_lens is None:
-            Y: AnyArray | None = self._fast(X, self._h, self._c, out)
-            if Y is not None:
-                return Y
+    def _push_checked(self, X: Any, sequence_lens: Any, out: Any) -> AnyArray:
         Y, (self._h, self._c) = self._stepper.step(X, sequence_lens, self._h, self._c, out)
         return Y
 

@@ -142,12 +142,11 @@ def test_push_asks_for_a_closer_look() -> None:
         (X, h, fixed),
         (X, h, c, fixed),
         (X, h, c, X),
+        (X, None, c),
     ]
     for arguments in looks:
         assert layer.push(*arguments) is None
     assert not h.any()
-    with pytest.raises(TypeError):
-        layer.push(X, None, c)  # type: ignore[arg-type]
     Y = layer.push(X, h, c)
     assert Y is not None
     np.testing.assert_array_equal(Y[-1], h)
