@@ -23,7 +23,7 @@ def guard_session(ranks: str, element: int = FLOAT, state: bool = False) -> Any:
 @pytest.mark.parametrize("name", ["float32", "float64", "float16", "int8", "uint16", "int32", "int64", "bool"])
 def test_values_are_copied(name: str) -> None:
     value = (X - 2).astype(name)
-    for ranks in ("C", "c", "?", "!"):
+    for ranks in ("C", "c", "?", "!", "+"):
         (y,) = guard_session(ranks, ELEMENT_TYPES[name]).run(None, {"x": value})
         np.testing.assert_array_equal(y, value)
 
@@ -38,12 +38,14 @@ def test_ranks_are_inferred() -> None:
     ("ranks", "value", "message"),
     [
         ("B", X, "has another rank than its body declares"),
+        ("+", X[0], "has fewer than two axes"),
+        ("+", X[0, 0, ...], "has fewer than two axes"),
         ("c", X[:0], "has no elements"),
         ("!", X[:0], "has no elements"),
     ],
 )
 def test_values_that_are_refused(ranks: str, value: Any, message: str) -> None:
-    with pytest.raises(Exception, match=f"Guard: value 0 of a Scan {message}"):
+    with pytest.raises(Exception, match=f"Guard: value 0 {message}"):
         guard_session(ranks).run(None, {"x": value})
 
 

@@ -198,7 +198,7 @@ def arrays_for(infos: Iterable[pyrnnx.TensorInfo], given: Sequence[Array], rng: 
             yield given[k]
         else:
             shape = [_size(one, sizes, rng) for one in (info.shape or ())[:32]]
-            while math.prod(shape) > 1000:  # cut: a refusal is as good as any
+            while math.prod(max(size, 1) for size in shape) > 1000:  # cut: a refusal is as good as any
                 shape[np.argmax(shape)] = 1
             yield _array(info.dtype or "float32", shape, rng)
 

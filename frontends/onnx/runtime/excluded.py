@@ -58,7 +58,6 @@ def _is_unguarded(node: NodeProto, tensors: Tensors) -> bool:
 
 
 _CRASHES = "ONNX Runtime crashes the process on some inputs of this operator"
-_ONE_AXIS = "ONNX Runtime crashes the process if its input has one axis"
 _WEIGHTS = "ONNX Runtime crashes the process if the weights have no axes; their rank is unknown"
 # Operator, condition on its nodes, reason.
 EXCLUDED: tuple[tuple[str, Condition, str], ...] = (
@@ -66,8 +65,6 @@ EXCLUDED: tuple[tuple[str, Condition, str], ...] = (
     ("DFT", _always, _CRASHES),
     ("Unique", _always, _CRASHES),
     ("TfIdfVectorizer", _always, _CRASHES),
-    ("Multinomial", _always, _ONE_AXIS),
-    ("ReverseSequence", _always, _ONE_AXIS),
     ("GatherND", _has_negative_batch_dims, "ONNX Runtime crashes the process if batch_dims is negative"),
     ("ConvInteger", _has_unknown_weights(1), _WEIGHTS),
     ("QLinearConv", _has_unknown_weights(3), _WEIGHTS),

@@ -1,11 +1,13 @@
-"""Pass that makes Scans safe for ONNX Runtime: Guard operators check their inputs and results.
+"""Passes that make nodes safe for ONNX Runtime: Guard operators check their inputs and results.
 
     Scan(states, scanned)   ->  Scan(Guard(states, scanned))
     body: ... -> results    ->  ... -> Guard(results, states) -> results
+    STFT(signal, ...)       ->  STFT(Guard(signal), ...)
 
-ONNX Runtime crashes the process if a step changes the shape of a state, if a rank is not the one that the body
-declares, or if it transposes an empty value. A Guard returns an error first. If the shapes of the states and results
-follow from those of the inputs, the Guard before the Scan checks the inputs, and the body has none.
+ONNX Runtime crashes the process if the input of some operators has one axis. It crashes, too, if a step of a Scan
+changes the shape of a state, if a rank is not the one that its body declares, or if it transposes an empty value. A
+Guard returns an error first. If the shapes of the states and results follow from those of the inputs, the Guard before
+the Scan checks the inputs, and the body has none.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from .types import Scope, Tensors, Types, element_types, without_shape
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, ValueInfoProto
 
+# Operators that crash the process if their first input has one axis.
+NEED_TWO_AXES = frozenset({"Multinomial", "ReverseSequence", "STFT"})
 _MOST_RANK = 25  # that a letter of the attribute encodes
 _MOST_VALUES = 255
 _MOST_SYMBOLS = 64  # names of sizes that a Guard compares
@@ -44,6 +48,26 @@ def is_guarded(node: NodeProto) -> bool:
         and len(node.input) <= _MOST_VALUES
         and all(rank is not None and rank <= _MOST_RANK for rank in ranks)
     )
+
+
+def guard_axes(graph: GraphProto, nodes: Mapping[str, tuple[NodeProto, Scope]]) -> None:
+    """Guard the first inputs of the nodes in `NEED_TWO_AXES` of a graph and of its bodies, in place.
+
+    Parameters
+    ----------
+    graph : onnx.GraphProto
+        Its node names are unique.
+    nodes : mapping
+        Nodes and their scopes, by name.
+    """
+    guards = []
+    for place, node in enumerate(graph.node):
+        for _, body in subgraphs(node):
+            guard_axes(body, nodes)
+        if node.op_type in NEED_TWO_AXES and not node.domain and node.input:
+            guards.append((place, _guard_first_inputs(graph, node, ["+"], nodes[node.name][1].types)))
+    for place, guard in reversed(guards):
+        graph.node.insert(place, guard)
 
 
 def guard_scans(
@@ -132,15 +156,20 @@ def _guard_inputs(
         letters += ["!"] * (len(node.input) - count)
     if not letters:
         return []
+    guard = _guard_first_inputs(graph, node, letters, types)
+    if shapes:
+        guard.attribute.append(import_onnx().helper.make_attribute("sizes", _sizes_text(shapes)))
+    return [guard]
+
+
+def _guard_first_inputs(graph: GraphProto, node: NodeProto, letters: Sequence[str], types: Types) -> NodeProto:
+    """Return the Guard of a node's first inputs, one for each letter."""
     names = list(node.input[: len(letters)])
     node.input[: len(letters)] = [f"{node.name}/guarded/input{place}" for place in range(len(letters))]
     for name, new in zip(names, node.input, strict=False):
         for element in element_types(types[name]) if name in types else ():
             declare(graph.value_info, new, element)  # the session cannot infer types behind a Guard
-    guard = _guard(f"{node.name}/guard_inputs", letters, names, node.input[: len(letters)])
-    if shapes:
-        guard.attribute.append(import_onnx().helper.make_attribute("sizes", _sizes_text(shapes)))
-    return [guard]
+    return _guard(f"{node.name}/guard_inputs", letters, names, node.input[: len(letters)])
 
 
 def _guard_results(node: NodeProto, original: NodeProto) -> None:

@@ -4,8 +4,8 @@ ONNX Runtime writes what a body of Scan returns to memory whose shape it chose b
 body returns an error unless each value has that shape.
 
 The inputs are the values, then the states before the step that the first values replace. Attribute `ranks` has a
-character for each value: "A" for rank 0, "B" for rank 1 and so on; "?" for any rank. In lower case, or "!" for any
-rank, the value must have elements. Attribute `sizes`, which is optional and needs ranks, has the sizes of all values in
+character for each value: "A" for rank 0, "B" for rank 1 and so on; "?" for any rank, "+" for two axes or more. In lower
+case, or "!" for any rank, the value must have elements. Attribute `sizes`, which is optional and needs ranks, has the sizes of all values in
 order: a number, -1 for any size, or a smaller number for a size that is the same wherever that number is.
 """
 
@@ -127,7 +127,7 @@ cdef const char *check_sizes(const char *sizes, const Value *value, int64_t *sym
 
 cdef OrtStatus *refused(size_t place, const char *why) noexcept nogil:
     cdef char text[MESSAGE_SIZE]
-    snprintf(text, MESSAGE_SIZE, b"Guard: value %zu of a Scan %s", place, why)
+    snprintf(text, MESSAGE_SIZE, b"Guard: value %zu %s", place, why)
     return ort.CreateStatus(PYRNNX_ORT_FAIL, text)
 
 
@@ -181,6 +181,8 @@ cdef OrtStatus *compute_guard(void *pointer, OrtKernelContext *context) noexcept
             return refused(place, b"is missing or has elements that are not copied")
         if rank >= 0 and value.rank != <size_t> rank:
             return refused(place, b"has another rank than its body declares")
+        if kernel.ranks[place] == c'+' and value.rank < 2:
+            return refused(place, b"has fewer than two axes")
         if kernel.sizes != NULL:
             sizes = check_sizes(sizes, &value, symbols)
             if sizes == NULL:

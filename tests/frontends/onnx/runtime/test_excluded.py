@@ -11,7 +11,6 @@ from onnx import helper
 from onnx_models import make_graph, simple_model
 from whole_models import check_calls, onnxruntime_witness
 
-from pyrnnx import UnsupportedError
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.runtime.excluded import EXCLUDED, reason_against
 from pyrnnx.testing.numbers import Array
@@ -55,14 +54,6 @@ CASES: dict[str, tuple[str, list[Any], int, dict[str, Any], str, Any]] = {
         SLOW,
         [2, 1],
     ),
-    "ReverseSequence": (
-        "ReverseSequence",
-        [FIVE.reshape(5, 1), np.array([4])],
-        2,
-        {"time_axis": 0, "batch_axis": 1},
-        SLOW,
-        [3, 2, 1, 0, 4],
-    ),
     "GatherND from an axis that is counted from the last": (
         "GatherND",
         [FIVE.reshape(5, 1), np.zeros((5, 1), np.int64)],
@@ -104,7 +95,7 @@ CASES: dict[str, tuple[str, list[Any], int, dict[str, Any], str, Any]] = {
 
 def test_all_have_a_case() -> None:
     kept = {case[0] for case in CASES.values() if case[4] == SLOW}
-    assert kept | {"Multinomial", "Scan"} == {operator for operator, _, _ in EXCLUDED}
+    assert kept | {"Scan"} == {operator for operator, _, _ in EXCLUDED}
 
 
 def test_weights_without_axes() -> None:
@@ -113,16 +104,6 @@ def test_weights_without_axes() -> None:
         for shape, word in (((), "weights"), ((1, 1), "weights"), ((1, 1, 2), "")):
             reason = reason_against(node(operator, names, ["y"]), {names[place]: np.zeros(shape, np.uint8)})
             assert (word in reason, bool(reason)) == (True, bool(word)), (operator, shape)
-
-
-def test_multinomial_is_run_by_nobody() -> None:
-    """onnx's evaluator does not have it."""
-    odds = np.array([[9.0, -99.0]], np.float32)
-    model = read_model(simple_model([node("Multinomial", ["x"], ["y"], sample_size=2)], {"x": odds}, ["y"]))
-    with pytest.raises(
-        UnsupportedError, match=r"Multinomial \(output 'y'\) cannot be run in onnx's ReferenceEvaluator"
-    ):
-        model(odds)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -10,10 +10,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import helper
-from onnx_models import simple_model
+from onnx.reference import ReferenceEvaluator
+from onnx_models import make_graph, simple_model
 
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx import Model, read_model
+from pyrnnx.frontends.onnx.runtime.guards import NEED_TWO_AXES
 
 pytest.importorskip("onnxruntime")
 node = helper.make_node
@@ -153,3 +155,46 @@ def test_steps_with_certain_shapes(rows: int | str, axis: int, is_certain: bool)
         except PyrnnxError:
             return
     np.testing.assert_allclose(last, steps(broadcast, w)[0], atol=1e-5)
+
+
+WAVE = np.sin(np.arange(24.0)).astype(np.float32)
+# Attributes and constant inputs of operators that crash the process if their first input has one axis.
+TWO_AXES: dict[str, tuple[dict[str, Any], list[Any]]] = {
+    "STFT": ({}, [np.array(4), np.hanning(8).astype(np.float32)]),
+    "ReverseSequence": ({"time_axis": 0, "batch_axis": 1}, [np.array([2, 1, 2, 1])]),
+    "Multinomial": ({"sample_size": 3}, []),
+}
+
+
+def axes_model(operator: str) -> Any:
+    attributes, arrays = TWO_AXES[operator]
+    constants = {f"c{k}": array for k, array in enumerate(arrays)}
+    call = helper.make_node(operator, ["x", *constants], ["r"], **attributes)
+    then = make_graph([call, helper.make_node("Cast", ["r"], ["y"], to=1)], {}, ["y"])
+    other = make_graph([helper.make_node("Identity", ["x"], ["y"])], {}, ["y"])
+    choice = helper.make_node("If", ["c"], ["z"], then_branch=then, else_branch=other)
+    inputs = {"x": WAVE, "c": np.array(True)}
+    proto = simple_model([choice], inputs, ["z"], constants, 17)
+    proto.graph.input[0].type.tensor_type.ClearField("shape")
+    return proto
+
+
+@pytest.mark.filterwarnings("ignore::pyrnnx.SlowRuntimeWarning")
+@pytest.mark.parametrize("operator", TWO_AXES)
+def test_inputs_of_one_axis(operator: str) -> None:
+    assert TWO_AXES.keys() == NEED_TWO_AXES
+    proto = axes_model(operator)
+    model, go = read_model(proto), np.array(True)
+    assert {row[0] for row in model.plan.rows()} == {"ONNX Runtime"}
+    waves = WAVE.reshape(1, 24, 1) if operator == "STFT" else WAVE.reshape(6, 4)[:2]
+    for x in (waves, waves[:, ::-1]):
+        z = model(x, go)["z"]
+        if operator == "Multinomial":  # random
+            assert z.shape == (2, 3)
+            continue
+        results: Any = ReferenceEvaluator(proto).run(None, {"x": x, "c": go})
+        np.testing.assert_allclose(z, results[0], atol=1e-5)
+    for x in (WAVE, WAVE[:1]):
+        with pytest.raises(PyrnnxError, match=operator):
+            model(x, go)
+    assert model(waves, go)["z"].size
