@@ -9,7 +9,7 @@ from pyrnnx.errors import FormatError, UnsupportedError, shown
 
 from ..messages import walk_messages
 from ..onnx_package import import_onnx
-from ..schemas import SCHEMAS
+from ..schemas import OPERATORS
 from .local_functions import check_functions
 from .signatures import signature_of
 from .walk import DEFAULT_DOMAINS, Graph, Node, all_graphs, node_label
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 # Layers check their own inputs, and exporters omit the roi of Resize-11 although ONNX requires it.
-_LENIENT = {*SCHEMAS, "Resize"}
+_LENIENT = {("", "Resize"), *((operator.domain, operator.name) for operator in OPERATORS.values())}
 _FIRST_IR_WITH_OPSETS = 3
 
 
@@ -153,7 +153,7 @@ _MANY = 2**31
 def _required_inputs(operator: str, version: int, domain: str) -> list[str]:
     """Return the inputs of an operator that are neither optional nor variadic; they come first."""
     defs = import_onnx().defs
-    if operator in _LENIENT and not domain:
+    if (domain, operator) in _LENIENT:
         return []
     try:
         schema = defs.get_schema(operator, version, domain)

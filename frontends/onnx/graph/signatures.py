@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Result(Enum):
     """Source of a result's element type: an input, a fixed type, or the node's bodies and attributes."""
 
-    FIRST, SECOND, BOOL, INT64, NODE = range(5)
+    FIRST, SECOND, BOOL, UINT8, INT32, INT64, NODE = range(7)
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ _ROWS: Mapping[Result, Mapping[tuple[int, int], str]] = {
     },
     Result.SECOND: {(9, 3): "Where"},
     Result.BOOL: {(1, 1): "Not", (7, 2): "And Equal Greater Less Or Xor", (12, 2): "GreaterOrEqual LessOrEqual"},
+    Result.UINT8: {(11, 1): "DynamicQuantizeLinear"},
+    Result.INT32: {(10, 2): "ConvInteger MatMulInteger"},
     Result.INT64: {(1, 1): "ArgMax ArgMin Shape Size", (9, 1): "NonZero"},
     Result.NODE: {(1, 0): "Constant", (1, 1): "If", (6, 1): "Cast", (9, 1): "ConstantOfShape"},
 }
@@ -148,8 +150,10 @@ def _results(
         return _of_bodies_or_attributes(node, bodies)
     if signature is None or any(node.output[1:]):
         return None
-    always = {Result.FIRST: first, Result.SECOND: second, Result.BOOL: types.BOOL, Result.INT64: types.INT64}
-    return [always[signature.result]]
+    inherited = {Result.FIRST: first, Result.SECOND: second}
+    if signature.result in inherited:
+        return [inherited[signature.result]]
+    return [types.DataType.Value(signature.result.name)]
 
 
 def _of_bodies_or_attributes(node: NodeProto, bodies: Sequence[Mapping[str, int]]) -> list[int] | None:

@@ -23,7 +23,7 @@ from pyrnnx.frontends.onnx.runtime import types
 node = helper.make_node
 NEWEST = onnx.defs.onnx_opset_version()
 X = np.ones((2, 3), np.float32)
-ONLY = {"tensor(bool)": Result.BOOL, "tensor(int64)": Result.INT64}
+ONLY = {f"tensor({name})": Result[name.upper()] for name in ("bool", "uint8", "int32", "int64")}
 
 
 @each_row("name", SIGNATURES)
