@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from .file import Source
 
-_SMALLEST_FILE = 2**22  # bytes of a file that is read in parts
+_SMALLEST_FILE = 2**20  # bytes of a file that is read in parts
 _SMALLEST = 2**12  # bytes of an initializer that becomes an array
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9  # fields of ModelProto, GraphProto and TensorProto
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
@@ -86,14 +86,18 @@ def read_parts(file: BinaryIO, size: int) -> tuple[bytes, Arrays] | None:
     if sys.byteorder != "little":
         return None
     try:
-        return _parts(file, 0, size, {_GRAPH: arrays}), arrays
+        contents = _parts(file, 0, size, {_GRAPH: arrays})
     except _Irregular:
         return None
+    return None if contents is None else (contents, arrays)
 
 
-def _parts(file: BinaryIO, begin: int, end: int, arrays: Mapping[int, Arrays]) -> bytes:
-    """Return a message whose field `_GRAPH` or `_INITIALIZER`, the key of `arrays`, is without large values."""
-    result, seen = bytearray(), 0
+def _parts(file: BinaryIO, begin: int, end: int, arrays: Mapping[int, Arrays]) -> bytes | None:
+    """Return a message whose field `_GRAPH` or `_INITIALIZER`, the key of `arrays`, is without large values.
+
+    None if it has none: then nothing but the heads of fields was read.
+    """
+    result, seen = list[bytes](), 0
     for head, field, place, length in _fields(file, begin, end):
         content = None
         if field in arrays and head[0] & 7 != _BYTES:
@@ -103,14 +107,18 @@ def _parts(file: BinaryIO, begin: int, end: int, arrays: Mapping[int, Arrays]) -
             content = _parts(file, place, place + length, {_INITIALIZER: arrays[field]})
         elif field == _INITIALIZER and field in arrays and length >= _SMALLEST:
             content = _tensor(file, place, place + length, arrays[field])
-        if content is None:
-            file.seek(place)
-            result += head + _read(file, length)
-        else:
-            result += bytes([field << 3 | _BYTES]) + _varint_of(len(content)) + content
+        if content is not None:
+            result.append(_between(file, begin, place - len(head)))
+            result += [bytes([field << 3 | _BYTES]), _varint_of(len(content)), content]
+            begin = place + length
     if seen > 1:
         raise _Irregular
-    return bytes(result)
+    return b"".join([*result, _between(file, begin, end)]) if result else None
+
+
+def _between(file: BinaryIO, begin: int, end: int) -> bytes:
+    file.seek(begin)
+    return _read(file, end - begin)
 
 
 def _tensor(file: BinaryIO, begin: int, end: int, arrays: Arrays) -> bytes | None:
