@@ -185,7 +185,8 @@ class Model(core.Model):
         """
         infos = [info for info in self.inputs if info.name in constants]
         checked = read_inputs(self.label, infos, (constants,))
-        proto = specialized(self._source, self.label, self._opsets, evaluate_node, checked, sizes)
+        source = completed(self._source, self._arrays)
+        proto = specialized(source, self.label, self._opsets, evaluate_node, checked, sizes)
         return Model(proto, self.label, runtime=self.runtime, calls=self._calls)
 
     def folded(self, carried: Mapping[str, Carried] = MappingProxyType({})) -> tuple[ModelProto, Mapping[str, Tensor]]:

@@ -46,6 +46,12 @@ def model(**others: Any) -> onnx.ModelProto:
     return simple_model(nodes, {"x": X}, ["y"], {**constants, "shift": weights(3)}, **others)
 
 
+def test_specialized_models_have_the_values() -> None:
+    proto = model()
+    special = read_model(proto.SerializeToString()).specialized({}, {"x": (5, 1, I)})
+    np.testing.assert_array_equal(special(X)["y"], read_model(proto)(X)["y"])
+
+
 def read(contents: bytes) -> Any:
     """Return the model as read in parts, and the names of its arrays; an error as its class and text."""
     try:
