@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pyrnnx.errors import UnsupportedError
 
 from ..graph.walk import node_label
@@ -27,7 +29,7 @@ def mended_ops(opset: int) -> tuple[type[Any], ...]:
     from onnx.reference.ops import load_op
 
     loop, scan, scan_8 = _control()
-    operators = [loop, scan if opset >= FIRST_SCAN_OF_AXES else scan_8]
+    operators = [loop, scan if opset >= FIRST_SCAN_OF_AXES else scan_8, _conv_transpose(opset)]
     operators += [_grid_sample(opset)] if opset >= _GRID_SAMPLE else []
     operators += [_split(opset)] if opset >= _SPLIT else []
     for operator, (first, equal, version) in _OLDER.items():
@@ -35,6 +37,22 @@ def mended_ops(opset: int) -> tuple[type[Any], ...]:
             members = {"op_domain": "", "op_schema": onnx.defs.get_schema(equal, version)}
             operators.append(type(operator, (load_op("", equal, version),), members))
     return tuple(operators)
+
+
+def _conv_transpose(opset: int) -> type[Any]:
+    """Return ConvTranspose that runs one group after the other; onnx's own mixes up their channels and biases."""
+    from onnx.reference.ops import load_op
+
+    base: Any = load_op("", "ConvTranspose", opset)
+
+    def run(self: Any, X: Any, W: Any, B: Any = None, *, group: int | None = None, **attributes: Any) -> Any:
+        count = group or 1
+        biases = [None] * count if B is None else np.split(B, count)
+        groups = zip(np.split(X, count, 1), np.split(W, count), biases, strict=True)
+        results = [base._run(self, x, w, b, group=1, **attributes)[0] for x, w, b in groups]
+        return (np.concatenate(results, 1),)
+
+    return type("ConvTranspose", (base,), {"op_domain": "", "_run": run})
 
 
 def _grid_sample(opset: int) -> type[Any]:

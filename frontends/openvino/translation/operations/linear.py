@@ -73,7 +73,6 @@ def _check_equation(ctx: LayerContext, equation: str) -> None:
 
 # Convolutions
 
-_GROUPS = 4096  # limit of a transposed convolution, in which each group becomes a node
 _AUTO_PAD = {"explicit": "", "same_upper": "SAME_UPPER", "same_lower": "SAME_LOWER", "valid": "VALID", "notset": ""}
 
 
@@ -226,18 +225,9 @@ def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) 
         "dilations": dilations,
         "pads": [*begin, *end],
         "output_padding": extra if any(extra) else None,
+        "group": groups,
     }
-    if groups == 1:
-        return ctx.node("ConvTranspose", ctx[0], filters, **attributes)
-    if not 0 < groups <= _GROUPS:
-        ctx.refuse("number of groups", groups, f"1 to {_GROUPS}")
-    # A node for each group: onnx's evaluator does not support groups.
-    data, weights = (
-        ctx.nodes("Split", name, outputs=groups, axis=axis, num_outputs=groups)
-        for name, axis in ((ctx[0], 1), (filters, 0))
-    )
-    parts = [ctx.node("ConvTranspose", x, w, **attributes) for x, w in zip(data, weights, strict=True)]
-    return ctx.concat(parts, 1)
+    return ctx.node("ConvTranspose", ctx[0], filters, **attributes)
 
 
 @translates("ScaledDotProductAttention", since=13)

@@ -190,8 +190,6 @@ CASES = (
     Case("Convolution integers", "element type is 'int64'", CONV, (FILTERS,), dtype="i64", error=UnsupportedError),
     Case("ConvolutionBackpropData same", "auto_pad is 'same_upper'",
          {**CONV, "auto_pad": "same_upper"}, (BACK,), error=UnsupportedError),
-    Case("GroupConvolutionBackpropData groups", "number of groups is 4097",
-         CONV, (np.ones((4097, 1, 1, 1), np.float32),), shape=(1, 4097, 1), error=UnsupportedError),
     Case("ScaledDotProductAttention inputs", "number of inputs is 6",
          {"causal": "false"}, (FILTERS,) * 5, 13, error=UnsupportedError),
     Case("AdaptiveMaxPool sizes", "output_shape is [3]", {}, (ints(3),), 8, error=UnsupportedError),
