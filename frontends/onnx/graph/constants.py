@@ -103,14 +103,14 @@ def named(tensor: Tensor, name: str) -> TensorProto:
     return copy
 
 
-def without_values(tensor: Tensor, name: str) -> TensorProto:
-    """Return an onnx.TensorProto with that name, the element type and the shape only."""
-    onnx = import_onnx()
+def add_without_values(initializers: Any, tensor: Tensor, name: str) -> TensorProto:
+    """Add a tensor to a repeated onnx.TensorProto, and return it, with its name, element type and shape only."""
     if isinstance(tensor, np.ndarray):
-        element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(object) if tensor.dtype.kind == "U" else tensor.dtype)
+        dtype = np.dtype(object) if tensor.dtype.kind == "U" else tensor.dtype
+        element = import_onnx().helper.np_dtype_to_tensor_dtype(dtype)
     else:
         element = tensor.data_type
-    result: TensorProto = onnx.TensorProto(name=name, data_type=element, dims=shape_of(tensor))
+    result: TensorProto = initializers.add(name=name, data_type=element, dims=shape_of(tensor))
     return result
 
 
@@ -128,7 +128,7 @@ PLAIN: Mapping[int, np.dtype[Any]] = MappingProxyType(
 
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
     """Return the shape of an onnx.TensorProto or array."""
-    return tensor.shape if isinstance(tensor, np.ndarray) else tuple(tensor.dims)
+    return tensor.shape if isinstance(tensor, np.ndarray) else tuple(tensor.dims[:])
 
 
 def array_of(tensor: Tensor, label: str) -> AnyArray:

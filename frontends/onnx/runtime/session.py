@@ -16,7 +16,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import named_dtype
 from pyrnnx.layers import custom_operators
 
-from ..graph.constants import PLAIN, array_of, named, shape_of, without_values
+from ..graph.constants import PLAIN, add_without_values, array_of, named, shape_of
 from ..onnx_package import import_onnx
 from .optimizers import disabled_optimizers
 from .types import Contents, Tensors, Types, contents_of
@@ -243,11 +243,10 @@ def new_session(
             model.graph.initializer.append(named(tensor, name))
             continue
         arrays[name] = ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array_of(tensor, label)))
-        stub = without_values(tensor, name)
+        stub = add_without_values(model.graph.initializer, tensor, name)
         stub.data_location = stub.EXTERNAL
         for key, entry in (("location", "memory"), ("offset", "0"), ("length", str(size))):
             stub.external_data.add(key=key, value=entry)
-        model.graph.initializer.append(stub)
 
     def options(configuration: Mapping[str, str]) -> Any:
         result = ort.SessionOptions()

@@ -9,9 +9,10 @@ from onnx import helper
 from onnx_models import make_graph, simple_model
 
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx.graph.constants import shape_of
 from pyrnnx.frontends.onnx.graph.fold import FoldedGraph, fold
 from pyrnnx.frontends.onnx.graph.names import named_nodes
-from pyrnnx.frontends.onnx.graph.rebuild import Edit, rebuild
+from pyrnnx.frontends.onnx.graph.rebuild import Edit, rebuild, tensors_of
 from pyrnnx.frontends.onnx.recognise import recognised
 from pyrnnx.frontends.onnx.recurrent_graph import recurrent_graph
 from pyrnnx.frontends.onnx.runtime.evaluator import evaluate_node
@@ -58,6 +59,26 @@ def test_edits_reach_into_bodies() -> None:
     assert contents(new) == (["If"], ["yes"])  # the body's was the only use of "a"
     (added,) = (one for attribute in new.node[0].attribute for one in attribute.g.node if one.op_type == "Add")
     assert (added.name, list(added.input)) == ("y/then_branch/then", ["n", ""])
+
+
+def test_large_constants_of_bodies_are_lifted() -> None:
+    """Those with unique names; the others stay in their bodies."""
+    large, small = np.full((40, 40), 0.5, np.float32), np.array(2, np.float32)
+
+    def branch(name: str) -> onnx.GraphProto:
+        constants = {"own": large, f"{name}/large": large, f"{name}/small": small, name: large}
+        added = [node("Sum", ["x", "own", f"{name}/large", f"{name}/small"], [f"{name}/sum"])]
+        return make_graph(added, {}, [f"{name}/sum", name], constants)
+
+    nodes = [node("If", ["c"], ["y", "z"], then_branch=branch("then"), else_branch=branch("else"))]
+    model = simple_model(nodes, {"x": large, "c": np.array(True)}, ["y", "z"])
+    graph = fold(model.graph, {"": 17}, evaluate_node, "test")
+    new = rebuild(graph, values=False)
+    assert contents(new) == (["If"], ["else/large", "then/large"])
+    bodies = [sorted(tensor.name for tensor in attribute.g.initializer) for attribute in new.node[0].attribute]
+    assert sorted(bodies) == [["else", "else/small", "own"], ["own", "then", "then/small"]]
+    assert all(shape_of(value) == (40, 40) for value in tensors_of(graph, new).values())
+    np.testing.assert_array_equal(read_model(model)(large, np.array(False))["y"], np.full((40, 40), 3.5, np.float32))
 
 
 @pytest.mark.parametrize("kept", [(), ("W",)])
