@@ -34,6 +34,8 @@ def shortened(text: str) -> str:
 
 def printable(text: str) -> str:
     """Return a text in one line, with control characters (line breaks, terminal codes) escaped as in a literal."""
+    if text.isprintable():
+        return text
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 

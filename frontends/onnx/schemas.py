@@ -115,7 +115,7 @@ class Operator:
     scales: tuple[str, ...] = ()
     domain: str = ""
 
-    @property
+    @cached_property
     def weights(self) -> tuple[str, ...]:
         """Inputs that belong to the layer."""
         return tuple(name for name in self.inputs if name in (*WEIGHTS, *self.scales))

@@ -204,6 +204,7 @@ def _has_codes(node: Node, constants: Constants) -> bool:
 
 
 def _can_be_folded(node: Node, constants: Constants, unknown: Mapping[str, AnyArray]) -> bool:
-    if node.op_type in _NEVER or not is_foldable(node):
-        return False
-    return all(not name or name in unknown or constants.owner(name) is not None for name in node.input)
+    for name in node.needs:
+        if name not in unknown and constants.owner(name) is None:
+            return False
+    return node.op_type not in _NEVER and is_foldable(node)

@@ -16,10 +16,11 @@ def named_nodes(folded: FoldedGraph, wanted: Callable[[Node], bool]) -> dict[str
     A path consists of the first output and the body's attribute of each node on the way in, then the node's own first
     output: "y/then_branch/h". The suffixes "#2" and so on make it unique.
     """
-    counts = Counter(node.name for node in folded.graph.every)
     numbers: dict[str, int] = {}
     places: dict[str, Place] = {}
-    for place, path in _walk(folded, wanted, ""):
+    visited = list(_walk(folded, wanted, ""))
+    counts = Counter([node.name for node in folded.graph.every] if visited else ())
+    for place, path in visited:
         graph, index = place
         node = graph.nodes[index]
         name = node.name
@@ -36,5 +37,7 @@ def _walk(folded: FoldedGraph, wanted: Callable[[Node], bool], path: str) -> Ite
     for index, node in enumerate(folded.nodes):
         if wanted(node):
             yield (folded, index), path
-        for (attribute, _), body in zip(node.bodies, folded.bodies.get(index, ()), strict=True):
+        if not node.bodies:
+            continue
+        for (attribute, _), body in zip(node.bodies, folded.bodies[index], strict=True):
             yield from _walk(body, wanted, f"{path}{first_output(node)}/{attribute}/")

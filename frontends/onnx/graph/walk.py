@@ -21,7 +21,6 @@ _BODIES = {_GRAPH, _GRAPHS}
 _TENSOR, _MANY_TENSORS, _SPARSE, _MANY_SPARSE = 4, 9, 11, 12
 SPARSE = "", "sparse_initializer"  # in `Graph.kinds`
 _TENSORS = {_TENSOR, _MANY_TENSORS, _SPARSE, _MANY_SPARSE}
-_HOLDERS = _BODIES | _TENSORS
 AnyNode = TypeVar("AnyNode", "NodeProto", "Node")
 
 
@@ -61,14 +60,16 @@ class Node:
         # Slicing is twice as fast as iterating.
         self.input, self.output, self.attribute = proto.input[:], proto.output[:], proto.attribute[:]
         self.bodies: tuple[tuple[str, Graph], ...] = ()
-        self.needs = {name for name in self.input if name}
-        kinds = {attribute.type for attribute in self.attribute}
-        if kinds.isdisjoint(_HOLDERS):
-            return
+        self.needs = set(self.input)
+        self.needs.discard("")
+        has_bodies = False
         for attribute in self.attribute:
-            if attribute.type in _TENSORS:
-                tensors += _tensors(attribute, attribute.type)
-        if not kinds.isdisjoint(_BODIES):
+            kind = attribute.type
+            if kind in _TENSORS:
+                tensors += _tensors(attribute, kind)
+            elif kind in _BODIES:
+                has_bodies = True
+        if has_bodies:
             if depth > MOST_BODIES:
                 raise FormatError(f"{node_label(self)} is in {depth} bodies; expected at most {MOST_BODIES}")
             self.bodies = tuple((name, Graph(body, depth + 1)) for name, body in subgraphs(proto))
@@ -111,7 +112,7 @@ class Graph:
         self.initializer, self.sparse_initializer = proto.initializer[:], proto.sparse_initializer[:]
         self.arrays: Mapping[str, AnyArray] = {}
         self.tensors = [*self.initializer, *(part for tensor in self.sparse_initializer for part in _parts(tensor))]
-        self.node = [Node(node, depth, self.tensors) for node in proto.node]
+        self.node = [Node(node, depth, self.tensors) for node in proto.node[:]]
         self.local, self.is_sorted = _local_names(self), False
         self.every = [*self.node]
         for node in self.node:

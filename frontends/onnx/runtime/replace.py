@@ -157,7 +157,7 @@ class _Pass:
             if value.type.HasField("tensor_type"):
                 value.type.tensor_type.ClearField("shape")
         nodes = self._result.nodes
-        for place, node in enumerate(graph.node):
+        for place, node in enumerate(graph.node[:]):
             old = node.name
             name = old if old and old not in nodes and _PLAIN.fullmatch(old) else self._new_name(node)
             nodes[name] = node, scope

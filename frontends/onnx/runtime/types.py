@@ -52,10 +52,10 @@ def contents_of(graph: GraphProto) -> Contents:
         for value in (*inner.input, *inner.output):
             elements |= element_types(value.type)
         elements.update(tensor.data_type for tensor in inner.initializer)
-        for node in inner.node:
+        for node in inner.node[:]:
             operators.add(node.op_type)
             domains.add(node.domain)
-            for attribute in node.attribute:
+            for attribute in node.attribute[:]:
                 kind = attribute.type
                 if kind == attribute_types.INT:
                     if attribute.name in _ELEMENT_TYPES:
