@@ -203,8 +203,13 @@ def _has_codes(node: Node, constants: Constants) -> bool:
     return value is not None and value.dtype.name in DTYPES
 
 
+def is_deterministic(node: Node) -> bool:
+    """Return whether an evaluator computes a node of constants as every call of a runtime does."""
+    return node.op_type not in _NEVER and is_foldable(node)
+
+
 def _can_be_folded(node: Node, constants: Constants, unknown: Mapping[str, AnyArray]) -> bool:
     for name in node.needs:
         if name not in unknown and constants.owner(name) is None:
             return False
-    return node.op_type not in _NEVER and is_foldable(node)
+    return is_deterministic(node)

@@ -109,8 +109,9 @@ def _unfit(values: Values, cell: Cell, h: State, c: State | None, masked: Mappin
             end = replace(after, name=values.base(state.new))
         if before.name != state.name or new is None or new.viewed(*before.views) != end:
             return "the loop changes a state between the steps"
-        if values.scope.known.get(state.name) != values.shape(state.new):
-            return "a state changes its shape, or it is unknown"
+        shape = values.scope.known.get(state.name)
+        if rows_of(shape) is None or shape != values.shape(state.new):
+            return "a state changes its shape, or it is unknown or not [..., 1, N, H]"
     return states_fit(values.scope, cell)
 
 

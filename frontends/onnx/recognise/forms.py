@@ -154,13 +154,23 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 
 
 def aligned(a: Form, b: Form) -> tuple[Form, Form, Shape] | None:
-    """Return both operands of an elementwise operation with the same rank and width, and the result's shape."""
+    """Return both operands of an elementwise operation with the same rank and width, and the result's shape.
+
+    None if an operand that is not constant is repeated: its atoms have no row for each index of the result.
+    """
     rank = max(len(a.shape), len(b.shape))
     raised = [item.viewed(*[("unsqueeze", 0)] * (rank - len(item.shape))) for item in (a, b)]
     first, second = (_widened(item, max(a.width, b.width)) if item is not None else None for item in raised)
     if first is None or second is None:
         return None
-    return first, second, broadcast(first.shape, second.shape)
+    shape = broadcast(first.shape, second.shape)
+    repeated = (item for item in (first, second) if item.terms and _is_repeated(item.shape, shape))
+    return None if any(repeated) else (first, second, shape)
+
+
+def _is_repeated(shape: Shape, whole: Shape) -> bool:
+    """Return whether an axis of one element has more of them in a shape of the same rank."""
+    return any(x == 1 != y for x, y in zip(shape, whole, strict=True))
 
 
 def _widened(form: Form, width: int) -> Form | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from ..graph.constants import named, shape_of
 from ..graph.fold import FoldedGraph
 from ..graph.rebuild import rebuild, tensors_of
 from ..graph.signatures import declare
-from ..graph.walk import subgraphs
+from ..graph.walk import all_graphs, subgraphs
 from ..onnx_package import import_onnx
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _SMALL = 64  # elements; shapes are computed from such integers
 
 @dataclass
 class Inferred:
-    """Types by name; a name of several values is missing.
+    """Types by name; a name of values in several graphs is missing.
 
     Attributes
     ----------
@@ -59,9 +60,13 @@ def inferred(folded: FoldedGraph, opsets: Mapping[str, int]) -> Inferred:
     result = Inferred()
     try:
         model = onnx.helper.make_model(graph, opset_imports=versions)
-        _collect(onnx.shape_inference.infer_shapes(model, data_prop=True).graph, result, set())
+        _collect(onnx.shape_inference.infer_shapes(model, data_prop=True).graph, result)
     except Exception:  # of several types; a model that cannot be inferred has no recognised layers
         return Inferred()
+    graphs = Counter(name for inner in all_graphs(folded.graph) for name in inner.local)
+    for name in (name for name, count in graphs.items() if count > 1):
+        result.shapes.pop(name, None)
+        result.elements.pop(name, None)
     return result
 
 
@@ -75,27 +80,17 @@ def _clear(graph: Any) -> None:
             _clear(body)
 
 
-def _collect(graph: Any, result: Inferred, seen: set[str]) -> None:
+def _collect(graph: Any, result: Inferred) -> None:
+    """Add the types of the values of a graph and its bodies."""
     for value in (*graph.input, *graph.value_info, *graph.output):
         kind = value.type.tensor_type
-        if value.name in seen:
-            continue
-        seen.add(value.name)
         if kind.elem_type:
             result.elements[value.name] = kind.elem_type
         if kind.HasField("shape"):
             result.shapes[value.name] = tuple(_dimension(value.name, k, dim) for k, dim in enumerate(kind.shape.dim))
     for node in graph.node:
         for _, body in subgraphs(node):
-            _collect_body(body, result, seen)
-
-
-def _collect_body(body: Any, result: Inferred, seen: set[str]) -> None:
-    own = {value.name for value in (*body.input, *body.value_info, *body.output)}
-    for name in own & seen:
-        result.shapes.pop(name, None)
-        result.elements.pop(name, None)
-    _collect(body, result, seen)
+            _collect(body, result)
 
 
 def _dimension(name: str, axis: int, dim: Any) -> int | str:

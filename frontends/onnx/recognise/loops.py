@@ -99,6 +99,8 @@ def _read_loop(loop: Loop, scope: Scope) -> str:
     states = len(names) - 2
     if not node.input[0]:
         return "the Loop has no number of iterations"
+    if body.input[0].type.tensor_type.shape.dim:
+        return "the iteration number of the Loop is no scalar"
     loop.trips = node.input[0]
     loop.scope.iterations[names[0]] = "i"
     _read_states(loop, Values(scope), names[2:], outputs[1 : states + 1], node.input[2:])
@@ -115,7 +117,7 @@ def _read_states(
         if plain.base(new) == name and _is_same(scope, new, name):
             scope.aliases[name] = outer.scope.aliases.get(before, before)
             loop.unchanged[place] = before
-        elif _counts(scope, name, new, before):
+        elif loop.trips and _counts(scope, name, new, before):
             scope.iterations[name] = "i"
         elif (added := _inserted(scope, name, new, before)) is not None:
             loop.sequences[place] = added

@@ -55,13 +55,13 @@ class Moves:
         return None if shape is None else _MOVES[node.op_type](self, node, shape, name)
 
     def _chosen(self, node: Node) -> Move | None:
-        """Return the value that a Where with a known condition chooses, if the other one adds no rows."""
+        """Return the value that a Where with a known condition chooses, if neither it nor the other one adds rows."""
         truth = self.truth(node.input[0])
         if truth is None:
             return None
         chosen, other = node.input[1:] if truth else node.input[:0:-1]
-        shape, rest = self._shape(chosen), self._shape(other)
-        fits = shape is not None and rest is not None and broadcast(shape, rest) == shape
+        shape, *others = (self._shape(name) for name in (chosen, other, node.input[0]))
+        fits = shape is not None and all(rest is not None and broadcast(shape, rest) == shape for rest in others)
         return Move(chosen, ()) if fits else None
 
     def truth(self, name: str) -> bool | None:
@@ -240,6 +240,9 @@ class Moves:
         node = self._scope.producer(name)
         if known is not None or node is None or name != node.output[0]:
             return known
+        shape = self._scope.shape(name)
+        if shape is None or len(shape) > 1:  # the elements of a matrix have another order in each operator
+            return None
         if node.op_type in _INTEGERS or keeps_integers(node):
             return self.numbers(node.input[0])
         if node.op_type in _ARITHMETIC:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 
-from ..graph.fold import Evaluate, FoldedGraph
+from ..graph.fold import Evaluate, FoldedGraph, is_deterministic
 from ..graph.signatures import Result, signature_of
 from ..graph.walk import Node
 from ..onnx_package import import_onnx
@@ -93,7 +93,7 @@ class Scope:
 
     def _computed(self, name: str) -> AnyArray | None:
         node = self.producer(name)
-        if node is None or node.bodies or not node.input or node.op_type.startswith(("Random", "Sequence")):
+        if node is None or not is_deterministic(node):
             return None
         inputs = {source: self.array(source) for source in node.input if source}
         if any(array is None or array.size > _MOST_CONSTANT for array in inputs.values()):

@@ -142,7 +142,9 @@ class Unrolled:
         for node in self._after(products[name]):
             if node.op_type == kind.op_type and node.output[0] not in products:
                 cell = matcher.match(node.output[0])
-                if isinstance(cell, Cell) and self._follows(steps, cell):
+                if not isinstance(cell, Cell) or cell.new_h.name != node.output[0]:  # or columns of another value
+                    continue
+                if self._follows(steps, cell):
                     return [cell]
         return []
 

@@ -21,6 +21,8 @@ def pushed(view: View, shape: tuple[Any, ...]) -> tuple[Any, ...] | None:
         is_fit = len(axes) == len(shape) and axes[-1] == last
         return tuple(shape[axis] for axis in axes) if is_fit else None
     axis = view[1]
+    if kind in ("flip", "select") and axis < last and shape[axis] is None:
+        return None  # operands of other sizes may meet here: one element may stand for all
     if kind == "flip":
         return shape if axis < last else None
     if kind == "unsqueeze":

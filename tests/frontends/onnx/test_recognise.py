@@ -36,7 +36,7 @@ LAYERS: list[tuple[Make, str, str, int]] = [
 ]
 NEAR = [
     *((make, kind, "clip") for make in (unrolled, scan, loop) for kind in ("RNN", "LSTM")),
-    *((unrolled, kind, twist) for kind in KINDS for twist in ("fed back", "one row of states")),
+    *((unrolled, kind, "fed back") for kind in KINDS),
     *((make, "GRU", twist) for make in (unrolled, scan, loop) for twist in ("update reversed", "nothing kept")),
     *((unrolled, kind, "gate used") for kind in ("GRU", "LSTM")),
     *(
@@ -93,12 +93,15 @@ def test_layers_above_each_other_are_two_layers(kind: str) -> None:
     assert [layer.weights["W"].shape[2] for layer in model.layers.values()] in ([I, H], [H, I])
 
 
-@each_row("kind", KINDS)
-def test_steps_with_other_weights_stay(kind: str) -> None:
-    """Two of the four steps share their weights, and are a layer of two steps."""
-    model = check(unrolled(kind, "other weights"))
+# Some of the four steps are a layer: two have the same weights, and three take a state with as many rows as X.
+PARTS = [(kind, twist, count) for kind in KINDS for twist, count in (("other weights", 2), ("one row of states", 3))]
+
+
+@each_row(("kind", "twist", "count"), PARTS)
+def test_other_steps_stay(kind: str, twist: str, count: int) -> None:
+    model = check(unrolled(kind, twist))
     assert len(model.layers) == 1
-    assert "2 unrolled steps" in model.layers[0].origin
+    assert f"{count} unrolled steps" in model.layers[0].origin
 
 
 @each_row("opset", [9, 11, 13, 18, 22])

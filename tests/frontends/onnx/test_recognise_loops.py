@@ -1,4 +1,4 @@
-"""Loops and Scans that nearly run a recurrent cell once for each step: the results are those of ONNX Runtime."""
+"""Loops, Scans and steps that nearly are a recurrent cell: the results are those of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from pyrnnx.frontends.onnx import read_model
 I, H, N = 3, 4, 4
 TOLERANCE = 1e-6  # sums of fewer than ten products, in another order, through five steps
 RNG = np.random.default_rng(1)
-WEIGHTS = {"W": RNG.normal(size=(I, H)), "R": RNG.normal(size=(H, H))}
+WEIGHTS = {"W": RNG.normal(size=(I, H)), "R": RNG.normal(size=(H, H)), "zeros": np.zeros((5, 1, I))}
+WEIGHTS |= {"wide_W": RNG.normal(size=(I, 2 * H)), "wide_R": RNG.normal(size=(H, 2 * H))}
 
 
 def parsed(text: str) -> onnx.ModelProto:
-    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> {text}')
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 18, "com.microsoft": 1]> {text}')
     model.graph.initializer.extend(
         onnx.numpy_helper.from_array(array.astype(np.float32), name) for name, array in WEIGHTS.items()
     )
@@ -122,3 +123,100 @@ def test_counter_that_overflows() -> None:
     )
     inputs = {"X": RNG.normal(size=(140, 2, 3)).astype(np.float32), "h0": RNG.normal(size=(2, 4)).astype(np.float32)}
     check_calls(read_model(proto), onnxruntime_witness(proto), inputs, atol=1e-5)
+
+
+def steps(*, before: str = "", state: str = "h0", W: str = "W", R: str = "R", after: str = "n{} = Tanh(s{})") -> str:
+    """Return three steps in a row."""
+    text, h = before, state
+    for k in range(3):
+        text += f" t{k} = Constant <value = int64 {{{k}}}> () x{k} = Gather <axis = 0> (X, t{k})"
+        text += f" a{k} = MatMul(x{k}, {W}) q{k} = MatMul({h}, {R}) s{k} = Add(a{k}, q{k}) " + after.replace("{}", str(k))
+        h = f"n{k}"
+    return text
+
+
+def scanned(body: str, inputs: str, states: str = "h0", state: str = "", h: str = "N, 4", y: str = "N, 4") -> str:
+    """Return a Scan over X, and after it over `inputs`."""
+    new = ", int64 kn" if state else ""
+    return f"""h_last, {"k_last, " if state else ""}Y = Scan <num_scan_inputs = 1,
+        body = step (float[{h}] h_in {state}, float[N, 3] x) => (float[{h}] h_out {new}, float[{y}] y) {{ {body} }}>
+        ({states}, {inputs})"""
+
+
+# Graphs with the shapes of their inputs in each call.
+LOOKALIKES: dict[str, tuple[str, list[dict[str, tuple[int, ...]]]]] = {
+    "state that is a part of an activation": (
+        "(float[3, N, 3] X, float[N, 4] h0) => (float[N, 4] n2, float[N, 4] g2) <int64[2] sizes = {4, 4}> {"
+        + steps(W="wide_W", R="wide_R", after="u{} = Tanh(s{}) n{}, g{} = Split <axis = 1> (u{}, sizes)")
+        + "}",
+        [{"X": (3, rows, 3), "h0": (rows, 4)} for rows in (2, 1)],
+    ),
+    "input that is repeated": (
+        f"""(float[1, N, 3] X, float[N, 4] h0) => (float[N, 4] h_last) <bool yes = {{1}}, int64 trips = {{5}}> {{
+            Xs = Add(X, zeros) h_last = Loop(trips, yes, h0) <body = step (int64 i, bool c, float[N, 4] h)
+                => (bool go, float[N, 4] hn) {{ x = Gather <axis = 0> (Xs, i) {STEP} go = Identity(c) }}> }}""",
+        [{"X": (1, rows, 3), "h0": (rows, 4)} for rows in (2, 1)],
+    ),
+    "state with rows first": (
+        "(float[T, N, 3] X, float[N, 1, 4] h0) => (float[N, 1, 4] h_last, float[T, N, 4] Y) <int64[1] one = {1}> {"
+        + scanned(f"h = Squeeze(h_in, one) {STEP} h_out = Unsqueeze(hn, one) y = Identity(hn)", "X", h="N, 1, 4")
+        + "}",
+        [{"X": (5, rows, 3), "h0": (rows, 1, 4)} for rows in (2, 1)],
+    ),
+    "counter of a Scan over another input": (
+        """(float[T, N, 3] X, float[U, N, 3] Z, float[N, 4] h0) => (float[N, 4] h_last, float[U, N, 4] Y)
+        <int64 zero = {0}, int64 one = {1}> {"""
+        + scanned(
+            f"h = Identity(h_in) xk = Gather <axis = 0> (X, k) {STEP.replace('x,', 'xk,')} kn = Add(k, one)"
+            "h_out = Identity(hn) y = Identity(hn)",
+            "Z",
+            "h0, zero",
+            ", int64 k",
+        )
+        + "}",
+        [{"X": (5, 2, 3), "Z": (count, 2, 3), "h0": (2, 4)} for count in (5, 3)],
+    ),
+    "iteration number that is a vector": (
+        f"""(float[5, 1, 3] X, float[1, 4] h0) => (float[] h_last) <bool yes = {{1}}, int64 trips = {{5}}> {{
+            h_last = Loop(trips, yes, h0) <body = step (int64[1] i, bool c, float[] h) => (bool go, float[] hn)
+                {{ x = Gather <axis = 0> (X, i) {STEP} go = Identity(c) }}> }}""",
+        [{"X": (5, 1, 3), "h0": (1, 4)}],
+    ),
+    "condition with more axes": (
+        "(float[T, N, 3] X, float[N, 4] h0) => (float[N, 4] h_last, float[] Y) <bool[1, 1, 1] yes = {1}> {"
+        + scanned(f"h = Identity(h_in) {STEP} h_out = Identity(hn) y = Where(yes, hn, h)", "X", y="a, N, 4")
+        + "}",
+        [{"X": (5, 2, 3), "h0": (2, 4)}],
+    ),
+    "state with the name of a value in another branch": (
+        """(float[3, N, 3] X, float[1, 4] h0, bool c) => (float[] y) {
+            y = If(c) <then_branch = a () => (float[] y0) { v = com.microsoft.Gelu(h0)"""
+        + steps(state="v")
+        + """ y0 = Identity(n2) }, else_branch = b () => (float[] y1) {
+            t = Constant <value = int64 {0}> () x = Gather <axis = 0> (X, t) v = MatMul(x, W) y1 = Identity(v) }> }""",
+        [{"X": (3, rows, 3), "h0": (1, 4), "c": ()} for rows in (2, 1)],
+    ),
+    "size of a matrix of sizes": (
+        """(float[3, 2, 3] X, float[2, 4] h0) => (float[2, 4] n2)
+        <int64[1] four = {4}, int64[1] one = {1}, int64[1] flat = {-1}> {"""
+        + steps(
+            before="""sizes = Shape(h0) column = Unsqueeze(sizes, one) pair = Concat <axis = 1> (column, column)
+                numbers = Reshape(pair, flat) second = Gather(numbers, one) is_four = Equal(second, four)
+                other = Neg(h0) start = Where(is_four, h0, other)""",
+            state="start",
+        )
+        + "}",
+        [{"X": (3, 2, 3), "h0": (2, 4)}],
+    ),
+}
+
+
+@each_row("name", LOOKALIKES)
+def test_lookalikes(name: str) -> None:
+    text, calls = LOOKALIKES[name]
+    proto = parsed(f"m {text}")
+    arrays = [
+        {key: RNG.normal(size=shape).astype(np.float32 if shape else bool) for key, shape in shapes.items()}
+        for shapes in calls
+    ]
+    check_calls(read_model(proto), onnxruntime_witness(proto), *arrays, atol=TOLERANCE)
