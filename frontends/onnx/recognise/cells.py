@@ -44,6 +44,13 @@ class Gate:
     R: AnyArray | None
     b: AnyArray
 
+    def opposite(self) -> Gate | None:
+        """Return the gate 1 - f(x) = f(-x); None for functions without this symmetry."""
+        if self.function != "Sigmoid" and (self.function != "HardSigmoid" or self.parameters[1] != 0.5):
+            return None
+        W = {ref: -matrix for ref, matrix in self.W.items()}
+        return Gate(self.function, self.parameters, W, None if self.R is None else -self.R, -self.b)
+
     def same(self, other: Gate, x: Mapping[Ref, Ref]) -> bool:
         """Return whether another gate has the same function and weights; R of a zero state is unknown."""
         if (self.function, self.parameters) != (other.function, other.parameters) or not _same(self.b, other.b):
@@ -195,31 +202,31 @@ class Matcher:
         return self._cell("LSTM", gates, states, ref, form.shape, c=c, new_c=new_c)
 
     def _gru(self, ref: Ref, form: Form) -> Cell | str:
+        """Return the GRU n - z n + z h, or h - z h + z n, whose update gate is 1 - z."""
         why = "the new state is not (1 - z) * n + z * h"
-        singles = [factors[0] for factors in form.terms if len(factors) == 1]
-        n = singles[0]
-        if not n.function or form.terms[n,] != 1:
-            return why
+        ((single, coefficient),) = ((key[0], value) for key, value in form.terms.items() if len(key) == 1)
         pairs = {factors: float(value) for factors, value in form.terms.items() if len(factors) == 2}
-        update = [factors for factors, value in pairs.items() if value == -1 and n in factors]
-        keep = [factors for factors, value in pairs.items() if value == 1]
-        if len(update) != 1 or len(keep) + 1 != len(pairs):
+        leaving = [factors for factors, value in pairs.items() if value == -1 and single in factors]
+        coming = [factors for factors, value in pairs.items() if value == 1]
+        if coefficient != 1 or len(leaving) != 1 or len(coming) + 1 != len(pairs):
             return why
-        z = update[0][0] if update[0][1] == n else update[0][1]
-        states: set[Ref] = set()
-        if keep:
-            state = [atom for atom in keep[0] if atom != z]
-            if len(state) != 1 or state[0].function or z not in keep[0]:
-                return why
-            states.add(state[0].ref)
+        z = leaving[0][0] if leaving[0][1] == single else leaving[0][1]
+        others = [atom for atom in coming[0] if atom != z] if coming else []
+        if coming and (len(others) != 1 or z not in coming[0]):
+            return why
+        is_opposite = not single.function
+        n, kept = (others, [single]) if is_opposite else ([single], others)
+        if not n or not n[0].function or any(atom.function for atom in kept):
+            return why
         gate = self._gate(z)
         if isinstance(gate, str):
             return gate
-        gates = {"z": gate[0]}
-        states |= gate[1]
-        cell = self._reset(ref, form, n, gates, states)
+        update = gate[0].opposite() if is_opposite else gate[0]
+        if update is None:
+            return "the update gate has the opposite meaning, and no sigmoid"
+        cell = self._reset(ref, form, n[0], {"z": update}, gate[1] | {atom.ref for atom in kept})
         has_state = not isinstance(cell, str) and cell.h is not None
-        return why if has_state and not keep else cell
+        return why if has_state and not kept else cell
 
     def _reset(self, ref: Ref, form: Form, n: Atom, gates: dict[str, Gate], states: set[Ref]) -> Cell | str:
         """Return the cell of a GRU whose gate z is known."""

@@ -23,6 +23,7 @@ TOLERANCE = 1e-6
 Make = Callable[..., onnx.ModelProto]
 KINDS = ("RNN", "GRU", "LSTM")
 
+TWISTS_OF_GRU = ("reset before", "as difference", "update reversed")
 # Maker, cell, twist, and the number of layers.
 LAYERS: list[tuple[Make, str, str, int]] = [
     *((make, kind, "", 1) for make in (unrolled, scan, loop) for kind in KINDS),
@@ -30,14 +31,14 @@ LAYERS: list[tuple[Make, str, str, int]] = [
     *((scan, kind, twist, 1) for kind in KINDS for twist in ("reverse", "reversed input", "bias missing")),
     *((scan, kind, "two layers", 2) for kind in KINDS),
     *((loop, kind, twist, 1) for kind in KINDS for twist in ("open", "fewer")),
-    *((make, "GRU", twist, 1) for make in (unrolled, scan, loop) for twist in ("reset before", "as difference")),
+    *((make, "GRU", twist, 1) for make in (unrolled, scan, loop) for twist in TWISTS_OF_GRU),
     *((make, kind, "relu", 1) for make in (unrolled, scan, loop) for kind in ("RNN", "LSTM")),
     *((make, "LSTM", twist, 1) for make in (unrolled, loop) for twist in ("order of gates", "wrong slice")),
 ]
 NEAR = [
     *((make, kind, "clip") for make in (unrolled, scan, loop) for kind in ("RNN", "LSTM")),
     *((unrolled, kind, "fed back") for kind in KINDS),
-    *((make, "GRU", twist) for make in (unrolled, scan, loop) for twist in ("update reversed", "nothing kept")),
+    *((make, "GRU", twist) for make in (unrolled, scan, loop) for twist in ("hard update reversed", "nothing kept")),
     *((unrolled, kind, "gate used") for kind in ("GRU", "LSTM")),
     *(
         (make, "LSTM", twist)

@@ -112,7 +112,9 @@ def h_of(states: list[str]) -> str:
 def _gru(g: Nodes, projected: str, recurrent: str, h: str, w: Weights, twist: str) -> list[str]:
     x_parts = g.add("Split", projected, g.integers(H, H, H), outputs=3, axis=1)
     h_parts = g.add("Split", recurrent, g.integers(H, H, H), outputs=3, axis=1)
-    z, r = (g.add("Sigmoid", g.add("Add", x_parts[k], h_parts[k])) for k in range(2))
+    parameters: dict[str, Any] = {"beta": 0.4} if twist == "hard update reversed" else {}
+    gate = "HardSigmoid" if parameters else "Sigmoid"
+    z, r = (g.add(gate, g.add("Add", x_parts[k], h_parts[k]), **parameters) for k in range(2))
     if twist == "reset before":
         inner = g.add("MatMul", g.add("Mul", r, h), w.R_new)
     elif twist == "update gate resets":
@@ -123,7 +125,7 @@ def _gru(g: Nodes, projected: str, recurrent: str, h: str, w: Weights, twist: st
     new = g.add("Tanh", g.add("Add", x_parts[2], inner))
     if twist == "as difference":
         return [g.add("Add", g.add("Mul", z, g.add("Sub", h, new)), new)]
-    if twist == "update reversed":
+    if twist in ("update reversed", "hard update reversed"):
         h, new = new, h
     if twist == "nothing kept":
         return [g.add("Mul", g.add("Sub", g.constant(1.0), z), new)]
