@@ -59,6 +59,7 @@ def states_fit(scope: Scope, cell: Cell) -> str:
 
 
 def is_zero(scope: Scope, ref: Ref) -> bool:
+    """Return whether a value is known to be zeros."""
     form = Values(scope).form(ref.name)
     return form is not None and form.is_constant and not form.bias.any()
 
@@ -82,6 +83,7 @@ def emit_state(builder: Builder, ref: Ref | None) -> str | None:
 
 
 def initial_states(builder: Builder, cell: Cell, h: Ref | None, c: Ref | None) -> list[str | None]:
+    """Return the names of the initial h and, for an LSTM, c, as `emit_state` returns them."""
     states = [emit_state(builder, h)]
     if cell.operator == "LSTM":
         states.append(emit_state(builder, c))
@@ -89,6 +91,7 @@ def initial_states(builder: Builder, cell: Cell, h: Ref | None, c: Ref | None) -
 
 
 def whole_width(scope: Scope, ref: Ref) -> int | None:
+    """Return the width of the value that has the columns; None if unknown."""
     shape = _shape(scope, ref.name)
     return shape[-1] if shape is not None and isinstance(shape[-1], int) else None
 
@@ -170,6 +173,7 @@ class Steps:
 
 
 def ref_key(ref: Ref) -> tuple[str, int, int]:
+    """Return the name and the columns, without the views."""
     return ref.name, ref.start, ref.stop
 
 
@@ -214,6 +218,7 @@ def emit_rows(builder: Builder, rows: str, rank: int, name: str) -> None:
 
 
 def is_whole(scope: Scope, ref: Ref) -> bool:
+    """Return whether the columns are all of the value, without views."""
     shape = scope.shape(ref.name)
     return not ref.views and shape is not None and (ref.start, ref.stop) == (0, shape[-1])
 

@@ -151,13 +151,15 @@ def _counts(scope: Scope, name: str, new: str, before: str) -> bool:
         node = scope.producer(node.input[0])
     if node is None or node.op_type != "Add" or name not in node.input:
         return False
-    return _is_count(scope, before, 0) and _is_count(scope, next((x for x in node.input if x != name), name), 1)
+    step = next((x for x in node.input if x != name), name)
+    return (_count(scope, before), _count(scope, step), scope.shape(before), scope.shape(step)) == (0, 1, (), ())
 
 
-def _is_count(scope: Scope, name: str, number: int) -> bool:
-    """Return whether a value is a constant scalar of a type that has all counts."""
+def _count(scope: Scope, name: str) -> int | None:
+    """Return a constant of one element, of a type that has all counts; None for other values."""
     array = scope.array(name)
-    return array is not None and array.ndim == 0 and array.dtype in (np.int32, np.int64) and int(array) == number
+    is_count = array is not None and array.size == 1 and array.dtype in (np.int32, np.int64)
+    return int(array.reshape(-1)[0]) if array is not None and is_count else None
 
 
 def _always_runs(loop: Loop, condition: str, new: str) -> bool:
@@ -187,7 +189,9 @@ def _is_below(scope: Scope, name: str, trips: str, iterations: dict[str, str]) -
     if node.op_type != "Less":
         return False
     counter, limit = (_uncast(scope, source) for source in node.input)
-    return _is_limit(scope, limit, trips) and _is_counter(scope, counter, iterations)
+    most, count = _count(scope, limit), _count(scope, trips)
+    is_limit = limit == _uncast(scope, trips) or (most is not None and count is not None and most >= count)
+    return is_limit and _is_counter(scope, counter, iterations)
 
 
 def _uncast(scope: Scope, name: str) -> str:
@@ -199,21 +203,12 @@ def _uncast(scope: Scope, name: str) -> str:
     return name
 
 
-def _is_limit(scope: Scope, name: str, trips: str) -> bool:
-    array, count = scope.array(name), scope.array(trips)
-    if array is not None and count is not None:
-        return bool(array.size == 1 and count.size == 1 and float(array.reshape(-1)[0]) >= float(count.reshape(-1)[0]))
-    return name == _uncast(scope, trips)
-
-
 def _is_counter(scope: Scope, name: str, iterations: dict[str, str]) -> bool:
     """Return whether a value is at most the number of the next iteration."""
-    array, node = scope.array(name), scope.producer(name)
-    if array is not None:
-        return bool(array.size == 1 and float(array.reshape(-1)[0]) <= 0)
-    if name in iterations:
-        return True
+    number, node = _count(scope, name), scope.producer(name)
+    if number is not None or name in iterations:
+        return number is None or number <= 0
     if node is None or node.op_type != "Add":
         return False
     a, b = (_uncast(scope, source) for source in node.input)
-    return (a in iterations and scope.numbers(b) == (1,)) or (b in iterations and scope.numbers(a) == (1,))
+    return any(count in iterations and _count(scope, one) == 1 for count, one in ((a, b), (b, a)))

@@ -207,6 +207,7 @@ def emit_chain(builder: Builder, chain: Chain, done: dict[str, Step]) -> str:
 def emit_results(
     builder: Builder, cells: Sequence[Cell], outputs: Sequence[str], is_reverse: bool, done: dict[str, Step]
 ) -> None:
+    """Let the states of the steps be slices of Y, a Concat of all of them Y, and the last cell state Y_c."""
     count, last = len(cells), cells[-1]
     Y = builder.axes("Squeeze", outputs[0], [1])
     for k, cell in enumerate(cells):

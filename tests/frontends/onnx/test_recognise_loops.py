@@ -130,8 +130,8 @@ def steps(*, before: str = "", state: str = "h0", W: str = "W", R: str = "R", af
     text, h = before, state
     for k in range(3):
         text += f" t{k} = Constant <value = int64 {{{k}}}> () x{k} = Gather <axis = 0> (X, t{k})"
-        text += f" a{k} = MatMul(x{k}, {W}) q{k} = MatMul({h}, {R}) s{k} = Add(a{k}, q{k}) " + after.replace("{}", str(k))
-        h = f"n{k}"
+        text += f" a{k} = MatMul(x{k}, {W}) q{k} = MatMul({h}, {R}) s{k} = Add(a{k}, q{k}) "
+        text, h = text + after.replace("{}", str(k)), f"n{k}"
     return text
 
 
