@@ -69,12 +69,14 @@ class RecurrentGraph:
         return layers
 
     def why_no_layers(self) -> str:
-        """Return why a graph has no recurrent nodes, as far as it is known."""
+        """Return why a graph has no recurrent nodes, or what other parts lack, as far as it is known."""
+        missing = "; ".join(self.reasons[:_MOST_REASONS])
+        if self.places:
+            return f"other parts are nearly layers, but are not recognised: {missing}" if missing else ""
         constants = self.folded.constants
         factors = (node.input[1] for node in self.folded.nodes if node.op_type in ("MatMul", "Gemm"))
         loops = (node.op_type for node in self.folded.nodes if node.op_type in ("Loop", "Scan"))
         likely = why_none((name for name in factors if constants.owner(name) is not None), loops)
-        missing = "; ".join(self.reasons[:_MOST_REASONS])
         return f"{likely}; it is not recognised: {missing}" if likely and missing else likely or missing
 
     def rebuilt(

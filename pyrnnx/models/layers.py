@@ -59,7 +59,7 @@ class Layers(Mapping[str, LayerType_co]):
     make : callable
         Function that builds a layer from its source, when it is first accessed.
     why_none : callable, optional
-        Function that returns why a model has no layers; "" if the reason is unknown.
+        Function that returns why a model has no layers, or no more layers; "" if the reason is unknown.
     """
 
     def __init__(
@@ -90,8 +90,8 @@ class Layers(Mapping[str, LayerType_co]):
 
     @property
     def why_none(self) -> str:
-        """Reason why a model has no recurrent layers; "" if it has any, or the reason is unknown."""
-        return "" if self._sources else self._why_none()
+        """Why a model has no recurrent layers, or why other parts of it are not recognised as layers; "" if unknown."""
+        return self._why_none()
 
     def __repr__(self) -> str:
         if not self._sources:

@@ -21,7 +21,7 @@ def two_layers(made: list[str]) -> Layers[Any]:
         made.append(source)
         return source.upper()
 
-    return Layers("m.onnx", {"encoder": "e", "decoder": "d"}, make, lambda: "never asked")
+    return Layers("m.onnx", {"encoder": "e", "decoder": "d"}, make)
 
 
 def test_names_and_places() -> None:

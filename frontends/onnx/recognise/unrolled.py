@@ -122,6 +122,8 @@ class Unrolled:
         while name in cells and self._follows(steps, cells[name]):
             steps.append(cells[name])
             name = steps[-1].new_h.name
+        if name in cells:
+            self.reasons.append("a step has other weights than the steps before, or other states")
         if not steps:
             return None
         last = self._last(steps, products, matcher)

@@ -5,7 +5,7 @@ A twist changes a graph so that it is no layer any more, or only in another way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -165,8 +165,8 @@ def unrolled(kind: str, twist: str = "", opset: int = 17) -> onnx.ModelProto:
         if twist == "hoisted":
             states = _hoisted_step(g, kind, g.add("Gather", projected, g.constant(t, np.int64), axis=0), states, w)
         else:
-            two = twist == "other weights" and t == 2
-            states = step(g, kind, x_t, states, other if two else w, twist)
+            changed = {"other weights": other, "other W": replace(w, W=other.W)} if t == 2 else {}
+            states = step(g, kind, x_t, states, changed.get(twist, w), twist)
         history.append(states)
     shown = [one[0] for one in (history[::-1] if twist == "reverse" else history)]
     Y = g.add("Concat", *(g.add("Unsqueeze", name, g.integers(0)) for name in shown), axis=0)
