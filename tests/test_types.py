@@ -16,7 +16,7 @@ from pyrnnx import ArgumentError, Direction, Layer, Model, RecurrentOp
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.frontends import onnx, openvino
 from pyrnnx.frontends.onnx import NodeLayer, UnboundNode
-from pyrnnx.frontends.openvino import BoundLayer, IRLayer
+from pyrnnx.frontends.openvino import IRLayer
 from pyrnnx.models.layers import UnboundLayer
 from pyrnnx.operator.op import CellName
 
@@ -56,7 +56,7 @@ def test_layers_of_models_have_types(tmp_path: Path) -> None:
     assert_type(node(X, [6, 4], initial_h), tuple[AnyArray, ...])
     assert isinstance(node, NodeLayer)
     assert node.op == either.op
-    ir = assert_type(openvino.read_model(path).layers[0], BoundLayer | IRLayer)
+    ir = assert_type(openvino.read_model(path).layers[0], Layer | IRLayer)
     with pytest.raises(AttributeError):
         ir.bind(X, X)  # type: ignore[union-attr]
     layers: pyrnnx.Layers[Layer | UnboundLayer] = openvino.read_model(path).layers

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyrnnx import config
-from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortened, shown
+from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as base
 from pyrnnx.models.layers import Layers
 from pyrnnx.models.stream import Carrier, ModelStream
@@ -53,7 +55,8 @@ class Model(base.Model):
     layers : mapping
         Recurrent layers by name, "name (id 7)" if several have that name, "loop/body/name" in the body of a loop or an
         If. A TensorIterator whose body is one cell over slices is a sequence. A layer whose W, R, B (and P) are
-        constant is a `BoundLayer`, whose weights are read on first access; any other is an `IRLayer`.
+        constant is a `BoundLayer`, whose weights are read on first access; any other is an `IRLayer`. Last come the
+        layers that the net spells out, in a loop or in equal steps; their `origin` says where.
     variables : tuple of TensorInfo
         The values that ReadValue and Assign carry from call to call, by variable_id, as in `state`. Calls are
         thread-safe and run one after the other; each `stream` has its own state, and streams run concurrently.
@@ -70,7 +73,7 @@ class Model(base.Model):
         self.outputs = output_infos(net)
         self._keys = layer_keys(net.recurrent_paths())
         sources = {key: layer for layer, key in self._keys.items()}
-        self._layers = Layers(self.label, sources, self._bind, net.why_no_layers)
+        self._layers = Layers(self.label, sources, self._bind)
         self._lock = threading.Lock()
         self._programs: dict[tuple[bool, frozenset[str]], Program] = {}
         self._variables = {variable.id: variable for variable in variables(net)}
@@ -80,9 +83,22 @@ class Model(base.Model):
         self._session = Session(lambda: ModelStream(self, {}, None, False, self._carrier), names, self.label)
 
     @property
-    def layers(self) -> Layers[BoundLayer | IRLayer]:
+    def layers(self) -> Layers[Layer | IRLayer]:
         """Recurrent layers by name or index; each is prepared on first access."""
-        return self._layers
+        return self._listed
+
+    @cached_property
+    def _listed(self) -> Layers[Layer | IRLayer]:
+        """Layers of the net, and after them those that the translated net spells out."""
+        likely = self.net.why_no_layers()
+        others: Layers[Any] = Layers(self.label, {}, str)
+        with suppress(PyrnnxError):  # a net that is not translated has the layers of its operations alone
+            others = self._translated().model.layers if likely else others
+        sources: dict[str, Layers[Any]] = dict.fromkeys(self._layers, self._layers)
+        sources |= {name: others for name in others if name not in sources}
+        why = others.why_none if others else "" if self._layers else others.why_none or likely
+        places = {name: (layers, name) for name, layers in sources.items()}
+        return Layers(self.label, places, lambda place: place[0][place[1]], lambda: why)
 
     @property
     def plan(self) -> Any:
@@ -214,8 +230,10 @@ class Model(base.Model):
         program = self._translated(missing=missing)
         fed |= program.first_values | {before for before, *_ in self._states.values()}
         if not isinstance(layers, bool):
-            chosen = [self._layers[name] for name in layers]
-            layers = frozenset(name for name, layer in program.layers.items() if any(layer is row for row in chosen))
+            chosen = [self._layers[name] for name in layers if name in self._layers]
+            layers = layers.difference(self._layers).union(
+                name for name, layer in program.layers.items() if any(layer is row for row in chosen)
+            )
         return program.model._carrier(fed, layers)
 
     @cached_property

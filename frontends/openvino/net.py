@@ -68,9 +68,7 @@ class Net(NetGraph):
                     yield from self._paths(body, f"{path}{layer.name or layer.label}/{tag}/")
 
     def why_no_layers(self) -> str:
-        """Explain, as far as possible, why the net has no recurrent layers; "" if it has any."""
-        if self.recurrent or self.inner or self.looped:
-            return ""
+        """Explain, as far as possible, why recurrent layers of the net would not be operations."""
         weights = (_constant(layer.sources[1].layer) for layer in self.everything if layer.type == "MatMul")
         loops = (layer.type for layer in self.everything if layer.type in ("TensorIterator", "Loop"))
         return why_none((weight for weight in weights if weight is not None), loops)

@@ -47,7 +47,7 @@ LayerType_co = TypeVar("LayerType_co", bound=AnyLayer, covariant=True)
 class Layers(Mapping[str, LayerType_co]):
     """Layers by name, in the model's order; an integer is an index in that order, -1 the last.
 
-    Type checkers know the classes of the layers: ``Layers[NodeLayer | UnboundNode]`` for ONNX, ``Layers[BoundLayer |
+    Type checkers know the classes of the layers: ``Layers[NodeLayer | UnboundNode]`` for ONNX, ``Layers[Layer |
     IRLayer]`` for an IR, and ``Layers[Layer | UnboundLayer]`` for a `Model` of either format.
 
     Parameters
