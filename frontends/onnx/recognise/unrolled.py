@@ -88,7 +88,8 @@ class Unrolled:
         values = self._values(stops, products)
         matcher = Matcher(values, stops)
         cells: dict[str, Cell] = {}
-        for name in products:
+        local = self._scope.graph.graph.local  # a step of the graph around this one stays there
+        for name in (name for name in products if name in local):
             cell = matcher.match(name)
             if isinstance(cell, Cell) and cell.h is not None:
                 cells[cell.h.name] = cell
@@ -127,7 +128,7 @@ class Unrolled:
         if not steps:
             return None
         last = self._last(steps, products, matcher)
-        first = matcher.match(start)
+        first = matcher.match(start) if start in self._scope.graph.graph.local else None
         if isinstance(first, Cell) and first.h is None and self._follows([first], steps[0]):
             steps.insert(0, first)
         steps += last

@@ -196,6 +196,13 @@ LOOKALIKES: dict[str, tuple[str, list[dict[str, tuple[int, ...]]]]] = {
             t = Constant <value = int64 {0}> () x = Gather <axis = 0> (X, t) v = MatMul(x, W) y1 = Identity(v) }> }""",
         [{"X": (3, rows, 3), "h0": (1, 4), "c": ()} for rows in (2, 1)],
     ),
+    "first step outside of the branch": (
+        """(float[3, N, 3] X, bool c) => (float[] y) { t = Constant <value = int64 {0}> () x = Gather <axis = 0> (X, t)
+            a = MatMul(x, W) v = Tanh(a) y = If(c) <then_branch = a () => (float[] y0) {"""
+        + steps(state="v")
+        + " y0 = Sub(n2, v) }, else_branch = b () => (float[] y1) { y1 = Identity(v) }> }",
+        [{"X": (3, rows, 3), "c": ()} for rows in (2, 1)],
+    ),
     "size of a matrix of sizes": (
         """(float[3, 2, 3] X, float[2, 4] h0) => (float[2, 4] n2)
         <int64[1] four = {4}, int64[1] one = {1}, int64[1] flat = {-1}> {"""
@@ -219,4 +226,6 @@ def test_lookalikes(name: str) -> None:
         {key: RNG.normal(size=shape).astype(np.float32 if shape else bool) for key, shape in shapes.items()}
         for shapes in calls
     ]
-    check_calls(read_model(proto), onnxruntime_witness(proto), *arrays, atol=TOLERANCE)
+    model = read_model(proto)
+    check_calls(model, onnxruntime_witness(proto), *arrays, atol=TOLERANCE)
+    assert read_model(model.folded()[0]).outputs  # no name is defined twice
