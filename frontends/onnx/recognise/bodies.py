@@ -158,6 +158,8 @@ class _Emitted:
         place = next((k for k in reversed(range(len(ref.views))) if ref.views[k][0] == "select"), None)
         if place is None or ref.views[place][2] != "i" or any(v[0] not in _ONES for v in ref.views[place + 1 :]):
             return None
+        if any(view[0] == "select" and view[2] == "i" for view in ref.views[:place]):  # of a diagonal
+            return None
         return ref.name, replace(ref, views=ref.views[:place]), int(ref.views[place][1]), False
 
     def _input(self, ref: Ref) -> tuple[str, bool]:
