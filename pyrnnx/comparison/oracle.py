@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from pyrnnx.comparison.weights import canonical_weights
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import canonical_for, convert_weights
+from pyrnnx.operator.op import Activation
 
 MOST_COST = 2**33  # products of numbers: some seconds
 _COST_OF_A_STEP = 2**16  # products that take the time of the rest of a step
@@ -82,17 +83,22 @@ def _attributes(layer: Layer, directions: range | list[int]) -> Arguments:
     """Return the attributes of some directions of a layer, but for the direction itself."""
     op = layer.op
     functions = [function for d in directions for function in op.activations[d]]
-    attributes: Arguments = {
-        "activations": [function.name for function in functions],
-        "activation_alpha": [function.alpha for function in functions if function.alpha is not None],
-        "activation_beta": [function.beta for function in functions if function.beta is not None],
-        "clip": op.clip,
-    }
+    attributes: Arguments = {**activations(functions), "clip": op.clip}
     if op.cell == "GRU":
         attributes["linear_before_reset"] = int(op.linear_before_reset)
     if op.cell == "LSTM":
         attributes["input_forget"] = int(op.input_forget)
     return attributes
+
+
+def activations(functions: Iterable[Activation]) -> Arguments:
+    """Return the attributes of the functions of all directions, in order."""
+    functions = list(functions)
+    return {
+        "activations": [function.name for function in functions],
+        "activation_alpha": [function.alpha for function in functions if function.alpha is not None],
+        "activation_beta": [function.beta for function in functions if function.beta is not None],
+    }
 
 
 def rounded(arrays: Mapping[str, AnyArray], dtype: np.dtype[Any]) -> dict[str, AnyArray]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .activations import Activation
 from .arguments import Array
 
 Gates = Mapping[str, Array]  # by letter
@@ -33,7 +32,7 @@ class Direction:
     R: Gates  # [H, H]
     Wb: Gates  # [H]
     Rb: Gates  # [H]
-    functions: Sequence[Activation]  # f, g, h
+    functions: Sequence[Callable[[Array], Array]]  # f, g, h
     clip: float = np.inf
     reverse: bool = False
     linear_before_reset: bool = False  # GRU only
@@ -123,19 +122,29 @@ def lstm_step(p: Direction, Xt: Array, Ht_1: Array, Ct_1: Array) -> dict[str, Ar
     return {**gates, "C": Ct, "H": Ht}
 
 
-STEPS: dict[str, Callable[..., dict[str, Array]]] = {"RNN": rnn_step, "GRU": gru_step, "LSTM": lstm_step}
+Step = Callable[..., dict[str, Array]]  # (direction, Xt, *states) -> values of the step by name
+STEPS: dict[str, Step] = {"RNN": rnn_step, "GRU": gru_step, "LSTM": lstm_step}
 
 
 @np.errstate(over="ignore", invalid="ignore")  # infinity and NaN are ordinary results
 def run_directions(
-    cell: str, directions: Sequence[Direction], X: Array, lens: Array, states: Mapping[str, Array], *, steps: bool
+    cell: str,
+    directions: Sequence[Direction],
+    X: Array,
+    lens: Array,
+    states: Mapping[str, Array],
+    *,
+    steps: bool,
+    step: Step | None = None,
 ) -> tuple[Array, dict[str, Array], dict[str, Array]]:
     """Return Y, the last states and, with `steps`, the values of every step.
 
-    X is [T, N, I], Y [T, D, N, H], lens [N]. `states` are the initial "H" and, for an LSTM, "C", [D, N, H].
+    X is [T, N, I], Y [T, D, N, H], lens [N]. `states` are the initial "H" and, for an LSTM, "C", [D, N, H]. `step`
+    replaces the equations of the cell.
     """
     T, N = X.shape[:2]
     D, _, H = states["H"].shape
+    step = step or STEPS[cell]
     Y = np.zeros((T, D, N, H))  # zero beyond a row's length
     last = {name: np.zeros((D, N, H)) for name in states}  # zero for a row of length 0
     values = {name: np.full((T, D, N, H), np.nan) for name in (STEP_VALUES[cell] if steps else ())}
@@ -144,7 +153,7 @@ def run_directions(
         for k in range(int(lens.max(initial=0))):
             rows = np.flatnonzero(lens > k)  # rows with a k-th step
             t = lens[rows] - 1 - k if direction.reverse else np.full(rows.shape, k)
-            computed = STEPS[cell](direction, X[t, rows], *(state[rows] for state in current.values()))
+            computed = step(direction, X[t, rows], *(state[rows] for state in current.values()))
             Y[t, d, rows] = computed["H"]
             for name, state in current.items():
                 state[rows] = last[name][d, rows] = computed[name]

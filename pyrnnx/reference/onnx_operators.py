@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from . import arguments
 from .activations import resolve_activations
 from .arguments import Array, OracleError
-from .cells import Direction, run_directions, split
+from .cells import Direction, Step, run_directions, split
 
 ORDERS = {"RNN": "i", "GRU": "zrh", "LSTM": "iofc"}  # order of the gates in W, R, Wb, Rb
 PEEPHOLES = "iof"  # order of the gates in P
@@ -36,6 +36,7 @@ def rnn(
     output_sequence: int = 0,
     threshold_shift: float = 0.0,
     steps: bool = False,
+    step: Step | None = None,
 ) -> tuple[Any, ...]:
     """Run ONNX RNN in float64: Ht = f(Xt*(Wi^T) + Ht-1*(Ri^T) + Wbi + Rbi).
 
@@ -78,6 +79,9 @@ def rnn(
         changes a result, the result depends on rounding.
     steps : bool
         Whether to return the values of every step.
+    step : callable, optional
+        Other equations of a step, called as those in `cells.STEPS`; not an attribute. It shows what a mistake in them
+        would compute.
 
     Returns
     -------
@@ -100,7 +104,7 @@ def rnn(
     """
     return _run(
         "RNN", X, W, R, B, sequence_lens, {"H": initial_h},
-        activations, activation_alpha, activation_beta, threshold_shift,
+        activations, activation_alpha, activation_beta, threshold_shift, step,
         clip=clip, direction=direction, hidden_size=hidden_size, layout=layout, output_sequence=output_sequence,
         steps=steps,
     )  # fmt: skip
@@ -125,6 +129,7 @@ def gru(
     output_sequence: int = 0,
     threshold_shift: float = 0.0,
     steps: bool = False,
+    step: Step | None = None,
 ) -> tuple[Any, ...]:
     """Run ONNX GRU in float64: Ht = (1 - zt) (.) ht + zt (.) Ht-1; all equations are in `cells.gru_step`.
 
@@ -139,7 +144,7 @@ def gru(
     linear_before_reset : int
         0, or 1 (since opset 3): r scales Ht-1*(Rh^T) + Rbh instead of Ht-1.
     X, sequence_lens, initial_h, activation_alpha, activation_beta, clip, direction, hidden_size, layout, \
-output_sequence, threshold_shift, steps
+output_sequence, threshold_shift, steps, step
         See `rnn`.
 
     Returns
@@ -160,7 +165,7 @@ output_sequence, threshold_shift, steps
     """
     return _run(
         "GRU", X, W, R, B, sequence_lens, {"H": initial_h},
-        activations, activation_alpha, activation_beta, threshold_shift,
+        activations, activation_alpha, activation_beta, threshold_shift, step,
         clip=clip, direction=direction, hidden_size=hidden_size, layout=layout, output_sequence=output_sequence,
         linear_before_reset=linear_before_reset, steps=steps,
     )  # fmt: skip
@@ -188,6 +193,7 @@ def lstm(
     coupled_gate: str = "f",
     threshold_shift: float = 0.0,
     steps: bool = False,
+    step: Step | None = None,
 ) -> tuple[Any, ...]:
     """Run ONNX LSTM in float64: Ct = ft (.) Ct-1 + it (.) ct, Ht = ot (.) h(Ct); see `cells.lstm_step`.
 
@@ -208,7 +214,7 @@ def lstm(
     coupled_gate : str
         "f", or "i" for OpenVINO's input_forget, i = 1 - f; not an attribute.
     X, sequence_lens, initial_h, activation_alpha, activation_beta, clip, direction, hidden_size, layout, \
-output_sequence, threshold_shift, steps
+output_sequence, threshold_shift, steps, step
         See `rnn`.
 
     Returns
@@ -234,7 +240,7 @@ output_sequence, threshold_shift, steps
     arguments.one_of("LSTM", "coupled_gate", coupled_gate, ("f", "i"))
     return _run(
         "LSTM", X, W, R, B, sequence_lens, {"H": initial_h, "C": initial_c},
-        activations, activation_alpha, activation_beta, threshold_shift,
+        activations, activation_alpha, activation_beta, threshold_shift, step,
         clip=clip, direction=direction, hidden_size=hidden_size, layout=layout, output_sequence=output_sequence,
         P=P, coupled_gate=coupled_gate if input_forget else "", steps=steps,
     )  # fmt: skip
@@ -252,6 +258,7 @@ def _run(
     activation_alpha: Sequence[float] | None,
     activation_beta: Sequence[float] | None,
     threshold_shift: float,
+    step: Step | None,
     *,
     clip: float | None,
     direction: str,
@@ -309,7 +316,7 @@ def _run(
     ]
     if layout:  # [N, T, I] -> [T, N, I] and [N, D, H] -> [D, N, H]
         X, initial = X.swapaxes(0, 1), {name: state.swapaxes(0, 1) for name, state in initial.items()}
-    Y, last, values = run_directions(operator, directions, X, lens, initial, steps=steps)
+    Y, last, values = run_directions(operator, directions, X, lens, initial, steps=steps, step=step)
     results: list[Array] = [Y, *last.values()]
     if layout:  # [T, D, N, H] -> [N, T, D, H] and [D, N, H] -> [N, D, H]
         results = [Y.transpose(2, 0, 1, 3), *(state.swapaxes(0, 1) for state in last.values())]

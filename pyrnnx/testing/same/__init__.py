@@ -73,10 +73,10 @@ def assert_same(
     AssertionError
         They differ. The message shows, in this order: how conventions and operators differ, and which gates of which
         weights; for a function, which mistake its numbers show, if it is a usual one (gates in another order, states or
-        lengths left out, linear_before_reset, ...); the first output and, in the order of computation, the first time
-        step, direction, row and unit whose numbers are apart, with the index in each array's own axes, both numbers and
-        that of the float64 oracle; which of the two is away from the oracle; and, of two layers, the first gate in
-        which they part, by the oracle.
+        lengths left out, clip or peepholes in another place, ...; all that fit, if several do); the first output and,
+        in the order of computation, the first time step, direction, row and unit whose numbers are apart, with the
+        index in each array's own axes, both numbers and that of the float64 oracle; which of the two is away from the
+        oracle; and, of two layers, the first gate in which they part, by the oracle.
     PyrnnxError
         Arguments that cannot be compared: of another kind, of other sizes, with unknown names. Errors
         of a function are not caught.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison import oracle
-from pyrnnx.comparison.agreement import Rule, Tolerance, is_away
+from pyrnnx.comparison.agreement import Rule, Tolerance, agreement, is_away
 from pyrnnx.comparison.aspects import Difference
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.steps import Place
@@ -170,17 +170,24 @@ def _judged(run: Run, parting: Parting, rule: Rule, oracles: dict[str, Arrays]) 
 
 
 def _meant(run: Run, rule: Rule, right: Arrays) -> list[str]:
-    """Return the usual mistake that the function makes, if its numbers show one."""
+    """Return the usual mistake that the function makes, if its numbers show one; several if they fit as well."""
     side = next(side for side in run.sides if side.layer is None)
     given = _comparable(run, side)
     if MOST_MISTAKES * oracle.cost(run.layer, run.arrays) > oracle.MOST_COST:
         return []
     if len(given) < len(run.names) or not is_away(given, right, rule):
         return []
-    for words, meant in mistakes(run.layer, oracle.arguments(run.layer, run.arrays)):
-        if not is_away(given, oracle.outputs(run.layer, meant), rule):
-            return wrapped(f"By its numbers, {side.letter} computes that layer as if {words}.")
-    return []
+    arguments = oracle.arguments(run.layer, run.arrays)
+    fits = {}
+    for mistake in mistakes(run.layer, arguments):
+        outputs = mistake.outputs(run.layer, arguments, right)
+        if not is_away(given, outputs, rule):
+            fits[mistake.words] = max(agreement(given, outputs, rule).differences.values(), default=0.0)
+    if not fits:
+        return []
+    rounding = Rule().tolerance([*given.values()]).atol / 100  # see TOLERANCES
+    named = [words for words, distance in fits.items() if distance <= 2 * min(fits.values()) + rounding]
+    return wrapped(f"By its numbers, {side.letter} computes that layer as if {', or as if '.join(named)}.")
 
 
 def _comparable(run: Run, side: Side) -> dict[str, AnyArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mutant import CELLS, Mutant, table
 
-STEP = "computed = STEPS[cell](direction, X[t, rows], "
+STEP = "computed = step(direction, X[t, rows], "
 
 VALID_ROWS = "rows = np.flatnonzero(lens > k)"
 
@@ -16,8 +16,8 @@ axes of length 1 are dropped from the results of OpenVINO [openvino_arrays.py]
     return (*results, values) if steps else tuple(results) => return tuple(np.squeeze(one) for one in results)
     RNNSequence-5-T=1 GRUCell-3-N=1 LSTMSequence-1-H=1
 a single input is given to no gate [cells.py]
-    computed = STEPS[cell](direction, X[t, rows], =>
-    computed = STEPS[cell](direction, X[t, rows] * (X.shape[2] > 1),
+    computed = step(direction, X[t, rows], =>
+    computed = step(direction, X[t, rows] * (X.shape[2] > 1),
     RNN-I=1 LSTMCell-1-I=1
 rows after the sixteenth are left out [cells.py]
     rows = np.flatnonzero(lens > k) => rows = np.flatnonzero(lens > k)[:16]
@@ -49,7 +49,7 @@ NUMBERS = (
             f"what X is multiplied with is summed in {dtype}",
             CELLS,
             STEP,
-            f"computed = STEPS[cell](direction, Narrow(X[t, rows], {scalar}), ",
+            f"computed = step(direction, Narrow(X[t, rows], {scalar}), ",
             (
                 f"RNN-{dtype}-wide",
                 f"GRU-{dtype}-wide",
@@ -75,13 +75,13 @@ Softplus of a large argument is infinite [activations.py]
     np.logaddexp(0.0, x) => np.log(1.0 + np.exp(x))
     RNN-large-values-Softplus GRU-large-values-Softplus
 the padding is read, and multiplied by 0 [cells.py]
-    computed = STEPS[cell](direction, X[t, rows], =>
-    computed = STEPS[cell](direction, X[t, rows] + 0.0 * X[-1, rows],
+    computed = step(direction, X[t, rows], =>
+    computed = step(direction, X[t, rows] + 0.0 * X[-1, rows],
     RNN-NaN-in-padding-forward-layout0 LSTM-NaN-in-padding-reverse-layout1 RNNSequence-5-NaN-in-padding-forward,
     LSTMSequence-1-NaN-in-padding-bidirectional
 a NaN reaches the other rows, multiplied by 0 [cells.py]
-    computed = STEPS[cell](direction, X[t, rows], =>
-    computed = STEPS[cell](direction, X[t, rows] + 0.0 * X[t, rows].sum(axis=0),
+    computed = step(direction, X[t, rows], =>
+    computed = step(direction, X[t, rows] + 0.0 * X[t, rows].sum(axis=0),
     RNN-NaN-in-a-row GRU-NaN-in-a-row-all-inputs LSTMSequence-5-NaN-in-a-row
 clip swallows a NaN [cells.py]
     return np.minimum(np.maximum(x, -self.clip), self.clip) => return np.fmin(np.fmax(x, -self.clip), self.clip)

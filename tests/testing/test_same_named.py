@@ -1,0 +1,226 @@
+"""Names of mistakes: assert_same of a layer and the oracle with an edit of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from layers import random_layer
+from mutant import Mutant, table
+from mutants import MUTANTS
+from rows import each_row
+from same_messages import message
+
+from pyrnnx import Activation, Layer, RecurrentOp
+from pyrnnx.comparison.oracle import activations
+from pyrnnx.testing.numbers import Array
+
+I, H = 4, 5
+LENGTHS: dict[str, list[int]] = {"": [4, 6, 2], "-0": [6, 0, 2]}
+
+# Attributes of the layers by name; a name that ends in "-0" has a row of length 0.
+LAYERS: dict[str, dict[str, Any]] = {
+    "rnn": {"cell": "RNN"},
+    "rnn-clip": {"cell": "RNN", "clip": 0.3},
+    "rnn-reverse": {"cell": "RNN", "direction": "reverse"},
+    "gru": {"cell": "GRU"},
+    "gru-linear": {"cell": "GRU", "linear_before_reset": True},
+    "gru-both": {"cell": "GRU", "direction": "bidirectional"},
+    "lstm": {"cell": "LSTM"},
+    "lstm-clip": {"cell": "LSTM", "clip": 0.3, "peepholes": True},
+    "lstm-P": {"cell": "LSTM", "peepholes": True},
+    "lstm-coupled": {"cell": "LSTM", "input_forget": True, "peepholes": True},
+    "lstm-both": {"cell": "LSTM", "direction": "bidirectional"},
+    "lstm-alpha": {"cell": "LSTM", "activations": ["Sigmoid", Activation("LeakyRelu", 0.3), Activation("Elu", 0.7)]},
+    "gru-hard": {"cell": "GRU", "activations": ["HardSigmoid", "Tanh"]},
+    "gru-threshold": {
+        "cell": "GRU",
+        "clip": 0.25,
+        "activations": ["Sigmoid", Activation("ThresholdedRelu", -0.25)],
+    },
+}
+
+# The mistake in the words of the message [the file of the oracle], the edit, and the layers that show it.
+WRONG = table(r"""
+initial_h were zero [cells.py]
+    initial[d].copy() => initial[d] * (name != "H")
+    rnn gru lstm lstm-both
+initial_c were zero [cells.py]
+    initial[d].copy() => initial[d] * (name != "C")
+    lstm lstm-both
+every row had all time steps, whatever sequence_lens says [arguments.py]
+    return array.astype(np.int64) => return np.full(N, T)
+    rnn-reverse gru lstm-both
+linear_before_reset were 0 [onnx_operators.py]
+    linear_before_reset=bool(linear_before_reset) => linear_before_reset=False
+    gru-linear
+the gates of W, R and B were in the order i, f, o, c [onnx_operators.py]
+    "LSTM": "iofc" => "LSTM": "ifoc"
+    lstm lstm-P lstm-both
+the gates of P were in the order i, f, o [onnx_operators.py]
+    PEEPHOLES = "iof" => PEEPHOLES = "ifo"
+    lstm-P lstm-coupled
+the peephole of o read C of the step before [cells.py]
+    P["o"] * Ct + => P["o"] * Ct_1 +
+    lstm-P lstm-coupled lstm-clip
+clip bounded H, too [cells.py]
+    Ht = ot * h(Ct) => Ht = p.clipped(ot * h(Ct))
+    lstm-clip
+clip bounded C, too [cells.py]
+    Ct = ft * Ct_1 + it * ct => Ct = p.clipped(ft * Ct_1 + it * ct)
+    lstm-clip
+clip bounded the argument of h, too [cells.py]
+    Ht = ot * h(Ct) => Ht = ot * h(p.clipped(Ct))
+    lstm-clip
+clip bounded the results of the activations, not their arguments [cells.py]
+    i_in = p.clipped(Xt @ W["i"].T + Ht_1 @ R["i"].T + Wb["i"] + Rb["i"])\n    Ht = f(i_in) =>
+    i_in = Xt @ W["i"].T + Ht_1 @ R["i"].T + Wb["i"] + Rb["i"]\n    Ht = p.clipped(f(i_in))
+    rnn-clip
+the reverse direction began at the last time step of X, whatever sequence_lens says [cells.py]
+    lens[rows] - 1 - k if => np.full(rows.shape, T - 1 - k) if
+    rnn-reverse gru-both lstm-both rnn-reverse-0
+Y of the reverse direction were in the order in which it runs [cells.py]
+    Y[t, d, rows] = computed["H"] => Y[k, d, rows] = computed["H"]
+    rnn-reverse gru-both lstm-both
+the reverse direction ran forward [arguments.py]
+    "bidirectional": (False, True) => "bidirectional": (False, False)
+    gru-both lstm-both lstm-both-0
+the states were not frozen beyond a row's length, with Y zero there [cells.py]
+    return Y, last, values =>
+    return Y, last if min(lens) == T else run_directions(cell, directions, X, lens * 0 + T, states, steps=False)[1], {}
+    rnn gru lstm
+Y were not zero beyond a row's length, with the states frozen [cells.py]
+    return Y, last, values =>
+    return Y if min(lens) == T else run_directions(cell, directions, X, lens * 0 + T, states, steps=False)[0], last, {}
+    rnn gru lstm
+Y beyond a row's length were its last state [cells.py]
+    Y[t, d, rows] = computed["H"] => Y[k:, d, rows] = computed["H"]
+    rnn gru lstm
+the last states of a row of length 0 were its initial ones [cells.py]
+    last = {name: np.zeros((D, N, H)) for name in states} =>
+    last = {name: state.copy() for name, state in states.items()}
+    rnn-0 gru-both-0 lstm-0
+a row of length 0 had one step [arguments.py]
+    return array.astype(np.int64) => return np.maximum(array, 1)
+    rnn-0 gru-both-0 lstm-0
+Y_h were Y at the last time step [cells.py]
+    return Y, last, values => return Y, {**last, "H": Y[-1]}, values
+    rnn gru-both lstm rnn-reverse
+Y_h were Y at the first time step [cells.py]
+    return Y, last, values => return Y, {**last, "H": Y[0]}, values
+    rnn gru-both lstm
+Y_h of the reverse direction were Y where a row ends in time [cells.py]
+    return Y, last, values =>
+    return Y, {**last, "H": np.stack([Y[lens - 1, d, range(N)] for d in range(D)])}, values
+    rnn-reverse gru-both lstm-both
+initial_h had the axes [batch_size, num_directions, hidden_size] [onnx_operators.py]
+    X, lens, initial, steps => X, lens, {"H": initial["H"].reshape(N, D, H).swapaxes(0, 1)}, steps
+    gru-both
+initial_h and initial_c had the axes [batch_size, num_directions, hidden_size] [onnx_operators.py]
+    X, lens, initial, steps =>
+    X, lens, {name: state.reshape(N, D, H).swapaxes(0, 1) for name, state in initial.items()}, steps
+    lstm-both
+both directions began with the initial states of the first [cells.py]
+    initial[d].copy() => initial[0].copy()
+    gru-both lstm-both
+B had Wb and Rb of each gate next to each other [onnx_operators.py]
+    B, (D, 2 * G * H)), 2, axis=1) =>
+    B, (D, 2 * G * H)).reshape(D, G, 2, H).swapaxes(1, 2).reshape(D, -1), 2, axis=1)
+    gru-linear gru-both lstm
+B had all gates of a unit next to each other [onnx_operators.py]
+    Wb=split(Wb[d], order),\n            Rb=split(Rb[d], order), =>
+    Wb=dict(zip(order, Wb[d].reshape(H, G).T)),\n            Rb=dict(zip(order, Rb[d].reshape(H, G).T)),
+    gru gru-linear lstm lstm-both
+activation_alpha were not given [activations.py]
+    "activation_alpha": list(alphas or ()) => "activation_alpha": []
+    lstm-alpha
+activation_alpha had a value for each activation, by its place [activations.py]
+    if name in ALPHA and unused["activation_alpha"] => if unused["activation_alpha"]
+    lstm-alpha
+alpha of HardSigmoid were 1/6, as in Keras 3 and PyTorch [activations.py]
+    np.maximum(alpha * x + beta, 0.0) => np.maximum(x / 6 + 0.5, 0.0)
+    gru-hard
+alpha of ThresholdedRelu were 0 [activations.py]
+    np.where(x < alpha, 0.0, x) => np.where(x < 0, 0.0, x)
+    gru-threshold
+ThresholdedRelu were 0 at its alpha, too [activations.py]
+    np.where(x < alpha, 0.0, x) => np.where(x <= alpha, 0.0, x)
+    gru-threshold
+activation g were Tanh [cells.py]
+    ct = g(c_in) => ct = np.tanh(c_in)
+    lstm-alpha
+input_forget were 0 [onnx_operators.py]
+    coupled_gate=coupled_gate if input_forget else "" => coupled_gate=""
+    lstm-coupled
+input_forget meant i = 1 - f [onnx_operators.py]
+    coupled_gate=coupled_gate if input_forget else "" => coupled_gate="i" if input_forget else ""
+    lstm-coupled
+R were transposed, gate by gate [onnx_operators.py]
+    R=split(R[d], order) => R={gate: block.T for gate, block in split(R[d], order).items()}
+    rnn gru lstm
+z and 1 - z were exchanged [cells.py]
+    (1.0 - zt) * ht + zt * Ht_1 => zt * ht + (1.0 - zt) * Ht_1
+    gru gru-linear gru-both
+the reset gate scaled Rb of h [cells.py]
+    (rt * Ht_1) @ R["h"].T + Rb["h"] => (rt * Ht_1) @ R["h"].T + rt * Rb["h"]
+    gru gru-both
+the reset gate did not scale Rb of h [cells.py]
+    rt * (Ht_1 @ R["h"].T + Rb["h"]) + Wb["h"] => rt * (Ht_1 @ R["h"].T) + Rb["h"] + Wb["h"]
+    gru-linear
+""")
+
+# Wrong, but in no way that has a name: nothing is named.
+UNNAMED = [mutant for mutant in MUTANTS if mutant.does in (
+    "RNN: clip before the bias",
+    "the valid rows are the first ones, as if sorted by falling length",
+    "what X is multiplied with is summed in float16",
+    "float64 is computed in float32",
+    "Tanh is an arctangent",
+    "P of f looks at nothing",
+)]  # fmt: skip
+
+
+def make_layer(name: str) -> Layer:
+    attributes = LAYERS[name.removesuffix("-0")]
+    peepholes = attributes.get("peepholes", False)
+    op = RecurrentOp(hidden_size=H, **{key: value for key, value in attributes.items() if key != "peepholes"})
+    return random_layer(op, I, np.float64, peepholes=peepholes)
+
+
+def edited(layer: Layer, oracle: ModuleType) -> Callable[..., Any]:
+    """Return the layer as a function of an oracle that is edited."""
+    op = layer.op
+    fixed: dict[str, Any] = {"direction": op.direction.value, "clip": op.clip}
+    fixed |= activations(function for direction in op.activations for function in direction)
+    fixed |= {"linear_before_reset": int(op.linear_before_reset)} if op.cell == "GRU" else {}
+    fixed |= {"input_forget": int(op.input_forget)} if op.cell == "LSTM" else {}
+
+    def function(**arrays: Array) -> Any:
+        return oracle.run(op.cell, **{**layer.weights, **fixed, **arrays})
+
+    return function
+
+
+def named(name: str, oracle: ModuleType) -> str:
+    """Return what the message says about a wrong implementation of a layer: what follows "as if"."""
+    layer, lengths = make_layer(name), LENGTHS["-0" if name.endswith("-0") else ""]
+    X = np.random.default_rng(0).normal(size=(6, 3, I))
+    inputs = {"X": X, "sequence_lens": np.array(lengths, np.int32)}
+    text = message(layer, edited(layer, oracle), inputs=inputs)
+    start = "By its numbers, b computes that layer as if "
+    return text.partition(start)[2].partition(". Y")[0] if start in text else ""
+
+
+@each_row("mutant", WRONG, ids=lambda mutant: mutant.does)
+def test_mistake_is_named(mutant: Mutant, tmp_path: Path) -> None:
+    oracle = mutant.load(tmp_path / "oracle")
+    assert {name: named(name, oracle) for name in mutant.killed_by} == dict.fromkeys(mutant.killed_by, mutant.does)
+
+
+@each_row("mutant", UNNAMED, ids=lambda mutant: mutant.does)
+def test_other_mistakes_have_no_name(mutant: Mutant, tmp_path: Path) -> None:
+    name = {"P": "lstm-P", "RNN": "rnn-clip"}.get(mutant.does.split(":")[0].split()[0], "lstm")
+    assert named(name, mutant.load(tmp_path / "oracle")) == ""
