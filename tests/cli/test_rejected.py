@@ -67,6 +67,8 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         "type": (["--op", "LSTM", "--dtype", "int8"], "bench: --dtype is 'int8'; expected one of float32"),
         "form": (["--op", "LSTM", "--linear-before-reset"], "expected GRU"),
         "of an operator": ([ONNX, "--shape", "1,2,3,4"], "bench: --shape does not apply to a model"),
+        "layers of an operator": ([*OP, "--layers"], "bench: --layers does not apply to --op"),
+        "layers of a peer": ([ONNX, "--layers", "--against", "torch"], "bench: --against does not apply to --layers"),
         "of a model": ([*OP, "--dim", "T=3"], "bench: --dim does not apply to --op"),
         "threads": ([*OP, "--threads", "0"], "bench: --threads is 0; expected an integer, 1 or above"),
         "runtime": ([ONNX, "--against", "torch"], "against has 'torch'; expected names out of onnxruntime, openvino"),

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import math
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,6 +106,33 @@ class _Memory:
 
 _memory = _Memory()
 _sessions: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Sessions that write profiles of their runs, to files whose names begin with `prefix`."""
+
+    prefix: str
+    sessions: list[Any] = field(default_factory=list)
+
+    def events(self) -> list[dict[str, Any]]:
+        """End the profiles, and return the events of all."""
+        paths = [Path(session.end_profiling()) for session in self.sessions]
+        return [event for path in paths for event in json.loads(path.read_text(encoding="utf-8"))]
+
+
+_profile: ContextVar[Profile | None] = ContextVar("profile", default=None)
+
+
+@contextmanager
+def profiled(folder: Path) -> Iterator[Profile]:
+    """Let the sessions that are created inside write profiles to a folder."""
+    profile = Profile(str(folder / "profile"))
+    token = _profile.set(profile)
+    try:
+        yield profile
+    finally:
+        _profile.reset(token)
 
 
 def _keep_sessions() -> None:
@@ -256,6 +288,8 @@ def new_session(
         # ONNX Runtime copies these arrays once, and values in a message three times.
         result.add_external_initializers(list(arrays), list(arrays.values()))
         result.register_custom_ops_library(custom_operators.library_path())
+        if (profile := _profile.get()) is not None:
+            result.enable_profiling, result.profile_file_prefix = True, profile.prefix
         return result
 
     contents = contents_of(model.graph) if contents is None else contents
@@ -289,4 +323,6 @@ def _session(model: ModelProto, options: Any, contents: Contents) -> Any:
     except Exception as error:  # of several types
         raise NotRunnable(str(error)) from None
     _sessions.add(session)
+    if options.enable_profiling and (profile := _profile.get()) is not None:
+        profile.sessions.append(session)
     return session

@@ -23,6 +23,7 @@ from pyrnnx.models.model import Model
 from pyrnnx.operator.op import CELLS
 
 if TYPE_CHECKING:
+    from pyrnnx.bench.breakdown import Breakdown
     from pyrnnx.bench.measured import Measurement
 
 OPERATORS = ("LSTM", "GRU", "RNN")
@@ -41,10 +42,14 @@ def _peers() -> Iterable[str]:
     "bench",
     "pyrnnx bench --op LSTM --shape 100,8,128,128",
     "pyrnnx bench model.onnx --against onnxruntime --threads 2 --plot times.png",
+    "pyrnnx bench model.onnx --layers",
     notes=(
         "All libraries run in this process in turns, so that changes in the speed of the machine affect all equally. A "
         "ratio is the median over the rounds of a library's time divided by pyrnnx's: above 1 pyrnnx is faster. A "
         "library whose results differ is reported and not timed.",
+        "--layers times pyrnnx alone. ONNX Runtime's profile has the time of each node, in whole microseconds, with "
+        "what it takes to write down the node's arrays: small nodes look slower than they are. So the table has shares "
+        "of the nodes' time, and the time of a call is measured without a profile.",
     ),
 )
 def bench(
@@ -91,6 +96,9 @@ def bench(
             autocompletion=complete_names(_peers, several=True),
         ),
     ] = None,
+    layers: Annotated[
+        bool, typer.Option("--layers", help="Time of a call by recurrent layer and by operator, in pyrnnx alone.")
+    ] = False,
     threads: Annotated[str, typer.Option("--threads", metavar="NUMBER", help="Threads of each library.")] = "1",
     repeat: Annotated[str, typer.Option("--repeat", metavar="ROUNDS", help="Timings of each library.")] = "9",
     seed: Seed = "0",
@@ -108,7 +116,7 @@ def bench(
         "--bidirectional": bidirectional,
         "--linear-before-reset": linear_before_reset,
     }
-    of_model = {"--dim": dims, "--input": inputs}
+    of_model = {"--dim": dims, "--input": inputs, "--layers": layers}
     if (model is None) == (op is None):
         count = "neither" if model is None else "both"
         raise ArgumentError(f"bench: {count} of MODEL and --op was given; expected one")
@@ -116,6 +124,9 @@ def bench(
         if value:
             subject = "a model" if op is None else "--op"
             raise ArgumentError(f"bench: {name} does not apply to {subject}; expected it left out")
+    for name, value in {"--against": against, "--plot": plot}.items() if layers else ():
+        if value is not None:
+            raise ArgumentError(f"bench: {name} does not apply to --layers; expected it left out")
     if plot is not None:
         matplotlib_figures()  # fails before minutes of timing
         check_report("bench: --plot", picture_path(plot))
@@ -128,7 +139,15 @@ def bench(
             )
         else:
             open_sizes = sizes("bench: --dim", dims)
-            measurement = _of_model(str(model), inputs, integer("bench: --seed", seed, 0), open_sizes, names, counts)
+            feeds = _inputs(str(model), inputs, integer("bench: --seed", seed, 0), open_sizes)
+            if layers:
+                from pyrnnx.bench.breakdown import measure_parts
+
+                parts = measure_parts(Path(str(model)), feeds, *counts)
+                return Result(parts.to_dict, _shown_parts(parts))
+            from pyrnnx.bench.measured import measure_model
+
+            measurement = measure_model(Path(str(model)), feeds, names, *counts)
     finally:
         streams.show_progress("")
     if plot is not None:
@@ -158,23 +177,15 @@ def _of_operator(
     return measure_case(case, against, *counts)
 
 
-def _of_model(
-    model: str,
-    inputs: list[str] | None,
-    seed: int,
-    dims: dict[str, int],
-    against: Sequence[str] | None,
-    counts: Sequence[int],
-) -> Measurement:
-    from pyrnnx.bench.measured import measure_model
+def _inputs(model: str, inputs: list[str] | None, seed: int, dims: dict[str, int]) -> dict[str, Any]:
+    """Return the inputs of a call of a model: those of files, or random ones with which it runs."""
     from pyrnnx.testing.models.calls import run_call
 
     read = read_model_or_layer(model)
     if not isinstance(read, Model):
         raise ArgumentError(f"bench: {read.label} is a single layer; expected a whole model, or --op")
     arrays = given_inputs("bench: --input", inputs, read.inputs) if inputs else None
-    feeds, _ = run_call(read, arrays, seed, dims, "bench")
-    return measure_model(Path(model), feeds, against, *counts)
+    return run_call(read, arrays, seed, dims, "bench")[0]
 
 
 def _shown(measurement: Measurement) -> list[RenderableType]:
@@ -198,6 +209,30 @@ def _shown(measurement: Measurement) -> list[RenderableType]:
     if measurement.reasons:
         shown += [tables.heading("Not timed"), tables.pairs(measurement.reasons.items())]
     return shown
+
+
+def _shown_parts(measured: Breakdown) -> list[RenderableType]:
+    from pyrnnx.bench.timing import milliseconds
+
+    rows = [
+        (part.name, part.kind, f"{part.nodes:g}", f"{part.seconds * 1e3:.4f}", f"{part.seconds / measured.nodes:.1%}")
+        for part in measured.parts
+    ]
+    rows.append(
+        ("All nodes", "", f"{sum(part.nodes for part in measured.parts):g}", f"{measured.nodes * 1e3:.4f}", "100.0%")
+    )
+    covered = measured.nodes / measured.call
+    words = (
+        f"The nodes are {covered:.0%} of it; the rest is between them and around the session."
+        if covered < 1
+        else "The nodes take longer in the profile: it slows each by some microseconds."
+    )
+    return [
+        tables.heading(measured.what, "one thread" if measured.threads == 1 else f"{measured.threads} threads"),
+        tables.table(("Part", "Kind", "Runs", "ms", "Share"), rows, right=(2, 3, 4)),
+        tables.indented(tables.text(f"A call without a profile takes {milliseconds(measured.call)} ms.", "bold")),
+        tables.indented(tables.text(words, "dim")),
+    ]
 
 
 def _difference(measurement: Measurement, name: str) -> tuple[str, ...]:

@@ -1,0 +1,144 @@
+"""Time of a model's nodes by layer and operator, from ONNX Runtime's profile; of a call, from a clock without it."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import warnings
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyrnnx import config
+from pyrnnx.bench.timing import measure
+from pyrnnx.errors import ArgumentError, SlowRuntimeWarning, printable
+from pyrnnx.layers.custom_operators import RECURRENT
+from pyrnnx.load import load
+from pyrnnx.models.model import Model
+from pyrnnx.testing.numbers import Array
+
+MIN_TIME = 2e-3  # seconds of the calls of a round, as in `timing`
+MOST_EVENTS = 400_000  # ONNX Runtime drops the events of a session beyond a million
+_UNTIMED = 3  # calls before: the first ones allocate
+LAYER, OPERATOR = "layer", "operator"
+_KERNEL = "_kernel_time"  # what an event of a node has after its name
+_BODIES = ("If", "Loop", "Scan", "SequenceMap")  # the nodes of their bodies have events of their own
+
+
+@dataclass(frozen=True)
+class Part:
+    """Part of the time of all nodes.
+
+    Attributes
+    ----------
+    kind : str
+        "layer": a recurrent layer; "operator": all other nodes of an operator.
+    name : str
+        Name of the layer's node, or of the operator.
+    nodes : float
+        Runs of its nodes in a call; in a loop, a node runs several times.
+    seconds : float
+        Time in a call, with a profile: of each node the mean of the middle half of its runs.
+    """
+
+    kind: str
+    name: str
+    nodes: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """Time of the nodes of a model in a profile, by recurrent layer and by operator.
+
+    ONNX Runtime describes the arrays of a node within the node's own time. That takes microseconds, so the sum of all
+    nodes can be above the time of a call without a profile.
+
+    Attributes
+    ----------
+    what : str
+        The model.
+    threads : int
+    calls : int
+        Profiled calls.
+    call : float
+        Seconds of a call without a profile, the median of the rounds.
+    parts : tuple of Part
+        The slowest first. The nodes of If, Loop and Scan count, and not what runs them.
+    """
+
+    what: str
+    threads: int
+    calls: int
+    call: float
+    parts: tuple[Part, ...]
+
+    @property
+    def nodes(self) -> float:
+        """Seconds of all nodes; the shares of the parts sum to it."""
+        return sum(part.seconds for part in self.parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return values of JSON, with times in seconds."""
+        parts = [{**vars(part), "share": part.seconds / self.nodes} for part in self.parts]
+        return {**vars(self), "nodes": self.nodes, "parts": parts}
+
+
+def measure_parts(path: Path, inputs: Mapping[str, Array], threads: int, rounds: int) -> Breakdown:
+    """Time the layers and operators of a model on the given inputs.
+
+    Raises
+    ------
+    PyrnnxError
+        ONNX Runtime does not run the model.
+    """
+    from pyrnnx.frontends.onnx.runtime.session import profiled
+
+    config.set_num_threads(threads)
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+        warnings.simplefilter("ignore", SlowRuntimeWarning)  # an error below
+        plain = _loaded(path)
+        call = measure({"": lambda: plain(inputs)}, rounds, threads=threads).median("")
+        with profiled(Path(folder)) as profile:
+            model = _loaded(path)
+            rows = list(model.plan.rows())
+            calls = min(max(rounds, round(rounds * MIN_TIME / call)), max(1, MOST_EVENTS // max(1, len(rows))))
+            for _ in range(_UNTIMED + calls):
+                model(inputs)
+        events = profile.events()
+    parts = parts_of(events, calls)
+    if not parts:
+        why = "; ".join(dict.fromkeys(why for _, _, why in rows if why)) or "it has no nodes"
+        raise ArgumentError(f"bench: --layers: ONNX Runtime does not run {printable(path.name)}: {why}")
+    return Breakdown(printable(path.name), threads, calls, call, parts)
+
+
+def parts_of(events: Sequence[Mapping[str, Any]], calls: int) -> tuple[Part, ...]:
+    """Return the parts of a call, from the events of `calls` calls and of the untimed ones before."""
+    nodes = [event for event in events if event["cat"] == "Node" and event["name"].endswith(_KERNEL)]
+    times: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for event in sorted(nodes, key=lambda event: event["ts"]):
+        if event["args"]["op_name"] not in _BODIES:
+            times[event["name"].removesuffix(_KERNEL), event["args"]["op_name"]].append(event["dur"] * 1e-6)
+    sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for (name, operator), durations in times.items():
+        runs = len(durations) / (_UNTIMED + calls)
+        part = sums[(LAYER, name) if operator == RECURRENT else (OPERATOR, operator)]
+        part[0] += runs
+        part[1] += runs * _middle(durations[round(runs * _UNTIMED) :])
+    parts = [Part(*key, runs, seconds) for key, (runs, seconds) in sums.items()]
+    return tuple(sorted(parts, key=lambda part: -part.seconds))
+
+
+def _middle(values: Sequence[float]) -> float:
+    """Return the mean of the middle half: a median, for times in whole microseconds."""
+    quarter = len(values) // 4
+    return statistics.fmean(sorted(values)[quarter : len(values) - quarter])
+
+
+def _loaded(path: Path) -> Model:
+    model = load(path)
+    assert isinstance(model, Model)  # the command has read it
+    return model
