@@ -118,6 +118,11 @@ class RecurrentGraph:
     def values(self, layers: Mapping[str, Layer | UnboundNode]) -> dict[str, dict[str, LayerValue]]:
         """Return names and axes of the arrays of each top-level layer, except weights."""
         values: dict[str, dict[str, LayerValue]] = {}
+        writers = {value: (node.op_type,) for node in self.folded.nodes for value in node.output}
+        readers: dict[str, tuple[str, ...]] = {}
+        for node in self.folded.nodes:
+            for value in node.input:
+                readers[value] = (*readers.get(value, ()), node.op_type)
         for name, (graph, index) in self.places.items():
             if graph is not self.folded:
                 continue
@@ -125,7 +130,11 @@ class RecurrentGraph:
             row = OPERATORS[node.op_type]
             named = [*zip(row.inputs, node.input, strict=False), *zip(row.outputs, node.output, strict=False)]
             values[name] = {
-                argument: LayerValue(convention.axes_of(argument), (value,))
+                argument: LayerValue(
+                    convention.axes_of(argument),
+                    (value,),
+                    (readers if argument in row.outputs else writers).get(value, ()),
+                )
                 for argument, value in named
                 if value and argument not in row.weights
             }

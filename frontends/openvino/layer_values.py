@@ -45,15 +45,28 @@ def layer_values(
         names.setdefault(Output(layer, 0), []).append(info.name)
     for info, layer in zip(outputs, net.results, strict=True):
         names.setdefault(layer.sources[0], []).append(info.name)
+    readers: dict[Output, list[str]] = {}
+    for layer in net.layers:
+        for source in layer.sources:
+            if layer.type != "Result":
+                readers.setdefault(source, []).append(layer.type)
     return {
         keys[layer]: {
-            argument: LayerValue(axes, tuple(dict.fromkeys(names[value])))
+            argument: LayerValue(
+                axes,
+                tuple(dict.fromkeys(names[value])),
+                tuple(readers.get(value, ())) if value.layer is layer else _writers(value),
+            )
             for argument, axes, value in _arrays(net, layer)
             if value in names
         }
         for layer, path in net.recurrent_paths()
         if not path
     }
+
+
+def _writers(value: Output) -> tuple[str, ...]:
+    return () if value.layer.type == "Parameter" else (value.layer.type,)
 
 
 def _arrays(net: Net, layer: NetLayer) -> Iterator[tuple[str, str, Output]]:

@@ -299,7 +299,7 @@ def _completed(model: Model, values: LayerValues) -> dict[str, TensorInfo]:
         if not isinstance(layer, Layer):
             continue
         sizes = {"I": layer.input_size, "H": layer.op.hidden_size, "D": layer.op.num_directions}
-        for axes, names in arguments.values():
+        for axes, names, _ in arguments.values():
             for info in [infos[alias] for alias in names if alias in infos]:
                 declared = info.shape or (None,) * len(axes)
                 if len(declared) == len(axes):

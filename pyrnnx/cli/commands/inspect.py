@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,32 +13,69 @@ from rich.text import Text
 
 from pyrnnx._internal import facts
 from pyrnnx._internal.facts import Facts
+from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import MODEL_FILE, Json, model_suffixes
 from pyrnnx.cli.facts import model_facts
 from pyrnnx.cli.result import Result
+from pyrnnx.cli.targets import check_not_read
 from pyrnnx.errors import SlowRuntimeWarning
 from pyrnnx.layers.facts import NO_WEIGHTS, layer_facts
 from pyrnnx.load import read_model_or_layer
-from pyrnnx.models.model import Model
+from pyrnnx.models.model import LayerValue, Model, layer_values
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 
 
-@command("inspect", "pyrnnx inspect model.onnx", "pyrnnx inspect model.xml --json")
+@command(
+    "inspect",
+    "pyrnnx inspect model.onnx",
+    "pyrnnx inspect model.xml --json",
+    "pyrnnx inspect model.onnx --html model.html",
+)
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
+    html: Annotated[
+        str | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with a drawing of the layers, and the same tables."),
+    ] = None,
     as_json: Json = False,
 ) -> Result:
     """Show the inputs, outputs and recurrent layers of a model, and which engine runs each part, and why."""
+    if html is not None:
+        check_report("inspect: --html", html)
+        check_not_read("inspect: --html", html, [model])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SlowRuntimeWarning)  # the plan contains it
         read = read_model_or_layer(model)
         if not isinstance(read, Model):
             facts: Facts = {"layer": {"name": read.name, **layer_facts(read)}, "ports": _ports(read)}
             facts["layer"]["unusual"].remove(NO_WEIGHTS)  # no single layer has them
-            return Result(facts, _shown_layer(read.label, facts))
+            shown = _shown_layer(read.label, facts)
+            if html is not None:
+                _write(html, read.label, {"layers": [facts["layer"]]}, {read.name: read}, _values(read), shown)
+            return Result(facts, shown)
         facts = model_facts(read)
-    return Result(facts, _shown_model(facts))
+        shown = _shown_model(facts)
+        if html is not None:
+            layers = dict(read.layers) if facts["layers"] else {}
+            _write(html, read.label, facts, layers, layer_values(read) if layers else {}, shown)
+    return Result(facts, shown)
+
+
+def _write(
+    path: str,
+    label: str,
+    facts: Facts,
+    layers: Mapping[str, Any],
+    values: Mapping[str, Mapping[str, LayerValue]],
+    shown: Iterable[RenderableType],
+) -> None:
+    from pyrnnx.cli.drawing import drawing
+    from pyrnnx.cli.page import page
+
+    text = page(label, drawing(facts, layers, values), shown)
+    write_files("inspect: --html", {Path(path): [text.encode()]})
 
 
 def _ports(layer: Any) -> dict[str, list[Facts]]:
@@ -45,6 +84,13 @@ def _ports(layer: Any) -> dict[str, list[Facts]]:
         side: [{"name": port.name, "dtype": port.dtype, "shape": list(port.shape)} for port in getattr(layer, side)]
         for side in ("inputs", "outputs")
     }
+
+
+def _values(layer: Any) -> dict[str, dict[str, LayerValue]]:
+    """Return the arguments and results of a single layer, as values of a model have them."""
+    convention, names = layer.convention, {port.name for side in ("inputs", "outputs") for port in getattr(layer, side)}
+    own = [name for name in (*CALL_ARGUMENTS, *OUTPUTS) if convention.name_of(name) in names]
+    return {layer.name: {name: LayerValue(convention.axes_of(name), (convention.name_of(name),)) for name in own}}
 
 
 def _shown_layer(label: str, facts: Facts) -> list[RenderableType]:
