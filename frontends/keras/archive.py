@@ -70,7 +70,7 @@ class Archive:
         try:
             parsed = json.loads(contents)
         except MemoryError:
-            raise FormatError(f"{self.label}: {name}, of {len(contents)} bytes, exceeds memory") from None
+            raise FormatError(f"{self.label}: {name} has {len(contents)} bytes, which exceed memory") from None
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{self.label}: {name} is not JSON ({printable(shortened(str(error)))})") from error
         if not isinstance(parsed, dict):
@@ -90,7 +90,7 @@ class Archive:
             with self._zip.open(member) as file:
                 contents = file.read(member.file_size + 1)
         except MemoryError:
-            raise FormatError(f"{self.label}: {name}, of {member.file_size} bytes, exceeds memory") from None
+            raise FormatError(f"{self.label}: {name} has {member.file_size} bytes, which exceed memory") from None
         except Exception as error:  # encrypted, damaged, or of an unsupported compression
             raise FormatError(f"{self.label}: {name} cannot be read ({shortened(str(error))})") from error
         return contents

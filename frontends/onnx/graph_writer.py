@@ -1,4 +1,4 @@
-"""An ONNX graph that is written: nodes of any opset, constants, names that only one thing has."""
+"""Builder of an ONNX graph with nodes of any opset, constants and unique names."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 Dimension = int | str
-AXES_ARE_INPUTS = 13  # of Squeeze and Split, from this opset on
-SHAPE_IS_INPUT = 5  # of Reshape
-_OLDEST_IR = 4  # whose initializers need not be inputs, too
+AXES_ARE_INPUTS = 13  # first opset in which the axes of Squeeze and Split are an input
+SHAPE_IS_INPUT = 5  # first opset in which the shape of Reshape is an input
+_OLDEST_IR = 4  # first IR version in which an initializer need not also be an input
 
 
 class GraphWriter:
-    """A graph in the making.
+    """Builder of an ONNX graph.
 
     Attributes
     ----------
     label : str
-        How errors name what is written.
+        Name in error messages.
     opset : int
-        Of the default domain.
+        Opset of the default domain.
     dtype : numpy.dtype
-        Of all values but lengths.
+        Dtype of inputs and outputs that are declared without one.
     """
 
     def __init__(self, label: str, opset: int, dtype: np.dtype[Any]) -> None:
@@ -54,7 +54,7 @@ class GraphWriter:
         return unique
 
     def _text(self, name: str) -> str:
-        """Return the name, if UTF-8 can encode it, as protobuf requires."""
+        """Return the name; raise if UTF-8 cannot encode it, because protobuf requires that."""
         try:
             name.encode()
         except UnicodeEncodeError as error:
@@ -62,10 +62,12 @@ class GraphWriter:
         return name
 
     def input(self, name: str, shape: Sequence[Dimension], dtype: DTypeLike | None = None) -> str:
+        """Declare an input and return its name."""
         self._inputs.append(self._info(name, shape, dtype))
         return name
 
     def output(self, name: str, shape: Sequence[Dimension]) -> None:
+        """Declare an output."""
         self._outputs.append(self._info(name, shape))
 
     def _info(self, name: str, shape: Sequence[Dimension], dtype: DTypeLike | None = None) -> ValueInfoProto:
@@ -75,7 +77,7 @@ class GraphWriter:
         return info
 
     def constant(self, name: str, array: AnyArray) -> str:
-        """Add an initializer."""
+        """Add an initializer and return its name."""
         self._constants.append(self._onnx.numpy_helper.from_array(array, name))
         return name
 
@@ -87,25 +89,26 @@ class GraphWriter:
         self._nodes.append(self._onnx.helper.make_node(op_type, names, list(outputs), name, **attributes))
 
     def transpose(self, value: str, perm: Sequence[int], output: str) -> str:
+        """Add a Transpose and return the name of its output."""
         self.node("Transpose", [value], [output], self.unique(f"{output}.Transpose"), perm=list(perm))
         return output
 
     def squeeze(self, value: str, axis: int, output: str) -> str:
-        """Squeeze an axis of length 1."""
+        """Add a Squeeze of an axis of length 1 and return the name of its output."""
         self._with_integers("Squeeze", value, "axes", [axis], [output], f"{output}.Squeeze", AXES_ARE_INPUTS)
         return output
 
     def reshape(self, value: str, sizes: Sequence[int], output: str) -> str:
-        """Reshape a value; 0 means the size of the same axis."""
+        """Add a Reshape, in which size 0 means the size of the same axis, and return the name of its output."""
         self._with_integers("Reshape", value, "shape", sizes, [output], f"{output}.Reshape", SHAPE_IS_INPUT)
         return output
 
     def split(self, value: str, sizes: Sequence[int], outputs: Sequence[str]) -> None:
-        """Parts of these sizes, along the first axis."""
+        """Add a Split into parts of these sizes along the first axis."""
         self._with_integers("Split", value, "split", sizes, outputs, f"{value}.Split", AXES_ARE_INPUTS, axis=0)
 
     def concat(self, values: Sequence[str], output: str) -> None:
-        """Values one after the other, along the first axis."""
+        """Add a Concat along the first axis."""
         self.node("Concat", values, [output], self.unique(f"{output}.Concat"), axis=0)
 
     def _with_integers(
@@ -119,7 +122,7 @@ class GraphWriter:
         since: int,
         **attributes: Any,
     ) -> None:
-        """Add a node with a list of integers: an input since that opset, an attribute before."""
+        """Add a node with a list of integers, an input from the opset `since` on and an attribute before."""
         inputs = [value]
         if self.opset >= since:
             inputs.append(self.constant(f"{name}.{what}", np.array(integers, np.int64)))
@@ -128,7 +131,7 @@ class GraphWriter:
         self.node(op_type, inputs, outputs, self.unique(name), **attributes)
 
     def model(self, name: str) -> ModelProto:
-        """Return the model of this graph."""
+        """Return a model of the graph."""
         helper = self._onnx.helper
         try:
             graph = helper.make_graph(

@@ -13,9 +13,10 @@ from .net import Net
 
 
 def computed_values(net: Net, values: Mapping[str, Output]) -> tuple[dict[str, Output], frozenset[str]]:
-    """Return names of values in order of computation, and the names that only a layer has.
+    """Return values that depend on inputs or states, by name in order of computation, and the unreliable names.
 
-    A layer may have the name that it had in another format, though its result now has other axes; a tensor does not.
+    A name is unreliable if it is a layer's name but not a name of the layer's tensor: converters keep the names of
+    layers even if they change the axes of the results, so a value of the original model with this name may differ.
     """
     ranks = {layer: rank for rank, layer in enumerate(net.order)}
     changing: set[NetLayer] = set()  # layers that depend on an input or a variable
@@ -36,7 +37,8 @@ def layer_values(
 ) -> dict[str, dict[str, LayerValue]]:
     """Return the named values of each recurrent layer outside bodies, by its key.
 
-    A loop that is a sequence has its own axes. `values` maps names to values, `inputs` and `outputs` are the model's.
+    `values` maps names to values; `inputs` and `outputs` are the model's. If a loop was recognized as a sequence, its
+    values have the axes of the loop.
     """
     names: dict[Output, list[str]] = {}
     for name, value in values.items():

@@ -97,9 +97,9 @@ def axes_of_layers(a: LayerValues, b: LayerValues, pairs: Sequence[tuple[str, st
 
 
 def two_conventions(*matched: Matched) -> str:
-    """Return how the names of one array show two conventions; empty if they do not.
+    """Return, in words, which names show that the models follow two conventions; "" if the inputs can be shared.
 
-    Also empty if layers determine how all arrays with such names are arranged.
+    They can if no names show that, or if paired layers determine how all arrays with such names are arranged.
     """
     words, arranged = "", True
     for matches in matched:

@@ -116,7 +116,7 @@ def compare_models(
     intermediates: bool | None = None,
     dims: Mapping[str, int] = NO_DIMS,
 ) -> tuple[ModelComparison, Matched, Run | None]:
-    """Compare two models as `pyrnnx.compare` does; return which outputs belong together, and the run, too."""
+    """Compare two models as `pyrnnx.compare` does; return the comparison, the matched outputs and the run, if any."""
     match = _matched(a, b)
     layers_a, layers_b = dict(a.layers), dict(b.layers)
     layers: dict[str, Comparison] = {}
@@ -126,7 +126,10 @@ def compare_models(
     if any(layers_a[pair.a].convention.axes != layers_b[pair.b].convention.axes for pair in match.pairs):
         why = two_conventions(match.inputs, match.outputs)
     if why and inputs is not None:
-        raise ArgumentError(f"{INPUTS} cannot be given to {label(a)} and {label(b)} alike: {why}; compare their layers")
+        raise ArgumentError(
+            f"{INPUTS}: {label(a)} and {label(b)} cannot run on the same arrays: {why}; expected no inputs, which "
+            "compares only their layers"
+        )
     result = ModelComparison(label(a), label(b), layers, match.unpaired, (), {}, why)
     if why:
         return result, match.outputs, None

@@ -36,7 +36,7 @@ def flush(path: Path) -> str:
 
 
 def checksum(path: Path) -> str:
-    """Return the checksum of a file, or of all files of a folder with their names."""
+    """Return the checksum of a file, or of the names, sizes and contents of all files of a folder."""
     return _checksum(path, sync=False)
 
 

@@ -97,13 +97,19 @@ class Folder:
         durable.write_text(self.done(number), self.tmp, json.dumps(record, indent=1))
 
     def check_run(self, run: str) -> None:
-        """Raise an `ArgumentError` if another run has taken the folder, or if this machine does not see it."""
+        """Raise an `ArgumentError` if another run uses the folder, or if this process cannot read its manifest."""
         try:
             current = _loaded(self.manifest).get("run")
         except (OSError, ValueError) as error:
-            raise ArgumentError(f"score: sink {shown(self.path)} is not there for {_here()} ({error})") from None
+            raise ArgumentError(
+                f"score: sink {shown(self.path)}: {_here()} cannot read its manifest.json ({error}); expected a folder "
+                "that every worker can read and write under this path"
+            ) from None
         if current != run:
-            raise ArgumentError(f"score: sink {shown(self.path)} has been taken by another run")
+            raise ArgumentError(
+                f"score: sink {shown(self.path)} has the manifest of another run, which began after this one; expected "
+                "one run for each sink"
+            )
 
     def check(self, header: Mapping[str, Any], *, overwrite: bool) -> None:
         """Raise unless the folder is new or has results of the same run; change nothing.

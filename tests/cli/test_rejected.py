@@ -172,7 +172,7 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
             "run: --dim: 'B' is given twice",
         ),
         "a size": ([ONNX, "--random", "0", "--dim", "B=-1"], "run: --dim: 'B' is -1; expected an integer, 0 or above"),
-        "sizes without random inputs": (["{}/table.onnx", "--dim", "B=3"], "expected --random SEED, too"),
+        "sizes without random inputs": (["{}/table.onnx", "--dim", "B=3"], "expected --random SEED as well"),
         "a layer": ([ONNX, "--layer", "small", "--random", "0"], "layers has no 'small'; expected one of 'small_rnn'"),
         "a place": ([ONNX, "--layer", "3", "--random", "0"], "layers has no 3"),
         "a layer of a layer": ([XML, "--layer", "0", "--random", "0"], "is a layer itself; expected a model"),
@@ -188,10 +188,10 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         "no chunk": ([ONNX, "--random", "0", "--stream", "--chunk", "0"], "run: --chunk is 0; expected an integer, 1"),
         "a chunk without a stream": (
             [ONNX, "--random", "0", "--chunk", "2"],
-            "run: --chunk was given; expected --stream",
+            "run: --chunk applies only to streams",
         ),
-        "an axis without a stream": ([ONNX, "--random", "0", "--time-axis", "0"], "--time-axis was given; expected"),
-        "pushes without a stream": ([ONNX, "--random", "0", "--pushes", "2"], "--pushes was given; expected --stream"),
+        "an axis without a stream": ([ONNX, "--random", "0", "--time-axis", "0"], "--time-axis applies only to streams"),
+        "pushes without a stream": ([ONNX, "--random", "0", "--pushes", "2"], "--pushes applies only to streams"),
         "no such axis": (
             ["{}/silent.onnx", "--input", "x0={}/long.npy", "--stream", "--time-axis", "9"],
             "run: --time-axis is 9; expected an axis of an input: 'x0' has 3 axes",

@@ -217,7 +217,7 @@ def test_models_of_two_conventions_are_compared_by_their_layers(tmp_path: Path) 
         assert not result.values
         assert not result.equal(atol=1)  # of the outputs nothing is known
         assert f"outputs: not compared: they name their arrays by two conventions ({names})" in str(result)
-        with pytest.raises(ArgumentError, match=r"inputs cannot be given to .* alike: .*; compare their layers"):
+        with pytest.raises(ArgumentError, match=r"inputs: .* cannot run on the same arrays: .*; expected no inputs"):
             pyrnnx.compare(a, b, {"X": np.ones((6, 2, 4), np.float32)})
 
 

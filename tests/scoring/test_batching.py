@@ -97,7 +97,7 @@ def test_a_constant_for_each_row() -> None:
     """An operand for a fixed number of rows may be a constant only if it is the same for all of them."""
     rows = Value(((Atom(ROWS, 2),), axis_of(3)))
     assert broadcast([rows, constant(np.ones((2, 1)))], "Add") == rows.axes
-    with pytest.raises(UnprovenError, match="Add has a constant for each row"):
+    with pytest.raises(UnprovenError, match="Add has a constant with an element for each row"):
         broadcast([rows, constant(np.array([[1], [2]]))], "Add")
 
 

@@ -22,7 +22,7 @@ _WHOLE = (np.iinfo(np.int32).max, np.iinfo(np.int64).max)
 
 
 class Scope:
-    """Names that nodes of a graph see.
+    """Facts about the values that nodes of a graph can use: those of the graph and of the graphs around it.
 
     Parameters
     ----------
@@ -32,18 +32,18 @@ class Scope:
     evaluate : callable
         Function that computes a node.
     types : callable
-        Function that returns the inferred types of values, when they are first needed.
+        Function that returns the inferred types of values. It is called when a type is first needed.
     outer : Scope, optional
-        Scope of the graph around it.
+        Scope of the graph that contains this one as a body.
 
     Attributes
     ----------
     aliases : dict
-        Names of the graphs around it, by inputs of a body that have the same value in each iteration.
+        {input of a body: name of the value outside} for inputs that have the same value in each iteration.
     known, elements : dict
-        Shapes and element types of inputs of a body.
+        Shapes and element types by inputs of a body.
     iterations : dict
-        Names of iteration numbers, by values that are equal to one.
+        {name of a value: name of the iteration number that it is equal to}.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Scope:
         return None if results is None else results.get(name)
 
     def numbers(self, name: str) -> tuple[Dim, ...] | None:
-        """Return the elements of an integer scalar or vector; unknown ones are None, dimensions may have names."""
+        """Return the elements of a constant integer scalar or vector; None for other values."""
         name = self.aliases.get(name, name)
         array = self.array(name)
         if array is not None:
@@ -126,7 +126,7 @@ class Scope:
         return element
 
     def iteration(self, name: str) -> tuple[str, bool] | None:
-        """Return the iteration number that an index is, and whether it is a scalar; None for other values."""
+        """Return the iteration number that a value equals, and whether the value is a scalar; None for other values."""
         is_scalar = True
         while name not in self.iterations:
             node = self.producer(name)
@@ -140,7 +140,7 @@ class Scope:
         return self.iterations[name], is_scalar
 
     def _makes_vector(self, node: Node) -> bool:
-        """Return whether a node makes a vector of a scalar."""
+        """Return whether a node turns a scalar into a vector of one element."""
         if node.op_type == "Unsqueeze":
             return len(self.integers(node, "axes", 1) or ()) == 1
         return node.op_type == "Reshape" and len(self.numbers(node.input[1]) or ()) == 1
@@ -165,7 +165,7 @@ def attribute_of(node: Node, name: str, default: Any = None) -> Any:
 
 
 def keeps_integers(node: Node) -> bool:
-    """Return whether a node is a Cast to a type that has all counts; bool, int8 and float16 have not."""
+    """Return whether a node is a Cast to int32 or int64, which represent every iteration number."""
     return node.op_type == "Cast" and attribute_of(node, "to") in _WIDE_INTEGERS
 
 

@@ -99,7 +99,9 @@ def run_scan(
     moved = [np.moveaxis(value, axis, 0) for value, axis in zip(scanned, axes, strict=True)]
     steps = {len(value) for value in moved}
     if len(steps) != 1:
-        raise ArgumentError(f"{node_label(node)}: its scanned inputs have {sorted(steps)} steps; expected the same")
+        raise ArgumentError(
+            f"{node_label(node)}: its scanned inputs have {sorted(steps)} steps; expected the same number in each"
+        )
     moved = [value[::-1] if reverse else value for value, reverse in zip(moved, directions, strict=True)]
     stacks: list[list[Any]] = [[] for _ in range(num_results)]
     for step in range(steps.pop()):
@@ -146,7 +148,7 @@ def run_scan_8(
     }
     if len(sizes) != 1:
         raise ArgumentError(
-            f"{node_label(node)}: its inputs have the batch sizes and steps {sorted(sizes)}; expected the same"
+            f"{node_label(node)}: its inputs have the batch sizes and steps {sorted(sizes)}; expected the same in each"
         )
     rows, steps = sizes.pop()
     own = np.full(rows, steps) if lengths is None else np.asarray(lengths)

@@ -52,20 +52,20 @@ class Program:
     graph : onnx.GraphProto
         Folded, sorted, without functions; initializers have only names and types.
     tensors : mapping
-        Values of its initializers by name: onnx.TensorProto or array.
+        Values of the graph's initializers by name: onnx.TensorProto or array.
     wanted : sequence of str
-        Names of the values to return.
+        Names of the values that a call returns.
     known : sequence of (onnx.NodeProto, int)
-        Nodes whose results take a fixed number of bytes in every call.
+        Nodes whose results have the same size in every call, and that size in bytes.
     replaceable : bool
-        Whether initializers that are also inputs are defaults, which a call may replace, or constants.
+        Whether a call may replace initializers that are also inputs. If not, they are constants.
     may_be_empty : set of str
-        Inputs that only layers read, and that ONNX Runtime may therefore get without elements.
+        Inputs that only recurrent layers read. An array without elements is passed to ONNX Runtime only for these.
 
     Attributes
     ----------
     wanted : tuple of str
-        The argument.
+        Names of the values that a call returns.
     """
 
     def __init__(

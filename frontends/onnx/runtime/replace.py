@@ -61,18 +61,18 @@ class NotReplaceable(Exception):  # noqa: N818  # never reaches a caller
 
 @dataclass
 class Replaced:
-    """Graph for one session.
+    """Graph for one session, in which custom operators replace nodes, and what the session needs besides.
 
     Attributes
     ----------
     model : onnx.ModelProto
-        Only the graph; its node names are unique.
+        A model that contains only the graph: no opsets, functions or metadata. Its node names are unique.
     owners : list
-        Objects that must live as long as a session of the graph.
+        Layers and functions behind the custom operators, which must live as long as a session of the graph.
     rows : list of tuple
         Rows of the plan for the replaced nodes.
     nodes : dict
-        All nodes, also in bodies, with their scopes, by name.
+        All nodes by name, each with its scope, including nodes in bodies.
     has_functions : bool
         Whether nodes were replaced by Python functions.
     constants : mapping
@@ -96,13 +96,13 @@ def replaced(
     excluded: Mapping[bytes, str],
     threads: int,
 ) -> Replaced:
-    """Return a graph for one session.
+    """Return a graph for one session, in which custom operators replace nodes.
 
     Parameters
     ----------
     settings : Settings
     graph : onnx.GraphProto
-        Folded, sorted, without functions; it is copied.
+        Folded, sorted, without functions. It is not changed.
     contents : Contents
         Contents of the graph.
     scope : Scope
@@ -110,7 +110,7 @@ def replaced(
     tensors : mapping
         The graph's constants: onnx.TensorProto or array by name.
     excluded : mapping
-        Why ONNX Runtime cannot run nodes, by `kind_of` node.
+        Reasons why ONNX Runtime cannot run nodes, by `kind_of` the node.
     threads : int
         Threads of the session that a recurrent node may use.
 
@@ -118,7 +118,7 @@ def replaced(
     ------
     NotReplaceable
     UnsupportedError
-        ONNX Runtime must run a node, but cannot; or nothing runs an operator.
+        ONNX Runtime must run a node, but cannot; or neither ONNX Runtime, onnx nor pyrnnx runs an operator.
     """
     result = Replaced(import_onnx().ModelProto(graph=graph))
     _Pass(settings, contents, excluded, threads, result).graph(result.model.graph, scope, lambda: tensors, ())

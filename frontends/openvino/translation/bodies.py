@@ -47,7 +47,8 @@ def _tensor_iterator(scope: Scope, ctx: LayerContext) -> list[str]:
     counts = {item.parts for item in sliced} - {None}
     if len(counts) > 1:
         raise FormatError(
-            f"{body.label}: its sliced inputs have {sorted(filter(None, counts))} slices; expected the same"
+            f"{body.label}: its sliced inputs have {sorted(filter(None, counts))} slices; expected the same number in "
+            "each"
         )
     return Iterations(scope, ctx, body).by_scan(sliced)
 

@@ -139,5 +139,8 @@ def translate_layer(
     outputs = [names] if isinstance(names, str) else list(names)
     for k in range(len(outputs), len(layer.outputs)):
         if used(k):
-            raise FormatError(f"{layer.label}: output {k} is used; {shortened(layer.type)} has {len(outputs)}")
+            raise FormatError(
+                f"{layer.label}: another layer reads its output {k}; {shortened(layer.type)} has {len(outputs)} "
+                f"{'output' if len(outputs) == 1 else 'outputs'}"
+            )
     return outputs

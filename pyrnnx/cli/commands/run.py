@@ -76,7 +76,7 @@ def run(
     """Run a model or a layer, and show its outputs and times."""
     for name, value in {"--chunk": chunk, "--time-axis": time_axis, "--pushes": pushes}.items():
         if value is not None and not stream:
-            raise ArgumentError(f"run: {name} was given; expected --stream, too")
+            raise ArgumentError(f"run: {name} applies only to streams; expected --stream as well")
     cut = Cut(
         integer("run: --chunk", "1" if chunk is None else chunk, 1),
         None if time_axis is None else integer("run: --time-axis", time_axis),
@@ -128,7 +128,7 @@ def _subject(read: Any, name: str | None) -> Subject:
 def _check_given(subject: Subject, provided: Arrays, dims: dict[str, int]) -> None:
     """Raise if an input is missing, or if a size has no use without --random."""
     if dims:
-        raise ArgumentError("run: --dim sets sizes of random inputs; expected --random SEED, too")
+        raise ArgumentError("run: --dim sets the sizes of random inputs; expected --random SEED as well")
     missing = [info.name for info in subject.needed() if info.name not in (provided.keys() | subject.fed)]
     if missing:
         raise ArgumentError(

@@ -23,7 +23,7 @@ from pyrnnx.comparison.weights import differing, in_lines
 
 
 def layer_html(comparison: Comparison, *, gates: bool = True, tolerance: Tolerance = DEFAULT) -> str:
-    """Return two layers as HTML; `gates` adds the gates, which must be computed."""
+    """Return a comparison of two layers as HTML; `gates` adds the gates, which must be computed."""
     aspects = [
         (difference.aspect, difference.a, difference.b)
         for difference in (*comparison.conventions, *comparison.operators)
@@ -48,7 +48,7 @@ def layer_html(comparison: Comparison, *, gates: bool = True, tolerance: Toleran
 
 
 def model_html(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT) -> str:
-    """Return two models as HTML; their layers fold open."""
+    """Return a comparison of two models as HTML, with a section for each pair of layers that opens on a click."""
     first = first_pair(comparison, tolerance)
     parts = [
         _deviations(f"output of {comparison.a} and {comparison.b}", comparison.deviations.items(), tolerance),

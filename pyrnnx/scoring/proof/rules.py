@@ -140,7 +140,7 @@ def _window(*, sums_channels: bool) -> Rule:
 
 def _along_space(node: Node, rank: int) -> list[int]:
     if has(node.data().axes[1], ROWS):
-        raise UnprovenError(f"{node.label} has a constant for each row")
+        raise UnprovenError(f"{node.label} has a constant with an element for each row")
     return list(range(2, rank))
 
 
@@ -156,7 +156,7 @@ def _channel(node: Node) -> list[Value]:
     if node.attributes.get("training_mode") or any(node.outputs[1:]) or len(value.axes) < 2:
         raise UnprovenError(f"{node.label} combines rows")
     if has(value.axes[1], ROWS):
-        raise UnprovenError(f"{node.label} has a constant for each row")
+        raise UnprovenError(f"{node.label} has a constant with an element for each row")
     return [with_axes(value, value.axes)]
 
 
@@ -167,7 +167,7 @@ def _codes(node: Node) -> list[Value]:
     if "block_size" in node.attributes or len(scale.axes) > 1:
         raise UnprovenError(f"{node.label} has scales of blocks")
     if count(scale.axes[0] if scale.axes else ()) != 1 and has(value.axes[node.axis(1, len(value.axes))], ROWS):
-        raise UnprovenError(f"{node.label} has a constant for each row")
+        raise UnprovenError(f"{node.label} has a constant with an element for each row")
     return [with_axes(value, value.axes)]
 
 

@@ -58,21 +58,23 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Value:
-    """Value whose rows are independent: the elements of a row depend only on the item of that row.
+    """Facts about a value whose rows are independent: a row depends only on the same row of the model's inputs.
 
     Attributes
     ----------
     axes : tuple of Axis
+        Axes of the value, each as a product of rows, time steps and other sizes.
     zero : bool
         Whether the elements of time steps beyond a row's length are zero.
     mixed : str
         Reason why elements within a row's length depend on padding; "" if they do not.
     array : ndarray, optional
-        Value of a constant.
+        The elements, if the value is a constant.
     numbers : tuple, optional
-        Integers that are computed from shapes, each as a `Size`, or None if it is unknown.
+        The elements, if they are integers that are computed from shapes: a `Size` for each known element, None for an
+        unknown one.
     is_lengths : bool
-        Whether the value contains the lengths of the rows.
+        Whether the value contains the lengths of the rows (sequence_lens).
     """
 
     axes: tuple[Axis, ...]
@@ -118,7 +120,7 @@ def axis_of_size(size: Size | None) -> Axis:
 
 
 def constant(array: Any) -> Value:
-    """Return the value of a constant; short integer arrays may also be shapes."""
+    """Return the facts about a constant, with `numbers` if it is a short integer array, which may be a shape."""
     array = np.asarray(array)
     numbers = None
     if array.dtype.kind in "iu" and array.ndim <= 1 and array.size <= 64:  # far above any rank
@@ -168,7 +170,7 @@ def integers(value: Value | None, node: str) -> list[int]:
 
 
 def uniform(array: AnyArray, axis: int) -> bool:
-    """Return whether a constant is the same at all indices of an axis."""
+    """Return whether a constant has the same elements at all indices of an axis."""
     return bool(array.size and (array == np.take(array, [0], axis)).all())
 
 
@@ -228,7 +230,7 @@ def _common(places: Sequence[tuple[Value, int]], node: str) -> Axis:
         if not plain or size_of(axis) != size_of(common):
             raise UnprovenError(f"{node} combines axes that are not the same")
         if has(common, ROWS) and not (value.array is not None and uniform(value.array, place)):
-            raise UnprovenError(f"{node} has a constant for each row")
+            raise UnprovenError(f"{node} has a constant with an element for each row")
     return common
 
 

@@ -27,14 +27,15 @@ class Sink:
     Attributes
     ----------
     kind : str
+        Name of the format, as in `sink_format`.
     suffix : str
         Suffix of the names of parts.
     write : callable
-        (path, columns): write a new file or folder.
+        write(path, columns) writes the results of a part as a new file or folder.
     begin : callable
-        (folder): prepare the folder of all parts.
+        begin(folder) prepares the folder that will contain all parts.
     needs : callable
-        Import the package of the format, or raise `UnsupportedError`.
+        needs() imports the package that the format requires, or raises an `UnsupportedError`.
     """
 
     kind: str
@@ -59,12 +60,12 @@ _SUFFIX = re.compile(r"[^/\\]\.([A-Za-z][A-Za-z0-9]*)$")
 
 
 def choose_sink(path: str, kind: Any) -> Sink:
-    """Return the format `kind`, else the one of the path's suffix; npz if there is no suffix.
+    """Return the format named `kind`; if it is None, the format of the path's suffix, or npz if there is no suffix.
 
     Raises
     ------
     PyrnnxError
-        Another format or suffix; a format whose package is not installed.
+        The format or suffix is unknown, or the format's package is not installed.
     """
     if kind is None:
         suffix = _SUFFIX.search(path)

@@ -16,11 +16,14 @@ Outputs = tuple[Array | None, ...]
 
 
 class CrashedError(Exception):
-    """Raised by a `Runtime.run` whose computation died in a process of its own; the message says how."""
+    """Raised by a `Runtime.run` whose computation died in a separate process; the message says how."""
 
 
 class RefusedError(Exception):
-    """Raised by a `Runtime.run` to refuse a case in words of its own; of any other error the type is named, too."""
+    """Raised by a `Runtime.run` to refuse a case.
+
+    Reports show only the message. For any other exception, they show its type as well.
+    """
 
 
 class Runtime(ABC):
@@ -32,7 +35,7 @@ class Runtime(ABC):
     Attributes
     ----------
     name : str
-        As it stands in tables and messages.
+        Name in tables and messages.
     """
 
     name: str
@@ -46,11 +49,11 @@ class Runtime(ABC):
         return ""
 
     def supports(self, case: Case) -> bool:
-        """Return whether the runtime can express the case; `run` refuses what it does not implement."""
+        """Return whether the runtime can express the case. If it can but does not implement it, `run` raises."""
         return case.family == "ONNX"
 
     def load(self) -> None:  # noqa: B027  nothing to load is the usual case
-        """Import what `run` needs; this time is not part of any case's."""
+        """Import what `run` needs. This is not timed as part of a case."""
 
     @abstractmethod
     def run(self, case: Case, arrays: Mapping[str, Array]) -> Outputs:

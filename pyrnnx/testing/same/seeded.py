@@ -37,7 +37,7 @@ def make_inputs(
     Raises
     ------
     PyrnnxError
-        What has no inputs; sizes for what has its own; a dtype that is none.
+        `what` has no inputs, sizes or a dtype are set for an object that determines them, or the dtype is unknown.
     """
     rng = np.random.default_rng(seed)
     sizes = {
@@ -66,7 +66,10 @@ def make_inputs(
 
 def _reject_dtype(dtype: Any, allowed: bool) -> None:
     if dtype is not None and not allowed:
-        raise ArgumentError(f"seeded_inputs: dtype is {shown(dtype)}; only a Case and shapes have none of their own")
+        raise ArgumentError(
+            f"seeded_inputs: dtype is {shown(dtype)}; expected it only for a Case or shapes, because a model or layer "
+            "has a dtype"
+        )
 
 
 def _is_shape(what: Any) -> bool:

@@ -23,7 +23,7 @@ _BYTES, _HALF, _LARGEST = 4, 128, 255
 
 
 class Byte(NamedTuple):
-    """Names of a uint8 value and its zero point ("" is 0), and the power of 256 that multiplies it."""
+    """Byte x_j of the sum above: name of its uint8 value, name of its zero point ("" means 0), and j."""
 
     value: str
     zero: str
@@ -53,7 +53,7 @@ def data_bytes(ctx: LayerContext, k: int) -> list[Byte]:
 
 
 def value_bytes(ctx: LayerContext, name: str) -> list[Byte]:
-    """Return the bytes of any int32 value; the rest after each byte is a multiple of 256."""
+    """Return the four bytes of any int32 value, computed one after the other by nodes of the graph."""
     result = []
     for power in range(_BYTES):
         byte = ctx.cast(name, "uint8")
@@ -65,9 +65,11 @@ def value_bytes(ctx: LayerContext, name: str) -> list[Byte]:
 
 
 def constant_bytes(ctx: LayerContext, array: AnyArray) -> list[Byte]:
-    """Return the fewest bytes of a constant; if one is not enough, as digits from -128 to 127.
+    """Return a constant as a sum of as few bytes as possible.
 
-    They are uint8: ONNX Runtime's products of uint8 and int8 saturate on processors without VNNI.
+    One byte is enough if the values span less than 256. Otherwise byte j contains the j-th digit of the values to
+    base 256, from -128 to 127, with zero point 128. All bytes are uint8, not int8, because ONNX Runtime's products of
+    uint8 and int8 saturate on processors without VNNI.
     """
     offset = max(-int(array.min(initial=0)), 0)
     if offset <= _LARGEST and int(array.max(initial=0)) + offset <= _LARGEST:
@@ -85,7 +87,7 @@ def constant_bytes(ctx: LayerContext, array: AnyArray) -> list[Byte]:
 
 
 def single_byte(ctx: LayerContext, k: int) -> Byte | None:
-    """Return the k-th input if it is converted from 8 bits, minus a zero point or not; else None."""
+    """Return the k-th input as one byte if it is converted from 8 bits, with or without a zero point; else None."""
     source = ctx.layer.sources[k]
     zero = None
     if source.layer.type.lower() == "subtract" and len(source.layer.sources) == 2:

@@ -1,4 +1,4 @@
-"""Operators on sequences of tensors, which IR does not have: their elements are written."""
+"""Operators on sequences of tensors. IR has no sequences, so each element is written as a value."""
 
 from __future__ import annotations
 

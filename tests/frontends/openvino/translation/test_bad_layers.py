@@ -160,7 +160,7 @@ CASES = (
     Case("BatchNormInference", "the layer has 2 inputs; expected 5", {"epsilon": 1}, (FILTERS,), 5),
     Case("CumSum", "axis is 3", {}, (ints(3),), 3),
     Case("MVN", "reduction_axes is [1, 1]; expected each axis once", {"reduction_axes": "1,1", "eps": 1}, opset=2),
-    Case("Abs outputs", "output 1 is used; Abs has 1", outputs=2),
+    Case("Abs outputs", "another layer reads its output 1; Abs has 1 output", outputs=2),
     Case("Frobnicate", "of opset4 cannot be run or exported to ONNX: this operation is not translated", opset=4,
          error=UnsupportedError),
     Case("GroupNormalization", "of opset2 cannot be run", opset=2, error=UnsupportedError),
