@@ -16,12 +16,11 @@ from pyrnnx.errors import ArgumentError, shown
 MODEL_FILE = "an .onnx model, an OpenVINO .xml model, or an .xml file with one recurrent <layer>"
 
 Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
-Seed = Annotated[str, typer.Option("--seed", "--random", metavar="INTEGER", help="Seed of the random inputs.")]
+Seed = Annotated[str, typer.Option("--seed", metavar="INTEGER", help="Seed of the random inputs.")]
 Inputs = Annotated[
     list[str] | None,
     typer.Option(
         "--input",
-        "--inputs",
         metavar="NAME=FILE.npy",
         help="NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER, or FILE.npz with arrays by name; repeatable.",
     ),

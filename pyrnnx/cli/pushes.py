@@ -69,7 +69,7 @@ def all_pushes(
     if unsized and seed is None:
         raise ArgumentError(
             f"run: --stream: the sizes of the state {shown(unsized[0])} are not declared and follow from no input; "
-            f"expected --input {unsized[0]}=FILE.npy for the first push, or --random SEED"
+            f"expected --input {unsized[0]}=FILE.npy for the first push, or --seed SEED"
         )
     whole = {name: value for name, value in whole.items() if name in (*provided, *unsized) or name not in subject.fed}
     number = min(map(len, parts.values()), default=cut.pushes)

@@ -58,7 +58,7 @@ def test_every_command_has_an_example(name: str, capsys: pytest.CaptureFixture[s
 
 
 PROCESSES = {
-    "run": [ONNX, "--random", "0"],
+    "run": [ONNX, "--seed", "0"],
     "compare": [ONNX, XML],
     "convert": [ONNX, "{}/m.xml"],
     "check": [ONNX],

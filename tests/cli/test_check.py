@@ -79,7 +79,7 @@ def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_options(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     np.savez(tmp_path / "arrays.npz", X=np.ones(3))
-    inputs = ("--inputs", str(tmp_path / "arrays.npz"))
+    inputs = ("--input", str(tmp_path / "arrays.npz"))
     options = ("--against", "a,b", "--seed", "3", "--dim", "T=7", "--atol", "1", "--rtol", "0.5", "--timeout", "9")
     call = check(monkeypatch, checked("agrees"), "m.onnx", *inputs, *options)
     model, against, arrays = call.pop("given")
@@ -96,7 +96,7 @@ def test_runtimes_that_agree_and_one_that_differs(ragged: str, tmp_path: Path) -
     assert "[7, 2, 4]" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     np.savez(tmp_path / "arrays.npz", X=np.ones((3, 2, 4), "f4"), lens=np.array([3, 3], "i4"))
-    done = process("check", ragged, "--json", "--inputs", str(tmp_path / "arrays.npz"))
+    done = process("check", ragged, "--json", "--input", str(tmp_path / "arrays.npz"))
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found["agree"] is True

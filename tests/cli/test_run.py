@@ -46,7 +46,7 @@ def test_the_command(files: Path, tmp_path: Path) -> None:
 
 
 def test_random_inputs_are_seeded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first, again, other = (outputs(capsys, tmp_path / "o.npz", ONNX, "--random", seed) for seed in (3, 3, 4))
+    first, again, other = (outputs(capsys, tmp_path / "o.npz", ONNX, "--seed", seed) for seed in (3, 3, 4))
     same(first, again)
     assert np.abs(first["Y"] - other["Y"]).max() > 0.1
 
@@ -54,8 +54,8 @@ def test_random_inputs_are_seeded(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_random_inputs_are_the_same_in_both_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In the IR, a Transpose is between the input X and the layer; the random lengths fit all the same."""
     ir = EXAMPLES / "small_model.xml"
-    of_onnx, of_ir = (outputs(capsys, tmp_path / "o.npz", model, "--random", 3) for model in (ONNX, ir))
-    assert facts(capsys, ir, "--random", "3")["inputs"]["sequence_lens"]["max"] > 1
+    of_onnx, of_ir = (outputs(capsys, tmp_path / "o.npz", model, "--seed", 3) for model in (ONNX, ir))
+    assert facts(capsys, ir, "--seed", "3")["inputs"]["sequence_lens"]["max"] > 1
     same(of_onnx, of_ir)
 
 
@@ -67,7 +67,7 @@ def test_a_recording(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_what_is_not_given_is_random(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [files / "table.onnx", "--input", "factor=2.5", "--random", "1", "--dim", "B=7"]
+    arguments = [files / "table.onnx", "--input", "factor=2.5", "--seed", "1", "--dim", "B=7"]
     found = facts(capsys, *arguments)
     assert {name: (one["shape"], one["random"]) for name, one in found["inputs"].items()} == {
         "rows": ([7, 2], True),
@@ -86,7 +86,7 @@ def test_a_layer_alone(files: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
         found = outputs(capsys, tmp_path / "o.npz", files / "stack.onnx", *arguments)
         same(found, dict(zip(("Y", "Y_h"), load(files / "stack.onnx").layers["layer1"](X), strict=True)))
     found_facts = facts(
-        capsys, files / "stack.xml", "--layer", "0", "--random", "0", "--dim", "seq_length=9", "--dim", "batch_size=2"
+        capsys, files / "stack.xml", "--layer", "0", "--seed", "0", "--dim", "seq_length=9", "--dim", "batch_size=2"
     )
     assert {name: one["shape"] for name, one in found_facts["outputs"].items()} == {
         "Y": [2, 1, 9, H],
@@ -96,16 +96,16 @@ def test_a_layer_alone(files: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_times(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = facts(capsys, ONNX, "--random", "0", "--repeat", "5")["seconds"]
+    found = facts(capsys, ONNX, "--seed", "0", "--repeat", "5")["seconds"]
     assert list(found) == ["load", "first call", "call, least of 5", "call, median"]
     assert all(value > 0 for value in found.values())
-    arguments = ["--layer", "gru", "--random", "0", "--stream", "--pushes", "4", "--repeat", "2"]
+    arguments = ["--layer", "gru", "--seed", "0", "--stream", "--pushes", "4", "--repeat", "2"]
     found = facts(capsys, files / "gru.onnx", *arguments)["seconds"]
     assert list(found) == ["load", "first push", "push, least of 11", "push, median"]
 
 
 def test_a_bar_shows_how_far_it_is(files: Path) -> None:
-    status, text = in_terminal("run", str(files / "gru.onnx"), "--layer", "gru", "--random", "0", "--stream")
+    status, text = in_terminal("run", str(files / "gru.onnx"), "--layer", "gru", "--seed", "0", "--stream")
     assert status == 0
     assert "pushes" in text
     assert "10/10" in text
@@ -118,9 +118,9 @@ def test_what_runs_with_no_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     node = helper.make_node("Reshape", ["X", "s"], ["Y"])
     shape = helper.make_tensor("s", TensorProto.INT64, [2], [7, 3])
     onnx.save(make_model(helper.make_graph([node], "g", value[:1], value[1:], [shape])), tmp_path / "m.onnx")
-    assert main(["run", str(tmp_path / "m.onnx"), "--random", "0"]) == 2
+    assert main(["run", str(tmp_path / "m.onnx"), "--seed", "0"]) == 2
     assert "does not run on random inputs of its declared sizes; set others by --dim" in capsys.readouterr().err
-    assert facts(capsys, tmp_path / "m.onnx", "--random", "0", "--dim", "N=7")["outputs"]["Y"]["shape"] == [7, 3]
+    assert facts(capsys, tmp_path / "m.onnx", "--seed", "0", "--dim", "N=7")["outputs"]["Y"]["shape"] == [7, 3]
 
 
 def test_summaries() -> None:

@@ -69,7 +69,7 @@ def test_a_stream_of_a_model_that_is_called_step_by_step(
 
 
 def test_random_inputs_are_cut_along_time(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stream = [files / "gru.onnx", "--layer", "gru", "--random", "0", "--stream", "--chunk", "2"]
+    stream = [files / "gru.onnx", "--layer", "gru", "--seed", "0", "--stream", "--chunk", "2"]
     found = facts(capsys, *stream, "--pushes", "4")
     assert (found["inputs"]["X"]["shape"][0], found["outputs"]["Y"]["shape"][0]) == (8, 8)
     found = facts(capsys, *stream, "--dim", "seq_length=5")
@@ -86,7 +86,7 @@ def test_states_whose_sizes_nothing_tells(files: Path, tmp_path: Path, capsys: p
     assert main([*arguments, "--input", f"x={tmp_path}/x.npy"]) == 2
     told = capsys.readouterr().err
     assert "the sizes of the state 'h' are not declared" in told
-    assert "expected --input h=FILE.npy for the first push, or --random SEED" in told
-    found = facts(capsys, *arguments[1:], "--random", "0")
+    assert "expected --input h=FILE.npy for the first push, or --seed SEED" in told
+    found = facts(capsys, *arguments[1:], "--seed", "0")
     assert found["inputs"]["h"]["max"] > 0
     assert found["outputs"]["hn"]["shape"] == [1, 3, H]

@@ -26,20 +26,20 @@ from pyrnnx.models.model import Model
 @command(
     "run",
     "pyrnnx run model.onnx --input X=x.npy --input arrays.npz --output out.npz",
-    "pyrnnx run model.onnx --random 3 --dim batch=8 --repeat 20",
+    "pyrnnx run model.onnx --seed 3 --dim batch=8 --repeat 20",
     "pyrnnx run model.onnx --layer lstm --input X=x.npy --stream",
     notes=(
         "With --stream, outputs with a time axis are concatenated along it, states have their last value, and all "
         "other outputs are stacked, with an element for each push. Initial states are zeros. If the size of a state "
-        "is unknown, pass it with --input, or use --random.",
+        "is unknown, pass it with --input, or use --seed.",
     ),
 )
 def run(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
     inputs: Inputs = None,
-    random: Annotated[
+    seed: Annotated[
         str | None,
-        typer.Option("--random", "--seed", metavar="SEED", help="Use random arrays for inputs that are not given."),
+        typer.Option("--seed", metavar="SEED", help="Use random arrays, from this seed, for inputs that are not given."),
     ] = None,
     dims: Dims = None,
     layer: Annotated[
@@ -83,7 +83,7 @@ def run(
         integer("run: --pushes", "10" if pushes is None else pushes, 1),
     )
     repeats = 0 if repeat is None else integer("run: --repeat", repeat, 1)
-    seed = None if random is None else integer("run: --random", random, 0)
+    number = None if seed is None else integer("run: --seed", seed, 0)
     open_sizes = sizes("run: --dim", dims)
     if output is not None:
         check_npz("run: --output", output)
@@ -94,13 +94,13 @@ def run(
     provided = given_inputs("run: --input", inputs, subject.inputs)
     if stream:
         subject.prepare_stream()
-    if seed is None:
+    if number is None:
         _check_given(subject, provided, open_sizes)
     if stream:
-        arrays, outputs = _streamed(subject, all_pushes(subject, provided, seed, open_sizes, cut), repeats, times)
+        arrays, outputs = _streamed(subject, all_pushes(subject, provided, number, open_sizes, cut), repeats, times)
     else:
         started = perf_counter()
-        arrays, outputs = running.first_that_runs(subject, provided, seed, open_sizes)
+        arrays, outputs = running.first_that_runs(subject, provided, number, open_sizes)
         times["first call"] = perf_counter() - started
         times |= _repeated(lambda: subject.call(arrays), repeats, "call")
     if output is not None:
@@ -126,14 +126,14 @@ def _subject(read: Any, name: str | None) -> Subject:
 
 
 def _check_given(subject: Subject, provided: Arrays, dims: dict[str, int]) -> None:
-    """Raise if an input is missing, or if a size has no use without --random."""
+    """Raise if an input is missing, or if a size has no use without --seed."""
     if dims:
-        raise ArgumentError("run: --dim sets the sizes of random inputs; expected --random SEED as well")
+        raise ArgumentError("run: --dim sets the sizes of random inputs; expected --seed SEED as well")
     missing = [info.name for info in subject.needed() if info.name not in (provided.keys() | subject.fed)]
     if missing:
         raise ArgumentError(
             f"run: {subject.label}: no array for {', '.join(map(shown, missing))}; expected --input NAME=FILE.npy, or "
-            "--random SEED"
+            "--seed SEED"
         )
 
 
