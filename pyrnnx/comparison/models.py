@@ -82,17 +82,15 @@ class ModelComparison(Result):
     def largest_difference(self) -> float:
         """The largest absolute difference over all outputs, and over those of all pairs of layers.
 
-        Infinity if an output or layer is in only one model, an output has two shapes or kinds, or only one of two
-        numbers is NaN. NaN if nothing was compared.
+        Infinity if an output is in only one model, an output has two shapes or kinds, or only one of two numbers is
+        NaN. NaN if nothing was compared. Layers without a counterpart do not count.
         """
-        if self.unpaired or self.outputs:
+        if self.outputs:
             return math.inf
         return largest([*self.numbers.values(), *(pair.largest_difference for pair in self.layers.values())])
 
     def _complete(self) -> bool:
-        return not (self.unpaired or self.outputs or self.not_compared) and all(
-            pair._complete() for pair in self.layers.values()
-        )
+        return not (self.outputs or self.not_compared) and all(pair._complete() for pair in self.layers.values())
 
     def _deviations(self) -> Iterable[Deviation]:
         yield from self.deviations.values()

@@ -28,8 +28,8 @@ class Views(NamedTuple):
 class Result(ABC):
     """The result of a comparison.
 
-    A result is neither true nor false: `bool(comparison)` is an error, for "there is one" and "they are equal" could
-    both be meant.
+    A result is neither true nor false: `bool(comparison)` is an error, because it could mean "there is one" or "they
+    are equal".
     """
 
     _views: ClassVar[Views]  # set by the package `views`: views know results, and results no view
@@ -37,22 +37,22 @@ class Result(ABC):
 
     @property
     def numbers(self) -> dict[str, float]:
-        """For each output that was compared, by its name: the largest absolute difference (see `Deviation.largest`)."""
+        """The largest absolute difference of each compared output, by name (see `Deviation.largest`)."""
         return {name: deviation.largest for name, deviation in self.deviations.items()}
 
     @property
     def relative_numbers(self) -> dict[str, float]:
-        """The same as `numbers` for relative differences (see `Deviation.largest_relative`)."""
+        """The largest relative difference of each compared output, by name (see `Deviation.largest_relative`)."""
         return {name: deviation.largest_relative for name, deviation in self.deviations.items()}
 
     @property
     @abstractmethod
     def largest_difference(self) -> float:
-        """The largest absolute difference; NaN where nothing was compared."""
+        """The largest absolute difference; NaN if nothing was compared."""
 
     @abstractmethod
     def _complete(self) -> bool:
-        """Return whether there is nothing that could not be compared."""
+        """Return whether everything that has numbers was compared."""
 
     @abstractmethod
     def _deviations(self) -> Iterable[Deviation]:
@@ -61,8 +61,9 @@ class Result(ABC):
     def equal(self, atol: float = TOLERANCE, rtol: float = TOLERANCE) -> bool:
         """Return whether everything was compared, and abs(a - b) <= atol + rtol * abs(b) for all numbers.
 
-        This is about numbers: conventions always differ between formats, and operators may, if it does not show.
-        NaN agrees with NaN, and an infinity with the same one.
+        Only numbers count: conventions always differ between formats, operators may differ without an effect, and a
+        layer of a model may have no counterpart in a model that computes the same. NaN agrees with NaN, and an infinity
+        with the same one.
 
         Parameters
         ----------

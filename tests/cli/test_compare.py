@@ -59,7 +59,7 @@ def test_different(apart: str) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     comparison: Any = compare(PAIR[0], apart)
     text = "\n".join(model_lines(comparison, width=80))
-    assert done.stdout == f"{text}\ndifferent (atol=1e-05, rtol=1e-05)\n"
+    assert done.stdout == f"{text}\ndifferent (atol=1e-05, rtol=1e-05): 2 of 2 outputs, 1 of 1 pair of layers\n"
     assert "R reverse: i 0.25" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
 
@@ -78,7 +78,7 @@ def test_the_text_is_by_the_tolerance_of_the_command(apart: str, capsys: pytest.
     text = capsys.readouterr().out
     assert "\nfirst apart (atol=1e-05, rtol=1e-05): Y " in text
     assert "\nfirst value apart: " in text
-    assert text.endswith("\ndifferent (atol=1e-06, rtol=1e-05)\n")
+    assert text.endswith("\ndifferent (atol=1e-06, rtol=1e-05): 2 of 2 outputs, 1 of 1 pair of layers\n")
 
 
 def test_inputs(apart: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,7 +91,7 @@ def test_inputs(apart: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     }
     path = tmp_path / "in.npz"
     np.savez(path, **given)
-    assert main(["compare", PAIR[0], apart, "--inputs", str(path), "--json"]) == 1  # of the layers, which run on others
+    assert main(["compare", PAIR[0], apart, "--input", str(path), "--json"]) == 1  # of the layers, which run on others
     found = json.loads(capsys.readouterr().out)
     assert found["outputs"]["Y"]["largest"] == 0
     assert found["layers"]["small_rnn"]["largest_difference"] > 0
@@ -115,7 +115,7 @@ def test_files_are_written(apart: str, tmp_path: Path, capsys: pytest.CaptureFix
     page = html.read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert compare(PAIR[0], apart)._repr_html_() in page
-    verdict = "<strong>different (atol=1e-05, rtol=1e-05)</strong>"
+    verdict = "<strong>different (atol=1e-05, rtol=1e-05): 2 of 2 outputs, 1 of 1 pair of layers</strong>"
     assert page.index("<h1>") < page.index(verdict) < page.index("<table")
     assert "color-scheme: light dark" in page
     assert main(["compare", PAIR[0], apart, "--html", str(html), "--atol", "1"]) == 0
@@ -160,7 +160,7 @@ def test_what_it_reads_is_never_replaced(option: str, tmp_path: Path) -> None:
         (tmp_path / "page.png").symlink_to(source)
         before = source.read_bytes()
         target = tmp_path / ("page.png" if option == "--html" else "page")  # a picture gets the suffix
-        done = command(str(model), PAIR[1], "--inputs", str(inputs), option, str(target))
+        done = command(str(model), PAIR[1], "--input", str(inputs), option, str(target))
         assert (done.returncode, done.stdout) == (2, "")
         assert f"compare: {option}: " in done.stderr
         assert f"is the same file as {str(source)!r}, which is read; expected another name" in done.stderr

@@ -14,6 +14,7 @@ from rows import each_row
 
 from pyrnnx import ArgumentError, Comparison, Difference, ModelComparison
 from pyrnnx.comparison.distances import Deviation, deviation
+from pyrnnx.comparison.views.text import verdict
 
 NAN, INF = math.nan, math.inf
 F = np.float64
@@ -124,7 +125,7 @@ VERDICTS: dict[str, tuple[Comparison | ModelComparison, float, bool]] = {
     "models without anything": (models(), NAN, False),
     "layers count": (models(Deviation(0.0), pairs=(layers(small()), layers(large))), 0.5, False),
     "one pair not compared": (models(Deviation(0.0), pairs=(layers(not_compared="P"),)), 0, False),
-    "a layer in one model only": (models(Deviation(0.0), unpaired=("GRU",)), INF, False),
+    "a layer in one model only": (models(Deviation(0.0), unpaired=("GRU",)), 0, True),
     "an output of another shape": (models(Deviation(0.0), outputs=1), INF, False),
 }
 
@@ -137,6 +138,23 @@ def test_verdict(name: str) -> None:
     if not equal:
         never = math.isinf(largest) or math.isnan(largest) or "not compared" in name
         assert comparison.equal(atol=10) is not never
+
+
+WORDS = {
+    "layers": "the same (atol=1e-05, rtol=1e-05)",
+    "other layers": "different (atol=1e-05, rtol=1e-05)",
+    "models": "the same (atol=1e-05, rtol=1e-05)",
+    "models without anything": "different (atol=1e-05, rtol=1e-05): outputs not compared",
+    "layers count": "different (atol=1e-05, rtol=1e-05): 0 of 1 output, 1 of 2 pairs of layers",
+    "one pair not compared": "different (atol=1e-05, rtol=1e-05): 0 of 1 output, 1 of 1 pair of layers",
+    "a layer in one model only": "the same (atol=1e-05, rtol=1e-05); 1 layer without a counterpart",
+    "an output of another shape": "different (atol=1e-05, rtol=1e-05): 1 of 2 outputs",
+}
+
+
+@each_row("name", WORDS)
+def test_verdict_in_words(name: str) -> None:
+    assert verdict(VERDICTS[name][0]) == WORDS[name]
 
 
 def test_tolerances() -> None:

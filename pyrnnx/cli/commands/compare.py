@@ -14,12 +14,11 @@ from pyrnnx import comparison
 from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.cli import streams, tables
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import MODEL_FILE, Dims, Json, Seed, integer, model_suffixes, number, sizes
-from pyrnnx.cli.arrays import read_npz
-from pyrnnx.cli.options import OPTIONS
+from pyrnnx.cli.arguments import MODEL_FILE, Dims, Inputs, Json, Seed, integer, model_suffixes, number, sizes
+from pyrnnx.cli.arrays import inputs_of
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
-from pyrnnx.cli.targets import check_not_read
+from pyrnnx.cli.targets import check_not_read, input_files
 from pyrnnx.comparison.agreement import Tolerance, first_apart
 from pyrnnx.comparison.distances import Deviation
 from pyrnnx.comparison.layers import Comparison
@@ -35,6 +34,8 @@ from pyrnnx.comparison.views.text import (
     model_notes,
     places,
     value_notes,
+    verdict,
+    wrapped,
 )
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.errors import ArgumentError, printable, shown
@@ -47,8 +48,10 @@ _TOLERANCE_HELP = "Numbers are the same if abs(a - b) <= atol + rtol * abs(b)."
     "compare",
     "pyrnnx compare model.onnx model.xml",
     "pyrnnx compare a.onnx b.onnx --dim batch=8 --rtol 1e-3 --html apart.html",
-    notes=("Exit status: 0 if all numbers agree; 1 if any differ or cannot be compared; 2 for errors.",),
-    options={**OPTIONS, "inputs": "--inputs"},
+    notes=(
+        "Exit status: 0 if all numbers of outputs and paired layers agree; 1 if any differ or cannot be compared; 2 for "
+        "errors. A layer without a counterpart in the other model is reported, but does not count.",
+    ),
 )
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
@@ -58,10 +61,7 @@ def compare(
             metavar="B", help="Another one; a layer without weights takes those of A.", autocompletion=model_suffixes
         ),
     ],
-    inputs: Annotated[
-        str | None,
-        typer.Option("--inputs", metavar="FILE.npz", help="Arrays by the names of A's inputs (default: random ones)."),
-    ] = None,
+    inputs: Inputs = None,
     dims: Dims = None,
     atol: Annotated[str, typer.Option("--atol", metavar="NUMBER", help=_TOLERANCE_HELP)] = _TOLERANCE,
     rtol: Annotated[str, typer.Option("--rtol", metavar="NUMBER", help=_TOLERANCE_HELP)] = _TOLERANCE,
@@ -75,11 +75,11 @@ def compare(
     """Compare two models or layers: their conventions and their numbers."""
     tolerance = Tolerance(number("compare: --atol", atol), number("compare: --rtol", rtol))
     seed_number, open_sizes = integer("compare: --seed", seed), sizes("compare: --dim", dims)
-    arrays = None if inputs is None else read_npz("compare: --inputs", inputs)
+    arrays = inputs_of("compare: --input", inputs, a)
     for option, path in (("--plot", plot and picture_path(plot)), ("--html", html)):
         if path is not None:
             check_report(f"compare: {option}", path)
-            check_not_read(f"compare: {option}", path, [a, b, inputs])
+            check_not_read(f"compare: {option}", path, [a, b, *input_files(inputs)])
     try:
         result = comparison.compare(a, b, arrays, seed=seed_number, dims=open_sizes or None)
     except MemoryError:
@@ -109,11 +109,7 @@ def _plain(result: Comparison | ModelComparison, tolerance: Tolerance) -> str:
         lines = model_lines(result, tolerance=tolerance, width=streams.width())
     else:
         lines = layer_lines(result, tolerance=tolerance, width=streams.width())
-    return "\n".join([*lines, _verdict(result, tolerance)])
-
-
-def _verdict(result: Comparison | ModelComparison, tolerance: Tolerance) -> str:
-    return f"{'the same' if result.equal(*tolerance) else 'different'} ({tolerance})"
+    return "\n".join([*lines, *wrapped(verdict(result, tolerance), streams.width(), "    ")])
 
 
 _STYLE = """\
@@ -134,7 +130,7 @@ def _write_page(path: str, result: Comparison | ModelComparison, tolerance: Tole
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">\n'
         f"<title>pyrnnx compare: {title}</title>\n<style>\n{_STYLE}\n</style></head>\n<body>\n"
-        f"<h1>{title}</h1>\n<p><strong>{_verdict(result, tolerance)}</strong></p>\n{body}\n</body></html>\n"
+        f"<h1>{title}</h1>\n<p><strong>{verdict(result, tolerance)}</strong></p>\n{body}\n</body></html>\n"
     )
     write_files("compare: --html", {Path(path): [page.encode("utf-8", "backslashreplace")]})
 
@@ -142,7 +138,7 @@ def _write_page(path: str, result: Comparison | ModelComparison, tolerance: Tole
 def _shown(result: Comparison | ModelComparison, tolerance: Tolerance) -> Iterable[RenderableType]:
     """Yield the comparison for a terminal; a generator, because the layout takes time."""
     yield from _models(result, tolerance) if isinstance(result, ModelComparison) else _layers(result, tolerance)
-    yield tables.text(_verdict(result, tolerance), "bold green" if result.equal(*tolerance) else "bold red")
+    yield tables.text(verdict(result, tolerance), "bold green" if result.equal(*tolerance) else "bold red")
 
 
 def _models(result: ModelComparison, tolerance: Tolerance) -> Iterable[RenderableType]:

@@ -51,12 +51,12 @@ def _fitted(widths: Sequence[int], width: int | None) -> list[int]:
 
 def _row(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
     """Return the lines of one row."""
-    wrapped = [_wrapped(cell, size) or [""] for cell, size in zip(cells, widths, strict=True)]
-    lines = zip_longest(*wrapped, fillvalue="")
+    columns = [wrapped(cell, size) or [""] for cell, size in zip(cells, widths, strict=True)]
+    lines = zip_longest(*columns, fillvalue="")
     return ["  ".join(part.ljust(size) for part, size in zip(line, widths, strict=True)).rstrip() for line in lines]
 
 
-def _wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
+def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
     """Return the lines of a text, all of it in one without a width; later lines are indented."""
     if width is None or len(text) <= width:
         return [text]
@@ -77,7 +77,7 @@ def layer_lines(
     lines = (
         table([("", comparison.a, comparison.b), *aspects], width)
         if aspects
-        else _wrapped(title(comparison), width, "    ")
+        else wrapped(title(comparison), width, "    ")
     )
     notes = layer_notes(comparison)
     if comparison.weights:
@@ -90,7 +90,7 @@ def layer_lines(
 
 
 def _all_wrapped(lines: Iterable[str], width: int | None) -> list[str]:
-    return [part for line in lines for part in _wrapped(line, width, "    ")]
+    return [part for line in lines for part in wrapped(line, width, "    ")]
 
 
 def title(comparison: Comparison | ModelComparison) -> str:
@@ -149,7 +149,7 @@ def _gates(comparison: Comparison) -> list[str]:
 
 def model_lines(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT, width: int | None = None) -> list[str]:
     """Return the text on two models; only the first pair of layers that differs has `gates`."""
-    lines = _wrapped(title(comparison), width, "    ")
+    lines = wrapped(title(comparison), width, "    ")
     first = first_pair(comparison, tolerance)
     for pair in comparison.layers.values():
         lines += ["", *layer_lines(pair, gates=pair is first, tolerance=tolerance, width=width)]
@@ -169,6 +169,31 @@ def model_notes(comparison: ModelComparison) -> list[str]:
     lines += [f"run on {shapes}"] if shapes else []
     lines += [f"{difference.aspect}: {difference.a}; {difference.b}" for difference in comparison.outputs]
     return lines + ([f"outputs: not compared: {comparison.not_compared}"] if comparison.not_compared else [])
+
+
+def verdict(comparison: Comparison | ModelComparison, tolerance: Tolerance = DEFAULT) -> str:
+    """Return whether two layers or models compute the same within this tolerance, and which parts of models do not."""
+    same = comparison.equal(*tolerance)
+    words = f"{'the same' if same else 'different'} ({tolerance})"
+    if isinstance(comparison, Comparison):
+        return words
+    if not same:
+        matched = [not deviation.within(*tolerance) for deviation in comparison.deviations.values()]
+        outputs = matched + [True] * len(comparison.outputs)
+        pairs = [
+            bool(pair.not_compared) or not all(deviation.within(*tolerance) for deviation in pair.deviations.values())
+            for pair in comparison.layers.values()
+        ]
+        parts = [f"{sum(outputs)} of {_count(len(outputs), 'output')}"] if outputs else ["outputs not compared"]
+        parts += [f"{sum(pairs)} of {_count(len(pairs), 'pair')} of layers"] if pairs else []
+        words += f": {', '.join(parts)}"
+    if comparison.unpaired:
+        words += f"; {_count(len(comparison.unpaired), 'layer')} without a counterpart"
+    return words
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def value_notes(comparison: ModelComparison, tolerance: Tolerance = DEFAULT) -> list[str]:
