@@ -1,33 +1,26 @@
-"""Conversion of models, layers and weights from one file to another, and the check that both compute the same."""
+"""Conversion of models, layers and weights from one file to another."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from pyrnnx._internal.writing import check_writable, write_files
 from pyrnnx.cli.arguments import chosen_layer
 from pyrnnx.cli.targets import check_not_read
-from pyrnnx.comparison.agreement import LONG, agreement
-from pyrnnx.comparison.layers import run_layer
-from pyrnnx.comparison.models import run_models
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, shown
 from pyrnnx.layers.layer import Layer
-from pyrnnx.load import load, read_model_or_layer
+from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model, layer_values
-from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
 from pyrnnx.stacks.stack import Stack
 
 MODELS, KERAS = (".onnx", ".xml"), (".keras",)
 TORCH = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
-SIZES = {"T": 5, "N": 3}  # of the inputs on which `verify` compares both
 OF_OPENVINO = ("relu", "sigmoid", "tanh")  # activations that OpenVINO's CPU plugin runs
 
 
@@ -41,14 +34,7 @@ class Options:
     nonlinearity: str | None = None
     batch_first: bool = False
     opset: int | None = None
-    inputs: Sequence[str] = ()
-
-
-class Verified(NamedTuple):
-    """Largest difference of each output of the target from the source, and whether all are within tolerance."""
-
-    differences: Mapping[str, float]
-    same: bool
+    optional_input: Sequence[str] = ()
 
 
 def check_target(source: str, target: str, *, force: bool) -> Path:
@@ -151,8 +137,10 @@ def write_target(source: Model | Layer | Stack, origin: str, target: Path, optio
     to_onnx = target.suffix == ".onnx"
     if options.opset is not None and (isinstance(source, Model) or not to_onnx):
         raise ArgumentError("convert: --opset was given; expected it only for layers and weights written as .onnx")
-    if options.inputs and (isinstance(source, Model) or not (to_onnx or isinstance(source, Stack))):
-        raise ArgumentError("convert: --input was given; expected it only for weights, and for layers written as .onnx")
+    if options.optional_input and (isinstance(source, Model) or not (to_onnx or isinstance(source, Stack))):
+        raise ArgumentError(
+            "convert: --optional-input was given; expected it only for weights, and for layers written as .onnx"
+        )
     if isinstance(source, Model) and Path(origin).suffix.lower() == target.suffix:
         raise ArgumentError(
             f"convert: {shown(origin)} is a model in {target.suffix} already; expected another suffix, or --layer"
@@ -167,9 +155,12 @@ def write_target(source: Model | Layer | Stack, origin: str, target: Path, optio
         from pyrnnx.frontends.onnx import write_model as write_onnx
 
         arguments: dict[str, Any] = {} if options.opset is None else {"opset": options.opset}
-        if options.inputs:
-            arguments["inputs"] = options.inputs
-        written = write_onnx(source, target if to_onnx else None, **arguments)
+        if options.optional_input:
+            arguments["inputs"] = options.optional_input
+        try:
+            written = write_onnx(source, target if to_onnx else None, **arguments)
+        except PyrnnxError as error:  # the command's --input is another argument
+            raise type(error)(re.sub(r": inputs (has|is) ", r": --optional-input \1 ", str(error), count=1)) from error
     if not to_onnx:
         from pyrnnx.frontends.openvino import write_model as write_ir
 
@@ -207,84 +198,6 @@ def _has_free_lengths(source: Model | Layer | Stack, options: Options) -> bool:
     if isinstance(source, Layer):
         return "T" in source.convention.axes_of("X")
     if isinstance(source, Stack):
-        return "sequence_lens" in options.inputs
+        return "sequence_lens" in options.optional_input
     is_dynamic = any(not isinstance(size, int) for info in source.inputs for size in info.shape or (None,))
     return is_dynamic and any("sequence_lens" in values for values in layer_values(source).values())
-
-
-def verify(source: Model | Layer | Stack, target: Path) -> Verified:
-    """Read the target, and compare its outputs with the source's on the same random inputs.
-
-    Raises
-    ------
-    PyrnnxError
-        The models take different inputs, for example if a variable has become an input.
-    """
-    written: Any = load(target)
-    if isinstance(source, Model):
-        matched, ran = run_models(source, written, None, 0)
-        pairs = {name: (b, a) for name, (a, b) in matched.values(ran).items() if matched.names[name][0]}
-    elif isinstance(source, Stack):
-        pairs = _run_stack(source, written)
-    else:
-        pairs = _run_layer(source, written)
-    return verified(pairs)
-
-
-def verified(pairs: Mapping[str, tuple[Any, Any]]) -> Verified:
-    """Compare outputs by name: pairs of the target's array and the source's."""
-    outputs, expected = ({name: pair[place] for name, pair in pairs.items()} for place in (0, 1))
-    result = agreement(outputs, expected, LONG)
-    return Verified(result.differences, result.apart is None)
-
-
-def _run_layer(layer: Layer, written: Model) -> dict[str, tuple[Any, Any]]:
-    """Return pairs of outputs, of a model of one layer and of the layer, by name."""
-    (values,) = layer_values(written).values()
-    inputs = {info.name for info in written.inputs}
-    names = [name for name in CALL_ARGUMENTS if name in values and inputs & {*values[name].names}]
-    rows = [len(array) for name, array in layer.constants.items() if name == "sequence_lens"]
-    rows += [array.shape[layer.convention.axes_of(name).index("N")] for name, array in layer.constants.items()]
-    sizes = {**SIZES, "N": rows[0] if rows else SIZES["N"], "I": layer.input_size}
-    if "T" not in layer.convention.axes_of("X"):
-        sizes["T"] = 1
-    sizes |= {"D": layer.op.num_directions, "H": layer.op.hidden_size}
-    shapes = {name: [sizes[axis] for axis in CANONICAL.axes_of(name)] for name in names}
-    arrays = _arrays(shapes, sizes["T"], layer.dtype)
-    feeds = {
-        next(key for key in values[name].names if key in inputs): rearrange(
-            array, CANONICAL.axes_of(name), values[name].axes
-        )
-        for name, array in arrays.items()
-    }
-    results, expected = written(feeds), run_layer(layer, arrays)
-    pairs = {}
-    for name, value in values.items():
-        for output in (output for output in value.names if output in results and name in expected):
-            pairs[output] = results[output], rearrange(expected[name], CANONICAL.axes_of(name), value.axes)
-    return pairs
-
-
-def _run_stack(stack: Stack, written: Model) -> dict[str, tuple[Any, Any]]:
-    """Return pairs of outputs, of a model of a stack and of the stack, by name."""
-    T, N = SIZES["T"], SIZES["N"]
-    of_X = [N, T] if stack.batch_first else [T, N]
-    shapes: dict[str, list[int]] = {}
-    for info in written.inputs:
-        free = iter(of_X if info.name == "X" else [N])  # the open dimension of states and lengths is the batch
-        shapes[info.name] = [size if isinstance(size, int) else next(free) for size in info.shape or ()]
-    arrays = _arrays(shapes, T, stack.dtype)
-    results = written(arrays)
-    expected = stack.run(**arrays)
-    return dict(zip(results, zip(results.values(), expected, strict=True), strict=True))
-
-
-def _arrays(shapes: Mapping[str, Sequence[int]], T: int, dtype: Any) -> dict[str, Any]:
-    """Return random arrays of these shapes; unequal lengths for an input of lengths."""
-    rng = np.random.default_rng(0)
-    return {
-        name: np.resize(np.arange(T, 0, -2, dtype=np.int32), shape)
-        if name.startswith("sequence_len")
-        else rng.standard_normal(shape).astype(dtype)
-        for name, shape in shapes.items()
-    }

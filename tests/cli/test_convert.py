@@ -18,7 +18,7 @@ from rows import each_row
 from two_layers import two_layers
 
 from pyrnnx import Layer, compare, load
-from pyrnnx.cli import conversion, main
+from pyrnnx.cli import main, verification
 from pyrnnx.errors import ArgumentError
 from pyrnnx.frontends.openvino import write_model
 
@@ -106,9 +106,9 @@ def test_inputs_of_a_layer(ragged: str, tmp_path: Path) -> None:
         tmp_path / "l.onnx",
         "--layer",
         "first",
-        "--input",
+        "--optional-input",
         "sequence_lens",
-        "--input",
+        "--optional-input",
         "initial_c",
         "--opset",
         "14",
@@ -121,7 +121,7 @@ def test_inputs_of_a_layer(ragged: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".onnx", pytest.param(".xml", marks=pytest.mark.slow)])
 def test_weights_of_pytorch(weights: str, suffix: str, tmp_path: Path) -> None:
     found = converted(
-        weights, tmp_path / f"gru{suffix}", "--prefix", "enc.", "--batch-first", "--input", "sequence_lens"
+        weights, tmp_path / f"gru{suffix}", "--prefix", "enc.", "--batch-first", "--optional-input", "sequence_lens"
     )
     assert list(found["differences"]) == ["Y", "Y_h"]
     model = load(tmp_path / f"gru{suffix}")
@@ -163,7 +163,7 @@ def test_keras_says_what_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixtu
     given = {**groups(case, "first", "layers/lstm"), **groups(case, "second", "layers/lstm_1")}
     config = model_config(first, dropout, dense, second)
     path = str(write(tmp_path / "m.keras", config, weights_file(given)))
-    options = ["--layer", "first", "--input", "initial_h", "--input", "initial_c"]
+    options = ["--layer", "first", "--optional-input", "initial_h", "--optional-input", "initial_c"]
     assert main(["convert", path, str(tmp_path / "m.onnx"), *options]) == 0
     captured = capsys.readouterr()
     told = "only Stack 'first' is written; left out: Dense 'dense', LSTM 'second'"
@@ -180,7 +180,7 @@ def test_what_cannot_be_run_beside_is_an_error(tmp_path: Path, monkeypatch: pyte
     def fail(*_: Any) -> Any:
         raise ArgumentError("it has no sizes")
 
-    monkeypatch.setattr(conversion, "verify", fail)
+    monkeypatch.setattr(verification, "verify", fail)
     assert main(["convert", SMALL, str(tmp_path / "s.xml"), "--json"]) == 2
     captured = capsys.readouterr()
     found = json.loads(captured.out)
@@ -255,7 +255,7 @@ def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
     first = data.index(layer.weights["W"].tobytes()[:16])
     data[first + 3] ^= 0x40  # the highest bit of the exponent
     (tmp_path / "s.bin").write_bytes(data)
-    found = conversion.verify(load(SMALL), tmp_path / "s.xml")
+    found = verification.verify(load(SMALL), tmp_path / "s.xml", {})
     assert not found.same
     assert max(found.differences.values()) > 0.01
 
@@ -264,6 +264,51 @@ def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
 def test_weights_with_states_and_lengths(weights: str, suffix: str, tmp_path: Path) -> None:
     """Their one open dimension is that of rows, which is not the first of X."""
     names = ["sequence_lens", "initial_h"]
-    options = [word for name in names for word in ("--input", name)]
+    options = [word for name in names for word in ("--optional-input", name)]
     converted(weights, tmp_path / f"g{suffix}", "--prefix", "enc", "--batch-first", *options)
     assert [info.name for info in load(tmp_path / f"g{suffix}").inputs] == ["X", *names]
+
+
+CHOICES = """<ir_version: 8, opset_import: ["" : 17]> choices (float[2] x, bool flag, bool inner) => (float[2] y) {
+    y = If (flag) <
+        then_branch = first () => (float[2] a) { a = Neg (x) },
+        else_branch = second () => (float[2] b) {
+            b = If (inner) <
+                then_branch = third () => (float[2] c) { c = Abs (x) },
+                else_branch = fourth () => (float[2] d) { d = Exp (x) }
+            >
+        }
+    >
+}"""
+
+
+@each_row(
+    ("options", "not_run", "unknown"),
+    [
+        ([], ["else_branch of If (output 'y')"], []),
+        (["--input", "flag=0"], ["then_branch of If (output 'y')"], ["If (output 'b')"]),
+    ],
+)
+@each_row("target", ["m.xml", "m.onnx"])
+def test_branches_that_the_check_does_not_run(
+    options: list[str], not_run: list[str], unknown: list[str], target: str, tmp_path: Path
+) -> None:
+    onnx.save(onnx.parser.parse_model(CHOICES), tmp_path / "choices.onnx")
+    more = ["--for", "onnxruntime"] if target.endswith(".onnx") else []
+    found = converted(str(tmp_path / "choices.onnx"), tmp_path / target, *more, *options, "--force")["checked"]
+    assert found["inputs"]["flag"] == {"shape": [], "random": not options}
+    assert (found["branches_not_run"], found["branches_unknown"]) == (not_run, unknown)
+    shown = pyrnnx("convert", str(tmp_path / "choices.onnx"), str(tmp_path / target), *more, *options, "--force").stdout
+    assert f"not run, not checked    {not_run[0]}" in shown
+    assert ("perhaps not run" in shown) == bool(unknown)
+
+
+def test_what_the_check_does_not_run_on_names_the_option(tmp_path: Path) -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17]> m (float[6] x, int64[2] sizes) => (y) { y = Reshape (x, sizes) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    np.save(tmp_path / "sizes.npy", np.array([2, 3]))
+    done = pyrnnx("convert", str(tmp_path / "m.onnx"), str(tmp_path / "m.xml"))
+    assert done.returncode == 2
+    assert "was written but not compared" in done.stderr
+    assert "--input=" in done.stderr
+    converted(str(tmp_path / "m.onnx"), tmp_path / "m.xml", "--force", "--input", f"sizes={tmp_path / 'sizes.npy'}")

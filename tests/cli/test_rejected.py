@@ -85,8 +85,16 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         "no weights": ([ONNX.replace("onnx", "xml"), "b.onnx"], "its weights are no constants"),
         "opset": ([ONNX, "b.xml", "--opset", "14"], "--opset was given; expected it only for layers and weights"),
         "opset that is none": ([ONNX, "b.onnx", "--layer", "small_rnn", "--opset", "x"], "--opset: 'x' is no integer"),
-        "input": ([ONNX, "b.xml", "--layer", "small_rnn", "--input", "X"], "--input was given"),
-        "unknown input": ([ONNX, "b.onnx", "--layer", "small_rnn", "--input", "X"], "--input has 'X'"),
+        "optional input": (
+            [ONNX, "b.xml", "--layer", "small_rnn", "--optional-input", "X"],
+            "--optional-input was given",
+        ),
+        "unknown optional input": (
+            [ONNX, "b.onnx", "--layer", "small_rnn", "--optional-input", "X"],
+            "--optional-input has 'X'",
+        ),
+        "input of a layer": ([ONNX, "b.onnx", "--layer", "small_rnn", "--input", "X=1"], "only for whole models"),
+        "unknown input": ([ONNX, "b.xml", "--input", "x=1"], "convert: --input: 'x' is unknown; expected one of X"),
         "prefix": ([ONNX, "b.xml", "--prefix", "a."], "--prefix does not apply to"),
         "no folder": ([ONNX, "missing/b.xml"], "cannot be written"),
     },

@@ -104,7 +104,11 @@ REJECTED: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     (((-1,),), {}, "seeded_inputs: the array has shape"),
     (((1,),), {"batch_size": 2}, "is set; expected them only for layers"),
     ((random_layer(RecurrentOp("RNN", H), I),), {"seq_length": -1}, "seeded_inputs: seq_length is -1"),
-    ((random_layer(RecurrentOp("RNN", H), I),), {"dtype": "float32"}, "dtype is 'float32'; expected it only for a Case"),
+    (
+        (random_layer(RecurrentOp("RNN", H), I),),
+        {"dtype": "float32"},
+        "dtype is 'float32'; expected it only",
+    ),
     ((CASES[0],), {"dtype": np.int32}, "expected one of float32, float64, float16, bfloat16"),
     (((1,),), {"dtype": "float31"}, "dtype is 'float31'; expected one of float32"),
 ]

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
-from pyrnnx.cli import conversion, tables
+from pyrnnx.cli import conversion, for_onnxruntime, tables, verification
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Json, complete_files, integer
 from pyrnnx.cli.conversion import KERAS, MODELS, TORCH
+from pyrnnx.cli.options import OPTIONS, with_options
 from pyrnnx.cli.remarks import left_out, remarks
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
+from pyrnnx.cli.targets import check_not_read, input_files
 from pyrnnx.errors import PyrnnxError, warn
+from pyrnnx.load import load
 from pyrnnx.stacks.stack import Stack
 
 SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetensors; a .keras model."
@@ -31,11 +33,12 @@ def _suffixes() -> Iterable[str]:
     "convert",
     "pyrnnx convert model.xml model.onnx",
     "pyrnnx convert weights.safetensors gru.xml --prefix encoder.gru.",
-    "pyrnnx convert model.onnx lstm.onnx --layer /rnn/LSTM --input sequence_lens",
+    "pyrnnx convert model.onnx lstm.onnx --layer /rnn/LSTM --optional-input sequence_lens",
     "pyrnnx convert model.onnx faster.onnx --for onnxruntime",
     notes=(
         "If the format cannot express a node or layer, an error names it and nothing is written. Existing files are "
-        "replaced only with --force. The result is read again, and its outputs are compared with those of A.",
+        "replaced only with --force. The result is read again, and its outputs are compared with those of A in one "
+        "call, on random inputs or those of --input. The report lists branches of If that this call did not run.",
         "With --for onnxruntime, recurrent nodes of a model become operators of pyrnnx. Sessions of ONNX Runtime run B "
         "after register_custom_ops_library(pyrnnx.onnxruntime.library()).",
         "From weights or a .keras model, only recurrent layers are written; a warning lists the others.",
@@ -50,10 +53,10 @@ def convert(
     layer: Annotated[
         str | None, typer.Option("--layer", metavar="NAME", help="One recurrent layer of A, with its weights.")
     ] = None,
-    inputs: Annotated[
+    optional_inputs: Annotated[
         list[str] | None,
         typer.Option(
-            "--input",
+            "--optional-input",
             metavar="NAME",
             help="For weights, or a layer as .onnx: an input of B besides X: sequence_lens, initial_h or initial_c; "
             "repeatable.",
@@ -83,6 +86,15 @@ def convert(
         str | None,
         typer.Option("--for", metavar="RUNTIME", help="For a model, as .onnx: onnxruntime, with layers of pyrnnx."),
     ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            metavar="NAME=FILE.npy",
+            help="For a model: an input of the check (default: random), NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER, or "
+            "FILE.npz with arrays by name; repeatable.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     no_verify: Annotated[bool, typer.Option("--no-verify", help="Do not read and run the result.")] = False,
     as_json: Json = False,
@@ -95,13 +107,21 @@ def convert(
         nonlinearity,
         batch_first,
         None if opset is None else integer("convert: --opset", opset),
-        tuple(inputs or ()),
+        tuple(optional_inputs or ()),
     )
     target = conversion.check_target(a, b, force=force)
-    if runtime is not None:
-        return _for_runtime(a, target, runtime, options, no_verify=no_verify)
-    source = conversion.read_source(a, options)
-    conversion.write_target(source, a, target, options)
+    if runtime is None:
+        source = conversion.read_source(a, options)
+    else:
+        for_onnxruntime.check(a, target, runtime, options)
+        source = load(a)
+    arrays = verification.provided(source, inputs)
+    for path in [target, target.with_suffix(".bin")]:
+        check_not_read("convert", path, input_files(inputs))
+    if runtime is None:
+        conversion.write_target(source, a, target, options)
+    else:
+        for_onnxruntime.write(a, target)
     losses = conversion.losses(source, target, options)
     others: list[str] = []
     if isinstance(source, Stack):
@@ -120,36 +140,28 @@ def convert(
     }
     if no_verify:
         return Result(facts, _shown(facts))
+    verify: Any = verification.verify if runtime is None else for_onnxruntime.verify
     try:
-        verified = conversion.verify(source, target)
+        verified = verify(source, target, arrays)
     except PyrnnxError as error:
-        problem = f"convert: {b!r} was written but not compared with the source ({error})"
-        facts["not_verified"] = str(error)
+        why = with_options(str(error), OPTIONS)
+        problem = f"convert: {b!r} was written but not compared with the source ({why})"
+        facts["not_verified"] = why
         if getattr(source, "variables", ()):  # B has inputs instead, which A has not
             warn(problem)
             problem = ""
         return Result(facts, _shown(facts), problem=problem)
-    facts |= {"verified": verified.same, "differences": dict(verified.differences)}
-    return Result(facts, _shown(facts), status=Status.SUCCESS if verified.same else Status.DIFFERENT)
-
-
-def _for_runtime(a: str, target: Path, runtime: str, options: conversion.Options, *, no_verify: bool) -> Result:
-    """Write a model whose recurrent nodes are operators of pyrnnx."""
-    from pyrnnx.cli import for_onnxruntime
-
-    verified = for_onnxruntime.convert(a, target, runtime, options, no_verify=no_verify)
-    facts: dict[str, Any] = {
-        "from": a,
-        "what": a,
-        "files": {str(target): target.stat().st_size},
-        "left_out": [],
-        "warnings": [],
-        "verified": None if verified is None else verified.same,
+    facts |= {
+        "verified": verified.same,
+        "differences": dict(verified.differences),
+        "checked": {
+            "calls": 1,
+            "inputs": {name: {"shape": shape, "random": name not in arrays} for name, shape in verified.inputs.items()},
+            "branches_not_run": verified.not_run,
+            "branches_unknown": verified.unknown,
+        },
     }
-    if verified is not None:
-        facts["differences"] = dict(verified.differences)
-    status = Status.SUCCESS if verified is None or verified.same else Status.DIFFERENT
-    return Result(facts, _shown(facts), status=status)
+    return Result(facts, _shown(facts), status=Status.SUCCESS if verified.same else Status.DIFFERENT)
 
 
 def _shown(facts: dict[str, Any]) -> list[RenderableType]:
@@ -163,5 +175,19 @@ def _shown(facts: dict[str, Any]) -> list[RenderableType]:
     return [
         *shown,
         tables.heading("Read back and run", words),
+        tables.pairs(_checked(facts["checked"])),
         tables.table(("Output", "Difference"), rows, right=(1,)),
     ]
+
+
+def _checked(facts: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    """Yield what the check ran, and what it did not."""
+    words = [
+        f"{name} {tables.shape(array['shape'])}{' (random)' if array['random'] else ''}"
+        for name, array in facts["inputs"].items()
+    ]
+    yield "inputs of the one call", ", ".join(words) or "none"
+    if facts["branches_not_run"]:
+        yield "not run, not checked", ", ".join(facts["branches_not_run"])
+    if facts["branches_unknown"]:
+        yield "perhaps not run", f"a branch of {', '.join(facts['branches_unknown'])}"

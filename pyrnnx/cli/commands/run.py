@@ -39,7 +39,7 @@ def run(
     inputs: Inputs = None,
     seed: Annotated[
         str | None,
-        typer.Option("--seed", metavar="SEED", help="Use random arrays, from this seed, for inputs that are not given."),
+        typer.Option("--seed", metavar="SEED", help="Use random arrays for inputs that are not given."),
     ] = None,
     dims: Dims = None,
     layer: Annotated[
