@@ -14,12 +14,16 @@ def with_options(message: str, options: Mapping[str, str]) -> str:
     Parameters
     ----------
     message : str
-        Arguments occur as "cast=True converts", "axes is 'NT'", or "expected input, the name of".
+        Arguments occur as "cast=True converts", "rate=8000", "axes is 'NT'", or "expected input, the name of".
     options : mapping
-        Options by argument; a key of several words is replaced wherever it occurs.
+        Options by argument. A key with a space or an underscore is replaced wherever it occurs, because it is no
+        English word.
     """
     for name, option in options.items():
-        in_messages = rf"{name}(?= (?:is|has|lacks|was) )|(?<=expected ){name}(?=,)|{name}(?:=True\b|(?==\S))"
-        pattern = rf"\b{name}\b" if " " in name else rf"(?<![\w'-])(?:{in_messages})"
-        message = re.sub(pattern, option, message)
+        before = r"(?<![\w'.-])"
+        message = re.sub(rf"{before}{name}=True\b", option, message)
+        message = re.sub(rf"{before}{name}=(?:'([^' ]+)'|(?=[\w.]))", rf"{option} \1", message)
+        in_messages = rf"{name}(?= (?:is|has|lacks|was) )|(?<=expected ){name}(?=,)"
+        message = re.sub(rf"{before}(?:{name if re.search('[ _]', name) else in_messages})\b", option, message)
+        message = message.replace(f"{option} is None", f"{option} is not set")
     return message

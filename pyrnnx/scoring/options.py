@@ -60,5 +60,5 @@ def frames_of(frame: Any, context: Any, tail: Any) -> Frames | None:
     if frame is not None:
         return Frames(scalars.integer("score", "frame", frame, 1, _MOST), before, tail)
     if before:
-        raise ArgumentError(f"score: context is {before} and frame is None; expected frame, because context needs it")
+        raise ArgumentError(f"score: context is {before} and frame is None; expected frame as well, or no context")
     return None

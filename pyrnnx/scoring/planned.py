@@ -161,14 +161,14 @@ def _fitting(items: Items, conversion: Conversion, subject: Subject, memory: int
         if step * takes.dtype.itemsize > most:
             size = int(step) * takes.dtype.itemsize
             raise ArgumentError(
-                f"score: frame is {frames.size}, context {frames.context}: a frame takes {size} bytes; "
-                f"memory={memory} allows {most}"
+                f"score: frame is {frames.size}, context {frames.context}: a frame takes {size} bytes, "
+                f"{_too_much(size, memory)}"
             )
     # As floats, because headers may declare sizes beyond int64.
     counts = items.lengths * step if items.counts is None else np.maximum(items.lengths * step, items.counts)
     sizes = counts * takes.dtype.itemsize
     large = {
-        index: f"it takes over {sizes[index]:.0f} bytes with its results; memory={memory} allows {most}"
+        index: f"it takes over {sizes[index]:.0f} bytes with its results, {_too_much(sizes[index], memory)}"
         for index in np.flatnonzero(sizes > most).tolist()
     }
     if not large:
@@ -176,6 +176,11 @@ def _fitting(items: Items, conversion: Conversion, subject: Subject, memory: int
     lengths = items.lengths.copy()
     lengths[list(large)] = 0
     return replace(items, lengths=lengths, bad={**large, **items.bad})
+
+
+def _too_much(size: float, memory: int) -> str:
+    """Return why an item of this size does not fit, and the memory with which it does."""
+    return f"more than 1/{SHARES} of memory={memory}; expected memory={SHARES * size:.0f} or above"
 
 
 def _lengths_to_try(items: Items, sample: AnyArray, memory: int) -> list[int]:
@@ -234,7 +239,7 @@ def _sized(items: Items, scorer: Scorer, sample: AnyArray, memory: int) -> tuple
     sizes = np.where(items.lengths > 0, sizes, constant)
     most = memory // SHARES
     large = {
-        index: f"it takes {sizes[index]} bytes with its results; memory={memory} allows {most}"
+        index: f"it takes {sizes[index]} bytes with its results, {_too_much(sizes[index], memory)}"
         for index in np.flatnonzero(sizes > most).tolist()
     }
     if len(large) == len(items):

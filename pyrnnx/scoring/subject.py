@@ -136,9 +136,7 @@ class _OfModel(Subject):
         self, name: str | None, infos: Mapping[str, TensorInfo], of_lengths: Iterable[str]
     ) -> str | None:
         if name is not None and (not isinstance(name, str) or name not in infos):
-            raise ArgumentError(
-                f"score: {self.label}: lengths is {shown(name)}; expected an input of {names_of(infos)}"
-            )
+            raise ArgumentError(f"score: {self.label}: lengths is {shown(name)}; expected one of {names_of(infos)}")
         return name or next((key for key in infos if key in of_lengths and key not in self._constants), None)
 
     def _state_shapes(self, values: Any, infos: Mapping[str, TensorInfo]) -> dict[str, tuple[str, dict[str, int], str]]:

@@ -63,12 +63,21 @@ class Conversion:
             declared in (None, size) for declared, size in zip(step, values.shape[1:], strict=True)
         )
         if not fits:
-            expected = ", ".join("?" if size is None else str(size) for size in step)
-            raise ArgumentError(f"it has shape {values.shape}; expected [T{', ' if step else ''}{expected}]")
+            expected = ", ".join("?" if size is None else str(size) for size in ("T", *step))
+            frames = self.frames
+            cut = "" if frames is None else f" after frame={frames.size} and context={frames.context} cut it"
+            raise ArgumentError(f"it has shape {values.shape}{cut}; expected [{expected}]{self._advice(values, step)}")
         steps = takes.size("T")
         if steps is not None and (len(values) > steps if padded else len(values) != steps):
             raise ArgumentError(f"it has {len(values)} time steps; expected {'at most ' if padded else ''}{steps}")
         return values
+
+    def _advice(self, values: AnyArray, step: Sequence[int | None]) -> str:
+        """Return how frames could make single values fit the steps of an input; "" if they could not."""
+        sizes = [size for size in step if size != 1]
+        if self.frames is not None or values.ndim != 1 or len(sizes) != 1:
+            return ""
+        return f", or frame={'N' if sizes[0] is None else sizes[0]}, which cuts samples into steps of this size"
 
 
 @dataclass(frozen=True)

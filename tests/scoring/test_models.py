@@ -211,7 +211,7 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "twice": ({"axes": "TTN"}, "axes is 'TTN'"),
     "too few": ({"axes": "NT"}, "axes is 'NT'; expected 3 letters"),
     "input": ({"input": "x"}, "input is 'x'; expected one of 'X', 'lens'"),
-    "lengths": ({"lengths": "x"}, "lengths is 'x'; expected an input of"),
+    "lengths": ({"lengths": "x"}, "lengths is 'x'; expected one of"),
     "inputs": ({"inputs": 3}, "inputs is 3; expected a mapping"),
     "unknown input": ({"inputs": {"q": 1}}, "input 'q' is unknown"),
     "outputs": ({"outputs": ["q"]}, "outputs has 'q'"),

@@ -174,7 +174,12 @@ WRONG: Mapping[str, tuple[Graph, dict[str, Any], str]] = {
         {"axes": "TI"},
         "has 2 time steps; expected 1",
     ),
-    "another frame": (GRAPH, {"frame": 5}, r"it has shape \(4, 7\); expected \[T, 6\]"),
+    "another frame": (
+        GRAPH,
+        {"frame": 5},
+        r"it has shape \(4, 7\) after frame=5 and context=2 cut it; expected \[T, 6\]",
+    ),
+    "no frame": (GRAPH, {"frame": None, "context": 0}, r"expected \[T, 6\], or frame=6, which cuts samples into steps"),
     "a state of unknown size": (
         GRAPH._replace(inputs=GRAPH.inputs.replace("[N, 3]", "[N, ?]")),
         {},

@@ -207,7 +207,7 @@ def _shown(report: ScoreReport) -> list[RenderableType]:
     ]
     shown: list[RenderableType] = [heading("Results", report.sink), pairs(facts)]
     if report.skipped:
-        rows = list(report.skipped.items())[:SHOWN_SKIPPED]
+        rows = [(name, with_options(why, _OPTIONS)) for name, why in list(report.skipped.items())[:SHOWN_SKIPPED]]
         hidden = len(report.skipped) - len(rows)
         shown += [heading("Skipped", f"and {hidden} more" if hidden else ""), table(("item", "why"), rows)]
     return shown

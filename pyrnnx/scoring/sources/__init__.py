@@ -90,9 +90,15 @@ def _kind(path: str) -> str:
     if any((Path(path) / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
         return ZarrSource.kind
     kinds = [kind for kind in _SUFFIXES if files_with(path, f".{kind}")]
-    if len(kinds) != 1:
-        files = f"files of several formats ({', '.join(kinds)})" if kinds else "files of no known format"
+    if not kinds:
+        files = "no files" if not files_with(path, "") else "no files of a known format"
+        allowed = ", ".join(f".{suffix}" for suffix in _SUFFIXES)
         raise ArgumentError(
-            f"score: source {shown(path)} has {files}; expected one of {', '.join(SOURCES)}, or source_format"
+            f"score: source {shown(path)} has {files}; expected a zarr folder, or files that end in {allowed}"
+        )
+    if len(kinds) > 1:
+        raise ArgumentError(
+            f"score: source {shown(path)} has files of several formats ({', '.join(kinds)}); expected files of one "
+            "format, or source_format, which chooses one"
         )
     return kinds[0]

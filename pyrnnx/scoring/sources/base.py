@@ -162,5 +162,7 @@ def folder_with(kind: str, path: str, suffix: str) -> list[str]:
         )
     paths = files_with(path, suffix)
     if not paths:
-        raise ArgumentError(f"score: source {shown(path)} has no {suffix} file ({kind})")
+        raise ArgumentError(
+            f"score: source {shown(path)} has no {suffix} file; expected at least one, because source_format is {kind}"
+        )
     return paths

@@ -83,7 +83,9 @@ class WavSource(Source):
     def _check_channels(self, shape: tuple[int, ...]) -> None:
         count = shape[1] if len(shape) > 1 else 1
         if isinstance(self.channels, int) and self.channels >= count:
-            raise FormatError(f"it has {count} channels, 0 to {count - 1}; channels is {self.channels}")
+            raise FormatError(
+                f"it has {count} channel{'' if count == 1 else 's'}; channels is {self.channels}, and counts from 0"
+            )
 
     def _samples(self, path: str) -> AnyArray:
         samples = read_wav(path)
