@@ -114,7 +114,8 @@ def _options_named() -> Iterator[None]:
     try:
         yield
     except PyrnnxError as error:
-        text = re.sub(r": (layer|prefix|operator|nonlinearity) (is|was) ", r": --\1 \2 ", str(error), count=1)
+        text = re.sub(r"^from_\w+: ", "convert: ", str(error)).removesuffix(", or None")
+        text = re.sub(r": (layer|prefix|operator|nonlinearity) (is|was) ", r": --\1 \2 ", text, count=1)
         raise type(error)(text) from error
 
 

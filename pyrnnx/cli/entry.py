@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyrnnx._internal.extras import needs
 from pyrnnx.cli import streams
+from pyrnnx.cli.options import with_options
 from pyrnnx.cli.result import render
 from pyrnnx.cli.status import Status
 from pyrnnx.errors import PyrnnxError, shortened, shown
@@ -55,7 +56,7 @@ def _run(words: list[str]) -> Status:
         result = call.run()
         text = render(result, as_json=call.as_json)
     for warning in caught:
-        streams.complain(f"warning: {warning.message}")
+        streams.complain(f"warning: {with_options(str(warning.message), call.options)}")
     written = streams.written(text)
     if result.problem:
         streams.complain(result.problem)

@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-OPTIONS = {"dims": "--dim", "seed": "--seed", "against": "--against", "inputs": "--input"}
+OPTIONS = {
+    "dims": "--dim",
+    "seed": "--seed",
+    "against": "--against",
+    "inputs": "--input",
+    "layers": "--layer",
+    "opset": "--opset",
+    "see model.plan": "see pyrnnx inspect",
+    'set runtime="reference"': "set PYRNNX_RUNTIME=reference in the environment",
+}
 
 
 def with_options(message: str, options: Mapping[str, str]) -> str:
@@ -21,9 +30,10 @@ def with_options(message: str, options: Mapping[str, str]) -> str:
     """
     for name, option in options.items():
         before = r"(?<![\w'.-])"
-        message = re.sub(rf"{before}{name}=True\b", option, message)
+        message = re.sub(rf"{before}{name}=True(?!\w)", option, message)
         message = re.sub(rf"{before}{name}=(?:'([^' ]+)'|(?=[\w.]))", rf"{option} \1", message)
         in_messages = rf"{name}(?= (?:is|has|lacks|was) )|(?<=expected ){name}(?=,)"
-        message = re.sub(rf"{before}(?:{name if re.search('[ _]', name) else in_messages})\b", option, message)
+        pattern = re.escape(name) if re.search("[ _]", name) else in_messages
+        message = re.sub(rf"{before}(?:{pattern})(?!\w)", option, message)
         message = message.replace(f"{option} is None", f"{option} is not set")
     return message

@@ -9,6 +9,8 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
+from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
 from pyrnnx.cli.status import Status
@@ -63,17 +65,42 @@ def write_error(text: str) -> None:
         _write(text, sys.stderr)
 
 
+class _Sparse:
+    """Progress in a file or pipe: a line every `SECONDS`, none for a short command."""
+
+    SECONDS = 10.0
+    last: float | None = None  # time of the last line, or of the beginning
+
+    def show(self, text: str) -> None:
+        """Write a line if it is time for one; "" means the end."""
+        now = monotonic()
+        if not text or self.last is None:
+            self.last = now if text else None
+        elif now - self.last >= self.SECONDS:
+            self.last = now
+            complain(text)
+
+
+_sparse = _Sparse()
+
+
 def show_progress(text: str) -> None:
-    """Replace the current line of a terminal; "" clears it."""
+    """Replace the current line of a terminal; in a file or pipe, write a line from time to time. "" means the end."""
     if is_terminal(sys.stderr):
         write_error(f"\r{printable(text)[: shutil.get_terminal_size().columns - 1]}\x1b[K")
+    else:
+        _sparse.show(text)
 
 
 @contextmanager
 def progress_bar(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Show a bar on standard error during the block, if it is a terminal; yield a function to call after each step."""
+    """Show a bar on standard error during the block, or lines in a pipe; yield a function to call after each step."""
     if not (total and is_terminal(sys.stderr)):
-        yield lambda: None
+        steps = count(1)
+        try:
+            yield lambda: show_progress(f"{what}: {next(steps)} of {total}")
+        finally:
+            show_progress("")
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -12,6 +12,7 @@ from command import in_terminal, process, process_in_terminal
 from command import pyrnnx as command
 from rows import each_row
 
+from pyrnnx.cli import main, streams
 from pyrnnx.cli.status import Status
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -67,6 +68,25 @@ def test_nobody_reads(arguments: list[str]) -> None:
     with os.fdopen(write, "w") as pipe:
         done = command(*arguments, stdout=pipe)
     assert (done.returncode, done.stderr) == (Status.CLOSED_PIPE, "")
+
+
+@each_row(
+    ("arguments", "line"),
+    [
+        (["conformance", "pyrnnx", "--cases", "random:0:9"], "pyrnnx: pyrnnx: 4 of "),
+        (["run", ONNX, "--seed", "0", "--repeat", "3"], "pyrnnx: calls: 3 of 3"),
+    ],
+)
+def test_progress_in_a_pipe(
+    arguments: list[str], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lines from time to time, so that a log is not silent for minutes; none for a short command."""
+    assert main(arguments) == 0
+    assert capsys.readouterr().err == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(streams._Sparse, "SECONDS", 0)
+        assert main(arguments) == 0
+    assert line in capsys.readouterr().err
 
 
 @pytest.mark.e2e

@@ -23,6 +23,7 @@ from pyrnnx.errors import UnsupportedError
         "Exit status: 0 if no runtime returned a wrong result, crashed or timed out; 1 if one did; 2 for errors. A "
         "refusal is no failure.",
     ),
+    options={"cases": "--cases"},
 )
 def conformance(
     runtimes: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -184,13 +185,18 @@ def score(
             memory=memory,
             skip_errors=skip_errors,
             overwrite=overwrite,
-            **numbers,  # type: ignore[arg-type]  # a mapping of the integers among the options
+            progress=None if streams.is_terminal(sys.stderr) else _in_lines,
+            **numbers,
         )
     except KeyboardInterrupt as error:
         if str(error):
             streams.complain(f"interrupted: {with_options(str(error), _OPTIONS)}")
         raise
     return Result(report.to_dict, _shown(report))
+
+
+def _in_lines(done: int, total: int) -> None:
+    streams.show_progress(f"score: {done} of {total} items")
 
 
 def _shown(report: ScoreReport) -> list[RenderableType]:

@@ -133,15 +133,17 @@ def _runtimes(options: argparse.Namespace) -> list[Runtime]:
     for name in dict.fromkeys(options.runtimes):
         runtime = RUNTIMES.get(name)
         if runtime is None:
-            raise ArgumentError(f"conformance: runtime is {shown(name)}; expected {known}")
+            raise ArgumentError(f"conformance: RUNTIME is {shown(name)}; expected one of {known}")
         if not runtime.installed():
-            raise ArgumentError(f"conformance: {name} is not installed")
+            raise ArgumentError(
+                f"conformance: RUNTIME is {shown(name)}, which is not installed; expected an installed one"
+            )
         chosen.append(runtime)
     texts = list(dict.fromkeys(options.own_command or ()))
     own: list[Runtime] = [CommandRuntime(text, text if len(texts) > 1 else None) for text in texts]
     for runtime in own:
         if not runtime.installed():
-            raise ArgumentError(f"conformance: command {shown(runtime.name)} is not an installed program")
+            raise ArgumentError(f"conformance: --command is {shown(runtime.name)}; expected an installed program")
     own += [FunctionRuntime(_function(text), text) for text in dict.fromkeys(options.function or ())]
     chosen += own
     return chosen or [runtime for runtime in RUNTIMES.values() if runtime.installed()]
@@ -151,7 +153,7 @@ def _function(text: str) -> Any:
     """Import "package.module:name"; modules in the current folder are found too."""
     module, _, name = text.partition(":")
     if not module or not name:
-        raise ArgumentError(f"conformance: function is {shown(text)}; expected package.module:name")
+        raise ArgumentError(f"conformance: --function is {shown(text)}; expected package.module:name")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -160,10 +162,10 @@ def _function(text: str) -> Any:
             value = getattr(value, part)
     except Exception as error:  # whatever a user's module raises
         raise ArgumentError(
-            f"conformance: function is {shown(text)}, which cannot be imported ({type(error).__name__}: {error})"
+            f"conformance: --function is {shown(text)}, which cannot be imported ({type(error).__name__}: {error})"
         ) from None
     if not callable(value):
-        raise ArgumentError(f"conformance: function is {shown(text)}, a {type(value).__name__}; expected a function")
+        raise ArgumentError(f"conformance: --function is {shown(text)}, a {type(value).__name__}; expected a function")
     return value
 
 

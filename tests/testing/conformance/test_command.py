@@ -134,17 +134,17 @@ def failure(test: unittest.TestCase) -> str:
 
 THERE = ", ".join(RUNTIMES)
 REJECTED: list[tuple[list[str], str]] = [
-    (["pyrnnx", "tensorflow"], f"conformance: runtime is 'tensorflow'; expected {THERE}"),
+    (["pyrnnx", "tensorflow"], f"conformance: RUNTIME is 'tensorflow'; expected one of {THERE}"),
     (["--export", "out", "pyrnnx", "--refused"], "--export runs nothing; expected it without RUNTIME, --refused"),
     (["--export", f"{TESTS}/planted.py"], "planted.py' cannot be created as a folder"),
-    (["--cases", "all"], "conformance: cases is 'all'; expected 'named' or 'random:SEED:N'"),
-    (["--cases", "random:-1:5"], "conformance: cases is 'random:-1:5'; expected"),
-    (["--cases", "random:1:0"], "conformance: cases is 'random:1:0'; expected"),
-    (["--function", "right"], "conformance: function is 'right'; expected package.module:name"),
+    (["--cases", "all"], "conformance: --cases is 'all'; expected 'named' or 'random:SEED:N'"),
+    (["--cases", "random:-1:5"], "conformance: --cases is 'random:-1:5'; expected"),
+    (["--cases", "random:1:0"], "conformance: --cases is 'random:1:0'; expected"),
+    (["--function", "right"], "conformance: --function is 'right'; expected package.module:name"),
     (["--function", "nowhere:right"], "'nowhere:right', which cannot be imported (ModuleNotFoundError"),
     (["--function", "planted:nothing"], "'planted:nothing', which cannot be imported (AttributeError"),
     (["--function", "planted:NO_FUNCTION"], "'planted:NO_FUNCTION', a int; expected a function"),
-    (["--command", "no-such-program {folder}"], "command 'no-such-program' is not an installed program"),
+    (["--command", "no-such-program {folder}"], "--command is 'no-such-program'; expected an installed program"),
     (["--command", ""], "expected a program and its arguments"),
     (
         ["--json", "/nowhere/r.json"],
