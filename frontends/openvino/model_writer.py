@@ -97,7 +97,12 @@ def _source(source: Any) -> tuple[str, Callable[[], NetWriter]]:
     if suffix == ".xml":
         source = read_model(source)
     is_proto = type(source).__name__ == "ModelProto"  # by name: onnx may not be installed
-    if suffix not in (".onnx", ".xml") and not is_proto and not isinstance(source, _MODELS):
+    if suffix and suffix not in (".onnx", ".xml"):
+        raise ArgumentError(
+            f"write_model: source is {shown(os.fspath(source))}, whose name ends in {shown(suffix)}; expected .onnx or "
+            ".xml, or the Stack of weights that pyrnnx.frontends.torch or keras reads"
+        )
+    if not is_proto and not suffix and not isinstance(source, _MODELS):
         raise ArgumentError(
             f"write_model: {type(source).__name__} was given; expected a recurrent layer with its weights, a Stack, "
             "a model, the path of an .onnx or .xml, the bytes of an ONNX model, or an onnx.ModelProto"

@@ -94,10 +94,12 @@ def can_replace(module: Any) -> bool:
 
 
 def is_replaced(module: Any) -> bool:
+    """Return whether `replace` has changed the class of a module."""
     return hasattr(type(module), "_pyrnnx_base")
 
 
 def replace(module: Any) -> None:
+    """Change the class of a module in place to one whose calls run on pyrnnx."""
     base: Any = type(module)
     module.__class__ = accelerated_class(base)
     module.__dict__.update({_RUNNER: Runner(), _REASON: _NOT_CALLED})

@@ -1,7 +1,8 @@
 """One-line errors for a command `pyrnnx` that fails while pyrnnx is imported, as for a bad environment variable.
 
-`pyrnnx.cli` cannot do this: Python imports pyrnnx, which reads the environment, before any code of the command runs.
-So importing this module sets `sys.excepthook`, only in a process of the command, before anything can fail.
+The entry point of the command, `pyrnnx.cli.main`, cannot do this: Python imports pyrnnx, which reads the environment,
+before any code of the command runs. So pyrnnx calls `report_import_errors` before its other imports; in all other
+processes, it changes nothing.
 """
 
 from __future__ import annotations
@@ -31,5 +32,7 @@ def report(kind: type[BaseException], error: BaseException, trace: TracebackType
         raise SystemExit(2)  # Python exits with this status, also from a hook
 
 
-if is_command():
-    sys.excepthook = report
+def report_import_errors() -> None:
+    """Set `sys.excepthook` to `report` if this is a process of the command."""
+    if is_command():
+        sys.excepthook = report

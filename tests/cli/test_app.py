@@ -174,6 +174,9 @@ def test_the_script_tells_as_the_module_does(monkeypatch: pytest.MonkeyPatch) ->
     for words, expected in told.items():
         monkeypatch.setattr(sys, "argv", list(words))
         assert _process.is_command() is expected, words
+        monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
+        _process.report_import_errors()
+        assert (sys.excepthook is _process.report) is expected, words
     monkeypatch.setattr(sys, "orig_argv", ["python", "-X", "dev", "-m", "pyrnnx", "config"])
     monkeypatch.setattr(sys, "argv", ["-m", "config"])
     assert _process.is_command()

@@ -185,11 +185,11 @@ REJECTED: dict[str, tuple[Callable[[Path], Any], tuple[Any, ...], str]] = {
     "nothing there": (lambda folder: None, ("missing", None, None), "does not exist"),
     "no path": (lambda folder: None, (3, None, None), "source is 3; expected a path"),
     "a file": (lambda folder: (folder / "f").write_text(""), ("f", None, None), "is a file"),
-    "nothing at all": (lambda folder: None, ("", None, None), "has no files; expected a zarr folder, or files that end"),
+    "nothing at all": (lambda folder: None, ("", None, None), "has no files; expected a zarr folder"),
     "nothing known": (lambda folder: (folder / "a.csv").touch(), ("", None, None), "no files of a known format"),
     "format": (lambda folder: None, ("", "mp3", None), "source_format is 'mp3'; expected one of zarr"),
     "two formats": (lambda folder: [write_npy(folder, ITEMS), _cut_wav(folder)], ("", None, None), "several"),
-    "no such file": (lambda folder: (folder / "a.npy").touch(), ("", "wav", None), "no .wav file; expected at least one"),
+    "no such file": (lambda folder: (folder / "a.npy").touch(), ("", "wav", None), "no .wav file; expected at least"),
     "column": (lambda folder: (folder / "a.npy").touch(), ("", None, "x"), "column is 'x', and the source is npy"),
     "no zarr": (lambda folder: (folder / "zarr.json").write_text("{"), ("", None, None), "as zarr"),
 }  # fmt: skip

@@ -44,10 +44,12 @@ class Variable:
 
 
 def is_read(layer: NetLayer) -> bool:
+    """Return whether a layer is a ReadValue, which returns the value of a variable."""
     return layer.type.lower() == "readvalue" and layer.opset >= _FIRST_OPSET
 
 
 def is_assign(layer: NetLayer) -> bool:
+    """Return whether a layer is an Assign, which sets the value of a variable."""
     return layer.type.lower() == "assign" and layer.opset >= _FIRST_OPSET
 
 
