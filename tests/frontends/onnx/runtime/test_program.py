@@ -21,7 +21,6 @@ from whole_models import check_calls, check_each, varied
 import pyrnnx
 from pyrnnx import ArgumentError, PyrnnxError, reference
 from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.runtime.evaluator import Evaluator
 from pyrnnx.frontends.openvino import read_model as read_ir
 from pyrnnx.frontends.openvino import write_model as write_ir
 from pyrnnx.testing.numbers import Array
@@ -297,52 +296,6 @@ def test_errors_of_functions_name_the_node() -> None:
         with pytest.raises(PyrnnxError, match=r"^ONNX model: Resize 'wide' failed"):
             model(X, scales[:2])
         np.testing.assert_array_equal(model(X, scales)["y"], wanted)
-
-
-@pytest.fixture
-def raising(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
-    """Let the function that a session calls raise something, once."""
-
-    def patch(error: BaseException) -> None:
-        original, errors = Evaluator.run, [error]
-
-        def run(self: Any, *arguments: Any) -> Any:
-            if errors:
-                raise errors.pop()
-            return original(self, *arguments)
-
-        monkeypatch.setattr(Evaluator, "run", run)
-
-    return patch
-
-
-def wide_selu() -> Any:
-    """A model whose Selu, of float64, is a function in the session."""
-    nodes = [node("Selu", ["x"], ["a"]), node("Neg", ["a"], ["y"])]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = read_model(simple_model(nodes, {"x": np.ones(3)}, ["y"]))
-        assert model.plan.rows()[0][1] == "Neg"
-    return model
-
-
-def test_other_errors_of_functions_lead_to_the_evaluator(raising: Callable[[BaseException], None]) -> None:
-    model = wide_selu()
-    wanted = model(np.ones(3))["y"]
-    raising(TypeError("an odd result"))
-    with pytest.warns(pyrnnx.SlowRuntimeWarning, match="an odd result"):
-        np.testing.assert_array_equal(model(np.ones(3))["y"], wanted)
-
-
-def test_signals_and_memory_errors_of_functions(raising: Callable[[BaseException], None]) -> None:
-    model = wide_selu()
-    raising(KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        model(np.ones(3))
-    raising(MemoryError("the outputs exceed memory"))
-    with pytest.raises(ArgumentError, match=r"^ONNX model: the outputs exceed memory"):
-        model(np.ones(3))
-    assert model(np.ones(3))["y"].shape == (3,)
 
 
 # Memory
