@@ -236,14 +236,14 @@ class Model(core.Model):
         carried : mapping
             Layers with states that are inputs and outputs, by name.
         """
-        known = self._read.local | {output for node in carried.values() for output in node.states}
+        recurrent, calls = self._recurrent_graph(defaults=defaults), self._calls
+        known = self._read.local | {output for node in carried.values() for output in node.states} | recurrent.added()
         for name in sorted(more - known):
             raise ArgumentError(
                 f"{self.label}: outputs has {shown(name)}, which is not a value at the model's top level"
             )
         # A replaced default may be a weight: without defaults, each call builds the layers.
         layers: dict[str, Layer | UnboundNode | StreamLayer] = dict(self.layers) if defaults else {}
-        recurrent, calls = self._recurrent_graph(defaults=defaults), self._calls
         carried = {name: node for name, node in carried.items() if defaults or node.states}
         if carried:
             recurrent.check_weights(self.label, [name for name, node in carried.items() if node.states])

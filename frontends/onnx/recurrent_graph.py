@@ -140,6 +140,12 @@ class RecurrentGraph:
             }
         return values
 
+    def added(self) -> set[str]:
+        """Return the names of values at the top level that recognised layers take or return."""
+        places = (self.places[name] for name in self.origins if name in self.places)
+        nodes = (graph.nodes[index] for graph, index in places if graph is self.folded)
+        return {value for node in nodes for value in (*node.input, *node.output) if value}
+
     def check_weights(self, label: str, names: Iterable[str]) -> None:
         """Reject named nodes whose weights are inputs, because their layers are not prepared.
 

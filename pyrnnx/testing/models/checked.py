@@ -281,14 +281,17 @@ def _alone_models(model: Any, runs: Sequence[LayerRun], suffix: str, folder: Pat
 
 
 def _nodes(model: Any) -> dict[str, NodeProto]:
-    """Return the nodes of layers at the top level, as the file has them; not those that came out of a function."""
+    """Return the nodes of layers at the top level, if the file has them: not in a function, and not recognised."""
     by_output = {name: node for node in model.proto.graph.node for name in node.output if name}
     values = layer_values(model)
     outputs = {
         name: [value.names[0] for key, value in arguments.items() if key in OUTPUTS]
         for name, arguments in values.items()
     }
-    return {name: by_output[names[0]] for name, names in outputs.items() if names and names[0] in by_output}
+    written = {
+        name: names[0] for name, names in outputs.items() if names and not getattr(model.layers[name], "origin", "")
+    }
+    return {name: by_output[output] for name, output in written.items() if output in by_output}
 
 
 def _status(execution: Execution) -> Judged | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 import quantized_models
+from hidden_layers import loop, scan, unrolled
 from onnx_models import branches
 from rows import each_row
 from two_layers import two_layers
@@ -49,6 +51,16 @@ def test_all_agree(tmp_path: Path) -> None:
         assert list(layer.judged["ONNX Runtime"].differences) == ["Y", "Y_h", "Y_c"]
     assert list(found.layers[0].judged["pyrnnx"].differences) == ["Y"]  # what the node gives in the model
     json.dumps(found.to_dict())
+
+
+@each_row("make", [unrolled, loop, scan])
+def test_recognised_layers_are_judged(make: Callable[[str], onnx.ModelProto], tmp_path: Path) -> None:
+    """Their X and outputs may have names that the file does not have."""
+    onnx.save(make("GRU"), tmp_path / "hidden.onnx")
+    (layer,) = check_model(tmp_path / "hidden.onnx", ["onnxruntime"]).layers
+    assert not layer.problem
+    assert list(layer.judged) == ["pyrnnx", "ONNX Runtime"]
+    assert all(judged.right for judged in layer.judged.values())
 
 
 @pytest.mark.e2e
