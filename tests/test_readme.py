@@ -53,6 +53,13 @@ def test_links_work_in_a_clone_and_on_a_package_index() -> None:
     assert re.findall(r"\]\([\w/]+\.(?:md|svg)\)", published) == []
 
 
+def test_range_is_that_of_the_recorded_figures() -> None:
+    tables = pytest.importorskip("figures", reason="needs matplotlib").read_tables(ROOT / "benchmarks/README.md")
+    for title, words in (("Shapes, one thread", "with one thread"), ("Shapes, two threads", "with two")):
+        ratios = sorted((float(row["ratio"]), row["ratio"]) for row in tables[title][0])
+        assert f"from {ratios[0][1]} to {ratios[-1][1]} {words}" in " ".join((ROOT / "README.md").read_text().split())
+
+
 def test_plot_shows_the_recorded_figures() -> None:
     figures = pytest.importorskip("figures", reason="needs matplotlib")
     shown = set(re.findall(r">(\d\.\d\d)<", (ROOT / "docs/static/speed.svg").read_text()))
