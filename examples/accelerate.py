@@ -14,9 +14,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from shared import new_figure, writing
+from shared import new_figure, run, save
 
-import pyrnnx
 from pyrnnx.bench.timing import measure
 from pyrnnx.frontends.torch import accelerate
 
@@ -62,8 +61,7 @@ def draw(milliseconds: dict[int, dict[str, float]], output: str) -> None:
     axis.set(xlabel="frames", ylabel="time of a call, ms (one thread; lower is faster)", xscale="log", yscale="log")
     axis.set_title("One recording, the whole model")
     axis.legend()
-    with writing(output):
-        figure.savefig(output)
+    save(figure, output)
 
 
 def main() -> None:
@@ -95,11 +93,7 @@ def main() -> None:
     fast(x).sum().backward()
     print_reasons(fast, "\nin training:")
     draw(milliseconds, arguments.output)
-    print(f"picture: {arguments.output}")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except pyrnnx.PyrnnxError as error:
-        sys.exit(str(error))
+    run(main)

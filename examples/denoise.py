@@ -11,13 +11,12 @@ fan is added, so that the clean speech is known.
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import numpy as np
 from scipy.io import wavfile
 from scipy.signal import get_window
-from shared import RATE, Array, new_figure, noise, read_wav, silence, speak, timed, wheel_file, writing
+from shared import RATE, Array, new_figure, noise, read_wav, run, save, silence, speak, timed, wheel_file, writing
 
 import pyrnnx
 
@@ -64,8 +63,7 @@ def draw(pictures: dict[str, Array], output: str) -> None:
         axis.set(title=title, ylabel="frequency, kHz")
     axes[-1].set_xlabel("time, s")
     figure.colorbar(image, ax=axes, label="level, dB (0: the loudest)")
-    with writing(output):
-        figure.savefig(output)
+    save(figure, output)
 
 
 def main() -> None:
@@ -102,11 +100,7 @@ def main() -> None:
             wavfile.write(arguments.wav, RATE, result)
         print(f"speech: {arguments.wav}")
     draw(pictures, arguments.output)
-    print(f"picture: {arguments.output}")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except pyrnnx.PyrnnxError as error:
-        sys.exit(str(error))
+    run(main)

@@ -9,10 +9,10 @@ The example translates one LSTM by hand, first as the two specifications require
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import numpy as np
+from shared import run
 
 import pyrnnx
 from pyrnnx.frontends.onnx import lstm
@@ -72,7 +72,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except pyrnnx.PyrnnxError as error:
-        sys.exit(str(error))
+    run(main)

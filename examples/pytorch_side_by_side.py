@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from shared import Array, new_figure, writing
+from shared import Array, new_figure, run, save
 
 import pyrnnx
 from pyrnnx.bench.timing import measure
@@ -98,8 +98,7 @@ def draw(milliseconds: dict[str, float], output: str) -> None:
     axis.margins(x=0.1)
     axis.set(xlabel="time of a call, ms (one thread, best of 25; shorter is faster)")
     axis.set_title(f"nn.LSTM({I}, {H}, bidirectional), {N} rows of {T} steps")
-    with writing(output):
-        figure.savefig(output)
+    save(figure, output)
 
 
 def main() -> None:
@@ -137,11 +136,7 @@ def main() -> None:
             numbers = np.array2string(Y[0, 0, :3], precision=7, floatmode="fixed")
             print(f"{name:22}{numbers:37}{np.abs(Y - exact).max():<14.1e}{time:.2f}")
     draw(milliseconds, arguments.output)
-    print(f"picture: {arguments.output}")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except pyrnnx.PyrnnxError as error:
-        sys.exit(str(error))
+    run(main)

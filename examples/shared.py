@@ -19,6 +19,8 @@ import numpy as np
 from scipy.io import wavfile
 from scipy.signal import resample_poly
 
+import pyrnnx
+
 RATE = 16_000  # samples per second in all examples
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -114,6 +116,14 @@ def timed(push: Callable[[Any], Any], frames: Iterable[Any]) -> tuple[list[Any],
     return results, float(np.median(times))
 
 
+def run(main: Callable[[], None]) -> None:
+    """Run an example; an error of pyrnnx ends it in one line."""
+    try:
+        main()
+    except pyrnnx.PyrnnxError as error:
+        sys.exit(str(error))
+
+
 @contextmanager
 def writing(path: str) -> Iterator[None]:
     """Exit with one line if a file cannot be written."""
@@ -130,3 +140,10 @@ def new_figure(width: float, height: float) -> Any:
     except ImportError:
         sys.exit('matplotlib is not installed: pip install -e ".[plot]"')
     return Figure(figsize=(width, height), layout="constrained", dpi=120)
+
+
+def save(figure: Any, output: str) -> None:
+    """Write a figure of matplotlib, and print its path."""
+    with writing(output):
+        figure.savefig(output)
+    print(f"picture: {output}")

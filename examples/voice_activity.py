@@ -10,11 +10,23 @@ speech.
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 import numpy as np
-from shared import RATE, Array, new_figure, noise, read_wav, silence, speak, speech_segments, timed, wheel_file, writing
+from shared import (
+    RATE,
+    Array,
+    new_figure,
+    noise,
+    read_wav,
+    run,
+    save,
+    silence,
+    speak,
+    speech_segments,
+    timed,
+    wheel_file,
+)
 
 import pyrnnx
 
@@ -47,8 +59,7 @@ def draw(signal: Array, speech: Array, output: str) -> None:
             label = "detected speech" if number == 0 and axis is below else None
             axis.axvspan(begin / RATE, end / RATE, color="tab:orange", alpha=0.25, label=label)
     figure.legend(loc="outside lower right", ncols=2)
-    with writing(output):
-        figure.savefig(output)
+    save(figure, output)
 
 
 def main() -> None:
@@ -70,11 +81,7 @@ def main() -> None:
         print(f"{begin / RATE:5.2f} s {end / RATE:5.2f} s   {mean:.2f}")
     print(f"{len(speech)} windows of {1000 * WINDOW // RATE} ms, {1e3 * seconds:.2f} ms to compute each")
     draw(signal, speech, arguments.output)
-    print(f"picture: {arguments.output}")
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except pyrnnx.PyrnnxError as error:
-        sys.exit(str(error))
+    run(main)

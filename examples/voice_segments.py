@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import csv
-import sys
 import wave
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from shared import RATE, speech_segments, wheel_file, writing
+from shared import RATE, run, speech_segments, wheel_file, writing
 
 import pyrnnx
 
@@ -69,7 +68,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except pyrnnx.PyrnnxError as error:
-        sys.exit(str(error))
+    run(main)
