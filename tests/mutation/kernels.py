@@ -189,7 +189,7 @@ FAULTS = (
     Fault(
         "a signal handler's error does not stop a call",
         "pyrnnx/_kernels/threads/interrupt.h",
-        "if (interrupt->check()) PYRNNX_STORE_STOP(interrupt);",
+        "if (interrupt->check()) PYRNNX_STORE(&interrupt->stop, 1);",
         "interrupt->check();",
         "tests/layers/test_interrupt.py",
     ),

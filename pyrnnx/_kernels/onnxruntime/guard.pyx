@@ -11,7 +11,7 @@ order: a number, -1 for any size, or a smaller number for a size that is the sam
 
 from libc.stdint cimport int64_t
 from libc.stdio cimport snprintf
-from libc.stdlib cimport calloc, free, malloc, strtoll
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from pyrnnx._kernels.onnxruntime.api cimport (
@@ -28,6 +28,9 @@ from pyrnnx._kernels.onnxruntime.api cimport (
 )
 from pyrnnx._kernels.onnxruntime.inference cimport LARGEST_RANK, infer_rank
 from pyrnnx._kernels.onnxruntime.runtime cimport Value, ignore, ort, read_value
+
+cdef extern from "Python.h" nogil:
+    long PyOS_strtol(const char *text, char **end, int base)    # strtoll has a new version in glibc 2.38
 
 cdef enum:
     MOST_VALUES = 255
@@ -113,7 +116,7 @@ cdef const char *check_sizes(const char *sizes, const Value *value, int64_t *sym
         size_t k
         int64_t size, symbol
     for k in range(value.rank):
-        size = strtoll(sizes, &end, 10)
+        size = PyOS_strtol(sizes, &end, 10)
         symbol = -2 - size
         if end == sizes or symbol >= MOST_SYMBOLS or (size >= 0 and size != value.sizes[k]):
             return NULL
@@ -228,7 +231,7 @@ cdef OrtStatus *infer_guard(const OrtCustomOp *op, OrtShapeInferContext *context
     while status == NULL and place < size and ranks[place]:
         rank = rank_of(ranks[place])
         for k in range(rank):
-            known[k] = strtoll(end, &end, 10) if end[0] else -1
+            known[k] = PyOS_strtol(end, &end, 10) if end[0] else -1
             end += end[0] != 0
         status = infer_rank(context, place, rank, known)
         place += 1

@@ -25,7 +25,7 @@ typedef struct {
     const pyrnnx_interrupt *interrupt; /* NULL: the call is never stopped */
 } pyrnnx_barrier;
 
-#ifdef _WIN32 /* every team has one member: see threads.c */
+#if !PYRNNX_HAVE_THREADS /* every team has one member */
 
 static inline void pyrnnx_barrier_init(pyrnnx_barrier *barrier, int size, const pyrnnx_interrupt *interrupt) {
     *barrier = (pyrnnx_barrier){.size = size, .interrupt = interrupt};
@@ -34,8 +34,6 @@ static inline void pyrnnx_barrier_init(pyrnnx_barrier *barrier, int size, const 
 static inline pyrnnx_verdict pyrnnx_barrier_wait(pyrnnx_barrier *barrier) { return barrier->verdict; }
 
 #else
-
-#include <sched.h>
 
 enum { PYRNNX_SPINS = 2000 /* about 20 to 100 us */ };
 
@@ -57,13 +55,13 @@ static inline void pyrnnx_barrier_wait_for(pyrnnx_barrier *barrier, unsigned rou
         pyrnnx_pause();
     }
     long long begin = pyrnnx_now();
-    while (__atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE) == round) sched_yield();
+    while (__atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE) == round) pyrnnx_yield();
     long long waited = pyrnnx_now() - begin;
     if (waited > PYRNNX_MILLISECOND) __atomic_add_fetch(&barrier->late, waited, __ATOMIC_RELAXED);
 }
 
 static inline pyrnnx_verdict pyrnnx_barrier_verdict(const pyrnnx_barrier *barrier) {
-    if (barrier->interrupt != NULL && PYRNNX_LOAD_STOP(barrier->interrupt)) return PYRNNX_STOPPED;
+    if (barrier->interrupt != NULL && PYRNNX_LOAD(&barrier->interrupt->stop)) return PYRNNX_STOPPED;
     long long late = __atomic_load_n(&barrier->late, __ATOMIC_RELAXED);
     if (late > 2 * PYRNNX_MILLISECOND && 4 * late > pyrnnx_now() - barrier->begin) return PYRNNX_DISBANDED;
     return PYRNNX_GO_ON;

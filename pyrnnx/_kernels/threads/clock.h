@@ -1,19 +1,22 @@
-/* A clock in nanoseconds, monotonic on POSIX. */
+/* A monotonic clock in nanoseconds. */
 #ifndef PYRNNX_CLOCK_H
 #define PYRNNX_CLOCK_H
 
-#include <time.h>
+#include "system.h"
 
 enum { PYRNNX_MILLISECOND = 1000000 };
 
 static inline long long pyrnnx_now(void) {
-    struct timespec t;
 #ifdef _WIN32
-    timespec_get(&t, TIME_UTC); /* the C library of Windows has no other clock */
+    LARGE_INTEGER count, per_second;
+    QueryPerformanceCounter(&count);
+    QueryPerformanceFrequency(&per_second);
+    return (long long)((double)count.QuadPart / (double)per_second.QuadPart * 1e9);
 #else
+    struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-#endif
     return t.tv_sec * 1000000000LL + t.tv_nsec;
+#endif
 }
 
 #endif

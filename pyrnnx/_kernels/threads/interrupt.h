@@ -12,14 +12,6 @@ typedef struct {
     int stop;           /* written by the caller's thread, read by all */
 } pyrnnx_interrupt;
 
-#ifdef _WIN32 /* every team has one member: see threads.c */
-#define PYRNNX_STORE_STOP(interrupt) ((interrupt)->stop = 1)
-#define PYRNNX_LOAD_STOP(interrupt) ((interrupt)->stop)
-#else
-#define PYRNNX_STORE_STOP(interrupt) __atomic_store_n(&(interrupt)->stop, 1, __ATOMIC_RELEASE)
-#define PYRNNX_LOAD_STOP(interrupt) __atomic_load_n(&(interrupt)->stop, __ATOMIC_ACQUIRE)
-#endif
-
 static inline void pyrnnx_interrupt_init(pyrnnx_interrupt *interrupt, int (*check)(void)) {
     *interrupt = (pyrnnx_interrupt){.check = check, .due = pyrnnx_now() + PYRNNX_CHECK_INTERVAL};
 }
@@ -27,10 +19,10 @@ static inline void pyrnnx_interrupt_init(pyrnnx_interrupt *interrupt, int (*chec
 /* Return whether the call must stop. */
 static inline int pyrnnx_interrupt_poll(pyrnnx_interrupt *interrupt, int is_caller) {
     if (is_caller && !interrupt->stop && pyrnnx_now() >= interrupt->due) {
-        if (interrupt->check()) PYRNNX_STORE_STOP(interrupt);
+        if (interrupt->check()) PYRNNX_STORE(&interrupt->stop, 1);
         interrupt->due = pyrnnx_now() + PYRNNX_CHECK_INTERVAL; /* after the check: it may have waited for the GIL */
     }
-    return PYRNNX_LOAD_STOP(interrupt);
+    return PYRNNX_LOAD(&interrupt->stop);
 }
 
 #endif

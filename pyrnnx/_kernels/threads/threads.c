@@ -1,11 +1,10 @@
-#ifdef __linux__
-#define _GNU_SOURCE /* sched_getcpu and cpu_set_t */
-#endif
+#include <Python.h> /* first: it defines _GNU_SOURCE, for sched_getcpu and cpu_set_t */
+
 #include "threads.h"
 
 #include "barrier.h"
 
-#ifdef _WIN32 /* no pthreads: every team has one member */
+#if !PYRNNX_HAVE_THREADS
 
 int pyrnnx_team_take(int size) {
     (void)size;
@@ -19,9 +18,11 @@ void pyrnnx_team_release(int disbanded) { (void)disbanded; }
 
 #else
 
-#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 enum { MAX_WORKERS = 127, SPINS_IDLE = 4000 };
 
@@ -30,9 +31,9 @@ enum { MAX_WORKERS = 127, SPINS_IDLE = 4000 };
 enum { FIRST_PAUSE = 10 * PYRNNX_MILLISECOND, LONGEST_PAUSE = 1000 * PYRNNX_MILLISECOND };
 
 static struct {
-    pthread_mutex_t taken;  /* locked by the caller that has the team */
-    pthread_mutex_t asleep; /* guards the condition */
-    pthread_cond_t wake;
+    int taken;          /* whether a caller has the team */
+    pyrnnx_lock asleep; /* guards the condition */
+    pyrnnx_condition wake;
     int workers, sleepers;
     int running;                       /* workers that have not ended the current task */
     long long pause_until, next_pause; /* end of the pause (0: no pause); length of the next pause */
@@ -42,13 +43,10 @@ static struct {
     cpu_set_t allowed; /* processors of the last caller that woke workers */
 #endif
     struct {
-        unsigned round; /* counts the tasks of this worker; a change starts it */
-        pthread_t thread;
+        unsigned round;                                     /* counts the tasks of this worker; a change starts it */
+        int id;                                             /* of the thread in Linux; 0: it has not run yet */
     } __attribute__((aligned(64))) worker[MAX_WORKERS + 1]; /* one cache line each */
-} pool = {.taken = PTHREAD_MUTEX_INITIALIZER,
-          .asleep = PTHREAD_MUTEX_INITIALIZER,
-          .wake = PTHREAD_COND_INITIALIZER,
-          .next_pause = FIRST_PAUSE};
+} pool = {.asleep = PYRNNX_LOCK_INIT, .wake = PYRNNX_CONDITION_INIT, .next_pause = FIRST_PAUSE};
 
 /* The system may wake a worker on the caller's processor, where it waits for milliseconds while others are idle. So the
    caller removes its processor from the worker's set, and the worker restores the set when it runs. */
@@ -59,13 +57,18 @@ static void wake_elsewhere(int size) {
     others = pool.allowed;
     CPU_CLR(sched_getcpu(), &others);
     if (CPU_COUNT(&others) == 0) return;
-    for (int rank = 1; rank < size; rank++) pthread_setaffinity_np(pool.worker[rank].thread, sizeof others, &others);
+    for (int rank = 1; rank < size; rank++) {
+        int id = PYRNNX_LOAD(&pool.worker[rank].id);
+        if (id != 0) sched_setaffinity(id, sizeof others, &others);
+    }
 }
 
 static void allow_all_processors(void) { sched_setaffinity(0, sizeof pool.allowed, &pool.allowed); }
+static int thread_id(void) { return (int)syscall(SYS_gettid); }
 #else
 static void wake_elsewhere(int size) { (void)size; }
 static void allow_all_processors(void) {}
+static int thread_id(void) { return 0; }
 #endif
 
 static void wait_for_task(unsigned *round, unsigned seen) {
@@ -73,22 +76,22 @@ static void wait_for_task(unsigned *round, unsigned seen) {
         if (__atomic_load_n(round, __ATOMIC_ACQUIRE) != seen) return;
         pyrnnx_pause();
     }
-    pthread_mutex_lock(&pool.asleep);
+    pyrnnx_lock_take(&pool.asleep);
     __atomic_add_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST); /* before the last read of round: see pyrnnx_team_run */
-    while (__atomic_load_n(round, __ATOMIC_SEQ_CST) == seen) pthread_cond_wait(&pool.wake, &pool.asleep);
+    while (__atomic_load_n(round, __ATOMIC_SEQ_CST) == seen) pyrnnx_await(&pool.wake, &pool.asleep);
     __atomic_sub_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST);
-    pthread_mutex_unlock(&pool.asleep);
+    pyrnnx_lock_drop(&pool.asleep);
     allow_all_processors();
 }
 
-static void *run_worker(void *argument) {
+static void run_worker(void *argument) {
     int rank = (int)(ptrdiff_t)argument;
+    PYRNNX_STORE(&pool.worker[rank].id, thread_id());
     for (unsigned seen = 0;; seen++) {
         wait_for_task(&pool.worker[rank].round, seen);
         pool.task(pool.argument, rank);
         __atomic_sub_fetch(&pool.running, 1, __ATOMIC_RELEASE);
     }
-    return NULL;
 }
 
 static void wait_for_workers(pyrnnx_interrupt *interrupt) {
@@ -98,15 +101,26 @@ static void wait_for_workers(pyrnnx_interrupt *interrupt) {
     }
     while (__atomic_load_n(&pool.running, __ATOMIC_ACQUIRE) != 0) {
         if (interrupt != NULL) pyrnnx_interrupt_poll(interrupt, 1);
-        sched_yield();
+        pyrnnx_yield();
     }
 }
 
+static void add_workers(int workers) {
+    while (pool.workers < workers) {
+        int rank = pool.workers + 1;
+        pool.worker[rank].round = 0, pool.worker[rank].id = 0;
+        if (PyThread_start_new_thread(run_worker, (void *)(ptrdiff_t)rank) == PYTHREAD_INVALID_THREAD_ID) break;
+        pool.workers = rank;
+    }
+}
+
+#ifdef _WIN32
+static void start_workers(int workers) { add_workers(workers < MAX_WORKERS ? workers : MAX_WORKERS); }
+#else
 static void forget_workers(void) { /* a forked child has only the forking thread */
-    pthread_mutex_init(&pool.taken, NULL);
     pthread_mutex_init(&pool.asleep, NULL);
     pthread_cond_init(&pool.wake, NULL);
-    pool.workers = pool.sleepers = pool.running = 0;
+    pool.taken = pool.workers = pool.sleepers = pool.running = 0;
     pool.pause_until = 0, pool.next_pause = FIRST_PAUSE;
 }
 
@@ -119,24 +133,19 @@ static void start_workers(int workers) {
         pthread_atfork(NULL, NULL, forget_workers);
         registered = 1;
     }
-    sigfillset(&all); /* only threads of the interpreter handle signals */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (pool.workers < workers) {
-        int rank = pool.workers + 1;
-        pool.worker[rank].round = 0;
-        if (pthread_create(&pool.worker[rank].thread, NULL, run_worker, (void *)(ptrdiff_t)rank) != 0) break;
-        pthread_detach(pool.worker[rank].thread);
-        pool.workers = rank;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigfillset(&all);                        /* only threads of the interpreter handle signals */
+    sigprocmask(SIG_SETMASK, &all, &before); /* of this thread: pthread_sigmask has a new version in glibc 2.32 */
+    add_workers(workers);
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
+#endif
 
 int pyrnnx_team_take(int size) {
-    if (size <= 1 || pthread_mutex_trylock(&pool.taken) != 0) return 1;
+    if (size <= 1 || __atomic_exchange_n(&pool.taken, 1, __ATOMIC_ACQUIRE)) return 1;
     int paused = pool.pause_until != 0 && pyrnnx_now() < pool.pause_until;
     if (!paused) start_workers(size - 1);
     if (paused || pool.workers == 0) {
-        pthread_mutex_unlock(&pool.taken);
+        PYRNNX_STORE(&pool.taken, 0);
         return 1;
     }
     return size <= pool.workers + 1 ? size : pool.workers + 1;
@@ -152,9 +161,9 @@ void pyrnnx_team_run(int size, pyrnnx_task task, void *argument, pyrnnx_interrup
            is counted here. */
         if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) != 0) {
             wake_elsewhere(size);
-            pthread_mutex_lock(&pool.asleep);
-            pthread_cond_broadcast(&pool.wake);
-            pthread_mutex_unlock(&pool.asleep);
+            pyrnnx_lock_take(&pool.asleep);
+            pyrnnx_wake(&pool.wake);
+            pyrnnx_lock_drop(&pool.asleep);
         }
     }
     task(argument, 0);
@@ -169,7 +178,7 @@ void pyrnnx_team_release(int disbanded) {
         pool.pause_until = 0;
         pool.next_pause = pool.next_pause / 2 > FIRST_PAUSE ? pool.next_pause / 2 : FIRST_PAUSE;
     }
-    pthread_mutex_unlock(&pool.taken);
+    PYRNNX_STORE(&pool.taken, 0);
 }
 
 #endif
