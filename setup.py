@@ -117,6 +117,7 @@ DIRECTIVES = {
     "wraparound": False,
     "cdivision": True,
     "initializedcheck": DEBUG,
+    "freethreading_compatible": True,
 }
 INSTALL_COMPILER = {
     "darwin": "xcode-select --install",

@@ -75,7 +75,7 @@ _num_threads = _physical_cores()
 _batch_invariant = _choice("PYRNNX_BATCH_INVARIANT", SWITCHES) == "1"
 packed_layer.set_batch_invariant(_batch_invariant)
 _memory_limit = 4 * 2**30
-_settings = 0
+_settings = object()
 
 
 def get_num_threads() -> int:
@@ -97,7 +97,7 @@ def set_num_threads(n: int) -> None:
     _num_threads = integer(
         "set_num_threads", "n", n, 1, MOST_THREADS, expected=f"a positive integer, at most {MOST_THREADS}"
     )
-    _settings += 1
+    _settings = object()
 
 
 def get_batch_invariant() -> bool:
@@ -126,7 +126,7 @@ def set_batch_invariant(value: bool | np.bool_) -> None:
         raise ArgumentError(f"set_batch_invariant: value is {shown(value)}; expected True or False")
     _batch_invariant = bool(value)
     packed_layer.set_batch_invariant(_batch_invariant)
-    _settings += 1
+    _settings = object()
 
 
 def get_memory_limit() -> int:
@@ -154,17 +154,17 @@ def set_memory_limit(n: int | str) -> None:
     """
     global _memory_limit, _settings  # noqa: PLW0603  # as the threads
     _memory_limit = byte_count("set_memory_limit", "n", n, 0)
-    _settings += 1
+    _settings = object()
 
 
-def settings() -> int:
-    """Return a counter that changes with every `set_...` call and in a forked process; caches compare it."""
+def settings() -> object:
+    """Return an object that every `set_...` call and a fork replace, so that caches can compare it."""
     return _settings
 
 
 def _forked() -> None:
     global _settings  # noqa: PLW0603  # as the threads
-    _settings += 1
+    _settings = object()
 
 
 if hasattr(os, "register_at_fork"):

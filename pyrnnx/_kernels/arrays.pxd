@@ -15,7 +15,7 @@ cdef struct Axes:
 
 cdef struct Taken:
     # Data, shape and strides of a caller's array, read once with the GIL: other threads may change the array's shape
-    # or dtype during the call.
+    # or dtype during the call. Without the GIL they may not: NumPy sets them without a lock that could be taken here.
     char *data
     cnp.npy_intp shape[MAX_RANK]
     cnp.npy_intp strides[MAX_RANK]

@@ -7,17 +7,17 @@ from pyrnnx._kernels.arrays cimport arranged
 from pyrnnx._kernels.engine cimport PYRNNX_MATRIX_ROWS
 from pyrnnx._kernels.matrices cimport SPLIT_MADE, SPLIT_NO_MEMORY, Split, ready_split
 from pyrnnx._kernels.tables cimport CELL_ROWS
+from pyrnnx._kernels.threads cimport load_flag, store_flag
 from pyrnnx._kernels.timeloop cimport Array
 
-cdef bint batch_invariant = False
+cdef int batch_invariant = False
 
 cdef enum:
     ONE_CALL_ROWS = 1024    # fewest rows, over all time steps, for which splitting W and R pays in one call
 
 
 cdef void set_batch_invariance(bint value) noexcept nogil:
-    global batch_invariant
-    batch_invariant = value
+    store_flag(&batch_invariant, value)
 
 
 cdef bint set_state(const Packed *packed, const Call *call, const Taken *taken, Array *state) noexcept nogil:
@@ -87,7 +87,7 @@ cdef Status choose_matrices(Packed *packed, Call *call) noexcept nogil:
     """Choose the time steps in which matrices multiply, by the rows of the whole call."""
     cdef Split split
     call.matrices = NULL
-    if batch_invariant or packed.split.matrices == NULL or call.batch_size < PYRNNX_MATRIX_ROWS:
+    if load_flag(&batch_invariant) or packed.split.matrices == NULL or call.batch_size < PYRNNX_MATRIX_ROWS:
         return DONE
     if packed.one_call and call.seq_length < (ONE_CALL_ROWS + call.batch_size - 1) // call.batch_size:
         return DONE

@@ -1,6 +1,7 @@
 """Recognition of arrays that have declared dtypes and shapes, for calls of models that take microseconds."""
 
 cimport numpy as cnp
+cimport cython
 from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
 from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, free
@@ -79,18 +80,19 @@ cdef class Declared:
             source, count = values[0], 0
         elif count and named or count > self.count:
             return None
-        for k in range(self.count):
-            if count:
-                value = <PyObject *> values[k] if k < count else NULL
-            else:
-                value = PyDict_GetItem(source, self.names[k])
-            if value == NULL:
-                if not self.arrays[k].is_optional:
+        with cython.critical_section(source):  # so that no other thread frees a value that is borrowed
+            for k in range(self.count):
+                if count:
+                    value = <PyObject *> values[k] if k < count else NULL
+                else:
+                    value = PyDict_GetItem(source, self.names[k])
+                if value == NULL:
+                    if not self.arrays[k].is_optional:
+                        return None
+                elif is_declared(<object> value, &self.arrays[k]):
+                    PyDict_SetItem(result, self.names[k], <object> value)
+                else:
                     return None
-            elif is_declared(<object> value, &self.arrays[k]):
-                PyDict_SetItem(result, self.names[k], <object> value)
-            else:
-                return None
         return None if len(result) != (count or len(source)) else result
 
 

@@ -98,9 +98,9 @@ class Program:
         self._excluded: dict[bytes, str] = {}  # reasons by kind of node
         self._replaced: Replaced | None = None
         self._names, self._never_empty = set(self._inputs), set(self._inputs) - may_be_empty
-        self._session: tuple[int, Any] | None = None
+        self._session: tuple[object, Any] | None = None
         # Settings, method `run`, and memory limit of a session whose calls need no meter, defaults or copies.
-        self._plain: tuple[int, Any, int] | None = None
+        self._plain: tuple[object, Any, int] | None = None
         self._evaluator: Evaluator | None = None
         self._unfit: set[Kinds] = set()
         self._warned: set[str] = set()
@@ -211,7 +211,7 @@ class Program:
                 return None
             return self._session[1]
 
-    def _plain_run(self, key: int, session: Any) -> tuple[int, Any, int] | None:
+    def _plain_run(self, key: object, session: Any) -> tuple[object, Any, int] | None:
         assert self._replaced is not None
         limit = config.get_memory_limit()
         if self._replaced.has_functions or self._defaults or self._computed != self.wanted or self._unfit:

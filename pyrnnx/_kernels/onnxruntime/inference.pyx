@@ -1,5 +1,6 @@
 """Types and shapes of what the operator Recurrent returns, for a session that is being made."""
 
+cimport cython
 from libc.stdint cimport int64_t
 from libc.stdio cimport snprintf
 
@@ -19,7 +20,9 @@ from pyrnnx._kernels.packed_layer cimport PackedLayer
 cdef enum:
     NAME_SIZE = 40    # of "pyrnnx_size_" and a number
 
-cdef int64_t names = 0      # of sizes that are not known when a session is made
+cdef:
+    object counting = object()  # locked where `names` changes
+    int64_t names = 0           # of sizes that are not known when a session is made
 
 
 cdef bint find_axes(int64_t number, Axes *Y, Axes *state, Axes *X, int64_t *D, int64_t *H) noexcept with gil:
@@ -60,7 +63,7 @@ cdef void layout_axes(bint batch_first, Axes *Y, Axes *state, Axes *X) noexcept 
 cdef void name_size(char *name) noexcept nogil:
     """A name that no other size has: ONNX Runtime takes sizes of one name for equal."""
     global names
-    with gil:
+    with gil, cython.critical_section(counting):
         names += 1
         snprintf(name, NAME_SIZE, b"pyrnnx_size_%lld", <long long> names)
 

@@ -4,6 +4,7 @@ A node names its layer or function by the attribute `handle`, of this process. A
 as constant inputs, and describes its layer in other attributes.
 """
 
+cimport cython
 from libc.string cimport memset
 
 from pyrnnx._kernels.onnxruntime.api cimport (
@@ -40,6 +41,7 @@ cdef extern from "onnxruntime/register.h":
 
 cdef:
     const char *MARK = b"pyrnnx.operators"    # of options that have them: a domain cannot be added twice
+    object registration = object()  # locked while the next two are set
     const OrtApi *loaded = NULL
     OrtCustomOpDomain *domain = NULL
     OrtCustomOp recurrent_operator
@@ -152,26 +154,27 @@ cdef OrtStatus *register(OrtSessionOptions *options, const OrtApiBase *base) noe
         OrtStatus *status
         OrtFunctions first
         int has = 0
-    if api == NULL or (loaded != NULL and loaded != api):
-        load_functions(&first, base.GetApi(1) if api == NULL else api)
-        if api == NULL:
-            return first.CreateStatus(PYRNNX_ORT_FAIL, b"pyrnnx: its operators need ONNX Runtime 1.24 or later")
-        return first.CreateStatus(PYRNNX_ORT_FAIL, b"pyrnnx: its operators are in use by another ONNX Runtime")
-    if loaded == NULL:
-        load_functions(&ort, api)
-        loaded = api
-    if domain == NULL:  # one for all sessions, which is never released
-        status = ort.CreateCustomOpDomain(b"pyrnnx", &domain)
-        if status == NULL:
-            status = ort.CustomOpDomain_Add(domain, &recurrent_operator)
-        if status == NULL:
-            status = ort.CustomOpDomain_Add(domain, &python_operator)
-        if status == NULL:
-            status = ort.CustomOpDomain_Add(domain, &guard_operator)
-        if status == NULL:
-            status = ort.CustomOpDomain_Add(domain, &unfold_operator)
-        if status != NULL:
-            return status
+    with cython.critical_section(registration):
+        if api == NULL or (loaded != NULL and loaded != api):
+            load_functions(&first, base.GetApi(1) if api == NULL else api)
+            if api == NULL:
+                return first.CreateStatus(PYRNNX_ORT_FAIL, b"pyrnnx: its operators need ONNX Runtime 1.24 or later")
+            return first.CreateStatus(PYRNNX_ORT_FAIL, b"pyrnnx: its operators are in use by another ONNX Runtime")
+        if loaded == NULL:
+            load_functions(&ort, api)
+            loaded = api
+        if domain == NULL:  # one for all sessions, which is never released
+            status = ort.CreateCustomOpDomain(b"pyrnnx", &domain)
+            if status == NULL:
+                status = ort.CustomOpDomain_Add(domain, &recurrent_operator)
+            if status == NULL:
+                status = ort.CustomOpDomain_Add(domain, &python_operator)
+            if status == NULL:
+                status = ort.CustomOpDomain_Add(domain, &guard_operator)
+            if status == NULL:
+                status = ort.CustomOpDomain_Add(domain, &unfold_operator)
+            if status != NULL:
+                return status
     status = ort.HasSessionConfigEntry(options, MARK, &has)
     if status == NULL and not has:
         status = ort.AddSessionConfigEntry(options, MARK, b"1")

@@ -36,7 +36,8 @@ cdef enum:
 
 cdef:
     OrtFunctions ort
-    dict handles = {}
+    # No typed dict: Cython's `get` of those borrows a reference, which another thread may free.
+    object handles = {}
     dict exceptions = {}
     dict dtypes = {}    # of NumPy, by element type, as far as they were asked for
     object find_dtype = None
@@ -72,10 +73,10 @@ cdef OrtStatus *failed(error) noexcept:
     """Return a status for an exception, which is stored under the number at the end of its text."""
     try:
         number = secrets.randbits(48)
-        while len(exceptions) >= STORED_EXCEPTIONS:
-            exceptions.pop(next(iter(exceptions)), None)
         traceback.clear_frames(error.__traceback__)  # with their views of what the session will free
         exceptions[number] = error
+        for oldest in list(exceptions)[:-STORED_EXCEPTIONS]:
+            exceptions.pop(oldest, None)
         text = f"{str(error) or type(error).__name__} [pyrnnx error {number}]".encode(errors="replace")
         return ort.CreateStatus(PYRNNX_ORT_FAIL, text)
     except BaseException:

@@ -1,5 +1,9 @@
 """The pool of threads: threads.h, barrier.h and interrupt.h for Cython."""
 
+cdef extern from "threads/system.h" nogil:
+    void store_flag "PYRNNX_STORE"(int *flag, int value)
+    int load_flag "PYRNNX_LOAD"(const int *flag)
+
 cdef extern from "threads/interrupt.h" nogil:
     ctypedef struct Interrupt "pyrnnx_interrupt":
         int stop
