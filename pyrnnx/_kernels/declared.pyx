@@ -1,7 +1,7 @@
 """Recognition of arrays that have declared dtypes and shapes, for calls of models that take microseconds."""
 
-cimport numpy as cnp
 cimport cython
+cimport numpy as cnp
 from cpython.dict cimport PyDict_GetItem, PyDict_SetItem
 from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, free

@@ -1,5 +1,6 @@
 """The states of a stream, and its fast path."""
 
+cimport cython
 cimport numpy as cnp
 
 from pyrnnx._kernels.packed_layer cimport PackedLayer
@@ -39,9 +40,13 @@ cdef class StreamStates:
         PyrnnxError
             An array does not fit the layer or the stream's batch_size. The states are unchanged.
         """
-        cdef cnp.ndarray Y
-        if sequence_lens is None and self._packed is not None:
-            Y = self._packed.push(X, self._h, self._c, out)
+        cdef:
+            cnp.ndarray Y, h, c
+            PackedLayer packed
+        with cython.critical_section(self):  # a stream is not thread-safe, but must not crash
+            h, c, packed = self._h, self._c, self._packed
+        if sequence_lens is None and packed is not None:
+            Y = packed.push(X, h, c, out)
             if Y is not None:
                 return Y
         return self._push_checked(X, sequence_lens, out)
