@@ -21,7 +21,7 @@ cdef enum:
     NAME_SIZE = 40    # of "pyrnnx_size_" and a number
 
 cdef:
-    object counting = object()  # locked where `names` changes
+    list counting = []          # locked where `names` changes
     int64_t names = 0           # of sizes that are not known when a session is made
 
 

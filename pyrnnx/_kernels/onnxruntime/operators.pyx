@@ -41,7 +41,7 @@ cdef extern from "onnxruntime/register.h":
 
 cdef:
     const char *MARK = b"pyrnnx.operators"    # of options that have them: a domain cannot be added twice
-    object registration = object()  # locked while the next two are set
+    list registration = []      # locked while the next two are set
     const OrtApi *loaded = NULL
     OrtCustomOpDomain *domain = NULL
     OrtCustomOp recurrent_operator
