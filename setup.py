@@ -55,7 +55,6 @@ MODULES = {
         "simd/dispatch.c",
     ],
     "packed_layer": [],
-    "stream": [],
     "blas.gemm": [],
     "timeloop": [],
     "plan": ["threads/threads.c"],

@@ -55,3 +55,10 @@ class PackedLayer:
         h_next: _Array | None = None,
         c_next: _Array | None = None,
     ) -> _Array | None: ...
+
+class StreamStates:
+    _h: _Array
+    _c: _Array | None
+    _packed: PackedLayer
+
+    def push(self, X: Any, sequence_lens: Any = None, *, out: Any = None) -> _Array: ...

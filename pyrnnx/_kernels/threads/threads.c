@@ -22,6 +22,9 @@ void pyrnnx_team_release(int disbanded) { (void)disbanded; }
 #include <stddef.h>
 #ifdef __linux__
 #include <sys/syscall.h>
+#define set_signal_mask sigprocmask /* of this thread, in Linux: pthread_sigmask has a new version in glibc 2.32 */
+#else
+#define set_signal_mask pthread_sigmask
 #endif
 
 enum { MAX_WORKERS = 127, SPINS_IDLE = 4000 };
@@ -133,10 +136,10 @@ static void start_workers(int workers) {
         pthread_atfork(NULL, NULL, forget_workers);
         registered = 1;
     }
-    sigfillset(&all);                        /* only threads of the interpreter handle signals */
-    sigprocmask(SIG_SETMASK, &all, &before); /* of this thread: pthread_sigmask has a new version in glibc 2.32 */
+    sigfillset(&all); /* only threads of the interpreter handle signals */
+    set_signal_mask(SIG_SETMASK, &all, &before);
     add_workers(workers);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    set_signal_mask(SIG_SETMASK, &before, NULL);
 }
 #endif
 
