@@ -211,4 +211,4 @@ def _is_counter(scope: Scope, name: str, iterations: dict[str, str]) -> bool:
     if node is None or node.op_type != "Add":
         return False
     a, b = (_uncast(scope, source) for source in node.input)
-    return any(count in iterations and _count(scope, one) == 1 for count, one in ((a, b), (b, a)))
+    return any(count in iterations and _count(scope, step) == 1 for count, step in ((a, b), (b, a)))
