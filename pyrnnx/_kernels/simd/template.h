@@ -9,12 +9,13 @@
  *
  * and may define faster ISA_x for GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE;
  * with HAVE_CODES also ISA_MADD; ISA_DOT, ISA_DOT_TARGET, ISA_HAS_DOT and ISA_CODE_OFFSET; ISA_MATRICES. With
- * ISA_FMA_BY_LANE, FMAs take one element of a register for all lanes. Each header below uses only those above it:
+ * ISA_FMA_BY_LANE, FMAs take one element of a register for all lanes, and ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two
+ * vectors at once. Each header below uses only those above it:
  *
  *   vector.h      V, a vector of REAL, and its operations
  *   functions.h   exp, tanh, sigmoid... and the activation functions on V
  *   weights.h     vectors of packed weights
- *   tiles.h       products of rows with unit blocks
+ *   tiles.h       products of rows with unit blocks; lane_tiles.h: ISA_FMA_BY_LANE
  *   cell.h        the interface of a cell: phases, on groups of unit blocks and rows
  *   rnn.h gru.h lstm.h   one cell each
  *   cells.h       the table of cells
@@ -140,7 +141,7 @@ static int NAME(states_are_zero)(const pyrnnx_parameters *p, int phase, const py
 }
 
 /* Run one phase of one time step. Rows and unit blocks [u0, u1) are cut into groups whose sums stay in L1 for the gate
- * functions. A group has at most MAX_ROWS vectors of sums for each gate:
+ * functions. A group has at most MAX_ROWS rows and MOST_BLOCKS unit blocks:
  *
  *               u0            u1
  *              +------+------+--+
@@ -167,8 +168,9 @@ static void NAME(step)(const pyrnnx_parameters *p, int phase, const pyrnnx_step 
     for (ptrdiff_t group = 0, r = 0, rows; group < row_groups; group++, r += rows) {
         const int backwards = (s->number * row_groups + group) % 2;
         rows = (s->rows - r) / (row_groups - group);
+        const ptrdiff_t most = MOST_BLOCKS(rows, variant->phase[phase].gates);
         for (ptrdiff_t done = 0, nb; done < blocks; done += nb) {
-            nb = blocks - done < MAX_ROWS / rows ? blocks - done : MAX_ROWS / rows;
+            nb = blocks - done < most ? blocks - done : most;
             const ptrdiff_t unit = (backwards ? s->u1 - done - nb : s->u0 + done) * LANES, at = r * Hp + unit;
             const NAME(group) g = {.parameters = p,
                                    .rows = rows,
@@ -259,7 +261,8 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef ISA_HAS_DOT
 #undef ISA_CODE_OFFSET
 #undef ISA_FMA_BY_LANE
-#undef BY_LANE
+#undef ISA_LOAD_TWO
+#undef ISA_LOAD_NEXT_TWO
 #undef ISA_MADD
 #undef ISA_MATRICES
 #undef MATRICES

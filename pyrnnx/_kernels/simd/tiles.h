@@ -9,11 +9,11 @@
  */
 #ifndef PYRNNX_TILES
 #define PYRNNX_TILES
-#if TILE_SUMS >= 24 /* 32 registers: sums and the smaller side of the tile */
+#if TILE_SUMS >= 24 && !defined ISA_FMA_BY_LANE /* 32 registers: sums and the smaller side of the tile */
 #define MAX_TILE_ROWS 8
 #define TILE_ROWS(X, nv, nb) \
     X(nv, nb, 1) X(nv, nb, 2) X(nv, nb, 3) X(nv, nb, 4) X(nv, nb, 5) X(nv, nb, 6) X(nv, nb, 7) X(nv, nb, 8)
-#else /* 16 registers */
+#else /* 16 registers; or 24 sums, a register for each row, and two of weights */
 #define MAX_TILE_ROWS 6
 #define TILE_ROWS(X, nv, nb) X(nv, nb, 1) X(nv, nb, 2) X(nv, nb, 3) X(nv, nb, 4) X(nv, nb, 5) X(nv, nb, 6)
 #endif
@@ -36,25 +36,25 @@
 enum { PANEL_BYTES = 22528 }; /* of panels that fit L1 with the sums */
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
 
+/* Rows of the tiles that nb is chosen for: all of them with FMAs by lane, else the fullest, as measured. */
+#ifdef ISA_FMA_BY_LANE
+#define ROWS_OF_TILES(rows) ((int)(((rows) - 1) / (((rows) + MAX_TILE_ROWS - 1) / MAX_TILE_ROWS) + 1))
+#else
+#define ROWS_OF_TILES(rows) ((rows) < MAX_TILE_ROWS ? (int)(rows) : MAX_TILE_ROWS)
+#endif
+
 /* Return nb of the widest tile that fits the remaining unit blocks. Few rows need several blocks: each sum is a chain
  * of FMAs, and few chains leave the processor waiting. Four blocks of four gates are cut 2 + 2, because 3 + 1 would
  * leave a narrow tile. */
 static int tile_blocks(int nv, ptrdiff_t rows, ptrdiff_t blocks) {
     static const signed char widths[5][3] = {{0}, {8, 4, 2}, {4, 2}, {4, 2}, {3, 2}}; /* by nv, as in TILE_SHAPES */
-    const int mr = rows < MAX_TILE_ROWS ? (int)rows : MAX_TILE_ROWS;
+    const int mr = ROWS_OF_TILES(rows);
     for (int j = 0; j < 3 && widths[nv][j] > 1; j++) {
         const int nb = widths[nv][j];
         if (nb <= blocks && TILE_FITS(nv, nb, mr) && !(nv == 4 && nb == 3 && blocks == 4)) return nb;
     }
     return 1;
 }
-#endif
-
-/* Whether a tile loads four elements of each row at once: its sums, a register a row and one of weights must fit. */
-#ifdef ISA_FMA_BY_LANE
-#define BY_LANE(mr, nv, nb) ((mr) <= (nv) * (nb) && (mr) * (nv) * (nb) + (mr) < 32)
-#else
-#define BY_LANE(mr, nv, nb) 0
 #endif
 
 typedef struct {
@@ -75,16 +75,18 @@ typedef struct {
 #define TILE_VECTOR(t, array, r, v) \
     ((t)->array + (r) * (t)->ld_##array + (v) / nv * (t)->array##_block + (v) % nv * LANES)
 
-/* Add the products of one k. The smaller side of the tile stays in registers, the other is loaded vector by vector.
- * four: NULL, or x[r][k - lane] to x[r][k - lane + 3] in registers. */
+#ifdef ISA_FMA_BY_LANE
+#include "lane_tiles.h"
+#else
+/* Add the products of one k. The smaller side of the tile stays in registers, the other is loaded vector by vector. */
 INLINE void NAME(tile_step)(const int mr, const int nv, const int nb, const int weight_dtype,
                             V sum[MAX_TILE_ROWS][MAX_TILE_VECTORS], const REAL *const *x, const char *const *w,
-                            ptrdiff_t k, const V *four, const int lane) {
+                            ptrdiff_t k) {
     const int bytes = LANES * NAME(weight_size)(weight_dtype);
     if (mr <= nv * nb) {
         V a[MAX_TILE_ROWS];
 #pragma GCC unroll 16
-        for (int r = 0; r < mr; r++) a[r] = SET1(four ? four[r][lane] : x[r][k]);
+        for (int r = 0; r < mr; r++) a[r] = SET1(x[r][k]);
 #pragma GCC unroll 16
         for (int v = 0; v < nv * nb; v++) {
             V b = NAME(load_weights)(weight_dtype, w[v / nv] + (k * nv + v % nv) * bytes);
@@ -133,15 +135,10 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weigh
             __builtin_prefetch(next, 0, 3);
             next += 64;
         }
-        V four[MAX_TILE_ROWS];
-        const int by_lane = BY_LANE(mr, nv, nb);
-#pragma GCC unroll 16
-        for (int r = 0; r < mr && by_lane; r++) four[r] = LOAD(x[r] + k);
 #pragma GCC unroll 4
-        for (int j = 0; j < 4; j++)
-            NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k + j, by_lane ? four : NULL, j);
+        for (int j = 0; j < 4; j++) NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k + j);
     }
-    for (; k < depth; k++) NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k, NULL, 0);
+    for (; k < depth; k++) NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k);
 #pragma GCC unroll 16
     for (int r = 0; r < mr; r++)
 #pragma GCC unroll 16
@@ -154,6 +151,8 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weigh
             STORE(TILE_VECTOR(t, out, r, v), sum[r][v]);
         }
 }
+
+#endif
 
 /* tiles[weight_dtype][nv][nb][mr] */
 typedef void NAME(tile_function)(const NAME(tile_args) *);
