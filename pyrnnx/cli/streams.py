@@ -68,7 +68,7 @@ def write_error(text: str) -> None:
 class _Sparse:
     """Progress in a file or pipe: a line every `SECONDS`, none for a short command."""
 
-    SECONDS = 10.0
+    SECONDS = 30.0
     last: float | None = None  # time of the last line, or of the beginning
 
     def show(self, text: str) -> None:
