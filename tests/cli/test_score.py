@@ -18,6 +18,7 @@ from command import pyrnnx
 from scoring_data import write_wav
 
 from pyrnnx import load
+from pyrnnx.cli import streams
 
 MODEL = Path(__file__).parents[2] / "examples" / "small_rnn.onnx"
 RNG = np.random.default_rng(3)
@@ -46,6 +47,7 @@ def score(files: Path, *options: str) -> tuple[int, str, str]:
 def test_results(files: Path) -> None:
     status, text, errors = score(files)
     assert (status, errors) == (0, "")
+    assert streams._sparse.last is None, "the next command in this process would print a line of progress at once"
     assert "5" in text
     assert "this process" in text
     model = load(files / "model.onnx")

@@ -192,6 +192,9 @@ def score(
         if str(error):
             streams.complain(f"interrupted: {with_options(str(error), _OPTIONS)}")
         raise
+    finally:
+        if not streams.is_terminal(sys.stderr):
+            streams.show_progress("")
     return Result(report.to_dict, _shown(report))
 
 
