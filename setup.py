@@ -82,7 +82,7 @@ if MODEL:
 # Compile time matters more than speed in the model, and size in modules that only pass tensors on.
 MORE_ARGUMENTS = {"amx_model.c": ["-O1"]}
 if not (DEBUG or COVERAGE or sys.platform == "win32"):
-    MORE_ARGUMENTS |= {f"{name.rpartition('.')[2]}.c": ["-O2"] for name in MODULES if name.startswith("onnxruntime.")}
+    MORE_ARGUMENTS |= {f"{name.rpartition('.')[2]}.c": ["-Os"] for name in MODULES if name.startswith("onnxruntime.")}
 
 
 def compile_args() -> list[str]:
