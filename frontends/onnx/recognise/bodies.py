@@ -23,7 +23,7 @@ from .emission import (
     whole_width,
 )
 from .forms import Dim, Ref, Shape
-from .loops import Loop, State
+from .loops import MOST_TRIPS, Loop, State
 from .masks import Lengths, Mask, Masked, emit_mask, last_state, mask_of, moved_steps, states_after
 from .scope import attribute_of
 from .values import Values, with_shapes
@@ -186,7 +186,8 @@ class _Emitted:
 
         Sizes of the same name may differ in a call, and so may a number of iterations and T. GatherND fails for more
         iterations than steps, as the Loop does, and gives no step for a negative number. A Gather would, too, but ONNX
-        Runtime makes a Slice of a Gather and a Range, which takes as many steps as there are.
+        Runtime makes a Slice of a Gather and a Range, which takes as many steps as there are. A Range whose step is 0
+        fails: beyond `most` iterations, a condition that compares rounded numbers may end the Loop early.
         """
         trips = Values(self._outer).moves.numbers(self._loop.trips)
         if isinstance(size, int) and trips == (size,):
@@ -194,9 +195,13 @@ class _Emitted:
         if not self._builder.has_range:
             return ""
         if not self._steps:
-            limit = self._builder.node("Squeeze", [self._loop.trips])
-            bounds = [self._builder.integers(0, scalar=True), limit, self._builder.integers(1, scalar=True)]
-            self._steps = self._builder.axes("Unsqueeze", self._builder.node("Range", bounds), [1])
+            build = self._builder
+            limit, step = build.node("Squeeze", [self._loop.trips]), build.integers(1, scalar=True)
+            if self._loop.most < MOST_TRIPS:
+                is_proved = build.node("Less", [limit, build.integers(self._loop.most + 1, scalar=True)])
+                step = build.node("Cast", [is_proved], to=7)
+            bounds = [build.integers(0, scalar=True), limit, step]
+            self._steps = build.axes("Unsqueeze", build.node("Range", bounds), [1])
         return self._builder.node("GatherND", [x, self._steps])
 
     def layer(self, layer: Layer) -> str:

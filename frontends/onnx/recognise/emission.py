@@ -72,10 +72,10 @@ def emit_state(builder: Builder, ref: Ref | None) -> str | None:
     if ref is None:
         return ""
     shape = shape_of(builder.scope, ref)
-    if is_zero(builder.scope, ref) and (shape is None or all(isinstance(size, int) for size in shape)):
-        return ""
     if shape is None:
         return None
+    if is_zero(builder.scope, ref) and all(isinstance(size, int) for size in shape):
+        return ""
     name = builder.materialized(ref, whole_width(builder.scope, ref))
     if len(shape) > 3:
         return builder.axes("Squeeze", name, range(len(shape) - 3))

@@ -6,14 +6,20 @@ X, h0 -> Scan (x, h -> LSTM cell -> h') -> Y, h        becomes      X, h0 -> LST
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..graph.fold import FoldedGraph
 from ..graph.walk import Node
-from .scope import Scope, attribute_of, keeps_integers
+from ..onnx_package import import_onnx
+from .scope import Scope, attribute_of
 from .values import Values
+
+MOST_TRIPS = 2**63 - 1  # the most iterations that a Loop can have
+# A layer may fail in calls of more steps than this, if the loop is not proved to run them: float32 can count so far.
+_MANY = 2**24
+_ITERATION = "\0iteration"  # root of a `_Count`; no value has this name
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class Loop:
         The node; the body and what it sees.
     trips : str
         Number of iterations; empty for a Scan.
+    most : int
+        Number of iterations up to which the loop is proved to run all of them.
     states : list of State
         Without counters and values that are the same in each iteration.
     series : dict
@@ -52,6 +60,7 @@ class Loop:
     graph: FoldedGraph
     scope: Scope
     trips: str = ""
+    most: int = MOST_TRIPS
     states: list[State] = field(default_factory=list)
     series: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
     results: list[tuple[str, int, int, bool]] = field(default_factory=list)
@@ -105,7 +114,7 @@ def _read_loop(loop: Loop, scope: Scope) -> str:
     loop.scope.iterations[names[0]] = "i"
     _read_states(loop, Values(scope), names[2:], outputs[1 : states + 1], node.input[2:])
     loop.results += [(name, place, 0, False) for place, name in enumerate(outputs[states + 1 :], states)]
-    return "" if _always_runs(loop, names[1], outputs[0]) else "the condition of the Loop may end it early"
+    return _unproved(loop, scope, names[1], outputs[0])
 
 
 def _read_states(
@@ -117,8 +126,8 @@ def _read_states(
         if plain.base(new) == name and _is_same(scope, new, name):
             scope.aliases[name] = outer.scope.aliases.get(before, before)
             loop.unchanged[place] = before
-        elif loop.trips and _counts(scope, name, new, before):
-            scope.iterations[name] = "i"
+        elif loop.trips and (most := _counts(scope, name, new, before)):
+            scope.iterations[name], loop.most = "i", min(loop.most, most)
         elif (added := _inserted(scope, name, new, before)) is not None:
             loop.sequences[place] = added
         else:
@@ -144,71 +153,99 @@ def _is_same(scope: Scope, new: str, name: str) -> bool:
     return new == name
 
 
-def _counts(scope: Scope, name: str, new: str, before: str) -> bool:
-    """Return whether a state is the iteration number: 0 before, one more after each iteration."""
+@dataclass(frozen=True)
+class _Count:
+    """Number of one element: `more` than the value `root`, or a constant if `root` is empty.
+
+    `most` is the largest number that is exact: above it, a type on the way rounds or wraps.
+    """
+
+    root: str
+    more: float = 0
+    most: int = MOST_TRIPS
+
+
+def _dtype(element: int) -> np.dtype[np.generic]:
+    """Return NumPy's type of an element type; bool for types that are unknown or not NumPy's own."""
+    dtype = import_onnx().helper.tensor_dtype_to_np_dtype(element) if element else np.dtype(bool)
+    return dtype if dtype.isbuiltin == 1 else np.dtype(bool)
+
+
+def _exact(dtype: np.dtype[np.generic]) -> int:
+    """Return the largest n for which a type represents 0, 1, ..., n; 0 for types without numbers."""
+    if dtype.kind in "iu":
+        return int(np.iinfo(dtype).max)
+    return 2 ** (np.finfo(dtype).nmant + 1) if dtype.kind == "f" else 0
+
+
+def _count(scope: Scope, name: str) -> _Count:
+    """Return a value of one element as a number: a constant, or what an integer becomes by casts and sums."""
+    name = scope.aliases.get(name, name)
+    array, node = scope.array(name), scope.producer(name)
+    if array is not None:
+        is_number = array.size == 1 and array.dtype.kind in "iuf"
+        return _Count("", array.reshape(-1)[0].item()) if is_number else _Count(name)
+    if name in scope.iterations:
+        return _Count(_ITERATION)
+    if node is not None and node.op_type in ("Identity", "Squeeze", "Unsqueeze", "Reshape"):
+        return _count(scope, node.input[0])
+    if node is not None and node.op_type == "Cast":
+        count = _count(scope, node.input[0])
+        if count.root == _ITERATION or _dtype(scope.element(count.root)).kind in "iu":
+            return replace(count, most=min(count.most, _exact(_dtype(attribute_of(node, "to")))))
+    if node is not None and node.op_type == "Add":
+        for number, step in ((0, 1), (1, 0)):
+            count, more = (_count(scope, node.input[k]) for k in (number, step))
+            if count.root and more == _Count("", 1):
+                most = min(count.most, _exact(_dtype(scope.element(node.input[step]))))
+                return _Count(count.root, count.more + 1, most)
+    return _Count(name)
+
+
+def _counts(scope: Scope, name: str, new: str, before: str) -> int:
+    """Return up to which number a state is the iteration number: 0 before, one more after each; 0 if it is not."""
+    if scope.shape(before) != () or _count(scope, before) != _Count(""):
+        return 0
     node = scope.producer(new)
     while node is not None and node.op_type == "Identity":
         node = scope.producer(node.input[0])
     if node is None or node.op_type != "Add" or name not in node.input:
-        return False
+        return 0
     step = next((x for x in node.input if x != name), name)
-    return (_count(scope, before), _count(scope, step), scope.shape(before), scope.shape(step)) == (0, 1, (), ())
+    is_one = scope.shape(step) == () and _count(scope, step) == _Count("", 1)
+    return _exact(_dtype(scope.element(step))) if is_one else 0
 
 
-def _count(scope: Scope, name: str) -> int | None:
-    """Return a constant of one element, of a type that has all counts; None for other values."""
-    array = scope.array(name)
-    is_count = array is not None and array.size == 1 and array.dtype in (np.int32, np.int64)
-    return int(array.reshape(-1)[0]) if array is not None and is_count else None
-
-
-def _always_runs(loop: Loop, condition: str, new: str) -> bool:
-    """Return whether a Loop runs its number of iterations: its conditions are true, or compare counters with it."""
-    scope, before = loop.scope, loop.node.input[1]
-    outer = scope.outer
-    if outer is None:
-        return False
-    if before and not _is_true(outer, before) and not _is_below(outer, before, loop.trips, {}):
-        return False
-    if _is_same(scope, new, condition):
-        return not before or _is_true(outer, before)
-    return _is_true(scope, new) or _is_below(scope, new, loop.trips, scope.iterations)
+def _unproved(loop: Loop, outer: Scope, condition: str, new: str) -> str:
+    """Return why a Loop may run fewer iterations than its number; "" if it runs all of them up to `loop.most`."""
+    before, trips = loop.node.input[1], _count(outer, loop.trips)
+    highest = (_exact(_dtype(outer.element(trips.root))) or MOST_TRIPS) if trips.root else int(trips.more)
+    if trips.root and (trips.more or trips.most < highest):  # a Cast may change it
+        trips, highest = _Count(loop.trips), MOST_TRIPS
+    if before and not _is_true(outer, before):
+        loop.most = 0 if _is_same(loop.scope, new, condition) else min(loop.most, _true_to(outer, before, trips))
+    if not _is_same(loop.scope, new, condition) and not _is_true(loop.scope, new):
+        loop.most = min(loop.most, _true_to(loop.scope, new, trips))
+    if loop.most >= highest:
+        loop.most = MOST_TRIPS
+    is_proved = loop.most == MOST_TRIPS or (trips.root and loop.most >= _MANY)
+    return "" if is_proved else "the condition of the Loop may end it early"
 
 
 def _is_true(scope: Scope, name: str) -> bool:
     return Values(scope).moves.truth(name) is True
 
 
-def _is_below(scope: Scope, name: str, trips: str, iterations: dict[str, str]) -> bool:
-    """Return whether a condition is only false if the next iteration is not below the number of iterations."""
+def _true_to(scope: Scope, name: str, trips: _Count) -> int:
+    """Return up to which number of iterations a condition is true while an iteration is left."""
     node = scope.producer(name)
     if node is None:
-        return False
+        return 0
     if node.op_type in ("And", "Identity"):
-        return all(_is_below(scope, source, trips, iterations) for source in node.input)
+        return min(_true_to(scope, source, trips) for source in node.input)
     if node.op_type != "Less":
-        return False
-    counter, limit = (_uncast(scope, source) for source in node.input)
-    most, count = _count(scope, limit), _count(scope, trips)
-    is_limit = limit == _uncast(scope, trips) or (most is not None and count is not None and most >= count)
-    return is_limit and _is_counter(scope, counter, iterations)
-
-
-def _uncast(scope: Scope, name: str) -> str:
-    name = scope.aliases.get(name, name)
-    while (node := scope.producer(name)) is not None and (
-        node.op_type in ("Identity", "Squeeze", "Reshape") or keeps_integers(node)
-    ):
-        name = scope.aliases.get(node.input[0], node.input[0])
-    return name
-
-
-def _is_counter(scope: Scope, name: str, iterations: dict[str, str]) -> bool:
-    """Return whether a value is at most the number of the next iteration."""
-    number, node = _count(scope, name), scope.producer(name)
-    if number is not None or name in iterations:
-        return number is None or number <= 0
-    if node is None or node.op_type != "Add":
-        return False
-    a, b = (_uncast(scope, source) for source in node.input)
-    return any(count in iterations and _count(scope, step) == 1 for count, step in ((a, b), (b, a)))
+        return 0
+    counter, limit = (_count(scope, source) for source in node.input)
+    is_next = counter.more in (0, 1) if counter.root == _ITERATION else not counter.root and counter.more <= 0
+    is_limit = limit.root == trips.root and (limit.more == 0 if limit.root else limit.more >= trips.more)
+    return min(counter.most, limit.most) if is_next and is_limit else 0
