@@ -32,6 +32,20 @@ class Move:
     how: Columns | tuple[View, ...]
 
 
+class Size(str):
+    """Name of a dimension that a graph computes with, and the axis of a value that has this size in each call.
+
+    Names alone are no proof: dimensions of one name may differ in a call.
+    """
+
+    def __new__(cls, name: str, origin: tuple[str, int]) -> Size:
+        size = super().__new__(cls, name)
+        size.origin = origin
+        return size
+
+    origin: tuple[str, int]
+
+
 class Moves:
     """Moves of values in a scope; `shape` returns the shape of a value."""
 
@@ -74,6 +88,9 @@ class Moves:
         if node.op_type in ("Identity", "Not"):
             truth = self.truth(node.input[0])
             return None if truth is None else truth != (node.op_type == "Not")
+        if node.op_type in _CONNECTIVES:
+            truths = [self.truth(source) for source in node.input]
+            return None if None in truths else bool(_CONNECTIVES[node.op_type](*truths))
         compare = _COMPARISONS.get(node.op_type)
         sides = [] if compare is None else [self.numbers(source) for source in node.input]
         if compare is None or any(side is None or len(side) != 1 or not isinstance(side[0], int) for side in sides):
@@ -129,8 +146,8 @@ class Moves:
         chosen = []
         for axis, start, stop, step in bounds:
             size = shape[axis]
-            # Sizes of the same name may differ in a call: a stop must be a number.
-            if step == 1 and start == 0 and isinstance(stop, int) and (stop == size or stop >= _INT32_MAX):
+            is_end = isinstance(stop, int) and (stop == size or stop >= _INT32_MAX)
+            if step == 1 and start == 0 and (is_end or self._is_size(stop, node.input[0], axis)):
                 continue
             if step != 1 or not (isinstance(start, int) and isinstance(stop, int) and isinstance(size, int)):
                 return None
@@ -138,6 +155,22 @@ class Moves:
         if not chosen:
             return Move(node.input[0], ())
         return self._range(node, shape, *chosen[0]) if len(chosen) == 1 else None
+
+    def _is_size(self, size: Dim, name: str, axis: int) -> bool:
+        """Return whether a size is certainly that of an axis."""
+        return isinstance(size, Size) and size.origin == self.origin(name, axis)
+
+    def origin(self, name: str, axis: int) -> tuple[str, int]:
+        """Return the axis of the value that a value's axis is moved from; it has the same size."""
+        key = self._scope.aliases.get(name, name), axis
+        if key not in self._scope.origins:
+            node = self._scope.producer(key[0])
+            # The other value of a Where may have more rows in a call.
+            move = None if node is None or node.op_type == "Where" else self.of(key[0])
+            place = None if move is None else _place_before(move.how, axis, len(self._shape(name) or ()))
+            source = key if move is None or place is None else self.origin(move.source, place)
+            self._scope.origins[key] = source
+        return self._scope.origins[key]
 
     def _bounds(self, node: Node, shape: Shape) -> list[tuple[int, Dim, Dim, Dim]] | None:
         """Return axis, start, stop and step of each axis that a Slice names; None if they are unknown."""
@@ -243,6 +276,8 @@ class Moves:
         shape = self._scope.shape(name)
         if shape is None or len(shape) > 1:  # the elements of a matrix have another order in each operator
             return None
+        if keeps_integers(node) and (truth := self.truth(node.input[0])) is not None:
+            return (int(truth),)
         if node.op_type in _INTEGERS or keeps_integers(node):
             return self.numbers(node.input[0])
         if node.op_type in _ARITHMETIC:
@@ -252,8 +287,11 @@ class Moves:
         return rules[node.op_type](node) if node.op_type in rules else None
 
     def _sizes(self, node: Node) -> tuple[Dim, ...] | None:
-        shape = self._shape(node.input[0])
-        return None if shape is None else shape[attribute_of(node, "start", 0) : attribute_of(node, "end", len(shape))]
+        name, shape = node.input[0], self._shape(node.input[0])
+        if shape is None:
+            return None
+        sizes = [Size(size, self.origin(name, k)) if isinstance(size, str) else size for k, size in enumerate(shape)]
+        return tuple(sizes[attribute_of(node, "start", 0) : attribute_of(node, "end", len(shape))])
 
     def _joined(self, node: Node) -> tuple[Dim, ...] | None:
         parts = [self.numbers(part) for part in node.input]
@@ -283,8 +321,25 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "Less": operator.lt,
     "LessOrEqual": operator.le,
 }
+_CONNECTIVES: dict[str, Callable[[Any, Any], bool]] = {"And": operator.and_, "Or": operator.or_, "Xor": operator.xor}
 _INT32_MAX = 2**31 - 1
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+
+
+def _place_before(how: Columns | tuple[View, ...], axis: int, rank: int) -> int | None:
+    """Return the axis that becomes an axis of a moved value; None if it is new or has columns."""
+    if isinstance(how, Columns):
+        return axis if axis < rank - 1 else None
+    for kind, *arguments in reversed(how):
+        if kind == "transpose":
+            axis = arguments[0][axis]
+        elif kind == "unsqueeze":
+            if axis == arguments[0]:
+                return None
+            axis -= axis > arguments[0]
+        elif kind != "flip":
+            axis += axis >= arguments[0]
+    return axis
 
 
 def _elementwise(kind: str, first: tuple[Dim, ...], second: tuple[Dim, ...]) -> tuple[Dim, ...] | None:

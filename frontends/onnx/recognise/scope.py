@@ -44,6 +44,8 @@ class Scope:
         Shapes and element types by inputs of a body.
     iterations : dict
         {name of a value: name of the iteration number that it is equal to}.
+    origins : dict
+        {value and axis: value and axis that it is moved from}.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Scope:
         self.known: dict[str, Shape] = {} if outer is None else dict(outer.known)
         self.elements: dict[str, int] = {} if outer is None else dict(outer.elements)
         self.iterations: dict[str, str] = {} if outer is None else dict(outer.iterations)
+        self.origins: dict[tuple[str, int], tuple[str, int]] = {}
         self._arrays: dict[str, AnyArray | None] = {}
 
     @property
