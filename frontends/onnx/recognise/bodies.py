@@ -197,11 +197,13 @@ class _Emitted:
         if not self._steps:
             build = self._builder
             limit, step = build.node("Squeeze", [self._loop.trips]), build.integers(1, scalar=True)
+            name = ""
             if self._loop.most < MOST_TRIPS:
+                name = f"at most {self._loop.most} iterations of {node_label(self._loop.node)}"
                 is_proved = build.node("Less", [limit, build.integers(self._loop.most + 1, scalar=True)])
                 step = build.node("Cast", [is_proved], to=7)
             bounds = [build.integers(0, scalar=True), limit, step]
-            self._steps = build.axes("Unsqueeze", build.node("Range", bounds), [1])
+            self._steps = build.axes("Unsqueeze", build.node("Range", bounds, name=name), [1])
         return self._builder.node("GatherND", [x, self._steps])
 
     def layer(self, layer: Layer) -> str:

@@ -287,11 +287,15 @@ class Moves:
         return rules[node.op_type](node) if node.op_type in rules else None
 
     def _sizes(self, node: Node) -> tuple[Dim, ...] | None:
-        name, shape = node.input[0], self._shape(node.input[0])
-        if shape is None:
-            return None
-        sizes = [Size(size, self.origin(name, k)) if isinstance(size, str) else size for k, size in enumerate(shape)]
-        return tuple(sizes[attribute_of(node, "start", 0) : attribute_of(node, "end", len(shape))])
+        name, sizes = node.input[0], self._scope.sizes.get(node.input[0])
+        if sizes is None:
+            shape = self._shape(name)
+            if shape is None:
+                return None
+            sizes = tuple(Size(x, self.origin(name, k)) if isinstance(x, str) else x for k, x in enumerate(shape))
+            if None not in sizes:
+                self._scope.sizes[name] = sizes
+        return sizes[attribute_of(node, "start", 0) : attribute_of(node, "end", len(sizes))]
 
     def _joined(self, node: Node) -> tuple[Dim, ...] | None:
         parts = [self.numbers(part) for part in node.input]

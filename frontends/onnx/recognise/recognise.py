@@ -19,7 +19,7 @@ from .inferred import Inferred, inferred
 from .loops import read_loop
 from .scope import Scope
 from .unrolled import LEAST_STEPS, PRODUCTS, Unrolled, emit_chain, likeness
-from .values import FUNCTIONS
+from .values import FUNCTIONS, filler
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def recognised(folded: FoldedGraph, opsets: Mapping[str, int], evaluate: Evaluat
         Function that computes a node.
     """
     if not _may_have_layers(folded):
-        return Recognised(folded, {})
+        return Recognised(folded, {}, _why_one_step(folded))
     try:
         return _Pass(folded, opsets, evaluate).result()
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
@@ -69,6 +69,21 @@ def _may_have_layers(folded: FoldedGraph) -> bool:
     if ("", "Loop") in kinds or ("", "Scan") in kinds:
         return True
     return any(count >= LEAST_STEPS for graph in _graphs(folded) for count in _factors(graph).values())
+
+
+def _why_one_step(folded: FoldedGraph) -> tuple[str, ...]:
+    """Return a reason if a product multiplies a state of zeros in a graph without other steps; else ()."""
+    makers = {name: node for node in folded.nodes for name in node.output}
+    for product in (node for node in folded.nodes if node.op_type in PRODUCTS):
+        node = makers.get(product.input[0])
+        while node is not None and node.op_type in ("Cast", "Identity"):
+            node = makers.get(node.input[0])
+        if node is not None and node.op_type == "ConstantOfShape" and not filler(node).any():
+            return (
+                "a matrix product multiplies a state of zeros, as if an exporter ran a recurrent layer for one time "
+                "step; the file computes no other steps: export it with the number of steps of your inputs",
+            )
+    return ()
 
 
 def _graphs(folded: FoldedGraph) -> Iterator[FoldedGraph]:

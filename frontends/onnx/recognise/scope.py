@@ -44,8 +44,9 @@ class Scope:
         Shapes and element types by inputs of a body.
     iterations : dict
         {name of a value: name of the iteration number that it is equal to}.
-    origins : dict
-        {value and axis: value and axis that it is moved from}.
+    origins, sizes : dict
+        {value and axis: value and axis that it is moved from}, and {value: sizes of its axes}, as far as they were
+        needed.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Scope:
         self.elements: dict[str, int] = {} if outer is None else dict(outer.elements)
         self.iterations: dict[str, str] = {} if outer is None else dict(outer.iterations)
         self.origins: dict[tuple[str, int], tuple[str, int]] = {}
+        self.sizes: dict[str, Shape] = {}
         self._arrays: dict[str, AnyArray | None] = {}
 
     @property

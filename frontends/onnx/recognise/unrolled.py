@@ -55,6 +55,8 @@ class Unrolled:
             self._index[id(node)] = index
             for name in node.needs:
                 self._users.setdefault(name, []).append(node)
+            if node.op_type == "Shape":  # each may depend on the ones before
+                self._plain.moves.numbers(node.output[0])
 
     def chains(self) -> list[Chain]:
         """Return chains, the longest first; some may have common steps."""
@@ -93,6 +95,8 @@ class Unrolled:
             cell = matcher.match(name)
             if isinstance(cell, Cell) and cell.h is not None:
                 cells[cell.h.name] = cell
+            elif (node := self._scope.producer(name)) is not None and node.op_type == "Where":
+                self.reasons.append("a mask keeps the state in some rows, and the steps are not in a Loop or Scan")
             elif isinstance(cell, str) and cell:
                 self.reasons.append(cell)
         if not cells:

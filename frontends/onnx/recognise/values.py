@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 
+from ..graph.constants import array_of
 from ..graph.walk import Node
 from . import forms
 from .forms import Form, Ref, Shape
@@ -195,10 +195,9 @@ class Values:
         return Form(shape, np.broadcast_to(form.bias, (shape[-1],)))
 
     def _constantofshape(self, node: Node) -> Form | None:
-        shape, value = self.moves.numbers(node.input[0]), attribute_of(node, "value")
+        shape, array = self.moves.numbers(node.input[0]), filler(node)
         if not shape or not isinstance(shape[-1], int) or not shape[-1]:
             return None
-        array = np.zeros(1, np.float32) if value is None else _array(value)
         return Form(shape, np.broadcast_to(array.reshape(1), (shape[-1],))) if array.dtype.name in _FLOATS else None
 
     def _matmul(self, node: Node) -> Form | None:
@@ -274,7 +273,7 @@ def with_shapes(scope: Scope, stops: Collection[str], ordered: Iterable[str]) ->
 _OPERATORS = {"Add", "Sub", "Neg", "Mul", "Expand", "ConstantOfShape", "MatMul", "Gemm"}
 
 
-def _array(value: Any) -> AnyArray:
-    from ..graph.constants import array_of
-
-    return array_of(value, "ConstantOfShape")
+def filler(node: Node) -> AnyArray:
+    """Return the element of a ConstantOfShape as an array of one."""
+    value = attribute_of(node, "value")
+    return np.zeros(1, np.float32) if value is None else array_of(value, "ConstantOfShape")

@@ -1,0 +1,194 @@
+"""Layers in graphs as exporters write them are found; neighbours, which run other steps, give the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+pytest.importorskip("onnxruntime")
+
+from exporter_graphs import LOOP, OPEN, H, I, jax, tf2onnx, torch_masked, torch_one_step
+from rows import each_row
+from whole_models import check_calls, onnxruntime_witness
+
+from pyrnnx import PyrnnxError
+from pyrnnx.frontends.onnx import read_model
+
+TOLERANCE = 1e-6  # sums of fewer than ten products, in another order, through nine steps
+
+
+def inputs_of(proto: onnx.ModelProto, rows: int = 2, steps: int = 6) -> dict[str, Any]:
+    rng, sizes = np.random.default_rng(rows), {"N": rows, "T": steps, "B": rows + 1}
+    shapes = {
+        value.name: [dim.dim_value or sizes[dim.dim_param] for dim in value.type.tensor_type.shape.dim]
+        for value in proto.graph.input
+    }
+    inputs = {name: rng.uniform(-1, 1, shape).astype(np.float32) for name, shape in shapes.items()}
+    inputs["X"][:, 1::2] *= inputs["X"][:, 1::2, :1] > 0  # rows of zeros, which a mask leaves out
+    return inputs
+
+
+def check(proto: onnx.ModelProto) -> Any:
+    model = read_model(proto)
+    others = [inputs_of(proto, rows=3), inputs_of(proto, rows=1, steps=9)]
+    check_calls(model, onnxruntime_witness(proto), inputs_of(proto), *others, atol=TOLERANCE)
+    return model
+
+
+EXPORTS = {
+    **{f"tf2onnx {kind}": (kind, tf2onnx(kind)) for kind in ("RNN", "GRU")},
+    **{f"tf2onnx {kind}, open": (kind, tf2onnx(kind, OPEN)) for kind in ("RNN", "GRU")},
+    **{f"jax {kind}": (kind, jax(kind)) for kind in ("RNN", "LSTM")},
+    "jax, deeper than the forms of values": ("RNN", jax("RNN", 50)),
+}
+
+
+@each_row("name", EXPORTS)
+def test_exports_have_layers(name: str) -> None:
+    kind, proto = EXPORTS[name]
+    model = check(proto)
+    assert [layer.op.cell for layer in model.layers.values()] == [kind], model.layers.why_none
+    operators = {node.op_type for node in model.folded()[0].graph.node}
+    assert operators.isdisjoint({"MatMul", "Loop", "Sigmoid", "Tanh"}), operators
+
+
+# Loops whose condition, counter or limit is nearly that of an export.
+FROM_I = {"index": "i"}
+EIGHT_BITS = {
+    "one": "int8 one = {1}, int8 start = {0}",
+    "counter": "int8",
+    "index": "k_32",
+    "next": "k_next = Add(k, one) k_32 = Cast<to = 6>(k)",
+}
+MANY = {"T": "130", "steps": "130"}  # more than eight bits count
+OF_Z = (
+    "two = Constant<value = int64[1] {2}>() z = Shape(Z) z_1 = Slice(z, second, two, first) z_0 = Squeeze(z_1, first)"
+)
+NEIGHBOURS: dict[str, dict[str, str]] = {
+    "limit below": LOOP
+    | {"below_k": "k_f = Cast<to = 1>(k_next) l = Constant<value = float {4}>() below = Less(k_f, l)"},
+    "limit below, of integers": LOOP | {"below_k": "l = Constant<value = int32 {4}>() below = Less(k_next, l)"},
+    "limit between": LOOP
+    | {"below_k": "k_f = Cast<to = 1>(k_next) l = Constant<value = float {3.5}>() below = Less(k_f, l)"},
+    "limit that is no number": LOOP
+    | {"below_k": "k_f = Cast<to = 1>(k_next) o = Sub(one_f, one_f) l = Div(o, o) below = Less(k_f, l)"},
+    "limit of another input": OPEN
+    | {"below_k": f"{OF_Z} k_f = Cast<to = 1>(k_next) l = Cast<to = 1>(z_0) below = Less(k_f, l)"},
+    "two steps at a time": LOOP | FROM_I | {"one": "int32 one = {2}, int32 start = {0}"},
+    "two steps at a time, open": OPEN | FROM_I | {"one": "int32 one = {2}, int32 start = {0}"},
+    "starts at one": LOOP | FROM_I | {"one": "int32 one = {1}, int32 start = {1}"},
+    "starts at one, open": OPEN | FROM_I | {"one": "int32 one = {1}, int32 start = {1}"},
+    "starts below zero": OPEN | FROM_I | {"one": "int32 one = {1}, int32 start = {-1}"},
+    "counts down": LOOP | FROM_I | {"one": "int32 one = {-1}, int32 start = {0}"},
+    "two more than the iteration": LOOP
+    | {"next": "k_next = Add(k, one) unit = Squeeze(second, first)"}
+    | {"below_i": "j = Add(i, unit) l = Add(j, unit) i_f = Cast<to = 1>(l) first_below = Less(i_f, steps_f)"},
+    "half more than the iteration": LOOP
+    | {"next": "k_next = Add(k, one) more = Constant<value = float {1.5}>()"}
+    | {"below_i": "j = Cast<to = 1>(i) i_f = Add(j, more) first_below = Less(i_f, steps_f)"},
+    "counter of one bit": OPEN
+    | {"below_k": "b_ = Cast<to = 9>(k_next) k_f = Cast<to = 1>(b_) l = Cast<to = 1>(steps_in) below = Less(k_f, l)"},
+    "limit of one bit": OPEN
+    | {"below_k": "k_f = Cast<to = 1>(k_next) b_ = Cast<to = 9>(steps_in) l = Cast<to = 1>(b_) below = Less(k_f, l)"},
+    "number of iterations of one bit": OPEN
+    | {
+        "before": OPEN["before"].replace(
+            "count = Cast<to = 7>(steps)", "b_ = Cast<to = 9>(steps) count = Cast<to = 7>(b_)"
+        )
+    },
+    "number of iterations of eight bits": OPEN
+    | {
+        "before": OPEN["before"].replace(
+            "count = Cast<to = 7>(steps)", "b_ = Cast<to = 3>(steps) count = Cast<to = 7>(b_)"
+        )
+    },
+    "limit of eight bits": LOOP
+    | MANY
+    | {"below_k": "l = Cast<to = 3>(steps_f) k_8 = Cast<to = 3>(k_next) below = Less(k_8, l)"},
+    "counter of eight bits": LOOP
+    | MANY
+    | {"below_k": "k_8 = Cast<to = 3>(k_next) k_f = Cast<to = 1>(k_8) l = Sub(steps_f, one_f) below = Less(k_f, l)"},
+    "state of eight bits": LOOP | MANY | EIGHT_BITS,
+    "rounded to half precision, open": OPEN
+    | {"below_k": "h_k = Cast<to = 10>(k_next) h_s = Cast<to = 10>(steps_in) below = Less(h_k, h_s)"},
+    "either condition": LOOP | {"go": "go = Or(first_below, below)"},
+    "not below": LOOP | {"go": "other = Not(below) go = And(first_below, other)"},
+    "limit less than counter": LOOP | {"below_k": "k_f = Cast<to = 1>(k_next) below = Less(steps_f, k_f)"},
+    "condition of the state": LOOP | {"go": "size = ReduceSum<keepdims = 0>(new) go = Less(size, none)"},
+    "false at first": LOOP | {"before": "at_first = Less(steps_f, none)"},
+    "false at first, open": OPEN
+    | {"before": OPEN["before"].replace("Less(none, steps_open)", "Less(steps_f, steps_open)")},
+}
+# Neighbours that run each step, so that they may be layers.
+SAME = ("starts below zero",)
+
+
+@each_row("name", NEIGHBOURS)
+def test_neighbours_of_loops_run_their_own_steps(name: str) -> None:
+    model = check(tf2onnx("RNN", NEIGHBOURS[name]))
+    assert name in SAME or not model.layers
+    assert model.layers or "the condition of the Loop may end it early" in model.layers.why_none
+
+
+def test_narrow_counters_are_exact_for_few_steps() -> None:
+    assert len(check(tf2onnx("RNN", LOOP | EIGHT_BITS)).layers) == 1
+
+
+def test_rounded_counters_are_refused() -> None:
+    """ONNX Runtime ends this Loop a step early, or without optimizations not at all: it computes in float32."""
+    half = {"below_k": "h_k = Cast<to = 10>(k_next) h_s = Cast<to = 10>(steps_f) below = Less(h_k, h_s)"}
+    models = {
+        steps: read_model(tf2onnx("RNN", LOOP | half | {"T": steps, "steps": steps})) for steps in ("2048", "2049")
+    }
+    counts = {steps: len(model.layers) for steps, model in models.items()}
+    assert counts == {"2048": 1, "2049": 0}
+
+
+def test_more_steps_than_float32_counts_are_an_error() -> None:
+    """ONNX Runtime's Loop ends early there, after some minutes."""
+    proto = tf2onnx("RNN", OPEN)
+    model = read_model(proto)
+    assert len(model.layers) == 1
+    with pytest.raises(PyrnnxError, match="16777216"):
+        model({"X": np.zeros((1, 2**24 + 1, I), np.float32), "Z": np.zeros((1, 4, I), np.float32)})
+    check_calls(model, onnxruntime_witness(proto), inputs_of(proto), atol=TOLERANCE)
+
+
+@each_row("other", ["Z", "h0", "b"])
+def test_steps_that_end_at_the_size_of_another_value(other: str) -> None:
+    proto = jax("RNN", other=other)
+    model = check(proto)
+    assert not model.layers or "4 unrolled" not in model.layers[0].origin or other == "h0"
+    if other == "Z":  # a slice that is shorter than X has rows, where names promise more
+        inputs = inputs_of(proto, rows=3)
+        inputs["Z"] = inputs["Z"][:1]
+        check_calls(model, onnxruntime_witness(proto), inputs, atol=TOLERANCE)
+
+
+@each_row(("make", "why"), [(torch_masked, "a mask keeps the state"), (torch_one_step, "for one time step")])
+def test_steps_that_stay_have_a_reason(make: Callable[[], onnx.ModelProto], why: str) -> None:
+    model = check(make())
+    assert not model.layers
+    assert why in model.layers.why_none
+
+
+def test_state_of_zeros_with_more_rows_than_the_input() -> None:
+    """A single row of X meets each row of the zeros."""
+    text = jax("RNN", 3)
+    for node in text.graph.node:
+        if node.output[0] == "shape":
+            node.input[0] = "Z"
+    model, witness = read_model(text), onnxruntime_witness(text)
+    inputs = inputs_of(text, rows=1)
+    inputs["Z"] = np.zeros((3, I), np.float32)
+    expected = witness(inputs)[0]
+    assert expected.shape == (3, H)
+    try:
+        results = model(inputs)
+    except PyrnnxError:
+        return
+    np.testing.assert_allclose(next(iter(results.values())), expected, rtol=0, atol=TOLERANCE)
