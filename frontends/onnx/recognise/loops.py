@@ -194,11 +194,11 @@ def _count(scope: Scope, name: str) -> _Count:
         if count.root == _ITERATION or _dtype(scope.element(count.root)).kind in "iu":
             return replace(count, most=min(count.most, _exact(_dtype(attribute_of(node, "to")))))
     if node is not None and node.op_type == "Add":
-        for number, step in ((0, 1), (1, 0)):
-            count, more = (_count(scope, node.input[k]) for k in (number, step))
-            if count.root and more == _Count("", 1):
-                most = min(count.most, _exact(_dtype(scope.element(node.input[step]))))
-                return _Count(count.root, count.more + 1, most)
+        steps = [k for k in (0, 1) if scope.array(node.input[k]) is not None]
+        if len(steps) == 1 and _count(scope, node.input[steps[0]]) == _Count("", 1):
+            count = _count(scope, node.input[1 - steps[0]])
+            most = min(count.most, _exact(_dtype(scope.element(node.input[steps[0]]))))
+            return replace(count, more=count.more + 1, most=most)
     return _Count(name)
 
 
@@ -238,14 +238,16 @@ def _is_true(scope: Scope, name: str) -> bool:
 
 def _true_to(scope: Scope, name: str, trips: _Count) -> int:
     """Return up to which number of iterations a condition is true while an iteration is left."""
-    node = scope.producer(name)
-    if node is None:
-        return 0
-    if node.op_type in ("And", "Identity"):
-        return min(_true_to(scope, source, trips) for source in node.input)
-    if node.op_type != "Less":
-        return 0
-    counter, limit = (_count(scope, source) for source in node.input)
-    is_next = counter.more in (0, 1) if counter.root == _ITERATION else not counter.root and counter.more <= 0
-    is_limit = limit.root == trips.root and (limit.more == 0 if limit.root else limit.more >= trips.more)
-    return min(counter.most, limit.most) if is_next and is_limit else 0
+    most, parts = MOST_TRIPS, [name]
+    for part in parts:
+        node = scope.producer(part)
+        if node is None or node.op_type not in ("And", "Identity", "Less"):
+            return 0
+        if node.op_type != "Less":
+            parts += (source for source in node.input if source not in parts)
+            continue
+        counter, limit = (_count(scope, source) for source in node.input)
+        is_next = counter.more in (0, 1) if counter.root == _ITERATION else not counter.root and counter.more <= 0
+        is_limit = limit.root == trips.root and (limit.more == 0 if limit.root else limit.more >= trips.more)
+        most = min(most, counter.most, limit.most) if is_next and is_limit else 0
+    return most

@@ -51,6 +51,8 @@ class Moves:
 
     def __init__(self, scope: Scope, shape: Callable[[str], Shape | None]) -> None:
         self._scope, self._shape = scope, shape
+        self._truths: dict[str, bool | None] = {}
+        self._numbers: dict[str, tuple[Dim, ...] | None] = {}
 
     def of(self, name: str) -> Move | None:
         """Return how a value is moved; None if it is computed, or an axis or index is unknown."""
@@ -80,6 +82,11 @@ class Moves:
 
     def truth(self, name: str) -> bool | None:
         """Return the value of a boolean of one element; None if unknown."""
+        if name not in self._truths:  # sums of sums have too many paths to follow each
+            self._truths[name] = self._truth(name)
+        return self._truths[name]
+
+    def _truth(self, name: str) -> bool | None:
         array, node = self._scope.array(name), self._scope.producer(name)
         if array is not None:
             return bool(array.reshape(-1)[0]) if array.size == 1 and array.dtype == bool else None
@@ -268,6 +275,11 @@ class Moves:
 
     def numbers(self, name: str) -> tuple[Dim, ...] | None:
         """Return the elements of a vector or scalar of integers; unknown ones are None, dimensions have names."""
+        if name not in self._numbers:
+            self._numbers[name] = self._numbers_of(name)
+        return self._numbers[name]
+
+    def _numbers_of(self, name: str) -> tuple[Dim, ...] | None:
         known = self._scope.numbers(name)
         name = self._scope.aliases.get(name, name)
         node = self._scope.producer(name)

@@ -138,6 +138,21 @@ def test_narrow_counters_are_exact_for_few_steps() -> None:
     assert len(check(tf2onnx("RNN", LOOP | EIGHT_BITS)).layers) == 1
 
 
+def test_conditions_and_sizes_on_many_paths() -> None:
+    """There are 2**40 paths to the comparisons, and to the size."""
+    text = "".join(f" a{k + 1} = And(a{k}, b{k}) b{k + 1} = And(b{k}, a{k + 1})" for k in range(40))
+    go = f"a0 = And(first_below, below) b0 = Identity(below) {text} go = Identity(a40)"
+    assert len(check(tf2onnx("RNN", OPEN | {"go": go})).layers) == 1
+    proto = jax("RNN")
+    place = next(k for k, node in enumerate(proto.graph.node) if node.output[0] == "to1")
+    proto.graph.node[place].input[1] = "sum40"
+    for k in range(40, 0, -1):
+        names = [f"sum{k - 1}" if k > 1 else "row1"] * 2
+        proto.graph.node.insert(place, onnx.helper.make_node("Add", names, [f"sum{k}"]))
+    model = check(proto)
+    assert not model.layers or "4 unrolled" not in model.layers[0].origin
+
+
 def test_rounded_counters_are_refused() -> None:
     """ONNX Runtime ends this Loop a step early, or without optimizations not at all: it computes in float32."""
     half = {"below_k": "h_k = Cast<to = 10>(k_next) h_s = Cast<to = 10>(steps_f) below = Less(h_k, h_s)"}
