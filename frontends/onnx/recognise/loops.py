@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -165,13 +166,13 @@ class _Count:
     most: int = MOST_TRIPS
 
 
-def _dtype(element: int) -> np.dtype[np.generic]:
+def _dtype(element: int) -> np.dtype[Any]:
     """Return NumPy's type of an element type; bool for types that are unknown or not NumPy's own."""
     dtype = import_onnx().helper.tensor_dtype_to_np_dtype(element) if element else np.dtype(bool)
     return dtype if dtype.isbuiltin == 1 else np.dtype(bool)
 
 
-def _exact(dtype: np.dtype[np.generic]) -> int:
+def _exact(dtype: np.dtype[Any]) -> int:
     """Return the largest n for which a type represents 0, 1, ..., n; 0 for types without numbers."""
     if dtype.kind in "iu":
         return int(np.iinfo(dtype).max)

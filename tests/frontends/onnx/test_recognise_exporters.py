@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,12 +13,13 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
-from exporter_graphs import LOOP, OPEN, H, I, jax, tf2onnx, torch_masked, torch_one_step
+from exporter_graphs import LOOP, OPEN, H, I, jax, tf2onnx, torch, torch_masked, torch_one_step
 from rows import each_row
 from whole_models import check_calls, onnxruntime_witness
 
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.openvino import read_model as read_ir
 
 TOLERANCE = 1e-6  # sums of fewer than ten products, in another order, through nine steps
 
@@ -43,6 +46,7 @@ EXPORTS = {
     **{f"tf2onnx {kind}": (kind, tf2onnx(kind)) for kind in ("RNN", "GRU")},
     **{f"tf2onnx {kind}, open": (kind, tf2onnx(kind, OPEN)) for kind in ("RNN", "GRU")},
     **{f"jax {kind}": (kind, jax(kind)) for kind in ("RNN", "LSTM")},
+    "torch LSTM": ("LSTM", torch()),
     "jax, deeper than the forms of values": ("RNN", jax("RNN", 50)),
 }
 
@@ -54,6 +58,18 @@ def test_exports_have_layers(name: str) -> None:
     assert [layer.op.cell for layer in model.layers.values()] == [kind], model.layers.why_none
     operators = {node.op_type for node in model.folded()[0].graph.node}
     assert operators.isdisjoint({"MatMul", "Loop", "Sigmoid", "Tanh"}), operators
+
+
+@each_row(("kind", "make"), [("LSTM", torch), ("RNN", partial(jax, "RNN"))], str)
+def test_irs_with_an_open_batch_have_layers(kind: str, make: Callable[[], onnx.ModelProto], tmp_path: Path) -> None:
+    openvino = pytest.importorskip("openvino")
+    proto = make()
+    onnx.save(proto, tmp_path / "m.onnx")
+    openvino.save_model(openvino.convert_model(tmp_path / "m.onnx"), tmp_path / "m.xml", compress_to_fp16=False)
+    model = read_ir(tmp_path / "m.xml")
+    assert [layer.op.cell for layer in model.layers.values()] == [kind], model.layers.why_none
+    others = [inputs_of(proto, rows=3), inputs_of(proto, rows=1)]
+    check_calls(model, onnxruntime_witness(proto), inputs_of(proto), *others, atol=TOLERANCE)
 
 
 # Loops whose condition, counter or limit is nearly that of an export.

@@ -118,6 +118,26 @@ def _lstm(t: int) -> str:
         so{t} = Sigmoid(o{t}) tc{t} = Tanh(c{t + 1}) h{t + 1} = Mul(so{t}, tc{t})"""
 
 
+def torch(T: int = 4) -> onnx.ModelProto:
+    """Return T steps of an LSTM over X [N, T, I], whose gates are slices of computed widths."""
+    text = f"""m (float[N, {T}, {I}] X) => (float[N, {H}] h{T})
+    <int64[1] first = {{0}}, int64[1] second = {{1}}, int64 place = {{0}}, int64[1] size_h = {{{H}}},
+     int64[1] three = {{3}}, int64[1] k1 = {{1}}, int64[1] k2 = {{2}}, int64[1] k3 = {{3}}, int64[1] k4 = {{4}}> {{
+        shape = Shape(X) size = Gather<axis = 0>(shape, place) rows = Unsqueeze(size, first)
+        target = Concat<axis = 0>(rows, size_h) h0 = ConstantOfShape(target) c0 = Cast<to = 1>(h0)
+        Xt = Transpose<perm = [1, 0, 2]>(X) a = MatMul(Xt, W) q = Add(a, b)"""
+    for t in range(T):
+        text += f""" t{t} = Constant<value = int64 {{{t}}}>() x{t} = Gather<axis = 0>(q, t{t}) p{t} = MatMul(h{t}, R)
+        g{t} = Add(x{t}, p{t}) shape{t} = Shape(g{t}) width{t} = Gather<axis = 0>(shape{t}, second)
+        sum{t} = Add(width{t}, three) part{t} = Div(sum{t}, k4) at{t}_0 = Identity(first)"""
+        for k, (gate, function) in enumerate([("i", "Sigmoid"), ("f", "Sigmoid"), ("n", "Tanh"), ("o", "Sigmoid")]):
+            text += f""" at{t}_{k + 1} = Mul(part{t}, k{k + 1})
+            {gate}{t} = Slice(g{t}, at{t}_{k}, at{t}_{k + 1}, second) v{gate}{t} = {function}({gate}{t})"""
+        text += f""" kept{t} = Mul(vf{t}, c{t}) come{t} = Mul(vi{t}, vn{t}) c{t + 1} = Add(kept{t}, come{t})
+        tc{t} = Tanh(c{t + 1}) h{t + 1} = Mul(vo{t}, tc{t})"""
+    return parsed(text + "}", "LSTM", 20)
+
+
 def torch_masked(T: int = 4) -> onnx.ModelProto:
     """Return T steps of an LSTM over X [N, T, I] that keep their states in rows of zeros."""
     names = ", ".join(f"x{t}" for t in range(T)), ", ".join(f"m{t}" for t in range(T))
