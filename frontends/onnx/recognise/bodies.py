@@ -190,7 +190,7 @@ class _Emitted:
         fails: beyond `most` iterations, a condition that compares rounded numbers may end the Loop early.
         """
         trips = Values(self._outer).moves.numbers(self._loop.trips)
-        if isinstance(size, int) and trips == (size,):
+        if isinstance(size, int) and trips == (size,) and size <= self._loop.most:
             return x
         if not self._builder.has_range:
             return ""
