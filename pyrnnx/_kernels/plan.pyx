@@ -7,16 +7,22 @@ import threading
 
 from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport (
-    PYRNNX_DISBANDED,
-    Barrier,
     Interrupt,
+    barrier_close,
+    barrier_enter,
     barrier_init,
+    barrier_join,
+    count_up,
     interrupt_init,
+    team_call,
+    team_may_call,
     team_release,
+    team_rest,
+    team_rests,
     team_run,
     team_take,
 )
-from pyrnnx._kernels.timeloop cimport ROW_WORK, STEP_WORK, Block, Call, run_block
+from pyrnnx._kernels.timeloop cimport ROW_WORK, STEP_WORK, Block, Call, Team, begin_block, run_steps, set_share
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals()
@@ -34,22 +40,25 @@ cdef enum:
     MATRIX_BLOCK = 32           # rows in one product of matrices
     TASK_MACS = 3 << 18         # fewest multiply-adds worth another thread: about 30 us
     STEP_MACS = 1 << 14         # fewest worth sharing one time step: a barrier costs about 0.2 us
+    ROW_BYTES = 1 << 19         # of R, which a thread multiplies by a row in the time of reading them
     GIL_MACS = 1 << 16          # fewest worth releasing the GIL: about 2 us
     SHORT_WORK = 1 << 24        # least work (see timeloop) of a call that can be interrupted: about 0.3 to 10 ms
     STACK_BYTES = 1 << 14       # largest scratch memory on the stack
 
 
 cdef struct Plan:
-    # The division of a call: teams run different directions or rows, the threads of a team different units.
+    # The division of a call into jobs: rows of a direction. A thread takes job after job from the queue, so that one that
+    # comes late costs nothing. Threads that find no job join a team and share the units of its steps.
     const Call *call
     const Parameters *parameters            # of each direction
     const bint *reverse
     Py_ssize_t steps                        # sum over all rows
-    Py_ssize_t directions, row_parts, teams, team_size
+    Py_ssize_t directions, row_parts, jobs, team_size, threads
     Py_ssize_t rows, chunk_rows             # of a row block; of one of its chunks
-    Py_ssize_t state_bytes, x_bytes, projected_bytes, coded_bytes, split_x_bytes, split_states_bytes, team_bytes
-    char *scratch
-    Barrier barriers[MAX_TEAMS]
+    Py_ssize_t state_bytes, x_bytes, projected_bytes, coded_bytes, split_x_bytes, split_states_bytes, block_bytes
+    char *scratch                           # of each job, whose number is small
+    int next_job
+    Team teams[2]                           # of each direction if threads share steps
 
 
 cdef Py_ssize_t total_steps(const Call *call) noexcept nogil:
@@ -62,8 +71,13 @@ cdef Py_ssize_t total_steps(const Call *call) noexcept nogil:
     return total
 
 
+cdef bint rows_pay(const Call *call, Py_ssize_t rows) noexcept nogil:
+    """Return whether `rows` rows of a thread hide its reading all of R, of which a thread that shares steps reads a part."""
+    return call.matrices == NULL and rows * ROW_BYTES >= call.projected_size * call.hidden_size * call.itemsize
+
+
 cdef void divide(Plan *plan, int threads, bint barriers) noexcept nogil:
-    """Divide a call among threads: directions first, which need no barrier; then units of long steps, or else rows.
+    """Divide a call among threads: directions first, then rows, which need no barrier, or else units of long steps.
 
     Only directions are divided if products must stay whole, or if all h of a step have one range. `barriers`: whether
     threads may share a step.
@@ -73,15 +87,14 @@ cdef void divide(Plan *plan, int threads, bint barriers) noexcept nogil:
         Py_ssize_t per_row = call.projected_size * call.hidden_size
         Py_ssize_t per_direction = threads // plan.directions
     plan.row_parts = plan.team_size = 1
-    plan.teams = plan.directions if per_direction >= 1 else 1
-    if per_direction <= 1 or call.kernels.whole or call.coding != NULL:
-        return
-    if barriers:
-        plan.team_size = min(per_direction, call.unit_blocks, call.batch_size * per_row // STEP_MACS)
-    if plan.team_size < 2:
-        plan.team_size = 1
-        plan.row_parts = min(per_direction, call.batch_size)
-        plan.teams *= plan.row_parts
+    if per_direction > 1 and not call.kernels.whole and call.coding == NULL:
+        if barriers and not rows_pay(call, call.batch_size // per_direction):
+            plan.team_size = max(
+                1, min(per_direction, call.unit_blocks, call.batch_size * per_row // STEP_MACS))
+        if plan.team_size == 1:
+            plan.row_parts = min(per_direction, call.batch_size)
+    plan.jobs = plan.directions * plan.row_parts
+    plan.threads = max(1, min(threads, plan.jobs * plan.team_size))
 
 
 cdef Py_ssize_t split_rows(const Plan *plan, Py_ssize_t depth, Py_ssize_t max_bytes) noexcept nogil:
@@ -102,7 +115,7 @@ cdef void size_matrix_blocks(Plan *plan, Py_ssize_t step, Py_ssize_t weights) no
 
 
 cdef void size_blocks(Plan *plan) noexcept nogil:
-    """Set the sizes of row blocks and chunks, so that a team's buffers stay small for every call."""
+    """Set the sizes of row blocks and chunks, so that a block's buffers stay small for every call."""
     cdef:
         const Call *call = plan.call
         Py_ssize_t state = 4 * call.padded_size * call.itemsize
@@ -126,7 +139,7 @@ cdef void size_blocks(Plan *plan) noexcept nogil:
             call.matrices.split_size(plan.parameters, plan.chunk_rows, call.input_size), ALIGNMENT)
         plan.split_states_bytes = round_up(
             call.matrices.split_size(plan.parameters, plan.rows, call.hidden_size), ALIGNMENT)
-    plan.team_bytes = (4 * plan.state_bytes + plan.x_bytes + plan.projected_bytes + plan.coded_bytes
+    plan.block_bytes = (4 * plan.state_bytes + plan.x_bytes + plan.projected_bytes + plan.coded_bytes
                        + plan.split_x_bytes + plan.split_states_bytes + round_up(row_bytes, ALIGNMENT))
 
 
@@ -144,15 +157,31 @@ cdef Py_ssize_t first_row(const Plan *plan, Py_ssize_t part) noexcept nogil:
     return place
 
 
-cdef void run_rows(const Plan *plan, Block *b, Py_ssize_t team, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Run the rows [begin, end) of one direction, row block by row block, in the team's memory:
+cdef bint run_rows(Block *b) noexcept nogil:
+    """Run the rows from `first` to `end`, row block by row block; return False if this thread must leave."""
+    while b.first < b.end:
+        if not begin_block(b) or not run_steps(b):
+            return False
+        b.first += b.rows
+    return True
+
+
+cdef bint lead(Plan *plan, Py_ssize_t job, bint is_caller) noexcept nogil:
+    """Run a job, in memory of its own; return False if the call was interrupted.
 
         | h | h_next | c | work | x | projected | coded | split_x | split_states | row |     4 * state_bytes, ...
     """
     cdef:
-        char *memory = plan.scratch + team * plan.team_bytes
-        Py_ssize_t first = begin
+        Py_ssize_t part = job % plan.row_parts
+        char *memory = plan.scratch + job * plan.block_bytes
+        bint done
+        Block b
+    b.call, b.is_caller, b.stopped, b.regroup, b.unpolled = plan.call, is_caller, False, False, 0
+    b.direction = <int> (job // plan.row_parts)
+    b.parameters, b.reverse = &plan.parameters[b.direction], plan.reverse[b.direction]
+    b.first, b.end, b.most_rows = first_row(plan, part), first_row(plan, part + 1), plan.rows
     b.chunk_rows = plan.chunk_rows
+    b.h, b.h_next = memory, memory + plan.state_bytes
     b.c, b.work = memory + 2 * plan.state_bytes, memory + 3 * plan.state_bytes
     b.x = memory + 4 * plan.state_bytes
     b.projected = b.x + plan.x_bytes
@@ -160,42 +189,42 @@ cdef void run_rows(const Plan *plan, Block *b, Py_ssize_t team, Py_ssize_t begin
     b.split_x = b.coded + plan.coded_bytes
     b.split_states = b.split_x + plan.split_x_bytes
     b.row = b.split_states + plan.split_states_bytes
-    while first < end:
-        b.h, b.h_next = memory, memory + plan.state_bytes  # swapped after a block with an odd number of steps
-        b.first, b.rows = first, min(plan.rows, end - first)
-        b.active = b.rows
-        run_block(b)
-        if b.stopped or b.rank >= b.team_size:  # the team disbanded: rank 0 continues alone
-            return
-        first += plan.rows
+    b.team = &plan.teams[job] if plan.team_size > 1 else NULL
+    set_share(&b, 0, 1)
+    done = run_rows(&b)
+    if b.team != NULL:
+        barrier_close(&b.team.barrier)
+    return done
+
+
+cdef void follow(Team *team) noexcept nogil:
+    """Share the steps of a team's leader."""
+    cdef:
+        int place = barrier_join(&team.barrier)
+        unsigned seen = 0
+        Block b
+    while barrier_enter(&team.barrier, place, &seen):
+        b = team.leader
+        b.is_caller, b.unpolled = False, 0
+        set_share(&b, place, team.barrier.size)
+        if run_steps(&b):
+            b.first += b.rows
+            if run_rows(&b):
+                return
 
 
 cdef void run_member(void *argument, int rank) noexcept nogil:
-    """Run one thread of the call: its share of its team's directions and rows."""
+    """Run one thread of the call: job after job, or else a share of a team's steps."""
     cdef:
-        const Plan *plan = <const Plan *> argument
-        const Call *call = plan.call
-        Py_ssize_t team = rank // plan.team_size, d
-        Py_ssize_t part = team % plan.row_parts
-        Py_ssize_t first = team // plan.row_parts, stride = plan.teams // plan.row_parts
-        Block b
-    b.call = call
-    b.is_caller, b.stopped, b.unpolled = rank == 0, False, 0
-    b.team_size, b.rank = <int> plan.team_size, rank % <int> plan.team_size
-    b.barrier = <Barrier *> &plan.barriers[team]
-    b.u0, b.u1 = call.unit_blocks * b.rank // b.team_size, call.unit_blocks * (b.rank + 1) // b.team_size
-    for d in range(plan.directions):
-        if d % stride == first and b.rank < b.team_size and not b.stopped:
-            b.direction, b.parameters, b.reverse = <int> d, &plan.parameters[d], plan.reverse[d]
-            run_rows(plan, &b, team, first_row(plan, part), first_row(plan, part + 1))
-
-
-cdef bint disbanded(const Plan *plan) noexcept nogil:
-    cdef Py_ssize_t team
-    for team in range(plan.teams):
-        if plan.barriers[team].verdict == PYRNNX_DISBANDED:
-            return True
-    return False
+        Plan *plan = <Plan *> argument
+        Py_ssize_t job = count_up(&plan.next_job), taken = 0
+    while job < plan.jobs:
+        if not lead(plan, job, rank == 0):
+            return
+        taken += 1
+        job = count_up(&plan.next_job)
+    if not taken and plan.team_size > 1:
+        follow(&plan.teams[(job - plan.jobs) % plan.jobs])
 
 
 cdef double count_macs(const Call *call, Py_ssize_t steps, int directions) noexcept nogil:
@@ -256,14 +285,21 @@ cdef bint watch_signals(Interrupt *interrupt) noexcept nogil:
 cdef void run_plan(Plan *plan, char *memory, const Pool *pool) noexcept nogil:
     cdef:
         Py_ssize_t team
-        int size = <int> (plan.teams * plan.team_size)
+        int size = <int> plan.threads
+        bint rests = plan.team_size > 1 and team_rests()
     plan.scratch = <char *> round_up(<Py_ssize_t> memory, ALIGNMENT)
-    for team in range(plan.teams):
-        barrier_init(&plan.barriers[team], <int> plan.team_size, plan.call.interrupt)
+    plan.next_job = 0
+    if plan.team_size > 1:
+        for team in range(plan.jobs):
+            plan.teams[team].limit, plan.teams[team].threads = <int> plan.team_size, size
+            plan.teams[team].rest, plan.teams[team].may_call, plan.teams[team].call = team_rest, team_may_call, team_call
+            barrier_init(&plan.teams[team].barrier, <int> plan.team_size, plan.call.interrupt)
+            if rests:
+                barrier_close(&plan.teams[team].barrier)
     if pool != NULL and size > 1:
         pool.run(pool.context, size, run_member, plan)
     else:
-        team_run(size, run_member, plan, plan.call.interrupt)
+        team_run(size, not rests or plan.jobs > 1, run_member, plan, plan.call.interrupt)
 
 
 cdef bint run_call(const Call *call, const Parameters *parameters, const bint *reverse, int directions, int threads,
@@ -278,20 +314,20 @@ cdef bint run_call(const Call *call, const Parameters *parameters, const bint *r
     if call.coding != NULL:
         threads = min(threads, directions)
     threads = min(threads, MAX_TEAMS, <int> min(macs / TASK_MACS, <double> MAX_TEAMS))
-    if pool == NULL:
-        threads = team_take(threads)
     plan.call, plan.steps, plan.directions = call, steps, directions
     plan.parameters, plan.reverse = parameters, reverse
+    if pool == NULL:
+        threads = team_take(threads)
     divide(&plan, threads, pool == NULL)
     size_blocks(&plan)
-    if plan.teams * plan.team_bytes <= STACK_BYTES:
+    if plan.jobs * plan.block_bytes <= STACK_BYTES:
         memory = stack
     else:
-        memory = <char *> malloc(plan.teams * plan.team_bytes + ALIGNMENT)
+        memory = <char *> malloc(plan.jobs * plan.block_bytes + ALIGNMENT)
     if memory != NULL:
         run_plan(&plan, memory, pool)
     if pool == NULL and threads > 1:
-        team_release(memory != NULL and disbanded(&plan))
+        team_release()
     if memory != stack:
         free(memory)
     return memory != NULL

@@ -41,18 +41,24 @@ cdef struct Call:
     Interrupt *interrupt        # stops the call early; NULL: never
 
 
+cdef struct Team
+
+
 cdef struct Block:
     # A row block of one direction, for one thread of its team. The team shares the buffers; a thread writes only its
-    # own units.
+    # own units. Between two time steps, the blocks of all members differ only in rank, unit blocks, is_caller, unpolled.
     const Call *call
     const Parameters *parameters
     int direction
     bint reverse
     Py_ssize_t first, rows      # place of its first row; number of rows
+    Py_ssize_t end, most_rows   # end of the places of this direction's row blocks; most rows of a block
     Py_ssize_t active           # number of running rows, which are the first
+    Py_ssize_t step, chunk_end  # the next time step; end of the time steps that are projected
     Py_ssize_t chunk_rows       # capacity of the buffers: rows of X in all time steps of a chunk
     char *x
     char *projected
+    char *next_projected        # rows of the next time step
     char *h
     char *h_next
     char *c
@@ -63,12 +69,26 @@ cdef struct Block:
     char *row                   # with a coding: one widened row of X
     float x_range[2]            # with a coding: the range of X
     Py_ssize_t last_active      # with a coding: rows that ran in the last time step, whose h have one range
-    int rank, team_size
-    Barrier *barrier
+    Team *team                  # NULL: no other thread may join
+    int rank, team_size         # this thread's place in the team, whose leader has 0; number of members
     Py_ssize_t u0, u1           # this thread's unit blocks: [u0, u1)
+    bint regroup                # whether the leader is alone after this step, and others leave
     bint is_caller              # whether this is the caller's thread, which polls the interrupt
     bint stopped                # whether this thread leaves because the call was interrupted
     double unpolled             # work since the last poll, in multiply-adds
 
 
-cdef void run_block(Block *b) noexcept nogil
+cdef struct Team:
+    # Threads that share the units of each step.
+    Barrier barrier
+    Block leader                # of the last admission
+    int limit, threads          # most members; threads of the call
+    # Functions of the pool of threads, see threads.h.
+    void (*rest)(long long lost) noexcept nogil
+    bint (*may_call)(int size) noexcept nogil
+    void (*call)(int size) noexcept nogil
+
+
+cdef void set_share(Block *b, int rank, int team_size) noexcept nogil
+cdef bint begin_block(Block *b) noexcept nogil
+cdef bint run_steps(Block *b) noexcept nogil

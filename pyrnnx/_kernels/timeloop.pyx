@@ -12,7 +12,8 @@ If the call has matrices, they project all of X, and multiply the states while e
 call decide, not those of a row block, so that results do not depend on row blocks.
 
 A team of threads shares the hidden units of every step. All threads read all of x and of the last h, and write only
-their own units. A barrier separates writes from reads by other threads.
+their own units. A barrier separates writes from reads by other threads. Between two time steps all members have the same
+state, so the leader, while it is alone, can admit others there: they copy its block.
 
 A call with an `interrupt` polls it after every `POLL_WORK`, and cuts long products into ranges of unit blocks. A team
 of one leaves at once; the members of a larger team leave together, at the next barrier.
@@ -23,7 +24,19 @@ from libc.string cimport memset
 from pyrnnx._kernels.assertions cimport debug_assert
 from pyrnnx._kernels.engine cimport Step
 from pyrnnx._kernels.storage cimport NATIVE
-from pyrnnx._kernels.threads cimport PYRNNX_GO_ON, PYRNNX_STOPPED, Verdict, barrier_wait, interrupt_poll
+from pyrnnx._kernels.threads cimport (
+    PYRNNX_REGROUP,
+    PYRNNX_STOPPED,
+    Verdict,
+    barrier_admit,
+    barrier_close,
+    barrier_joined,
+    barrier_late,
+    barrier_open,
+    barrier_wait,
+    interrupt_poll,
+    load_flag,
+)
 
 
 cdef enum:
@@ -106,28 +119,53 @@ cdef inline Py_ssize_t blocks_per_poll(const Block *b, double work) noexcept nog
     return max(<Py_ssize_t> (blocks * (PRODUCT_WORK / work)), 1)
 
 
+cdef void set_share(Block *b, int rank, int team_size) noexcept nogil:
+    """Set this thread's place in its team, and so its unit blocks."""
+    b.rank, b.team_size = rank, team_size
+    b.u0, b.u1 = b.call.unit_blocks * rank // team_size, b.call.unit_blocks * (rank + 1) // team_size
+
+
 cdef bint leave(Block *b) noexcept nogil:
-    """Wait for the team at its barrier; return whether this thread must leave.
-
-    Threads of a team share the unit blocks until the barrier disbands the team:
-
-        rank 0   |--- step ---| barrier |--- step ---| barrier: disbanded |--- step, all unit blocks --- ...
-        rank 1   |--- step ---| barrier |--- step ---| barrier: disbanded, leaves
-
-    All members leave at the same barrier, never within a step, so that rank 0 continues with complete states. If the
-    call was interrupted, rank 0 leaves too.
-    """
+    """Wait for the team at its barrier; return whether this thread must leave at once."""
     cdef Verdict verdict
     if b.team_size == 1:
         return b.stopped
-    verdict = barrier_wait(b.barrier)
-    if verdict == PYRNNX_GO_ON:
-        return False
-    if verdict == PYRNNX_STOPPED:
-        b.stopped = True
-        return True
-    b.team_size, b.u0, b.u1 = 1, 0, b.call.unit_blocks
-    return b.rank != 0
+    verdict = barrier_wait(&b.team.barrier)
+    b.stopped, b.regroup = verdict == PYRNNX_STOPPED, verdict == PYRNNX_REGROUP
+    return b.stopped
+
+
+cdef void watch_team(Block *b) noexcept nogil:
+    """Before the last round of a time step, let the leader say whether the team regroups after it."""
+    cdef:
+        Team *team = b.team
+        long long late
+    if b.team_size == 1 or b.rank != 0:
+        return
+    late = barrier_late(&team.barrier)
+    if late:
+        barrier_close(&team.barrier)
+        if b.is_caller:
+            team.rest(late)
+    if late or barrier_joined(&team.barrier, 0) + 1 > b.team_size:
+        team.barrier.regroup = True
+
+
+cdef void admit(Block *b) noexcept nogil:
+    """Between two time steps, let the leader, which is alone, admit the threads that joined; after a rest, call them."""
+    cdef:
+        Team *team = b.team
+        int joined
+    if load_flag(&team.barrier.closed):
+        if not b.is_caller or not team.may_call(team.threads):
+            return
+        barrier_open(&team.barrier)
+        team.call(team.threads)
+    joined = barrier_joined(&team.barrier, team.limit - 1 if b.step == 0 else 0)
+    if joined:
+        team.leader = b[0]
+        set_share(b, 0, joined + 1)
+        barrier_admit(&team.barrier, joined)
 
 
 cdef void load_state(const Block *b, const Array *initial, char *state) noexcept nogil:
@@ -368,6 +406,8 @@ cdef bint advance(Block *b, Py_ssize_t number, char *projected) noexcept nogil:
                 call.kernels.step(b.parameters, phase, &step)
             if poll(b, work * blocks / (b.u1 - b.u0)):
                 break
+        if phase == call.phases - 1:
+            watch_team(b)
         if leave(b):
             return False
     b.h, b.h_next = b.h_next, b.h
@@ -399,41 +439,54 @@ cdef bint run_row(Block *b, char *projected, Py_ssize_t step, Py_ssize_t steps) 
     return True
 
 
-cdef void run_block(Block *b) noexcept nogil:
-    """Run all time steps of a row block in one direction, chunk by chunk."""
+cdef bint project_chunk(Block *b) noexcept nogil:
+    """Project X of the next time steps; return False if this thread must leave."""
     cdef:
-        const Call *call = b.call
-        Py_ssize_t step = 0, steps, total, ldx, s
-        const char *x
-        char *projected
+        Py_ssize_t total, ldx, steps = plan_chunk(b, b.step, &total)
+        const char *x = gather(b, b.step, steps, total, &ldx)
+    b.chunk_end, b.next_projected = b.step + steps, b.projected
+    return x != NULL and project(b, total, x, ldx)
+
+
+cdef bint begin_block(Block *b) noexcept nogil:
+    """Load the states of a row block; return False if this thread must leave."""
+    b.step = b.chunk_end = 0
+    b.rows = b.active = min(b.most_rows, b.end - b.first)
     debug_assert(is_valid(b))
-    if call.coding != NULL:
+    if b.call.coding != NULL:
         debug_assert(is_whole_call(b))
         b.last_active = b.rows
         widen_x_range(b)
-    load_state(b, &call.initial_h, b.h)
-    load_state(b, &call.initial_c, b.c)
+    load_state(b, &b.call.initial_h, b.h)
+    load_state(b, &b.call.initial_c, b.c)
     if leave(b):
-        return
+        return False
     retire(b, 0)
+    return True
+
+
+cdef bint run_steps(Block *b) noexcept nogil:
+    """Run the time steps of a row block from `step` on; return False if this thread must leave."""
     while b.active:
-        steps = plan_chunk(b, step, &total)
-        x = gather(b, step, steps, total, &ldx)
-        if x == NULL:
-            return
-        if not project(b, total, x, ldx):
-            return
-        projected = b.projected
-        for s in range(step, step + steps):
-            retire(b, s)
-            if b.active == 1 and run_row(b, projected, s, step + steps - s):  # all remaining steps of the chunk
-                break
-            if not advance(b, s, projected):
-                return
-            write_outputs(b, s)
-            projected += b.active * call.projected_size * call.itemsize
+        if b.team_size == 1 and b.team != NULL:
+            admit(b)
+        if b.step == b.chunk_end and not project_chunk(b):
+            return False
+        if b.active == 1 and run_row(b, b.next_projected, b.step, b.chunk_end - b.step):
+            b.step = b.chunk_end
+        else:
+            if not advance(b, b.step, b.next_projected):
+                return False
+            if b.regroup:
+                if b.rank != 0:
+                    return False  # at once: the leader goes on without waiting, and overwrites the states
+                b.regroup = False
+                set_share(b, 0, 1)
+            write_outputs(b, b.step)
+            b.next_projected += b.active * b.call.projected_size * b.call.itemsize
+            b.step += 1
         if b.stopped:
-            return
-        step += steps
-        retire(b, step)
+            return False
+        retire(b, b.step)
     zero_padding(b)
+    return not b.stopped

@@ -3,6 +3,7 @@
 cdef extern from "threads/system.h" nogil:
     void store_flag "PYRNNX_STORE"(int *flag, int value)
     int load_flag "PYRNNX_LOAD"(const int *flag)
+    int count_up "PYRNNX_COUNT_UP"(int *count)
 
 cdef extern from "threads/interrupt.h" nogil:
     ctypedef struct Interrupt "pyrnnx_interrupt":
@@ -14,22 +15,32 @@ cdef extern from "threads/interrupt.h" nogil:
 cdef extern from "threads/barrier.h" nogil:
     ctypedef enum Verdict "pyrnnx_verdict":
         PYRNNX_GO_ON
-        PYRNNX_DISBANDED
+        PYRNNX_REGROUP
         PYRNNX_STOPPED
 
     ctypedef struct Barrier "pyrnnx_barrier":
-        int size
-        Verdict verdict
+        int size, regroup, closed
 
-    void barrier_init "pyrnnx_barrier_init"(Barrier *barrier, int size, const Interrupt *interrupt)
+    void barrier_init "pyrnnx_barrier_init"(Barrier *barrier, int limit, const Interrupt *interrupt)
+    int barrier_join "pyrnnx_barrier_join"(Barrier *barrier)
+    bint barrier_enter "pyrnnx_barrier_enter"(Barrier *barrier, int place, unsigned *seen)
+    int barrier_joined "pyrnnx_barrier_joined"(Barrier *barrier, int expected)
+    void barrier_admit "pyrnnx_barrier_admit"(Barrier *barrier, int joined)
+    void barrier_close "pyrnnx_barrier_close"(Barrier *barrier)
+    void barrier_open "pyrnnx_barrier_open"(Barrier *barrier)
+    long long barrier_late "pyrnnx_barrier_late"(Barrier *barrier)
     Verdict barrier_wait "pyrnnx_barrier_wait"(Barrier *barrier)
 
 cdef extern from "threads/threads.h" nogil:
     ctypedef void (*Task "pyrnnx_task")(void *argument, int rank) noexcept nogil
 
     int team_take "pyrnnx_team_take"(int size)
-    void team_run "pyrnnx_team_run"(int size, Task task, void *argument, Interrupt *interrupt)
-    void team_release "pyrnnx_team_release"(int disbanded)
+    void team_run "pyrnnx_team_run"(int size, bint call, Task task, void *argument, Interrupt *interrupt)
+    void team_call "pyrnnx_team_call"(int size)
+    bint team_may_call "pyrnnx_team_may_call"(int size)
+    bint team_rests "pyrnnx_team_rests"()
+    void team_rest "pyrnnx_team_rest"(long long lost)
+    void team_release "pyrnnx_team_release"()
 
 cdef extern from "threads/once.h" nogil:
     ctypedef struct Once "pyrnnx_once":

@@ -9,10 +9,12 @@
 #define PYRNNX_HAVE_THREADS 0
 #define PYRNNX_STORE(flag, value) (*(flag) = (value))
 #define PYRNNX_LOAD(flag) (*(flag))
+#define PYRNNX_COUNT_UP(count) ((*(count))++)
 #else
 #define PYRNNX_HAVE_THREADS 1
 #define PYRNNX_STORE(flag, value) __atomic_store_n(flag, value, __ATOMIC_RELEASE)
 #define PYRNNX_LOAD(flag) __atomic_load_n(flag, __ATOMIC_ACQUIRE)
+#define PYRNNX_COUNT_UP(count) __atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL)
 #endif
 
 #ifdef _WIN32

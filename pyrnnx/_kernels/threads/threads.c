@@ -10,11 +10,19 @@ int pyrnnx_team_take(int size) {
     (void)size;
     return 1;
 }
-void pyrnnx_team_run(int size, pyrnnx_task task, void *argument, pyrnnx_interrupt *interrupt) {
+void pyrnnx_team_run(int size, int call, pyrnnx_task task, void *argument, pyrnnx_interrupt *interrupt) {
+    (void)call;
     (void)interrupt;
     for (int rank = 0; rank < size; rank++) task(argument, rank);
 }
-void pyrnnx_team_release(int disbanded) { (void)disbanded; }
+void pyrnnx_team_call(int size) { (void)size; }
+int pyrnnx_team_may_call(int size) {
+    (void)size;
+    return 1;
+}
+void pyrnnx_team_release(void) {}
+int pyrnnx_team_rests(void) { return 0; }
+void pyrnnx_team_rest(long long lost) { (void)lost; }
 
 #else
 
@@ -29,27 +37,31 @@ void pyrnnx_team_release(int disbanded) { (void)disbanded; }
 
 enum { MAX_WORKERS = 127, SPINS_IDLE = 4000 };
 
-/* The pause without teams after a disbanded one, in nanoseconds, because other work on the machine lasts for a time,
-   not for a number of calls. Each disbanded team doubles the next pause; each other team halves it. */
-enum { FIRST_PAUSE = 10 * PYRNNX_MILLISECOND, LONGEST_PAUSE = 1000 * PYRNNX_MILLISECOND };
+enum {
+    LONGEST_REST = 250 * PYRNNX_MILLISECOND,
+    PATIENCE = PYRNNX_MILLISECOND / 4 /* before the caller lends its processor to a late worker */
+};
+
+/* A worker moves from WORKER_CALLED to WORKER_RUNS when it begins the task, and the caller from WORKER_CALLED back to
+   WORKER_IDLE when the task has ended without this worker. */
+enum { WORKER_IDLE, WORKER_CALLED, WORKER_RUNS };
 
 static struct {
     int taken;          /* whether a caller has the team */
     pyrnnx_lock asleep; /* guards the condition */
     pyrnnx_condition wake;
     int workers, sleepers;
-    int running;                       /* workers that have not ended the current task */
-    long long pause_until, next_pause; /* end of the pause (0: no pause); length of the next pause */
+    long long rest_end, lost; /* nanoseconds: end of the last rest; time lost to disturbances, less what was regained */
     pyrnnx_task task;
     void *argument;
 #ifdef __linux__
     cpu_set_t allowed; /* processors of the last caller that woke workers */
 #endif
     struct {
-        unsigned round;                                     /* counts the tasks of this worker; a change starts it */
+        int state;
         int id;                                             /* of the thread in Linux; 0: it has not run yet */
     } __attribute__((aligned(64))) worker[MAX_WORKERS + 1]; /* one cache line each */
-} pool = {.asleep = PYRNNX_LOCK_INIT, .wake = PYRNNX_CONDITION_INIT, .next_pause = FIRST_PAUSE};
+} pool = {.asleep = PYRNNX_LOCK_INIT, .wake = PYRNNX_CONDITION_INIT};
 
 /* The system may wake a worker on the caller's processor, where it waits for milliseconds while others are idle. So the
    caller removes its processor from the worker's set, and the worker restores the set when it runs. */
@@ -66,22 +78,47 @@ static void wake_elsewhere(int size) {
     }
 }
 
+/* Move a worker that waits for its processor to the caller's, which has nothing else to do. */
+static void lend_processor(int rank) {
+    cpu_set_t all, own;
+    int id = PYRNNX_LOAD(&pool.worker[rank].id);
+    if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+    CPU_ZERO(&own);
+    CPU_SET(sched_getcpu(), &own);
+    if (sched_setaffinity(id, sizeof own, &own) == 0) sched_setaffinity(id, sizeof all, &all);
+}
+
 static void allow_all_processors(void) { sched_setaffinity(0, sizeof pool.allowed, &pool.allowed); }
 static int thread_id(void) { return (int)syscall(SYS_gettid); }
 #else
 static void wake_elsewhere(int size) { (void)size; }
+/* Move a worker that waits for its processor to the caller's, which has nothing else to do. */
+static void lend_processor(int rank) {
+    cpu_set_t all, own;
+    int id = PYRNNX_LOAD(&pool.worker[rank].id);
+    if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+    CPU_ZERO(&own);
+    CPU_SET(sched_getcpu(), &own);
+    if (sched_setaffinity(id, sizeof own, &own) == 0) sched_setaffinity(id, sizeof all, &all);
+}
+
+static void lend_processor(int rank) { (void)rank; }
 static void allow_all_processors(void) {}
 static int thread_id(void) { return 0; }
 #endif
 
-static void wait_for_task(unsigned *round, unsigned seen) {
+static int change_state(int rank, int from, int to) {
+    return __atomic_compare_exchange_n(&pool.worker[rank].state, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void wait_for_task(const int *state) {
     for (int spin = 0; spin < SPINS_IDLE; spin++) {
-        if (__atomic_load_n(round, __ATOMIC_ACQUIRE) != seen) return;
+        if (PYRNNX_LOAD(state) == WORKER_CALLED) return;
         pyrnnx_pause();
     }
     pyrnnx_lock_take(&pool.asleep);
-    __atomic_add_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST); /* before the last read of round: see pyrnnx_team_run */
-    while (__atomic_load_n(round, __ATOMIC_SEQ_CST) == seen) pyrnnx_await(&pool.wake, &pool.asleep);
+    __atomic_add_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST); /* before the last read of the state: see team_call */
+    while (__atomic_load_n(state, __ATOMIC_SEQ_CST) != WORKER_CALLED) pyrnnx_await(&pool.wake, &pool.asleep);
     __atomic_sub_fetch(&pool.sleepers, 1, __ATOMIC_SEQ_CST);
     pyrnnx_lock_drop(&pool.asleep);
     allow_all_processors();
@@ -90,28 +127,34 @@ static void wait_for_task(unsigned *round, unsigned seen) {
 static void run_worker(void *argument) {
     int rank = (int)(ptrdiff_t)argument;
     PYRNNX_STORE(&pool.worker[rank].id, thread_id());
-    for (unsigned seen = 0;; seen++) {
-        wait_for_task(&pool.worker[rank].round, seen);
+    for (;;) {
+        wait_for_task(&pool.worker[rank].state);
+        if (!change_state(rank, WORKER_CALLED, WORKER_RUNS)) continue;
         pool.task(pool.argument, rank);
-        __atomic_sub_fetch(&pool.running, 1, __ATOMIC_RELEASE);
+        PYRNNX_STORE(&pool.worker[rank].state, WORKER_IDLE);
     }
 }
 
-static void wait_for_workers(pyrnnx_interrupt *interrupt) {
-    for (int spin = 0; spin < PYRNNX_SPINS; spin++) {
-        if (__atomic_load_n(&pool.running, __ATOMIC_ACQUIRE) == 0) return;
-        pyrnnx_pause();
-    }
-    while (__atomic_load_n(&pool.running, __ATOMIC_ACQUIRE) != 0) {
-        if (interrupt != NULL) pyrnnx_interrupt_poll(interrupt, 1);
-        pyrnnx_yield();
+/* Wait for the workers that began the task; those that did not come in time never do. */
+static void wait_for_workers(int size, pyrnnx_interrupt *interrupt) {
+    for (int rank = 1; rank < size; rank++) {
+        const int *state = &pool.worker[rank].state;
+        if (change_state(rank, WORKER_CALLED, WORKER_IDLE)) continue;
+        for (int spin = 0; spin < PYRNNX_SPINS && PYRNNX_LOAD(state) != WORKER_IDLE; spin++) pyrnnx_pause();
+        for (long long due = pyrnnx_now() + PATIENCE; PYRNNX_LOAD(state) != WORKER_IDLE; pyrnnx_yield()) {
+            if (interrupt != NULL) pyrnnx_interrupt_poll(interrupt, 1);
+            if (due != 0 && pyrnnx_now() >= due) {
+                lend_processor(rank);
+                due = 0;
+            }
+        }
     }
 }
 
 static void add_workers(int workers) {
     while (pool.workers < workers) {
         int rank = pool.workers + 1;
-        pool.worker[rank].round = 0, pool.worker[rank].id = 0;
+        pool.worker[rank].state = WORKER_IDLE, pool.worker[rank].id = 0;
         if (PyThread_start_new_thread(run_worker, (void *)(ptrdiff_t)rank) == PYTHREAD_INVALID_THREAD_ID) break;
         pool.workers = rank;
     }
@@ -123,8 +166,8 @@ static void start_workers(int workers) { add_workers(workers < MAX_WORKERS ? wor
 static void forget_workers(void) { /* a forked child has only the forking thread */
     pthread_mutex_init(&pool.asleep, NULL);
     pthread_cond_init(&pool.wake, NULL);
-    pool.taken = pool.workers = pool.sleepers = pool.running = 0;
-    pool.pause_until = 0, pool.next_pause = FIRST_PAUSE;
+    pool.taken = pool.workers = pool.sleepers = 0;
+    pool.rest_end = pool.lost = 0;
 }
 
 static void start_workers(int workers) {
@@ -145,43 +188,48 @@ static void start_workers(int workers) {
 
 int pyrnnx_team_take(int size) {
     if (size <= 1 || __atomic_exchange_n(&pool.taken, 1, __ATOMIC_ACQUIRE)) return 1;
-    int paused = pool.pause_until != 0 && pyrnnx_now() < pool.pause_until;
-    if (!paused) start_workers(size - 1);
-    if (paused || pool.workers == 0) {
-        PYRNNX_STORE(&pool.taken, 0);
-        return 1;
-    }
+    start_workers(size - 1);
+    if (pool.workers == 0) PYRNNX_STORE(&pool.taken, 0);
     return size <= pool.workers + 1 ? size : pool.workers + 1;
 }
 
-void pyrnnx_team_run(int size, pyrnnx_task task, void *argument, pyrnnx_interrupt *interrupt) {
+void pyrnnx_team_call(int size) {
+    for (int rank = 1; rank < size; rank++) change_state(rank, WORKER_IDLE, WORKER_CALLED);
+    /* A worker counts itself as a sleeper before its last read of its state, so either it sees the call or it is
+       counted here. */
+    if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) != 0) {
+        wake_elsewhere(size);
+        pyrnnx_lock_take(&pool.asleep);
+        pyrnnx_wake(&pool.wake);
+        pyrnnx_lock_drop(&pool.asleep);
+    }
+}
+
+void pyrnnx_team_run(int size, int call, pyrnnx_task task, void *argument, pyrnnx_interrupt *interrupt) {
     if (size > 1) {
         pool.task = task;
         pool.argument = argument;
-        pool.running = size - 1;
-        for (int rank = 1; rank < size; rank++) __atomic_add_fetch(&pool.worker[rank].round, 1, __ATOMIC_SEQ_CST);
-        /* A worker counts itself as a sleeper before its last read of its round, so either it sees the new round or it
-           is counted here. */
-        if (__atomic_load_n(&pool.sleepers, __ATOMIC_SEQ_CST) != 0) {
-            wake_elsewhere(size);
-            pyrnnx_lock_take(&pool.asleep);
-            pyrnnx_wake(&pool.wake);
-            pyrnnx_lock_drop(&pool.asleep);
-        }
+        if (call) pyrnnx_team_call(size);
     }
     task(argument, 0);
-    if (size > 1) wait_for_workers(interrupt);
+    if (size > 1) wait_for_workers(size, interrupt);
 }
 
-void pyrnnx_team_release(int disbanded) {
-    if (disbanded) {
-        pool.pause_until = pyrnnx_now() + pool.next_pause;
-        pool.next_pause = 2 * pool.next_pause < LONGEST_PAUSE ? 2 * pool.next_pause : LONGEST_PAUSE;
-    } else {
-        pool.pause_until = 0;
-        pool.next_pause = pool.next_pause / 2 > FIRST_PAUSE ? pool.next_pause / 2 : FIRST_PAUSE;
-    }
-    PYRNNX_STORE(&pool.taken, 0);
+int pyrnnx_team_rests(void) { return pool.rest_end != 0 && pyrnnx_now() < pool.rest_end; }
+
+int pyrnnx_team_may_call(int size) {
+    if (pyrnnx_team_rests()) return 0;
+    for (int rank = 1; rank < size; rank++)
+        if (PYRNNX_LOAD(&pool.worker[rank].state) != WORKER_IDLE) return 0;
+    return 1;
 }
+
+void pyrnnx_team_rest(long long lost) {
+    long long now = pyrnnx_now(), regained = (now - pool.rest_end) / 4;
+    pool.lost = (pool.lost > regained ? pool.lost - regained : 0) + lost;
+    pool.rest_end = now + (2 * pool.lost < LONGEST_REST ? 2 * pool.lost : LONGEST_REST);
+}
+
+void pyrnnx_team_release(void) { PYRNNX_STORE(&pool.taken, 0); }
 
 #endif
