@@ -76,11 +76,10 @@ cdef bint rows_pay(const Call *call, Py_ssize_t rows) noexcept nogil:
     return call.matrices == NULL and rows * ROW_BYTES >= call.projected_size * call.hidden_size * call.itemsize
 
 
-cdef void divide(Plan *plan, int threads, bint barriers) noexcept nogil:
+cdef void divide(Plan *plan, int threads) noexcept nogil:
     """Divide a call among threads: directions first, then rows, which need no barrier, or else units of long steps.
 
-    Only directions are divided if products must stay whole, or if all h of a step have one range. `barriers`: whether
-    threads may share a step.
+    Only directions are divided if products must stay whole, or if all h of a step have one range.
     """
     cdef:
         const Call *call = plan.call
@@ -88,7 +87,7 @@ cdef void divide(Plan *plan, int threads, bint barriers) noexcept nogil:
         Py_ssize_t per_direction = threads // plan.directions
     plan.row_parts = plan.team_size = 1
     if per_direction > 1 and not call.kernels.whole and call.coding == NULL:
-        if barriers and not rows_pay(call, call.batch_size // per_direction):
+        if not rows_pay(call, call.batch_size // per_direction):
             plan.team_size = max(
                 1, min(per_direction, call.unit_blocks, call.batch_size * per_row // STEP_MACS))
         if plan.team_size == 1:
@@ -304,7 +303,10 @@ cdef void run_plan(Plan *plan, char *memory, const Pool *pool) noexcept nogil:
 
 cdef bint run_call(const Call *call, const Parameters *parameters, const bint *reverse, int directions, int threads,
                    const Pool *pool) noexcept nogil:
-    """Plan and run a call, with at most `threads` threads or in the pool of another runtime; False: out of memory."""
+    """Plan and run a call with at most `threads` threads; return False if it is out of memory.
+
+    Jobs run in the pool of another runtime, unless it is NULL, but threads that share steps are always ours.
+    """
     cdef:
         Plan plan
         Py_ssize_t steps = total_steps(call)
@@ -316,9 +318,12 @@ cdef bint run_call(const Call *call, const Parameters *parameters, const bint *r
     threads = min(threads, MAX_TEAMS, <int> min(macs / TASK_MACS, <double> MAX_TEAMS))
     plan.call, plan.steps, plan.directions = call, steps, directions
     plan.parameters, plan.reverse = parameters, reverse
+    divide(&plan, threads)
+    if plan.team_size > 1:
+        pool = NULL  # which may run one task after the other
     if pool == NULL:
         threads = team_take(threads)
-    divide(&plan, threads, pool == NULL)
+        divide(&plan, threads)
     size_blocks(&plan)
     if plan.jobs * plan.block_bytes <= STACK_BYTES:
         memory = stack

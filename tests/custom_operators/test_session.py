@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import onnx
 import pytest
 from layers import random_weights
 from onnx import helper, numpy_helper
+from rows import each_row
 from sessions import CPU, FLOAT, INT32, model, onnxruntime
 
 from pyrnnx import ArgumentError, RecurrentOp
@@ -204,19 +206,23 @@ def test_sixteen_threads_call_one_session_while_others_end(ours: Any) -> None:
     assert not wrong
 
 
-def test_threads_do_not_change_results() -> None:
-    """The threads of the session's own pool; the call is large enough to be divided."""
-    random, weights = np.random.default_rng(0), random_weights(RecurrentOp("GRU", 64), 32)
+@each_row(("T", "N", "H"), [(10, 50, 64), (60, 1, 256)], ids=["rows", "units of one row"])
+def test_threads_do_not_change_results(T: int, N: int, H: int) -> None:
+    """Calls that are large enough to be divided, of one session at a time and of several."""
+    random, weights = np.random.default_rng(0), random_weights(RecurrentOp("GRU", H), 32)
     tensors = [numpy_helper.from_array(a, name) for name, a in weights.items()]
-    node = helper.make_node("GRU", ["x", "W", "R", "B"], ["Y"], hidden_size=64)
+    node = helper.make_node("GRU", ["x", "W", "R", "B"], ["Y"], hidden_size=H)
     contents = model([node], [("x", FLOAT)], [("Y", FLOAT)], tensors).SerializeToString()
-    x, results = random.normal(size=(10, 50, 32)).astype(np.float32), []
+    x, sessions = random.normal(size=(T, N, 32)).astype(np.float32), []
     for threads in (1, 2, 3):
         options = SessionOptions()
         options.intra_op_num_threads = threads
-        results.append(InferenceSession(contents, options, CPU).run(None, {"x": x})[0])
-    assert np.array_equal(results[0], results[1])
-    assert np.array_equal(results[0], results[2])
+        sessions.append(InferenceSession(contents, options, CPU))
+    expected = sessions[0].run(None, {"x": x})[0]
+    assert np.array_equal(sessions[1].run(None, {"x": x})[0], expected)
+    with ThreadPoolExecutor(3) as callers:
+        results = list(callers.map(lambda k: sessions[k % 3].run(None, {"x": x})[0], range(30)))
+    assert all(np.array_equal(result, expected) for result in results)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
