@@ -1,10 +1,10 @@
 /* Panels of quantized weights w = scale (code - zero_point), with a scale and a zero point for each gate row. They are
- * packed from row-major [G*H, K], one panel for each unit block, with four k of a unit contiguous:
+ * packed from row-major [G*H, K], one panel for each unit block, with S = CODE_STEP k of a unit contiguous:
  *
  *   [gate][L] of int32    total: the sum over k of code - zero_point
  *   [gate][L] of int32    zero_point
  *   [gate][L] of float    scale
- *   [K/4][gate][L][4]     codes; zeros after the last k
+ *   [K/S][gate][L][S]     codes; zeros after the last k
  */
 #ifndef PYRNNX_CODE_PANELS
 #define PYRNNX_CODE_PANELS
@@ -12,8 +12,15 @@ enum { CODE_PANEL_HEADER = 12 }; /* bytes before the codes, for each gate row */
 enum { CODE_SLACK = 15 };        /* quads after the last panel, which matrices read and ignore */
 #endif
 
-INLINE ptrdiff_t NAME(code_panel_size)(ptrdiff_t depth, int gates) {
-    return gates * LANES * (CODE_PANEL_HEADER + 4 * code_quads(depth));
+#ifdef ISA_SQUARES
+#define CODE_STEP(p) ((p)->dot == PYRNNX_DOT_MATRICES ? 8 : 4)
+#else
+#define CODE_STEP(p) 4
+#endif
+
+INLINE ptrdiff_t NAME(code_panel_size)(const pyrnnx_parameters *p, ptrdiff_t depth, int gates) {
+    (void)p;
+    return gates * LANES * (CODE_PANEL_HEADER + CODE_STEP(p) * ((depth + CODE_STEP(p) - 1) / CODE_STEP(p)));
 }
 
 /* Pack all gates of the units from `unit` on; return the end of their panel. */
@@ -21,12 +28,12 @@ static char *NAME(pack_code_panel)(const pyrnnx_parameters *p, ptrdiff_t depth, 
                                    ptrdiff_t unit, char *panel) {
     const NAME(variant) *variant = NAME(variant_of)(p);
     const int gates = variant->gate_count;
-    const ptrdiff_t H = p->hidden_size, units = H - unit < LANES ? H - unit : LANES;
+    const ptrdiff_t step = CODE_STEP(p), H = p->hidden_size, units = H - unit < LANES ? H - unit : LANES;
     int *total = (int *)panel, *zero_point = total + gates * LANES;
     float *scale = (float *)(zero_point + gates * LANES);
     signed char *codes = (signed char *)(scale + gates * LANES);
     assert(variant->phases == 1 && depth <= PYRNNX_MAX_CODES);
-    memset(panel, 0, (size_t)NAME(code_panel_size)(depth, gates));
+    memset(panel, 0, (size_t)NAME(code_panel_size)(p, depth, gates));
     for (int v = 0; v < gates; v++)
         for (ptrdiff_t j = 0; j < units; j++) {
             const ptrdiff_t row = variant->source[v] * H + unit + j, lane = v * LANES + j;
@@ -34,11 +41,11 @@ static char *NAME(pack_code_panel)(const pyrnnx_parameters *p, ptrdiff_t depth, 
             scale[lane] = source->scale[row];
             for (ptrdiff_t k = 0; k < depth; k++) {
                 const signed char code = source->codes[row * depth + k];
-                codes[(k / 4 * gates * LANES + lane) * 4 + k % 4] = code;
+                codes[(k / step * gates * LANES + lane) * step + k % step] = code;
                 total[lane] += code - zero_point[lane];
             }
         }
-    return panel + NAME(code_panel_size)(depth, gates);
+    return panel + NAME(code_panel_size)(p, depth, gates);
 }
 
 typedef INTEGER NAME(unaligned_integers) __attribute__((vector_size(LANES * sizeof(REAL)), aligned(4), may_alias));

@@ -25,12 +25,19 @@ enum { LEAST_MATRIX_ROWS = 8 }; /* tiles are faster for fewer rows */
 #include "code_tiles.h"
 #endif
 
+#ifdef ISA_SQUARES
+#include "code_squares.h"
+#endif
+
 /* Return the last PYRNNX_DOT_* that this processor supports. */
 static int NAME(best_dot)(void) {
 #ifdef ISA_DOT
     if (!ISA_HAS_DOT) return PYRNNX_DOT_PAIRS;
 #ifdef ISA_MATRICES
     if (__builtin_cpu_supports("amx-int8") && matrices_allowed()) return PYRNNX_DOT_MATRICES;
+#endif
+#ifdef ISA_SQUARES
+    if (ISA_HAS_SQUARES) return PYRNNX_DOT_MATRICES;
 #endif
     return PYRNNX_DOT_BYTES;
 #else
@@ -50,9 +57,15 @@ static void NAME(code_product)(int dot, int nv, int nb, ptrdiff_t rows, NAME(til
         return;
     }
 #endif
+    ptrdiff_t most_rows = TILE_SUMS / (nv * nb) < MAX_TILE_ROWS ? TILE_SUMS / (nv * nb) : MAX_TILE_ROWS;
+#ifdef ISA_SQUARES
+    if (dot == PYRNNX_DOT_MATRICES) {
+        tiles = NAME(square_tiles)[nv][nb];
+        most_rows -= most_rows % 2;
+    }
+#endif
     (void)dot;
     assert(rows > 0 && TILE_FITS(nv, nb, 1) && tiles[1] != NULL);
-    const ptrdiff_t most_rows = TILE_SUMS / (nv * nb) < MAX_TILE_ROWS ? TILE_SUMS / (nv * nb) : MAX_TILE_ROWS;
     const ptrdiff_t row_tiles = (rows + most_rows - 1) / most_rows;
     for (ptrdiff_t tile = 0, r = 0, mr; tile < row_tiles; tile++, r += mr) {
         mr = (rows - r + row_tiles - tile - 1) / (row_tiles - tile);

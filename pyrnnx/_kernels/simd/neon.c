@@ -12,18 +12,19 @@
 #include <sys/sysctl.h>
 #endif
 
-/* Return whether the processor has dot products of bytes. */
-static int has_dotprod(void) {
+/* Whether the processor has a feature: a bit of Linux's auxiliary vector, or its name in macOS. */
 #ifdef __linux__
-    return (getauxval(AT_HWCAP) >> 20 & 1) != 0; /* HWCAP_ASIMDDP */
+#define HAS_FEATURE(type, bit, name) (getauxval(type) >> (bit) & 1)
 #elif defined __APPLE__
+#define HAS_FEATURE(type, bit, name) has_feature("hw.optional.arm.FEAT_" name)
+static int has_feature(const char *name) {
     int is_there = 0;
     size_t size = sizeof is_there;
-    return sysctlbyname("hw.optional.arm.FEAT_DotProd", &is_there, &size, NULL, 0) == 0 && is_there;
-#else
-    return 0;
-#endif
+    return sysctlbyname(name, &is_there, &size, NULL, 0) == 0 && is_there;
 }
+#else
+#define HAS_FEATURE(type, bit, name) 0
+#endif
 
 static inline float32x4_t load_int8(const char *p) {
     int32_t four;
@@ -74,9 +75,18 @@ static inline __attribute__((always_inline)) void load_next_two(const char **p, 
 #define ISA_MADD(a, b) \
     vpaddq_s32(vmull_s16(vget_low_s16((int16x8_t)(a)), vget_low_s16((int16x8_t)(b))), \
                vmull_high_s16((int16x8_t)(a), (int16x8_t)(b)))
+#if (defined __clang__ ? __clang_major__ : __GNUC__ + 6) >= 16 /* whose intrinsics heed the target of a function */
 #define ISA_DOT(sum, x, w) vdotq_s32((int32x4_t)(sum), (int8x16_t)(x), (int8x16_t)(w))
 #define ISA_DOT_TARGET "arch=armv8.2-a+dotprod"
-#define ISA_HAS_DOT has_dotprod()
+#define ISA_HAS_DOT HAS_FEATURE(AT_HWCAP, 20, "DotProd")
+#define ISA_SQUARES(sum, x, w) vmmlaq_s32((int32x4_t)(sum), (int8x16_t)(x), (int8x16_t)(w))
+#define ISA_SQUARES_TARGET "arch=armv8.2-a+dotprod+i8mm"
+#define ISA_HAS_SQUARES HAS_FEATURE(AT_HWCAP2, 13, "I8MM")
+#define ISA_LOAD_EIGHTS(p, q) vcombine_s8(vld1_s8((const signed char *)(p)), vld1_s8((const signed char *)(q)))
+#define ISA_SQUARES_ROW(a, b, second) \
+    ((second) ? vzip2q_s64((int64x2_t)(a), (int64x2_t)(b)) : vzip1q_s64((int64x2_t)(a), (int64x2_t)(b)))
+#define ISA_ADD_ADJACENT(a, b) vpaddq_s32((int32x4_t)(a), (int32x4_t)(b))
+#endif
 #define ISA_CODE_OFFSET 128 /* both factors are signed */
 #include "template.h"
 

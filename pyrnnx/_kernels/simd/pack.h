@@ -15,7 +15,7 @@ INLINE ptrdiff_t NAME(depth)(const pyrnnx_parameters *p, int recurrent) {
 /* Return the bytes of one unit block's panel of `gates` gates of W or R; int8 panels begin with their scales. */
 INLINE ptrdiff_t NAME(panel_size)(const pyrnnx_parameters *p, int recurrent, int gates) {
 #if HAVE_CODES
-    if (p->weight_dtype == PYRNNX_WEIGHTS_CODES) return NAME(code_panel_size)(NAME(depth)(p, recurrent), gates);
+    if (p->weight_dtype == PYRNNX_WEIGHTS_CODES) return NAME(code_panel_size)(p, NAME(depth)(p, recurrent), gates);
 #endif
     const ptrdiff_t scale = p->weight_dtype == PYRNNX_WEIGHTS_INT8 ? (ptrdiff_t)sizeof(float) : 0;
     return gates * LANES * (NAME(depth)(p, recurrent) * NAME(weight_size)(p->weight_dtype) + scale);

@@ -8,9 +8,9 @@
  *                          and ISA_BFLOAT16, or MATRIX_MODEL to use the model of matrices
  *
  * and may define faster ISA_x for GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE;
- * with HAVE_CODES also ISA_MADD; ISA_DOT, ISA_DOT_TARGET, ISA_HAS_DOT and ISA_CODE_OFFSET; ISA_MATRICES. With
- * ISA_FMA_BY_LANE, FMAs take one element of a register for all lanes, and ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two
- * vectors at once. Each header below uses only those above it:
+ * with HAVE_CODES also ISA_MADD; ISA_DOT, ISA_DOT_TARGET, ISA_HAS_DOT and ISA_CODE_OFFSET; ISA_MATRICES; ISA_SQUARES
+ * and what code_squares.h needs with it. With ISA_FMA_BY_LANE, FMAs take one element of a register for all lanes, and
+ * ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two vectors at once. Each header below uses only those above it:
  *
  *   vector.h      V, a vector of REAL, and its operations
  *   functions.h   exp, tanh, sigmoid... and the activation functions on V
@@ -24,7 +24,8 @@
  *   code_dots.h       dot products of four codes in each lane
  *   matrices.h        the processor's matrices
  *   code_matrices.h   products of many coded rows by the processor's matrices
- *   code_products.h   products of coded rows with unit blocks; code_tiles.h: their tiles, for one dot product
+ *   code_products.h   products of coded rows with unit blocks; code_tiles.h: their tiles, for one dot product;
+ *                     code_squares.h: those of ISA_SQUARES
  *   pack.h        panels for the phases of a cell
  *   operands.h    operands of products: elements or codes
  *   steps.h       many time steps of one row
@@ -263,7 +264,9 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef ISA_FMA_BY_LANE
 #undef ISA_LOAD_TWO
 #undef ISA_LOAD_NEXT_TWO
+#undef ISA_SQUARES
 #undef ISA_MADD
+#undef CODE_STEP
 #undef ISA_MATRICES
 #undef MATRICES
 #undef SET1
