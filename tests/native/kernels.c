@@ -207,7 +207,7 @@ static void check_kernels(const char *isa, int itemsize) {
 static void check_float16(const char *isa, const pyrnnx_kernels *kernels) {
     enum { COUNT = 1 << 16 };
     uint16_t *halves = room(2 * COUNT), *back = room(2 * COUNT);
-    float *wide = room(4 * COUNT), *near = room(4 * COUNT);
+    float *wide = room(4 * COUNT), *between = room(4 * COUNT);
     for (int k = 0; k < COUNT; k++) halves[k] = (uint16_t)k;
     for (int at = 0; at < COUNT; at += 64 + at % 13) /* also tails of vectors */
         kernels->widen(PYRNNX_FLOAT16, 4, (char *)&halves[at], &wide[at], COUNT - at < 77 ? COUNT - at : 77);
@@ -220,18 +220,18 @@ static void check_float16(const char *isa, const pyrnnx_kernels *kernels) {
     }
     for (int shift = -4; shift <= 4; shift += 2) {
         for (int k = 0; k < COUNT; k++) /* NaN and infinity keep their bits; ties at shift 0 */
-            near[k] =
+            between[k] =
                 pyrnnx_from_bits(pyrnnx_bits(wide[k]) + (k % 0x8000 < 0x7c00 ? 0x1000u + (uint32_t)shift * 1019 : 0));
         for (int at = 0; at < COUNT; at += 64 + at % 13)
-            kernels->narrow(PYRNNX_FLOAT16, 4, &near[at], (char *)&back[at], COUNT - at < 77 ? COUNT - at : 77);
+            kernels->narrow(PYRNNX_FLOAT16, 4, &between[at], (char *)&back[at], COUNT - at < 77 ? COUNT - at : 77);
         for (int k = 0; k < COUNT; k++) {
-            const double size = fabs((double)near[k]);
+            const double size = fabs((double)between[k]);
             const int power = size >= 0x1p-14 ? ilogb(size) : -14;
             const double rounded = ldexp(rint(ldexp(size, 10 - power)), power - 10); /* the value of a half */
             int half = rounded < 0x1p-14 ? (int)ldexp(rounded, 24)
                                          : (int)ldexp(rounded, 10 - ilogb(rounded)) + ((ilogb(rounded) + 14) << 10);
             if (!(rounded < 65520)) half = size != size ? 0x7e00 : 0x7c00;
-            if (back[k] != (half | (pyrnnx_bits(near[k]) >> 16 & 0x8000))) fail(isa, "to float16", k);
+            if (back[k] != (half | (pyrnnx_bits(between[k]) >> 16 & 0x8000))) fail(isa, "to float16", k);
         }
     }
 }
