@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -86,6 +88,17 @@ class PickledArrays(Mapping[str, Any]):
         return value
 
 
+class _Bounded(io.BufferedReader):
+    """A file whose reads allocate at most its size; otherwise a length in a damaged pickle could need 4 GiB."""
+
+    def __init__(self, file: io.BufferedReader, size: int) -> None:
+        super().__init__(file)  # type: ignore[arg-type]  # a buffer on the open file, which its owner closes
+        self._size = size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(size if size is None else min(size, self._size))
+
+
 def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]]:
     """Return the name of a source in errors, and its arrays by name; "." joins the names of nested mappings.
 
@@ -160,7 +173,9 @@ def _load_pickled(label: str, path: str | os.PathLike[str]) -> PickledArrays:
     with open_regular("from_state_dict", path, expected="a file of torch.save(module.state_dict(), path)") as file:
         size = os.fstat(file.fileno()).st_size
         try:
-            loaded = torch.load(file, map_location="cpu", weights_only=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # PyTorch's, about the file's version of pickle or about its own code
+                loaded = torch.load(_Bounded(file, size), map_location="cpu", weights_only=True)
         except MemoryError:
             raise FormatError(f"{label}: its contents exceed memory; the file has {size} bytes") from None
         except Exception as error:  # of pickle, zip files and PyTorch, which differ between versions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -117,9 +118,11 @@ def _array(file: Any, size: int) -> AnyArray:
 
 @contextmanager
 def _as_argument_error(label: str, path: str, expected: str) -> Iterator[None]:
-    """Raise what readers of files raise, of many types, as an ArgumentError."""
+    """Raise what readers of files raise, of many types, as an ArgumentError; ignore their warnings."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
     except ArgumentError:
         raise
     except Exception as error:

@@ -17,6 +17,7 @@ import pyrnnx
 from pyrnnx import ArgumentError
 from pyrnnx.cli.arrays import read_npy, read_npz, read_samples
 from pyrnnx.operator.tensor_info import TensorInfo
+from pyrnnx.scoring.sources.arrays import NpySource
 
 EXPECTED = "expected an .np[yz] file"
 
@@ -123,3 +124,19 @@ def test_samples_are_as_the_input_is_declared(tmp_path: Path) -> None:
         assert samples.shape == expected
         assert samples.dtype == (dtype if dtype and dtype.startswith("float") else "float32")
         np.testing.assert_array_equal(samples.ravel(), [0.5, -1, 0])
+
+
+def test_sounds_and_arrays_with_heads_that_lie_or_are_old(tmp_path: Path) -> None:
+    """A length of 2 GB in 44 bytes allocates nothing; a head of Python 2 is read without NumPy's warning."""
+    sound, array = tmp_path / "x.wav", tmp_path / "x.npy"
+    write_wav(sound, np.arange(9))
+    contents = bytearray(sound.read_bytes())
+    contents[40:44] = (2**31 - 2).to_bytes(4, "little")
+    sound.write_bytes(contents)
+    with pytest.raises(ArgumentError, match=r"its header declares 2147483646 bytes of samples"):
+        read_samples("run", str(sound), TensorInfo("X", "float32", (None,)))
+    np.save(array, np.ones((3, 2), np.float32))
+    array.write_bytes(array.read_bytes().replace(b"(3, 2)", b"(3L,2)"))
+    np.testing.assert_array_equal(read_npy("run", str(array)), np.ones((3, 2)))
+    [values] = NpySource(str(tmp_path)).read(NpySource(str(tmp_path)).items().places)
+    np.testing.assert_array_equal(values, np.ones((3, 2)))

@@ -19,7 +19,9 @@ import ml_dtypes  # noqa: F401  # gives NumPy the names of its dtypes
 import numpy as np
 import onnx
 import onnx.reference.ops._op_list  # what the evaluator imports when it first runs: here, for all processes
-from fuzz.seeds import WEIGHTS, Seed
+from fuzz import doors
+from fuzz.doors import Broken
+from fuzz.seeds import MODELS, WEIGHTS, Seed
 
 import pyrnnx
 from pyrnnx import PyrnnxError, PyrnnxWarning
@@ -48,17 +50,13 @@ class Finding(NamedTuple):
     details: str
 
 
-class Broken(Exception):  # noqa: N818  # it is no error of what is tested, but what is found
-    """A promise that is broken without an exception, or by one that is a PyrnnxError."""
-
-
 def check(kind: str, file: Seed, original: Seed, folder: Path, rng: random.Random) -> tuple[list[str], Finding | None]:
     """Do everything with a file.
 
     Parameters
     ----------
     kind : str
-        "onnx" or "ir".
+        A key of `seeds.SOURCES`.
     file, original : Seed
         As it was altered, and before.
     folder : Path
@@ -74,7 +72,7 @@ def check(kind: str, file: Seed, original: Seed, folder: Path, rng: random.Rando
         warnings.simplefilter("always")
         trial = _Trial(caught)
         try:
-            _use(trial, kind, file, original, folder, rng)
+            (_use if kind in MODELS else doors.use)(trial, kind, file, original, folder, rng)
         except Exception as error:
             return trial.passed, found(trial.step, error)
     return trial.passed, None

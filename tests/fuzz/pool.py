@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from fuzz import containers, doors
 from fuzz.contract import Finding, check, signature
 from fuzz.mutations import broken_bytes, broken_model, broken_numbers, broken_xml
 from fuzz.seeds import Seed
@@ -34,6 +35,8 @@ SLOW_OPERATORS = ("/onnx/reference/", "/onnxruntime/", "/onnx/runtime/control.py
 SLOW = "slow operators"
 BATCH = 1_000  # cases of one process; the next begins afresh
 EXAMPLES = 5  # cases that are named of each finding
+BREAKS = {"onnx": broken_model, "ir": broken_xml, **containers.BREAKS}
+SUFFIXES = {"onnx": "onnx", "ir": "xml", **doors.SUFFIXES}
 Seeds = Mapping[str, Sequence[Seed]]
 
 
@@ -63,6 +66,11 @@ class Task(NamedTuple):
     seeds: Seeds
     seed: int = 0
 
+    def broken(self, file: Seed, rng: random.Random) -> Seed:
+        """Return a file altered; some alterations take parts of another seed."""
+        other = rng.choice(self.seeds[rng.choice(list(self.seeds))])
+        return self._broken(file, other, rng)
+
     def file(self, number: int) -> tuple[Seed, Seed, random.Random]:
         """A case: the file altered, the file as it was, and random numbers for the use of it."""
         rng = random.Random(f"{self.kind} {self.seed} {number}")
@@ -80,7 +88,7 @@ class Task(NamedTuple):
             return file._replace(weights=broken_numbers(file.weights, rng))
         if chance < 0.3:
             return file._replace(data=broken_bytes(file.data, other.data, rng))
-        return file._replace(data=(broken_model if self.kind == "onnx" else broken_xml)(file.data, other.data, rng))
+        return file._replace(data=BREAKS[self.kind](file.data, other.data, rng))
 
     def describe(self, number: int) -> str:
         """Return what the file was before it was altered."""
@@ -89,7 +97,7 @@ class Task(NamedTuple):
     def save(self, number: int, folder: Path) -> Path:
         """Write the altered file, and its weights next to it; return its path."""
         file, _, _ = self.file(number)
-        path = folder / f"{self.kind}_{self.seed}_{number}.{'xml' if self.kind == 'ir' else 'onnx'}"
+        path = folder / f"{self.kind}_{self.seed}_{number}.{SUFFIXES[self.kind]}"
         path.write_bytes(file.data)
         if file.weights:
             path.with_suffix(".bin").write_bytes(file.weights)
@@ -145,7 +153,7 @@ def fuzz(
     limits: Limits = Limits(),  # noqa: B008
 ) -> Report:
     """Run the cases from 0 on: so many, or (None) as many as the time allows."""
-    report, start, before = Report(), time.monotonic(), _used()
+    report, start, before = Report(), time.monotonic(), used()
     numbers = iter(count() if number is None else range(number))
     gc.freeze()  # what is there already is shared with the processes, as long as nothing touches it
     with tempfile.TemporaryDirectory() as root:
@@ -158,11 +166,11 @@ def fuzz(
                 busy[connection].receive()  # type: ignore[index]
         for worker in workers:
             worker.stop()
-    report.seconds, report.cpu = time.monotonic() - start, _used() - before
+    report.seconds, report.cpu = time.monotonic() - start, used() - before
     return report
 
 
-def _used() -> float:
+def used() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -201,24 +209,12 @@ class _Worker:
             passed, finding = self.connection.recv()
         except EOFError:
             self.process.join()
-            passed, finding = [], self._last_words()
+            passed, finding = [], last_words(self.process, self.folder, self.limits)
         self.report.add(number, passed, finding)
         self.left.popleft()
         self.since = time.monotonic()
         if not self.process.is_alive() and self.left:
             self._start()
-
-    def _last_words(self) -> Finding:
-        text = (self.folder / "trace").read_text(errors="replace")
-        frames = re.findall(r'File "([^"]+)", line \d+ in (\S+)', text)
-        what = f"the process ended ({self.process.exitcode})"
-        if self.process.exitcode in (-signal.SIGPROF, -signal.SIGALRM):
-            if any(place in file for file, _ in frames for place in SLOW_OPERATORS):
-                return Finding(SLOW, "")
-            what = f"more than {self.limits.seconds:g} s"
-        elif fatal := re.search(r"Fatal Python error: (.+)", text):
-            what = fatal[1]
-        return Finding(signature(what, frames), text[-20_000:])
 
     def stop(self) -> None:
         if not self.since:
@@ -228,8 +224,30 @@ class _Worker:
         self.connection.close()
 
 
+def last_words(process: multiprocessing.process.BaseProcess, folder: Path, limits: Limits) -> Finding:
+    """Return the finding of a process that ended."""
+    text = (folder / "trace").read_text(errors="replace")
+    frames = re.findall(r'File "([^"]+)", line \d+ in (\S+)', text)
+    what = f"the process ended ({process.exitcode})"
+    if process.exitcode in (-signal.SIGPROF, -signal.SIGALRM):
+        if any(place in file for file, _ in frames for place in SLOW_OPERATORS):
+            return Finding(SLOW, "")
+        what = f"more than {limits.seconds:g} s"
+    elif fatal := re.search(r"Fatal Python error: (.+)", text):
+        what = fatal[1]
+    return Finding(signature(what, frames), text[-20_000:])
+
+
 def _work(connection: Connection, task: Cases, numbers: Sequence[int], folder: Path, limits: Limits) -> None:
-    """Case after case, each reported. What a process writes when it dies, or is too slow, is in the file "trace"."""
+    """Case after case, each reported."""
+    limit(folder, limits)
+    for number in numbers:
+        begin(limits)
+        connection.send(task.run(number, folder))
+
+
+def limit(folder: Path, limits: Limits) -> None:
+    """Limit this process. What it writes when it dies, or is too slow, is in the file "trace"."""
     trace = (folder / "trace").open("wb", buffering=0)
     os.dup2(trace.fileno(), 2)
     faulthandler.enable(trace)
@@ -239,7 +257,9 @@ def _work(connection: Connection, task: Cases, numbers: Sequence[int], folder: P
     pyrnnx.set_memory_limit(limits.memory // 2)
     data = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (data + limits.memory,) * 2)
-    for number in numbers:
-        signal.setitimer(signal.ITIMER_PROF, limits.seconds)
-        signal.setitimer(signal.ITIMER_REAL, 4 * limits.seconds)
-        connection.send(task.run(number, folder))
+
+
+def begin(limits: Limits) -> None:
+    """Start the timers of a case."""
+    signal.setitimer(signal.ITIMER_PROF, limits.seconds)
+    signal.setitimer(signal.ITIMER_REAL, 4 * limits.seconds)

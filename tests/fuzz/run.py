@@ -3,6 +3,8 @@
 A file is read, listed, called and exported, with a result or a PyrnnxError each time. A graph is called several times
 beside ONNX Runtime, with the same results. Anything else is a finding, which `--case` runs again, here, and `--save`
 keeps. The exit status says whether there were any.
+
+`--guided` alters files that reached new code again (libFuzzer, by the package atheris) instead of files by number.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ if __name__ == "__main__":
     tests = Path(__file__).parents[1]  # where this is the package `fuzz`
     sys.path[:1] = [str(tests), *map(str, sorted(tests.glob("frontends/*/builders")))]
 
+from fuzz import doors
+from fuzz.contract import Finding
 from fuzz.differential import GRAPHS, RandomGraphs
 from fuzz.pool import EXAMPLES, Cases, Limits, Report, Task, fuzz
 from fuzz.seeds import SOURCES, collect_elsewhere
@@ -34,7 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--sources", nargs="*", default=[], help="of the seeds; default: all")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep examples of what is found there")
     parser.add_argument("--case", type=int, help="run this one only, in this process")
+    parser.add_argument("--guided", action="store_true", help="choose files by the code that they reach")
+    parser.add_argument("--corpus", type=Path, metavar="DIR", help="with --guided: keep files that reached new code")
+    parser.add_argument("--file", type=Path, help="run this file of --guided --save only, in this process")
     options = parser.parse_args(arguments)
+    doors.prepare(options.kind)
     task: Cases
     if options.kind == GRAPHS:
         task, made_of = RandomGraphs(options.seed), ""
@@ -44,6 +52,17 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{task.kind}, seed {task.seed}{made_of}", flush=True)
     if options.case is not None:
         return run_one(task, options.case, options.save)
+    if options.file is not None:
+        from fuzz.guided import run_file
+
+        return show(*run_file(task, options.file))
+    if options.guided:
+        from fuzz.guided import guided
+
+        kept = (options.corpus, options.save)
+        report = guided(task, options.count, options.seconds, options.jobs, Limits(options.limit), *kept)
+        print(report)
+        return 1 if report.findings else 0
     report = fuzz(task, options.count, seconds=options.seconds, jobs=options.jobs, limits=Limits(options.limit))
     print(report)
     if options.save is not None:
@@ -57,7 +76,12 @@ def run_one(task: Cases, number: int, folder: Path | None) -> int:
         print(task.save(number, folder))
     with tempfile.TemporaryDirectory() as work:
         passed, finding = task.run(number, Path(work))
-    print(f"case {number}, {task.describe(number)}; steps with a result: {', '.join(passed) or 'none'}")
+    print(f"case {number}, {task.describe(number)}")
+    return show(passed, finding)
+
+
+def show(passed: list[str], finding: Finding | None) -> int:
+    print(f"steps with a result: {', '.join(passed) or 'none'}")
     if finding is not None:
         print(f"{finding.signature}\n{finding.details}")
     return 1 if finding is not None else 0

@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import onnx
 import openvino_nets as nets
+from fuzz import small_files
+from fuzz.small_files import Seed
 from onnx import helper
 from onnx_models import make_graph, simple_model
 from openvino_layers import shapes_of
@@ -30,15 +32,6 @@ from pyrnnx.testing.onnx_models import make_node
 
 LARGEST = 9  # of any size: what a case takes time for are the steps around the numbers
 LARGEST_MODEL = 8_000  # bytes
-
-
-class Seed(NamedTuple):
-    """A model as files, and arrays for its inputs in their order."""
-
-    name: str
-    data: bytes  # .onnx or .xml
-    weights: bytes = b""  # .bin, or an ONNX model's external data in WEIGHTS
-    arrays: tuple[Array, ...] = ()
 
 
 WEIGHTS = "weights.bin"
@@ -354,7 +347,14 @@ SOURCES: Mapping[str, Mapping[str, Callable[[], Iterator[Seed]]]] = {
         "recurrent": recurrent_nodes, "constructs": constructs, "exported": exported, "node_tests": node_tests
     },
     "ir": {"recurrent": recurrent_layers, "operations": operations, "converted": converted, "bodies": bodies},
+    "safetensors": {"state_dicts": small_files.safetensors},
+    "pt": {"state_dicts": small_files.pickled},
+    "keras": {"archives": small_files.archives},
+    "npy": {"arrays": small_files.arrays},
+    "wav": {"sounds": small_files.sounds},
+    "command": {"lines": small_files.lines},
 }  # fmt: skip
+MODELS = ("onnx", "ir")
 
 
 def collect(kind: str, sources: Iterable[str] = ()) -> dict[str, tuple[Seed, ...]]:

@@ -36,6 +36,11 @@ def _has_unknown_weights(place: int) -> Condition:
     return is_unknown
 
 
+def _may_have_no_step(node: NodeProto, tensors: Tensors) -> bool:
+    steps = [array_of(tensors[name], node_label(node)) for name in node.input[1:2] if name in tensors]
+    return not steps or bool((steps[0] <= 0).any())
+
+
 def _has_output_shape(node: NodeProto, tensors: Tensors) -> bool:
     return any(node.input[2:3])
 
@@ -68,6 +73,7 @@ EXCLUDED: tuple[tuple[str, Condition, str], ...] = (
     ("GatherND", _has_negative_batch_dims, "ONNX Runtime crashes the process if batch_dims is negative"),
     ("ConvInteger", _has_unknown_weights(1), _WEIGHTS),
     ("QLinearConv", _has_unknown_weights(3), _WEIGHTS),
+    ("STFT", _may_have_no_step, "ONNX Runtime crashes the process if frame_step is 0; it is not a positive constant"),
     (
         "Scan",
         _is_unguarded,

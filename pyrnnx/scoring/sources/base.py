@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -109,7 +110,9 @@ Result = TypeVar("Result")
 def attempted(read: Callable[..., Result], *arguments: Any) -> Result | Bad:
     """Return the result of `read`, or a `Bad` if it raises: readers of broken files raise errors of any type."""
     try:
-        return read(*arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of readers, about headers that are old or damaged
+            return read(*arguments)
     except PyrnnxError as error:
         return Bad(printable(str(error)))
     except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import wave
 from collections.abc import Callable, Iterator, Sequence
@@ -110,14 +111,23 @@ class _Header(NamedTuple):
 
 def _read_header(path: str) -> _Header:
     with open_file(path, follow=True) as raw, wave.open(raw, "rb") as file:
-        width, channels, count = file.getsampwidth(), file.getnchannels(), file.getnframes()
-        rate = file.getframerate()
+        return _checked(file, os.fstat(raw.fileno()).st_size)
+
+
+def _checked(file: wave.Wave_read, size: int) -> _Header:
+    """Return the header of an open file of `size` bytes.
+
+    Raises
+    ------
+    FormatError
+        No PCM of 8 to 32 bits; more samples than the file has bytes, which Python's reader would allocate first.
+    """
+    width, channels, count = file.getsampwidth(), file.getnchannels(), file.getnframes()
     if width not in _SAMPLES:
         raise FormatError(_BITS.format(8 * width))
-    size = os.path.getsize(path)
     if count * width * channels > size:
         raise FormatError(f"it has {size} bytes; its header declares {count * width * channels} bytes of samples")
-    return _Header(rate, (count,) if channels == 1 else (count, channels))
+    return _Header(file.getframerate(), (count,) if channels == 1 else (count, channels))
 
 
 def read_wav(path: str) -> AnyArray:
@@ -129,14 +139,11 @@ def read_wav(path: str) -> AnyArray:
         A file that cannot be read, is not PCM, or is shorter than its header declares.
     """
     with open_file(path, follow=True) as raw, wave.open(raw, "rb") as file:
-        width, channels, count = file.getsampwidth(), file.getnchannels(), file.getnframes()
-        if width not in _SAMPLES:
-            raise FormatError(_BITS.format(8 * width))
-        contents = file.readframes(count)
-    if len(contents) != count * width * channels:
-        raise FormatError(f"it ends after {len(contents)} of {count * width * channels} bytes of samples")
-    samples = _SAMPLES[width](contents)
-    return samples if channels == 1 else samples.reshape(count, channels)
+        shape, width = _checked(file, os.fstat(raw.fileno()).st_size).shape, file.getsampwidth()
+        contents = file.readframes(shape[0])
+    if len(contents) != math.prod(shape) * width:
+        raise FormatError(f"it ends after {len(contents)} of {math.prod(shape) * width} bytes of samples")
+    return _SAMPLES[width](contents).reshape(shape)
 
 
 def _of_24_bits(contents: bytes) -> AnyArray:

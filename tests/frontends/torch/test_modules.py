@@ -6,8 +6,10 @@ import io
 import os
 import pickle
 import re
+import tracemalloc
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +256,22 @@ def test_pickled_tensors_of_more_bytes_than_the_file(tmp_path: Path) -> None:
     shared = {name: torch.ones(20, 5) for name in ("weight_ih_l0", "weight_hh_l0")}
     torch.save({f"{name[:-1]}{k}": array for name, array in shared.items() for k in range(12)}, path)
     assert len(from_state_dict(path).layers) == 12
+
+
+def test_a_text_of_4_gib_in_a_damaged_pickle(tmp_path: Path) -> None:
+    """A length is not allocated before the file is read; PyTorch's warnings about damage are not repeated."""
+    path = tmp_path / "weights.pt"
+    torch.save({"weight_ih_l0": torch.ones(20, 3)}, path, _use_new_zipfile_serialization=False)
+    contents = path.read_bytes()
+    path.write_bytes(contents[:2] + b"X" + (2**32 - 2).to_bytes(4, "little") + contents[2:])
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match=r"weights\.pt"):
+            from_state_dict(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**26
+    finally:
+        tracemalloc.stop()
+    for protocol in (b"\x80\x02", b"\x80\x05"):
+        path.write_bytes(contents.replace(b"\x80\x02", protocol))
+        with suppress(PyrnnxError):
+            from_state_dict(path)

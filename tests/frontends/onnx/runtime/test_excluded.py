@@ -37,6 +37,8 @@ def scales(last: float) -> Array:
 CASES: dict[str, tuple[str, list[Any], int, dict[str, Any], str, Any]] = {
     "Attention": ("Attention", [np.ones((1, 2, 3, 4), np.float32)] * 3, 3, {}, SLOW, np.ones(24)),
     "DFT": ("DFT", [np.ones((1, 2, 1), np.float32), None, np.array(1)], 1, {}, SLOW, [2, 0, 0, 0]),
+    "STFT of a given step": ("STFT", [FIVE.reshape(1, 5, 1), np.array(2), None, np.array(2)], 2, {}, SLOW, None),
+    "STFT": ("STFT", [FIVE.reshape(1, 5, 1), np.array(2), None, np.array(2)], 1, {}, ORT, None),
     "Unique": ("Unique", [FIVE], 1, {}, SLOW, FIVE),
     "TfIdfVectorizer": (
         "TfIdfVectorizer",
