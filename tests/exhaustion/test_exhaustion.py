@@ -1,0 +1,30 @@
+"""Memory that runs out at every allocation of pyrnnx's modules, and of Python's in a call of a layer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = str(Path(__file__).with_name("run.py"))
+RUNS = {
+    "kernels": ("function", "layer", "prepared", "threads", "stream", "stack", "ragged"),
+    "models": ("quantized", "model", "session", "new_session", "texts"),
+    "python": ("--python", "layer"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_each_allocation_fails_once(name: str, tmp_path: Path) -> None:
+    if name == "models":
+        pytest.importorskip("onnxruntime")
+    done = subprocess.run(
+        [sys.executable, SCRIPT, *RUNS[name]], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == len([door for door in RUNS[name] if not door.startswith("-")])
+    assert not [line for line in lines if " 0 failed allocations" in line]  # else nothing was tested
