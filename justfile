@@ -35,6 +35,10 @@ dist:
 lowest:
     .ci/run lowest
 
+# The lowest and the newest versions of optional packages
+versions:
+    .ci/run versions
+
 # Every other engine of this machine
 engines:
     .ci/run engines

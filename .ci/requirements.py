@@ -1,4 +1,4 @@
-"""Command that prints the requirements of extras, without pyrnnx itself: `requirements.py dev torch`."""
+"""Command that prints the requirements of extras, without pyrnnx itself: `requirements.py [--lowest] dev torch`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ def requirements(project: dict[str, Any], extra: str) -> Iterator[str]:
             yield requirement
 
 
-def main(extras: list[str]) -> None:
+def main(extras: list[str], *, lowest: bool = False) -> None:
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     names = [*project["dependencies"], *(name for extra in extras for name in requirements(project, extra))]
-    print(*dict.fromkeys(names), sep="\n")
+    text = "\n".join(dict.fromkeys(names))
+    print(re.sub(r"^(\w+)>=", r"\1==", text, flags=re.MULTILINE) if lowest else text)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main([extra for extra in sys.argv[1:] if extra != "--lowest"], lowest="--lowest" in sys.argv)
