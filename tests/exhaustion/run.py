@@ -2,8 +2,8 @@
 
 For k = 1, 2, ... the k-th allocation of pyrnnx's own modules fails, until a call makes fewer than k. Each such call
 raises a MemoryError or a PyrnnxError that names memory, or returns the right result; the next call is right; and
-pyrnnx's modules leave nothing allocated. `--python` fails those of Python's interpreter, too: objects, lists, strings. The exit
-status is 1 if a call behaved otherwise.
+pyrnnx's modules leave nothing allocated. `--python` fails those of Python's interpreter, too: objects, lists, strings.
+The exit status is 1 if a call behaved otherwise.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def guided(
             for connection in wait([worker.connection for worker in workers], timeout=0.5):
                 worker = next(one for one in workers if one.connection is connection)
                 passed, finding, data = worker.receive()
-                if data:
+                if data or finding is not None:
                     report.add(report.cases, passed, finding)
                 if finding is not None and findings is not None and finding.signature != SLOW:
                     _save(report, finding, data, findings)
@@ -207,8 +207,16 @@ def _work(
         begin(Limits(0))  # no limit of time while files are altered
         connection.send((passed, finding))
 
-    options = {"runs": BATCH, "seed": seed, "max_len": LARGEST, "reload": 1, "verbosity": 0, "timeout": 0}
+    options: dict[str, Any] = {
+        "runs": BATCH,
+        "seed": seed,
+        "max_len": LARGEST,
+        "reload": 1,
+        "verbosity": 0,
+        "timeout": 0,
+    }
     options |= {"rss_limit_mb": 0, "malloc_limit_mb": 0, "detect_leaks": 0, "len_control": 0}
+    options["artifact_prefix"] = f"{folder}/"
     options |= {f"handle_{name}": 0 for name in ("segv", "abrt", "bus", "fpe", "ill", "int", "term", "usr1", "usr2")}
     arguments = [sys.argv[0], *(f"-{name}={value}" for name, value in options.items()), str(corpus)]
     atheris.Setup(arguments, one, custom_mutator=_mutator(task, seeds))

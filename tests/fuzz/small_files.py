@@ -140,7 +140,7 @@ LINES = (
     "inspect small_model.xml --html p.html",
     "run small_rnn.onnx --input X=X.npy --input sequence_lens=lens.npy --input initial_h=0",
     "run small_model.xml --seed 3 --json",
-    "run small_model.xml --output Y=Y.npy --output Y_h=h.npy", "run small_rnn.onnx --output out.npz --repeat 2",
+    "run small_model.xml --output Y=Y.npy --output Y_h=h.npy", "run small_rnn.onnx --output out.npz",
     "run small_rnn.onnx --layer small_rnn --dim T=5", "run small_rnn.xml --dim T=3 --input X=a.wav",
     "run small_rnn.onnx --stream Y_h=initial_h --chunk 2 --time-axis 0", "compare small_rnn.onnx small_model.xml",
     "compare small_rnn.onnx small_rnn.onnx --atol 0 --rtol 1e-3 --json",

@@ -14,14 +14,23 @@ from pathlib import Path
 import pytest
 from fuzz.contract import check
 from fuzz.pool import Task
-from fuzz.seeds import SOURCES, collect
+from fuzz.seeds import MODELS, SOURCES, collect
 
 pytest.importorskip("onnx")
-# The sources that need no more than this package and onnx.
-QUICK = {"onnx": ("recurrent", "constructs"), "ir": ("recurrent",)}
+# The sources that need no more than the extra `test`; .pt files need PyTorch.
+QUICK = {kind: tuple(sources) for kind, sources in SOURCES.items()} | {
+    "onnx": ("recurrent", "constructs"),
+    "ir": ("recurrent",),
+}
+MODEL = {"read", "list", "call", "layers", "layer", "pickle"}
+OTHERS = ("npy", "wav")
+STEPS = {"onnx": MODEL, "ir": MODEL | {"export", "exported"}, "npy": {"list", "read"}, "wav": {"list", "read"}}
 
 
-@pytest.fixture(scope="module", params=sorted(SOURCES))
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(kind, marks=[pytest.mark.torch] if kind == "pt" else []) for kind in sorted(SOURCES)],
+)
 def task(request: pytest.FixtureRequest) -> Task:
     return Task(request.param, collect(request.param, QUICK[request.param]))
 
@@ -36,8 +45,7 @@ class Always(random.Random):
 @pytest.mark.slow
 def test_seeds_are_sound(task: Task, tmp_path: Path) -> None:
     """Unbroken, each of them gives results all the way."""
-    wanted = {"read", "list", "call", "layers", "layer", "pickle"}
-    wanted |= {"export", "exported"} if task.kind == "ir" else set()
+    wanted = STEPS.get(task.kind, {"call"} if task.kind == "command" else {"read", "list", "run"})
     for seed in (one for seeds in task.seeds.values() for one in seeds):
         passed, finding = check(task.kind, seed, seed, tmp_path, Always())
         assert finding is None, f"{seed.name}: {finding}"
@@ -64,7 +72,10 @@ def test_cases_differ(task: Task) -> None:
     assert files[:5] != [Task(task.kind, task.seeds, 1).file(k)[0] for k in range(5)]
 
 
-@pytest.mark.parametrize("kind", [pytest.param("onnx", marks=pytest.mark.e2e), "ir"])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param("onnx", marks=pytest.mark.e2e), "ir", *(pytest.param(k, marks=pytest.mark.e2e) for k in OTHERS)],
+)
 def test_broken_files(kind: str, tmp_path: Path) -> None:
     """The first cases of the default seed; more of them by the command."""
     script = str(Path(__file__).with_name("run.py"))
@@ -73,7 +84,7 @@ def test_broken_files(kind: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "40 cases" in done.stdout
     steps = dict(re.findall(r"(\w+) (\d+)", done.stdout.split("steps with a result: ")[1]))
-    assert int(steps["call"]) > 4  # else the files are too broken to tell anything
+    assert int(steps["call" if kind in MODELS else "read"]) > 4  # else the files are too broken to tell anything
 
 
 # What is planted in the place of what reads a model, and what it is found as.
