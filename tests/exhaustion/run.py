@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--most", type=int, default=100_000, help="stop a door after so many allocations")
     options = parser.parse_args(arguments)
     if LIBRARY not in os.environ:
-        return _again(options.python)
+        return _again()
     from exhaustion.doors import DOORS
 
     allocator, mistakes = _Allocator(os.environ[LIBRARY], with_python=options.python), 0
@@ -49,16 +49,14 @@ def main(arguments: list[str] | None = None) -> int:
     return int(mistakes > 0)
 
 
-def _again(with_python: bool) -> int:
-    """Run this command below the allocator, which is compiled now; before libraries that are loaded there already."""
+def _again() -> int:
+    """Run this command below the allocator, which is compiled now."""
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "failing.so"
         source = Path(__file__).with_name("failing.c")
         compiler = (sysconfig.get_config_var("CC") or "gcc").split()[0]
         subprocess.run([compiler, "-O1", "-fPIC", "-shared", "-o", library, source, "-ldl"], check=True)
-        preloaded = f"{library} {os.environ.get('LD_PRELOAD', '')}"
-        settings = {"LD_PRELOAD": preloaded, LIBRARY: str(library), "PYTHONMALLOC": "malloc"}
-        settings["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        settings = {"LD_PRELOAD": str(library), LIBRARY: str(library), "PYTHONMALLOC": "malloc"}
         return subprocess.run([sys.executable, *sys.argv], env={**os.environ, **settings}, check=False).returncode
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ RUNS = {
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="two allocators cannot be preloaded")
 @pytest.mark.parametrize("name", RUNS)
 def test_each_allocation_fails_once(name: str, tmp_path: Path) -> None:
     if name == "models":
