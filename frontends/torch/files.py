@@ -91,8 +91,8 @@ class PickledArrays(Mapping[str, Any]):
 class _Bounded(io.BufferedReader):
     """A file whose reads allocate at most its size; otherwise a length in a damaged pickle could need 4 GiB."""
 
-    def __init__(self, file: io.BufferedReader, size: int) -> None:
-        super().__init__(file)  # type: ignore[arg-type]  # a buffer on the open file, which its owner closes
+    def __init__(self, file: Any, size: int) -> None:
+        super().__init__(file)  # a second buffer on the open file
         self._size = size
 
     def read(self, size: int | None = -1, /) -> bytes:
