@@ -92,16 +92,6 @@ static void allow_all_processors(void) { sched_setaffinity(0, sizeof pool.allowe
 static int thread_id(void) { return (int)syscall(SYS_gettid); }
 #else
 static void wake_elsewhere(int size) { (void)size; }
-/* Move a worker that waits for its processor to the caller's, which has nothing else to do. */
-static void lend_processor(int rank) {
-    cpu_set_t all, own;
-    int id = PYRNNX_LOAD(&pool.worker[rank].id);
-    if (sched_getaffinity(0, sizeof all, &all) != 0) return;
-    CPU_ZERO(&own);
-    CPU_SET(sched_getcpu(), &own);
-    if (sched_setaffinity(id, sizeof own, &own) == 0) sched_setaffinity(id, sizeof all, &all);
-}
-
 static void lend_processor(int rank) { (void)rank; }
 static void allow_all_processors(void) {}
 static int thread_id(void) { return 0; }
