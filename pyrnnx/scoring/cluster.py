@@ -9,8 +9,9 @@ import multiprocessing
 import re
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from importlib import import_module
 from typing import Any
 
@@ -21,9 +22,10 @@ from pyrnnx.scoring.parts import Part
 from pyrnnx.scoring.task import Job
 
 AHEAD = 2  # parts per worker thread: one running, one queued
-PATIENCE = 60  # seconds until all workers must have started
-ANSWER = 10  # seconds until a scheduler must answer
-LOOK = 5  # seconds between checks of the connection to the scheduler
+PATIENCE = 60  # seconds until all workers must have started, and for which a scheduler may be silent or without workers
+ANSWER = 10  # seconds until a scheduler must answer first
+LOOK = 5  # seconds between checks of the scheduler
+GLANCE = 0.2  # seconds between checks of the connection
 MAIN = 'expected the call below if __name__ == "__main__":, because it starts processes'
 _ADDRESS = re.compile(r"([a-z][a-z0-9]*://)?(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]\0]+):([0-9]{1,5})")
 _LOGGERS = ("distributed", "tornado", "asyncio")
@@ -31,8 +33,14 @@ RESUME = "the same call scores the unfinished parts"
 
 
 @contextlib.contextmanager
-def connected(scheduler: str | None, workers: int | None) -> Iterator[tuple[Any, int | None]]:
+def connected(scheduler: Any, workers: int | None) -> Iterator[tuple[Any, int | None]]:
     """Yield a client of a scheduler or of new local processes, and the threads per worker (None: the worker decides).
+
+    Parameters
+    ----------
+    scheduler : str, distributed.Client or None
+        An address; a client, which stays open; None for new processes.
+    workers : int or None
 
     Raises
     ------
@@ -40,11 +48,15 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[tuple[Any,
         A scheduler that does not answer, or has no workers.
     """
     dask = import_distributed()
+    if scheduler is not None and not isinstance(scheduler, str):
+        _wait_for_workers(scheduler, workers or 1, scheduler.scheduler.address)
+        yield scheduler, None
+        return
     if scheduler is not None:
         _reach(scheduler)
         try:
-            client = dask.Client(scheduler, timeout=ANSWER, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
+            client = _within(ANSWER, dask.Client, scheduler, timeout=PATIENCE, set_as_default=False).result()
+        except (OSError, ValueError, TypeError, TimeoutError) as error:
             raise ArgumentError(_no_answer(scheduler, error)) from None
         with _closing(client):
             _wait_for_workers(client, workers or 1, scheduler)
@@ -65,7 +77,7 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[tuple[Any,
             )
     except RuntimeError as error:  # for example if the main script starts processes again in each of them
         raise ArgumentError(f"score: {count} processes could not be started ({error}); {MAIN}") from None
-    with _closing(cluster), _closing(dask.Client(cluster, set_as_default=False)) as client:
+    with _closing(cluster), _closing(dask.Client(cluster, timeout=PATIENCE, set_as_default=False)) as client:
         _wait_for_workers(client, count, cluster.scheduler_address)
         yield client, max(1, cores // count)
 
@@ -76,11 +88,16 @@ def check_main() -> None:
         raise ArgumentError(f"score: a worker reached this call while it imported the main script; {MAIN}")
 
 
-def check_address(scheduler: str) -> None:
-    """Raise an `ArgumentError` if a text is no address of a scheduler."""
-    match = _ADDRESS.fullmatch(scheduler)
-    if not match or not 0 < int(match[2]) < 2**16:
-        raise ArgumentError(f'score: scheduler is {shown(scheduler)}; expected an address, such as "tcp://host:8786"')
+def check_scheduler(scheduler: Any) -> None:
+    """Raise an `ArgumentError` unless the value is an address of a scheduler, or a connected synchronous client."""
+    if isinstance(scheduler, str):
+        match = _ADDRESS.fullmatch(scheduler)
+        if not match or not 0 < int(match[2]) < 2**16:
+            raise ArgumentError(f'score: scheduler is {shown(scheduler)}; expected an address, such as "tcp://host:8786"')
+    elif not isinstance(scheduler, import_distributed().Client) or scheduler.asynchronous:
+        raise ArgumentError(f"score: scheduler is {shown(scheduler)}; expected an address or a synchronous Client")
+    elif scheduler.status != "running":
+        raise ArgumentError(f"score: scheduler is a Client whose connection is {scheduler.status}; expected an open one")
 
 
 def _reach(scheduler: str) -> None:
@@ -153,13 +170,104 @@ def _closing(resource: Any) -> Iterator[Any]:
             resource.close(timeout=LOOK)
 
 
+def _within(seconds: float, call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Future[Any]:
+    """Return the finished future of a call of Dask, which may wait for ever, or by a clock that somebody sets.
+
+    Raises
+    ------
+    TimeoutError
+        The call does not return within this time; its thread waits on.
+    """
+    future = _begun(call, *arguments, **keywords)
+    if not wait([future], seconds).done:
+        raise TimeoutError(f"no answer within {seconds:g} seconds")
+    return future
+
+
+def _begun(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Future[Any]:
+    """Return the future of a call in a thread that the end of the process does not wait for."""
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call(*arguments, **keywords))
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def _patience(client: Any) -> float:
+    """Return the timeout that a client was made with, in seconds."""
+    return float(getattr(client, "_timeout", PATIENCE))
+
+
+def _asked(client: Any, call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the scheduler's answer to a call of its client.
+
+    Raises
+    ------
+    CancelledError, TimeoutError
+        The connection is lost; there is no answer within the client's timeout.
+    """
+    future = _begun(call, *arguments)
+    end = time.monotonic() + _patience(client)
+    while not wait([future], GLANCE).done:
+        if client.status != "running":
+            raise CancelledError(f"connection {client.status}")
+        if time.monotonic() > end:
+            raise TimeoutError(f"no answer within {_patience(client):g} seconds")
+    return future.result()
+
+
+def _threads(client: Any) -> dict[str, int]:
+    """Return the number of threads of each worker; raise as `_asked` does."""
+    threads: dict[str, int] = _asked(client, client.nthreads)
+    return threads
+
+
+def count_workers(client: Any) -> int:
+    """Return the number of workers.
+
+    Raises
+    ------
+    PyrnnxError
+        A lost scheduler.
+    """
+    with _errors_of(client):
+        return len(_threads(client))
+
+
 def _wait_for_workers(client: Any, count: int, address: Any) -> None:
+    end = time.monotonic() + PATIENCE
+    while count_workers(client) < count:
+        if time.monotonic() > end:
+            raise ArgumentError(
+                f"score: scheduler {shown(address)} has fewer than {count} workers after {PATIENCE} seconds"
+            )
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def _errors_of(client: Any) -> Iterator[None]:
+    """Raise a `PyrnnxError` in place of the errors by which Dask reports a lost scheduler or a closed client."""
     try:
-        client.wait_for_workers(count, timeout=PATIENCE)
-    except import_distributed().TimeoutError:
-        raise ArgumentError(
-            f"score: scheduler {shown(address)} has fewer than {count} workers after {PATIENCE} seconds"
+        yield
+    except PyrnnxError:
+        raise
+    except import_distributed().KilledWorker as error:
+        part = str(error.task).rpartition("-")[2]
+        raise PyrnnxError(
+            f"score: part {part} has failed because every worker that ran it died, perhaps out of memory; a smaller "
+            f"memory=... makes smaller parts, and {RESUME}"
         ) from None
+    except Exception as error:  # a closed client raises errors of many types
+        # OSError: also Dask's CommClosedError
+        lost = isinstance(error, (CancelledError, OSError, TimeoutError, import_distributed().TimeoutError))
+        if not lost and client.status == "running":
+            raise
+        raise PyrnnxError(f"score: the scheduler was lost ({printable(str(error))}); {RESUME}") from None
 
 
 def scored(client: Any, job: Job, threads: int | None, parts: Iterator[Part]) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -173,20 +281,14 @@ def scored(client: Any, job: Job, threads: int | None, parts: Iterator[Part]) ->
     from pyrnnx.scoring import dask_worker  # imports distributed
 
     setup = dask_worker.Setup(job, threads)
-    try:
-        client.register_plugin(setup)
-        yield from _outcomes(client, setup.name, parts)
-    except import_distributed().KilledWorker as error:
-        part = str(error.task).rpartition("-")[2]
-        raise PyrnnxError(
-            f"score: part {part} has failed because every worker that ran it died, perhaps out of memory; a smaller "
-            f"memory=... makes smaller parts, and {RESUME}"
-        ) from None
-    except (CancelledError, OSError) as error:  # OSError: also Dask's CommClosedError
-        raise PyrnnxError(f"score: the scheduler was lost ({printable(str(error))}); {RESUME}") from None
-    finally:
-        with contextlib.suppress(Exception):
-            client.unregister_worker_plugin(setup.name)
+    with _errors_of(client):
+        try:
+            _asked(client, client.register_plugin, setup)
+            yield from _outcomes(client, setup.name, parts)
+        finally:
+            if client.status == "running":
+                with contextlib.suppress(Exception):
+                    _within(LOOK, client.unregister_worker_plugin, setup.name)
 
 
 def _outcomes(client: Any, name: str, parts: Iterator[Part]) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -194,15 +296,18 @@ def _outcomes(client: Any, name: str, parts: Iterator[Part]) -> Iterator[tuple[d
 
     pending: set[Any] = set()
     while True:
-        room = AHEAD * max(1, sum(client.nthreads().values())) - len(pending)
+        room = AHEAD * max(1, sum(_threads(client).values())) - len(pending)
         for part in _next(parts, room):
             key = f"{name}-{part.number}"
             pending.add(client.submit(dask_worker.run_part, name, part, key=key, pure=False))
         if not pending:
             return
         for future in _ready(client, pending):
+            try:
+                outcome = future.result(_patience(client))
+            except import_distributed().TimeoutError:
+                continue  # its worker hangs: Dask will remove the worker, and compute the part again
             pending.discard(future)
-            outcome = future.result()
             if isinstance(outcome, PyrnnxError):
                 client.cancel(list(pending))
                 raise outcome
@@ -222,14 +327,21 @@ def _ready(client: Any, pending: set[Any]) -> set[Any]:
 
     Raises
     ------
-    CancelledError
-        The connection to the scheduler is lost.
+    CancelledError, TimeoutError
+        The connection to the scheduler is lost; the scheduler does not answer.
+    PyrnnxError
+        All workers are gone, and none has come within the client's timeout.
     """
     dask = import_distributed()
     done: set[Any] = set()
+    last_seen = time.monotonic()  # of a worker
     while not done:
         if client.status != "running":
             raise CancelledError(f"connection {client.status}")
         with client.as_current(), contextlib.suppress(dask.TimeoutError):
-            done = dask.wait(pending, timeout=LOOK, return_when="FIRST_COMPLETED").done
+            done = dask.wait(pending, timeout=min(LOOK, _patience(client)), return_when="FIRST_COMPLETED").done
+        if not done and _threads(client):
+            last_seen = time.monotonic()
+        elif not done and time.monotonic() - last_seen > _patience(client):
+            raise PyrnnxError(f"score: the scheduler has had no workers for {_patience(client):g} seconds; {RESUME}")
     return done

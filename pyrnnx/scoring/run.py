@@ -24,6 +24,7 @@ from pyrnnx.scoring.subject import subject_of
 from pyrnnx.scoring.task import Conversion, score_part
 
 if TYPE_CHECKING:
+    from distributed import Client
     from onnx import ModelProto
 
     from pyrnnx.layers.layer import Layer
@@ -52,7 +53,7 @@ def score(
     stream: bool | Mapping[str, str] = False,
     cast: bool = False,
     workers: int | None = None,
-    scheduler: str | None = None,
+    scheduler: str | Client | None = None,
     memory: int | str = "256MiB",
     batch_size: int = 32,
     batching: str = "auto",
@@ -124,9 +125,10 @@ def score(
         Number of processes to start on this machine; each gets an equal share of `pyrnnx.get_num_threads()`. 0 scores
         in this process, without Dask. With `scheduler`: number of workers to wait for. Default: one for each thread;
         with `scheduler`, 1.
-    scheduler : str, optional
-        Address of a Dask scheduler, such as "tcp://host:8786", whose workers have this version of pyrnnx. Default:
-        start processes on this machine for this call.
+    scheduler : str or distributed.Client, optional
+        Address of a Dask scheduler, such as "tcp://host:8786", or a client of one, which stays open; the workers have
+        this version of pyrnnx. A scheduler that is silent or without workers for longer than the client's timeout, 60
+        seconds for an address, is an error. Default: start processes on this machine for this call.
     memory : int or str
         Memory limit in bytes of a part in a worker: its items, results and their copies, not the memory of the model's
         calls (see `pyrnnx.set_memory_limit`). A larger item is a bad item. Default: "256MiB".
@@ -159,12 +161,10 @@ def score(
     """
     show = progress_of(progress)
     count = None if workers is None else scalars.integer("score", "workers", workers, 0)
-    if scheduler is not None and (not isinstance(scheduler, str) or count == 0):
-        raise ArgumentError(
-            f"score: scheduler is {shown(scheduler)}, workers {count}; expected an address, workers above 0"
-        )
     if scheduler is not None:
-        cluster.check_address(scheduler)
+        if count == 0:
+            raise ArgumentError(f"score: scheduler is {shown(scheduler)}, workers 0; expected an address, workers above 0")
+        cluster.check_scheduler(scheduler)
     elif count != 0:
         cluster.check_main()
     replace = options.switch("overwrite", overwrite)
@@ -225,7 +225,7 @@ def _sink_path(sink: Any, source: Source) -> str:
     return path
 
 
-def _run(run: Run, scheduler: str | None, workers: int | None, show: Progress) -> ScoreReport:
+def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Progress) -> ScoreReport:
     records: dict[int, dict[str, Any]] = {}
     resumed = computed = done = 0
     show(0, len(run.items))
@@ -257,11 +257,11 @@ def _run(run: Run, scheduler: str | None, workers: int | None, show: Progress) -
 
 @contextmanager
 def _outcomes(
-    run: Run, scheduler: str | None, workers: int | None
+    run: Run, scheduler: str | Client | None, workers: int | None
 ) -> Iterator[tuple[Iterator[tuple[dict[str, Any], bool]], int]]:
     """Yield an iterator of the results of `score_part` for all parts, and the number of worker processes."""
     if workers == 0 or run.looks_finished():
         yield (score_part(run.job, part) for part in run.parts()), 0
         return
     with cluster.connected(scheduler, workers) as (client, threads):
-        yield cluster.scored(client, run.job, threads, run.parts()), len(client.nthreads())
+        yield cluster.scored(client, run.job, threads, run.parts()), cluster.count_workers(client)
