@@ -31,9 +31,11 @@ def renamed(targets: dict[Path, Path]) -> Iterator[None]:
     try:
         yield
         for temporary, target in targets.items():
+            replaced = temporary.with_name(f"{temporary.name}.old")
             if is_folder(temporary) and os.path.lexists(target):
-                remove(target)  # os.replace does not replace a folder that has files
+                os.replace(target, replaced)  # os.replace does not replace a folder that has files
             os.replace(temporary, target)
+            remove(replaced)
     except BaseException:
         for temporary in targets:
             with suppress(OSError, ValueError):

@@ -93,11 +93,15 @@ def check_scheduler(scheduler: Any) -> None:
     if isinstance(scheduler, str):
         match = _ADDRESS.fullmatch(scheduler)
         if not match or not 0 < int(match[2]) < 2**16:
-            raise ArgumentError(f'score: scheduler is {shown(scheduler)}; expected an address, such as "tcp://host:8786"')
+            raise ArgumentError(
+                f'score: scheduler is {shown(scheduler)}; expected an address, such as "tcp://host:8786"'
+            )
     elif not isinstance(scheduler, import_distributed().Client) or scheduler.asynchronous:
         raise ArgumentError(f"score: scheduler is {shown(scheduler)}; expected an address or a synchronous Client")
     elif scheduler.status != "running":
-        raise ArgumentError(f"score: scheduler is a Client whose connection is {scheduler.status}; expected an open one")
+        raise ArgumentError(
+            f"score: scheduler is a Client whose connection is {scheduler.status}; expected an open one"
+        )
 
 
 def _reach(scheduler: str) -> None:

@@ -3,7 +3,7 @@
 manifest.json     description of the run: written first, and again with the list of parts when all are finished
 parts/00000.npz   results of the items of a part
 done/00000.json   record of a finished part: its run, its checksum, and the skipped items
-tmp/              unfinished files
+tmp/              unfinished files; those of parts and records in a folder named after the run
 lock              locked by the running process
 
 Files with other names belong to somebody else, and are neither changed nor removed.
@@ -16,7 +16,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,14 @@ from pyrnnx._internal.files import is_folder
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, printable, shown
 from pyrnnx.scoring import durable
 from pyrnnx.scoring.opened import open_file
+from pyrnnx.scoring.parts import Part
 from pyrnnx.scoring.sinks import SINKS, zarr
 
 FORMAT = 1
 _SUFFIXES = "|".join(re.escape(sink.suffix) for sink in SINKS.values())
 _PART = re.compile(rf"(\d{{5,}})(?:{_SUFFIXES})")
 _RECORD = re.compile(r"(\d{5,})\.json")
+_OF_RUN = re.compile(r"[0-9a-f]{32}")
 _HALF = re.compile(rf"(?:\d{{5,}}(?:{_SUFFIXES}|\.json)|manifest\.json)\.[0-9a-f]{{32}}")  # of durable.write_whole
 
 
@@ -72,29 +75,52 @@ class Folder:
     def done(self, number: int) -> Path:
         return self.records / f"{number:05}.json"
 
-    def finished(self, number: int, names: Sequence[str], identity: str) -> dict[str, Any] | None:
+    def finished(self, part: Part, identity: str) -> dict[str, Any] | None:
         """Return the record of a part with these items, this `identity` and the right checksum, else None."""
         try:
-            record = _loaded(self.done(number))
-            sound = _sound(record, number, names, identity)
-            if sound and record["sha256"] == durable.checksum(self.part(number)):
+            record = _loaded(self.done(part.number))
+            sound = _sound(record, part, identity)
+            if sound and record["sha256"] == durable.checksum(self.part(part.number)):
                 return record
         except (OSError, ValueError):  # broken JSON, links, FIFOs
             pass
         return None
 
-    def looks_finished(self, number: int, names: Sequence[str], identity: str) -> int | None:
+    def looks_finished(self, part: Part, identity: str) -> int | None:
         """Return the size of a part if its record is valid and has this size, else None; the part is not read."""
         try:
-            record = _loaded(self.done(number))
-            sound = _sound(record, number, names, identity) and durable.size(self.part(number)) == record["bytes"]
+            record = _loaded(self.done(part.number))
+            sound = _sound(record, part, identity) and durable.size(self.part(part.number)) == record["bytes"]
         except (OSError, ValueError):
             return None
         return int(record["bytes"]) if sound else None
 
-    def finish(self, number: int, record: Mapping[str, Any]) -> None:
+    def unfinished(self, run: str) -> Path:
+        """Return the folder of a run's unfinished files.
+
+        It keeps away the workers of earlier runs, which may be stopped or cut off for any time: a run removes the
+        folders of all others when it begins, and its own when it ends, and nothing can be renamed out of them then.
+        """
+        return self.tmp / run
+
+    def write_part(self, number: int, run: str, write: Callable[[Path], object]) -> str:
+        """Write a part of this run atomically, by `write` on a temporary path, and return its checksum.
+
+        Raises
+        ------
+        OSError, ArgumentError
+            It cannot be written; another run has begun.
+        """
+
+        def checked(temporary: Path) -> None:
+            write(temporary)
+            self.check_run(run)  # zarr makes missing folders again
+
+        return durable.write_whole(self.part(number), self.unfinished(run), checked)
+
+    def finish(self, record: Mapping[str, Any]) -> None:
         """Write the record of a finished part."""
-        durable.write_text(self.done(number), self.tmp, json.dumps(record, indent=1))
+        durable.write_text(self.done(record["part"]), self.unfinished(record["run"]), json.dumps(record, indent=1))
 
     def check_run(self, run: str) -> None:
         """Raise an `ArgumentError` if another run uses the folder, or if this process cannot read its manifest."""
@@ -155,14 +181,23 @@ class Folder:
                     writing.remove(path)
         if overwrite and self.manifest.exists():
             (self.parts / zarr.GROUP).unlink(missing_ok=True)
-        for path in _entries(self.tmp):
-            if _HALF.fullmatch(path.name):
-                with contextlib.suppress(OSError):  # a worker of a run with a lost scheduler may still write there
-                    writing.remove(path)
         self.tmp.mkdir(parents=True, exist_ok=True)
         self.write({**header, "complete": False})
-        for folder in (self.parts, self.records):
+        for path in _entries(self.tmp):  # after the new manifest: a worker that has found the old one cannot rename now
+            if _OF_RUN.fullmatch(path.name):
+                self.end(path.name)
+            elif _HALF.fullmatch(path.name):
+                writing.remove(path)
+        for folder in (self.parts, self.records, self.unfinished(header["run"])):
             folder.mkdir(exist_ok=True)
+
+    def end(self, run: str) -> None:
+        """Remove the folder of a run's unfinished files, atomically for workers that still write there."""
+        closed = self.tmp / uuid.uuid4().hex
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.replace(self.unfinished(run), closed)
+        with contextlib.suppress(OSError):  # the next run removes what is left
+            writing.remove(closed)
 
     def complete(self, header: Mapping[str, Any], records: list[dict[str, Any]]) -> None:
         """Write the final manifest, with the records of all parts.
@@ -172,6 +207,7 @@ class Folder:
         PyrnnxError
             A part that was lost or changed its size since it was written.
         """
+        self.end(header["run"])
         for record in records:
             path = self.part(record["part"])
             try:
@@ -243,19 +279,22 @@ def _loaded(path: Path) -> dict[str, Any]:
     return value
 
 
-def _sound(record: Mapping[str, Any], number: int, names: Sequence[str], identity: str) -> bool:
-    """Return whether a record is complete and describes exactly this part."""
+def _sound(record: Mapping[str, Any], part: Part, identity: str) -> bool:
+    """Return whether a record is complete and describes exactly this part.
+
+    Parts of the same source may begin elsewhere: an item that cannot be read when it is listed has no size.
+    """
     items, skipped = record.get("items"), record.get("skipped")
     return (
         record.get("identity") == identity
-        and type(record.get("part")) is int
-        and record["part"] == number
+        and all(type(record.get(name)) is int for name in ("part", "first"))
+        and (record["part"], record["first"]) == (part.number, part.first)
         and type(items) is int
         and type(record.get("bytes")) is int
         and isinstance(skipped, dict)
         and all(isinstance(reason, str) for reason in skipped.values())
-        and skipped.keys() <= set(names)
-        and items + len(skipped) == len(names)
+        and skipped.keys() <= set(part.names)
+        and items + len(skipped) == len(part.names)
         and isinstance(record.get("run"), str)
         and isinstance(record.get("sha256"), str)
     )

@@ -57,7 +57,8 @@ class Output:
         axes = [axis for axis in (self.rows, self.time) if axis is not None]
         if array.ndim <= max(axes, default=-1) or array.dtype != self.dtype:
             raise self._differs(array)
-        result = np.moveaxis(array, axes, range(len(axes)))
+        # np.moveaxis took half of the time of a run over a million short items.
+        result = array.transpose(*axes, *(axis for axis in range(array.ndim) if axis not in axes))
         if self.rows is not None:
             result = result[row]
         if self.time is not None and self.follows and length is not None:

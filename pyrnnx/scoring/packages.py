@@ -28,3 +28,7 @@ def import_zarr() -> Any:
 
 def import_distributed() -> Any:
     return _imported("scoring in several processes (workers=0 does without)", "dask", "distributed")
+
+
+def import_fsspec() -> Any:
+    return _imported("URLs", "object", "fsspec", "fsspec.core")

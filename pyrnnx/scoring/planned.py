@@ -70,7 +70,7 @@ class Run:
         """Return whether all parts seem finished, and are small enough for this process to verify their checksums."""
         total = 0
         for part in self.parts():
-            size = self.job.folder.looks_finished(part.number, part.names, self.job.identity)
+            size = self.job.folder.looks_finished(part, self.job.identity)
             if size is None or total + size > READ_HERE:
                 return False
             total += size
@@ -80,7 +80,8 @@ class Run:
         """Raise a `PyrnnxError` if scored items have changed since they were listed."""
         source, items = self.job.source, self.items
         assert items.stamps is not None
-        for name, before, now in zip(items.names, items.stamps.tolist(), source.stamps(items.places), strict=True):
+        now_listed = source.stamps(items.places, listed=True)
+        for name, before, now in zip(items.names, items.stamps.tolist(), now_listed, strict=True):
             if before != now and name not in skipped:
                 raise PyrnnxError(
                     f"score: item {shown(name)}: its file has changed since it was listed, so that the results are out "
@@ -130,7 +131,7 @@ def _listed(source: Source, conversion: Conversion, sink: Sink) -> Items:
         raise ArgumentError(f"score: source {shown(source.path)} cannot be read ({error})") from error
     if not len(items):
         raise ArgumentError(f"score: source {shown(source.path)} has no items")
-    items = replace(items, stamps=np.fromiter(source.stamps(items.places), np.int64, len(items)))
+    items = replace(items, stamps=np.fromiter(source.stamps(items.places, listed=True), np.int64, len(items)))
     if len(set(items.names)) != len(items):
         seen: set[str] = set()
         twice = next(name for name in items.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]

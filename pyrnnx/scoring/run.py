@@ -20,6 +20,7 @@ from pyrnnx.scoring.report import ScoreReport
 from pyrnnx.scoring.sinks import choose_sink
 from pyrnnx.scoring.sources import open_source
 from pyrnnx.scoring.sources.base import Source
+from pyrnnx.scoring.storage import is_url
 from pyrnnx.scoring.subject import subject_of
 from pyrnnx.scoring.task import Conversion, score_part
 
@@ -73,8 +74,9 @@ def score(
     model : path, bytes, ModelProto, Model, Layer or Stack
         An argument or a result of `pyrnnx.load`, a layer or a stack. Every item is an independent sequence with initial
         states of zero. With `stream`, a model may take one time step in a call.
-    source : path
-        A folder or a file, under the same path for every worker: zarr (an array [N, T, ...]; a group of arrays; a group
+    source : path or URL
+        A folder or a file, under the same path for every worker, or the URL of an object store that fsspec reads, such
+        as "s3://bucket/folder": zarr (an array [N, T, ...]; a group of arrays; a group
         with "values" and "offsets"), .npy files, .npz files (each array is an item), .wav files (PCM of one rate;
         float32 from -1 to 1), or .parquet files (a column of lists). Items have the shape [T, ...].
     sink : path
@@ -163,7 +165,9 @@ def score(
     count = None if workers is None else scalars.integer("score", "workers", workers, 0)
     if scheduler is not None:
         if count == 0:
-            raise ArgumentError(f"score: scheduler is {shown(scheduler)}, workers 0; expected an address, workers above 0")
+            raise ArgumentError(
+                f"score: scheduler is {shown(scheduler)}, workers 0; expected an address, workers above 0"
+            )
         cluster.check_scheduler(scheduler)
     elif count != 0:
         cluster.check_main()
@@ -199,7 +203,10 @@ def score(
             kind.begin(run.job.folder.parts)
             return _run(run, scheduler, count, show)
         finally:
-            lock.release()
+            try:
+                run.job.folder.end(run.job.run)
+            finally:
+                lock.release()
     except OSError as error:
         raise ArgumentError(f"score: sink {shown(path)} cannot be written to ({error})") from error
 
@@ -214,9 +221,15 @@ def _sink_path(sink: Any, source: Source) -> str:
     """
     if not isinstance(sink, (str, os.PathLike)) or not isinstance(os.fspath(sink), str) or "\0" in os.fspath(sink):
         raise ArgumentError(f"score: sink is {shown(sink)}; expected a path")
+    if is_url(os.fspath(sink)):
+        raise ArgumentError(
+            f"score: sink is {shown(sink)}; expected a path: results need atomic renames, which object stores lack"
+        )
     path = os.path.abspath(sink)
     if os.path.exists(path) and not os.path.isdir(path):
         raise ArgumentError(f"score: sink {shown(os.fspath(sink))} is no folder; expected one, or a new path")
+    if is_url(source.path):
+        return path
     paths = [os.path.realpath(path), os.path.realpath(source.path)]
     if os.path.commonpath(paths) in paths:
         raise ArgumentError(

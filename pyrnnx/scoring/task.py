@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -119,7 +120,7 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
         An item that cannot be read or scored, unless `skip_errors`; a part that cannot be written.
     """
     job.folder.check_run(job.run)
-    record = job.folder.finished(part.number, part.names, job.identity)
+    record = job.folder.finished(part, job.identity)
     if record is not None:
         if record["run"] == job.run:  # written by a worker that died before it reported
             return record, False
@@ -140,10 +141,14 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
     columns = columns_of(names, indices, [result for _, result in scored], job.scorer.outputs)
     path = job.folder.part(part.number)
     try:
+        record = job.folder.finished(part, job.identity)
+        if record is not None and record["run"] == job.run:  # this process was cut off or stopped meanwhile
+            return record, False
         sink = SINKS[job.sink]
-        checksum = durable.write_whole(path, job.folder.tmp, lambda temporary: sink.write(temporary, columns))
+        checksum = job.folder.write_part(part.number, job.run, lambda temporary: sink.write(temporary, columns))
         record = {
             "part": part.number,
+            "first": part.first,
             "run": job.run,
             "identity": job.identity,
             "items": len(scored),
@@ -157,7 +162,7 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
             },
             "engine": config.ISA,
         }
-        job.folder.finish(part.number, record)
+        job.folder.finish(record)
     except OSError as error:
         raise ArgumentError(
             f"score: part {part.number} cannot be written to {shown(os.fspath(path))} ({error.strerror or error}); "
@@ -213,7 +218,7 @@ def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[dict[st
     scorer = job.scorer
     results: list[dict[str, AnyArray] | Bad] = [item if isinstance(item, Bad) else Bad("") for item in items]
     good = [i for i, item in enumerate(items) if not isinstance(item, Bad)]
-    step = max((_step_size(items[i]) for i in good), default=0)
+    step = max((math.prod(shape) * size for shape, size in {_step(items[i]) for i in good}), default=0)
     for batch in batches(
         [part.lengths[i] for i in good],
         scorer.batching,
@@ -234,8 +239,9 @@ def _rows(job: Job) -> int:
     return job.scorer.subject.input.size("N") or job.batch_size
 
 
-def _step_size(item: Any) -> int:
-    return int(np.prod(item.shape[1:])) * int(item.dtype.itemsize)
+def _step(item: Any) -> tuple[tuple[int, ...], int]:
+    """Return the shape of a step, and the bytes of an element."""
+    return item.shape[1:], item.dtype.itemsize
 
 
 def _scored(scorer: Scorer, items: Sequence[Any]) -> list[dict[str, AnyArray] | Bad]:

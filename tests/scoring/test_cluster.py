@@ -10,9 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scoring_data import assert_equal, contents, expected, lstm, of_npz, sequences, write_npy
+from scoring_faults import PATIENCE, free_port, scheduler, wait_until
 
 import pyrnnx
 from pyrnnx import PyrnnxError
@@ -29,7 +27,6 @@ pytestmark = [
     # Of distributed, when processes go: sockets and loops that it leaves to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-PATIENCE = 180
 COUNT = 120
 MEMORY = 24_000  # some 20 parts
 
@@ -45,17 +42,6 @@ def alone(source: Path, tmp_path: Path) -> dict[str, bytes]:
     """The parts that one process writes."""
     pyrnnx.score(lstm(), source, tmp_path / "alone", workers=0, memory=MEMORY)
     return contents(tmp_path / "alone" / "parts")
-
-
-def wait_until(condition: Callable[[], Any]) -> Any:
-    """The first value that is true."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
 
 
 def running(word: str) -> list[int]:
@@ -135,61 +121,6 @@ def _workers_of(parent: int) -> list[int]:
         if int(fields[1]) == parent and b"spawn_main" in line:
             found.append(int(folder.name))
     return found
-
-
-class Scheduler:
-    """A scheduler and workers of Dask's command line, in processes of their own."""
-
-    def __init__(self, folder: Path, port: int, workers: int) -> None:
-        self.address = f"tcp://127.0.0.1:{port}"
-        self._files = [open(folder / f"dask{index}.log", "w") for index in range(1 + workers)]  # noqa: SIM115  # closed by stop
-        self._processes = [self._start(0, "scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")]
-        wait_until(lambda: _answers(port))
-        for index in range(workers):
-            options = ("--no-nanny", "--nthreads", "2", "--no-dashboard", "--local-directory", str(folder))
-            self._processes.append(self._start(1 + index, "worker", self.address, *options))
-
-    def _start(self, index: int, *arguments: str) -> subprocess.Popen[str]:
-        file = self._files[index]
-        return subprocess.Popen([sys.executable, "-m", "dask", *arguments], stdout=file, stderr=file, text=True)
-
-    def kill(self, index: int) -> None:
-        self._processes[index].kill()
-        self._processes[index].wait(PATIENCE)
-
-    def stop(self) -> None:
-        for process in self._processes:
-            process.kill()
-            process.wait(PATIENCE)
-        for file in self._files:
-            file.close()
-
-
-@contextmanager
-def scheduler(folder: Path, workers: int = 1, port: int = 0) -> Iterator[Scheduler]:
-    started = Scheduler(folder, port or free_port(), workers)
-    try:
-        yield started
-    finally:
-        started.stop()
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def _answers(port: int) -> bool:
-    import socket
-
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1):
-            return True
-    except OSError:
-        return False
 
 
 @pytest.mark.e2e

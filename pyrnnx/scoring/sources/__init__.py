@@ -13,6 +13,7 @@ from pyrnnx.scoring.sources.base import Source, files_with
 from pyrnnx.scoring.sources.parquet import ParquetSource
 from pyrnnx.scoring.sources.wav import WavSource
 from pyrnnx.scoring.sources.zarr import ZarrSource
+from pyrnnx.scoring.storage import normal, storage_of
 
 SOURCES: dict[str, type[Source]] = {
     cls.kind: cls for cls in (ZarrSource, NpySource, NpzSource, ParquetSource, WavSource)
@@ -41,10 +42,11 @@ def open_source(
         raise ArgumentError(f"score: source_format is {shown(kind)}; expected one of {', '.join(SOURCES)}")
     if "\0" in os.fspath(path):
         raise ArgumentError(f"score: source is {shown(path)}; expected a path without NUL")
-    absolute = os.path.abspath(path)
+    absolute = normal(os.fspath(path))
     if column is not None and not isinstance(column, str):
         raise ArgumentError(f"score: column is {shown(column)}; expected a name")
-    if not os.path.exists(absolute):
+    storage = storage_of(absolute)
+    if not storage.is_file(absolute) and not storage.is_folder(absolute) and not storage.has(absolute):
         raise ArgumentError(f"score: source {shown(os.fspath(path))} does not exist")
     kind = kind or _kind(absolute)
     chosen = _channels(channels), None if rate is None else scalars.integer("score", "rate", rate, 1)
@@ -79,7 +81,8 @@ def _channels(channels: Any) -> Any:
 
 
 def _kind(path: str) -> str:
-    if Path(path).is_file():
+    storage = storage_of(path)
+    if storage.is_file(path):
         suffix = Path(path).suffix.lower().removeprefix(".")
         if suffix in _SUFFIXES:
             return suffix
@@ -87,7 +90,7 @@ def _kind(path: str) -> str:
         raise ArgumentError(
             f"score: source {shown(path)} is a file; expected a folder, or a file that ends in {allowed}"
         )
-    if any((Path(path) / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
+    if any(storage.has(storage.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup")):
         return ZarrSource.kind
     kinds = [kind for kind in _SUFFIXES if files_with(path, f".{kind}")]
     if not kinds:

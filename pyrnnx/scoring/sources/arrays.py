@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -14,8 +13,8 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
 from pyrnnx.scoring.items import Bad, Items, consecutive
-from pyrnnx.scoring.opened import open_file
-from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed
+from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed, size_of
+from pyrnnx.scoring.storage import HEAD, Files
 
 
 class NpySource(Source):
@@ -26,11 +25,13 @@ class NpySource(Source):
     def items(self) -> Items:
         paths = self.files()
         names = [self.name_of(path) for path in paths]
-        return listed(names, [(name,) for name in names], [attempted(_shape_of_file, path) for path in paths])
+        return listed(
+            names, [(name,) for name in names], [attempted(_shape_of_file, self.storage, path) for path in paths]
+        )
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         for (name,) in places:
-            yield attempted(_load, self.path_of(name))
+            yield attempted(_load, self.storage, self.path_of(name))
 
     def file_of(self, place: Any) -> str | None:
         return self.path_of(place[0])
@@ -50,7 +51,7 @@ class NpzSource(Source):
         places: list[tuple[str, str]] = []
         for path in self.files():
             relative = self.name_of(path)
-            members = attempted(_members, path)
+            members = attempted(_members, self.storage, path)
             for name, shape in [("", members)] if isinstance(members, Bad) else members:
                 names.append(f"{relative}/{name}" if name else relative)
                 shapes.append(shape)
@@ -59,7 +60,7 @@ class NpzSource(Source):
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         for relative, run in consecutive(places):
-            file = attempted(partial(open_file, follow=True), self.path_of(relative))
+            file = attempted(self.storage.open, self.path_of(relative))
             if isinstance(file, Bad):
                 yield from [file] * len(run)
                 continue
@@ -75,14 +76,14 @@ class NpzSource(Source):
         return folder_with(self.kind, self.path, ".npz")
 
 
-def _load(path: str) -> Any:
-    with open_file(path, follow=True) as file:
+def _load(storage: Files, path: str) -> Any:
+    with storage.open(path, 0) as file:
         return np.load(file, allow_pickle=False)
 
 
-def _members(path: str) -> list[tuple[str, tuple[int, ...] | Bad]]:
+def _members(storage: Files, path: str) -> list[tuple[str, tuple[int, ...] | Bad]]:
     """Return the names and shapes of the arrays in an .npz file."""
-    with open_file(path, follow=True) as file, zipfile.ZipFile(file) as archive:
+    with storage.open(path, HEAD) as file, zipfile.ZipFile(file) as archive:
         return [(name.removesuffix(".npy"), attempted(_shape_of_member, archive, name)) for name in archive.namelist()]
 
 
@@ -91,9 +92,9 @@ def _shape_of_member(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
         return _shape(file, archive.getinfo(name).file_size)
 
 
-def _shape_of_file(path: str) -> tuple[int, ...]:
-    with open_file(path, follow=True) as file:
-        return _shape(file, os.fstat(file.fileno()).st_size)
+def _shape_of_file(storage: Files, path: str) -> tuple[int, ...]:
+    with storage.open(path, HEAD) as file:
+        return _shape(file, size_of(file))
 
 
 def _shape(file: Any, size: int) -> tuple[int, ...]:

@@ -8,14 +8,15 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from functools import cached_property
+from typing import Any, BinaryIO, ClassVar, TypeVar
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
 from pyrnnx.scoring.items import Bad, Items
+from pyrnnx.scoring.storage import Files, Status, storage_of
 
 MOST = 2**62  # largest number of elements of an item
 
@@ -28,13 +29,22 @@ class Source(ABC):
     kind : str
         Name of the format, as `pyrnnx.score` takes it.
     path : str
-        Absolute path, because workers open it.
+        Absolute path, because workers open it, or a URL.
     """
 
     kind: ClassVar[str]
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._is_file = self.storage.is_file(path)
+
+    @cached_property
+    def storage(self) -> Files:
+        """Storage of the files. Each process makes its own, so that no credentials are sent to workers."""
+        return storage_of(self.path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "storage"}
 
     @abstractmethod
     def items(self) -> Items:
@@ -48,41 +58,43 @@ class Source(ABC):
 
     def name_of(self, path: str) -> str:
         """Return the name of a file in items: its path in the folder, or its own name if the source is that file."""
-        return os.path.basename(path) if path == self.path else os.path.relpath(path, self.path)
+        return os.path.basename(path) if path == self.path else self.storage.relative(path, self.path)
 
     def path_of(self, name: str) -> str:
         """Return the path of a file by the name that `name_of` returned."""
-        return os.path.join(self.path, name) if os.path.isdir(self.path) else self.path
+        return self.path if self._is_file else self.storage.join(self.path, name)
 
     @abstractmethod
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         """Yield the values [T, ...] of items in the order of the source, or a `Bad` with the reason of a failure."""
 
     def fingerprint(self) -> str:
-        """Return a checksum of the names, sizes and modification times of all files."""
+        """Return a checksum of the names, sizes and modification times, or ETags, of all files."""
         digest = hashlib.sha256()
+        storage = self.storage
+        status_of = storage.statuses(self.path)
         for path in self.files():
-            relative = os.path.relpath(path, self.path)
-            try:
-                status = os.stat(path)
-            except OSError:  # a broken link
-                digest.update(os.fsencode(f"{relative}\0\n"))
-                continue
-            digest.update(os.fsencode(f"{relative}\0{status.st_size}\0{status.st_mtime_ns}\n"))
+            status = status_of(path)
+            facts = "" if status is None else f"{status.size}\0{status.version}"  # None: a broken link
+            digest.update(os.fsencode(f"{storage.relative(path, self.path)}\0{facts}\n"))
         return digest.hexdigest()
 
     def file_of(self, place: Any) -> str | None:
         """Return the path of an item's file; None if it is in several files."""
         return None
 
-    def stamps(self, places: Iterable[Any]) -> Iterator[int]:
-        """Yield for each item a number that changes with its file; 0 if it is in several files."""
+    def stamps(self, places: Iterable[Any], *, listed: bool = False) -> Iterator[int]:
+        """Yield for each item a number that changes with its file; 0 if it is in several files.
+
+        With `listed`, one listing has the properties of all objects: for many items.
+        """
+        status_of = self.storage.statuses(self.path) if listed else self.storage.status
         before: str | None = None
         stamp = 0
         for place in places:
             path = self.file_of(place)
             if path is None or path != before:
-                before, stamp = path, 0 if path is None else _stamp(path)
+                before, stamp = path, 0 if path is None else _stamp(status_of(path))
             yield stamp
 
     def advice(self, values: AnyArray) -> str:
@@ -94,14 +106,11 @@ class Source(ABC):
         """Return the paths of all files, always in the same order."""
 
 
-def _stamp(path: str) -> int:
-    """Return 63 bits of a checksum of a file's size and times, the same on every machine; -1 if there is no file."""
-    try:
-        status = os.stat(path)
-    except OSError:
+def _stamp(status: Status | None) -> int:
+    """Return 63 bits of a checksum of a file's properties, the same on every machine; -1 if there is no file."""
+    if status is None:
         return -1
-    facts = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-    return int.from_bytes(hashlib.blake2b(facts.encode(), digest_size=8).digest(), "big") >> 1
+    return int.from_bytes(hashlib.blake2b(" ".join(map(str, status)).encode(), digest_size=8).digest(), "big") >> 1
 
 
 Result = TypeVar("Result")
@@ -139,13 +148,21 @@ def _checked(shape: tuple[int, ...] | Bad) -> tuple[int, ...] | Bad:
     return shape
 
 
+def size_of(file: BinaryIO) -> int:
+    """Return the size of a file at whose start the reader is."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    return size
+
+
 def files_with(folder: str, suffix: str) -> list[str]:
     """Return the sorted paths of all files below a folder that end in `suffix`, without hidden ones."""
     paths = []
-    for parent, folders, files in os.walk(folder):
+    storage = storage_of(folder)
+    for parent, folders, files in storage.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         names = [name for name in files if name.lower().endswith(suffix) and not name.startswith(".")]
-        paths += [os.path.join(parent, name) for name in names]
+        paths += [storage.join(parent, name) for name in names if name]
     return sorted(paths)
 
 
@@ -157,9 +174,10 @@ def folder_with(kind: str, path: str, suffix: str) -> list[str]:
     ArgumentError
         The path does not exist; the folder has no such file.
     """
-    if Path(path).is_file():
+    storage = storage_of(path)
+    if storage.is_file(path):
         return [path]
-    if not Path(path).is_dir():
+    if not storage.is_folder(path):
         raise ArgumentError(
             f"score: source {shown(path)} is no folder; expected a folder of {suffix} files ({kind}), or one file"
         )

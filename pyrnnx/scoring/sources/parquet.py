@@ -11,7 +11,6 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
 from pyrnnx.scoring.items import Bad, Items, consecutive
-from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.packages import import_pyarrow
 from pyrnnx.scoring.sources.base import Source, folder_with
 
@@ -56,9 +55,9 @@ class ParquetSource(Source):
             try:
                 with self._open(path) as file:
                     self._list(listing, path, relative, file)
-            except (OSError, ValueError, import_pyarrow().ArrowException) as error:
-                if isinstance(error, PyrnnxError):
-                    raise
+            except PyrnnxError:
+                raise
+            except Exception as error:  # decoders and object stores raise errors of many types
                 listing.bad[len(listing.names)] = f"it cannot be read as Parquet ({printable(str(error))})"
                 listing.add(relative, 0, ((path, 0), 0))
         return Items(listing.names, np.array(listing.lengths, np.int64), listing.places, listing.bad)
@@ -113,7 +112,7 @@ class ParquetSource(Source):
     @contextmanager
     def _open(self, path: str) -> Iterator[Any]:
         parquet = import_pyarrow().parquet
-        with open_file(path, follow=True) as raw, parquet.ParquetFile(raw) as file:
+        with self.storage.open(path) as raw, parquet.ParquetFile(raw) as file:
             yield file
 
     def file_of(self, place: Any) -> str | None:

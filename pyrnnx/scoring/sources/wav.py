@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import wave
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -13,8 +12,8 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, FormatError, shown
 from pyrnnx.scoring.items import Bad, Items
-from pyrnnx.scoring.opened import open_file
-from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed
+from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed, size_of
+from pyrnnx.scoring.storage import HEAD, Files
 
 
 class WavSource(Source):
@@ -71,7 +70,7 @@ class WavSource(Source):
         return f" (channels='mean' mixes the {values.shape[1]} channels down, channels=0 takes the first)"
 
     def _header(self, path: str) -> _Header:
-        header = _read_header(path)
+        header = _read_header(self.storage, path)
         if self.rate not in (None, header.rate):
             raise FormatError(
                 f"it has {header.rate} samples per second; expected rate={self.rate}: pyrnnx does not resample"
@@ -89,7 +88,7 @@ class WavSource(Source):
             )
 
     def _samples(self, path: str) -> AnyArray:
-        samples = read_wav(path)
+        samples = read_wav(path, self.storage)
         if self.channels is None:
             return samples
         self._check_channels(samples.shape)
@@ -109,9 +108,11 @@ class _Header(NamedTuple):
     shape: tuple[int, ...]
 
 
-def _read_header(path: str) -> _Header:
-    with open_file(path, follow=True) as raw, wave.open(raw, "rb") as file:
-        return _checked(file, os.fstat(raw.fileno()).st_size)
+def _read_header(storage: Files, path: str) -> _Header:
+    with storage.open(path, HEAD) as raw:
+        size = size_of(raw)
+        with wave.open(raw, "rb") as file:
+            return _checked(file, size)
 
 
 def _checked(file: wave.Wave_read, size: int) -> _Header:
@@ -130,7 +131,7 @@ def _checked(file: wave.Wave_read, size: int) -> _Header:
     return _Header(file.getframerate(), (count,) if channels == 1 else (count, channels))
 
 
-def read_wav(path: str) -> AnyArray:
+def read_wav(path: str, storage: Files | None = None) -> AnyArray:
     """Return the samples of a .wav file.
 
     Raises
@@ -138,9 +139,11 @@ def read_wav(path: str) -> AnyArray:
     OSError, EOFError, wave.Error, FormatError
         A file that cannot be read, is not PCM, or is shorter than its header declares.
     """
-    with open_file(path, follow=True) as raw, wave.open(raw, "rb") as file:
-        shape, width = _checked(file, os.fstat(raw.fileno()).st_size).shape, file.getsampwidth()
-        contents = file.readframes(shape[0])
+    with (storage or Files()).open(path, 0) as raw:
+        size = size_of(raw)
+        with wave.open(raw, "rb") as file:
+            shape, width = _checked(file, size).shape, file.getsampwidth()
+            contents = file.readframes(shape[0])
     if len(contents) != math.prod(shape) * width:
         raise FormatError(f"it ends after {len(contents)} of {math.prod(shape) * width} bytes of samples")
     return _SAMPLES[width](contents).reshape(shape)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,9 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
 from pyrnnx.scoring.items import Bad, Items
-from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.packages import import_zarr
 from pyrnnx.scoring.sources.base import Source, attempted, listed
+from pyrnnx.scoring.storage import Files
 
 VALUES, OFFSETS, NAMES = "values", "offsets", "names"
 _ROWS = ""  # as the first entry of a place: a row of the array itself
@@ -35,7 +33,7 @@ class ZarrSource(Source):
     def items(self) -> Items:
         try:
             for path in self.files():
-                open_file(path, follow=True).close()  # rejects a FIFO, on which zarr would block
+                self.storage.open(path).close()  # rejects a FIFO, on which zarr would block
             return self._items(self._root())
         except PyrnnxError:
             raise
@@ -65,11 +63,12 @@ class ZarrSource(Source):
 
     def _members(self) -> list[str]:
         """Return the names in the group, also those with broken descriptions, for which zarr's own list raises."""
-        descriptions = (".zarray", "zarr.json")
+        storage = self.storage
+        folders = next(iter(storage.walk(self.path)), ("", [], []))[1]
         return [
-            path.name
-            for path in sorted(Path(self.path).iterdir())
-            if any(os.path.lexists(path / name) for name in descriptions)
+            name
+            for name in sorted(folders)
+            if any(storage.has(storage.join(self.path, f"{name}/{file}")) for file in (".zarray", "zarr.json"))
         ]
 
     def _ragged(self, root: Any, keys: list[str]) -> Items:
@@ -120,24 +119,27 @@ class ZarrSource(Source):
             ) from error
 
     def files(self) -> list[str]:
-        paths = []
-        for parent, folders, files in os.walk(self.path):
+        paths: list[str] = []
+        storage = self.storage
+        for parent, folders, files in storage.walk(self.path):
             folders.sort()
-            paths += [os.path.join(parent, name) for name in files if name in (".zarray", ".zgroup", "zarr.json")]
-            if _is_array(parent, files):  # skip its chunks: there may be millions
+            found = {name: storage.join(parent, name) for name in files if name in (".zarray", ".zgroup", "zarr.json")}
+            paths += found.values()
+            if ".zarray" in found or (
+                "zarr.json" in found and _is_array(storage, found["zarr.json"])
+            ):  # skip its chunks: perhaps millions
                 folders.clear()
         return sorted(paths)
 
 
-def _is_array(folder: str, files: Sequence[str]) -> bool:
-    if "zarr.json" in files:
-        try:
-            with open_file(Path(folder, "zarr.json"), follow=True) as file:
-                description = json.loads(file.read().decode("utf-8"))
-        except (OSError, ValueError, RecursionError):
-            return False
-        return isinstance(description, dict) and description.get("node_type") == "array"
-    return ".zarray" in files
+def _is_array(storage: Files, path: str) -> bool:
+    """Return whether a description in format 3 is that of an array."""
+    try:
+        with storage.open(path, 0) as file:
+            description = json.loads(file.read().decode("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(description, dict) and description.get("node_type") == "array"
 
 
 def _adjacent(places: Sequence[Any]) -> Iterator[list[Any]]:

@@ -1,0 +1,208 @@
+"""Sources in an object store: a local S3 server behind a network that breaks, and fsspec's own memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scoring_data import PART, assert_equal, contents, expected, lstm, of_npz, sequences, write_npy, write_wav
+from scoring_faults import Proxy, free_port, proxy
+
+import pyrnnx
+from pyrnnx import PyrnnxError
+
+fsspec = pytest.importorskip("fsspec")
+ITEMS = sequences()
+NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
+S3 = [
+    pytest.mark.e2e,
+    pytest.mark.skipif(not (find_spec("s3fs") and find_spec("moto")), reason="needs s3fs and moto"),
+    # Of aiohttp, when connections break.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of moto and aiobotocore
+]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[str]:
+    """A folder of fsspec's memory with the items."""
+    fsspec.filesystem("memory").put(f"{write_npy(tmp_path / 'in', ITEMS)}/", "memory://sequences/", recursive=True)
+    yield "memory://sequences"
+    fsspec.filesystem("memory").rm("memory://sequences", recursive=True)
+
+
+def run(source: str, out: Path, **options: Any) -> Any:
+    return pyrnnx.score(lstm(), source, out, **{"workers": 0, "memory": PART, **options})
+
+
+def local(tmp_path: Path) -> dict[str, bytes]:
+    """The parts of the same items in files."""
+    run(str(tmp_path / "in"), tmp_path / "local")
+    return contents(tmp_path / "local" / "parts")
+
+
+def test_memory(memory: str, tmp_path: Path) -> None:
+    """The parts are those of files, and a run is resumed."""
+    report = run(f"{memory}/", tmp_path / "out")
+    assert (report.items, report.resumed) == (len(ITEMS), 0)
+    assert contents(tmp_path / "out" / "parts") == local(tmp_path)
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["source"]["path"] == memory
+    assert run(memory, tmp_path / "out").computed == 0
+    assert run(f"{memory}/003.npy", tmp_path / "one").items == 1
+
+
+def test_an_object_that_changes(memory: str, tmp_path: Path) -> None:
+    """By its version, during a run and after it; sizes are the same."""
+
+    def replace(done: int, total: int) -> None:
+        if done == total:
+            path = tmp_path / "new.npy"
+            np.save(path, -ITEMS[2])
+            fsspec.filesystem("memory").put(str(path), f"{memory}/002.npy")
+
+    with pytest.raises(PyrnnxError, match=r"item '002.npy': its file has changed since it was listed"):
+        run(memory, tmp_path / "out", progress=replace)
+    with pytest.raises(PyrnnxError, match="the source: fingerprint was"):
+        run(memory, tmp_path / "out")
+    run(memory, tmp_path / "out", overwrite=True)
+    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), {**NAMED, "002.npy": -ITEMS[2]}))
+
+
+@pytest.mark.parametrize("kind", ["npz", "wav", "parquet", "zarr"])
+def test_formats(kind: str, tmp_path: Path) -> None:
+    options: Any = {"frame": 5} if kind == "wav" else {}
+    folder = tmp_path / "in"
+    folder.mkdir()
+    if kind == "npz":
+        np.savez(folder / "all.npz", **NAMED)  # type: ignore[arg-type]
+    elif kind == "wav":
+        for index, item in enumerate(ITEMS):
+            write_wav(folder / "deep" / f"{index}.wav", (item.ravel() * 1000).astype(np.int64))
+    elif kind == "parquet":
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet
+
+        table = pa.table({"x": pa.array([item.tolist() for item in ITEMS], pa.list_(pa.list_(pa.float32(), 5)))})
+        pyarrow.parquet.write_table(table, folder / "x.parquet")
+    else:
+        zarr = pytest.importorskip("zarr")
+        group = zarr.open_group(str(folder), mode="w")
+        group["values"] = np.concatenate(ITEMS)
+        group["offsets"] = np.cumsum([0, *map(len, ITEMS)])
+    system = fsspec.filesystem("memory")
+    system.put(f"{folder}/", f"memory://formats/{kind}/", recursive=True)
+    run(str(folder), tmp_path / "local", **options)
+    run(f"memory://formats/{kind}", tmp_path / "out", **options)
+    assert contents(tmp_path / "out" / "parts") == contents(tmp_path / "local" / "parts")
+    system.rm("memory://formats", recursive=True)
+
+
+def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
+    for url, words in {
+        "memory://nothing": "'memory://nothing' does not exist",
+        "nobody://x": "'nobody://x' cannot be read",
+        "s3://key:secret@bucket/x": "'s3://...@bucket/x'; expected the URL of one store without credentials",
+        "zip://a.npy::memory://x.zip": "expected the URL of one store",
+    }.items():
+        with pytest.raises(PyrnnxError, match=words.replace(".", r"\.")):
+            run(url, tmp_path / "out")
+    with pytest.raises(PyrnnxError, match=r"sink is 's3://bucket/out'; expected a path"):
+        pyrnnx.score(lstm(), memory, "s3://bucket/out", workers=0)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[int]:
+    from moto.server import ThreadedMotoServer
+
+    started = ThreadedMotoServer("127.0.0.1", free_port(), verbose=False)
+    started.start()
+    try:
+        yield started.get_host_and_port()[1]
+    finally:
+        started.stop()
+
+
+@pytest.fixture
+def store(server: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Proxy]:
+    """A bucket with the items, as the environment describes it to fsspec: reached through the proxy."""
+    import boto3
+    import s3fs
+
+    for name, value in {
+        "ACCESS_KEY_ID": "testing",
+        "SECRET_ACCESS_KEY": "testing",
+        "DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{server}")
+    client.create_bucket(Bucket="bucket")
+    for path in write_npy(tmp_path / "in", ITEMS).iterdir():
+        client.put_object(Bucket="bucket", Key=f"sequences/{path.name}", Body=path.read_bytes())
+    with proxy(server) as network:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{network.port}")
+        limits = {"config_kwargs": {"connect_timeout": 1, "read_timeout": 1, "retries": {"total_max_attempts": 1}}}
+        monkeypatch.setattr(s3fs.S3FileSystem, "retries", 3)
+        monkeypatch.setitem(fsspec.config.conf, "s3", limits)
+        s3fs.S3FileSystem.clear_instance_cache()
+        yield network
+    s3fs.S3FileSystem.clear_instance_cache()
+    monkeypatch.undo()
+
+
+class TestS3:
+    pytestmark = S3
+
+    def test_a_sound_network(self, store: Proxy, tmp_path: Path) -> None:
+        report = run("s3://bucket/sequences", tmp_path / "out")
+        assert report.items == len(ITEMS)
+        assert contents(tmp_path / "out" / "parts") == local(tmp_path)
+        assert "testing" not in (tmp_path / "out" / "manifest.json").read_text()
+
+    @pytest.mark.parametrize("fault", ["resets", "silence", "refusal"])
+    def test_a_network_that_breaks(self, fault: str, store: Proxy, tmp_path: Path) -> None:
+        """One reset is retried; what lasts is an error within the store's timeouts, and the same call goes on."""
+
+        def break_it(done: int, total: int) -> None:
+            if done and not broken:
+                broken.append(done)
+                store.reset()
+                store.refuses = fault == "refusal"
+                if fault == "silence":
+                    store.open.clear()
+
+        broken: list[int] = []
+        if fault == "resets":
+            run("s3://bucket/sequences", tmp_path / "out", progress=break_it)
+        else:
+            with pytest.raises(PyrnnxError, match=r"cannot be read|item '0"):
+                run("s3://bucket/sequences", tmp_path / "out", progress=break_it)
+            store.refuses = False
+            store.open.set()
+            assert run("s3://bucket/sequences", tmp_path / "out").resumed
+        assert broken
+        assert contents(tmp_path / "out" / "parts") == local(tmp_path)
+
+    def test_errors_of_the_server(self, store: Proxy, tmp_path: Path) -> None:
+        """Every third answer is 500, and every fifth ends in the middle: nothing wrong, and nothing lost."""
+        store.spoils = True
+        for _ in range(20):
+            try:
+                report = run("s3://bucket/sequences", tmp_path / "out")
+                break
+            except PyrnnxError as error:
+                assert "cannot be read" in str(error) or "item '" in str(error)  # noqa: PT017
+        assert report.items == len(ITEMS)
+        assert store.spoiled > 3
+        assert contents(tmp_path / "out" / "parts") == local(tmp_path)
+
+    def test_workers(self, store: Proxy, tmp_path: Path) -> None:
+        """Workers get the settings from their own environment."""
+        pytest.importorskip("distributed")
+        report = run("s3://bucket/sequences", tmp_path / "out", workers=1)
+        assert report.items == len(ITEMS)
+        assert contents(tmp_path / "out" / "parts") == local(tmp_path)
