@@ -1,7 +1,8 @@
 """Measure the scoring of a folder of recordings: sequences per second, memory, and the time of a restart.
 
 Each way runs in a process of its own, alternating over several rounds, on the same cached files. With --stream, the
-model is Silero VAD, which takes one frame and its state in a call.
+model is Silero VAD, which takes one frame and its state in a call. With --many, a source of very short items shows the
+cost of their number.
 """
 
 from __future__ import annotations
@@ -193,6 +194,58 @@ def listing(folder: Path) -> tuple[float, float]:
     return count / seconds, taken / len(items)
 
 
+def make_many(kind: str, folder: Path, count: int) -> None:
+    """Write items of 1 to 7 steps of 5 values: a zarr group, a Parquet file of one row group, or .npy files."""
+    rng = np.random.default_rng(0)
+    offsets = np.cumsum([0, *rng.integers(1, 8, count)])
+    values = rng.normal(size=(int(offsets[-1]), 5)).astype(np.float32)
+    if kind == "zarr":
+        import zarr
+
+        group = zarr.open_group(str(folder), mode="w")
+        group.create_array("values", shape=values.shape, dtype="f4", chunks=(100_000, 5))[...] = values
+        group["offsets"] = offsets
+        return
+    folder.mkdir()
+    if kind == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet
+
+        steps = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), 5)
+        column = pa.ListArray.from_arrays(offsets.astype(np.int32), steps)
+        pyarrow.parquet.write_table(pa.table({"x": column}), folder / "x.parquet", row_group_size=2**20)
+        return
+    for index in range(count):
+        parent = folder / f"{index // 1000:04}"
+        parent.mkdir(exist_ok=True)
+        np.save(parent / f"{index:07}.npy", values[offsets[index] : offsets[index + 1]])
+
+
+def many(kind: str, folder: Path, count: int) -> None:
+    """Print what a run over many short items takes in this process, and then the same call again."""
+    import pyrnnx
+
+    rng = np.random.default_rng(1)
+    W, R = (rng.normal(0, 0.3, (2, 24, size)).astype(np.float32) for size in (5, 6))
+    layer = pyrnnx.Layer(pyrnnx.RecurrentOp("LSTM", hidden_size=6, direction="bidirectional"), W, R)
+    make_many(kind, folder / "in", count)
+    cells = [kind, f"{count:,}"]
+    for _ in range(2):
+        started, cpu = time.perf_counter(), time.process_time()
+        report = pyrnnx.score(layer, folder / "in", folder / "out", workers=0)
+        whole, cpu = time.perf_counter() - started, time.process_time() - cpu
+        cells += [f"{whole:.1f}", f"{cpu:.1f}"]
+        if not report.resumed:
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+            cells += [f"{whole - report.seconds:.1f}", str(report.parts), f"{memory / 1e6:.0f}"]
+    print(table(list(MANY), [cells]))
+
+
+MANY = (
+    "source", "items", "run, s", "processor, s", "of it start, s", "parts", "memory, MB", "again, s", "processor, s",
+)  # fmt: skip
+
+
 def dispatched(count: int = 500, ahead: int = 64) -> float:
     """Return the processor time per empty part of scheduler and client, which are this process."""
     from pyrnnx.scoring.cluster import connected
@@ -223,6 +276,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=600)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--stream", action="store_true", help="measure Silero VAD, frame by frame")
+    parser.add_argument("--many", choices=["zarr", "parquet", "npy"], help="measure many short items of this format")
     parser.add_argument("--one", choices=[*WAYS, *STREAMS], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -231,6 +285,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
+        if arguments.many:
+            many(arguments.many, folder, arguments.items)
+            return
         make_data(folder, arguments.items, stream=arguments.stream)
         size = sum(path.stat().st_size for path in (folder / "in").iterdir())
         ways = STREAMS if arguments.stream else WAYS

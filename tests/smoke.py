@@ -229,6 +229,16 @@ def check_zarr() -> None:
         scored("zarr", workers=0)
 
 
+def check_object() -> None:
+    import fsspec
+
+    system = fsspec.filesystem("memory")
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder, "a.npy"), arrays(4, 3)["X"][:, 0])
+        system.put(str(Path(folder, "a.npy")), "memory://smoke/a.npy")
+        pyrnnx.score(lstm_layer(), "memory://smoke", Path(folder, "sink"), workers=0)
+
+
 EVERYWHERE = (check_metadata, check_operators, check_streams, check_threads, check_files)
 # What each extra for users brings; tests/test_packaging.py holds pyproject.toml against it.
 EXTRAS: dict[str, tuple[Callable[[], None], ...]] = {
@@ -241,7 +251,8 @@ EXTRAS: dict[str, tuple[Callable[[], None], ...]] = {
     "dask": (check_dask,),
     "parquet": (check_parquet,),
     "zarr": (check_zarr,),
-    "score": (check_dask, check_parquet, check_zarr),
+    "object": (check_object,),
+    "score": (check_dask, check_parquet, check_zarr, check_object),
 }
 
 

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
@@ -180,11 +178,14 @@ def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
     try:
         for position, i in enumerate(readable):  # noqa: B007  # of use after the loop
             items[i] = _checked(job, part, i, next(values, Bad("it is not there any more")))
-            if part.stamps and next(job.source.stamps([part.places[i]])) != part.stamps[i]:
-                items[i] = Bad(_changed(items[i]))
     except Exception as error:  # the source itself failed: the rest cannot be read
         for i in readable[position:]:
             items[i] = Bad(printable(str(error)) or type(error).__name__)
+    # Once for all items, because thousands may share a file, and for an object this is a request.
+    stamps = job.source.stamps([part.places[i] for i in readable]) if part.stamps else ()
+    for i, stamp in zip(readable, stamps, strict=False):
+        if stamp != part.stamps[i]:
+            items[i] = Bad(_changed(items[i]))
     for i, item in enumerate(items):
         if isinstance(item, Bad):
             _reject(job, part, i, item)

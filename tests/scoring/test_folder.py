@@ -127,6 +127,7 @@ RECORDS: dict[str, Callable[[Path], object]] = {
     "skipped list": edited(skipped=["a"]),
     "skipped of another part": edited(items=0, skipped={"x": "y"}),
     "another part": edited(part=0),
+    "another division": edited(first=0),
     "no sha256": edited(sha256=None),
     "no run": edited(run=None),
     "no identity": edited(identity=None),
@@ -146,6 +147,24 @@ def test_records_that_do_not_fit(name: str, source: Path, out: Path) -> None:
     assert contents(out / "parts") == before
     manifest = json.loads((out / "manifest.json").read_text())
     assert [one["part"] for one in manifest["results"]] == list(range(parts))
+
+
+def test_an_item_that_could_not_be_listed(source: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts begin elsewhere then, under the same fingerprint: a part with as many items is not taken for another."""
+    from pyrnnx.scoring.sources import arrays
+
+    real = arrays._shape_of_file
+
+    def broken(storage: Any, path: str) -> Any:
+        if path.endswith("002.npy"):
+            raise OSError("no network")
+        return real(storage, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(arrays, "_shape_of_file", broken)
+        assert list(run(source, skip_errors=True).skipped) == ["002.npy"]
+    assert run(source, skip_errors=True).skipped == {}
+    assert_equal(of_npz(out), expected(lstm(), NAMED))
 
 
 def _as_folder(path: Path) -> None:
