@@ -164,8 +164,8 @@ class Folder:
     def begin(self, header: Mapping[str, Any], *, overwrite: bool) -> None:
         """Take the folder for a run, after a `check`, and remove the files of earlier runs that this one cannot use.
 
-        Records are removed first, and the new manifest replaces the old one last. So a run that is killed in between
-        leaves parts without records, under the manifest of the old run.
+        Records are removed first, and the new manifest replaces the old one after the parts. So a run that is killed in
+        between leaves parts without records, under the manifest of the old run.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Where the files of a source are: paths of this machine, or URLs of an object store, which fsspec reads."""
+"""Storage of the files of a source: paths of this machine, or URLs of an object store, which fsspec reads."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ class Objects(Files):
             return None
 
     def statuses(self, folder: str) -> Callable[[str], Status | None]:
-        found = self._asked("find", folder, detail=True)
-        return {self._url(name): _status_of(info) for name, info in found.items()}.get
+        infos = self._asked("find", folder, detail=True)
+        return {self._url(name): _status_of(info) for name, info in infos.items()}.get
 
     def walk(self, folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
         entries = self._asked("walk", folder, on_error="raise")
