@@ -35,7 +35,7 @@ class Proxy:
     refuses : bool
         Whether new connections are closed at once.
     spoils : bool
-        Whether to spoil answers of HTTP: every third is an error of the server, every fifth ends in the middle.
+        Whether to spoil answers of HTTP: every seventh is an error of the server, every eleventh ends in the middle.
     spoiled : int
         Number of spoiled answers.
     """
@@ -86,9 +86,9 @@ class Proxy:
                     time.sleep(self.delay)
                     if self.spoils and end is far and piece.startswith(b"HTTP/"):
                         self._answers += 1
-                        if not (self._answers % 3 and self._answers % 5):
+                        if not (self._answers % 7 and self._answers % 11):
                             self.spoiled += 1
-                            near.sendall(piece[: len(piece) - 7] if self._answers % 3 else FAILURE)
+                            near.sendall(piece[: len(piece) - 7] if self._answers % 7 else FAILURE)
                             return
                     others[end].sendall(piece)
             for end in others:

@@ -62,7 +62,7 @@ def score(source: Path, alone: dict[str, bytes], tmp_path: Path) -> Callable[...
 
 @pytest.fixture(scope="module")
 def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scheduler]:
-    with scheduler(tmp_path_factory.mktemp("dask"), 2, env=SHORT) as started:
+    with scheduler(tmp_path_factory.mktemp("dask"), 2) as started:
         yield started
 
 
@@ -145,16 +145,16 @@ def test_a_network_that_is_slow_and_pauses(network: Proxy, score: Callable[..., 
 
 
 @pytest.mark.e2e
-def test_a_worker_that_hangs(workers: Scheduler, score: Callable[..., Any]) -> None:
+def test_a_worker_that_hangs(score: Callable[..., Any], tmp_path: Path) -> None:
     """Another worker scores its parts; resumed, it changes nothing."""
-    hanging = workers.processes[1]
-    try:
-        report = score(scheduler=workers.address, workers=2, progress=Once(lambda: hanging.send_signal(signal.SIGSTOP)))
+    with scheduler(tmp_path, 2, env=SHORT) as cluster:
+        hanging = cluster.processes[1]
+        progress = Once(lambda: hanging.send_signal(signal.SIGSTOP))
+        report = score(scheduler=cluster.address, workers=2, progress=progress)
         assert (report.items, report.resumed) == (len(ITEMS), 0)
-    finally:
         hanging.send_signal(signal.SIGCONT)
-    hanging.wait(PATIENCE)  # the scheduler has removed it
-    assert score(scheduler=workers.address).computed == 0
+        hanging.wait(PATIENCE)  # the scheduler has removed it
+        assert score(scheduler=cluster.address).computed == 0
 
 
 @pytest.mark.e2e

@@ -188,7 +188,7 @@ class TestS3:
         assert contents(tmp_path / "out" / "parts") == local(tmp_path)
 
     def test_errors_of_the_server(self, store: Proxy, tmp_path: Path) -> None:
-        """Every third answer is 500, and every fifth ends in the middle: nothing wrong, and nothing lost."""
+        """Every seventh answer is 500, and every eleventh ends in the middle: nothing wrong, and nothing lost."""
         store.spoils = True
         for _ in range(20):
             try:
