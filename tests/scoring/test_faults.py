@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def network(workers: Scheduler) -> Iterator[Proxy]:
 def client_of(port: int) -> Any:
     from distributed import Client
 
-    return Client(f"tcp://127.0.0.1:{port}", timeout=TIMEOUT, set_as_default=False)
+    return Client(f"tcp://127.0.0.1:{port}", timeout=TIMEOUT, set_as_default=False)  # type: ignore[no-untyped-call]
 
 
 class Once:
@@ -187,16 +188,18 @@ def test_clients(workers: Scheduler, score: Callable[..., Any]) -> None:
     """A client that is closed, before or during the run; one that serves the caller afterwards, too."""
     from distributed import Client
 
-    with client_of(int(workers.address.rpartition(":")[2])) as client:
+    port = int(workers.address.rpartition(":")[2])
+    with client_of(port) as client:
         lost(score, r"the scheduler was lost .* the same call", client.close, scheduler=client)
         with pytest.raises(PyrnnxError, match="scheduler is a Client whose connection is closed"):
             score(scheduler=client)
-    with Client(workers.address, timeout=TIMEOUT, set_as_default=False) as client:
+    with client_of(port) as client:
         assert score(scheduler=client).resumed
         assert client.submit(sum, (1, 2)).result(PATIENCE) == 3
 
     async def asynchronous() -> None:
-        async with Client(workers.address, asynchronous=True, set_as_default=False) as client:
+        options: Any = {"asynchronous": True, "set_as_default": False}
+        async with Client(workers.address, **options) as client:  # type: ignore[no-untyped-call]
             score(scheduler=client)
 
     with pytest.raises(PyrnnxError, match="expected an address or a synchronous Client"):
@@ -276,7 +279,7 @@ def test_a_worker_that_resumes_under_another_run(kind: str, source: Path, tmp_pa
     options: Any = {"workers": 0, "memory": MEMORY, "sink_format": kind}
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "score_part", lambda job, part: jobs.append((job, part)) or _end())
+        patch.setattr(run, "score_part", lambda *arguments: _end(jobs, arguments))
         with pytest.raises(KeyboardInterrupt):
             pyrnnx.score(first, source, sink, **options)
     job, part = jobs[0]
@@ -294,19 +297,20 @@ def test_a_worker_that_resumes_under_another_run(kind: str, source: Path, tmp_pa
             subprocess.Popen([sys.executable, "-c", ZOMBIE.format(**words)], stderr=subprocess.PIPE, text=True)
         )
     for zombie in zombies:
-        wait_until(lambda pid=zombie.pid: _is_stopped(pid))
+        wait_until(partial(_is_stopped, zombie.pid))
     pyrnnx.score(second, source, sink, overwrite=True, **options)
     parts = contents(sink)
     for zombie in zombies:
         zombie.send_signal(signal.SIGCONT)
         assert "PyrnnxError" in zombie.communicate(timeout=PATIENCE)[1] or zombie.returncode == 1
-    after = contents(sink)
-    assert {name: after.get(name) for name in parts} == parts
+    then = contents(sink)
+    assert {name: then.get(name) for name in parts} == parts
     assert_equal(READERS[kind](sink), expected(second, {f"{i:03}.npy": item for i, item in enumerate(ITEMS)}))
     assert pyrnnx.score(second, source, sink, **options).computed == 0
 
 
-def _end() -> Any:
+def _end(jobs: list[Any], arguments: Any) -> None:
+    jobs.append(arguments)
     raise KeyboardInterrupt
 
 

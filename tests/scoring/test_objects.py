@@ -145,8 +145,7 @@ def store(server: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Itera
         client.put_object(Bucket="bucket", Key=f"sequences/{path.name}", Body=path.read_bytes())
     with proxy(server) as network:
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{network.port}")
-        limits = {"config_kwargs": {"connect_timeout": 1, "read_timeout": 1, "retries": {"total_max_attempts": 1}}}
-        monkeypatch.setattr(s3fs.S3FileSystem, "retries", 3)
+        limits = {"config_kwargs": {"connect_timeout": 1, "read_timeout": 1, "retries": {"total_max_attempts": 2}}}
         monkeypatch.setitem(fsspec.config.conf, "s3", limits)
         s3fs.S3FileSystem.clear_instance_cache()
         yield network
