@@ -31,15 +31,24 @@
     {-0.333333333333333,      0.13333333333326822,   -0.05396825396387171,   0.02186948838889047, \
      -0.008863232648978661,   0.0035920924907789408, -0.0014555456950068673, 0.0005884557812698184, \
      -0.00023340931366390216, 8.335491722423061e-05, -1.951769508623311e-05}
-/* ln2 = LN2_HIGH + LN2_LOW, and n LN2_HIGH is exact. exp is subnormal below DENORMAL_AT and 0 below UNDERFLOW_AT; expm1
- * is -1 and tanh 1 beyond MINUS_ONE_AT. The bits of MAGIC + n shifted left by MANTISSA are 2^n; those of
- * DENORMAL_MAGIC + n are 2^n / UNSCALE, normal for every n. */
+/* ln2 = LN2_HIGH + LN2_LOW; n LN2_HIGH is exact unless FMA does not round it. exp is subnormal below DENORMAL_AT and 0
+ * below UNDERFLOW_AT; expm1 is -1 and tanh 1 beyond MINUS_ONE_AT. The bits of MAGIC + n shifted left by MANTISSA are
+ * 2^n; those of DENORMAL_MAGIC + n are 2^n / UNSCALE, normal for every n. */
 #define CONSTANT_float_MANTISSA 23
 #define CONSTANT_float_MAGIC (0x1.8p23f + 127)
 #define CONSTANT_float_DENORMAL_MAGIC (0x1.8p23f + 127 + 24)
 #define CONSTANT_float_UNSCALE 0x1p-24f
+#if ROUNDS_PRODUCTS
 #define CONSTANT_float_LN2_HIGH 0.693145751953125f
 #define CONSTANT_float_LN2_LOW 1.4286068e-6f
+#define CONSTANT_double_LN2_HIGH 0.693147180559663
+#define CONSTANT_double_LN2_LOW 2.8235290563031577e-13
+#else
+#define CONSTANT_float_LN2_HIGH 0.693147182464599609375f
+#define CONSTANT_float_LN2_LOW -1.9046543e-9f
+#define CONSTANT_double_LN2_HIGH 0.6931471805599453
+#define CONSTANT_double_LN2_LOW 2.3190468138462996e-17
+#endif
 #define CONSTANT_float_DENORMAL_AT -87.0f
 #define CONSTANT_float_UNDERFLOW_AT -104.0f
 #define CONSTANT_float_MINUS_ONE_AT -20.0f
@@ -47,8 +56,6 @@
 #define CONSTANT_double_MAGIC (0x1.8p52 + 1023)
 #define CONSTANT_double_DENORMAL_MAGIC (0x1.8p52 + 1023 + 53)
 #define CONSTANT_double_UNSCALE 0x1p-53
-#define CONSTANT_double_LN2_HIGH 0.693147180559663
-#define CONSTANT_double_LN2_LOW 2.8235290563031577e-13
 #define CONSTANT_double_DENORMAL_AT -708.0
 #define CONSTANT_double_UNDERFLOW_AT -745.2
 #define CONSTANT_double_MINUS_ONE_AT -40.0
@@ -64,32 +71,32 @@ INLINE V NAME(polynomial)(const REAL *c, const int count, V x) {
 }
 
 /* Split factor x, factor a power of 2, into n ln2 + r; return q = expm1(r), and set scale to the number whose bits are
- * magic + n shifted to the exponent. */
-INLINE V NAME(reduced_expm1)(const REAL magic, const REAL factor, V x, V *scale) {
+ * magic + n shifted to the exponent. `fast`: a shorter chain of operations, with Horner's rule over pairs of terms, and
+ * P(x - n LN2_HIGH) in place of P(r). */
+INLINE V NAME(reduced_expm1)(const int fast, const REAL magic, const REAL factor, V x, V *scale) {
     static const REAL c[] = COEFFICIENTS(EXP);
+    enum { COUNT = sizeof c / sizeof *c };
     V shifted = FMA(x, SET1(factor * (REAL)1.4426950408889634), SET1(magic)), n = shifted - SET1(magic);
-    V r = FMA(n, SET1(-CONSTANT(LN2_LOW)), FMA(n, SET1(-CONSTANT(LN2_HIGH)), SET1(factor) * x));
+    V high = FMA(n, SET1(-CONSTANT(LN2_HIGH)), SET1(factor) * x), r = FMA(n, SET1(-CONSTANT(LN2_LOW)), high);
     *scale = (V)((I)shifted << CONSTANT(MANTISSA));
-    return FMA(r * r, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), r), r);
+    if (!fast || ROUNDS_PRODUCTS) return FMA(r * r, NAME(polynomial)(c, COUNT, r), r);
+    V square = high * high, sum = COUNT % 2 ? SET1(c[COUNT - 1]) : FMA(SET1(c[COUNT - 1]), high, SET1(c[COUNT - 2]));
+#pragma GCC unroll 16
+    for (int j = (COUNT - 1) / 2 * 2 - 2; j >= 0; j -= 2) sum = FMA(sum, square, FMA(SET1(c[j + 1]), high, SET1(c[j])));
+    return FMA(square, sum, r);
 }
 
 INLINE V NAME(exp)(V x, V *low) /* x <= 0; low: the rounding error of 1 + q */
 {
-    V scale, q = NAME(reduced_expm1)(CONSTANT(DENORMAL_MAGIC), 1, AT_LEAST(SET1(CONSTANT(UNDERFLOW_AT)), x), &scale);
+    V scale, q = NAME(reduced_expm1)(0, CONSTANT(DENORMAL_MAGIC), 1, AT_LEAST(SET1(CONSTANT(UNDERFLOW_AT)), x), &scale);
     V high = FMA(q, scale, scale);
     *low = FMA(q, scale, scale - high) * SET1(CONSTANT(UNSCALE));
     return high * SET1(CONSTANT(UNSCALE));
 }
 
-INLINE V NAME(normal_exp)(V x) /* x <= 0; never subnormal, accurate enough for a gate */
-{
-    V scale, q = NAME(reduced_expm1)(CONSTANT(MAGIC), 1, AT_LEAST(SET1(CONSTANT(DENORMAL_AT)), x), &scale);
-    return FMA(q, scale, scale);
-}
-
 INLINE V NAME(expm1)(V x) /* x <= 0 */
 {
-    V scale, q = NAME(reduced_expm1)(CONSTANT(MAGIC), 1, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), x), &scale);
+    V scale, q = NAME(reduced_expm1)(0, CONSTANT(MAGIC), 1, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), x), &scale);
     return FMA(q, scale, scale - SET1(1));
 }
 
@@ -103,14 +110,15 @@ INLINE V NAME(copy_sign)(V x, V sign) { return (V)(((I)x & ~(I)SET1(-0.0)) | ((I
 INLINE V NAME(tanh_fraction)(const int halvings, V x, V *denominator) {
     const REAL unit = (REAL)1 / (1 << halvings);
     V scale, size = AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), NAME(minus_abs)(x));
-    V q = NAME(reduced_expm1)(CONSTANT(MAGIC) - halvings, 2, size, &scale), e = FMA(q, scale, scale - SET1(unit));
-    *denominator = SET1(2 * unit) + e;
-    return NAME(copy_sign)(e, x);
+    V q = NAME(reduced_expm1)(1, CONSTANT(MAGIC) - halvings, 2, size, &scale);
+    *denominator = FMA(q, scale, scale + SET1(unit));
+    return NAME(copy_sign)(FMA(q, scale, scale - SET1(unit)), x);
 }
 
 INLINE V NAME(sigmoid_fraction)(V x, V *complement, V *denominator) {
-    V t = NAME(normal_exp)(NAME(minus_abs)(x));
-    *denominator = SET1(1) + t;
+    V scale, size = AT_LEAST(SET1(CONSTANT(DENORMAL_AT)), NAME(minus_abs)(x)); /* t is never subnormal */
+    V q = NAME(reduced_expm1)(1, CONSTANT(MAGIC), 1, size, &scale), t = FMA(q, scale, scale);
+    *denominator = FMA(q, scale, scale + SET1(1));
     *complement = SELECT_NEGATIVE(x, SET1(1), t);
     return SELECT_NEGATIVE(x, t, SET1(1));
 }
@@ -119,7 +127,7 @@ INLINE V NAME(tanh)(V x) {
     static const REAL c[] = COEFFICIENTS(TANH);
     V size = NAME(abs)(x), w = size * size, scale;
     V small = FMA(size * w, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), w), size);
-    V q = NAME(reduced_expm1)(CONSTANT(MAGIC), 2, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), -size), &scale),
+    V q = NAME(reduced_expm1)(0, CONSTANT(MAGIC), 2, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), -size), &scale),
       t = FMA(q, scale, scale);
     V large = SET1(1) - (t + t) / (SET1(1) + t);
     return NAME(copy_sign)(SELECT_LESS(size, SET1(0.55), small, large), x);

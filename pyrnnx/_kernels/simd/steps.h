@@ -10,6 +10,7 @@
 enum {
     MAX_FIXED_BLOCKS = 4, /* unit blocks with their own loop; 0 is the loop for all others */
     MAX_STEPS_BLOCKS = 16,
+    MAX_PART_SUMS = 12,       /* more would leave too few parts */
     MAX_STEPS_BYTES = 1 << 18 /* of R: reading a larger one from the caches dominates */
 };
 enum pyrnnx_usual { NOT_USUAL, USUAL_RNN, USUAL_GRU, USUAL_LINEAR_GRU, USUAL_LSTM };
@@ -23,40 +24,49 @@ typedef struct {
     ptrdiff_t y_time;
 } NAME(steps_args);
 
+/* Add the products of one k: R points to its weights, a is x[k] in every lane. */
+INLINE void NAME(row_step)(const int nv, const int nb, V a, const REAL *R, ptrdiff_t R_block, V *sum) {
+#pragma GCC unroll 16
+    for (int j = 0; j < nb * nv; j++) sum[j] = FMA(a, LOAD(R + j / nv * R_block + j % nv * LANES), sum[j]);
+}
+
 /* Compute sums[b][v] = init[b][v] + sum_k x[k] R[b][k][v] of nb unit blocks. `first` is the vector at x, stored last
- * and still in a register. */
+ * and still in a register: its first elements need not wait for that store. */
 INLINE void NAME(row_product)(const int nv, const int nb, ptrdiff_t depth, V first, const REAL *x, const REAL *R,
                               ptrdiff_t R_block, const REAL *init, ptrdiff_t init_block, REAL *sums) {
+    enum { IN_REGISTER = LANES < 4 ? LANES : 4 };
     V sum[TILE_SUMS];
 #pragma GCC unroll 16
-    for (int j = 0; j < nb * nv; j++)
-        sum[j] = FMA(SET1(first[0]), LOAD(R + j / nv * R_block + j % nv * LANES),
-                     LOAD(init + j / nv * init_block + j % nv * LANES));
+    for (int j = 0; j < nb * nv; j++) sum[j] = LOAD(init + j / nv * init_block + j % nv * LANES);
 #pragma GCC unroll 4
-    for (ptrdiff_t k = 1; k < depth; k++) {
-        const V a = SET1(x[k]);
-#pragma GCC unroll 16
-        for (int j = 0; j < nb * nv; j++)
-            sum[j] = FMA(a, LOAD(R + j / nv * R_block + (k * nv + j % nv) * LANES), sum[j]);
-    }
+    for (int k = 0; k < IN_REGISTER; k++)
+        if (k < depth) NAME(row_step)(nv, nb, SET1(first[k]), R + k * nv * LANES, R_block, sum);
+#pragma GCC unroll 4
+    for (ptrdiff_t k = IN_REGISTER; k < depth; k++)
+        NAME(row_step)(nv, nb, SET1(x[k]), R + k * nv * LANES, R_block, sum);
 #pragma GCC unroll 16
     for (int j = 0; j < nb * nv; j++) STORE(sums + j * LANES, sum[j]);
 }
 
-/* Compute the sums of all unit blocks, in parts that fit the registers. */
+/* Compute the sums of all unit blocks, in parts that fit the registers. Every second step begins with the last part,
+ * which may still be in L1 if R is larger. */
 INLINE void NAME(steps_product)(const NAME(group) *g, const int fixed, int first_gate, V first, const REAL *x,
                                 const REAL *init, ptrdiff_t init_block) {
     const int nv = g->nv;
-    const int widest = nv == 1 ? 8 : nv * 4 <= TILE_SUMS ? 4 : 2;
-    const int part = fixed && fixed * nv <= TILE_SUMS ? fixed : widest;
+    const int widest = nv == 1 ? 8 : nv == 4 || (nv == 3 && TILE_SUMS < 24) ? 2 : 4;
+    const int part = fixed && fixed * nv <= MAX_PART_SUMS ? fixed : widest;
     const ptrdiff_t H = g->parameters->hidden_size, R_block = NAME(variant_of)(g->parameters)->gate_count * H * LANES;
     const REAL *R = (const REAL *)g->parameters->R + first_gate * H * LANES;
 #define PART(nb) \
     NAME(row_product)(nv, nb, H, first, x, R + b * R_block, R_block, init + b * init_block, init_block, \
                       g->sums + b * nv * LANES)
-    ptrdiff_t b = 0;
-    for (; b + part <= g->blocks; b += part) PART(part);
+    ptrdiff_t b;
+    for (ptrdiff_t done = 0, whole = g->blocks / part; done < whole; done++) {
+        b = (g->backwards ? whole - 1 - done : done) * part;
+        PART(part);
+    }
     if (fixed && fixed % part == 0) return;
+    b = g->blocks / part * part;
     for (; b + 2 <= g->blocks; b += 2) PART(2);
     if (b < g->blocks) PART(1);
 #undef PART
@@ -114,6 +124,7 @@ INLINE void NAME(usual_steps)(const enum pyrnnx_usual usual, const int fixed, co
         g = {.parameters = a->parameters,
              .rows = 1,
              .blocks = nb,
+             .backwards = s % 2,
              .Hp = nb * LANES,
              .nv = G,
              .sums = sums,
@@ -135,7 +146,11 @@ INLINE void NAME(usual_steps)(const enum pyrnnx_usual usual, const int fixed, co
 #define DEFINE_STEPS(usual, fixed) \
     static void STEPS_NAME(usual, fixed)(const NAME(steps_args) *a) { NAME(usual_steps)(usual, fixed, a); }
 #define LIST_STEPS(usual, fixed) [usual][fixed] = STEPS_NAME(usual, fixed),
+#if HAVE_CODES /* float */
 #define STEPS_BLOCKS(X, usual) X(usual, 0) X(usual, 1) X(usual, 2) X(usual, 3) X(usual, 4)
+#else /* fewer, for the size of the library */
+#define STEPS_BLOCKS(X, usual) X(usual, 0) X(usual, 1)
+#endif
 #define STEPS_SHAPES(X) \
     STEPS_BLOCKS(X, USUAL_RNN) STEPS_BLOCKS(X, USUAL_GRU) STEPS_BLOCKS(X, USUAL_LINEAR_GRU) STEPS_BLOCKS(X, USUAL_LSTM)
 STEPS_SHAPES(DEFINE_STEPS)
@@ -155,7 +170,7 @@ static int NAME(steps)(const pyrnnx_parameters *p, ptrdiff_t count, void *projec
     const enum pyrnnx_usual usual = NAME(usual)(p);
     const ptrdiff_t nb = NAME(padded)(p) / LANES;
     if (usual == NOT_USUAL || nb > MAX_STEPS_BLOCKS || NAME(packed_size)(p, 1) > MAX_STEPS_BYTES) return 0;
-    NAME(steps_table)[usual][nb <= MAX_FIXED_BLOCKS ? nb : 0](
+    NAME(steps_table)[usual][nb <= MAX_FIXED_BLOCKS && NAME(steps_table)[usual][nb] != NULL ? nb : 0](
         &(NAME(steps_args)){p, count, projected, h, c, y, y_time});
     return 1;
 }

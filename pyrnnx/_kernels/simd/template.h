@@ -85,17 +85,17 @@ static void NAME(project)(const pyrnnx_parameters *p, ptrdiff_t rows, const void
         for (ptrdiff_t u = u0, nb; u < u1; u += nb) {
             nb = tile_blocks(G, count, u1 - u);
             NAME(any_product)(p, G, (int)nb, count,
-                              (NAME(tile_args)){.depth = p->input_size,
-                                                .x = NAME(row_of)(p, x, r, ldx),
-                                                .ldx = ldx,
-                                                .w = (const char *)p->W + u * panel,
-                                                .w_block = panel,
-                                                .init = (const REAL *)p->bias + u * G * LANES,
-                                                .ld_init = 0,
-                                                .init_block = G * LANES,
-                                                .out = (REAL *)projected + r * ld + u * G * LANES,
-                                                .ld_out = ld,
-                                                .out_block = G * LANES});
+                              &(NAME(tile_args)){.depth = p->input_size,
+                                                 .x = NAME(row_of)(p, x, r, ldx),
+                                                 .ldx = ldx,
+                                                 .w = (const char *)p->W + u * panel,
+                                                 .w_block = panel,
+                                                 .init = (const REAL *)p->bias + u * G * LANES,
+                                                 .ld_init = 0,
+                                                 .init_block = G * LANES,
+                                                 .out = (REAL *)projected + r * ld + u * G * LANES,
+                                                 .ld_out = ld,
+                                                 .out_block = G * LANES});
         }
     }
 }
@@ -127,7 +127,7 @@ static void NAME(step_group)(const NAME(group) *g, const NAME(variant) *variant,
         at.w += b * t.w_block;
         at.init += b * t.init_block;
         at.out += b * t.out_block;
-        NAME(any_product)(p, g->nv, (int)nb, g->rows, at);
+        NAME(any_product)(p, g->nv, (int)nb, g->rows, &at);
     }
     variant->phase[phase].finish(g);
 }
@@ -250,6 +250,7 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef MATRIX_MODEL
 #undef ISA_BFLOAT16
 #undef SPLITS_ROWS
+#undef STEPS_BLOCKS
 #undef COLUMN
 #undef CODED
 #undef LOAD_I
@@ -277,6 +278,7 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef SELECT_NEGATIVE
 #undef ISA_SET1
 #undef ISA_FMA
+#undef ROUNDS_PRODUCTS
 #undef ISA_AT_LEAST
 #undef ISA_AT_MOST
 #undef ISA_SELECT_LESS

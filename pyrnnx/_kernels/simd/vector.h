@@ -31,8 +31,11 @@ typedef REAL NAME(unaligned) __attribute__((vector_size(LANES * sizeof(REAL)), a
 #ifndef ISA_SET1
 #define ISA_SET1 GENERIC_SET1
 #endif
-#ifndef ISA_FMA
+#ifdef ISA_FMA
+#define ROUNDS_PRODUCTS 0 /* of FMA */
+#else
 #define ISA_FMA GENERIC_FMA
+#define ROUNDS_PRODUCTS 1
 #endif
 #ifndef ISA_AT_LEAST
 #define ISA_AT_LEAST GENERIC_AT_LEAST
