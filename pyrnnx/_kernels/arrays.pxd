@@ -63,17 +63,19 @@ cdef inline bint is_disjoint(cnp.ndarray a, cnp.ndarray b) noexcept:
     cdef:
         char *low = cnp.PyArray_BYTES(b)
         char *high = low + cnp.PyArray_ITEMSIZE(b)
-        cnp.npy_intp reach
+        cnp.npy_intp reach, size = cnp.PyArray_ITEMSIZE(a)
         int k
-    if cnp.PyArray_SIZE(a) == 0 or cnp.PyArray_SIZE(b) == 0:
-        return True
+    for k in range(cnp.PyArray_NDIM(a)):
+        size *= cnp.PyArray_DIM(a, k)
     for k in range(cnp.PyArray_NDIM(b)):
+        if cnp.PyArray_DIM(b, k) == 0:
+            return True
         reach = (cnp.PyArray_DIM(b, k) - 1) * cnp.PyArray_STRIDE(b, k)
         if reach < 0:
             low += reach
         else:
             high += reach
-    return high <= cnp.PyArray_BYTES(a) or cnp.PyArray_BYTES(a) + cnp.PyArray_NBYTES(a) <= low
+    return size == 0 or high <= cnp.PyArray_BYTES(a) or cnp.PyArray_BYTES(a) + size <= low
 
 
 cdef inline bint is_packed(cnp.ndarray a) noexcept:

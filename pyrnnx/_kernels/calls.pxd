@@ -1,5 +1,7 @@
 """Preparation of one call of a packed layer, without Python objects and without the GIL."""
 
+from libc.string cimport memcpy
+
 from pyrnnx._kernels.arrays cimport Axes, Taken
 from pyrnnx._kernels.matrices cimport SplitWeights
 from pyrnnx._kernels.parameters cimport Parameters
@@ -13,13 +15,18 @@ cdef struct Packed:
     int directions
     bint one_call               # whether the layer is called only once
     Axes X, Y, state
-    Call call                   # template: its fields that do not depend on the call
+    Call call                   # template: its fields before X
     SplitWeights split
 
 
 cdef enum Status:
     DONE
     NO_SPLIT_MEMORY             # for split weights
+
+
+cdef inline void begin_call(const Packed *packed, Call *call) noexcept nogil:
+    """Copy the layer's constants to a call; the compiler would copy the whole template slowly, and twice."""
+    memcpy(call, &packed.call, <const char *> &packed.call.X - <const char *> &packed.call)
 
 
 cdef void set_batch_invariance(bint value) noexcept nogil

@@ -22,6 +22,7 @@ from pyrnnx._kernels.arrays cimport (
 from pyrnnx._kernels.calls cimport (
     DONE,
     NO_SPLIT_MEMORY,
+    begin_call,
     choose_matrices,
     set_batch_invariance,
     set_inputs,
@@ -283,14 +284,15 @@ cdef class PackedLayer:
     cdef int compute(self, Call *call, int threads) except -1:
         """Run a call whose arrays are set; raise MemoryError, or the error of a signal handler."""
         cdef:
-            bint has_memory
+            bint has_memory, keeps
             int status, directions = self.packed.directions
             Interrupt interrupt
         interrupt.stop = False
         call.interrupt = NULL
-        if can_be_interrupted(call, directions) and watch_signals(&interrupt):
+        keeps = keeps_gil(call, directions)
+        if not keeps and can_be_interrupted(call, directions) and watch_signals(&interrupt):
             call.interrupt = &interrupt
-        if keeps_gil(call, directions):
+        if keeps:
             status = choose_matrices(&self.packed, call)
         else:
             with nogil:
@@ -299,7 +301,7 @@ cdef class PackedLayer:
             raise MemoryError("the split weights exceed memory")
         if call.batch_size == 0:
             return 0
-        if keeps_gil(call, directions):
+        if keeps:
             has_memory = run_call(call, self.packed.parameters, self.packed.reverse, directions, threads, NULL)
         else:
             with nogil:
@@ -356,10 +358,11 @@ cdef class PackedLayer:
         MemoryError names what exceeds memory. An error of a signal handler can leave arrays of `out` partly written.
         """
         cdef:
-            Call call = self.packed.call
+            Call call
             bint has_cell_state = CELL_ROWS[self.packed.parameters[0].cell].has_cell_state
             cnp.dtype state_dtype = self.kernel_dtype if wide_states else self.dtype
             cnp.ndarray rows = None, Y, Y_h, Y_c = None
+        begin_call(&self.packed, &call)
         if wide_states:
             call.state_storage, call.state_itemsize = NATIVE, self.itemsize
         if not self.read_inputs(&call, X, initial_h, initial_c, state_dtype):
@@ -400,8 +403,9 @@ cdef class PackedLayer:
         too little memory.
         """
         cdef:
-            Call call = self.packed.call
+            Call call
             cnp.ndarray Y
+        begin_call(&self.packed, &call)
         if (h is None or not self.read_inputs(&call, X, h, c, self.kernel_dtype)
                 or call.seq_length == 0 or call.batch_size == 0
                 or not is_short(&call, self.packed.directions)

@@ -123,8 +123,12 @@ cdef void size_blocks(Plan *plan) noexcept nogil:
     if call.matrices != NULL:
         size_matrix_blocks(plan, step, weights)
     else:
-        plan.rows = min(max(STATE_BYTES // (state + step), 1), call.batch_size)
-        plan.chunk_rows = max(CHUNK_BYTES, min(weights // 4, MAX_CHUNK_BYTES)) // step
+        plan.rows = call.batch_size  # these conditions save the time of divisions in small calls
+        if plan.rows * (state + step) > STATE_BYTES:
+            plan.rows = min(max(STATE_BYTES // (state + step), 1), plan.rows)
+        plan.chunk_rows = plan.rows * max(call.seq_length, 1)
+        if plan.chunk_rows * step > CHUNK_BYTES:
+            plan.chunk_rows = max(CHUNK_BYTES, min(weights // 4, MAX_CHUNK_BYTES)) // step
     if call.coding != NULL:
         plan.rows, row_bytes = call.batch_size, call.input_size * call.itemsize
     plan.chunk_rows = min(max(plan.chunk_rows, plan.rows), plan.rows * max(call.seq_length, 1))
@@ -147,7 +151,11 @@ cdef Py_ssize_t first_row(const Plan *plan, Py_ssize_t part) noexcept nogil:
     cdef:
         const Call *call = plan.call
         Py_ssize_t place = 0, before = 0, wanted
-    if call.lengths == NULL or part == plan.row_parts:
+    if part == 0:
+        return 0
+    if part == plan.row_parts:
+        return call.batch_size
+    if call.lengths == NULL:
         return call.batch_size * part // plan.row_parts
     wanted = plan.steps * part // plan.row_parts
     while place < call.batch_size and before < wanted:
@@ -245,8 +253,9 @@ cdef bint is_short(const Call *call, int directions) noexcept nogil:
 
 
 cdef bint keeps_gil(const Call *call, int directions) noexcept nogil:
-    """Return whether a call takes less time than releasing the GIL may cost."""
-    return call.interrupt == NULL and count_macs(call, total_steps(call), directions) < GIL_MACS
+    """Return whether a call takes less time than releasing the GIL may cost; then it cannot be interrupted either."""
+    cdef Py_ssize_t steps = total_steps(call)
+    return count_macs(call, steps, directions) < GIL_MACS and count_work(call, steps, directions) < SHORT_WORK
 
 
 cdef bint can_be_interrupted(const Call *call, int directions) noexcept nogil:

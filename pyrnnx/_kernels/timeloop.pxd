@@ -18,25 +18,26 @@ cdef struct Array:
 
 
 cdef struct Call:
-    # Constants of a call, shared by its threads.
+    # Constants of a call, shared by its threads. Those before X are the layer's.
     const Kernels *kernels
     int itemsize                            # of an element in the kernels
     int storage, outer_itemsize             # of X and Y: storage type and size of an element
     int state_storage, state_itemsize       # of the initial and last states
-    Py_ssize_t seq_length, batch_size, input_size, hidden_size
+    Py_ssize_t input_size, hidden_size
     Py_ssize_t padded_size      # hidden_size rounded up to whole unit blocks
     Py_ssize_t unit_blocks
     Py_ssize_t projected_size   # elements in a row of the buffer `projected`: gate_count * padded_size
     int phases                  # of one time step
     double step_work            # of a row in one time step, without the projection of X
     const Coding *coding        # rounds X and h to 8 bits; NULL: no rounding
-    const Matrices *matrices    # multiply many rows; NULL: only the kernels do
-    Py_ssize_t matrix_steps     # number of first time steps with enough running rows for matrices
     Py_ssize_t x_size, ldx      # of a row of the buffer x: bytes; `ldx` of project
     Py_ssize_t coded_size       # bytes of a coded row of h
-    Array X, initial_h, initial_c, Y, Y_h, Y_c
-    Py_ssize_t *order           # row of the caller's arrays at each place; NULL: the same
     bint keeps_states           # whether the last state of a row without steps is its initial state, not zero
+    Array X, initial_h, initial_c, Y, Y_h, Y_c
+    Py_ssize_t seq_length, batch_size
+    const Matrices *matrices    # multiply many rows; NULL: only the kernels do
+    Py_ssize_t matrix_steps     # number of first time steps with enough running rows for matrices
+    Py_ssize_t *order           # row of the caller's arrays at each place; NULL: the same
     Py_ssize_t *lengths         # length of the row at each place, descending; NULL: seq_length
     Interrupt *interrupt        # stops the call early; NULL: never
 

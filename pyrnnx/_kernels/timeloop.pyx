@@ -238,8 +238,8 @@ cdef bint can_read_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
         return False
     return (call.storage == NATIVE and not b.reverse and call.lengths == NULL and b.rows == call.batch_size
             and (X.t == call.batch_size * distance or steps == 1)
-            and distance >= call.input_size * call.itemsize and distance % call.itemsize == 0
-            and <size_t> X.data % <size_t> call.itemsize == 0)
+            and distance >= call.input_size * call.itemsize
+            and not (distance | <Py_ssize_t> X.data) & (call.itemsize - 1))
 
 
 cdef void read_X(const Block *b, Py_ssize_t place, Py_ssize_t time, void *row) noexcept nogil:
@@ -425,7 +425,7 @@ cdef bint run_row(Block *b, char *projected, Py_ssize_t step, Py_ssize_t steps) 
         Py_ssize_t y_time = -call.Y.t if b.reverse else call.Y.t, count = steps, done = 0
     if (call.kernels.steps == NULL or uses_matrices(call, step) or call.coding != NULL or call.storage != NATIVE
             or b.team_size > 1 or step == 0 and call.initial_h.data == NULL
-            or (<size_t> y | <size_t> call.Y.t) % <size_t> call.itemsize):
+            or (<size_t> y | <size_t> call.Y.t) & <size_t> (call.itemsize - 1)):
         return False
     if call.interrupt != NULL:
         count = min(max(<Py_ssize_t> (PRODUCT_WORK / call.step_work), 1), steps)

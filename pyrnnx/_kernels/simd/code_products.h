@@ -45,15 +45,14 @@ static int NAME(best_dot)(void) {
 #endif
 }
 
-static void NAME(code_product)(int dot, int nv, int nb, ptrdiff_t rows, NAME(tile_args) t) {
+static void NAME(code_product)(int dot, int nv, int nb, ptrdiff_t rows, NAME(tile_args) *t) {
     NAME(tile_function) *const *tiles = NAME(code_tiles_pairs)[nv][nb];
-    const NAME(tile_args) first = t;
 #ifdef ISA_DOT
     if (dot >= PYRNNX_DOT_BYTES) tiles = NAME(code_tiles_bytes)[nv][nb];
 #endif
 #ifdef ISA_MATRICES
     if (dot == PYRNNX_DOT_MATRICES && rows >= LEAST_MATRIX_ROWS) {
-        NAME(matrix_product)(nv, nb, rows, &t);
+        NAME(matrix_product)(nv, nb, rows, t);
         return;
     }
 #endif
@@ -69,9 +68,9 @@ static void NAME(code_product)(int dot, int nv, int nb, ptrdiff_t rows, NAME(til
     const ptrdiff_t row_tiles = (rows + most_rows - 1) / most_rows;
     for (ptrdiff_t tile = 0, r = 0, mr; tile < row_tiles; tile++, r += mr) {
         mr = (rows - r + row_tiles - tile - 1) / (row_tiles - tile);
-        t.x = (const REAL *)(const void *)((const char *)first.x + r * t.ldx);
-        t.out = first.out + r * t.ld_out;
-        t.init = first.init + r * first.ld_init;
-        tiles[mr](&t);
+        tiles[mr](t);
+        t->x = (const REAL *)(const void *)((const char *)t->x + mr * t->ldx);
+        t->out += mr * t->ld_out;
+        t->init += mr * t->ld_init;
     }
 }

@@ -18,7 +18,7 @@ INLINE ptrdiff_t NAME(state_stride)(const pyrnnx_parameters *p, ptrdiff_t Hp) {
     return Hp;
 }
 
-INLINE void NAME(any_product)(const pyrnnx_parameters *p, int nv, int nb, ptrdiff_t rows, NAME(tile_args) t) {
+INLINE void NAME(any_product)(const pyrnnx_parameters *p, int nv, int nb, ptrdiff_t rows, NAME(tile_args) *t) {
 #if HAVE_CODES
     if (CODED(p)) {
         NAME(code_product)(p->dot, nv, nb, rows, t);

@@ -180,8 +180,8 @@ static NAME(tile_function) *const NAME(tiles)[][5][MAX_TILE_BLOCKS + 1][MAX_TILE
 #endif
 };
 
-/* Multiply any number of rows with nb unit blocks; t describes the first row and all k. Rows and k are cut into tiles
- * of mr rows and blocks of k, of nearly equal size:
+/* Multiply any number of rows with nb unit blocks; t describes the first row and all k, and is changed. Rows and k are
+ * cut into tiles of mr rows and blocks of k, of nearly equal size:
  *
  *              k block 0   k block 1           w:  k block 0 |==========|  the part of the nb panels that all row tiles
  *   x: tile 0 |    1     |     4     |             k block 1 |==========|  read before the next part: it stays in L1
@@ -190,37 +190,37 @@ static NAME(tile_function) *const NAME(tiles)[][5][MAX_TILE_BLOCKS + 1][MAX_TILE
  *
  * Tiles run in the order of their numbers. Between k blocks the sums are in out. int8 has one k block, because its
  * tiles scale whole sums. */
-static void NAME(product)(int weight_dtype, int nv, int nb, ptrdiff_t rows, NAME(tile_args) t) {
+static void NAME(product)(int weight_dtype, int nv, int nb, ptrdiff_t rows, NAME(tile_args) *t) {
     NAME(tile_function) *const *const tiles = NAME(tiles)[weight_dtype][nv][nb];
-    const ptrdiff_t k_bytes = nv * LANES * NAME(weight_size)(weight_dtype), depth = t.depth;
+    const ptrdiff_t k_bytes = nv * LANES * NAME(weight_size)(weight_dtype), depth = t->depth;
     const int int8 = weight_dtype == PYRNNX_WEIGHTS_INT8;
     assert(rows > 0 && TILE_FITS(nv, nb, 1) && tiles[1] != NULL);
     if (int8) {
-        t.scales = (const float *)t.w;
-        t.w += nv * LANES * sizeof(float);
+        t->scales = (const float *)t->w;
+        t->w += nv * LANES * sizeof(float);
     }
     if (TILE_FITS(nv, nb, rows)) {
-        t.next = t.w + depth * k_bytes;
-        tiles[rows](&t);
+        t->next = t->w + depth * k_bytes;
+        tiles[rows](t);
         return;
     }
     const ptrdiff_t most_rows = TILE_SUMS / (nv * nb) < MAX_TILE_ROWS ? TILE_SUMS / (nv * nb) : MAX_TILE_ROWS;
     const ptrdiff_t row_tiles = (rows + most_rows - 1) / most_rows;
     const ptrdiff_t k_blocks = int8 || depth == 0 ? 1 : (depth * k_bytes * nb + PANEL_BYTES - 1) / PANEL_BYTES;
-    const NAME(tile_args) first = t;
+    const NAME(tile_args) first = *t;
     for (ptrdiff_t k_block = 0, k = 0; k_block < k_blocks; k_block++) {
-        t.depth = (depth - k) / (k_blocks - k_block);
-        t.next = t.w + t.depth * k_bytes;
+        t->depth = (depth - k) / (k_blocks - k_block);
+        t->next = t->w + t->depth * k_bytes;
         for (ptrdiff_t tile = 0, r = 0, mr; tile < row_tiles; tile++, r += mr) {
             mr = (rows - r + row_tiles - tile - 1) / (row_tiles - tile);
-            t.x = first.x + r * t.ldx + k;
-            t.out = first.out + r * t.ld_out;
-            t.init = k_block ? t.out : first.init + r * first.ld_init;
-            tiles[mr](&t);
-            t.next += t.depth / 4 * 64; /* the tile prefetched these */
+            t->x = first.x + r * t->ldx + k;
+            t->out = first.out + r * t->ld_out;
+            t->init = k_block ? t->out : first.init + r * first.ld_init;
+            tiles[mr](t);
+            t->next += t->depth / 4 * 64; /* the tile prefetched these */
         }
-        k += t.depth;
-        t.w += t.depth * k_bytes;
-        t.ld_init = t.ld_out, t.init_block = t.out_block; /* from here on, sums start from out */
+        k += t->depth;
+        t->w += t->depth * k_bytes;
+        t->ld_init = t->ld_out, t->init_block = t->out_block; /* from here on, sums start from out */
     }
 }
