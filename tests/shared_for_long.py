@@ -55,7 +55,7 @@ def subjects() -> dict[str, Call]:
         helper.make_node("Relu", ["Y"], ["y"]),
     ]
     model = pyrnnx.load(simple_model(nodes, {"X": X[0], "lens": lens[0]}, ["y", "Y_h"], names))
-    one = {"quick": quick.stream(N), "gru": gru.stream(N), "stack": stack.stream(N)}
+    one: dict[str, Any] = {"quick": quick.stream(N), "gru": gru.stream(N), "stack": stack.stream(N)}
     guards = {name: threading.Lock() for name in one}
 
     def streamed(name: str, number: int) -> list[Array]:

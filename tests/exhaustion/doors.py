@@ -85,6 +85,7 @@ def _quantized() -> pyrnnx.Model:
 
 
 def quantized(number: int) -> Any:
+    made: Any
     (made,) = _quantized().layers.values()
     return [made.run(_arrays(number)["X"]), _quantized()(_arrays(number)["X"])]
 

@@ -161,7 +161,7 @@ def broken_array(data: bytes, other: bytes, rng: Rng) -> bytes:
     header = text.encode("latin-1")
     if rng.random() < 0.3:
         values = broken_numbers(values, rng)[: rng.choice((-1, None))]
-    return data[:8] + (len(header) % 256**wide).to_bytes(wide, "little") + header + values
+    return data[:8] + (len(header) % (1 << 8 * wide)).to_bytes(wide, "little") + header + values
 
 
 def broken_sound(data: bytes, other: bytes, rng: Rng) -> bytes:

@@ -21,7 +21,8 @@ import onnx
 import onnx.reference.ops._op_list  # what the evaluator imports when it first runs: here, for all processes
 from fuzz import doors
 from fuzz.doors import Broken
-from fuzz.seeds import MODELS, WEIGHTS, Seed
+from fuzz.seeds import MODELS, WEIGHTS
+from fuzz.small_files import Seed
 
 import pyrnnx
 from pyrnnx import PyrnnxError, PyrnnxWarning

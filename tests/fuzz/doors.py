@@ -7,6 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import command
 import numpy as np
@@ -18,7 +19,7 @@ from pyrnnx.cli.arrays import read_samples
 from pyrnnx.errors import ArgumentError
 from pyrnnx.frontends import keras, torch
 from pyrnnx.frontends.keras import file as keras_file
-from pyrnnx.frontends.keras import h5
+from pyrnnx.frontends.keras import h5, process
 from pyrnnx.scoring.items import Bad
 from pyrnnx.scoring.sources import open_source
 
@@ -53,20 +54,17 @@ def use_state_dict(step: Step, path: Path, original: Seed, rng: random.Random) -
 
 def use_keras(step: Step, path: Path, original: Seed, rng: random.Random) -> None:
     """Read a .keras file as a stack, mostly with HDF5 in this process, which takes it only if it is not altered."""
-    apart, known = keras_file.read_weights, original.data
+    known = original.data
 
     def read(label: str, contents: bytes, *more: Any) -> Any:
         if contents in known:
             return h5.read_weights(label, contents, *more)
         if rng.random() < APART:
-            return apart(label, contents, *more)
+            return process.read_weights(label, contents, *more)
         raise ArgumentError("altered weights are not read this time")
 
-    keras_file.read_weights = read
-    try:
+    with patch.object(keras_file, "read_weights", read):
         _use_stack(step, step("read", keras.from_file, path), rng)
-    finally:
-        keras_file.read_weights = apart
 
 
 def _use_stack(step: Step, stack: pyrnnx.Stack | None, rng: random.Random) -> None:
@@ -82,7 +80,7 @@ def _use_stack(step: Step, stack: pyrnnx.Stack | None, rng: random.Random) -> No
 def use_source(step: Step, path: Path, original: Seed, rng: random.Random) -> None:
     """Read an array or a sound as `score` does, and a sound as the command does."""
     kind = path.suffix[1:]
-    options = {"channels": rng.choice((None, "mean", 0, 1))} if kind == "wav" else {}
+    options: dict[str, Any] = {"channels": rng.choice((None, "mean", 0, 1))} if kind == "wav" else {}
     source = open_source(path, **options)
     items = step("list", source.items)
     if items is not None:

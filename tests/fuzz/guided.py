@@ -24,7 +24,7 @@ from typing import Any
 
 from fuzz.contract import Finding, check
 from fuzz.pool import EXAMPLES, SLOW, Limits, Report, Task, begin, last_words, limit, used
-from fuzz.seeds import Seed
+from fuzz.small_files import Seed
 
 from pyrnnx.frontends import keras, onnx, openvino
 

@@ -26,7 +26,7 @@ from typing import NamedTuple, Protocol
 from fuzz import containers, doors
 from fuzz.contract import Finding, check, signature
 from fuzz.mutations import broken_bytes, broken_model, broken_numbers, broken_xml
-from fuzz.seeds import Seed
+from fuzz.small_files import Seed
 
 import pyrnnx
 

@@ -52,13 +52,13 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{task.kind}, seed {task.seed}{made_of}", flush=True)
     if options.case is not None:
         return run_one(task, options.case, options.save)
-    if options.file is not None:
-        from fuzz.guided import run_file
+    if options.guided or options.file:
+        if not isinstance(task, Task):
+            parser.error(f"--guided and --file need files; expected a kind other than {GRAPHS}")
+        from fuzz.guided import guided, run_file
 
-        return show(*run_file(task, options.file))
-    if options.guided:
-        from fuzz.guided import guided
-
+        if options.file is not None:
+            return show(*run_file(task, options.file))
         kept = (options.corpus, options.save)
         report = guided(task, options.count, options.seconds, options.jobs, Limits(options.limit), *kept)
         print(report)

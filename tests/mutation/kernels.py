@@ -20,8 +20,8 @@ FAULTS = (
     Fault(
         "the second k block drops the sums of the first",
         f"{_SIMD}/tiles.h",
-        "t.init = k_block ? t.out : first.init + r * first.ld_init;",
-        "t.init = first.init + r * first.ld_init;",
+        "t->init = k_block ? t->out : first.init + r * first.ld_init;",
+        "t->init = first.init + r * first.ld_init;",
         _LAYERS,
     ),
     Fault(
@@ -181,9 +181,9 @@ FAULTS = (
     ),
     Fault(
         "threads skip unit blocks that they cannot share evenly",
-        "pyrnnx/_kernels/plan.pyx",
-        "call.unit_blocks * (b.rank + 1) // b.team_size",
-        "call.unit_blocks // b.team_size * (b.rank + 1)",
+        "pyrnnx/_kernels/timeloop.pyx",
+        "b.call.unit_blocks * (rank + 1) // team_size",
+        "b.call.unit_blocks // team_size * (rank + 1)",
         "tests/kernels/test_threads.py",
     ),
     Fault(

@@ -74,8 +74,8 @@ FAULTS = (
     Fault(
         "a file may change while it is read",
         "pyrnnx/scoring/task.py",
-        "if part.stamps and next(job.source.stamps([part.places[i]])) != part.stamps[i]:",
-        "if part.stamps and next(job.source.stamps([part.places[i]])) is None:",
+        "if stamp != part.stamps[i]:",
+        "if stamp is None:",
         "tests/scoring/test_changes.py",
     ),
     Fault(
@@ -88,14 +88,14 @@ FAULTS = (
     Fault(
         "an altered part is reused",
         "pyrnnx/scoring/manifest.py",
-        'if sound and record["sha256"] == durable.checksum(self.part(number)):',
-        "if sound and durable.checksum(self.part(number)):",
+        'if sound and record["sha256"] == durable.checksum(self.part(part.number)):',
+        "if sound and durable.checksum(self.part(part.number)):",
         _FOLDER,
     ),
     Fault(
         "a record may have fewer items",
         "pyrnnx/scoring/manifest.py",
-        "        and items + len(skipped) == len(names)\n",
+        "        and items + len(skipped) == len(part.names)\n",
         "",
         _FOLDER,
     ),
