@@ -28,6 +28,7 @@ from .replace import NotReplaceable, Replaced, kind_of, replaced
 from .results import own_results
 from .session import NotRunnable, new_session, set_opsets
 from .settings import Settings
+from .step_shapes import declare_loop_results, declared_shapes
 from .types import Scope, Tensors, contents_of, declared_types, inferred, type_of_value, without_shape
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Program:
     model : onnx.ModelProto
         The model of the graph.
     graph : onnx.GraphProto
-        Folded, sorted, without functions; initializers have only names and types.
+        Folded, sorted, without functions; initializers have only names and types. Shapes of what its Loops stack are
+        declared in place.
     tensors : mapping
         Values of the graph's initializers by name: onnx.TensorProto or array.
     wanted : sequence of str
@@ -92,6 +94,8 @@ class Program:
         self._defaults = {name: array_of(tensors[name], settings.label) for name in names}
         self._types = declared_types(graph.input)
         self._contents = contents_of(graph)
+        if "Loop" in self._contents.operators:
+            declare_loop_results(graph, declared_shapes(graph.input), self._tensors)
         self._scope = Scope(lambda: inferred(model, graph, settings.element_type))
         self._lock = threading.Lock()
         self._why_evaluated = settings.why_evaluated

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ..graph.constants import array_of, shape_of
+from ..graph.walk import local_names, subgraphs
 from ..onnx_package import import_onnx
 from .types import Tensors
 
@@ -60,6 +61,50 @@ def shapes_of(graph: Any, known: Shapes, tensors: Tensors) -> dict[str, Shape]:
             continue
         shapes |= {name: shape for name, shape in zip(node.output, results, strict=False) if name}
     return shapes
+
+
+def declare_loop_results(graph: Any, known: Shapes, tensors: Tensors) -> None:
+    """Declare the certain shapes of what the Loops of a graph and of its bodies stack, in place.
+
+    A Loop without iterations returns empty values of the ranks that its body declares. The parameters are those of
+    `shapes_of`.
+    """
+    shapes = shapes_of(graph, known, tensors)
+    for node in graph.node:
+        for _, body in subgraphs(node):
+            own = local_names(body)
+            outer = {name: shape for name, shape in shapes.items() if name not in own}
+            constants = {name: tensor for name, tensor in tensors.items() if name not in own}
+            constants |= {tensor.name: tensor for tensor in body.initializer}
+            if node.op_type == "Loop" and not node.domain:
+                starts = zip(body.input[2:], node.input[2:], strict=False)
+                carried = {value.name: _shape(name, shapes, tensors) for value, name in starts}
+                first = {value.name: () for value in body.input[:2]} | declared_shapes(body.input[:2])
+                first |= {name: shape for name, shape in carried.items() if shape is not None}
+                outer |= _steady(body, outer, first, constants)
+                inside = shapes_of(body, outer, constants)
+                for value in body.output[len(body.input) - 1 :]:
+                    declare_shape(value, _shape(value.name, inside, constants))
+            declare_loop_results(body, outer, constants)
+
+
+def _steady(body: Any, outer: Shapes, first: Shapes, constants: Tensors) -> Shapes:
+    """Return the shapes of the inputs of a Loop's body that are the same in every iteration."""
+    inside = shapes_of(body, {**outer, **first}, constants)
+    steady = {value.name: first[value.name] for value in body.input[:2] if value.name in first}
+    for value, result in zip(body.input[2:], body.output[1:], strict=False):
+        if value.name in first and _shape(result.name, inside, constants) == first[value.name]:
+            steady[value.name] = first[value.name]
+    return steady if len(steady) == len(first) else _steady(body, outer, steady, constants)
+
+
+def declare_shape(value: Any, shape: Shape | None) -> None:
+    """Replace the shape that an onnx.ValueInfoProto of a tensor declares, unless the shape is not known."""
+    if shape is not None and value.type.HasField("tensor_type"):
+        value.type.tensor_type.ClearField("shape")
+        value.type.tensor_type.shape.SetInParent()
+        for size in shape:
+            value.type.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) and size >= 0 else None)
 
 
 def _shape(name: str, shapes: Shapes, tensors: Tensors) -> Shape | None:
@@ -143,6 +188,14 @@ def _transpose(shapes: Sequence[Shape], attributes: Attributes, constants: Any, 
     return [tuple(shapes[0][place] for place in order)]
 
 
+def _gather(shapes: Sequence[Shape], attributes: Attributes, constants: Any, count: int) -> Sequence[Shape]:
+    (x, places), axis = shapes, int(attributes.get("axis", 0))
+    if not -len(x) <= axis < len(x):
+        raise ValueError(axis)
+    axis %= len(x)
+    return [(*x[:axis], *places, *x[axis + 1 :])]
+
+
 def _replaced(shape: Shape, axis: int, size: int) -> Shape:
     if not -len(shape) <= axis < len(shape):
         raise ValueError(axis)
@@ -171,6 +224,7 @@ _NAMES: dict[Rule, str] = {
     _split: "Split",
     _concat: "Concat",
     _slice: "Slice",
+    _gather: "Gather",
     _transpose: "Transpose",
 }
 _RULES = {name: rule for rule, names in _NAMES.items() for name in names.split()}

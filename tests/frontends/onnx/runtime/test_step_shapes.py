@@ -89,6 +89,9 @@ STEPS = {
     "Transpose of other axes": Step(node("Transpose", ["a"], ["p"], perm=[0, 1]), [("N", 4, 5)], None),
     "quantized": Step(node("DynamicQuantizeLinear", ["a"], ["p", "q", "r"]), [("N", 4)], [("N", 4), (), ()]),
     "product of codes": Step(node("MatMulInteger", ["a", "b"], ["p"]), [("N", 4), (4, 5)], [("N", 5)], dtype=np.uint8),
+    "Gather": Step(node("Gather", ["a", "c"], ["p"], axis=-2), [("N", 4, 5)], [("N", 2, 5)], {"c": integers(1, 0)}),
+    "Gather by a scalar": Step(node("Gather", ["a", "c"], ["p"], axis=1), [("N", 4)], [("N",)], {"c": np.array(1)}),
+    "Gather along other axes": Step(node("Gather", ["a", "c"], ["p"], axis=2), [("N", 4)], None, {"c": np.array(1)}),
     "other operators": Step(node("NonZero", ["a"], ["p"]), [("N", 4)], None),
     "other domains": Step(node("Tanh", ["a"], ["p"], domain="other"), [("N", 4)], None),
 }
