@@ -37,7 +37,7 @@ def test_ranks_are_inferred() -> None:
 @pytest.mark.parametrize(
     ("ranks", "value", "message"),
     [
-        ("B", X, "has another rank than its body declares"),
+        ("B", X, "has another rank than declared"),
         ("+", X[0], "has fewer than two axes"),
         ("+", X[0, 0, ...], "has fewer than two axes"),
         ("c", X[:0], "has no elements"),

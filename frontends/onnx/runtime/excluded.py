@@ -36,11 +36,6 @@ def _has_unknown_weights(place: int) -> Condition:
     return is_unknown
 
 
-def _may_have_no_step(node: NodeProto, tensors: Tensors) -> bool:
-    steps = [array_of(tensors[name], node_label(node)) for name in node.input[1:2] if name in tensors]
-    return not steps or bool((steps[0] <= 0).any())
-
-
 def _has_output_shape(node: NodeProto, tensors: Tensors) -> bool:
     return any(node.input[2:3])
 
@@ -58,6 +53,22 @@ def _aligns_fractions(node: NodeProto, tensors: Tensors) -> bool:
     return bool((values != values.round()).any())
 
 
+def _has_unknown_frames(node: NodeProto, tensors: Tensors) -> bool:
+    step, window, length = [*node.input[1:4], "", "", ""][:3]
+    if any(name and name not in tensors for name in (step, window, length)):
+        return True
+    counts = [array_of(tensors[name], node_label(node)) for name in (step, length) if name]
+    if any(count.size != 1 or count.min() < 1 for count in counts):
+        return True
+    shape = shape_of(tensors[window]) if window else (1,)
+    return len(shape) != 1 or 0 in shape
+
+
+def _has_other_axes(node: NodeProto, tensors: Tensors) -> bool:
+    axes = [attribute.i for attribute in node.attribute if attribute.name in ("batch_axis", "time_axis")]
+    return any(axis not in (0, 1) for axis in axes)
+
+
 def _is_unguarded(node: NodeProto, tensors: Tensors) -> bool:
     return not is_guarded(node)
 
@@ -71,9 +82,19 @@ EXCLUDED: tuple[tuple[str, Condition, str], ...] = (
     ("Unique", _always, _CRASHES),
     ("TfIdfVectorizer", _always, _CRASHES),
     ("GatherND", _has_negative_batch_dims, "ONNX Runtime crashes the process if batch_dims is negative"),
+    (
+        "STFT",
+        _has_unknown_frames,
+        "ONNX Runtime crashes the process on some frames: frame_step, window and frame_length must be constants, "
+        "positive, and the window a vector",
+    ),
+    (
+        "ReverseSequence",
+        _has_other_axes,
+        "ONNX Runtime reverses along other axes than the evaluator: batch_axis and time_axis must be 0 or 1",
+    ),
     ("ConvInteger", _has_unknown_weights(1), _WEIGHTS),
     ("QLinearConv", _has_unknown_weights(3), _WEIGHTS),
-    ("STFT", _may_have_no_step, "ONNX Runtime crashes the process if frame_step is 0; it is not a positive constant"),
     (
         "Scan",
         _is_unguarded,

@@ -4,10 +4,10 @@
     body: ... -> results    ->  ... -> Guard(results, states) -> results
     STFT(signal, ...)       ->  STFT(Guard(signal), ...)
 
-ONNX Runtime crashes the process if the input of some operators has one axis. It crashes, too, if a step of a Scan
-changes the shape of a state, if a rank is not the one that its body declares, or if it transposes an empty value. A
-Guard returns an error first. If the shapes of the states and results follow from those of the inputs, the Guard before
-the Scan checks the inputs, and the body has none.
+ONNX Runtime crashes the process on some ranks of the first input of some operators. It crashes, too, if a step of a
+Scan changes the shape of a state, if a rank is not the one that its body declares, or if it transposes an empty value.
+A Guard returns an error first. If the shapes of the states and results follow from those of the inputs, the Guard
+before the Scan checks the inputs, and the body has none.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from ..graph.walk import local_names, subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx
 from .control import scan_inputs
-from .step_shapes import Shape, Size, declared_shapes, shapes_of
-from .types import Scope, Tensors, Types, element_types, without_shape
+from .step_shapes import Shape, Size, declare_shape, declared_shapes, shapes_of
+from .types import Scope, Tensors, Types, element_types
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, ValueInfoProto
 
-# Operators that crash the process if their first input has one axis.
-NEED_TWO_AXES = frozenset({"Multinomial", "ReverseSequence", "STFT"})
+# Operators that crash the process on some ranks of their first input, and what a Guard checks of it: two axes or more,
+# or exactly two, with elements.
+FIRST_INPUTS = {"Multinomial": "c", "ReverseSequence": "+", "STFT": "+"}
 _MOST_RANK = 25  # that a letter of the attribute encodes
 _MOST_VALUES = 255
 _MOST_SYMBOLS = 64  # names of sizes that a Guard compares
@@ -50,8 +51,8 @@ def is_guarded(node: NodeProto) -> bool:
     )
 
 
-def guard_axes(graph: GraphProto, nodes: Mapping[str, tuple[NodeProto, Scope]]) -> None:
-    """Guard the first inputs of the nodes in `NEED_TWO_AXES` of a graph and of its bodies, in place.
+def guard_operators(graph: GraphProto, nodes: Mapping[str, tuple[NodeProto, Scope]]) -> None:
+    """Guard the first inputs of the operators in `FIRST_INPUTS` of a graph and of its bodies, in place.
 
     Parameters
     ----------
@@ -63,9 +64,10 @@ def guard_axes(graph: GraphProto, nodes: Mapping[str, tuple[NodeProto, Scope]]) 
     guards = []
     for place, node in enumerate(graph.node):
         for _, body in subgraphs(node):
-            guard_axes(body, nodes)
-        if node.op_type in NEED_TWO_AXES and not node.domain and node.input:
-            guards.append((place, _guard_first_inputs(graph, node, ["+"], nodes[node.name][1].types)))
+            guard_operators(body, nodes)
+        letter = "" if node.domain else FIRST_INPUTS.get(node.op_type, "")
+        if letter and node.input:
+            guards.append((place, _guard_first_inputs(graph, node, [letter], nodes[node.name][1].types)))
     for place, guard in reversed(guards):
         graph.node.insert(place, guard)
 
@@ -128,10 +130,8 @@ def _certain_inputs(node: NodeProto, original: NodeProto, graph: GraphProto, ten
     if results[:count] != steps[:count] or None in results:
         return []
     for value, result, declared in zip(_body(node).output, results, body.output, strict=True):
-        value.type.CopyFrom(without_shape(declared.type))
-        value.type.tensor_type.shape.SetInParent()
-        for size in result or ():
-            value.type.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) else None)
+        value.type.CopyFrom(declared.type)
+        declare_shape(value, result)
     return known
 
 

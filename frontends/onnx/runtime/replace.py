@@ -32,7 +32,7 @@ from . import session
 from .convolutions import multiply_windows
 from .excluded import EXCLUDED, reason_against
 from .functions import Function, called, evaluated, layer_run, narrowed, unbound
-from .guards import NEED_TWO_AXES, guard_axes, guard_scans
+from .guards import FIRST_INPUTS, guard_operators, guard_scans
 from .plan import EVALUATOR, PYRNNX, Row
 from .recurrent import LayerCall, is_cell
 from .settings import Settings
@@ -124,8 +124,8 @@ def replaced(
     _Pass(settings, contents, excluded, threads, result).graph(result.model.graph, scope, lambda: tensors, ())
     if "Scan" in contents.operators:
         guard_scans(result.model.graph, graph, result.nodes, tensors)
-    if not NEED_TWO_AXES.isdisjoint(contents.operators):
-        guard_axes(result.model.graph, result.nodes)
+    if not contents.operators.isdisjoint(FIRST_INPUTS):
+        guard_operators(result.model.graph, result.nodes)
     result.constants = multiply_windows(result.model.graph, graph, tensors)
     return result
 

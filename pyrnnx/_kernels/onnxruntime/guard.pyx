@@ -183,7 +183,7 @@ cdef OrtStatus *compute_guard(void *pointer, OrtKernelContext *context) noexcept
         if value.value == NULL or not size:
             return refused(place, b"is missing or has elements that are not copied")
         if rank >= 0 and value.rank != <size_t> rank:
-            return refused(place, b"has another rank than its body declares")
+            return refused(place, b"has another rank than declared")
         if kernel.ranks[place] == c'+' and value.rank < 2:
             return refused(place, b"has fewer than two axes")
         if kernel.sizes != NULL:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from whole_models import check_calls, onnxruntime_witness
 
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.runtime.excluded import EXCLUDED, reason_against
+from pyrnnx.frontends.onnx.runtime.guards import FIRST_INPUTS
 from pyrnnx.testing.numbers import Array
 
 pytest.importorskip("onnxruntime")
@@ -26,6 +29,8 @@ KERNEL = np.array([[[[1, 2]]]], np.uint8)
 ONE, ZERO = np.array(1, np.float32), np.array(0, np.uint8)
 QUANTIZED = [BYTES, ONE, ZERO, KERNEL, ONE, ZERO, ONE, ZERO]
 PLACES = np.array([[[[1, 2, 5, 7]]]])
+PARTS = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
+WAVE, HANN = np.sin(np.arange(16, dtype=np.float32)).reshape(1, 16, 1), np.hanning(4).astype(np.float32)
 FIVE = np.arange(5, dtype=np.float32)
 
 
@@ -65,6 +70,24 @@ CASES: dict[str, tuple[str, list[Any], int, dict[str, Any], str, Any]] = {
         None,
     ),
     "GatherND": ("GatherND", [FIVE.reshape(5, 1), np.zeros((5, 1), np.int64)], 1, {"batch_dims": 1}, ORT, FIVE),
+    "STFT of a given window": ("STFT", [WAVE, np.array(2), HANN], 3, {}, SLOW, None),
+    "STFT with a window": ("STFT", [WAVE, np.array(2), HANN, np.array(4)], 1, {}, ORT, None),
+    "ReverseSequence from the last axis": (
+        "ReverseSequence",
+        [PARTS, np.array([1, 3])],
+        2,
+        {"batch_axis": -1, "time_axis": 0},
+        SLOW,
+        [0, 9, 2, 11, 4, 5, 6, 7, 8, 1, 10, 3],
+    ),
+    "ReverseSequence": (
+        "ReverseSequence",
+        [PARTS, np.array([1, 3])],
+        2,
+        {"batch_axis": 1, "time_axis": 0},
+        ORT,
+        [0, 1, 10, 11, 4, 5, 6, 7, 8, 9, 2, 3],
+    ),
     "ConvInteger of given weights": ("ConvInteger", [BYTES, KERNEL], 2, {}, SLOW, [5, 5, 12]),
     "ConvInteger": ("ConvInteger", [BYTES, KERNEL], 1, {}, ORT, [5, 5, 12]),
     "QLinearConv of given weights": ("QLinearConv", QUANTIZED, 8, {}, SLOW, [5, 5, 12]),
@@ -100,12 +123,40 @@ def test_all_have_a_case() -> None:
     assert kept | {"Scan"} == {operator for operator, _, _ in EXCLUDED}
 
 
+def test_the_page_lists_all() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "reliability.md").read_text("utf-8")
+    tables = re.findall(r"^\| operator \| (when|checked) \|\n\|---\|---\|\n((?:\|.*\n)+)", page, re.MULTILINE)
+    listed = {kind: set(re.findall(r"\w+", re.sub(r" \|.*| and others.*", "", rows))) for kind, rows in tables}
+    assert listed["when"] == {"Sum"} | {operator for operator, _, _ in EXCLUDED}
+    assert listed["checked"] == {"Scan", *FIRST_INPUTS}
+
+
 def test_weights_without_axes() -> None:
     for operator, place in (("ConvInteger", 1), ("QLinearConv", 3)):
         names = ["a", "b", "c", "d", "e", "f", "g", "h"][: 2 * place + 2]
         for shape, word in (((), "weights"), ((1, 1), "weights"), ((1, 1, 2), "")):
             reason = reason_against(node(operator, names, ["y"]), {names[place]: np.zeros(shape, np.uint8)})
             assert (word in reason, bool(reason)) == (True, bool(word)), (operator, shape)
+
+
+def test_frames_that_are_not_positive() -> None:
+    """ONNX Runtime would end the process for all but the first three."""
+    names, window = ["x", "step", "window", "length"], np.ones(4, np.float32)
+    for inputs, values, may_run in (
+        (names[:3], {"window": window}, True),
+        ([*names[:2], "", "length"], {"length": np.array([4])}, True),
+        (names, {"window": window, "length": np.array(4)}, True),
+        (names[:3], {}, False),
+        (names, {"window": window}, False),
+        (names[:3], {"window": window[0, ...]}, False),
+        (names[:3], {"window": window[:0]}, False),
+        (names[:3], {"window": window[None]}, False),
+        ([*names[:2], "", "length"], {"length": np.array(0)}, False),
+        ([*names[:2], "", "length"], {"length": np.array([], np.int64)}, False),
+        (names[:3], {"window": window, "step": np.array(0)}, False),
+    ):
+        reason = reason_against(node("STFT", inputs, ["y"]), {"step": np.array(1), **values})
+        assert bool(reason) != may_run, (inputs, values)
 
 
 @pytest.mark.parametrize("name", CASES)
