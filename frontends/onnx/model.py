@@ -181,7 +181,7 @@ class Model(core.Model):
         Raises
         ------
         PyrnnxError
-            A constant that is no input, or does not fit it.
+            A constant that is no input, or does not fit it; sizes that are not those of an input.
         """
         infos = [info for info in self.inputs if info.name in constants]
         checked = read_inputs(self.label, infos, (constants,))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import ArgumentError, shown
 
 from ..messages import copied
 from ..onnx_package import import_onnx
@@ -49,8 +50,14 @@ def specialized(
         Values of inputs, of the declared dtypes.
     sizes : mapping
         Sizes of inputs, None for an open one.
+
+    Raises
+    ------
+    ArgumentError
+        Sizes of no input, of another rank than declared, or negative.
     """
     proto = copied(source)
+    _check_sizes(label, proto.graph, sizes)
     _bind(proto.graph, constants, sizes)
     is_new = True
     while is_new:
@@ -59,6 +66,26 @@ def specialized(
         is_new = _inline_choices(graph, folded)
         proto.graph.CopyFrom(graph)
     return proto
+
+
+def _check_sizes(label: str, graph: GraphProto, sizes: Mapping[str, Sequence[int | None]]) -> None:
+    infos = {info.name: info for info in graph.input}
+    for name, given in sizes.items():
+        if name not in infos:
+            raise ArgumentError(f"{label}: sizes has {shown(name)}; expected inputs: {', '.join(map(shown, infos))}")
+        tensor = infos[name].type.tensor_type
+        known = (
+            [size.dim_value or None for size in tensor.shape.dim] if tensor.HasField("shape") else [None] * len(given)
+        )
+        if len(given) != len(known) or not all(map(_fits, given, known)):
+            raise ArgumentError(
+                f"{label}: sizes of input {shown(name)} are {shown(given)}; expected {shown(known)}, with None for an "
+                "open size"
+            )
+
+
+def _fits(size: int | None, declared: int | None) -> bool:
+    return size is None or (size >= 0 and declared in (None, size))
 
 
 def _bind(graph: GraphProto, constants: Mapping[str, AnyArray], sizes: Mapping[str, Sequence[int | None]]) -> None:

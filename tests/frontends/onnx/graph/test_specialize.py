@@ -64,3 +64,16 @@ def test_wrong_constants() -> None:
         model.specialized({"rate": 1.5}, {})
     with pytest.raises(ArgumentError, match=r"input 'no' is unknown; expected"):
         model.specialized({"no": 1, "rate": 16}, {})
+
+
+def test_wrong_sizes() -> None:
+    model = read_model(onnx.parser.parse_model(CHOICE))
+    for sizes, message in (
+        ({"X": [3]}, r"sizes of input 'X' are \[3\]; expected \[None, 4\]"),
+        ({"X": [3, 4, 5]}, r"sizes of input 'X' are \[3, 4, 5\]; expected \[None, 4\]"),
+        ({"X": [-1, 4]}, r"sizes of input 'X' are \[-1, 4\]; expected \[None, 4\]"),
+        ({"X": [3, 5]}, r"sizes of input 'X' are \[3, 5\]; expected \[None, 4\]"),
+        ({"no": [3]}, r"sizes has 'no'; expected inputs: 'X', 'rate'"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            model.specialized({"rate": 16}, sizes)
