@@ -23,6 +23,7 @@ MIN_TIME = 2e-3  # seconds of the calls of a round, as in `timing`
 MOST_EVENTS = 400_000  # ONNX Runtime drops the events of a session beyond a million
 _UNTIMED = 3  # calls before: the first ones allocate
 LAYER, OPERATOR = "layer", "operator"
+_CALL = "model_run"  # event of a call, from its start
 _KERNEL = "_kernel_time"  # what an event of a node has after its name
 _BODIES = ("If", "Loop", "Scan", "SequenceMap")  # the nodes of their bodies have events of their own
 
@@ -80,9 +81,13 @@ class Breakdown:
         """Seconds of all nodes; the shares of the parts sum to it."""
         return sum(part.seconds for part in self.parts)
 
+    def share(self, part: Part) -> float:
+        """Return the share of a part in the time of all nodes; 0 if the clock of the profile saw none of them."""
+        return part.seconds / self.nodes if self.nodes else 0.0
+
     def to_dict(self) -> dict[str, Any]:
         """Return values of JSON, with times in seconds."""
-        parts = [{**vars(part), "share": part.seconds / self.nodes} for part in self.parts]
+        parts = [{**vars(part), "share": self.share(part)} for part in self.parts]
         return {**vars(self), "nodes": self.nodes, "parts": parts}
 
 
@@ -117,17 +122,18 @@ def measure_parts(path: Path, inputs: Mapping[str, Array], threads: int, rounds:
 
 def parts_of(events: Sequence[Mapping[str, Any]], calls: int) -> tuple[Part, ...]:
     """Return the parts of a call, from the events of `calls` calls and of the untimed ones before."""
-    nodes = [event for event in events if event["cat"] == "Node" and event["name"].endswith(_KERNEL)]
+    starts = sorted(event["ts"] for event in events if event["name"] == _CALL)[_UNTIMED:]
+    timed = [event for event in events if event["cat"] == "Node" and starts and event["ts"] >= starts[0]]
     times: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for event in sorted(nodes, key=lambda event: event["ts"]):
-        if event["args"]["op_name"] not in _BODIES:
+    for event in timed:
+        if event["name"].endswith(_KERNEL) and event["args"]["op_name"] not in _BODIES:
             times[event["name"].removesuffix(_KERNEL), event["args"]["op_name"]].append(event["dur"] * 1e-6)
     sums: dict[tuple[str, str], list[float]] = defaultdict(lambda: [0.0, 0.0])
     for (name, operator), durations in times.items():
-        runs = len(durations) / (_UNTIMED + calls)
+        runs = len(durations) / calls
         part = sums[(LAYER, name) if operator == RECURRENT else (OPERATOR, operator)]
         part[0] += runs
-        part[1] += runs * _middle(durations[round(runs * _UNTIMED) :])
+        part[1] += runs * _middle(durations)
     parts = [Part(*key, runs, seconds) for key, (runs, seconds) in sums.items()]
     return tuple(sorted(parts, key=lambda part: -part.seconds))
 

@@ -14,7 +14,7 @@ from rows import each_row
 from two_layers import two_layers
 
 from pyrnnx import ArgumentError
-from pyrnnx.bench.breakdown import measure_parts, parts_of
+from pyrnnx.bench.breakdown import Breakdown, measure_parts, parts_of
 from pyrnnx.testing.numbers import Array
 
 pytestmark = pytest.mark.skipif(find_spec("onnxruntime") is None, reason="needs ONNX Runtime")
@@ -40,6 +40,11 @@ PROFILES: dict[str, tuple[list[Any], list[tuple[str, str, float, float]]]] = {
     "first calls do not count": ([*[call(SLOW)] * 3, *[call(RNN)] * 4], [("layer", "rnn", 1, 8)]),
     "nor does one slow call": ([*[call(RNN)] * 6, call(SLOW)], [("layer", "rnn", 1, 8)]),
     "body of a loop": ([call(ADD, ADD, ADD, ("loop", "Loop", 90))] * 7, [("operator", "Add", 3, 6)]),
+    "branch of the first calls": ([*[call(ADD, RNN)] * 3, *[call(RNN)] * 4], [("layer", "rnn", 1, 8)]),
+    "branch of one call": (
+        [call(ADD), *[call(RNN)] * 5, call(ADD)],
+        [("layer", "rnn", 0.75, 6), ("operator", "Add", 0.25, 0.5)],
+    ),
     "two layers": (
         [call(("l", "Recurrent", 1), RNN)] * 7,
         [("layer", "rnn", 1, 8), ("layer", "l", 1, 1)],
@@ -53,6 +58,12 @@ def test_parts(calls: list[Any], expected: list[tuple[str, str, float, float]]) 
     events = [{**event, "ts": 1000 * k} for k, one in enumerate(calls) for event in one]
     found = [(part.kind, part.name, part.nodes, round(part.seconds * 1e6, 6)) for part in parts_of(events, CALLS)]
     assert found == expected
+
+
+def test_shares_of_no_time() -> None:
+    """The clock of a profile has whole microseconds."""
+    parts = parts_of([{**event, "ts": k} for k in range(7) for event in call(("a", "Add", 0))], CALLS)
+    assert Breakdown("", 1, CALLS, 1.0, parts).to_dict()["parts"][0]["share"] == 0
 
 
 def test_model(tmp_path: Path) -> None:

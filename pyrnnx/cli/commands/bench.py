@@ -215,7 +215,7 @@ def _shown_parts(measured: Breakdown) -> list[RenderableType]:
     from pyrnnx.bench.timing import milliseconds
 
     rows = [
-        (part.name, part.kind, f"{part.nodes:g}", f"{part.seconds * 1e3:.4f}", f"{part.seconds / measured.nodes:.1%}")
+        (part.name, part.kind, f"{part.nodes:g}", f"{part.seconds * 1e3:.4f}", f"{measured.share(part):.1%}")
         for part in measured.parts
     ]
     rows.append(
