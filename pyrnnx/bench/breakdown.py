@@ -37,7 +37,7 @@ class Part:
     kind : str
         "layer": a recurrent layer; "operator": all other nodes of an operator.
     name : str
-        Name of the layer's node, or of the operator.
+        Name of the layer's node, with "_" for characters such as spaces; or of the operator.
     nodes : float
         Runs of its nodes in a call; in a loop, a node runs several times.
     seconds : float

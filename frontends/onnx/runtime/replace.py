@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import shortened
@@ -22,7 +22,7 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
 
 from ..graph.signatures import declare
-from ..graph.walk import local_names, needed_names, node_label, subgraphs
+from ..graph.walk import first_output, local_names, needed_names, node_label, subgraphs
 from ..messages import copied
 from ..nodes import is_recurrent
 from ..onnx_package import import_onnx
@@ -52,6 +52,7 @@ Constants = Callable[[], Tensors]  # visible in a graph
 # Bodies around a node, innermost first: name of the body, and function that returns the label of its node.
 Around = tuple[tuple[str, Callable[[], str]], ...]
 _PLAIN = re.compile(r"[\w./:-]+")  # names that can be parsed from ONNX Runtime's messages
+_OTHER = re.compile(r"[^\w./:-]+")
 FLOAT16 = custom_operators.ELEMENT_TYPES["float16"]
 
 
@@ -184,12 +185,11 @@ class _Pass:
                 self.graph(body, scope.body(place, name), inside, inner, is_loop=node.op_type == "Loop")
 
     def _new_name(self, node: NodeProto) -> str:
-        """Return a unique name, by which ONNX Runtime's messages identify the node."""
-        base = next((name for name in node.output if _PLAIN.fullmatch(name)), "node")
+        """Return a unique name, by which ONNX Runtime's messages and profiles identify the node."""
         taken = self._result.nodes
-        if base not in taken:
-            return base
-        return next(name for name in (f"{base}_{number}" for number in count()) if name not in taken)
+        names = [_OTHER.sub("_", name) for name in (node.name, first_output(node), "node") if name]
+        numbered = (f"{names[0]}_{number}" for number in count())
+        return next(name for name in chain(names[:-1], numbered) if name not in taken)
 
     def _reason(self, node: NodeProto, scope: Scope, tensors: Constants) -> str:
         """Return why ONNX Runtime cannot run a node, apart from its bodies; empty if it can."""

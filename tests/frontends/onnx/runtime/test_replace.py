@@ -153,7 +153,7 @@ def test_names_are_unique_in_a_graph_and_its_bodies() -> None:
     graph = session_graph(nodes).model.graph
     bodies = [attribute.g for attribute in graph.node[1].attribute]
     names = [one.name for part in (graph, *bodies) for one in part.node]
-    assert names == ["a", "choice", "same", "b", "own"]
+    assert names == ["it_s", "choice", "same", "b", "own"]
 
 
 def test_shapes_of_files_are_dropped() -> None:
