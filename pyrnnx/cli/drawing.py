@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
+from unicodedata import east_asian_width
 
 from pyrnnx._internal import html
 from pyrnnx._internal.facts import Facts
@@ -13,7 +15,7 @@ from pyrnnx.operator.conventions import AXIS_NAMES, CALL_ARGUMENTS, OUTPUTS
 WIDTH, ROW = 960, 46  # of the drawing; height of a value
 BOX = (350, 260)  # left side and width of a layer
 TOP = 74  # above the values of a layer: its name and its states
-MOST = 34  # characters of a name; a page shows the rest when the pointer rests on it
+MOST = 34  # columns of a name; a page shows the rest when the pointer rests on it
 STYLE = """
 .layer{fill:var(--layer);stroke:var(--line);stroke-width:1.5}
 .value{fill:none;stroke:var(--line)}.port{fill:var(--port);stroke:var(--line)}
@@ -164,7 +166,27 @@ def _drawn(value: Value, x: float, y: float, side: str) -> str:
 
 def _text(x: float, y: float, words: str, css: str, most: int = 60) -> str:
     """Return text; of a long name its start and end, of small text its start, and the whole of it as a tooltip."""
-    start = most - 1 if "small" in css else most // 3
-    shown = words if len(words) <= most else f"{words[:start]}…{words[len(words) - (most - 1 - start) :]}"
+    shown, is_small = words, "small" in css
+    if _columns(words) > most:
+        start = _start(words, most - 1 if is_small else most // 3)
+        end = "" if is_small else _start(words[::-1], most - 1 - _columns(start))[::-1]
+        shown = f"{start}…{end}"
     title = "" if shown == words else f"<title>{html.text(words)}</title>"
     return f'<text class="{css}" x="{x:g}" y="{y:g}">{title}{html.text(shown)}</text>'
+
+
+def _start(words: str, most: float) -> str:
+    """Return the first characters, at most so many columns."""
+    columns = accumulate(map(_width, words))
+    return words[: sum(column <= most for column in columns)]
+
+
+def _columns(words: str) -> float:
+    """Return the width of a text in columns, each as wide as a digit."""
+    return sum(map(_width, words))
+
+
+def _width(character: str) -> float:
+    if character in "MW@%mw" or east_asian_width(character) in "WF":
+        return 2
+    return 1.25 if character.isupper() else 1
