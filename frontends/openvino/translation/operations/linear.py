@@ -202,6 +202,7 @@ def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) 
     extra = ctx.wholes("output_padding", [0] * count, count=count, low=0, high=LARGEST)
     mode = ctx.choice("auto_pad", _AUTO_PAD, "explicit")
     begin, end = _pads(ctx, count)
+    filled = [0] * count
     if ctx.has(2):
         sizes = _spatial(ctx.shape(0))
         if sizes is None or None in sizes or None in kernel:
@@ -209,7 +210,10 @@ def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) 
         for axis, out in enumerate(ctx.integers(2, "output_shape", count=count, low=0)):
             extent = (int(kernel[axis] or 0) - 1) * dilations[axis] + 1
             total = strides[axis] * (int(sizes[axis] or 0) - 1) + extra[axis] + extent - out
-            extra[axis] -= min(total, 0)  # zeros fill the end of an output_shape larger than the result
+            # Zeros fill the end of an output_shape larger than the result; ONNX limits output_padding.
+            lacking, room = max(-total, 0), max(strides[axis], dilations[axis]) - 1 - extra[axis]
+            filled[axis] = max(lacking - max(room, 0), 0)
+            extra[axis] += lacking - filled[axis]
             total = max(total, 0)
             if mode == "SAME_UPPER":
                 begin[axis] = total - total // 2
@@ -227,7 +231,8 @@ def _conv_transpose(ctx: LayerContext, filters: str, groups: int, kernel: Dims) 
         "output_padding": extra if any(extra) else None,
         "group": groups,
     }
-    return ctx.node("ConvTranspose", ctx[0], filters, **attributes)
+    result = ctx.node("ConvTranspose", ctx[0], filters, **attributes)
+    return ctx.node("Pad", result, ctx.constant([0] * (count + 4) + filled)) if any(filled) else result
 
 
 @translates("ScaledDotProductAttention", since=13)

@@ -81,6 +81,8 @@ LINEAR = (
         None, [1], [0], [1], "explicit", [1])),
     Case("ConvolutionBackpropData output_shape", lambda p: ops(1).convolution_backprop_data(p(1, 3, 5), p.constant(3, 2,
         4), [2], const([9])), dynamic=False),
+    Case("ConvolutionBackpropData larger output_shape", lambda p: ops(1).convolution_backprop_data(p(1, 3, 5),
+        p.constant(3, 2, 4), [2], const([15])), dynamic=False),
     Case("ConvolutionBackpropData same_upper", lambda p: ops(1).convolution_backprop_data(p(1, 3, 5), p.constant(3, 2,
         3), [2], const([10]), None, None, None, "same_upper"), dynamic=False),
     Case("ConvolutionBackpropData same_lower", lambda p: ops(1).convolution_backprop_data(p(1, 3, 5), p.constant(3, 2,
