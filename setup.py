@@ -133,6 +133,13 @@ class ModulesFirst(build):
 class Modules(build_ext):
     """The build of all modules with one pool of threads: Cython to C, C to objects, objects to modules."""
 
+    def run(self) -> None:
+        super().run()
+        if self.editable_mode:
+            # Python started in the folder that contains the clone takes the clone for a namespace package, and does not
+            # ask setuptools' finder. A real package has precedence, wherever it is in sys.path.
+            Path(self.get_finalized_command("install").install_lib, "pyrnnx.pth").write_text(f"{Path.cwd()}\n", "utf-8")
+
     def build_extensions(self) -> None:
         import numpy as np  # late: pip runs this file several times, not only to build
 

@@ -58,6 +58,13 @@ def test_modules_need_no_newer_glibc() -> None:
         assert newer == [], path.name
 
 
+def test_a_folder_of_the_same_name_does_not_hide_the_package(tmp_path: Path) -> None:
+    """Python in the folder that contains the clone, after `pip install -e`."""
+    (tmp_path / "pyrnnx").mkdir()
+    result = run("-c", "import pyrnnx; print(pyrnnx.load.__name__)", cwd=tmp_path)
+    assert (result.stdout, result.stderr) == ("load\n", "")
+
+
 @in_checkout
 def test_a_source_tree_that_is_not_built_says_so(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "pyrnnx", tmp_path / "pyrnnx", ignore=shutil.ignore_patterns("*.so", "*.pyd", "*.c"))
