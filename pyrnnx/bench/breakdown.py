@@ -6,7 +6,7 @@ import statistics
 import tempfile
 import warnings
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,8 +91,15 @@ class Breakdown:
         return {**vars(self), "nodes": self.nodes, "parts": parts}
 
 
-def measure_parts(path: Path, inputs: Mapping[str, Array], threads: int, rounds: int) -> Breakdown:
-    """Time the layers and operators of a model on the given inputs.
+def measure_parts(
+    path: Path,
+    inputs: Mapping[str, Array],
+    threads: int,
+    rounds: int,
+    *,
+    progress: Callable[[str], object] = lambda text: None,
+) -> Breakdown:
+    """Time the layers and operators of a model on the given inputs; `progress` is called with texts about it.
 
     Raises
     ------
@@ -105,11 +112,12 @@ def measure_parts(path: Path, inputs: Mapping[str, Array], threads: int, rounds:
     with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore", SlowRuntimeWarning)  # an error below
         plain = _loaded(path)
-        call = measure({"": lambda: plain(inputs)}, rounds, threads=threads).median("")
+        call = measure({"": lambda: plain(inputs)}, rounds, threads=threads, progress=progress).median("")
         with profiled(Path(folder)) as profile:
             model = _loaded(path)
             rows = list(model.plan.rows())
             calls = min(max(rounds, round(rounds * MIN_TIME / call)), max(1, MOST_EVENTS // max(1, len(rows))))
+            progress(f"{calls} calls with a profile")
             for _ in range(_UNTIMED + calls):
                 model(inputs)
         events = profile.events()

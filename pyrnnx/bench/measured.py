@@ -96,7 +96,14 @@ def chosen_peers(against: Sequence[str] | None, have: Sequence[str]) -> list[str
     return list(dict.fromkeys(against))
 
 
-def measure_case(case: Case, against: Sequence[str] | None, threads: int, rounds: int) -> Measurement:
+def measure_case(
+    case: Case,
+    against: Sequence[str] | None,
+    threads: int,
+    rounds: int,
+    *,
+    progress: Callable[[str], object] = lambda text: None,
+) -> Measurement:
     """Time an operator.
 
     Parameters
@@ -105,6 +112,8 @@ def measure_case(case: Case, against: Sequence[str] | None, threads: int, rounds
     against : sequence of str, optional
         "onnxruntime", "openvino", "torch". Default: the installed ones.
     threads, rounds : int
+    progress : callable
+        Called before each round with a text such as "round 3 of 9".
 
     Raises
     ------
@@ -113,14 +122,20 @@ def measure_case(case: Case, against: Sequence[str] | None, threads: int, rounds
     """
     names = chosen_peers(against, [name for name in LIBRARIES if name != Pyrnnx.module])
     peers, reasons = checked_peers(case, threads, [Pyrnnx, *(LIBRARIES[name] for name in names)])
-    timings = measure({name: peer.run for name, peer in peers.items()}, rounds, threads=threads)
+    timings = measure({name: peer.run for name, peer in peers.items()}, rounds, threads=threads, progress=progress)
     forms = (case.directions == 2 and "bidirectional", case.linear_before_reset and "linear_before_reset=1")
     what = " ".join([case.cell, case.shape, case.dtype, *(form for form in forms if form)])
     return Measurement(what, threads, timings.seconds, _relevant(reasons, against), {})
 
 
 def measure_model(
-    path: Path, inputs: Mapping[str, Array], against: Sequence[str] | None, threads: int, rounds: int
+    path: Path,
+    inputs: Mapping[str, Array],
+    against: Sequence[str] | None,
+    threads: int,
+    rounds: int,
+    *,
+    progress: Callable[[str], object] = lambda text: None,
 ) -> Measurement:
     """Time a whole model on the given inputs: see `measure_case`."""
     names = chosen_peers(against, [name for name in MODEL_RUNS if name != Pyrnnx.module])
@@ -150,7 +165,7 @@ def measure_model(
             calls[name] = partial(run, inputs)
         else:
             reasons[name] = f"its outputs are {differences[name]:.1g} apart: `pyrnnx check` shows which are right"
-    timings = measure(calls, rounds, threads=threads)
+    timings = measure(calls, rounds, threads=threads, progress=progress)
     return Measurement(printable(path.name), threads, timings.seconds, _relevant(reasons, against), differences)
 
 

@@ -49,6 +49,7 @@ def measure(
     threads: int = 1,
     max_time: float = MAX_TIME,
     clock: Callable[[], float] = time.perf_counter,
+    progress: Callable[[str], object] = lambda text: None,
 ) -> Timings:
     """Time calls against each other; short calls are repeated, and run untimed before each timing.
 
@@ -65,6 +66,8 @@ def measure(
         Seconds after which no further round begins, but not before MIN_ROUNDS.
     clock : callable
         Clock of the timings. `time.process_time` is better on a busy machine, but only for calls of one thread.
+    progress : callable
+        Called before each round with a text such as "round 3 of 9".
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     shuffled = random.Random(0)
@@ -74,6 +77,7 @@ def measure(
         for round_ in range(rounds):
             if round_ >= MIN_ROUNDS and time.perf_counter() - start > max_time:
                 break
+            progress(f"round {round_ + 1} of {rounds}")
             for name in shuffled.sample(list(calls), len(calls)):
                 call = calls[name]
                 if threads > 1:

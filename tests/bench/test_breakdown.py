@@ -69,7 +69,9 @@ def test_shares_of_no_time() -> None:
 def test_model(tmp_path: Path) -> None:
     onnx.save(two_layers("GRU"), tmp_path / "m.onnx")
     inputs: dict[str, Array] = {"X": np.ones((3, 2, 4), np.float32)}
-    found = measure_parts(tmp_path / "m.onnx", inputs, 1, 5)
+    texts: list[str] = []
+    found = measure_parts(tmp_path / "m.onnx", inputs, 1, 5, progress=texts.append)
+    assert texts == [*(f"round {k} of 5" for k in range(1, 6)), f"{found.calls} calls with a profile"]
     layers = {part.name: part.nodes for part in found.parts if part.kind == "layer"}
     assert set(layers.values()) == {1}
     assert len(layers) == 2

@@ -40,7 +40,9 @@ def test_an_operator(dtype: str) -> None:
 def test_a_peer_that_is_wrong_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     run = peers.OnnxRuntime.run
     monkeypatch.setattr(peers.OnnxRuntime, "run", lambda self: run(self) + np.float32(0.5))
-    found = measure_case(SMALL, ["onnxruntime"], 1, 5)
+    texts: list[str] = []
+    found = measure_case(SMALL, ["onnxruntime"], 1, 5, progress=texts.append)
+    assert texts == [f"round {k} of 5" for k in range(1, 6)]
     assert list(found.seconds) == ["pyrnnx"]
     assert found.reasons == {"ONNX Runtime": "its Y is 0.5 apart from the float64 result"}
 
@@ -76,7 +78,9 @@ def test_a_model(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(two_layers("LSTM", lengths=True), path)
     inputs = {"X": np.random.default_rng(0).normal(size=(6, 3, 4)).astype("f4"), "lens": np.array([6, 2, 4], "i4")}
-    found = measure_model(path, inputs, BOTH, 1, 5)
+    texts: list[str] = []
+    found = measure_model(path, inputs, BOTH, 1, 5, progress=texts.append)
+    assert texts == [f"round {k} of 5" for k in range(1, 6)]
     assert list(found.seconds) == NAMES[:2]
     assert found.what == "model.onnx"
     assert found.differences["ONNX Runtime"] < 1e-5

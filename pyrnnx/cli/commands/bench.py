@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -131,11 +131,15 @@ def bench(
         matplotlib_figures()  # fails before minutes of timing
         check_report("bench: --plot", picture_path(plot))
         check_not_read("bench: --plot", picture_path(plot), [model, *input_files(inputs)])
-    streams.show_progress(f"bench: {op or model}")
+
+    def progress(text: str) -> None:
+        streams.show_progress(f"bench: {op or model}{text and ': '}{text}")
+
+    progress("")
     try:
         if op is not None:
             measurement = _of_operator(
-                op, shape or SHAPE, dtype or "float32", (bidirectional, linear_before_reset), names, counts
+                op, shape or SHAPE, dtype or "float32", (bidirectional, linear_before_reset), names, counts, progress
             )
         else:
             open_sizes = sizes("bench: --dim", dims)
@@ -143,11 +147,11 @@ def bench(
             if layers:
                 from pyrnnx.bench.breakdown import measure_parts
 
-                parts = measure_parts(Path(str(model)), feeds, *counts)
+                parts = measure_parts(Path(str(model)), feeds, *counts, progress=progress)
                 return Result(parts.to_dict, _shown_parts(parts))
             from pyrnnx.bench.measured import measure_model
 
-            measurement = measure_model(Path(str(model)), feeds, names, *counts)
+            measurement = measure_model(Path(str(model)), feeds, names, *counts, progress=progress)
     finally:
         streams.show_progress("")
     if plot is not None:
@@ -158,7 +162,13 @@ def bench(
 
 
 def _of_operator(
-    op: str, shape: str, dtype: str, forms: Sequence[bool], against: Sequence[str] | None, counts: Sequence[int]
+    op: str,
+    shape: str,
+    dtype: str,
+    forms: Sequence[bool],
+    against: Sequence[str] | None,
+    counts: Sequence[int],
+    progress: Callable[[str], object],
 ) -> Measurement:
     from pyrnnx.bench.measured import measure_case
     from pyrnnx.bench.workload import Case
@@ -174,7 +184,7 @@ def _of_operator(
         raise ArgumentError(f"bench: --linear-before-reset was given with --op {op}; expected GRU")
     T, N, I, H = lengths
     case = Case(CELLS[op].name, T, N, I, H, directions=2 if both else 1, dtype=dtype, linear_before_reset=int(linear))
-    return measure_case(case, against, *counts)
+    return measure_case(case, against, *counts, progress=progress)
 
 
 def _inputs(model: str, inputs: list[str] | None, seed: int, dims: dict[str, int]) -> dict[str, Any]:
@@ -223,7 +233,7 @@ def _shown_parts(measured: Breakdown) -> list[RenderableType]:
     )
     covered = measured.nodes / measured.call
     words = (
-        f"The nodes are {covered:.0%} of it; the rest is between them and around the session."
+        f"The nodes are {covered:.0%} of it; the rest is between them, around the session, or of other programs."
         if covered < 1
         else "The nodes take longer in the profile: it slows each by some microseconds."
     )
