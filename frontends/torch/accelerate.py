@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
-from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 
-from .modules import KINDS, torch_package
+from .modules import KINDS, LISTED, torch_package
+
+_PLAIN = "is not accelerated: call accelerate(model), or use the copy that it returned"
 
 
 def accelerate(module: Any, *, inplace: bool = False) -> Any:
@@ -18,7 +19,8 @@ def accelerate(module: Any, *, inplace: bool = False) -> Any:
     module : torch.nn.Module
         A recurrent module, or any module that contains one.
     inplace : bool
-        False: return a copy that shares all parameters and buffers with `module`. True: change `module` itself.
+        False: return a copy that shares all parameters and buffers with `module`, and tensors with a history of
+        gradients. True: change `module` itself.
 
     Returns
     -------
@@ -30,6 +32,8 @@ def accelerate(module: Any, *, inplace: bool = False) -> Any:
     ------
     ArgumentError
         It is not a module, or contains no recurrent module with PyTorch's forward and without parametrizations.
+    UnsupportedError
+        The module cannot be copied, for example because it has a lock or a generator; pass ``inplace=True``.
     PyrnnxError
         PyTorch is not installed, or too old.
 
@@ -42,34 +46,73 @@ def accelerate(module: Any, *, inplace: bool = False) -> Any:
     The first call packs the weights, which takes as much memory as the parameters. Each call compares a digest of all
     parameters' bytes, so that it sees any change of them, however it was made, and packs them again.
     """
-    torch = torch_package("accelerate")
-    if not isinstance(module, torch.nn.Module):
-        raise ArgumentError(f"accelerate: module is {shown(module)}; expected a torch.nn.Module")
+    classes = _classes("accelerate", module)
     if not isinstance(inplace, bool):
         raise ArgumentError(f"accelerate: inplace is {shown(inplace)}; expected True or False")
-    classes = _classes(torch)
-    if not any(classes.can_replace(inner) or classes.is_replaced(inner) for inner in module.modules()):
-        expected = ", ".join(f"torch.nn.{kind}" for kind in KINDS)
-        raise ArgumentError(
-            f"accelerate: {type(module).__name__} contains none of {expected} with PyTorch's own forward and "
-            "without parametrizations; expected at least one"
-        )
+    recurrent = classes.recurrent_modules(module)
+    if all(classes.why_not_replaced(inner) for inner in recurrent.values()):
+        raise ArgumentError(f"accelerate: {_nothing_to_replace(classes, type(module).__name__, recurrent)}")
     if not inplace:
-        shared = (*module.parameters(), *module.buffers())
-        module = deepcopy(module, {id(tensor): tensor for tensor in shared})
-    for inner in list(module.modules()):
-        if classes.can_replace(inner):
+        try:
+            module = classes.copied(module)
+        except Exception as error:  # of any attribute of any submodule
+            raise UnsupportedError(
+                f"accelerate: the model cannot be copied ({shortened(str(error))}); pass inplace=True to change the "
+                "model itself"
+            ) from error
+    for inner in classes.recurrent_modules(module).values():
+        if classes.why_not_replaced(inner) is None and not classes.is_replaced(inner):
             classes.replace(inner)
     return module
 
 
-def _classes(torch: Any) -> Any:
-    """Return the module of accelerated classes, which needs internals of PyTorch."""
+def _nothing_to_replace(classes: Any, own: str, recurrent: dict[str, Any]) -> str:
+    lines = [
+        f"{f'{shown(name)} ({type(inner).__name__})' if name else own} {classes.why_not_replaced(inner)}"
+        for name, inner in recurrent.items()
+    ]
+    more = f", and {len(lines) - LISTED} more" if len(lines) > LISTED else ""
+    what = ", ".join(lines[:LISTED]) + more or f"{own} contains no recurrent module"
+    kinds = ", ".join(f"torch.nn.{kind}" for kind in KINDS)
+    return f"{what}; expected one of {kinds}, with PyTorch's own forward and without parametrizations"
+
+
+def why_not(module: Any) -> dict[str, str | None]:
+    """Return why PyTorch runs each torch.nn.RNN, GRU, LSTM, RNNCell, GRUCell and LSTMCell inside a module.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        A module that `accelerate` returned, or any other.
+
+    Returns
+    -------
+    dict of str to str or None
+        For the name of each recurrent module: why PyTorch ran its last call, or why `accelerate` left the module as it
+        is; None if pyrnnx ran the last call.
+
+    Raises
+    ------
+    ArgumentError
+        It is not a module.
+    """
+    classes = _classes("why_not", module)
+    return {
+        name: inner.why_not if classes.is_replaced(inner) else f"it {classes.why_not_replaced(inner) or _PLAIN}"
+        for name, inner in classes.recurrent_modules(module).items()
+    }
+
+
+def _classes(label: str, module: Any) -> Any:
+    """Return the module of accelerated classes, which needs internals of PyTorch, after a check of the argument."""
+    torch = torch_package(label)
+    if not isinstance(module, torch.nn.Module):
+        raise ArgumentError(f"{label}: module is {shown(module)}; expected a torch.nn.Module")
     try:
         from . import accelerated
     except AttributeError as error:
         raise UnsupportedError(
-            f"accelerate: PyTorch {torch.__version__} has other internals ({error}); expected 2.13, which is tested"
+            f"{label}: PyTorch {torch.__version__} has other internals ({error}); expected 2.13, which is tested"
         ) from error
     return accelerated
 
@@ -93,10 +136,7 @@ def restore(module: Any) -> Any:
     UnsupportedError
         An accelerated module was parametrized later; remove its parametrizations first.
     """
-    torch = torch_package("restore")
-    if not isinstance(module, torch.nn.Module):
-        raise ArgumentError(f"restore: module is {shown(module)}; expected a torch.nn.Module")
-    classes = _classes(torch)
+    classes = _classes("restore", module)
     for name, inner in module.named_modules():
         if classes.is_replaced(inner) and not classes.put_back(inner):
             raise UnsupportedError(

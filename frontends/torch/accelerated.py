@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -41,6 +42,8 @@ def accelerated_class(base: Any) -> Any:
             return own_forward(self, input, hx)
         attributes[_REASON] = None
         return results
+
+    forward.__qualname__ = own_forward.__qualname__  # in Python's errors about arguments
 
     # torch.compile leaves frames with a torch.nn.LSTM, GRU or RNN uncompiled, and so must it leave this one.
     _hide_from_dynamo(forward, "DEFAULT")
@@ -82,15 +85,35 @@ def new(base: Any) -> Any:
     return cls.__new__(cls)
 
 
-def can_replace(module: Any) -> bool:
-    """Return whether a module is a recurrent one of PyTorch, with PyTorch's forward and parameters of its own."""
-    kind = next((kind for kind in BASES if isinstance(module, kind)), None)
-    return (
-        kind is not None
-        and type(module).forward is kind.forward
-        and "forward" not in module.__dict__
-        and not torch.nn.utils.parametrize.is_parametrized(module)
-    )
+class _Sharing(torch.overrides.TorchFunctionMode):
+    """Copies that share the tensors that PyTorch refuses to copy, those with a history of gradients."""
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if function is torch.Tensor.__deepcopy__ and not args[0].is_leaf:
+            return args[0]  # for example a weight that weight_norm computed, or the last state
+        return function(*args, **(kwargs or {}))
+
+
+def copied(module: Any) -> Any:
+    """Return a deep copy of a module that shares its parameters and buffers."""
+    shared = (*module.parameters(), *module.buffers())
+    with _Sharing():
+        return deepcopy(module, {id(tensor): tensor for tensor in shared})
+
+
+def recurrent_modules(module: Any) -> dict[str, Any]:
+    """Return the recurrent modules of PyTorch inside a module, by name."""
+    return {name: inner for name, inner in module.named_modules() if isinstance(inner, BASES)}
+
+
+def why_not_replaced(module: Any) -> str | None:
+    """Return why a recurrent module cannot be replaced; None if it can, or is."""
+    if is_replaced(module):
+        return None
+    kind = next(kind for kind in BASES if isinstance(module, kind))
+    if type(module).forward is not kind.forward or "forward" in module.__dict__:
+        return "has a forward of its own"
+    return "is parametrized" if torch.nn.utils.parametrize.is_parametrized(module) else None
 
 
 def is_replaced(module: Any) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch.autograd import forward_ad
 from torch.nn.utils.rnn import PackedSequence
+from torch.utils._device import DeviceContext
 
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
@@ -15,16 +16,17 @@ from pyrnnx.errors import PyrnnxError
 
 from .packing import PackedModule, array_of, why_not_plain
 
+Declined = str  # the reason why PyTorch runs a call
+_count_modes, _mode_at = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
 # What else may read or replace the call's tensors; each answers in about 0.1 us.
-_AMBIENT = (
+_AMBIENT: tuple[tuple[Any, Declined | None], ...] = (
     (torch._C._get_tracing_state, "torch.jit traces the call"),
-    (torch._C._are_functorch_transforms_active, "a functorch transform is active"),
-    (torch._C._len_torch_dispatch_stack, "a TorchDispatchMode is active"),
-    (torch._C._len_torch_function_stack, "a TorchFunctionMode is active"),
-    (torch._C._is_any_autocast_enabled, "autocast is enabled"),
+    (torch._C._are_functorch_transforms_active, "a functorch transform is active (torch.func: vmap, grad, jvp, ...)"),
+    (torch._C._len_torch_dispatch_stack, "a TorchDispatchMode is active (a with block, such as FakeTensorMode)"),
+    (_count_modes, None),  # `_why_not_in_modes` has the reason
+    (torch._C._is_any_autocast_enabled, "autocast is enabled (torch.autocast)"),
 )
 _GRADIENTS = "gradients are needed: call it under torch.no_grad() or torch.inference_mode()"
-Declined = str  # the reason why PyTorch runs a call
 
 
 class Runner:
@@ -58,10 +60,23 @@ class Runner:
         return _run_tensor(packed, module, input, hx)
 
 
+def _why_not_in_modes() -> Declined | None:
+    """Return which TorchFunctionMode may replace the call; one that makes the CPU the default device does not."""
+    for k in range(_count_modes()):
+        mode = _mode_at(k)
+        if type(mode) is not DeviceContext:
+            return f"a TorchFunctionMode is active (with {type(mode).__name__}())"
+        if mode.device.type != "cpu":
+            return f"the default device is {mode.device} (torch.set_default_device, or with torch.device)"
+    return None
+
+
 def _why_not_here(module: Any, input: Any, hx: Any) -> Declined | None:
     for is_active, reason in _AMBIENT:
         if is_active():
-            return reason
+            cause = reason or _why_not_in_modes()
+            if cause is not None:
+                return cause
     if forward_ad._current_level >= 0:
         return "forward-mode automatic differentiation is active"
     if module.training and getattr(module, "dropout", 0) and module.num_layers > 1:
@@ -97,7 +112,7 @@ def _read_states(packed: PackedModule, hx: Any, shape: tuple[int, ...]) -> tuple
     if hx is None:
         return (None,) * (1 + has_cell_state)
     if has_cell_state and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
-        return "hx is not a pair of tensors"
+        return "hx is not a pair of tensors; expected (h_0, c_0)"
     tensors = hx if has_cell_state else (hx,)
     for tensor in tensors:
         reason = why_not_plain("hx", tensor, packed.dtype)
@@ -106,6 +121,13 @@ def _read_states(packed: PackedModule, hx: Any, shape: tuple[int, ...]) -> tuple
         if tensor.shape != shape:
             return f"hx has shape {tuple(tensor.shape)}; expected {shape}"
     return tuple([_inner_contiguous(array_of(tensor)) for tensor in tensors])
+
+
+def _wrong_shape(shape: tuple[int, ...], axes: str, input_size: int) -> Declined:
+    if 0 in shape:
+        return f"input has shape {tuple(shape)}, which is empty; expected no axis of size 0"
+    unbatched = "(seq_length, {})" if "seq_length" in axes else "({},)"
+    return f"input has shape {tuple(shape)}; expected ({axes}, {input_size}) or {unbatched.format(input_size)}"
 
 
 def _inner_contiguous(array: AnyArray) -> AnyArray:
@@ -125,7 +147,7 @@ def _run_cell(packed: PackedModule, input: Any, hx: Any) -> Any:
         return reason
     shape = input.shape
     if len(shape) not in (1, 2) or shape[-1] != packed.input_size or 0 in shape:
-        return f"input has shape {tuple(shape)}"
+        return _wrong_shape(shape, "batch_size", packed.input_size)
     outer = (*shape[:-1], packed.hidden_size)
     initial = _read_states(packed, hx, outer)
     if isinstance(initial, Declined):
@@ -148,7 +170,8 @@ def _run_tensor(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:
         return reason
     shape, is_batched = input.shape, input.dim() == 3
     if len(shape) not in (2, 3) or shape[-1] != packed.input_size or 0 in shape:
-        return f"input has shape {tuple(shape)}"
+        axes = "batch_size, seq_length" if module.batch_first else "seq_length, batch_size"
+        return _wrong_shape(shape, axes, packed.input_size)
     batch_first = module.batch_first and is_batched
     T, N = (shape[1], shape[0]) if batch_first else (shape[0], shape[1] if is_batched else 1)
     outer = (packed.states, N, packed.hidden_size) if is_batched else (packed.states, packed.hidden_size)
@@ -157,17 +180,16 @@ def _run_tensor(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:
         return initial
     X = _inner_contiguous(array_of(input))
     D, H = packed.stack.num_directions, packed.hidden_size
-    output, Y = _empty(packed, (*shape[:-1], D * H))
+    output, Y = _empty(packed, (T, N, D * H) if is_batched else (T, D * H))
     results = [_empty(packed, outer) for _ in initial]
     last = tuple([array for _, array in results])
-    if batch_first:
-        X, Y = X.transpose(1, 0, 2), Y.reshape(N, T, D, H).transpose(1, 0, 2, 3)
-    else:
-        X, Y = X.reshape(T, N, -1) if X.ndim == 2 else X, Y.reshape(T, N, D, H)
+    if batch_first:  # PyTorch, too, returns a transposed view
+        X, output = X.transpose(1, 0, 2), output.transpose(0, 1)
     if not is_batched:
+        X = X[:, None]
         initial = tuple([None if state is None else state[:, None] for state in initial])
         last = tuple([array[:, None] for array in last])
-    if not packed.stack.run(_threads(), X, None, initial, Y, last):
+    if not packed.stack.run(_threads(), X, None, initial, Y.reshape(T, N, D, H), last):
         return "the kernels cannot read the memory of the input"
     return output, _as_results(packed, [tensor for tensor, _ in results])
 
@@ -179,10 +201,10 @@ def _why_not_packed(packed: PackedModule, input: PackedSequence) -> Declined | N
     if reason is not None:
         return reason
     if data.dim() != 2 or data.shape[1] != packed.input_size:
-        return f"input.data has shape {tuple(data.shape)}"
+        return f"input.data has shape {tuple(data.shape)}; expected (rows, {packed.input_size})"
     rows = batch_sizes.numpy()
     if rows.ndim != 1 or rows.size == 0 or (rows[1:] > rows[:-1]).any() or rows[-1] < 1 or rows.sum() != len(data):
-        return "input.batch_sizes does not describe input.data"
+        return "input.batch_sizes does not describe input.data; expected falling sizes whose sum is the number of rows"
     return None
 
 
@@ -195,10 +217,10 @@ def _run_packed(packed: PackedModule, module: Any, input: Any, hx: Any) -> Any:
     T, N, D, H = len(rows), int(rows[0]), packed.stack.num_directions, packed.hidden_size
     outer = (packed.states, N, H)
     if hx is not None and order is not None:
-        try:
-            hx = module.permute_hidden(hx, order)
-        except (TypeError, RuntimeError, IndexError):
-            return "hx cannot be sorted as the sequences"
+        given = _read_states(packed, hx, outer)  # permute_hidden raises errors of its own
+        if isinstance(given, Declined):
+            return given
+        hx = module.permute_hidden(hx, order)
     initial = _read_states(packed, hx, outer)
     if isinstance(initial, Declined):
         return initial

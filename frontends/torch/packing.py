@@ -22,17 +22,22 @@ TENSORS = (torch.Tensor, torch.nn.Parameter)
 
 def why_not_plain(name: str, tensor: Any, dtype: torch.dtype) -> str | None:
     """Return why the kernels cannot read a tensor, or None if its memory is plain numbers of the dtype."""
+    problem = None
     if type(tensor) not in TENSORS:
-        return f"{name} is a {type(tensor).__name__}"
-    if tensor.dtype is not dtype:
-        return f"{name} has dtype {tensor.dtype}; the weights have {dtype}"
-    if not tensor.is_cpu:
-        return f"{name} is on {tensor.device}"
-    if tensor.layout is not torch.strided or tensor.is_nested:
-        return f"{name} is not a strided tensor"
-    if tensor.is_neg() or tensor._is_zerotensor():
-        return f"{name} is not stored as its values"
-    return None
+        problem = f"is a {type(tensor).__name__}; expected a torch.Tensor"
+    elif tensor.dtype is not dtype:
+        problem = f"has dtype {tensor.dtype}; expected {dtype}"
+    elif not tensor.is_cpu:
+        problem = f"is on {tensor.device}; expected the CPU"
+    elif tensor.is_nested:
+        problem = "is a nested tensor; expected a padded one or a PackedSequence"
+    elif tensor.layout is not torch.strided:
+        problem = f"has layout {tensor.layout}; expected torch.strided"
+    elif tensor.is_neg():
+        problem = f"is a negative view, whose signs are not in memory; expected {name}.resolve_neg()"
+    elif tensor._is_zerotensor():
+        problem = f"is a zero tensor without memory; expected {name}.clone()"
+    return problem and f"{name} {problem}"
 
 
 def array_of(tensor: torch.Tensor) -> AnyArray:
@@ -118,11 +123,11 @@ def _cell(module: Any) -> tuple[CellName, str]:
 
 def _check_parameter(name: str, parameter: Any, dtype: Any) -> None:
     if parameter is None:
-        raise PyrnnxError(f"{name} is not a parameter of its own, for example because it is parametrized")
+        raise PyrnnxError(f"{name} is not a parameter of its own (parametrized, weight-normed or pruned); expected one")
     if dtype not in DTYPES:
         raise PyrnnxError(f"{name} has dtype {dtype}; the kernels have {', '.join(FLOAT_TYPES)}")
     reason = why_not_plain(name, parameter, dtype)
     if reason is None and not parameter.is_contiguous():
-        reason = f"{name} is not contiguous"
+        reason = f"{name} is not contiguous; expected contiguous memory"
     if reason is not None:
         raise PyrnnxError(reason)

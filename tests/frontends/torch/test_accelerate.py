@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pyrnnx import ArgumentError, UnsupportedError
-from pyrnnx.frontends.torch import accelerate, restore
+from pyrnnx.frontends.torch import accelerate, restore, why_not
 
 pytestmark = pytest.mark.torch
 torch: Any = pytest.importorskip("torch")
@@ -40,6 +40,7 @@ def assert_same(ours: Any, theirs: Any, tolerance: float) -> None:
     assert len(a) == len(b)
     for mine, yours in zip(a, b, strict=True):
         assert (mine.shape, mine.dtype, type(mine)) == (yours.shape, yours.dtype, type(yours))
+        assert 1 in mine.shape or mine.stride() == yours.stride()  # an axis of size 1 may have any stride
         assert mine.is_inference() == yours.is_inference()
         assert not mine.requires_grad
         np.testing.assert_allclose(mine.double().numpy(), yours.double().numpy(), rtol=0, atol=tolerance)
@@ -293,9 +294,14 @@ def test_rejected() -> None:
     for module, message in (
         ("LSTM", "accelerate: module is 'LSTM'; expected a torch.nn.Module"),
         (nn.LSTM, "accelerate: module is"),
-        (nn.Linear(2, 3), r"accelerate: Linear contains none of torch.nn.RNN, .* expected at least one"),
-        (Replaced(2, 3), "accelerate: Replaced contains none of"),
-        (parametrized, "accelerate: ParametrizedGRU contains none of"),
+        (nn.Linear(2, 3), r"accelerate: Linear contains no recurrent module; expected one of torch.nn.RNN, .*forward"),
+        (Replaced(2, 3), "accelerate: Replaced has a forward of its own; expected"),
+        (parametrized, "accelerate: ParametrizedGRU is parametrized; expected"),
+        (
+            nn.Sequential(parametrized, Replaced(2, 3)),
+            r"'0' \(ParametrizedGRU\) is par.*, '1' \(Replaced\) has a f.*; e",
+        ),
+        (nn.Sequential(*[Replaced(2, 3)] * 2, *(Replaced(2, 3) for _ in range(11))), r"'10' .*, and 2 more; expected"),
     ):
         with pytest.raises(ArgumentError, match=message):
             accelerate(module)
@@ -307,6 +313,21 @@ def test_rejected() -> None:
     nn.utils.parametrizations.weight_norm(fast[0], "weight_hh_l0")
     with pytest.raises(UnsupportedError, match="restore: '0' was parametrized after accelerate; remove its"):
         restore(fast)
+
+
+def test_why_not_of_a_model() -> None:
+    model = Tagger()
+    plain = "it is not accelerated: call accelerate(model), or use the copy that it returned"
+    own = {"scaled": "it has a forward of its own"}
+    assert why_not(model) == {**dict.fromkeys(("encoder.own", "encoder.gru", "cell"), plain), **own}
+    fast = accelerate(model)
+    assert why_not(fast)["cell"] == "the module has not been called"
+    with torch.no_grad():
+        fast(torch.randn(2, 7, 3))
+    assert why_not(fast) == {"encoder.own": None, "encoder.gru": None, "cell": None, **own}
+    assert why_not(nn.Linear(2, 3)) == {}
+    with pytest.raises(ArgumentError, match=r"why_not: module is None; expected a torch.nn.Module"):
+        why_not(None)
 
 
 def test_another_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:

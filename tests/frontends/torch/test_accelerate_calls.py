@@ -104,7 +104,7 @@ def test_a_weight_of_the_same_bytes_in_another_order() -> None:
     assert_same(fast, module, x)
     module.weight_hh_l0.data = module.weight_hh_l0.data.t()
     assert_same(fast, module, x)
-    assert fast.why_not == "weight_hh_l0 is not contiguous"
+    assert fast.why_not == "weight_hh_l0 is not contiguous; expected contiguous memory"
 
 
 def test_attributes_that_change() -> None:
@@ -142,7 +142,9 @@ def test_parametrized_and_pruned_weights() -> None:
         outputs(fast, x)
         make(fast)
         expected = outputs(fast, x)
-        assert fast.why_not.startswith("weight_hh_l0 is not a parameter of its own")
+        assert fast.why_not == (
+            "weight_hh_l0 is not a parameter of its own (parametrized, weight-normed or pruned); expected one"
+        )
         remove(fast)
         for ours, theirs in zip(outputs(fast, x), expected, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=TOLERANCE)
@@ -198,25 +200,28 @@ class Tagged(torch.Tensor):  # type: ignore[misc]
 
 
 DECLINED: dict[str, tuple[tuple[Any, ...], str]] = {  # arguments of nn.LSTM(5, 7, batch_first=True), and why_not
-    "input_size": ((X[..., :4],), "input has shape (2, 3, 4)"),
-    "rank": ((X[0, 0],), "input has shape (5,)"),
-    "dtype": ((X.float(),), "input has dtype torch.float32; the weights have torch.float64"),
+    "input_size": ((X[..., :4],), "input has shape (2, 3, 4); expected (batch_size, seq_length, 5) or (seq_length, 5)"),
+    "rank": ((X[0, 0],), "input has shape (5,); expected"),
+    "dtype": ((X.float(),), "input has dtype torch.float32; expected torch.float64"),
     "integers": ((X.long(),), "input has dtype torch.int64"),
-    "no steps": ((X[:, :0],), "input has shape (2, 0, 5)"),
+    "no steps": ((X[:, :0],), "input has shape (2, 0, 5), which is empty; expected no axis of size 0"),
     "no rows": ((X[:0],), "input has shape (0, 3, 5)"),
     "one state": ((X, STATES[0]), "hx is not a pair of tensors"),
     "a tensor as states": ((X, torch.stack(STATES)), "hx is not a pair of tensors"),
     "shape of h": ((X, (torch.randn(1, 3, 7, **DOUBLE), STATES[1])), "hx has shape (1, 3, 7); expected (1, 2, 7)"),
     "rank of c": ((X, (STATES[0], STATES[1][0])), "hx has shape (2, 7)"),
     "dtype of c": ((X, (STATES[0], STATES[1].float())), "hx has dtype torch.float32"),
-    "no c": ((X, (STATES[0], None)), "hx is a NoneType"),
+    "no c": ((X, (STATES[0], None)), "hx is a NoneType; expected a torch.Tensor"),
     "array": ((X.numpy(),), "input is a ndarray"),
     "nothing": ((None,), "input is a NoneType"),
-    "subclass": ((X.as_subclass(Tagged),), "input is a Tagged"),
-    "sparse": ((X.to_sparse(),), "input is not a strided tensor"),
-    "meta": ((X.to("meta"),), "input is on meta"),
-    "negative bit": ((torch.conj(torch.complex(X, X)).imag,), "input is not stored as its values"),
-    "zero tensor": ((torch._efficientzerotensor(2, 3, 5, **DOUBLE),), "input is not stored as its values"),
+    "subclass": ((X.as_subclass(Tagged),), "input is a Tagged; expected a torch.Tensor"),
+    "sparse": ((X.to_sparse(),), "input has layout torch.sparse_coo; expected torch.strided"),
+    "meta": ((X.to("meta"),), "input is on meta; expected the CPU"),
+    "negative bit": (
+        (torch.conj(torch.complex(X, X)).imag,),
+        "input is a negative view, whose signs are not in memory",
+    ),
+    "zero tensor": ((torch._efficientzerotensor(2, 3, 5, **DOUBLE),), "input is a zero tensor without memory"),
 }
 
 
@@ -249,7 +254,34 @@ def test_malformed_packed_sequences() -> None:
             assert torch.equal(theirs[1], ours[1])
         else:
             assert theirs == ours
-        assert fast.why_not == "input.batch_sizes does not describe input.data"
+        assert fast.why_not.startswith("input.batch_sizes does not describe input.data; expected")
+    for sizes, reason in (
+        (torch.tensor([3, 2, 1], dtype=torch.int32), "input.batch_sizes has dtype torch.int32; expected torch.int64"),
+        (torch.tensor([3, 2, 1]), None),
+    ):
+        packed = nn.utils.rnn.PackedSequence(data, sizes, torch.tensor([2, 0, 1]), torch.tensor([1, 2, 0]))
+        for hx in (None, torch.randn(1, 3, 7, **DOUBLE)):
+            theirs, ours = (outcome(each, packed, hx) for each in (module, fast))
+            assert repr(theirs) == repr(ours) or all(torch.allclose(a, b) for a, b in zip(theirs, ours, strict=True))
+            assert fast.why_not == reason
+        for hx, why in (
+            (torch.randn(1, 2, 7, **DOUBLE), "hx has shape (1, 2, 7); expected"),
+            ((1, 2), "hx is a tuple"),
+        ):
+            assert outcome(module, packed, hx) == outcome(fast, packed, hx)
+            assert fast.why_not.startswith(reason or why)
+
+
+def test_arguments_that_python_rejects() -> None:
+    for module in (nn.LSTM(5, 7), nn.GRUCell(5, 7)):
+        fast = accelerate(module)
+        for arguments in ((), (X, None, None)):
+            messages = []
+            for each in (module, fast):
+                with pytest.raises(TypeError) as error:
+                    each(*arguments)
+                messages.append(str(error.value))
+            assert messages[0] == messages[1]
 
 
 def test_gradients_and_dropout() -> None:

@@ -30,16 +30,19 @@ def test_transforms_and_modes() -> None:
         expected = module(x)
         vmapped = torch.func.vmap(fast)(x)
         np.testing.assert_allclose(vmapped, expected, atol=TOLERANCE)
-        assert fast.why_not == "a functorch transform is active"
+        assert fast.why_not.startswith("a functorch transform is active (torch.func")
         with torch.autocast("cpu", torch.bfloat16):
             assert fast(x).dtype == module(x).dtype
-        assert fast.why_not == "autocast is enabled"
+        assert fast.why_not == "autocast is enabled (torch.autocast)"
         with torch.device("meta"):
             fast(x)
-        assert fast.why_not == "a TorchFunctionMode is active"
+        assert fast.why_not == "the default device is meta (torch.set_default_device, or with torch.device)"
+        with torch.overrides.BaseTorchFunctionMode():
+            fast(x)
+        assert fast.why_not == "a TorchFunctionMode is active (with BaseTorchFunctionMode())"
         with FakeTensorMode(allow_non_fake_inputs=True) as mode:
             assert fast(mode.from_tensor(x)).shape == expected.shape
-        assert fast.why_not == "a TorchDispatchMode is active"
+        assert fast.why_not.startswith("a TorchDispatchMode is active (a with block")
         with torch.autograd.forward_ad.dual_level():
             dual = torch.autograd.forward_ad.make_dual(x, torch.ones_like(x))
             assert torch.autograd.forward_ad.unpack_dual(fast(dual)).tangent is not None
@@ -54,6 +57,25 @@ def test_transforms_and_modes() -> None:
         np.testing.assert_allclose(fast(x), expected, atol=TOLERANCE)
     gradient = torch.func.grad(lambda row: fast(row).sum())(x)
     assert torch.equal(gradient, torch.func.grad(lambda row: module(row).sum())(x))
+
+
+def test_the_cpu_as_default_device() -> None:
+    module = nn.LSTM(5, 7, batch_first=True, **DOUBLE)
+    fast = accelerate(module)
+    before = torch.get_default_device()
+    try:
+        torch.set_default_device("cpu")
+        assert_same(fast, module, X)
+        assert fast.why_not is None
+        with torch.device("cpu"):
+            assert_same(accelerate(fast), module, X)
+            assert fast.why_not is None
+            with torch.device("meta"):
+                outputs(fast, X)
+        assert "the default device is meta" in (fast.why_not or "")
+    finally:
+        torch.set_default_device(None)
+    assert torch.get_default_device() == before
 
 
 class Model(torch.nn.Module):  # type: ignore[misc]
