@@ -88,7 +88,7 @@ WIDTHS = {
 @each_row(("words", "shown"), WIDTHS.values(), ids=WIDTHS)
 def test_long_names_fit_their_boxes(words: str, shown: str) -> None:
     text = ElementTree.fromstring(_text(0, 0, words, "", MOST))
-    title = [child.text for child in text]
+    title = [child.text or "" for child in text]
     assert title == ([] if words == shown else [words])
     assert "".join(text.itertext()) == "".join(title) + shown
 
