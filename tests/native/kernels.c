@@ -62,38 +62,88 @@ typedef struct {
     char *projected, *buffer[2], *c, *work;
     const void *coded_x, *coded_h;
     pyrnnx_barrier barrier;
-    int stopped;
+    ptrdiff_t begin; /* published by the leader: the time step at which its followers begin */
 } call;
+
+/* A thread's place in the team of a call, and its next time step. */
+typedef struct {
+    ptrdiff_t t;
+    int rank, size;
+} member;
+
+static void project(const call *s) {
+    const layer *l = s->l;
+    const ptrdiff_t blocks = l->Hp / l->kernels->lanes;
+    if (s->coded_x != NULL)
+        l->kernels->project(&l->p, s->rows, s->coded_x, (ptrdiff_t)l->kernels->coding->row_size(&l->p, l->I),
+                            s->projected, 0, blocks);
+    else
+        l->kernels->project(&l->p, s->rows * s->steps, l->x, l->I, s->projected, 0, blocks);
+}
+
+/* As in the time loop: the leader, while it is alone, admits the threads that joined. */
+static void admit(call *s, member *leader) {
+    if (PYRNNX_LOAD(&s->barrier.closed)) {
+        if (!pyrnnx_team_may_call(s->barrier.limit)) return;
+        pyrnnx_barrier_open(&s->barrier);
+        pyrnnx_team_call(s->barrier.limit);
+    }
+    const int joined = pyrnnx_barrier_joined(&s->barrier, leader->t == 0 ? s->barrier.limit - 1 : 0);
+    if (joined == 0) return;
+    __atomic_add_fetch(&teams, 1, __ATOMIC_RELAXED);
+    s->begin = leader->t, leader->size = joined + 1;
+    pyrnnx_barrier_admit(&s->barrier, joined);
+}
+
+/* Before the last round of a time step, let the leader regroup: if others joined or are late, and every third step. */
+static void watch(call *s, const member *leader) {
+    const long long late = pyrnnx_barrier_late(&s->barrier);
+    if (late) {
+        pyrnnx_barrier_close(&s->barrier);
+        pyrnnx_team_rest(late);
+    }
+    if (late || leader->t % 3 == 2 || pyrnnx_barrier_joined(&s->barrier, 0) + 1 > leader->size) s->barrier.regroup = 1;
+}
+
+static void run_steps(call *s, member m) {
+    const layer *l = s->l;
+    const ptrdiff_t blocks = l->Hp / l->kernels->lanes, G = l->kernels->gate_count(&l->p);
+    const int phases = l->kernels->phases(&l->p);
+    for (; m.t < s->steps; m.t++) {
+        if (m.size == 1) admit(s, &m);
+        const pyrnnx_step step = {.number = m.t,
+                                  .rows = s->rows,
+                                  .projected = s->projected + m.t * s->rows * G * l->Hp * l->p.itemsize,
+                                  .h_prev = s->coded_h ? s->coded_h : s->buffer[m.t % 2],
+                                  .c = s->c,
+                                  .h_next = s->buffer[1 - m.t % 2],
+                                  .work = s->work,
+                                  .u0 = blocks * m.rank / m.size,
+                                  .u1 = blocks * (m.rank + 1) / m.size};
+        pyrnnx_verdict verdict = PYRNNX_GO_ON;
+        for (int phase = 0; phase < phases; phase++) {
+            l->kernels->step(&l->p, phase, &step);
+            if (m.size == 1) continue;
+            if (m.rank == 0 && phase == phases - 1) watch(s, &m);
+            verdict = pyrnnx_barrier_wait(&s->barrier);
+        }
+        if (verdict == PYRNNX_GO_ON) continue;
+        if (m.rank != 0) return;
+        m.size = 1;
+    }
+}
 
 static void run_rank(void *argument, int rank) {
     call *s = argument;
-    const layer *l = s->l;
-    const ptrdiff_t blocks = l->Hp / l->kernels->lanes, size = s->barrier.size;
-    const ptrdiff_t G = l->kernels->gate_count(&l->p), u0 = blocks * rank / size, u1 = blocks * (rank + 1) / size;
-    const ptrdiff_t step_bytes = s->rows * G * l->Hp * l->p.itemsize;
-    if (s->coded_x != NULL)
-        l->kernels->project(&l->p, s->rows, s->coded_x, (ptrdiff_t)l->kernels->coding->row_size(&l->p, l->I),
-                            s->projected, u0, u1);
-    else
-        l->kernels->project(&l->p, s->rows * s->steps, l->x, l->I, s->projected, u0, u1);
-    for (ptrdiff_t t = 0; t < s->steps; t++) {
-        const pyrnnx_step step = {.number = t,
-                                  .rows = s->rows,
-                                  .projected = s->projected + t * step_bytes,
-                                  .h_prev = s->coded_h ? s->coded_h : s->buffer[t % 2],
-                                  .c = s->c,
-                                  .h_next = s->buffer[1 - t % 2],
-                                  .work = s->work,
-                                  .u0 = u0,
-                                  .u1 = u1};
-        for (int phase = 0; phase < l->kernels->phases(&l->p); phase++) {
-            l->kernels->step(&l->p, phase, &step);
-            if (pyrnnx_barrier_wait(&s->barrier) != PYRNNX_GO_ON) {
-                PYRNNX_STORE(&s->stopped, 1);
-                return;
-            }
-        }
+    if (rank == 0) {
+        project(s);
+        run_steps(s, (member){.size = 1});
+        pyrnnx_barrier_close(&s->barrier);
+        return;
     }
+    const int place = pyrnnx_barrier_join(&s->barrier);
+    unsigned seen = 0;
+    while (pyrnnx_barrier_enter(&s->barrier, place, &seen)) run_steps(s, (member){s->begin, place, s->barrier.size});
 }
 
 /* Return the codes of rows as the engine makes them, and replace the numbers by what the codes mean. */
@@ -110,7 +160,7 @@ static void *coded_rows(const layer *l, ptrdiff_t rows, ptrdiff_t depth, float *
     return coded;
 }
 
-/* Run a call with a team of at most `threads`; a disbanded team begins again with one. */
+/* Run a call with a team of at most `threads`. */
 static states run_call(const layer *l, ptrdiff_t rows, ptrdiff_t steps, int threads, const void *coded_x,
                        const void *coded_h) {
     const size_t state_bytes = (size_t)(rows * l->Hp * l->p.itemsize);
@@ -118,16 +168,12 @@ static states run_call(const layer *l, ptrdiff_t rows, ptrdiff_t steps, int thre
     call s = {.l = l, .rows = rows, .steps = steps, .coded_x = coded_x, .coded_h = coded_h};
     s.projected = room((size_t)steps * state_bytes * G), s.work = room(state_bytes * 2), s.c = room(state_bytes);
     s.buffer[0] = room(state_bytes), s.buffer[1] = room(state_bytes);
-    for (;; threads = 1) {
-        memcpy(s.buffer[0], l->h, state_bytes), memcpy(s.c, l->c, state_bytes);
-        const int size = pyrnnx_team_take(threads);
-        s.stopped = 0;
-        if (size > 1) __atomic_add_fetch(&teams, 1, __ATOMIC_RELAXED);
-        pyrnnx_barrier_init(&s.barrier, size, NULL);
-        pyrnnx_team_run(size, run_rank, &s, NULL);
-        if (size > 1) pyrnnx_team_release(s.stopped);
-        if (!s.stopped) return (states){s.buffer[steps % 2], s.c};
-    }
+    memcpy(s.buffer[0], l->h, state_bytes), memcpy(s.c, l->c, state_bytes);
+    const int size = pyrnnx_team_take(threads);
+    pyrnnx_barrier_init(&s.barrier, size, NULL);
+    pyrnnx_team_run(size, 1, run_rank, &s, NULL);
+    if (size > 1) pyrnnx_team_release();
+    return (states){s.buffer[steps % 2], s.c};
 }
 
 static double difference(const layer *l, states s, ptrdiff_t rows, ptrdiff_t steps) {
@@ -268,28 +314,35 @@ static void check_threads(const char *isa, int itemsize) {
 
 static int always(void) { return 1; }
 
-static void wait_for_stop(void *barrier, int rank) {
-    pyrnnx_interrupt *interrupt = (pyrnnx_interrupt *)((pyrnnx_barrier *)barrier)->interrupt;
-    do pyrnnx_interrupt_poll(interrupt, rank == 0);
-    while (pyrnnx_barrier_wait(barrier) == PYRNNX_GO_ON);
+static void wait_for_stop(void *argument, int rank) {
+    pyrnnx_barrier *barrier = argument;
+    pyrnnx_interrupt *interrupt = (pyrnnx_interrupt *)barrier->interrupt;
+    unsigned seen = 0;
+    if (rank == 0) {
+        const int joined = pyrnnx_barrier_joined(barrier, barrier->limit - 1);
+        if (joined) pyrnnx_barrier_admit(barrier, joined);
+    } else if (!pyrnnx_barrier_enter(barrier, pyrnnx_barrier_join(barrier), &seen)) {
+        return;
+    }
+    if (barrier->size > 1) {
+        do pyrnnx_interrupt_poll(interrupt, rank == 0);
+        while (pyrnnx_barrier_wait(barrier) == PYRNNX_GO_ON);
+    }
+    if (rank == 0) pyrnnx_barrier_close(barrier);
 }
 
 static void check_interrupt(void) {
     const long long end = pyrnnx_now() + 2000LL * PYRNNX_MILLISECOND;
     pyrnnx_verdict verdict = PYRNNX_GO_ON;
-    while (verdict != PYRNNX_STOPPED && pyrnnx_now() < end) { /* a busy machine has no teams for a time */
+    while (verdict != PYRNNX_STOPPED && pyrnnx_now() < end) { /* on a busy machine no thread may join in time */
         const int size = pyrnnx_team_take(3);
         pyrnnx_interrupt interrupt;
         pyrnnx_barrier barrier;
-        if (size == 1) {
-            pyrnnx_nap();
-            continue;
-        }
         pyrnnx_interrupt_init(&interrupt, always);
         pyrnnx_barrier_init(&barrier, size, &interrupt);
-        pyrnnx_team_run(size, wait_for_stop, &barrier, &interrupt);
+        pyrnnx_team_run(size, 1, wait_for_stop, &barrier, &interrupt);
         verdict = barrier.verdict;
-        pyrnnx_team_release(verdict == PYRNNX_DISBANDED);
+        if (size > 1) pyrnnx_team_release();
     }
     if (verdict != PYRNNX_STOPPED) printf("not tested: an interrupt of a team, for the machine was busy\n");
 }
@@ -307,6 +360,6 @@ int main(void) {
         check_float16(ISAS[k], pyrnnx_simd_kernels(ISAS[k], 4));
     }
     check_interrupt();
-    printf("%d instruction sets, %d calls by teams, %d mistakes\n", found, teams, mistakes);
+    printf("%d instruction sets, %d teams, %d mistakes\n", found, teams, mistakes);
     return found == 0 || teams == 0 || mistakes != 0;
 }
