@@ -30,7 +30,12 @@ APART = 0.02  # of the .keras files whose HDF5 is altered: a process for each ta
 FORBIDDEN = ("/", "..", "~", "--debug", "--repeat", "--pushes", "bench", "conformance")  # elsewhere, or slow on purpose
 
 
-NEEDED = {"pt": ("torch",), "keras": ("h5py",), "command": ("rich.console", "typer", "pyrnnx.cli.commands")}
+NEEDED = {
+    "safetensors": ("safetensors",),
+    "pt": ("torch",),
+    "keras": ("h5py",),
+    "command": ("rich.console", "typer", "safetensors", "pyrnnx.cli.commands"),
+}
 
 
 class Broken(Exception):  # noqa: N818  # it is no error of what is tested, but what is found
@@ -41,7 +46,8 @@ def prepare(kind: str) -> None:
     """Import what uses of this kind import, once for all processes."""
     for name in NEEDED.get(kind, ()):
         import_module(name)
-    files_of_commands()
+    if kind == "command":
+        files_of_commands()
 
 
 def use_state_dict(step: Step, path: Path, original: Seed, rng: random.Random) -> None:

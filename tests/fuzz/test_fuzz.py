@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fuzz import doors
 from fuzz.contract import check
 from fuzz.pool import Task
 from fuzz.seeds import MODELS, SOURCES, collect
@@ -32,6 +33,8 @@ STEPS = {"onnx": MODEL, "ir": MODEL | {"export", "exported"}, "npy": {"list", "r
     params=[pytest.param(kind, marks=[pytest.mark.torch] if kind == "pt" else []) for kind in sorted(SOURCES)],
 )
 def task(request: pytest.FixtureRequest) -> Task:
+    for name in doors.NEEDED.get(request.param, ()):
+        pytest.importorskip(name)
     return Task(request.param, collect(request.param, QUICK[request.param]))
 
 
