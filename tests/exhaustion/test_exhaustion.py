@@ -27,6 +27,6 @@ def test_each_allocation_fails_once(name: str, tmp_path: Path) -> None:
         [sys.executable, SCRIPT, *RUNS[name]], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
+    lines = [line for line in done.stdout.splitlines() if " failed allocations" in line]  # ONNX Runtime prints, too
     assert len(lines) == len([door for door in RUNS[name] if not door.startswith("-")])
     assert not [line for line in lines if " 0 failed allocations" in line]  # else nothing was tested
