@@ -18,9 +18,10 @@ INLINE int NAME(gru_is_usual)(const pyrnnx_parameters *p) {
 INLINE void NAME(gru_usual_reset)(const NAME(group) *g, const int clips) {
     const V clip = SET1((REAL)g->parameters->clip);
     FOR_EACH_VECTOR(g) {
-        V D, unused, N = NAME(sigmoid_fraction)(NAME(clipped)(clips, clip, LOAD(SUM(g, 1))), &unused, &D);
         STORE(PROJECTED(g, 0), LOAD(SUM(g, 0)));
-        STORE(STATE(g, work), N * LOAD(STATE(g, h_prev)) / D);
+        /* not a fraction, which is never 0: r h must vanish for any h */
+        const V reset = NAME(sigmoid)(NAME(clipped)(clips, clip, LOAD(SUM(g, 1))));
+        STORE(STATE(g, work), reset * LOAD(STATE(g, h_prev)));
     }
 }
 
