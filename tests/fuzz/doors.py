@@ -53,7 +53,7 @@ def prepare(kind: str) -> None:
 def use_state_dict(step: Step, path: Path, original: Seed, rng: random.Random) -> None:
     """Read a .safetensors or .pt file as a stack."""
     options: dict[str, Any] = {"prefix": "" if rng.random() < 0.9 else "lstm.", "batch_first": rng.random() < 0.2}
-    if rng.random() < 0.3:
+    if rng.random() > 0.7:
         options["operator"] = rng.choice(("RNN", "GRU", "LSTM"))
     _use_stack(step, step("read", lambda: torch.from_state_dict(path, **options)), rng)
 
