@@ -44,7 +44,8 @@ def _state_dicts() -> Iterator[tuple[str, dict[str, Any]]]:
         others = {"embedding.weight": np.ones((2, 3), np.float32)}
         yield f"{cell} {layers} {directions} {bias} in a model", prefixed | others
     first = torch_weights.state_dict("GRU", 3, 5, dtype=np.float16)
-    yield "two, of which none is named", {f"{prefix}.{name}": array for prefix in ("a", "b") for name, array in first.items()}
+    both = {f"{prefix}.{name}": array for prefix in ("a", "b") for name, array in first.items()}
+    yield "two, of which none is named", both
 
 
 def safetensors() -> Iterator[Seed]:
