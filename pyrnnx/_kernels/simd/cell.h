@@ -10,12 +10,8 @@
 #ifndef PYRNNX_CELL
 #define PYRNNX_CELL
 enum { MAX_ROWS = 64 }; /* largest rows * unit blocks of a group */
-/* Largest number of unit blocks of a group. */
-#ifdef ISA_FMA_BY_LANE /* tiles of few gates need several blocks */
+/* Largest number of unit blocks of a group, whose sums stay in L1. */
 #define MOST_BLOCKS(rows, nv) (MAX_ROWS * PYRNNX_MAX_GATES / (nv) / (rows))
-#else
-#define MOST_BLOCKS(rows, nv) (MAX_ROWS / (rows))
-#endif
 #endif
 
 typedef struct {
