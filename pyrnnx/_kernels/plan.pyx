@@ -120,12 +120,16 @@ cdef void size_blocks(Plan *plan) noexcept nogil:
         Py_ssize_t state = 4 * call.padded_size * call.itemsize
         Py_ssize_t step = call.x_size + call.projected_size * call.itemsize, row_bytes = 0
         Py_ssize_t weights = call.projected_size * call.input_size * call.itemsize  # bytes of W
+        Py_ssize_t most, blocks
     if call.matrices != NULL:
         size_matrix_blocks(plan, step, weights)
     else:
+        # A block's state bytes are read once in each step, like all of R: where R is larger, more rows share it.
+        most = max(STATE_BYTES, call.projected_size * call.hidden_size * call.itemsize)
         plan.rows = call.batch_size  # these conditions save the time of divisions in small calls
-        if plan.rows * (state + step) > STATE_BYTES:
-            plan.rows = min(max(STATE_BYTES // (state + step), 1), plan.rows)
+        if plan.rows * (state + step) > most:
+            blocks = (plan.rows * (state + step) + most - 1) // most
+            plan.rows = (plan.rows + blocks - 1) // blocks
         plan.chunk_rows = plan.rows * max(call.seq_length, 1)
         if plan.chunk_rows * step > CHUNK_BYTES:
             plan.chunk_rows = max(CHUNK_BYTES, min(weights // 4, MAX_CHUNK_BYTES)) // step

@@ -146,33 +146,34 @@ static int NAME(states_are_zero)(const pyrnnx_parameters *p, int phase, const py
  *
  *               u0            u1
  *              +------+------+--+
- *   rows       |  1   |  2   |3 |    one row: up to MAX_ROWS unit blocks; MAX_ROWS rows: one unit block
+ *   rows       |  1   |  3   |5 |    one row: up to MAX_ROWS unit blocks; MAX_ROWS rows: one unit block of four gates
  *              +------+------+--+
- *              |  6   |  5   |4 |
+ *              |  2   |  4   |6 |
  *              +------+------+--+
  *
- * Each sweep over the unit blocks begins where the last one ended, even in the previous step: if the cache is too small
- * for all panels of R, the panels read last are still cached.
+ * All rows use the panels of R before the next panels are read. Each sweep over the unit blocks begins where the sweep
+ * of the previous step ended: if the cache is too small for all panels, those read last are still cached.
  */
 static void NAME(step)(const pyrnnx_parameters *p, int phase, const pyrnnx_step *s) {
     REAL sums[MAX_ROWS * PYRNNX_MAX_GATES * LANES] __attribute__((aligned(64)));
     const NAME(variant) *variant = NAME(variant_of)(p);
-    const ptrdiff_t Hp = NAME(padded)(p), ld = variant->gate_count * Hp,
-                    row_groups = (s->rows + MAX_ROWS - 1) / MAX_ROWS;
-    const ptrdiff_t blocks = s->u1 - s->u0;
+    const int nv = variant->phase[phase].gates, backwards = s->number % 2;
+    const ptrdiff_t Hp = NAME(padded)(p), ld = variant->gate_count * Hp, blocks = s->u1 - s->u0;
+    const ptrdiff_t row_groups = (s->rows + MAX_ROWS - 1) / MAX_ROWS;
     const REAL *states = (const REAL *)(phase ? s->work : s->h_prev);
     const int zero = NAME(states_are_zero)(p, phase, s);
     assert(0 <= s->u0 && s->u0 <= s->u1 && s->u1 * LANES <= Hp && s->rows >= 0);
     assert(0 <= phase && phase < variant->phases && s->h_next != s->h_prev);
     assert(s->work || variant->phases == 1);
     assert(s->c || !PYRNNX_CELL_ROWS[p->cell].has_cell_state);
-    for (ptrdiff_t group = 0, r = 0, rows; group < row_groups; group++, r += rows) {
-        const int backwards = (s->number * row_groups + group) % 2;
-        rows = (s->rows - r) / (row_groups - group);
-        const ptrdiff_t most = MOST_BLOCKS(rows, variant->phase[phase].gates);
-        for (ptrdiff_t done = 0, nb; done < blocks; done += nb) {
-            nb = blocks - done < most ? blocks - done : most;
-            const ptrdiff_t unit = (backwards ? s->u1 - done - nb : s->u0 + done) * LANES, at = r * Hp + unit;
+    if (s->rows == 0) return;
+    const ptrdiff_t most = MOST_BLOCKS((s->rows + row_groups - 1) / row_groups, nv);
+    for (ptrdiff_t done = 0, nb; done < blocks; done += nb) {
+        nb = blocks - done < most ? blocks - done : most;
+        const ptrdiff_t unit = (backwards ? s->u1 - done - nb : s->u0 + done) * LANES;
+        for (ptrdiff_t group = 0, r = 0, rows; group < row_groups; group++, r += rows) {
+            rows = (s->rows - r) / (row_groups - group);
+            const ptrdiff_t at = r * Hp + unit;
             const NAME(group) g = {.parameters = p,
                                    .rows = rows,
                                    .blocks = nb,
@@ -180,7 +181,7 @@ static void NAME(step)(const pyrnnx_parameters *p, int phase, const pyrnnx_step 
                                    .depth = zero ? 0 : p->hidden_size,
                                    .unit = unit,
                                    .Hp = Hp,
-                                   .nv = variant->phase[phase].gates,
+                                   .nv = nv,
                                    .sums = sums,
                                    .projected = (REAL *)s->projected + r * ld + unit * variant->gate_count,
                                    .ld_projected = ld,
