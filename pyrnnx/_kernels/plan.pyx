@@ -124,7 +124,7 @@ cdef void size_blocks(Plan *plan) noexcept nogil:
     if call.matrices != NULL:
         size_matrix_blocks(plan, step, weights)
     else:
-        # A block's state bytes are read once in each step, like all of R: where R is larger, more rows share it.
+        # Each step of a block reads its states and all of R: blocks are as large as R, so that few of them read it.
         most = max(STATE_BYTES, call.projected_size * call.hidden_size * call.itemsize)
         plan.rows = call.batch_size  # these conditions save the time of divisions in small calls
         if plan.rows * (state + step) > most:

@@ -33,7 +33,7 @@
 #else
 #define KEEP_IN_REGISTER(x) (void)(x)
 #endif
-enum { PANEL_BYTES = 22528 }; /* of panels that fit L1 with the sums */
+enum { PANEL_BYTES = 3 << 15 }; /* of panels that row tiles read again: from the second cache, fast enough for FMAs */
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
 
 /* Rows of the tiles that nb is chosen for: all of them with FMAs by lane, else the fullest, as measured. */
@@ -184,7 +184,7 @@ static NAME(tile_function) *const NAME(tiles)[][5][MAX_TILE_BLOCKS + 1][MAX_TILE
  * cut into tiles of mr rows and blocks of k, of nearly equal size:
  *
  *              k block 0   k block 1           w:  k block 0 |==========|  the part of the nb panels that all row tiles
- *   x: tile 0 |    1     |     4     |             k block 1 |==========|  read before the next part: it stays in L1
+ *   x: tile 0 |    1     |     4     |             k block 1 |==========|  read before the next part: it stays cached
  *      tile 1 |    2     |     5     |
  *      tile 2 |    3     |     6     |
  *
