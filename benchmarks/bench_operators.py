@@ -36,6 +36,8 @@ FEW_SHAPES = ((100, 1, 128, 128), (100, 8, 128, 128), (100, 16, 256, 256))
 RAGGED = ((100, 32, 128, 128), (100, 32, 256, 256))
 OPTIONS = (100, 8, 128, 128)
 
+IN_LOOP = 100  # calls of group push in one repetition
+
 LINEAR_GRU: dict[str, Any] = {"cell": "GRU", "linear_before_reset": 1}
 KINDS: tuple[dict[str, Any], ...] = ({"cell": "LSTM"}, {"cell": "GRU"}, LINEAR_GRU, {"cell": "RNN"})
 
@@ -207,17 +209,35 @@ def run_push(threads: int, rounds: int) -> dict[str, dict[str, float]]:
             case = Case(T=1, N=1, I=1, H=H, states=False, **kind)
             arrays = make_arrays(case)
             layer = Pyrnnx(case, arrays, threads).layer
-            X, stream, into = arrays["X"], layer.stream(1), layer.stream(1)
+            X = arrays["X"]
             Y, out = layer.stream(1).push(X), layer(X)
-            calls: dict[str, Callable[[], Any]] = {
-                "push": partial(stream.push, X),
-                "push, out=": partial(into.push, X, out=Y),
-                "call": partial(layer, X),
-                "call, out=": partial(layer, X, out=out),
-            }
-            timings = measure(calls, rounds, threads=threads)
-            results[f"{case.kind} {case.shape}"] = {name: 1e6 * timings.median(name) for name in calls}
+            kinds = _loops(layer, X, Y, out)
+            timings = measure(kinds, rounds, threads=threads)
+            results[f"{case.kind} {case.shape}"] = {name: 1e6 / IN_LOOP * timings.median(name) for name in kinds}
     return results
+
+
+def _loops(layer: Layer, X: Any, Y: Any, out: Any) -> dict[str, Callable[[], None]]:
+    """Return loops of `IN_LOOP` calls, as a user writes them: `functools.partial` would take as long as a call."""
+    push, push_into = layer.stream(1).push, layer.stream(1).push
+
+    def pushes() -> None:
+        for _ in range(IN_LOOP):
+            push(X)
+
+    def pushes_into() -> None:
+        for _ in range(IN_LOOP):
+            push_into(X, out=Y)
+
+    def calls() -> None:
+        for _ in range(IN_LOOP):
+            layer(X)
+
+    def calls_into() -> None:
+        for _ in range(IN_LOOP):
+            layer(X, out=out)
+
+    return {"push": pushes, "push, out=": pushes_into, "call": calls, "call, out=": calls_into}
 
 
 def print_push(results: dict[str, dict[str, float]], threads: int) -> None:

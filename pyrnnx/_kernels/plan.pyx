@@ -334,7 +334,7 @@ cdef bint run_call(const Call *call, const Parameters *parameters, const bint *r
     divide(&plan, threads)
     if plan.team_size > 1:
         pool = NULL  # which may run one task after the other
-    if pool == NULL:
+    if pool == NULL and threads > 1:
         threads = team_take(threads)
         divide(&plan, threads)
     size_blocks(&plan)
