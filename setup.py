@@ -58,6 +58,7 @@ MODULES = {
     "blas.gemm": [],
     "timeloop": [],
     "plan": ["threads/threads.c"],
+    "pipeline": [],
     "matrices": [],
     "coding": [],
     "tables": [],

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from report import progress, table
 
 import pyrnnx
-from pyrnnx.bench.timing import measure, milliseconds
+from pyrnnx.bench.timing import geometric_mean, measure, milliseconds
 from pyrnnx.frontends.torch import from_module
+from pyrnnx.operator.op import CellName
 
 TOLERANCE = 1e-4  # as in `peers`: a different computation differs by more than 1e-2
 
@@ -90,11 +92,42 @@ def _ragged(torch: Any, module: Any, sequences: list[Any]) -> Any:
         return rnn.unpack_sequence(packed)
 
 
+def print_scaling(rounds: int) -> None:
+    """Print the time of small batches of three layers with one thread, and its ratio to that with two."""
+
+    def run(threads: int) -> None:
+        pyrnnx.set_num_threads(threads)
+        stack(X)
+
+    rows = []
+    cells: dict[CellName, int] = {"LSTM": 4, "GRU": 3, "RNN": 1}
+    for cell, gates in cells.items():
+        for N in (1, 4):
+            for H in (32, 64, 128, 256):
+                progress(f"{cell} N={N} H={H}")
+                rng = np.random.default_rng(0)
+                W, R = (rng.uniform(-1, 1, (1, gates * H, H)).astype(np.float32) / H**0.5 for _ in "WR")
+                stack = pyrnnx.Stack([pyrnnx.Layer(pyrnnx.RecurrentOp(cell, H), W, R)] * 3)
+                X = rng.uniform(-1, 1, (100, N, H)).astype(np.float32)
+                timings = measure({"1": partial(run, 1), "2": partial(run, 2)}, rounds, threads=2)
+                rows.append(
+                    (f"3 {cell} T=100 N={N} H={H}", milliseconds(timings.median("1")), f"{timings.ratio('1', '2'):.2f}")
+                )
+    print("\n### Stacks of three layers, small batches: ms with one thread, and over the time with two\n")
+    print(table(["layers", "one thread", "one / two"], rows))
+    mean = geometric_mean([float(row[-1]) for row in rows])
+    print(f"\nGeometric mean: {mean:.2f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--scaling", action="store_true", help="pyrnnx alone: small batches with one and two threads")
     arguments = parser.parse_args()
+    if arguments.scaling:
+        print_scaling(arguments.rounds)
+        return
     for threads in arguments.threads:
         rows = []
         for case in CASES:

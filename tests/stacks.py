@@ -72,6 +72,12 @@ def joined(states: Sequence[Array | None]) -> Array:
     return np.concatenate([state for state in states if state is not None])
 
 
+def apart(results: tuple[Any, ...]) -> list[Any]:
+    """Y and all states that there are, one by one, of either form."""
+    Y, *states = results
+    return [Y, *(one for s in states for one in (s if isinstance(s, list) else [s]) if one is not None)]
+
+
 def expected(
     stack: Stack, X: Array, lengths: Array | None, h: Sequence[Array | None], c: Sequence[Array | None]
 ) -> tuple[Array, list[Array], list[Array | None]]:

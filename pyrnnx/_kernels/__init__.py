@@ -6,6 +6,7 @@ lengths. The code below it can fail only for lack of memory.
 The core, from the caller down; each part uses only those below it, and engines only through `engine.h`:
 
 packed_layer   one operator with packed weights; reads the caller's arrays with `arrays`, creates the results
+pipeline       layers that read each other's results, in turns of some time steps
 calls          preparation of a call: shapes, the order of rows; without Python or the GIL
 matrices       W and R split for the processor's matrices
 plan           division of a call into row blocks, chunks and threads, and their memory

@@ -28,6 +28,7 @@ cdef class PackedLayer:
     cdef const void *pack_units(self, const Parameters *p, Py_ssize_t count, const void *source)
     cdef int compute(self, Call *call, int threads) except -1
     cdef cnp.ndarray result(self, out, const Axes *axes, const Call *call, cnp.dtype dtype)
+    cdef tuple set_outputs(self, Call *call, tuple out, cnp.dtype state_dtype)
     cdef bint is_like_state(self, cnp.ndarray a, cnp.ndarray state)
     cdef bint read_inputs(self, Call *call, X, initial_h, initial_c, cnp.dtype state_dtype)
     cdef cnp.ndarray read_lengths(self, lengths, Call *call)

@@ -347,6 +347,28 @@ cdef class PackedLayer:
                 return memory
         return None
 
+    cdef tuple set_outputs(self, Call *call, tuple out, cnp.dtype state_dtype):
+        """Set the results of a call, arrays of `out` or new ones, and return them; None if one cannot be written in place."""
+        cdef:
+            bint has_cell_state = CELL_ROWS[self.packed.parameters[0].cell].has_cell_state
+            cnp.ndarray Y, Y_h, Y_c = None
+        if out is not None and len(out) != 2 + has_cell_state:
+            return None
+        try:
+            Y = self.result(None if out is None else out[0], &self.packed.Y, call, self.dtype)
+            Y_h = self.result(None if out is None else out[1], &self.packed.state, call, state_dtype)
+            if has_cell_state:
+                Y_c = self.result(None if out is None else out[2], &self.packed.state, call, state_dtype)
+        except (ValueError, MemoryError) as error:  # NumPy raises ValueError for sizes that overflow
+            raise MemoryError(f"the outputs exceed memory ({error})") from error
+        if Y is None or Y_h is None or (Y_c is None and has_cell_state):
+            return None
+        call.Y, call.Y_h = as_output(Y, &self.packed.Y), as_output(Y_h, &self.packed.state)
+        call.Y_c.data = NULL
+        if has_cell_state:
+            call.Y_c = as_output(Y_c, &self.packed.state)
+        return (Y, Y_h, Y_c) if has_cell_state else (Y, Y_h)
+
     def run(self, int threads, X, lengths, initial_h, initial_c, bint wide_states=False, tuple out=None):
         """Return Y, Y_h and, for an LSTM, Y_c, in the caller's arrangement.
 
@@ -359,35 +381,24 @@ cdef class PackedLayer:
         """
         cdef:
             Call call
-            bint has_cell_state = CELL_ROWS[self.packed.parameters[0].cell].has_cell_state
             cnp.dtype state_dtype = self.kernel_dtype if wide_states else self.dtype
-            cnp.ndarray rows = None, Y, Y_h, Y_c = None
+            cnp.ndarray rows = None
+            tuple outputs
         begin_call(&self.packed, &call)
         if wide_states:
             call.state_storage, call.state_itemsize = NATIVE, self.itemsize
         if not self.read_inputs(&call, X, initial_h, initial_c, state_dtype):
             return None
-        if out is not None and (len(out) != 2 + has_cell_state or overlap(out, (X, initial_h, initial_c))):
+        if out is not None and overlap(out, (X, initial_h, initial_c)):
             return None
         if lengths is not None:
             rows = self.read_lengths(lengths, &call)
             if rows is None:
                 return None
-        try:
-            Y = self.result(None if out is None else out[0], &self.packed.Y, &call, self.dtype)
-            Y_h = self.result(None if out is None else out[1], &self.packed.state, &call, state_dtype)
-            if has_cell_state:
-                Y_c = self.result(None if out is None else out[2], &self.packed.state, &call, state_dtype)
-        except (ValueError, MemoryError) as error:  # NumPy raises ValueError for sizes that overflow
-            raise MemoryError(f"the outputs exceed memory ({error})") from error
-        if Y is None or Y_h is None or (Y_c is None and has_cell_state):
-            return None
-        call.Y, call.Y_h = as_output(Y, &self.packed.Y), as_output(Y_h, &self.packed.state)
-        call.Y_c.data = NULL
-        if has_cell_state:
-            call.Y_c = as_output(Y_c, &self.packed.state)
-        self.compute(&call, threads)
-        return (Y, Y_h, Y_c) if has_cell_state else (Y, Y_h)
+        outputs = self.set_outputs(&call, out, state_dtype)
+        if outputs is not None:
+            self.compute(&call, threads)
+        return outputs
 
     cdef bint is_like_state(self, cnp.ndarray a, cnp.ndarray state):
         """Return whether the kernels can write the next value of `state` to an array."""

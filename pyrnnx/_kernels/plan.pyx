@@ -8,6 +8,7 @@ import threading
 from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport (
     Interrupt,
+    Task,
     barrier_close,
     barrier_enter,
     barrier_init,
@@ -44,21 +45,6 @@ cdef enum:
     GIL_MACS = 1 << 16          # fewest worth releasing the GIL: about 2 us
     SHORT_WORK = 1 << 24        # least work (see timeloop) of a call that can be interrupted: about 0.3 to 10 ms
     STACK_BYTES = 1 << 14       # largest scratch memory on the stack
-
-
-cdef struct Plan:
-    # The division of a call into jobs: rows of a direction. A thread takes job after job from the queue, so that one that
-    # comes late costs nothing. Threads that find no job join a team and share the units of its steps.
-    const Call *call
-    const Parameters *parameters            # of each direction
-    const bint *reverse
-    Py_ssize_t steps                        # sum over all rows
-    Py_ssize_t directions, row_parts, jobs, team_size, threads
-    Py_ssize_t rows, chunk_rows             # of a row block; of one of its chunks
-    Py_ssize_t state_bytes, x_bytes, projected_bytes, coded_bytes, split_x_bytes, split_states_bytes, block_bytes
-    char *scratch                           # of each job, whose number is small
-    int next_job
-    Team teams[2]                           # of each direction if threads share steps
 
 
 cdef Py_ssize_t total_steps(const Call *call) noexcept nogil:
@@ -177,21 +163,19 @@ cdef bint run_rows(Block *b) noexcept nogil:
     return True
 
 
-cdef bint lead(Plan *plan, Py_ssize_t job, bint is_caller) noexcept nogil:
-    """Run a job, in memory of its own; return False if the call was interrupted.
+cdef void set_block(Block *b, Plan *plan, Py_ssize_t job) noexcept nogil:
+    """Set the block of a job, in memory of its own, for one thread.
 
         | h | h_next | c | work | x | projected | coded | split_x | split_states | row |     4 * state_bytes, ...
     """
     cdef:
         Py_ssize_t part = job % plan.row_parts
         char *memory = plan.scratch + job * plan.block_bytes
-        bint done
-        Block b
-    b.call, b.is_caller, b.stopped, b.regroup, b.unpolled = plan.call, is_caller, False, False, 0
+    b.call, b.is_caller, b.stopped, b.regroup, b.unpolled = plan.call, False, False, False, 0
     b.direction = <int> (job // plan.row_parts)
     b.parameters, b.reverse = &plan.parameters[b.direction], plan.reverse[b.direction]
     b.first, b.end, b.most_rows = first_row(plan, part), first_row(plan, part + 1), plan.rows
-    b.chunk_rows = plan.chunk_rows
+    b.chunk_rows, b.limit = plan.chunk_rows, plan.call.seq_length
     b.h, b.h_next = memory, memory + plan.state_bytes
     b.c, b.work = memory + 2 * plan.state_bytes, memory + 3 * plan.state_bytes
     b.x = memory + 4 * plan.state_bytes
@@ -201,7 +185,16 @@ cdef bint lead(Plan *plan, Py_ssize_t job, bint is_caller) noexcept nogil:
     b.split_states = b.split_x + plan.split_x_bytes
     b.row = b.split_states + plan.split_states_bytes
     b.team = &plan.teams[job] if plan.team_size > 1 else NULL
-    set_share(&b, 0, 1)
+    set_share(b, 0, 1)
+
+
+cdef bint lead(Plan *plan, Py_ssize_t job, bint is_caller) noexcept nogil:
+    """Run a job; return False if the call was interrupted."""
+    cdef:
+        bint done
+        Block b
+    set_block(&b, plan, job)
+    b.is_caller = is_caller
     done = run_rows(&b)
     if b.team != NULL:
         barrier_close(&b.team.barrier)
@@ -236,6 +229,14 @@ cdef void run_member(void *argument, int rank) noexcept nogil:
         job = count_up(&plan.next_job)
     if not taken and plan.team_size > 1:
         follow(&plan.teams[(job - plan.jobs) % plan.jobs])
+
+
+cdef void plan_alone(Plan *plan, const Call *call, const Parameters *parameters, const bint *reverse) noexcept nogil:
+    """Plan a call of one direction for one thread."""
+    plan.call, plan.steps, plan.directions = call, total_steps(call), 1
+    plan.parameters, plan.reverse = parameters, reverse
+    divide(plan, 1)
+    size_blocks(plan)
 
 
 cdef double count_macs(const Call *call, Py_ssize_t steps, int directions) noexcept nogil:
@@ -312,6 +313,14 @@ cdef void run_plan(Plan *plan, char *memory, const Pool *pool) noexcept nogil:
         pool.run(pool.context, size, run_member, plan)
     else:
         team_run(size, not rests or plan.jobs > 1, run_member, plan, plan.call.interrupt)
+
+
+cdef void run_threads(int threads, Task task, void *argument, Interrupt *interrupt) noexcept nogil:
+    """Run a task in at most `threads` threads; fewer if another call has them."""
+    threads = team_take(threads)
+    team_run(threads, True, task, argument, interrupt)
+    if threads > 1:
+        team_release()
 
 
 cdef bint run_call(const Call *call, const Parameters *parameters, const bint *reverse, int directions, int threads,

@@ -56,6 +56,7 @@ cdef struct Block:
     Py_ssize_t end, most_rows   # end of the places of this direction's row blocks; most rows of a block
     Py_ssize_t active           # number of running rows, which are the first
     Py_ssize_t step, chunk_end  # the next time step; end of the time steps that are projected
+    Py_ssize_t limit            # run_steps pauses before this time step, whose X may not be there yet
     Py_ssize_t chunk_rows       # capacity of the buffers: rows of X in all time steps of a chunk
     char *x
     char *projected

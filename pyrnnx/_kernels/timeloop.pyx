@@ -216,7 +216,7 @@ cdef Py_ssize_t plan_chunk(const Block *b, Py_ssize_t step, Py_ssize_t *total) n
     total[0] = 0
     while True:
         active = running(b, step + steps, active)
-        if active == 0 or total[0] + active > b.chunk_rows:
+        if active == 0 or total[0] + active > b.chunk_rows or step + steps == b.limit:
             return steps
         total[0] += active
         steps += 1
@@ -466,8 +466,8 @@ cdef bint begin_block(Block *b) noexcept nogil:
 
 
 cdef bint run_steps(Block *b) noexcept nogil:
-    """Run the time steps of a row block from `step` on; return False if this thread must leave."""
-    while b.active:
+    """Run the time steps of a row block from `step` to `limit`; return False if this thread must leave."""
+    while b.active and b.step < b.limit:
         if b.team_size == 1 and b.team != NULL:
             admit(b)
         if b.step == b.chunk_end and not project_chunk(b):
@@ -488,5 +488,6 @@ cdef bint run_steps(Block *b) noexcept nogil:
         if b.stopped:
             return False
         retire(b, b.step)
-    zero_padding(b)
+    if b.active == 0:
+        zero_padding(b)
     return not b.stopped

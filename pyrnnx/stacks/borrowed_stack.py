@@ -8,10 +8,12 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._kernels.digest import digest
+from pyrnnx._kernels.pipeline import run_pipeline, turn_steps
 from pyrnnx.errors import PyrnnxError, shortened
 from pyrnnx.layers.prepare import prepare
 from pyrnnx.operator.conventions import Convention
 from pyrnnx.operator.op import RecurrentOp
+from pyrnnx.stacks.stacked_layer import Arguments
 
 
 class BorrowedStack:
@@ -79,6 +81,8 @@ class BorrowedStack:
         """
         D, end = self.num_directions, len(self._packed) - 1
         T, N, _ = X.shape
+        steps = turn_steps(self._packed, threads, T, N)
+        arguments: list[Arguments] = []
         for k, packed in enumerate(self._packed):
             out = Y if k == end else np.empty((T, N, *Y.shape[2:]), self.dtype)
             own, own_last = initial, last
@@ -87,11 +91,14 @@ class BorrowedStack:
                 own = tuple([None if state is None else state[rows] for state in initial])
                 own_last = tuple([state[rows] for state in last])
             c = own[1] if self.has_cell_state else None
-            if packed.run(threads, X, lengths, own[0], c, False, (out, *own_last)) is None:
+            own_arguments = X, lengths, own[0], c, False, (out, *own_last)
+            if steps:
+                arguments.append(own_arguments)
+            elif packed.run(threads, *own_arguments) is None:
                 return False
             if k < end:
                 X = out.reshape(T, N, -1)
-        return True
+        return not steps or run_pipeline(self._packed, threads, steps, arguments) is not None
 
     def step(self, threads: int, X: AnyArray, initial: tuple[AnyArray | None, ...], out: tuple[AnyArray, ...]) -> bool:
         """Run one step of a cell on X [N, I] and states [N, H]; return whether the kernels could use the arrays."""

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from pyrnnx import config
 from pyrnnx._internal import facts, html
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._kernels.pipeline import run_pipeline, turn_steps
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator import check
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS, Convention
 from pyrnnx.operator.quantized import Quantized
 from pyrnnx.stacks.ragged import buckets, padded
-from pyrnnx.stacks.stacked_layer import StackedLayer
+from pyrnnx.stacks.stacked_layer import Arguments, StackedLayer
 from pyrnnx.stacks.states import STACKED, StateForm, States, joined_states
 from pyrnnx.stacks.stream import StackStream
 
@@ -80,6 +82,7 @@ class Stack:
         self._order = (1, 0, 2) if self.batch_first else (0, 1, 2)  # transposes X and Y to [T, N, ...] and back
         last = len(self.layers) - 1
         self._layers = [StackedLayer(layer, self.batch_first and k == last) for k, layer in enumerate(self.layers)]
+        self._packed = tuple([layer._packed for layer in self.layers])
         self._no_states: States = [None] * len(self.layers)
         ops = [layer.op for layer in self.layers]
         self.state_forms = StateForm("initial_h", ops), StateForm("initial_c", ops)
@@ -191,15 +194,26 @@ class Stack:
 
     def _run(self, X: AnyArray, lengths: AnyArray | None, h: States, c: States) -> Computed | None:
         """Run X [T, N, I] through all layers; return None if the kernels cannot read an array in place."""
-        last_h, last_c = States(), States()
+        threads, (T, N) = config.get_num_threads(), X.shape[:2]
+        steps = turn_steps(self._packed, threads, T, N)
+        arguments: list[Arguments] = []  # of a pipeline
+        states: list[tuple[AnyArray, ...]] = []
         for k, layer in enumerate(self._layers):
-            computed = layer.run(X, lengths, h[k], c[k])
+            own, X = layer.arguments(X, lengths, h[k], c[k])
+            if steps:
+                arguments.append(own)
+                continue
+            computed = layer.compute(*own)
             if computed is None:
                 return None
-            X, Y_h, Y_c = computed
-            last_h.append(Y_h)
-            last_c.append(Y_c)
-        return X, last_h, last_c
+            states.append(computed[1:])  # without Y, which only the next layer needs
+        if steps:
+            together = run_pipeline(self._packed, threads, steps, arguments)
+            if together is None:
+                return None
+            states = together
+        last = [layer.last(*own) for layer, own in zip(self._layers, states, strict=True)]
+        return X, [Y_h for Y_h, _ in last], [Y_c for _, Y_c in last]
 
     def _run_ragged(self, X: Any, sequence_lens: Any, *initial: Any) -> tuple[Any, ...]:
         """Run sequences [T, I] of a list; return Y as a list, and the last states of all sequences."""

@@ -8,6 +8,9 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.conventions import CANONICAL
 
+# X, lengths, initial_h, initial_c, wide_states and out of `PackedLayer.run`
+Arguments = tuple[AnyArray, AnyArray | None, AnyArray | None, AnyArray | None, bool, tuple[AnyArray | None, ...]]
+
 
 class StackedLayer:
     """A layer that reads X [T, N, I] and returns Y [T, N, D*H] without copies.
@@ -20,7 +23,7 @@ class StackedLayer:
     """
 
     def __init__(self, layer: Layer, batch_first: bool) -> None:
-        self.layer, self._batch_first = layer, batch_first
+        self.layer, self._batch_first, self.compute = layer, batch_first, layer._compute
         axes, canonical = layer.convention.axes_of, CANONICAL.axes_of
         self._X = _order(canonical("X"), axes("X"))
         self._Y = _order("NTDH" if batch_first else "TNDH", axes("Y"))
@@ -28,20 +31,19 @@ class StackedLayer:
         self._sizes = layer.op.num_directions, layer.op.hidden_size
         self._states = (None,) * (len(layer.output_names) - 1)
 
-    def run(
+    def arguments(
         self, X: AnyArray, lengths: AnyArray | None, h: AnyArray | None, c: AnyArray | None
-    ) -> tuple[AnyArray, AnyArray, AnyArray | None] | None:
-        """Return Y and the last states [D, N, H], or None if the kernels cannot read an array.
+    ) -> tuple[Arguments, AnyArray]:
+        """Return the arguments of `compute`, and the new array for Y as [T, N, D*H].
 
         Raises
         ------
         MemoryError
             Y exceeds memory.
-        ArgumentError
-            The call exceeds memory.
         """
-        h = None if h is None else h.transpose(self._state)
-        c = None if c is None else c.transpose(self._state)
+        if self._state is not None:
+            h = None if h is None else h.transpose(self._state)
+            c = None if c is None else c.transpose(self._state)
         T, N, _ = X.shape
         outer = (N, T) if self._batch_first else (T, N)
         D, H = self._sizes
@@ -49,15 +51,18 @@ class StackedLayer:
             Y = np.empty((*outer, D, H), self.layer.dtype)
         except ValueError as error:  # the size exceeds an address
             raise MemoryError(str(error)) from error
-        out = Y.transpose(self._Y), *self._states
-        computed = self.layer._compute(X.transpose(self._X), lengths, h, c, False, out)
-        if computed is None:
-            return None
+        out = Y if self._Y is None else Y.transpose(self._Y), *self._states
+        own_X = X if self._X is None else X.transpose(self._X)
         Y = Y.reshape((*outer, D * H))
-        Y_c = computed[2].transpose(self._last) if len(computed) > 2 else None
-        return Y.transpose((1, 0, 2)) if self._batch_first else Y, computed[1].transpose(self._last), Y_c
+        return (own_X, lengths, h, c, False, out), Y.transpose((1, 0, 2)) if self._batch_first else Y
+
+    def last(self, Y_h: AnyArray, Y_c: AnyArray | None = None) -> tuple[AnyArray, AnyArray | None]:
+        """Return the layer's last states as [D, N, H]."""
+        if self._last is None:
+            return Y_h, Y_c
+        return Y_h.transpose(self._last), None if Y_c is None else Y_c.transpose(self._last)
 
 
-def _order(axes: str, to: str) -> tuple[int, ...]:
-    """Return the argument of `transpose` that reorders `axes` to `to`."""
-    return tuple([axes.index(axis) for axis in to])
+def _order(axes: str, to: str) -> tuple[int, ...] | None:
+    """Return the argument of `transpose` that reorders `axes` to `to`, or None if they are equal."""
+    return None if axes == to else tuple([axes.index(axis) for axis in to])

@@ -13,6 +13,7 @@ import pytest
 
 from pyrnnx import Layer, RecurrentOp, Stack, config, set_num_threads
 from pyrnnx._kernels import engines
+from pyrnnx._kernels.pipeline import turn_steps
 from pyrnnx.testing.numbers import Array
 
 pytestmark = pytest.mark.skipif(
@@ -99,6 +100,16 @@ def test_stream_of_a_stack_is_as_before_the_push() -> None:
     for state, expected in zip(stream.state[0], other.state[0], strict=True):
         np.testing.assert_array_equal(state, expected)
     np.testing.assert_array_equal(stream.push(inputs(5)), other.push(inputs(5)))
+
+
+def test_call_of_a_stack_in_a_pipeline(engine: str) -> None:
+    set_num_threads(2)
+    stack, few = Stack([rnn(hidden_size=99), rnn(hidden_size=99, input_size=99)]), inputs(80)
+    assert (turn_steps(stack._packed, 2, len(few), 1) > 0) == (engine != "blas")
+    before = stack(few)
+    assert_interrupted(lambda: stack(inputs(2_000_000)))
+    for again, first in zip(stack(few), before, strict=True):
+        np.testing.assert_array_equal(again, first)
 
 
 def test_short_push_of_a_stack_is_undone_between_its_layers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from layers import DTYPES, random_layer
 from rows import each_row
-from stacks import STACKS, I, expected, joined, random_inputs, random_layers, random_stack, random_states
+from stacks import STACKS, I, apart, expected, joined, random_inputs, random_layers, random_stack, random_states
 
 from pyrnnx import ONNX_LAYOUTS, OPENVINO_CELL, OPENVINO_SEQUENCE, Layer, PyrnnxError, RecurrentOp, Stack
 from pyrnnx.operator.op import CellName
@@ -20,12 +20,6 @@ from pyrnnx.testing.numbers import assert_close, tolerance_of
 T, N = 6, 4
 LENGTHS = np.array([6, 2, 0, 3])
 each_stack = each_row("name", STACKS)
-
-
-def apart(results: tuple[Any, ...]) -> list[Any]:
-    """Y and all states that there are, one by one, of either form."""
-    Y, *states = results
-    return [Y, *(one for s in states for one in (s if isinstance(s, list) else [s]) if one is not None)]
 
 
 def assert_as_expected(stack: Stack, results: tuple[Any, ...], wanted: tuple[Any, ...]) -> None:

@@ -4,6 +4,7 @@ cdef extern from "threads/system.h" nogil:
     void store_flag "PYRNNX_STORE"(int *flag, int value)
     int load_flag "PYRNNX_LOAD"(const int *flag)
     int count_up "PYRNNX_COUNT_UP"(int *count)
+    bint take_flag "PYRNNX_TAKE"(int *flag)
 
 cdef extern from "threads/interrupt.h" nogil:
     ctypedef struct Interrupt "pyrnnx_interrupt":
@@ -21,6 +22,7 @@ cdef extern from "threads/barrier.h" nogil:
     ctypedef struct Barrier "pyrnnx_barrier":
         int size, regroup, closed
 
+    void spin "pyrnnx_spin"(int spins)
     void barrier_init "pyrnnx_barrier_init"(Barrier *barrier, int limit, const Interrupt *interrupt)
     int barrier_join "pyrnnx_barrier_join"(Barrier *barrier)
     bint barrier_enter "pyrnnx_barrier_enter"(Barrier *barrier, int place, unsigned *seen)

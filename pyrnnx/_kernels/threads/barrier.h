@@ -43,6 +43,14 @@ enum {
 
 #if !PYRNNX_HAVE_THREADS /* every team has one member */
 
+/* Pause in a loop that waits; from PYRNNX_SPINS repetitions on, let other threads run. */
+static inline void pyrnnx_spin(int spins) {
+    if (spins < PYRNNX_SPINS)
+        pyrnnx_pause();
+    else
+        pyrnnx_yield();
+}
+
 static inline void pyrnnx_barrier_init(pyrnnx_barrier *barrier, int limit, const pyrnnx_interrupt *interrupt) {
     *barrier = (pyrnnx_barrier){.size = 1, .limit = limit, .interrupt = interrupt};
 }
@@ -50,6 +58,7 @@ static inline int pyrnnx_barrier_enter(pyrnnx_barrier *barrier, int place, unsig
     (void)barrier, (void)place, (void)seen;
     return 0;
 }
+static inline void pyrnnx_spin(int spins) { (void)spins; }
 static inline int pyrnnx_barrier_joined(pyrnnx_barrier *barrier, int expected) {
     (void)barrier, (void)expected;
     return 0;
@@ -76,6 +85,14 @@ static inline void pyrnnx_pause(void) {
 #endif
 }
 
+/* Pause in a loop that waits; from PYRNNX_SPINS repetitions on, let other threads run. */
+static inline void pyrnnx_spin(int spins) {
+    if (spins < PYRNNX_SPINS)
+        pyrnnx_pause();
+    else
+        pyrnnx_yield();
+}
+
 static inline void pyrnnx_barrier_init(pyrnnx_barrier *barrier, int limit, const pyrnnx_interrupt *interrupt) {
     *barrier = (pyrnnx_barrier){.size = 1, .limit = limit, .interrupt = interrupt};
 }
@@ -96,10 +113,7 @@ static inline int pyrnnx_barrier_enter(pyrnnx_barrier *barrier, int place, unsig
             return 1;
         }
         if (closed) return 0;
-        if (spin < PYRNNX_SPINS)
-            pyrnnx_pause();
-        else
-            pyrnnx_yield();
+        pyrnnx_spin(spin);
     }
     return 0;
 }

@@ -10,11 +10,13 @@
 #define PYRNNX_STORE(flag, value) (*(flag) = (value))
 #define PYRNNX_LOAD(flag) (*(flag))
 #define PYRNNX_COUNT_UP(count) ((*(count))++)
+#define PYRNNX_TAKE(flag) (*(flag) ? 0 : (*(flag) = 1))
 #else
 #define PYRNNX_HAVE_THREADS 1
 #define PYRNNX_STORE(flag, value) __atomic_store_n(flag, value, __ATOMIC_RELEASE)
 #define PYRNNX_LOAD(flag) __atomic_load_n(flag, __ATOMIC_ACQUIRE)
 #define PYRNNX_COUNT_UP(count) __atomic_fetch_add(count, 1, __ATOMIC_ACQ_REL)
+#define PYRNNX_TAKE(flag) (!__atomic_exchange_n(flag, 1, __ATOMIC_ACQUIRE)) /* whether it was 0 */
 #endif
 
 #ifdef _WIN32

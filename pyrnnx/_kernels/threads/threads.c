@@ -177,7 +177,7 @@ static void start_workers(int workers) {
 #endif
 
 int pyrnnx_team_take(int size) {
-    if (size <= 1 || __atomic_exchange_n(&pool.taken, 1, __ATOMIC_ACQUIRE)) return 1;
+    if (size <= 1 || !PYRNNX_TAKE(&pool.taken)) return 1;
     start_workers(size - 1);
     if (pool.workers == 0) PYRNNX_STORE(&pool.taken, 0);
     return size <= pool.workers + 1 ? size : pool.workers + 1;

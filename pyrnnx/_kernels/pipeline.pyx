@@ -1,0 +1,231 @@
+"""A pipeline of layers, each of which reads the results of the one before, for small batches and several threads.
+
+Each layer is a stage. A thread takes a stage, runs some time steps of it, and returns it. A stage is ready
+when the stage before it is further by that many steps:
+
+    thread 0   | layer 0, steps 0-9 | layer 0, 10-19 | layer 1, 10-19 | layer 2, 10-19 | ...
+    thread 1                        | layer 1, 0-9   | layer 2, 0-9   | layer 0, 20-29 | ...
+
+Threads then need no barrier in each step, unlike those that share its units. Results are the same, bit for bit.
+"""
+
+from libc.limits cimport INT_MAX
+from libc.stdlib cimport free, malloc
+
+from pyrnnx._kernels.calls cimport begin_call
+from pyrnnx._kernels.packed_layer cimport PackedLayer
+from pyrnnx._kernels.plan cimport ALIGNMENT, Plan, plan_alone, round_up, run_threads, set_block, watch_signals
+from pyrnnx._kernels.threads cimport (
+    Interrupt,
+    interrupt_poll,
+    load_flag,
+    spin,
+    store_flag,
+    take_flag,
+)
+from pyrnnx._kernels.timeloop cimport ROW_WORK, STEP_WORK, Block, Call, begin_block, run_steps
+
+cdef enum:
+    CACHE_LINE = 64
+    MAX_THREAD_ROWS = 4     # of the batch for each thread; more fill the tiles of products, and need no pipeline
+    MAX_BYTES = 1 << 20     # of a layer's weights, which each thread reads; of more, it should read only a share
+    TURN_WORK = 1 << 18     # least work of a turn (see timeloop): about 5 us
+    MIN_TURNS = 5           # of each layer: in the first and the last, threads wait for each other
+    MOST_TURNS = 16
+
+
+cdef struct Stage:
+    # A layer of a pipeline. The thread that took it may use `block`.
+    Block block
+    char gap[CACHE_LINE]
+    int taken
+    int done    # time steps of Y that are written
+    char end[CACHE_LINE]
+
+
+cdef struct Pipeline:
+    Stage *stages
+    int count
+    int seq_length, steps   # time steps of the call, of a turn
+    Interrupt *interrupt
+
+
+cdef inline bint is_ready(const Pipeline *p, int k) noexcept nogil:
+    """Return whether the steps of a stage's next turn can run."""
+    cdef:
+        int done = load_flag(&p.stages[k].done)
+        int there = load_flag(&p.stages[k - 1].done) if k else p.seq_length
+    return done < there and (there - done >= p.steps or there == p.seq_length)
+
+
+cdef int take_stage(const Pipeline *p) noexcept nogil:
+    """Take the last stage that is ready and that no thread has; return its number, or -1."""
+    cdef int k
+    for k in range(p.count - 1, -1, -1):
+        if is_ready(p, k) and take_flag(&p.stages[k].taken):
+            if is_ready(p, k):
+                return k
+            store_flag(&p.stages[k].taken, 0)
+    return -1
+
+
+cdef bint run_stage(const Pipeline *p, Stage *stage, bint is_caller) noexcept nogil:
+    """Run a turn of a stage; return False if the call was interrupted."""
+    cdef Block *b = &stage.block
+    b.is_caller = is_caller
+    if stage.done == 0 and not begin_block(b):
+        return False
+    b.limit = min(b.step + p.steps, p.seq_length)
+    if not run_steps(b):
+        return False
+    store_flag(&stage.done, <int> b.step if b.active else p.seq_length)
+    store_flag(&stage.taken, 0)
+    return True
+
+
+cdef void run_stages(void *argument, int rank) noexcept nogil:
+    """Run turns in one thread until the last stage is done."""
+    cdef:
+        Pipeline *p = <Pipeline *> argument
+        int k, spins = 0
+    while load_flag(&p.stages[p.count - 1].done) < p.seq_length:
+        k = take_stage(p)
+        if k >= 0:
+            spins = 0
+            if not run_stage(p, &p.stages[k], rank == 0):
+                return
+        else:
+            spin(spins)
+            spins += 1
+            if p.interrupt != NULL and interrupt_poll(p.interrupt, rank == 0):
+                return
+
+
+def turn_steps(tuple layers, int threads, Py_ssize_t seq_length, Py_ssize_t batch_size):
+    """Return the time steps of a turn, or 0 if one layer after another is faster, or required.
+
+    Parameters
+    ----------
+    layers : tuple of PackedLayer
+    threads : int
+        Maximum number of threads.
+    seq_length, batch_size : int
+        Time steps and rows of the call.
+    """
+    cdef:
+        PackedLayer layer
+        const Call *call
+        Py_ssize_t steps
+        double work = 0
+    if (threads < 2 or len(layers) < 2 or not 0 < batch_size <= MAX_THREAD_ROWS * threads
+            or not MIN_TURNS <= seq_length <= INT_MAX):
+        return 0
+    for layer in layers:
+        call = &layer.packed.call
+        if (layer.packed.directions != 1 or layer.packed.reverse[0] or call.coding != NULL or call.kernels.whole
+                or call.projected_size * (call.input_size + call.hidden_size) * call.itemsize > MAX_BYTES):
+            return 0
+        work += STEP_WORK + batch_size * (ROW_WORK + call.projected_size * call.input_size + call.step_work)
+    steps = max(1 + <Py_ssize_t> (TURN_WORK * len(layers) / work), seq_length // MOST_TURNS)
+    return steps if steps * MIN_TURNS <= seq_length else 0
+
+
+def run_pipeline(tuple layers, int threads, int steps, list arguments):
+    """Run layers as a pipeline, and return the last states of each.
+
+    Parameters
+    ----------
+    layers : tuple of PackedLayer
+    threads : int
+        Maximum number of threads.
+    steps : int
+        Time steps of a turn, from `turn_steps`.
+    arguments : list of tuple
+        Arguments of each layer's `PackedLayer.run` after the threads, without wide states. X of a layer views the
+        memory of the previous layer's Y in `out`.
+
+    Returns
+    -------
+    list of tuple, or None
+        Y_h and, for an LSTM, Y_c of each layer. None if an array cannot be read or written in place.
+
+    Raises
+    ------
+    MemoryError
+        The results or the scratch memory exceed memory.
+    """
+    cdef:
+        PackedLayer layer
+        int k, count = <int> len(layers)
+        Interrupt interrupt
+        Pipeline pipeline
+        Call *calls = <Call *> malloc(count * sizeof(Call))
+        Stage *stages = <Stage *> malloc(count * sizeof(Stage))
+        char *memory = NULL
+        list states = [], rows = []
+        tuple results
+    try:
+        if calls == NULL or stages == NULL:
+            raise MemoryError("the scratch buffers exceed memory")
+        for k, layer in enumerate(layers):
+            X, lengths, initial_h, initial_c, _, out = arguments[k]
+            results = set_call(layer, &calls[k], rows, X, lengths, initial_h, initial_c, out)
+            if results is None:
+                return None
+            states.append(results[1:])
+        interrupt.stop = False
+        pipeline.stages, pipeline.count, pipeline.steps = stages, count, steps
+        pipeline.seq_length, pipeline.interrupt = <int> calls[0].seq_length, NULL
+        if watch_signals(&interrupt):
+            pipeline.interrupt = &interrupt
+        memory = set_stages(layers, calls, &pipeline)
+        with nogil:
+            run_threads(min(threads, count), run_stages, &pipeline, pipeline.interrupt)
+        stop_if(interrupt.stop)
+        return states
+    finally:
+        free(calls)
+        free(stages)
+        free(memory)
+
+
+cdef int stop_if(bint interrupted) except -1:
+    """Let the error of a signal handler, which is set, be raised if the call was interrupted."""
+    return -1 if interrupted else 0
+
+
+cdef tuple set_call(PackedLayer layer, Call *call, list rows, X, lengths, initial_h, initial_c, tuple out):
+    """Set a call of one layer; return its results, or None if an array cannot be used in place."""
+    begin_call(&layer.packed, call)
+    if not layer.read_inputs(call, X, initial_h, initial_c, layer.dtype):
+        return None
+    if lengths is not None:
+        rows.append(layer.read_lengths(lengths, call))
+        if rows[len(rows) - 1] is None:
+            return None
+    call.matrices = NULL
+    return layer.set_outputs(call, out, layer.dtype)
+
+
+cdef char *set_stages(tuple layers, Call *calls, Pipeline *pipeline) except NULL:
+    """Set the stages of a pipeline, and return their memory."""
+    cdef:
+        PackedLayer layer
+        Py_ssize_t size = ALIGNMENT
+        char *memory
+        Plan plan
+        int k
+    for k, layer in enumerate(layers):
+        calls[k].interrupt = pipeline.interrupt
+        plan_alone(&plan, &calls[k], layer.packed.parameters, layer.packed.reverse)
+        size += plan.block_bytes
+    memory = <char *> malloc(size)
+    if memory == NULL:
+        raise MemoryError("the scratch buffers exceed memory")
+    plan.scratch = <char *> round_up(<Py_ssize_t> memory, ALIGNMENT)
+    for k, layer in enumerate(layers):
+        plan_alone(&plan, &calls[k], layer.packed.parameters, layer.packed.reverse)
+        set_block(&pipeline.stages[k].block, &plan, 0)
+        pipeline.stages[k].taken = pipeline.stages[k].done = 0
+        plan.scratch += plan.block_bytes
+    return memory
