@@ -295,10 +295,29 @@ def scored(client: Any, job: Job, threads: int | None, parts: Iterator[Part]) ->
                     _within(LOOK, client.unregister_worker_plugin, setup.name)
 
 
+class _WallClock:
+    """Detector of a wall clock that was set back: Dask may then send no message until this clock has caught up."""
+
+    def __init__(self) -> None:
+        self._highest = self._ahead()
+        self.set_back = False
+
+    @staticmethod
+    def _ahead() -> float:
+        return time.time() - time.monotonic()
+
+    def look(self) -> None:
+        """Compare the wall clock with the monotonic one."""
+        ahead = self._ahead()
+        self.set_back |= self._highest - ahead > LOOK
+        self._highest = max(self._highest, ahead)
+
+
 def _outcomes(client: Any, name: str, parts: Iterator[Part]) -> Iterator[tuple[dict[str, Any], bool]]:
     from pyrnnx.scoring import dask_worker
 
     pending: set[Any] = set()
+    clock = _WallClock()
     while True:
         room = AHEAD * max(1, sum(_threads(client).values())) - len(pending)
         for part in _next(parts, room):
@@ -306,7 +325,7 @@ def _outcomes(client: Any, name: str, parts: Iterator[Part]) -> Iterator[tuple[d
             pending.add(client.submit(dask_worker.run_part, name, part, key=key, pure=False))
         if not pending:
             return
-        for future in _ready(client, pending):
+        for future in _ready(client, pending, clock):
             try:
                 outcome = future.result(_patience(client))
             except import_distributed().TimeoutError:
@@ -316,6 +335,7 @@ def _outcomes(client: Any, name: str, parts: Iterator[Part]) -> Iterator[tuple[d
                 client.cancel(list(pending))
                 raise outcome
             yield outcome
+            clock.look()
 
 
 def _next(parts: Iterator[Part], count: int) -> Iterator[Part]:
@@ -326,7 +346,7 @@ def _next(parts: Iterator[Part], count: int) -> Iterator[Part]:
         yield part
 
 
-def _ready(client: Any, pending: set[Any]) -> set[Any]:
+def _ready(client: Any, pending: set[Any], clock: _WallClock) -> set[Any]:
     """Wait until at least one future is finished, and return the finished ones.
 
     Raises
@@ -334,16 +354,24 @@ def _ready(client: Any, pending: set[Any]) -> set[Any]:
     CancelledError, TimeoutError
         The connection to the scheduler is lost; the scheduler does not answer.
     PyrnnxError
-        All workers are gone, and none has come within the client's timeout.
+        All workers are gone, and none has come within the client's timeout; the clock was set back, and no part was
+        finished within the timeout.
     """
     dask = import_distributed()
     done: set[Any] = set()
-    last_seen = time.monotonic()  # of a worker
+    started = time.monotonic()
+    last_seen = started  # of a worker
     while not done:
         if client.status != "running":
             raise CancelledError(f"connection {client.status}")
         with client.as_current(), contextlib.suppress(dask.TimeoutError):
             done = dask.wait(pending, timeout=min(LOOK, _patience(client)), return_when="FIRST_COMPLETED").done
+        clock.look()
+        if not done and clock.set_back and time.monotonic() - started > _patience(client):
+            raise PyrnnxError(
+                f"score: the clock of this machine was set back, and no part was finished for {_patience(client):g} "
+                f"seconds, because Dask may wait until the clock has caught up; {RESUME}"
+            )
         if not done and _threads(client):
             last_seen = time.monotonic()
         elif not done and time.monotonic() - last_seen > _patience(client):

@@ -206,6 +206,56 @@ def test_clients(workers: Scheduler, score: Callable[..., Any]) -> None:
         asyncio.run(asynchronous())
 
 
+CLOCK = """
+import time
+_time, _time_ns = time.time, time.time_ns
+def _hours():
+    try:
+        with open({path!r}) as file:
+            return float(file.read() or 0)
+    except OSError:
+        return 0.0
+time.time = lambda: _time() + 3600 * _hours()
+time.time_ns = lambda: _time_ns() + int(3600e9 * _hours())
+"""
+JUMPS = """
+import sys
+sys.path[:0] = {paths!r}
+import pyrnnx
+from scoring_data import lstm
+from pyrnnx.scoring import cluster
+cluster.PATIENCE = 15
+hours = iter((5, -7, 3, -30, 0.5, 0))
+def jump(done, total):
+    with open({hours!r}, "w") as file:
+        file.write(str(next(hours, 0)))
+if __name__ == "__main__":
+    for attempt in range(8):
+        try:
+            report = pyrnnx.score(lstm(), {source!r}, {sink!r}, workers=2, memory={memory}, progress=jump)
+        except pyrnnx.PyrnnxError as error:
+            assert cluster.RESUME in str(error), error
+        else:
+            break
+    print(report.items, len(report.skipped), next(hours, None))
+"""
+
+
+@pytest.mark.e2e
+def test_a_clock_that_jumps(score: Callable[..., Any], source: Path, tmp_path: Path) -> None:
+    """Hours forward and back in client, scheduler and workers: the run ends, and the same call finishes it."""
+    (tmp_path / "sitecustomize.py").write_text(CLOCK.format(path=str(tmp_path / "hours")))
+    places = {"hours": str(tmp_path / "hours"), "source": str(source), "sink": str(tmp_path / "out")}
+    paths = [str(Path(__file__).parents[1])]
+    script = tmp_path / "run.py"
+    script.write_text(JUMPS.format(paths=paths, memory=MEMORY, **places))
+    env = {**os.environ, **SHORT, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, str(script)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert done.stdout.split() == [str(len(ITEMS)), "0", "None"], done.stderr
+    assert score(workers=0).computed == 0
+
+
 @pytest.mark.e2e
 def test_times_of_files_decide_nothing(score: Callable[..., Any], tmp_path: Path) -> None:
     score(workers=0)
