@@ -68,7 +68,7 @@ class ParquetSource(Source):
         columns = [column, NAMES] if has_names else [column]
         start = 0
         for group in range(file.num_row_groups):
-            row = 0
+            row, place = 0, (path, group)
             for batch in file.iter_batches(ROWS, [group], columns=columns):
                 names = batch.column(NAMES).to_pylist() if has_names else [None] * len(batch)
                 lengths = import_pyarrow().compute.list_value_length(batch.column(column)).to_pylist()
@@ -78,7 +78,7 @@ class ParquetSource(Source):
                     listing.add(
                         name if isinstance(name, str) else f"{relative}:{start + row}",
                         length or 0,
-                        ((path, group), row),
+                        (place, row),
                     )
                     row += 1
             start += row
