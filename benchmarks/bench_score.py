@@ -221,8 +221,8 @@ def make_many(kind: str, folder: Path, count: int) -> None:
         np.save(parent / f"{index:07}.npy", values[offsets[index] : offsets[index + 1]])
 
 
-def many(kind: str, folder: Path, count: int) -> None:
-    """Print what a run over many short items takes in this process, and then the same call again."""
+def many(kind: str, folder: Path, count: int, workers: int) -> None:
+    """Print what a run over many short items takes, and then the same call again."""
     import pyrnnx
 
     rng = np.random.default_rng(1)
@@ -232,7 +232,7 @@ def many(kind: str, folder: Path, count: int) -> None:
     cells = [kind, f"{count:,}"]
     for _ in range(2):
         started, cpu = time.perf_counter(), time.process_time()
-        report = pyrnnx.score(layer, folder / "in", folder / "out", workers=0)
+        report = pyrnnx.score(layer, folder / "in", folder / "out", workers=workers)
         whole, cpu = time.perf_counter() - started, time.process_time() - cpu
         cells += [f"{whole:.1f}", f"{cpu:.1f}"]
         if not report.resumed:
@@ -276,6 +276,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=600)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--stream", action="store_true", help="measure Silero VAD, frame by frame")
+    parser.add_argument("--workers", type=int, default=0, help="processes of --many; 0: this one")
     parser.add_argument("--many", choices=["zarr", "parquet", "npy"], help="measure many short items of this format")
     parser.add_argument("--one", choices=[*WAYS, *STREAMS], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -286,7 +287,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         if arguments.many:
-            many(arguments.many, folder, arguments.items)
+            many(arguments.many, folder, arguments.items, arguments.workers)
             return
         make_data(folder, arguments.items, stream=arguments.stream)
         size = sum(path.stat().st_size for path in (folder / "in").iterdir())
