@@ -218,10 +218,13 @@ cdef void follow(Team *team) noexcept nogil:
 
 
 cdef void run_member(void *argument, int rank) noexcept nogil:
-    """Run one thread of the call: job after job, or else a share of a team's steps."""
+    """Run one thread of the call: job after job, or else a share of a team's steps.
+
+    The caller leads the first team, however late it runs: no other thread polls the interrupt, or may open a team again.
+    """
     cdef:
         Plan *plan = <Plan *> argument
-        Py_ssize_t job = count_up(&plan.next_job), taken = 0
+        Py_ssize_t job = 0 if rank == 0 and plan.team_size > 1 else count_up(&plan.next_job), taken = 0
     while job < plan.jobs:
         if not lead(plan, job, rank == 0):
             return
@@ -301,7 +304,7 @@ cdef void run_plan(Plan *plan, char *memory, const Pool *pool) noexcept nogil:
         int size = <int> plan.threads
         bint rests = plan.team_size > 1 and team_rests()
     plan.scratch = <char *> round_up(<Py_ssize_t> memory, ALIGNMENT)
-    plan.next_job = 0
+    plan.next_job = plan.team_size > 1  # of those that wait in the queue
     if plan.team_size > 1:
         for team in range(plan.jobs):
             plan.teams[team].limit, plan.teams[team].threads = <int> plan.team_size, size
