@@ -187,7 +187,7 @@ def _activations(cell: Cell) -> dict[str, Any]:
 def weights_of(cell: Cell) -> dict[str, AnyArray]:
     """Return W, R and B of a cell in the arrangement of ONNX."""
     gates = [cell.gates[name] for name in ORDER[cell.operator]]
-    size, dtype = cell.hidden_size, next(iter(gates[0].W.values())).dtype
+    size, dtype = cell.hidden_size, next(W for gate in gates for W in gate.W.values()).dtype
     widths = {ref: ref.width for ref in cell.xs}
     W = [
         np.concatenate([gate.W[ref].T if ref in gate.W else np.zeros((size, widths[ref]), dtype) for ref in cell.xs], 1)

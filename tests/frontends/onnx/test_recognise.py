@@ -26,7 +26,7 @@ TOLERANCE = 1e-6
 Make = Callable[..., onnx.ModelProto]
 KINDS = ("RNN", "GRU", "LSTM")
 
-TWISTS_OF_GRU = ("reset before", "as difference", "update reversed")
+TWISTS_OF_GRU = ("reset before", "as difference", "update reversed", "update gate without X")
 # Maker, cell, twist, and the number of layers.
 LAYERS: list[tuple[Make, str, str, int]] = [
     *((make, kind, "", 1) for make in (unrolled, scan, loop) for kind in KINDS),

@@ -115,6 +115,8 @@ def _gru(g: Nodes, projected: str, recurrent: str, h: str, w: Weights, twist: st
     parameters: dict[str, Any] = {"beta": 0.4} if twist == "hard update reversed" else {}
     gate = "HardSigmoid" if parameters else "Sigmoid"
     z, r = (g.add(gate, g.add("Add", x_parts[k], h_parts[k]), **parameters) for k in range(2))
+    if twist == "update gate without X":
+        z = g.add("Sigmoid", h_parts[0])
     if twist == "reset before":
         inner = g.add("MatMul", g.add("Mul", r, h), w.R_new)
     elif twist == "update gate resets":
