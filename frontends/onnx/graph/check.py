@@ -129,12 +129,22 @@ def _check_newest(model: ModelProto, label: str) -> None:
 
 
 def _check_inputs(graph: Graph, opsets: Mapping[str, int], label: str) -> None:
-    """Reject nodes without an input that their operator needs; unknown operators may have any."""
+    """Reject nodes without an input that their operator needs; unknown operators may have any.
+
+    Reject Splits of another number of outputs, too: onnx and ONNX Runtime end the process as they infer its sizes.
+    """
     least: dict[tuple[str, str], int] = {}  # upper bound of required inputs
     required: dict[tuple[str, str], list[str]] = {}
     for node in graph.every:
         key = "" if node.domain in DEFAULT_DOMAINS else node.domain, node.op_type
         version = opsets.get(key[0], 1)
+        if key == ("", "Split"):
+            for attribute in node.attribute:
+                if attribute.name == "num_outputs" and attribute.i != len(node.output):
+                    raise FormatError(
+                        f"{label}: {node_label(node)}: num_outputs is {attribute.i}; the node has {len(node.output)} "
+                        "outputs"
+                    )
         if key not in least:
             signature = signature_of(node, version)
             least[key] = _MANY if signature is None else signature.required

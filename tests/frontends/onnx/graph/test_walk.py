@@ -40,10 +40,12 @@ def test_scan() -> None:
     np.testing.assert_array_equal(read_model(scan(1))(X)["y"], [[2, 2, 2], [3, 3, 3]])
 
 
-def test_split_outputs_that_are_not_there() -> None:
-    nodes = [node("Split", ["x"], ["y"], name="cut", num_outputs=2**40)]
-    with pytest.raises(FormatError, match=f"Split 'cut': num_outputs is {2**40}; the node has 1 outputs"):
-        read_model(simple_model(nodes, {"x": X}, ["y"], opset=18))(X)
+@pytest.mark.parametrize(("count", "outputs"), [(2**40, ["y"]), (1, ["y", "z"]), (0, ["y"]), (-1, ["y"])])
+def test_split_of_another_number_of_outputs(count: int, outputs: list[str]) -> None:
+    """onnx and ONNX Runtime end the process if there are fewer than outputs, and their size is known."""
+    nodes = [node("Split", ["x"], outputs, name="cut", num_outputs=count)]
+    with pytest.raises(FormatError, match=f"Split 'cut': num_outputs is {count}; the node has {len(outputs)} outputs"):
+        read_model(simple_model(nodes, {"x": X}, outputs, opset=18))
 
 
 def nested(depth: int) -> onnx.ModelProto:
