@@ -69,12 +69,18 @@ def _has_other_axes(node: NodeProto, tensors: Tensors) -> bool:
     return any(axis not in (0, 1) for axis in axes)
 
 
+def _has_no_spread(node: NodeProto, tensors: Tensors) -> bool:
+    values = {"low": 0.0, "high": 1.0, "scale": 1.0} | {attribute.name: attribute.f for attribute in node.attribute}
+    return not (values["low"] <= values["high"] and values["scale"] > 0)  # so that NaN is excluded
+
+
 def _is_unguarded(node: NodeProto, tensors: Tensors) -> bool:
     return not is_guarded(node)
 
 
 _CRASHES = "ONNX Runtime crashes the process on some inputs of this operator"
 _WEIGHTS = "ONNX Runtime crashes the process if the weights have no axes; their rank is unknown"
+_SPREAD = "ONNX Runtime crashes the process if scale is not above 0, or low is above high"
 # Operator, condition on its nodes, reason.
 EXCLUDED: tuple[tuple[str, Condition, str], ...] = (
     ("Attention", _always, _CRASHES),
@@ -92,6 +98,10 @@ EXCLUDED: tuple[tuple[str, Condition, str], ...] = (
         "ReverseSequence",
         _has_other_axes,
         "ONNX Runtime reverses along other axes than the evaluator: batch_axis and time_axis must be 0 or 1",
+    ),
+    *(
+        (operator, _has_no_spread, _SPREAD)
+        for operator in ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
     ),
     ("ConvInteger", _has_unknown_weights(1), _WEIGHTS),
     ("QLinearConv", _has_unknown_weights(3), _WEIGHTS),
