@@ -80,8 +80,8 @@ MODULES = {
 }
 if MODEL:
     MODULES["engines"].insert(0, "simd/amx_model.c")
-# Compile time matters more than speed in the model; size in modules that only pass tensors on, and in the baseline, which
-# is as fast without the optimizations of -O3.
+# Compile time matters more than speed in the model; size in modules that only pass tensors on, and in the baseline,
+# which is as fast without the optimizations of -O3.
 MORE_ARGUMENTS = {"amx_model.c": ["-O1"]}
 if not (DEBUG or COVERAGE or sys.platform == "win32"):
     SMALL = [name.rpartition(".")[2] for name in MODULES if name.startswith("onnxruntime.")]
