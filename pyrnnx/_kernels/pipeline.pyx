@@ -12,6 +12,10 @@ Threads then need no barrier in each step, unlike those that share its units. Re
 from libc.limits cimport INT_MAX
 from libc.stdlib cimport free, malloc
 
+cimport numpy as cnp
+
+from pyrnnx._kernels.arrays cimport overlap
+from pyrnnx._kernels.assertions cimport debug_assert
 from pyrnnx._kernels.calls cimport begin_call
 from pyrnnx._kernels.packed_layer cimport PackedLayer
 from pyrnnx._kernels.plan cimport ALIGNMENT, Plan, plan_alone, round_up, run_threads, set_block, watch_signals
@@ -24,6 +28,8 @@ from pyrnnx._kernels.threads cimport (
     take_flag,
 )
 from pyrnnx._kernels.timeloop cimport ROW_WORK, STEP_WORK, Block, Call, begin_block, run_steps
+
+cnp.import_array()
 
 cdef enum:
     CACHE_LINE = 64
@@ -114,17 +120,22 @@ def turn_steps(tuple layers, int threads, Py_ssize_t seq_length, Py_ssize_t batc
     """
     cdef:
         PackedLayer layer
-        const Call *call
+        Call call
+        Plan plan
         Py_ssize_t steps
         double work = 0
     if (threads < 2 or len(layers) < 2 or not 0 < batch_size <= MAX_THREAD_ROWS * threads
             or not MIN_TURNS <= seq_length <= INT_MAX):
         return 0
     for layer in layers:
-        call = &layer.packed.call
+        begin_call(&layer.packed, &call)
+        call.seq_length, call.batch_size, call.lengths, call.matrices = seq_length, batch_size, NULL, NULL
         if (layer.packed.directions != 1 or layer.packed.reverse[0] or call.coding != NULL or call.kernels.whole
                 or call.projected_size * (call.input_size + call.hidden_size) * call.itemsize > MAX_BYTES):
             return 0
+        plan_alone(&plan, &call, layer.packed.parameters, layer.packed.reverse)
+        if plan.rows < batch_size:
+            return 0  # a stage has one row block
         work += STEP_WORK + batch_size * (ROW_WORK + call.projected_size * call.input_size + call.step_work)
     steps = max(1 + <Py_ssize_t> (TURN_WORK * len(layers) / work), seq_length // MOST_TURNS)
     return steps if steps * MIN_TURNS <= seq_length else 0
@@ -170,7 +181,7 @@ def run_pipeline(tuple layers, int threads, int steps, list arguments):
         for k, layer in enumerate(layers):
             X, lengths, initial_h, initial_c, _, out = arguments[k]
             results = set_call(layer, &calls[k], rows, X, lengths, initial_h, initial_c, out)
-            if results is None:
+            if results is None or calls[k].seq_length != calls[0].seq_length:
                 return None
             states.append(results[1:])
         interrupt.stop = False
@@ -197,7 +208,8 @@ cdef int stop_if(bint interrupted) except -1:
 cdef tuple set_call(PackedLayer layer, Call *call, list rows, X, lengths, initial_h, initial_c, tuple out):
     """Set a call of one layer; return its results, or None if an array cannot be used in place."""
     begin_call(&layer.packed, call)
-    if not layer.read_inputs(call, X, initial_h, initial_c, layer.dtype):
+    if (not layer.read_inputs(call, X, initial_h, initial_c, layer.dtype)
+            or overlap(out, (X, initial_h, initial_c))):
         return None
     if lengths is not None:
         rows.append(layer.read_lengths(lengths, call))
@@ -226,6 +238,7 @@ cdef char *set_stages(tuple layers, Call *calls, Pipeline *pipeline) except NULL
     for k, layer in enumerate(layers):
         plan_alone(&plan, &calls[k], layer.packed.parameters, layer.packed.reverse)
         set_block(&pipeline.stages[k].block, &plan, 0)
+        debug_assert(plan.rows == calls[k].batch_size)
         pipeline.stages[k].taken = pipeline.stages[k].done = 0
         plan.scratch += plan.block_bytes
     return memory

@@ -12,7 +12,7 @@ from rows import each_row
 from stacks import Description, apart, random_inputs, random_layers, random_states
 
 import pyrnnx
-from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Layer, Stack, config
+from pyrnnx import ONNX_LAYOUTS, OPENVINO_SEQUENCE, Layer, RecurrentOp, Stack, config
 from pyrnnx._kernels.pipeline import turn_steps
 
 pytestmark = pytest.mark.skipif(
@@ -98,6 +98,20 @@ def test_callers_in_several_threads() -> None:
 )
 def test_layer_after_layer(threads: int, steps: int, rows: int) -> None:
     assert turn_steps(stack_of("one cell")._packed, threads, steps, rows) == 0
+
+
+def test_rows_that_need_several_blocks() -> None:
+    """Rows of a wide input have so many bytes that a row block has fewer than the batch, though weights are few."""
+    op, I = RecurrentOp("RNN", 1), 16_000
+    one = np.ones((1, 1, 1), np.float32)
+    stack = Stack([Layer(op, np.full((1, 1, I), 1e-3, np.float32), one), Layer(op, one, one)])
+    X = np.random.default_rng(0).uniform(-1, 1, (12, 64, I)).astype(np.float32)
+    pyrnnx.set_num_threads(1)
+    expected = apart(stack(X))
+    stack(-X)  # its results are in the memory that the next call may get
+    pyrnnx.set_num_threads(16)
+    for actual, wanted in zip(apart(stack(X)), expected, strict=True):
+        np.testing.assert_array_equal(actual, wanted)
 
 
 def test_layers_that_need_their_whole_input() -> None:
