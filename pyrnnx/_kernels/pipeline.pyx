@@ -17,6 +17,7 @@ cimport numpy as cnp
 from pyrnnx._kernels.arrays cimport overlap
 from pyrnnx._kernels.assertions cimport debug_assert
 from pyrnnx._kernels.calls cimport begin_call
+from pyrnnx._kernels.engine cimport PYRNNX_MATRIX_ROWS
 from pyrnnx._kernels.packed_layer cimport PackedLayer
 from pyrnnx._kernels.plan cimport ALIGNMENT, Plan, plan_alone, round_up, run_threads, set_block, watch_signals
 from pyrnnx._kernels.threads cimport (
@@ -108,7 +109,7 @@ cdef void run_stages(void *argument, int rank) noexcept nogil:
 
 
 def turn_steps(tuple layers, int threads, Py_ssize_t seq_length, Py_ssize_t batch_size):
-    """Return the time steps of a turn, or 0 if one layer after another is faster, or required.
+    """Return the time steps of a turn, or 0 if one layer after another is faster, or required as for matrices.
 
     Parameters
     ----------
@@ -124,8 +125,8 @@ def turn_steps(tuple layers, int threads, Py_ssize_t seq_length, Py_ssize_t batc
         Plan plan
         Py_ssize_t steps
         double work = 0
-    if (threads < 2 or len(layers) < 2 or not 0 < batch_size <= MAX_THREAD_ROWS * threads
-            or not MIN_TURNS <= seq_length <= INT_MAX):
+    if (threads < 2 or len(layers) < 2 or not MIN_TURNS <= seq_length <= INT_MAX
+            or not 0 < batch_size <= min(MAX_THREAD_ROWS * threads, PYRNNX_MATRIX_ROWS - 1)):
         return 0
     for layer in layers:
         begin_call(&layer.packed, &call)
