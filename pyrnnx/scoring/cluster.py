@@ -296,21 +296,16 @@ def scored(client: Any, job: Job, threads: int | None, parts: Iterator[Part]) ->
 
 
 class _WallClock:
-    """Detector of a wall clock that was set back: Dask may then send no message until this clock has caught up."""
+    """Wall clock that remembers its latest time: set back, Dask may send no message until it has caught up."""
 
     def __init__(self) -> None:
-        self._highest = self._ahead()
-        self.set_back = False
+        self._latest = time.time()
 
-    @staticmethod
-    def _ahead() -> float:
-        return time.time() - time.monotonic()
-
-    def look(self) -> None:
-        """Compare the wall clock with the monotonic one."""
-        ahead = self._ahead()
-        self.set_back |= self._highest - ahead > LOOK
-        self._highest = max(self._highest, ahead)
+    def is_behind(self) -> bool:
+        """Return whether the clock was set back, and has not caught up yet."""
+        now = time.time()
+        self._latest = max(self._latest, now)
+        return now < self._latest
 
 
 def _outcomes(client: Any, name: str, parts: Iterator[Part]) -> Iterator[tuple[dict[str, Any], bool]]:
@@ -335,7 +330,7 @@ def _outcomes(client: Any, name: str, parts: Iterator[Part]) -> Iterator[tuple[d
                 client.cancel(list(pending))
                 raise outcome
             yield outcome
-            clock.look()
+            clock.is_behind()  # remember its time
 
 
 def _next(parts: Iterator[Part], count: int) -> Iterator[Part]:
@@ -354,20 +349,20 @@ def _ready(client: Any, pending: set[Any], clock: _WallClock) -> set[Any]:
     CancelledError, TimeoutError
         The connection to the scheduler is lost; the scheduler does not answer.
     PyrnnxError
-        All workers are gone, and none has come within the client's timeout; the clock was set back, and no part was
-        finished within the timeout.
+        All workers are gone, and none has come within the client's timeout; no part was finished within the timeout
+        after the clock was set back.
     """
     dask = import_distributed()
     done: set[Any] = set()
-    started = time.monotonic()
-    last_seen = started  # of a worker
+    last_seen = caught_up = time.monotonic()  # a worker; the wall clock
     while not done:
         if client.status != "running":
             raise CancelledError(f"connection {client.status}")
         with client.as_current(), contextlib.suppress(dask.TimeoutError):
             done = dask.wait(pending, timeout=min(LOOK, _patience(client)), return_when="FIRST_COMPLETED").done
-        clock.look()
-        if not done and clock.set_back and time.monotonic() - started > _patience(client):
+        if not clock.is_behind():
+            caught_up = time.monotonic()
+        elif not done and time.monotonic() - caught_up > _patience(client):
             raise PyrnnxError(
                 f"score: the clock of this machine was set back, and no part was finished for {_patience(client):g} "
                 f"seconds, because Dask may wait until the clock has caught up; {RESUME}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import pickle
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from scoring_faults import PATIENCE, Proxy, Scheduler, proxy, scheduler, wait_un
 
 import pyrnnx
 from pyrnnx import PyrnnxError
+from pyrnnx.scoring import cluster
 
 pytestmark = [
     pytest.mark.skipif(find_spec("distributed") is None, reason="needs distributed"),
@@ -254,6 +257,24 @@ def test_a_clock_that_jumps(score: Callable[..., Any], source: Path, tmp_path: P
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.stdout.split() == [str(len(ITEMS)), "0", "None"], done.stderr
     assert score(workers=0).computed == 0
+
+
+@pytest.mark.parametrize(("jump", "error"), [(-6, ""), (6, ""), (-150, "set back"), (-7000, "set back"), (7000, "")])
+def test_a_clock_that_is_set_during_a_long_part(jump: int, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part of 300 seconds stops the run only if the clock stays behind for longer than the client's timeout of 60."""
+    passed = [0]
+
+    def wait(pending: set[Any], timeout: int, **options: Any) -> SimpleNamespace:
+        passed[0] += timeout
+        return SimpleNamespace(done=pending if passed[0] >= 300 else set())
+
+    clock = SimpleNamespace(monotonic=lambda: passed[0], time=lambda: passed[0] + (jump if passed[0] >= 100 else 0))
+    monkeypatch.setattr(cluster, "time", clock)
+    monkeypatch.setattr(cluster, "import_distributed", lambda: SimpleNamespace(wait=wait, TimeoutError=TimeoutError))
+    monkeypatch.setattr(cluster, "_threads", lambda client: {"worker": 1})
+    client: Any = SimpleNamespace(status="running", as_current=contextlib.nullcontext, _timeout=60)
+    with pytest.raises(PyrnnxError, match=error) if error else contextlib.nullcontext():
+        assert cluster._ready(client, {"part"}, cluster._WallClock()) == {"part"}
 
 
 @pytest.mark.e2e
