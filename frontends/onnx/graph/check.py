@@ -129,22 +129,12 @@ def _check_newest(model: ModelProto, label: str) -> None:
 
 
 def _check_inputs(graph: Graph, opsets: Mapping[str, int], label: str) -> None:
-    """Reject nodes without an input that their operator needs; unknown operators may have any.
-
-    Reject Splits of another number of outputs, too: onnx and ONNX Runtime end the process as they infer its sizes.
-    """
+    """Reject nodes without an input that their operator needs; unknown operators may have any."""
     least: dict[tuple[str, str], int] = {}  # upper bound of required inputs
     required: dict[tuple[str, str], list[str]] = {}
     for node in graph.every:
         key = "" if node.domain in DEFAULT_DOMAINS else node.domain, node.op_type
         version = opsets.get(key[0], 1)
-        if key == ("", "Split"):
-            for attribute in node.attribute:
-                if attribute.name == "num_outputs" and attribute.i != len(node.output):
-                    raise FormatError(
-                        f"{label}: {node_label(node)}: num_outputs is {attribute.i}; the node has {len(node.output)} "
-                        "outputs"
-                    )
         if key not in least:
             signature = signature_of(node, version)
             least[key] = _MANY if signature is None else signature.required
@@ -192,6 +182,22 @@ def check_graph(graph: Graph, label: str) -> None:
     """
     if not _is_in_order(graph, set()):
         _check_names(graph, (), label, set())
+
+
+def check_splits(graph: Graph, label: str) -> None:
+    """Check that each Split has `num_outputs` outputs: onnx and ONNX Runtime end the process as they infer its sizes.
+
+    Raises
+    ------
+    FormatError
+    """
+    if graph.kinds.isdisjoint((domain, "Split") for domain in DEFAULT_DOMAINS):
+        return
+    for node in graph.every:
+        for attribute in node.attribute if node.op_type == "Split" and node.domain in DEFAULT_DOMAINS else ():
+            if attribute.name == "num_outputs" and attribute.i != len(node.output):
+                problem = f"num_outputs is {attribute.i}; the node has {len(node.output)} outputs"
+                raise FormatError(f"{label}: {node_label(node)}: {problem}")
 
 
 def _is_in_order(graph: Graph, visible: set[str]) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyrnnx.errors import PyrnnxError, shortened
 
 from ..messages import copied
-from .check import check_graph, opsets_of
+from .check import check_graph, check_splits, opsets_of
 from .local_functions import function_key, key_of_call
 from .walk import DEFAULT_DOMAINS, Graph, all_nodes, node_label
 
@@ -35,12 +35,13 @@ def inlined(
     Raises
     ------
     PyrnnxError
-        A function cannot be inlined.
+        A function cannot be inlined, or `check_splits` refuses the graph.
     """
     result, graph = model, Graph(model.graph) if graph is None else graph
     if model.functions:
         result = _without_functions(model, label)
         opsets, graph = opsets_of(result, label), Graph(result.graph)
+    check_splits(graph, label)
     imports = {(entry.domain, entry.version) for entry in result.opset_import}
     if imports != set(opsets.items()) or any(domain == DEFAULT_DOMAINS[1] for domain, _ in graph.kinds):
         if result is model:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,12 +11,9 @@ from pyrnnx.errors import UnsupportedError
 
 from ..graph.walk import node_label
 from ..onnx_package import import_onnx
-from .control import FIRST_SCAN_OF_AXES, check_count, run_loop, run_scan, run_scan_8
+from .control import FIRST_SCAN_OF_AXES, run_loop, run_scan, run_scan_8
 
-if TYPE_CHECKING:
-    from onnx import NodeProto
-
-_GRID_SAMPLE, _SPLIT = 16, 18  # the first opset of GridSample, and of num_outputs of Split
+_GRID_SAMPLE = 16  # the first opset of GridSample
 # Missing in older opsets: the first opset, and the equal operator with its opset.
 _OLDER = {"DequantizeLinear": (10, "DequantizeLinear", 19), "Scatter": (9, "ScatterElements", 11)}
 
@@ -31,7 +28,6 @@ def mended_ops(opset: int) -> tuple[type[Any], ...]:
     loop, scan, scan_8 = _control()
     operators = [loop, scan if opset >= FIRST_SCAN_OF_AXES else scan_8, _conv_transpose(opset)]
     operators += [_grid_sample(opset)] if opset >= _GRID_SAMPLE else []
-    operators += [_split(opset)] if opset >= _SPLIT else []
     for operator, (first, equal, version) in _OLDER.items():
         if first <= opset < version:
             members = {"op_domain": "", "op_schema": onnx.defs.get_schema(equal, version)}
@@ -71,19 +67,6 @@ def _grid_sample(opset: int) -> type[Any]:
         return base._run(self, *arrays, **attributes)
 
     return type("GridSample", (base,), {"op_domain": "", "_run": run})
-
-
-def _split(opset: int) -> type[Any]:
-    """Return Split that checks num_outputs; onnx's own allocates as many elements, however many."""
-    from onnx.reference.ops import load_op
-
-    base: Any = load_op("", "Split", opset)
-
-    def init(self: Any, node: NodeProto, run_params: Any) -> None:
-        check_count(node, "num_outputs", len(node.output), "outputs")
-        base.__init__(self, node, run_params)
-
-    return type("Split", (base,), {"op_domain": "", "__init__": init})
 
 
 @cache

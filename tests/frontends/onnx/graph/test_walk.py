@@ -13,6 +13,7 @@ from rows import each_row
 
 from pyrnnx import FormatError, PyrnnxError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx.constants import fold_constants
 from pyrnnx.frontends.onnx.graph.check import check_model
 from pyrnnx.frontends.onnx.graph.walk import SPARSE, Graph, all_graphs, local_names, needed_names, subgraphs
 
@@ -40,12 +41,19 @@ def test_scan() -> None:
     np.testing.assert_array_equal(read_model(scan(1))(X)["y"], [[2, 2, 2], [3, 3, 3]])
 
 
-@pytest.mark.parametrize(("count", "outputs"), [(2**40, ["y"]), (1, ["y", "z"]), (0, ["y"]), (-1, ["y"])])
+@each_row(("count", "outputs"), [(2**40, ["y"]), (1, ["y", "z"]), (0, ["y"]), (-1, ["y"])])
 def test_split_of_another_number_of_outputs(count: int, outputs: list[str]) -> None:
     """onnx and ONNX Runtime end the process if there are fewer than outputs, and their size is known."""
-    nodes = [node("Split", ["x"], outputs, name="cut", num_outputs=count)]
-    with pytest.raises(FormatError, match=f"Split 'cut': num_outputs is {count}; the node has {len(outputs)} outputs"):
-        read_model(simple_model(nodes, {"x": X}, outputs, opset=18))
+    split = node("Split", ["x"], outputs, name="cut", num_outputs=count)
+    opset = helper.make_opsetid("", 18)
+    function = helper.make_function("own", "Cut", ["x"], outputs, [split], [opset])
+    for part, functions in ((split, []), (node("Cut", ["x"], outputs, domain="own"), [function])):
+        proto = simple_model([part], {"x": X}, outputs, opset=18)
+        proto.functions.extend(functions)
+        proto.opset_import.add(domain="own", version=1)
+        for read in (read_model, fold_constants):
+            with pytest.raises(FormatError, match=f"num_outputs is {count}; the node has {len(outputs)} outputs"):
+                read(proto)
 
 
 def nested(depth: int) -> onnx.ModelProto:
