@@ -64,6 +64,10 @@ def _has_unknown_frames(node: NodeProto, tensors: Tensors) -> bool:
     return len(shape) != 1 or 0 in shape
 
 
+def _has_no_group(node: NodeProto, tensors: Tensors) -> bool:
+    return any(attribute.name == "group" and attribute.i < 1 for attribute in node.attribute)
+
+
 def _has_other_axes(node: NodeProto, tensors: Tensors) -> bool:
     axes = [attribute.i for attribute in node.attribute if attribute.name in ("batch_axis", "time_axis")]
     return any(axis not in (0, 1) for axis in axes)
@@ -103,6 +107,7 @@ EXCLUDED: tuple[tuple[str, Condition, str], ...] = (
         (operator, _has_no_spread, _SPREAD)
         for operator in ("RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
     ),
+    ("ConvTranspose", _has_no_group, "ONNX Runtime crashes the process if group is below 1"),
     ("ConvInteger", _has_unknown_weights(1), _WEIGHTS),
     ("QLinearConv", _has_unknown_weights(3), _WEIGHTS),
     (

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pyrnnx.errors import UnsupportedError
+from pyrnnx.errors import ArgumentError, UnsupportedError
 
 from ..graph.walk import node_label
 from ..onnx_package import import_onnx
@@ -42,7 +42,9 @@ def _conv_transpose(opset: int) -> type[Any]:
     base: Any = load_op("", "ConvTranspose", opset)
 
     def run(self: Any, X: Any, W: Any, B: Any = None, *, group: int | None = None, **attributes: Any) -> Any:
-        count = group or 1
+        count = 1 if group is None else group
+        if count < 1:
+            raise ArgumentError(f"{node_label(self.onnx_node)}: group is {count}; expected 1 or more")
         biases = [None] * count if B is None else np.split(B, count)
         groups = zip(np.split(X, count, 1), np.split(W, count), biases, strict=True)
         results = [base._run(self, x, w, b, group=1, **attributes)[0] for x, w, b in groups]

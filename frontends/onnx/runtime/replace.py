@@ -179,7 +179,10 @@ class _Pass:
             self._replace_by_evaluator(node, graph, scope, tensors)
             self._result.rows.append((EVALUATOR, label + _where(around), shortened(why)))
         else:
-            for name, body in subgraphs(node):
+            bodies = list(subgraphs(node))
+            while not bodies and node.input and not node.input[-1]:
+                del node.input[-1]  # ONNX Runtime crashes the process on a LayerNormalization whose bias has no name
+            for name, body in bodies:
                 inside = cache(partial(_visible, tensors, body))
                 inner: Around = ((name, partial(node_label, node)), *around)
                 self.graph(body, scope.body(place, name), inside, inner, is_loop=node.op_type == "Loop")

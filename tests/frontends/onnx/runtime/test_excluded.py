@@ -13,6 +13,7 @@ from onnx import helper
 from onnx_models import make_graph, simple_model
 from whole_models import check_calls, onnxruntime_witness
 
+from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.runtime.excluded import EXCLUDED, reason_against
 from pyrnnx.frontends.onnx.runtime.guards import FIRST_INPUTS
@@ -94,6 +95,16 @@ CASES: dict[str, tuple[str, list[Any], int, dict[str, Any], str, Any]] = {
     "RandomUniform of NaN": ("RandomUniform", [], 0, {"shape": [2], "high": np.nan}, SLOW, None),
     "RandomUniform": ("RandomUniform", [], 0, {"shape": [2], "low": 1.0}, ORT, [1, 1]),
     "RandomUniformLike from above": ("RandomUniformLike", [FIVE], 1, {"low": 2.0}, SLOW, None),
+    "ConvTranspose without groups": ("ConvTranspose", [IMAGE, IMAGE], 1, {"group": 0}, SLOW, None),
+    "ConvTranspose": ("ConvTranspose", [IMAGE, IMAGE], 1, {"group": 1}, ORT, [1, 4, 10, 20, 25, 24, 16]),
+    "LayerNormalization with a bias without a name": (
+        "LayerNormalization",
+        [np.array([[1, 3]], np.float32), np.ones(2, np.float32), None],
+        1,
+        {"epsilon": 0.0},
+        ORT,
+        [-1, 1],
+    ),
     "ConvInteger of given weights": ("ConvInteger", [BYTES, KERNEL], 2, {}, SLOW, [5, 5, 12]),
     "ConvInteger": ("ConvInteger", [BYTES, KERNEL], 1, {}, ORT, [5, 5, 12]),
     "QLinearConv of given weights": ("QLinearConv", QUANTIZED, 8, {}, SLOW, [5, 5, 12]),
@@ -172,7 +183,7 @@ def test_who_runs_it(name: str) -> None:
     names = [f"x{k}" if array is not None else "" for k, array in enumerate(arrays)]
     given = dict(list(named.items())[:count])
     constants = {key: array for key, array in named.items() if key not in given}
-    opset = 23 if operator == "Attention" else 20 if operator == "DFT" else 17
+    opset = {"Attention": 23, "DFT": 20}.get(operator, 17)
     model = read_model(simple_model([node(operator, names, ["y"], **attributes)], given, ["y"], constants, opset))
     ((who, _, why),) = model.plan.rows()
     assert who == runner
@@ -240,6 +251,12 @@ def test_inputs_left_out(operator: str, runner: str) -> None:
     model = read_model(simple_model([node(operator, ["x", "", "x"], ["y"])], {"x": FIVE[3]}, ["y"]))
     ((who, _, why),) = model.plan.rows()
     assert (who, why) == (runner, "a required input is left out" if runner == SLOW else "")
+
+
+def test_groups_that_are_not_there() -> None:
+    convolution = simple_model([node("ConvTranspose", ["x", "w"], ["y"], group=0)], {"x": IMAGE, "w": IMAGE}, ["y"])
+    with pytest.raises(PyrnnxError, match="group is 0; expected 1 or more"):
+        read_model(convolution)(IMAGE, IMAGE)
 
 
 def test_outputs_left_out() -> None:
