@@ -31,7 +31,7 @@ from real_models import MODELS, frames
 Array = Any
 OUTPUTS = ("probability", "state")
 TOLERANCE = 1e-4  # relative to values above 1: float32 errors, which decay with the state
-PERCENTILES = (50, 99, 99.9)
+PERCENTILES = (50, 99, 99.9, 99.99)
 WARM = 200  # frames before memory is measured
 
 
