@@ -43,14 +43,6 @@ enum {
 
 #if !PYRNNX_HAVE_THREADS /* every team has one member */
 
-/* Pause in a loop that waits; from PYRNNX_SPINS repetitions on, let other threads run. */
-static inline void pyrnnx_spin(int spins) {
-    if (spins < PYRNNX_SPINS)
-        pyrnnx_pause();
-    else
-        pyrnnx_yield();
-}
-
 static inline void pyrnnx_barrier_init(pyrnnx_barrier *barrier, int limit, const pyrnnx_interrupt *interrupt) {
     *barrier = (pyrnnx_barrier){.size = 1, .limit = limit, .interrupt = interrupt};
 }
