@@ -36,6 +36,7 @@ cdef enum:
     CACHE_LINE = 64
     MAX_THREAD_ROWS = 4     # of the batch for each thread; more fill the tiles of products, and need no pipeline
     MAX_BYTES = 1 << 20     # of a layer's weights, which each thread reads; of more, it should read only a share
+    MAX_Y_BYTES = 1 << 28   # of all Y, which a pipeline needs at once; layer after layer needs two of them
     TURN_WORK = 1 << 18     # least work of a turn (see timeloop): about 5 us
     MIN_TURNS = 5           # of each layer: in the first and the last, threads wait for each other
     MOST_TURNS = 16
@@ -109,7 +110,7 @@ cdef void run_stages(void *argument, int rank) noexcept nogil:
 
 
 def turn_steps(tuple layers, int threads, Py_ssize_t seq_length, Py_ssize_t batch_size):
-    """Return the time steps of a turn, or 0 if one layer after another is faster, or required as for matrices.
+    """Return the time steps of a turn, or 0 if layers shall run one after another: faster, or required.
 
     Parameters
     ----------
@@ -124,7 +125,7 @@ def turn_steps(tuple layers, int threads, Py_ssize_t seq_length, Py_ssize_t batc
         Call call
         Plan plan
         Py_ssize_t steps
-        double work = 0
+        double work = 0, Y_bytes = 0
     if (threads < 2 or len(layers) < 2 or not MIN_TURNS <= seq_length <= INT_MAX
             or not 0 < batch_size <= min(MAX_THREAD_ROWS * threads, PYRNNX_MATRIX_ROWS - 1)):
         return 0
@@ -137,7 +138,10 @@ def turn_steps(tuple layers, int threads, Py_ssize_t seq_length, Py_ssize_t batc
         plan_alone(&plan, &call, layer.packed.parameters, layer.packed.reverse)
         if plan.rows < batch_size:
             return 0  # a stage has one row block
+        Y_bytes += <double> seq_length * batch_size * call.hidden_size * call.outer_itemsize
         work += STEP_WORK + batch_size * (ROW_WORK + call.projected_size * call.input_size + call.step_work)
+    if Y_bytes > MAX_Y_BYTES:
+        return 0
     steps = max(1 + <Py_ssize_t> (TURN_WORK * len(layers) / work), seq_length // MOST_TURNS)
     return steps if steps * MIN_TURNS <= seq_length else 0
 

@@ -94,8 +94,8 @@ def test_callers_in_several_threads() -> None:
 
 @each_row(
     "threads, steps, rows",
-    [(1, T, 1), (2, 4, 1), (2, T, 9), (8, T, 16), (2, T, 0), (2, 0, 1)],
-    ids=("one thread", "few steps", "many rows", "rows of matrices", "no rows", "no steps"),
+    [(1, T, 1), (2, 4, 1), (2, T, 9), (8, T, 16), (2, T, 0), (2, 0, 1), (2, 1 << 19, 1)],
+    ids=("one thread", "few steps", "many rows", "rows of matrices", "no rows", "no steps", "much memory"),
 )
 def test_layer_after_layer(threads: int, steps: int, rows: int) -> None:
     assert turn_steps(stack_of("one cell")._packed, threads, steps, rows) == 0
