@@ -57,6 +57,7 @@ MODULES = {
     "packed_layer": [],
     "blas.gemm": [],
     "timeloop": [],
+    "operands": [],
     "plan": ["threads/threads.c"],
     "pipeline": [],
     "matrices": [],

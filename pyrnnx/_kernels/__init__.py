@@ -10,8 +10,10 @@ pipeline       layers that read each other's results, in turns of some time step
 calls          preparation of a call: shapes, the order of rows; without Python or the GIL
 matrices       W and R split for the processor's matrices
 plan           division of a call into row blocks, chunks and threads, and their memory
-timeloop       one row block of one direction, chunk by chunk and step by step; `storage` converts rows
+timeloop       one row block of one direction, chunk by chunk and step by step
+operands       rows of X and h for the products of the time loop; `storage` converts them
 coding         X and h of a quantized LSTM rounded to 8 bits, for products of floats
+blocks         what these describe: a call, its row blocks, and its teams of threads
 engines        the engines of this build
 engine.h       the interface of an engine: packing, the projection of a chunk, one time step, coded rows
 parameters.h   the parameters of a layer for an engine

@@ -2,7 +2,7 @@
 
 cimport numpy as cnp
 
-from pyrnnx._kernels.timeloop cimport Array
+from pyrnnx._kernels.blocks cimport Array
 
 cdef enum:
     MAX_RANK = 4

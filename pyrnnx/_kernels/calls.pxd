@@ -3,9 +3,9 @@
 from libc.string cimport memcpy
 
 from pyrnnx._kernels.arrays cimport Axes, Taken
+from pyrnnx._kernels.blocks cimport Call
 from pyrnnx._kernels.matrices cimport SplitWeights
 from pyrnnx._kernels.parameters cimport Parameters
-from pyrnnx._kernels.timeloop cimport Call
 
 
 cdef struct Packed:

@@ -4,11 +4,11 @@
 """
 
 from pyrnnx._kernels.arrays cimport arranged
+from pyrnnx._kernels.blocks cimport Array
 from pyrnnx._kernels.engine cimport PYRNNX_MATRIX_ROWS
 from pyrnnx._kernels.matrices cimport SPLIT_MADE, SPLIT_NO_MEMORY, Split, ready_split
 from pyrnnx._kernels.tables cimport CELL_ROWS
 from pyrnnx._kernels.threads cimport load_flag, store_flag
-from pyrnnx._kernels.timeloop cimport Array
 
 cdef int batch_invariant = False
 

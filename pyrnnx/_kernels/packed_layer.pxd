@@ -1,10 +1,10 @@
 cimport numpy as cnp
 
+from pyrnnx._kernels.blocks cimport Call
 from pyrnnx._kernels.calls cimport Packed
 from pyrnnx._kernels.engine cimport Kernels
 from pyrnnx._kernels.arrays cimport Axes
 from pyrnnx._kernels.parameters cimport Parameters
-from pyrnnx._kernels.timeloop cimport Call
 
 
 cdef class PackedLayer:

@@ -19,6 +19,7 @@ from pyrnnx._kernels.arrays cimport (
     parse_axes,
     read_array,
 )
+from pyrnnx._kernels.blocks cimport ELEMENT_WORK, ROW_WORK, Call
 from pyrnnx._kernels.calls cimport (
     DONE,
     NO_SPLIT_MEMORY,
@@ -61,7 +62,6 @@ from pyrnnx._kernels.tables cimport (
     PYRNNX_PLAIN,
 )
 from pyrnnx._kernels.threads cimport Interrupt
-from pyrnnx._kernels.timeloop cimport ELEMENT_WORK, ROW_WORK, Call
 
 cdef extern from "numpy/arrayobject.h":
     cnp.ndarray PyArray_Empty(int rank, const cnp.npy_intp *shape, cnp.dtype dtype, int fortran)

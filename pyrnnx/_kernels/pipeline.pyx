@@ -16,6 +16,7 @@ cimport numpy as cnp
 
 from pyrnnx._kernels.arrays cimport overlap
 from pyrnnx._kernels.assertions cimport debug_assert
+from pyrnnx._kernels.blocks cimport ROW_WORK, STEP_WORK, Block, Call
 from pyrnnx._kernels.calls cimport begin_call
 from pyrnnx._kernels.engine cimport PYRNNX_MATRIX_ROWS
 from pyrnnx._kernels.packed_layer cimport PackedLayer
@@ -28,7 +29,7 @@ from pyrnnx._kernels.threads cimport (
     store_flag,
     take_flag,
 )
-from pyrnnx._kernels.timeloop cimport ROW_WORK, STEP_WORK, Block, Call, begin_block, run_steps
+from pyrnnx._kernels.timeloop cimport begin_block, run_steps
 
 cnp.import_array()
 
@@ -37,7 +38,7 @@ cdef enum:
     MAX_THREAD_ROWS = 4     # of the batch for each thread; more fill the tiles of products, and need no pipeline
     MAX_BYTES = 1 << 20     # of a layer's weights, which each thread reads; of more, it should read only a share
     MAX_Y_BYTES = 1 << 28   # of all Y, which a pipeline needs at once; layer after layer needs two of them
-    TURN_WORK = 1 << 18     # least work of a turn (see timeloop): about 5 us
+    TURN_WORK = 1 << 18     # least work of a turn (see blocks): about 5 us
     MIN_TURNS = 5           # of each layer: in the first and the last, threads wait for each other
     MOST_TURNS = 16
 

@@ -1,6 +1,6 @@
+from pyrnnx._kernels.blocks cimport Block, Call, Team
 from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport Interrupt, Task
-from pyrnnx._kernels.timeloop cimport Block, Call, Team
 
 
 cdef enum:

@@ -5,6 +5,7 @@ from libc.stdlib cimport free, malloc
 import os
 import threading
 
+from pyrnnx._kernels.blocks cimport ROW_WORK, STEP_WORK, Block, Call, Team
 from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport (
     Interrupt,
@@ -23,7 +24,7 @@ from pyrnnx._kernels.threads cimport (
     team_run,
     team_take,
 )
-from pyrnnx._kernels.timeloop cimport ROW_WORK, STEP_WORK, Block, Call, Team, begin_block, run_steps, set_share
+from pyrnnx._kernels.timeloop cimport begin_block, run_steps, set_share
 
 cdef extern from "Python.h":
     int PyErr_CheckSignals()
@@ -43,7 +44,7 @@ cdef enum:
     STEP_MACS = 1 << 14         # fewest worth sharing one time step: a barrier costs about 0.2 us
     ROW_BYTES = 1 << 19         # of R, which a thread multiplies by a row in the time of reading them
     GIL_MACS = 1 << 16          # fewest worth releasing the GIL: about 2 us
-    SHORT_WORK = 1 << 24        # least work (see timeloop) of a call that can be interrupted: about 0.3 to 10 ms
+    SHORT_WORK = 1 << 24        # least work (see blocks) of a call that can be interrupted: about 0.3 to 10 ms
     STACK_BYTES = 1 << 14       # largest scratch memory on the stack
 
 

@@ -22,38 +22,35 @@ of one leaves at once; the members of a larger team leave together, at the next 
 from libc.string cimport memset
 
 from pyrnnx._kernels.assertions cimport debug_assert
+from pyrnnx._kernels.blocks cimport (
+    ROW_WORK,
+    STEP_WORK,
+    Array,
+    Block,
+    Call,
+    Team,
+    leave,
+    length_at,
+    poll,
+    row_at,
+    running,
+    time_at,
+)
 from pyrnnx._kernels.engine cimport Step
+from pyrnnx._kernels.operands cimport encode_states, gather, plan_chunk, split, widen_x_range
 from pyrnnx._kernels.storage cimport NATIVE
 from pyrnnx._kernels.threads cimport (
-    PYRNNX_REGROUP,
-    PYRNNX_STOPPED,
-    Verdict,
     barrier_admit,
     barrier_close,
     barrier_joined,
     barrier_late,
     barrier_open,
-    barrier_wait,
-    interrupt_poll,
     load_flag,
 )
 
 
 cdef enum:
-    POLL_WORK = 1 << 22     # work between two polls: about 0.1 to 2 ms
     PRODUCT_WORK = 1 << 26  # largest work of a product between two polls: about 2 to 20 ms
-
-
-cdef inline Py_ssize_t row_at(const Block *b, Py_ssize_t place) noexcept nogil:
-    return b.first + place if b.call.order == NULL else b.call.order[b.first + place]
-
-
-cdef inline Py_ssize_t length_at(const Block *b, Py_ssize_t place) noexcept nogil:
-    return b.call.seq_length if b.call.lengths == NULL else b.call.lengths[b.first + place]
-
-
-cdef inline Py_ssize_t time_at(const Block *b, Py_ssize_t place, Py_ssize_t step) noexcept nogil:
-    return length_at(b, place) - 1 - step if b.reverse else step
 
 
 cdef inline bint is_valid(const Block *b) noexcept nogil:
@@ -94,23 +91,6 @@ cdef inline char *own_row(const Block *b, const Array *a, int itemsize, Py_ssize
     return a.data + b.direction * a.d + row_at(b, place) * a.n + first_unit(b) * itemsize
 
 
-cdef inline bint poll(Block *b, double work) noexcept nogil:
-    """Count work; after every POLL_WORK return whether the call must stop, else False.
-
-    Results computed after True are not used: a thread may skip work, but must reach the next barrier.
-    """
-    if b.call.interrupt == NULL:
-        return False
-    b.unpolled += work
-    if b.unpolled < POLL_WORK:
-        return False
-    b.unpolled = 0
-    if not interrupt_poll(b.call.interrupt, b.is_caller):
-        return False
-    b.stopped = b.team_size == 1
-    return True
-
-
 cdef inline Py_ssize_t blocks_per_poll(const Block *b, double work) noexcept nogil:
     """Return how many of this thread's unit blocks a product of all of them, `work`, may compute between two polls."""
     cdef Py_ssize_t blocks = b.u1 - b.u0
@@ -123,16 +103,6 @@ cdef void set_share(Block *b, int rank, int team_size) noexcept nogil:
     """Set this thread's place in its team, and so its unit blocks."""
     b.rank, b.team_size = rank, team_size
     b.u0, b.u1 = b.call.unit_blocks * rank // team_size, b.call.unit_blocks * (rank + 1) // team_size
-
-
-cdef bint leave(Block *b) noexcept nogil:
-    """Wait for the team at its barrier; return whether this thread must leave at once."""
-    cdef Verdict verdict
-    if b.team_size == 1:
-        return b.stopped
-    verdict = barrier_wait(&b.team.barrier)
-    b.stopped, b.regroup = verdict == PYRNNX_STOPPED, verdict == PYRNNX_REGROUP
-    return b.stopped
 
 
 cdef void watch_team(Block *b) noexcept nogil:
@@ -194,13 +164,6 @@ cdef void store_state(const Block *b, const Array *last, char *state, Py_ssize_t
         call.kernels.narrow(call.state_storage, call.itemsize, own_state(b, state, place), row, own_units(b))
 
 
-cdef Py_ssize_t running(const Block *b, Py_ssize_t step, Py_ssize_t rows) noexcept nogil:
-    """Return how many of the first `rows` rows are longer than `step`."""
-    while rows > 0 and length_at(b, rows - 1) <= step:
-        rows -= 1
-    return rows
-
-
 cdef void retire(Block *b, Py_ssize_t step) noexcept nogil:
     """Store the states of the rows that end before `step`."""
     cdef Py_ssize_t active = running(b, step, b.active), place
@@ -208,120 +171,6 @@ cdef void retire(Block *b, Py_ssize_t step) noexcept nogil:
         store_state(b, &b.call.Y_h, b.h, place)
         store_state(b, &b.call.Y_c, b.c, place)
     b.active = active
-
-
-cdef Py_ssize_t plan_chunk(const Block *b, Py_ssize_t step, Py_ssize_t *total) noexcept nogil:
-    """Return how many time steps from `step` on fit a chunk, and set `total` to the sum of their rows."""
-    cdef Py_ssize_t steps = 0, active = b.active
-    total[0] = 0
-    while True:
-        active = running(b, step + steps, active)
-        if active == 0 or total[0] + active > b.chunk_rows or step + steps == b.limit:
-            return steps
-        total[0] += active
-        steps += 1
-
-
-cdef bint can_read_in_place(const Block *b, Py_ssize_t steps) noexcept nogil:
-    """Return whether the chunk's rows of X can be read in place: equally spaced, in the kernels' dtype.
-
-    A chunk has the rows of its time steps, step by step, so with several steps X must be [T, N, I] without gaps between
-    the steps.
-    """
-    cdef:
-        const Call *call = b.call
-        const Array *X = &call.X
-        Py_ssize_t distance = X.t if call.batch_size == 1 else X.n
-    if call.coding != NULL:
-        return False
-    if call.kernels.max_ldx and distance // call.itemsize > call.kernels.max_ldx:
-        return False
-    return (call.storage == NATIVE and not b.reverse and call.lengths == NULL and b.rows == call.batch_size
-            and (X.t == call.batch_size * distance or steps == 1)
-            and distance >= call.input_size * call.itemsize
-            and not (distance | <Py_ssize_t> X.data) & (call.itemsize - 1))
-
-
-cdef void read_X(const Block *b, Py_ssize_t place, Py_ssize_t time, void *row) noexcept nogil:
-    cdef const Call *call = b.call
-    call.kernels.widen(call.storage, call.itemsize, call.X.data + time * call.X.t + row_at(b, place) * call.X.n, row,
-                       call.input_size)
-
-
-cdef void widen_x_range(Block *b) noexcept nogil:
-    """Set x_range to the range of X within its rows' lengths."""
-    cdef:
-        const Call *call = b.call
-        const Array *X = &call.X
-        Py_ssize_t active = b.rows, time, place
-        bint aligned = (<size_t> X.data | <size_t> X.t | <size_t> X.n) % <size_t> call.itemsize == 0
-    b.x_range[0] = b.x_range[1] = 0
-    for time in range(call.seq_length):
-        active = running(b, time, active)
-        if poll(b, active * call.input_size + ROW_WORK):
-            return
-        if aligned and call.storage == NATIVE and call.lengths == NULL:
-            call.coding.widen_range(active, call.input_size, <const float *> (X.data + time * X.t),
-                                    X.n // call.itemsize, b.x_range)
-            continue
-        for place in range(active):
-            read_X(b, place, time, b.row)
-            call.coding.widen_range(1, call.input_size, <const float *> b.row, 0, b.x_range)
-
-
-cdef void encode_states(Block *b) noexcept nogil:
-    """Encode Ht-1 of the running rows into the buffer `coded`."""
-    cdef:
-        const Call *call = b.call
-        float bounds[2]
-    bounds[0] = bounds[1] = 0
-    call.coding.widen_range(b.last_active, call.hidden_size, <const float *> b.h, call.padded_size, bounds)
-    call.coding.encode(b.parameters, b.active, call.hidden_size, <const float *> b.h, call.padded_size, bounds, b.coded,
-                       call.coded_size)
-    b.last_active = b.active
-
-
-cdef void copy_rows(const Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Copy the rows [begin, end) of a chunk from X to the buffer x, widened and, with a coding, coded.
-
-    A chunk has no rows of ended sequences:
-
-        place in the row block        0    1    2
-        time step `step`              x0   x1   x2       longest row first
-        time step `step` + 1          x3   x4
-        time step `step` + 2          x5
-    """
-    cdef:
-        const Call *call = b.call
-        Py_ssize_t active = b.active, before = 0, s, place
-        char *row
-    for s in range(step, step + steps):
-        active = running(b, s, active)
-        for place in range(max(begin - before, 0), min(end - before, active)):
-            row = b.x + (before + place) * call.x_size
-            if call.coding == NULL:
-                read_X(b, place, time_at(b, place, s), row)
-            else:
-                read_X(b, place, time_at(b, place, s), b.row)
-                call.coding.encode(b.parameters, 1, call.input_size, <const float *> b.row, 0, b.x_range, row,
-                                   call.x_size)
-        before += active
-
-
-cdef const char *gather(Block *b, Py_ssize_t step, Py_ssize_t steps, Py_ssize_t total, Py_ssize_t *ldx) noexcept nogil:
-    """Return the `total` rows of X for a chunk, `ldx` apart: in place, or copied by the threads of the team.
-
-    Return NULL if this thread must leave.
-    """
-    cdef:
-        const Call *call = b.call
-        const Array *X = &call.X
-    if can_read_in_place(b, steps):
-        ldx[0] = (X.t if call.batch_size == 1 else X.n) // call.itemsize
-        return X.data + step * X.t
-    ldx[0] = call.ldx
-    copy_rows(b, step, steps, total * b.rank // b.team_size, total * (b.rank + 1) // b.team_size)
-    return NULL if leave(b) else b.x
 
 
 cdef void write_outputs(const Block *b, Py_ssize_t step) noexcept nogil:
@@ -348,13 +197,6 @@ cdef void zero_padding(Block *b) noexcept nogil:
 
 cdef inline bint uses_matrices(const Call *call, Py_ssize_t step) noexcept nogil:
     return call.matrices != NULL and step < call.matrix_steps
-
-
-cdef bint split(Block *b, Py_ssize_t rows, Py_ssize_t depth, const char *x, Py_ssize_t ldx, char *target) noexcept nogil:
-    """Split rows for matrices, each thread of the team a range; return False if this thread must leave."""
-    b.call.matrices.split(b.parameters, rows, rows * b.rank // b.team_size, rows * (b.rank + 1) // b.team_size, depth,
-                          <const float *> x, ldx, target)
-    return not leave(b)
 
 
 cdef bint project(Block *b, Py_ssize_t total, const char *x, Py_ssize_t ldx) noexcept nogil:

@@ -145,7 +145,7 @@ FAULTS = (
     ),
     Fault(
         "a reverse row begins in its padding",
-        "pyrnnx/_kernels/timeloop.pyx",
+        "pyrnnx/_kernels/blocks.pxd",
         "return length_at(b, place) - 1 - step if b.reverse else step",
         "return b.call.seq_length - 1 - step if b.reverse else step",
         _CASES,
@@ -160,7 +160,7 @@ FAULTS = (
     ),
     Fault(
         "X with gaps between its steps is read as one block",
-        "pyrnnx/_kernels/timeloop.pyx",
+        "pyrnnx/_kernels/operands.pyx",
         "and (X.t == call.batch_size * distance or steps == 1)",
         "and X.t != 0",
         "tests/layers/test_layer.py tests/layers/test_calls.py",

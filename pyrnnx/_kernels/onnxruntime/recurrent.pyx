@@ -13,6 +13,7 @@ from libc.string cimport memcpy
 import numpy as np
 
 from pyrnnx._kernels.arrays cimport MAX_RANK, Axes, Taken
+from pyrnnx._kernels.blocks cimport Array, Call
 from pyrnnx._kernels.calls cimport DONE, Packed, choose_matrices, set_inputs, set_lengths
 from pyrnnx._kernels.onnxruntime.api cimport (
     PYRNNX_ORT_FAIL,
@@ -35,7 +36,6 @@ from pyrnnx._kernels.plan cimport Pool, can_be_interrupted, run_call, watch_sign
 from pyrnnx._kernels.storage cimport NATIVE
 from pyrnnx._kernels.tables cimport CELL_ROWS
 from pyrnnx._kernels.threads cimport Interrupt, Task
-from pyrnnx._kernels.timeloop cimport Array, Call
 
 cdef extern from "Python.h" nogil:
     int Py_IsInitialized()
