@@ -16,15 +16,22 @@ cimport numpy as cnp
 
 from pyrnnx._kernels.arrays cimport overlap
 from pyrnnx._kernels.assertions cimport debug_assert
-from pyrnnx._kernels.blocks cimport ROW_WORK, STEP_WORK, Block, Call
+from pyrnnx._kernels.blocks cimport ROW_WORK, STEP_WORK, Block, Call, Team
 from pyrnnx._kernels.calls cimport begin_call
 from pyrnnx._kernels.engine cimport PYRNNX_MATRIX_ROWS
 from pyrnnx._kernels.packed_layer cimport PackedLayer
-from pyrnnx._kernels.plan cimport ALIGNMENT, Plan, plan_alone, round_up, run_threads, set_block, watch_signals
+from pyrnnx._kernels.plan cimport ALIGNMENT, Plan, plan_alone, round_up, run_team, set_block, watch_signals
 from pyrnnx._kernels.threads cimport (
+    SPINS,
     Interrupt,
+    barrier_close,
+    barrier_late,
+    barrier_open,
+    barrier_waited,
+    barrier_watch,
     interrupt_poll,
     load_flag,
+    now,
     spin,
     store_flag,
     take_flag,
@@ -57,6 +64,7 @@ cdef struct Pipeline:
     int count
     int seq_length, steps   # time steps of the call, of a turn
     Interrupt *interrupt
+    Team team   # closed while the caller runs alone
 
 
 cdef inline bint is_ready(const Pipeline *p, int k) noexcept nogil:
@@ -68,9 +76,15 @@ cdef inline bint is_ready(const Pipeline *p, int k) noexcept nogil:
 
 
 cdef int take_stage(const Pipeline *p) noexcept nogil:
-    """Take the last stage that is ready and that no thread has; return its number, or -1."""
-    cdef int k
-    for k in range(p.count - 1, -1, -1):
+    """Take the last stage that is ready and that no thread has; return its number, or -1.
+
+    While the caller is alone, take the first: then it reads the weights of one layer at a time.
+    """
+    cdef:
+        bint alone = load_flag(&p.team.barrier.closed)
+        int place, k
+    for place in range(p.count):
+        k = place if alone else p.count - 1 - place
         if is_ready(p, k) and take_flag(&p.stages[k].taken):
             if is_ready(p, k):
                 return k
@@ -92,22 +106,56 @@ cdef bint run_stage(const Pipeline *p, Stage *stage, bint is_caller) noexcept no
     return True
 
 
+cdef void close_if_late(Team *team) noexcept nogil:
+    """Let the caller close the team after long waits, and rest."""
+    cdef long long late = barrier_late(&team.barrier)
+    if late:
+        barrier_close(&team.barrier)
+        team.rest(late)
+
+
+cdef bint stays(Team *team, bint is_caller) noexcept nogil:
+    """Return whether a thread stays in the team; the caller closes it after long waits, and opens it after a rest."""
+    if not is_caller:
+        return not load_flag(&team.barrier.closed)
+    if not load_flag(&team.barrier.closed):
+        close_if_late(team)
+    elif team.may_call(team.threads):
+        barrier_open(&team.barrier)
+        barrier_watch(&team.barrier)
+        team.call(team.threads)
+    return True
+
+
+cdef int wait_for_stage(Pipeline *p, bint is_caller) noexcept nogil:
+    """Take a stage as soon as one is ready; return its number, or -1 if the thread must leave."""
+    cdef:
+        long long begin = 0
+        int spins = 0, k = -1
+    while load_flag(&p.stages[p.count - 1].done) < p.seq_length and stays(&p.team, is_caller):
+        k = take_stage(p)
+        if k >= 0:
+            break
+        if spins == SPINS:
+            begin = now()
+        spin(spins)
+        spins += 1
+        if p.interrupt != NULL and interrupt_poll(p.interrupt, is_caller):
+            break
+    if begin:
+        barrier_waited(&p.team.barrier, begin)
+        if is_caller:
+            close_if_late(&p.team)
+    return k
+
+
 cdef void run_stages(void *argument, int rank) noexcept nogil:
     """Run turns in one thread until the last stage is done."""
     cdef:
         Pipeline *p = <Pipeline *> argument
-        int k, spins = 0
-    while load_flag(&p.stages[p.count - 1].done) < p.seq_length:
-        k = take_stage(p)
-        if k >= 0:
-            spins = 0
-            if not run_stage(p, &p.stages[k], rank == 0):
-                return
-        else:
-            spin(spins)
-            spins += 1
-            if p.interrupt != NULL and interrupt_poll(p.interrupt, rank == 0):
-                return
+        int k = wait_for_stage(p, rank == 0)
+    while k >= 0 and run_stage(p, &p.stages[k], rank == 0):
+        k = wait_for_stage(p, rank == 0)
 
 
 def turn_steps(tuple layers, int threads, Py_ssize_t seq_length, Py_ssize_t batch_size):
@@ -197,7 +245,7 @@ def run_pipeline(tuple layers, int threads, int steps, list arguments):
             pipeline.interrupt = &interrupt
         memory = set_stages(layers, calls, &pipeline)
         with nogil:
-            run_threads(min(threads, count), run_stages, &pipeline, pipeline.interrupt)
+            run_team(min(threads, count), run_stages, &pipeline, &pipeline.team, pipeline.interrupt)
         stop_if(interrupt.stop)
         return states
     finally:

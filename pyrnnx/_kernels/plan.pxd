@@ -34,7 +34,7 @@ cdef struct Plan:
 
 cdef void plan_alone(Plan *plan, const Call *call, const Parameters *parameters, const bint *reverse) noexcept nogil
 cdef void set_block(Block *b, Plan *plan, Py_ssize_t job) noexcept nogil
-cdef void run_threads(int threads, Task task, void *argument, Interrupt *interrupt) noexcept nogil
+cdef void run_team(int threads, Task task, void *argument, Team *team, Interrupt *interrupt) noexcept nogil
 cdef bint run_call(const Call *call, const Parameters *parameters, const bint *reverse, int directions, int threads,
                    const Pool *pool) noexcept nogil
 cdef bint is_short(const Call *call, int directions) noexcept nogil

@@ -14,6 +14,7 @@ from pyrnnx._kernels.threads cimport (
     barrier_enter,
     barrier_init,
     barrier_join,
+    barrier_watch,
     count_up,
     interrupt_init,
     team_call,
@@ -299,6 +300,15 @@ cdef bint watch_signals(Interrupt *interrupt) noexcept nogil:
     return True
 
 
+cdef void set_team(Team *team, Py_ssize_t limit, int threads, Interrupt *interrupt, bint rests) noexcept nogil:
+    """Set a team of at most `limit` threads, of all that run a call; it begins closed if threads rest."""
+    team.limit, team.threads = <int> limit, threads
+    team.rest, team.may_call, team.call = team_rest, team_may_call, team_call
+    barrier_init(&team.barrier, <int> limit, interrupt)
+    if rests:
+        barrier_close(&team.barrier)
+
+
 cdef void run_plan(Plan *plan, char *memory, const Pool *pool) noexcept nogil:
     cdef:
         Py_ssize_t team
@@ -308,21 +318,20 @@ cdef void run_plan(Plan *plan, char *memory, const Pool *pool) noexcept nogil:
     plan.next_job = plan.team_size > 1  # of those that wait in the queue
     if plan.team_size > 1:
         for team in range(plan.jobs):
-            plan.teams[team].limit, plan.teams[team].threads = <int> plan.team_size, size
-            plan.teams[team].rest, plan.teams[team].may_call, plan.teams[team].call = team_rest, team_may_call, team_call
-            barrier_init(&plan.teams[team].barrier, <int> plan.team_size, plan.call.interrupt)
-            if rests:
-                barrier_close(&plan.teams[team].barrier)
+            set_team(&plan.teams[team], plan.team_size, size, plan.call.interrupt, rests)
     if pool != NULL and size > 1:
         pool.run(pool.context, size, run_member, plan)
     else:
         team_run(size, not rests or plan.jobs > 1, run_member, plan, plan.call.interrupt)
 
 
-cdef void run_threads(int threads, Task task, void *argument, Interrupt *interrupt) noexcept nogil:
-    """Run a task in at most `threads` threads; fewer if another call has them."""
+cdef void run_team(int threads, Task task, void *argument, Team *team, Interrupt *interrupt) noexcept nogil:
+    """Run a task in a team of at most `threads` threads; fewer if another call has them."""
     threads = team_take(threads)
-    team_run(threads, True, task, argument, interrupt)
+    cdef bint rests = threads > 1 and team_rests()
+    set_team(team, threads, threads, interrupt, rests)
+    barrier_watch(&team.barrier)
+    team_run(threads, not rests, task, argument, interrupt)
     if threads > 1:
         team_release()
 

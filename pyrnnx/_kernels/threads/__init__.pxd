@@ -6,6 +6,9 @@ cdef extern from "threads/system.h" nogil:
     int count_up "PYRNNX_COUNT_UP"(int *count)
     bint take_flag "PYRNNX_TAKE"(int *flag)
 
+cdef extern from "threads/clock.h" nogil:
+    long long now "pyrnnx_now"()
+
 cdef extern from "threads/interrupt.h" nogil:
     ctypedef struct Interrupt "pyrnnx_interrupt":
         int stop
@@ -22,6 +25,8 @@ cdef extern from "threads/barrier.h" nogil:
     ctypedef struct Barrier "pyrnnx_barrier":
         int size, regroup, closed
 
+    int SPINS "PYRNNX_SPINS"
+
     void spin "pyrnnx_spin"(int spins)
     void barrier_init "pyrnnx_barrier_init"(Barrier *barrier, int limit, const Interrupt *interrupt)
     int barrier_join "pyrnnx_barrier_join"(Barrier *barrier)
@@ -30,6 +35,8 @@ cdef extern from "threads/barrier.h" nogil:
     void barrier_admit "pyrnnx_barrier_admit"(Barrier *barrier, int joined)
     void barrier_close "pyrnnx_barrier_close"(Barrier *barrier)
     void barrier_open "pyrnnx_barrier_open"(Barrier *barrier)
+    void barrier_watch "pyrnnx_barrier_watch"(Barrier *barrier)
+    void barrier_waited "pyrnnx_barrier_waited"(Barrier *barrier, long long begin)
     long long barrier_late "pyrnnx_barrier_late"(Barrier *barrier)
     Verdict barrier_wait "pyrnnx_barrier_wait"(Barrier *barrier)
 

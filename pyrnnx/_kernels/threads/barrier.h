@@ -30,7 +30,7 @@ typedef struct {
     int regroup;                       /* written by the leader: whether the next verdict is PYRNNX_REGROUP */
     int joined, closed;                /* followers that joined; whether they must leave */
     unsigned admission;                /* of the followers below `size`: a count and the size, in one word */
-    long long begin, late;             /* nanoseconds: of the last admission; sum of the long waits since then */
+    long long begin, late;             /* nanoseconds: when long waits were last begun to count; their sum */
     const pyrnnx_interrupt *interrupt; /* NULL: the call is never stopped */
 } pyrnnx_barrier;
 
@@ -42,6 +42,8 @@ enum {
 };
 
 #if !PYRNNX_HAVE_THREADS /* every team has one member */
+
+enum { PYRNNX_SPINS = 1 };
 
 static inline void pyrnnx_barrier_init(pyrnnx_barrier *barrier, int limit, const pyrnnx_interrupt *interrupt) {
     *barrier = (pyrnnx_barrier){.size = 1, .limit = limit, .interrupt = interrupt};
@@ -59,6 +61,8 @@ static inline void pyrnnx_barrier_admit(pyrnnx_barrier *barrier, int joined) { (
 static inline void pyrnnx_barrier_close(pyrnnx_barrier *barrier) { barrier->closed = 1; }
 static inline void pyrnnx_barrier_open(pyrnnx_barrier *barrier) { barrier->closed = 0; }
 static inline int pyrnnx_barrier_join(pyrnnx_barrier *barrier) { return barrier->limit; }
+static inline void pyrnnx_barrier_watch(pyrnnx_barrier *barrier) { (void)barrier; }
+static inline void pyrnnx_barrier_waited(pyrnnx_barrier *barrier, long long begin) { (void)barrier, (void)begin; }
 static inline long long pyrnnx_barrier_late(pyrnnx_barrier *barrier) {
     (void)barrier;
     return 0;
@@ -110,6 +114,18 @@ static inline int pyrnnx_barrier_enter(pyrnnx_barrier *barrier, int place, unsig
     return 0;
 }
 
+/* Begin to count long waits. */
+static inline void pyrnnx_barrier_watch(pyrnnx_barrier *barrier) {
+    barrier->begin = pyrnnx_now();
+    __atomic_store_n(&barrier->late, 0, __ATOMIC_RELAXED); /* a late member may still add to it */
+}
+
+/* Count the wait of a member since `begin` if it was long. */
+static inline void pyrnnx_barrier_waited(pyrnnx_barrier *barrier, long long begin) {
+    long long waited = pyrnnx_now() - begin;
+    if (waited > PYRNNX_LATE) __atomic_add_fetch(&barrier->late, waited, __ATOMIC_RELAXED);
+}
+
 /* Return how many followers there are; wait for more, but not long, while they are fewer than expected. */
 static inline int pyrnnx_barrier_joined(pyrnnx_barrier *barrier, int expected) {
     int joined = PYRNNX_LOAD(&barrier->joined);
@@ -125,8 +141,7 @@ static inline void pyrnnx_barrier_admit(pyrnnx_barrier *barrier, int joined) {
     unsigned count = barrier->admission / PYRNNX_SIZES + 1;
     barrier->size = joined + 1;
     barrier->regroup = 0;
-    barrier->begin = pyrnnx_now();
-    __atomic_store_n(&barrier->late, 0, __ATOMIC_RELAXED); /* a late member may still add to it */
+    pyrnnx_barrier_watch(barrier);
     __atomic_store_n(&barrier->admission, count * PYRNNX_SIZES + (unsigned)barrier->size, __ATOMIC_RELEASE);
 }
 
@@ -139,7 +154,7 @@ static inline void pyrnnx_barrier_open(pyrnnx_barrier *barrier) {
     PYRNNX_STORE(&barrier->closed, 0);
 }
 
-/* Return the nanoseconds that members waited for late ones since the last admission if that is much, else 0. */
+/* Return the nanoseconds of long waits since they are counted if these are much of the time, else 0. */
 static inline long long pyrnnx_barrier_late(pyrnnx_barrier *barrier) {
     long long late = __atomic_load_n(&barrier->late, __ATOMIC_RELAXED);
     if (late == 0) return 0;
@@ -159,8 +174,7 @@ static inline void pyrnnx_barrier_wait_for(pyrnnx_barrier *barrier, unsigned rou
     }
     long long begin = pyrnnx_now();
     while (__atomic_load_n(&barrier->round, __ATOMIC_ACQUIRE) == round) pyrnnx_yield();
-    long long waited = pyrnnx_now() - begin;
-    if (waited > PYRNNX_LATE) __atomic_add_fetch(&barrier->late, waited, __ATOMIC_RELAXED);
+    pyrnnx_barrier_waited(barrier, begin);
 }
 
 static inline pyrnnx_verdict pyrnnx_barrier_verdict(const pyrnnx_barrier *barrier) {
