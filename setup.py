@@ -1,7 +1,8 @@
 """The extension modules of pyrnnx; everything else is configured in pyproject.toml.
 
 PYRNNX_BUILD_MODEL=1 adds the instruction set "amx_model", a model of AMX in C for tests on any machine.
-PYRNNX_BUILD_DEBUG=1 builds with assertions, bounds checks and the address and undefined-behaviour sanitizers.
+PYRNNX_BUILD_DEBUG=1 builds with assertions, bounds checks and the address and undefined-behaviour sanitizers;
+PYRNNX_BUILD_DEBUG=thread with ThreadSanitizer instead.
 PYRNNX_BUILD_COVERAGE=1 builds with gcc's counters of executed lines.
 
 build/objects caches objects: a file is compiled again only if its code, the compiler or its flags changed.
@@ -38,7 +39,7 @@ MACROS = [
     *([] if DEBUG else [("NDEBUG", None), ("CYTHON_WITHOUT_ASSERTIONS", None)]),
     *([("PYRNNX_BUILD_MODEL", None)] if MODEL else []),
 ]
-SANITIZERS = "-fsanitize=address,undefined"
+SANITIZERS = f"-fsanitize={'thread' if os.environ.get('PYRNNX_BUILD_DEBUG') == 'thread' else 'address,undefined'}"
 KERNELS = "pyrnnx/_kernels"
 REPOSITORY = "https://github.com/pyrnnx/pyrnnx"
 QUIET = ["-Wno-psabi"]  # functions with vectors wider than registers are not called from other files
