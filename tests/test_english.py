@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyrnnx.frontends
@@ -12,23 +12,21 @@ import pyrnnx.frontends
 FIRST_WORDS = {"As", "None", "Of", "That", "What", "Where", "Whether", "Who", "With"}
 # Names that do not say what they name.
 NAMES = {"found", "one", "told"}
+PRODUCT = Path(pyrnnx.__file__).parent, Path(pyrnnx.frontends.__path__[0])
 
 
-@cache
-def nodes() -> list[tuple[str, ast.AST]]:
-    return parsed(Path(pyrnnx.__file__).parent, Path(pyrnnx.frontends.__path__[0]))
-
-
-def parsed(*folders: Path) -> list[tuple[str, ast.AST]]:
-    paths = [path for folder in folders for path in folder.rglob("*.py")]
-    return [(path.name, node) for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+def nodes(*folders: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the nodes of all files, one file after the other: to keep them all takes seconds of garbage collection."""
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            yield path.name, node
 
 
 def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
     summaries = [
         (path, summary.splitlines()[0])
-        for path, node in [*nodes(), *parsed(Path(__file__).parent)]
+        for path, node in nodes(*PRODUCT, Path(__file__).parent)
         if isinstance(node, documented) and (summary := ast.get_docstring(node))
     ]
     assert len(summaries) > 2000
@@ -36,12 +34,14 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
 
 
 def test_variables_are_named_after_things() -> None:
-    fields = {id(node.target) for _, node in nodes() if isinstance(node, ast.AnnAssign)}  # of public data classes
-    names = [
-        (path, node.id if isinstance(node, ast.Name) else node.arg)
-        for path, node in nodes()
-        if isinstance(node, ast.arg)
-        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields)
-    ]
+    names: list[tuple[str, str]] = []
+    fields: set[ast.AST] = set()  # of public data classes; each is visited before its name
+    for path, node in nodes(*PRODUCT):
+        if isinstance(node, ast.AnnAssign):
+            fields.add(node.target)
+        elif isinstance(node, ast.arg):
+            names.append((path, node.arg))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
+            names.append((path, node.id))
     assert len(names) > 5000
     assert [(path, name) for path, name in names if name in NAMES] == []
