@@ -39,6 +39,11 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
+def reason_of(error: Exception) -> str:
+    """Return the message of another library's error in one line of at most 200 characters; its type if it has none."""
+    return shortened(printable(str(error))) or type(error).__name__
+
+
 class PyrnnxError(ValueError):
     """Base class of all errors for input that pyrnnx rejects.
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from pyrnnx._internal import writing
 from pyrnnx._internal.files import is_folder
-from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, printable, shown
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, reason_of, shown
 from pyrnnx.scoring import durable
 from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.parts import Part
@@ -273,7 +273,7 @@ def _loaded(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(contents.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"score: {shown(os.fspath(path))} is no JSON ({printable(str(error))})") from None
+        raise FormatError(f"score: {shown(os.fspath(path))} is no JSON ({reason_of(error)})") from None
     if not isinstance(value, dict):
         raise FormatError(f"score: {shown(os.fspath(path))} is a JSON {type(value).__name__}; expected an object")
     return value

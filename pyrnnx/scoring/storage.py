@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from pyrnnx.errors import ArgumentError, printable, shown
+from pyrnnx.errors import ArgumentError, reason_of, shown
 from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.packages import import_fsspec
 
@@ -149,7 +149,7 @@ class Objects(Files):
 
 
 def _unreadable(url: str, error: Exception) -> ArgumentError:
-    return ArgumentError(f"score: source {shown(url)} cannot be read ({printable(str(error)) or type(error).__name__})")
+    return ArgumentError(f"score: source {shown(url)} cannot be read ({reason_of(error)})")
 
 
 def _status_of(info: dict[str, Any]) -> Status:

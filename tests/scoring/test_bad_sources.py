@@ -26,9 +26,9 @@ def run(source: Path, **options: Any) -> Any:
     return pyrnnx.score(lstm(), source, sink, **{"workers": 0, "memory": PART, **options})
 
 
-def _head(path: Path, shape: tuple[int, ...]) -> None:
+def _head(path: Path, shape: tuple[int, ...], dtype: str = "<f4") -> None:
     with open(path, "wb") as file:
-        np.lib.format.write_array_header_1_0(file, {"shape": shape, "fortran_order": False, "descr": "<f4"})
+        np.lib.format.write_array_header_1_0(file, {"shape": shape, "fortran_order": False, "descr": dtype})
 
 
 def _broken_zip(path: Path) -> None:
@@ -46,6 +46,7 @@ BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
     "steps without values": (lambda path: _head(path, (10**12, 0)), "bytes with its results, more than 1/3 of memory"),
     "more than int64": (lambda path: _head(path, (10**30, 0)), "expected at most"),
     "a head of no Python": (lambda path: path.write_bytes(b"\x93NUMPY\x01\x00\x10\x00{'descr': (((((("), ""),
+    "a head of an endless dtype": (lambda path: _head(path, (1, SIZE), "x" * 5000), r"it cannot be read \(.{,200}\)"),
     "a sparse file": (
         lambda path: np.lib.format.open_memmap(path, "w+", np.float32, (10**8, SIZE)).flush(),
         "bytes with its results, more than 1/3 of memory",

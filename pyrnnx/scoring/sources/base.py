@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, ClassVar, TypeVar
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
 from pyrnnx.scoring.items import Bad, Items
 from pyrnnx.scoring.storage import Files, Status, storage_of
 
@@ -125,8 +125,8 @@ def attempted(read: Callable[..., Result], *arguments: Any) -> Result | Bad:
     except PyrnnxError as error:
         return Bad(printable(str(error)))
     except Exception as error:
-        nothing = "it ends too early" if isinstance(error, EOFError) else type(error).__name__
-        return Bad(f"it cannot be read ({printable(str(error)) or nothing})")
+        early = isinstance(error, EOFError) and not str(error)
+        return Bad(f"it cannot be read ({'it ends too early' if early else reason_of(error)})")
 
 
 def listed(names: Sequence[str], places: Sequence[Any], shapes: Sequence[tuple[int, ...] | Bad]) -> Items:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
 from pyrnnx.scoring.items import Bad, Items, consecutive
 from pyrnnx.scoring.packages import import_pyarrow
 from pyrnnx.scoring.sources.base import Source, folder_with
@@ -58,7 +58,7 @@ class ParquetSource(Source):
             except PyrnnxError:
                 raise
             except Exception as error:  # decoders and object stores raise errors of many types
-                listing.bad[len(listing.names)] = f"it cannot be read as Parquet ({printable(str(error))})"
+                listing.bad[len(listing.names)] = f"it cannot be read as Parquet ({reason_of(error)})"
                 listing.add(relative, 0, ((path, 0), 0))
         return Items(listing.names, np.array(listing.lengths, np.int64), listing.places, listing.bad)
 
@@ -94,7 +94,7 @@ class ParquetSource(Source):
                         yield values
                 reason = "it is not there any more"
             except Exception as error:  # decoders raise errors of many types
-                reason = f"row group {group} of {shown(path)} cannot be read ({printable(str(error))})"
+                reason = f"row group {group} of {shown(path)} cannot be read ({reason_of(error)})"
             yield from [Bad(reason)] * (len(run) - count)
 
     def _rows(self, file: Any, column: str, group: int, rows: list[int]) -> Iterator[AnyArray | Bad]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
 from pyrnnx.scoring.items import Bad, Items
 from pyrnnx.scoring.packages import import_zarr
 from pyrnnx.scoring.sources.base import Source, attempted, listed
@@ -39,7 +39,7 @@ class ZarrSource(Source):
             raise
         except Exception as error:  # descriptions and codecs raise errors of many types
             raise ArgumentError(
-                f"score: source {shown(self.path)} cannot be read as zarr ({printable(str(error))})"
+                f"score: source {shown(self.path)} cannot be read as zarr ({reason_of(error)})"
             ) from error
 
     def _items(self, root: Any) -> Items:
@@ -115,7 +115,7 @@ class ZarrSource(Source):
             return import_zarr().open(self.path, mode="r")
         except Exception as error:  # zarr raises errors of many types for other folders
             raise ArgumentError(
-                f"score: source {shown(self.path)} cannot be read as zarr ({printable(str(error))})"
+                f"score: source {shown(self.path)} cannot be read as zarr ({reason_of(error)})"
             ) from error
 
     def files(self) -> list[str]:
