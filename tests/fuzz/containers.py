@@ -5,6 +5,7 @@ As in `mutations`, every function takes its choices from `rng` alone.
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import warnings
@@ -62,7 +63,7 @@ def broken_json(data: bytes, other: bytes, rng: Rng) -> bytes:
         elif choice < 0.7:
             parent[key] = [parent[key]] if rng.random() < 0.5 else {"config": parent[key]}
         else:
-            parent[key] = rng.choice((*ODD, *INTEGERS, *NUMBERS, *TEXTS))
+            parent[key] = copy.deepcopy(rng.choice((*ODD, *INTEGERS, *NUMBERS, *TEXTS)))
     return json.dumps(tree).encode(errors="surrogatepass")
 
 
