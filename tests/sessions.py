@@ -13,7 +13,7 @@ from pyrnnx import Layer
 from pyrnnx.layers import custom_operators
 from pyrnnx.layers.custom_operators import Handle
 
-onnxruntime = pytest.importorskip("onnxruntime", minversion="1.31")
+onnxruntime = pytest.importorskip("onnxruntime", minversion="1.31.1")
 
 Info = tuple[Any, ...]  # a name, its element type and, where it matters, its shape
 FLOAT, INT32, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL
