@@ -159,7 +159,7 @@ cdef void run_stages(void *argument, int rank) noexcept nogil:
 
 
 def turn_steps(tuple layers, int threads, Py_ssize_t seq_length, Py_ssize_t batch_size):
-    """Return the time steps of a turn, or 0 if layers shall run one after another: faster, or required.
+    """Return the time steps of a turn; 0 if the layers must run one after another, or are faster so.
 
     Parameters
     ----------
