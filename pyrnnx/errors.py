@@ -41,7 +41,7 @@ def printable(text: str) -> str:
 
 def reason_of(error: Exception) -> str:
     """Return the message of another library's error in one line of at most 200 characters; its type if it has none."""
-    return shortened(printable(str(error))) or type(error).__name__
+    return shortened(printable(" ".join(str(error).split()))) or type(error).__name__
 
 
 class PyrnnxError(ValueError):

@@ -19,7 +19,7 @@ from pyrnnx._internal.files import open_regular
 from pyrnnx._internal.writing import check_writable, write_files
 from pyrnnx.cli.arguments import named
 from pyrnnx.config import get_memory_limit
-from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.errors import ArgumentError, reason_of, shortened, shown
 from pyrnnx.operator.tensor_info import TensorInfo
 
 _ARCHIVES, _ARRAYS, _SOUNDS = (".npz",), (".npy",), (".wav",)
@@ -126,7 +126,7 @@ def _as_argument_error(label: str, path: str, expected: str) -> Iterator[None]:
     except ArgumentError:
         raise
     except Exception as error:
-        why = shortened(" ".join(str(error).split()) or type(error).__name__)
+        why = reason_of(error)
         raise ArgumentError(f"{label}: {shown(path)} cannot be read ({why}); expected {expected}") from None
 
 
