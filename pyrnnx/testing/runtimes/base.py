@@ -103,5 +103,9 @@ class PackageRuntime(Runtime):
     def version(self) -> str:
         if not self.installed():
             return ""
-        distributions = _distributions().get(self.package, [])
-        return importlib.metadata.version(distributions[0]) if distributions else ""
+        # Python 3.10 does not list distributions without top_level.txt; most have the name of their package.
+        name, *_ = _distributions().get(self.package, [self.package])
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            return ""
