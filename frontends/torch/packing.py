@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
-from pyrnnx.errors import PyrnnxError
+from pyrnnx.errors import PyrnnxError, shown
 from pyrnnx.operator.conventions import TORCH, TORCH_CELL
 from pyrnnx.operator.op import CellName
 from pyrnnx.stacks.borrowed_stack import BorrowedStack
@@ -18,6 +18,7 @@ from .tensors import bfloat16
 
 DTYPES = {getattr(torch, name): name for name in FLOAT_TYPES}
 TENSORS = (torch.Tensor, torch.nn.Parameter)
+_CELL_BIASES = ("bias_ih", "bias_hh")
 
 
 def why_not_plain(name: str, tensor: Any, dtype: torch.dtype) -> str | None:
@@ -37,6 +38,8 @@ def why_not_plain(name: str, tensor: Any, dtype: torch.dtype) -> str | None:
         problem = f"is a negative view, whose signs are not in memory; expected {name}.resolve_neg()"
     elif tensor._is_zerotensor():
         problem = f"is a zero tensor without memory; expected {name}.clone()"
+    elif not tensor.untyped_storage().nbytes() and tensor.numel():
+        problem = "has no memory, because its storage was freed; expected one that has"
     return problem and f"{name} {problem}"
 
 
@@ -68,15 +71,23 @@ class PackedModule:
         self._configuration_of = attrgetter(*_attributes(module))
         self._configuration = self._configuration_of(module)
         num_layers, D = (1, 1) if self.is_cell else (module.num_layers, 2 if module.bidirectional else 1)
-        layout = Layout.of(num_layers, D, self.is_cell, module.bias)
+        for name, size in (("num_layers", num_layers), ("hidden_size", module.hidden_size)):
+            if not hasattr(size, "__index__"):
+                raise PyrnnxError(f"{name} is {shown(size)}; expected an integer")
+        # A cell's forward adds the biases that are there, whatever its attribute bias says.
+        has_bias = module._parameters.get("bias_ih") is not None if self.is_cell else module.bias
+        layout = Layout.of(num_layers, D, self.is_cell, has_bias)
         names = layout.keys
+        if not self.is_cell and set(names) != set(module._flat_weights_names):
+            raise PyrnnxError("num_layers, bidirectional and bias are not those that the parameters were made for")
+        self._absent = _CELL_BIASES if self.is_cell and not has_bias else ()
         parameters = {name: module._parameters.get(name) for name in names}
         dtype: Any = getattr(parameters[names[0]], "dtype", None)
         for name, parameter in parameters.items():
             _check_parameter(name, parameter, dtype)
         self.dtype, self.input_size, self.hidden_size = dtype, module.input_size, module.hidden_size
         arrays = {name: array_of(parameter) for name, parameter in parameters.items()}
-        if arrays[names[0]].shape[-1] != module.input_size:
+        if arrays[names[0]].shape[-1:] != (module.input_size,):
             raise PyrnnxError(f"{names[0]} has shape {arrays[names[0]].shape}; input_size is {module.input_size}")
         # Identity, address, shape and dtype of each parameter; `is_current` compares the bytes.
         self._seen = [(name, p, p.data_ptr(), p.shape, p.dtype) for name, p in parameters.items()]
@@ -100,6 +111,9 @@ class PackedModule:
                 or not parameter.is_contiguous()
             ):
                 return False
+        for name in self._absent:
+            if parameters.get(name) is not None:
+                return False
         return self.stack.is_current()
 
 
@@ -107,18 +121,21 @@ def _attributes(module: Any) -> tuple[str, ...]:
     """Return the names of the attributes that decide what a module computes, apart from those that a call reads."""
     if isinstance(module, torch.nn.RNNBase):
         return ("input_size", "hidden_size", "bias", "mode", "num_layers", "bidirectional", "proj_size")
-    return ("input_size", "hidden_size", "bias", *(("nonlinearity",) * isinstance(module, torch.nn.RNNCell)))
+    return ("input_size", "hidden_size", *(("nonlinearity",) * isinstance(module, torch.nn.RNNCell)))
 
 
 def _cell(module: Any) -> tuple[CellName, str]:
     """Return the cell and the nonlinearity that a module's forward computes."""
-    if isinstance(module, torch.nn.RNNBase):
-        if module.mode in ("LSTM", "GRU"):
-            return ("LSTM" if module.mode == "LSTM" else "GRU"), "tanh"
-        return "RNN", module.mode.removeprefix("RNN_").lower()
-    if isinstance(module, torch.nn.RNNCell):
+    nn = torch.nn
+    if isinstance(module, (nn.LSTM, nn.LSTMCell)):
+        return "LSTM", "tanh"
+    if isinstance(module, (nn.GRU, nn.GRUCell)):
+        return "GRU", "tanh"
+    if isinstance(module, nn.RNNCell):
         return "RNN", module.nonlinearity
-    return ("LSTM" if isinstance(module, torch.nn.LSTMCell) else "GRU"), "tanh"
+    if module.mode not in ("RNN_TANH", "RNN_RELU"):
+        raise PyrnnxError(f"mode is {shown(module.mode)}; expected 'RNN_TANH' or 'RNN_RELU'")
+    return "RNN", module.mode.removeprefix("RNN_").lower()
 
 
 def _check_parameter(name: str, parameter: Any, dtype: Any) -> None:

@@ -125,6 +125,79 @@ def test_attributes_that_change() -> None:
         np.testing.assert_allclose(cell(x[0]), torch.relu(torch.atanh(tanh)), atol=TOLERANCE)
 
 
+def _freed(tensor: Any, first: int = 0) -> Any:
+    """Return rows of a tensor whose memory was freed, as sharded training does with parameters that are not in use."""
+    tensor = tensor.clone()[first:]
+    tensor.untyped_storage().resize_(0)
+    return tensor
+
+
+SIZES = "num_layers, bidirectional and bias are not those"
+UNFIT: dict[str, tuple[Any, Callable[[Any], Any], str | None]] = {  # a class, a change of its modules, and why_not
+    "a layer less": (nn.GRU, lambda m: setattr(m, "num_layers", 1), SIZES),
+    "no layers": (nn.LSTM, lambda m: setattr(m, "num_layers", 0), SIZES),
+    "layers of None": (nn.RNN, lambda m: setattr(m, "num_layers", None), "num_layers is None; expected an integer"),
+    "one direction": (nn.GRU, lambda m: setattr(m, "bidirectional", False), SIZES),
+    "no biases": (nn.LSTM, lambda m: setattr(m, "bias", False), SIZES),
+    "units of None": (nn.GRU, lambda m: setattr(m, "hidden_size", None), "hidden_size is None; expected an integer"),
+    "a mode of None": (nn.RNN, lambda m: setattr(m, "mode", None), "mode is None; expected 'RNN_TANH' or 'RNN_RELU'"),
+    "a mode of cells": (nn.RNN, lambda m: setattr(m, "mode", "relu"), "mode is 'relu'; expected"),
+    "an LSTM's mode": (nn.LSTM, lambda m: setattr(m, "mode", "GRU"), None),
+    "a scalar weight": (
+        nn.GRU,
+        lambda m: setattr(m, "weight_ih_l0", nn.Parameter(torch.ones((), **DOUBLE))),
+        "weight_ih_l0 has shape (); input_size is 5",
+    ),
+    "a freed weight": (
+        nn.GRU,
+        lambda m: setattr(m, "weight_hh_l1", nn.Parameter(_freed(m.weight_hh_l1.data))),
+        "weight_hh_l1 has no memory, because its storage was freed; expected one that has",
+    ),
+    "a cell without bias": (nn.GRUCell, lambda m: setattr(m, "bias", False), None),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_changes_that_do_not_fit_the_parameters(name: str) -> None:
+    """The same results or the same error as PyTorch's, before and after a call that packs the weights."""
+    kind, change, reason = UNFIT[name]
+    for is_packed in (False, True):
+        torch.manual_seed(0)
+        options = {} if issubclass(kind, nn.RNNCellBase) else {"num_layers": 2, "bidirectional": True}
+        module = kind(5, 7, **options, **DOUBLE)
+        fast, x = accelerate(copy.deepcopy(module), inplace=True), torch.randn(4, 3, 5, **DOUBLE)
+        x = x if options else x[0, :2]  # `outputs` takes the two rows of a cell's h
+        if is_packed:
+            outcome(fast, x)
+        change(module)
+        change(fast)
+        for arguments in ((x,), (-x,)):
+            theirs, ours = outcome(module, *arguments), outcome(fast, *arguments)
+            if isinstance(theirs[0], torch.Tensor):
+                for a, b in zip(ours, theirs, strict=True):
+                    np.testing.assert_allclose(a, b, rtol=0, atol=TOLERANCE)
+            else:
+                assert ours == theirs
+            assert (fast.why_not or "").startswith(reason or "")
+            assert (fast.why_not is None) == (reason is None)
+
+
+@pytest.mark.parametrize("kind", [nn.RNNCell, nn.GRUCell, nn.LSTMCell])
+def test_biases_that_a_cell_is_given_or_loses(kind: Any) -> None:
+    module = kind(5, 7, bias=False, **DOUBLE)
+    fast, x = accelerate(copy.deepcopy(module), inplace=True), torch.randn(3, 5, **DOUBLE)
+    values = torch.randn(2, len(module.weight_ih), **DOUBLE)
+    for biases in ((None, None), tuple(map(nn.Parameter, values)), (None, None)):
+        for each in (module, fast):
+            each.bias_ih, each.bias_hh = biases
+        for inputs in (x, -x):
+            with torch.no_grad():
+                ours, theirs = fast(inputs), module(inputs)
+            for a, b in zip(ours, theirs, strict=True):  # h and c, or the rows of h
+                np.testing.assert_allclose(a, b, rtol=0, atol=TOLERANCE)
+            assert fast.why_not is None
+
+
 @pytest.mark.filterwarnings("ignore")  # weight_norm is deprecated
 def test_parametrized_and_pruned_weights() -> None:
     prune: Any = import_module("torch.nn.utils.prune")
@@ -221,6 +294,9 @@ DECLINED: dict[str, tuple[tuple[Any, ...], str]] = {  # arguments of nn.LSTM(5, 
         (torch.conj(torch.complex(X, X)).imag,),
         "input is a negative view, whose signs are not in memory",
     ),
+    "freed": ((_freed(X),), "input has no memory, because its storage was freed; expected one that has"),
+    "view of freed memory": ((_freed(torch.cat((X, X)), 2),), "input has no memory"),
+    "freed state": ((X, (_freed(STATES[0]), STATES[1])), "hx has no memory"),
     "zero tensor": ((torch._efficientzerotensor(2, 3, 5, **DOUBLE),), "input is a zero tensor without memory"),
 }
 
