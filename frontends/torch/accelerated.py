@@ -16,15 +16,14 @@ BASES = tuple(getattr(torch.nn, kind) for kind in KINDS)
 _RUNNER, _REASON, _NOT_CALLED = "_pyrnnx_runner", "_pyrnnx_reason", "the module has not been called"
 
 
-def _hide_from_dynamo(function: Any, nested: str) -> None:
-    """Let torch.compile run a function's frames as they are; `nested` is its action for the frames below them."""
+def _hide_from_dynamo(function: Any) -> None:
+    """Let torch.compile run a function's frames, and those below them, as they are."""
     frames = torch._C._dynamo.eval_frame
-    actions = frames._FrameAction
-    strategy = frames._FrameExecStrategy(actions.SKIP, getattr(actions, nested))
-    frames.set_code_exec_strategy(function.__code__, strategy)
+    skip = frames._FrameAction.SKIP
+    frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(skip, skip))
 
 
-_hide_from_dynamo(Runner.run, "SKIP")
+_hide_from_dynamo(Runner.run)
 
 
 @cache
@@ -45,8 +44,9 @@ def accelerated_class(base: Any) -> Any:
 
     forward.__qualname__ = own_forward.__qualname__  # in Python's errors about arguments
 
-    # torch.compile leaves frames with a torch.nn.LSTM, GRU or RNN uncompiled, and so must it leave this one.
-    _hide_from_dynamo(forward, "DEFAULT")
+    # torch.compile decides by the file what it compiles: this function names that of the forward it replaces.
+    code = own_forward.__code__
+    forward.__code__ = forward.__code__.replace(co_filename=code.co_filename, co_firstlineno=code.co_firstlineno)
 
     def why_not(self: Any) -> str | None:
         """Reason why PyTorch ran the last call; None if pyrnnx did."""
@@ -98,7 +98,10 @@ def copied(module: Any) -> Any:
     """Return a deep copy of a module that shares its parameters and buffers."""
     shared = (*module.parameters(), *module.buffers())
     with _Sharing():
-        return deepcopy(module, {id(tensor): tensor for tensor in shared})
+        copy = deepcopy(module, {id(tensor): tensor for tensor in shared})
+    for inner in copy.modules():  # PyTorch's recurrent modules copy what compile() made, which calls the original
+        inner.__dict__.pop("_compiled_call_impl", None)
+    return copy
 
 
 def recurrent_modules(module: Any) -> dict[str, Any]:

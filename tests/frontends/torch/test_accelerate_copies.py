@@ -66,6 +66,19 @@ def test_copies_of_weight_normed_modules() -> None:
     assert "weight-normed" in (why_not(fast)["gru"] or "")
 
 
+def test_copies_of_compiled_modules() -> None:
+    """The copy runs itself: PyTorch's recurrent modules also copy the compiled call, which runs the original."""
+    module = nn.LSTM(3, 4, 2, dropout=0.5, **DOUBLE).train()
+    plain = nn.LSTM(3, 4, 2, **DOUBLE).eval()
+    plain.load_state_dict(module.state_dict())
+    module.compile(backend="eager")
+    fast = accelerate(nn.Sequential(module)).eval()
+    for _ in range(5):
+        assert_same(fast, plain, torch.randn(5, 2, 3, **DOUBLE))
+    assert why_not(fast) == {"0": None}
+    assert module._compiled_call_impl is not None
+
+
 @pytest.mark.parametrize("value", [threading.Lock(), (k for k in range(3))])
 def test_models_that_cannot_be_copied(value: Any) -> None:
     model, x = nn.Sequential(nn.GRU(3, 4)), torch.randn(2, 3)

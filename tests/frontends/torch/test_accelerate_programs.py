@@ -138,8 +138,26 @@ def test_cells_are_compiled_by_pytorch() -> None:
     with torch.no_grad():
         compiled = torch.compile(steps, backend=backend, fullgraph=True)
         np.testing.assert_allclose(compiled(X[0]), steps(X[0]), atol=TOLERANCE)
-    assert len(graphs) == 1
-    assert any("gru_cell" in target for target in graphs[0])
+        alone = torch.compile(accelerate(nn.GRUCell(5, 7, **DOUBLE)), backend=backend, fullgraph=True)
+        np.testing.assert_allclose(alone(X[0]), alone._orig_mod(X[0]), atol=TOLERANCE)
+    assert len(graphs) == 2
+    assert all(any("gru_cell" in target for target in graph) for graph in graphs)
+
+
+def test_whole_graphs_of_sequences() -> None:
+    """Raise PyTorch's own error with fullgraph=True; with allow_rnn, return its results."""
+    module = nn.LSTM(5, 7, 2, bidirectional=True, batch_first=True, **DOUBLE)
+    messages = []
+    for each in (module, accelerate(module)):
+        torch._dynamo.reset()
+        with torch.no_grad(), pytest.raises(torch._dynamo.exc.Unsupported, match="wrap RNN, GRU, or LSTM") as error:
+            torch.compile(each, backend="eager", fullgraph=True)(X)
+        messages.append(error.value.msg)
+    assert messages[0] == messages[1]
+    with torch._dynamo.config.patch(allow_rnn=True):
+        compiled = torch.compile(accelerate(module), backend="eager", fullgraph=True)
+        assert_same(compiled, module, X)
+        assert_same(compiled, module, -X)
 
 
 def test_many_threads() -> None:
