@@ -1,4 +1,4 @@
-"""The types of attributes: their names in onnx.AttributeProto, and how a value of each is read."""
+"""The types of attributes, named as in onnx.AttributeProto, and how a value of each type is read."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class AttributeType(Enum):
     Attributes
     ----------
     words : str
-        How errors describe it.
+        A description for errors.
     read : callable
-        A value that a caller or a node gives, as Python's own type; None where it is of another type.
+        Returns a caller's or a node's value as Python's own type, or None if it has another type.
     """
 
     FLOAT = ("a number", as_number)

@@ -2,8 +2,8 @@
 
     h' = Where(mask, cell(x, h), h)
 
-The steps of each row that count move to its begin, the layer runs with their number as sequence_lens, and the state
-after each step is gathered from its results:
+Steps that take the new state move to the beginning of each row. The layer runs with their number as sequence_lens. The
+state after each step is then gathered from Y:
 
     mask  1 0 1 1     X  a b c d   ->   a c d b,  lengths 3   ->   Y  A C D 0   ->   A A C D
 """
@@ -33,7 +33,7 @@ class Mask:
     Attributes
     ----------
     name : str
-        Condition.
+        Name of the value that is the condition.
     is_new : bool
         Whether a row takes the new state if the condition is true.
     """
@@ -44,7 +44,7 @@ class Mask:
 
 @dataclass(frozen=True)
 class Masked:
-    """New state behind a Where: its condition, the new value and the old one."""
+    """Inputs of the Where that returns a new state: its condition, and the names of the new value and the old one."""
 
     mask: Mask
     new: str
@@ -171,7 +171,10 @@ def moved_steps(builder: Builder, x: str, mask: Lengths) -> str:
 
 
 def states_after(builder: Builder, Y: str, before: str, mask: Lengths) -> str:
-    """Return the state after each step, [T, N, H], of Y [T, N, H] of the steps that count; `before` is "" for zeros."""
+    """Return the state after every step, [T, N, H].
+
+    Y [T, N, H] has the states of the steps that take a new state; `before` is the initial state, "" for zeros.
+    """
     if not before:
         first = builder.node("Slice", [builder.node("Shape", [Y]), builder.integers(1), builder.integers(3)])
         before = builder.node("ConstantOfShape", [builder.node("Concat", [builder.integers(1), first], axis=0)])

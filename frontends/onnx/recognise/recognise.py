@@ -60,7 +60,7 @@ def recognised(folded: FoldedGraph, opsets: Mapping[str, int], evaluate: Evaluat
 
 
 def _may_have_layers(folded: FoldedGraph) -> bool:
-    """Return whether a graph has functions of gates, and a loop or products that share a factor."""
+    """Return whether a graph can have a layer: activations, and products in a loop or with a common factor."""
     kinds = folded.graph.kinds
     if not any(("", function) in kinds for function in FUNCTIONS) or not any(
         ("", product) in kinds for product in PRODUCTS

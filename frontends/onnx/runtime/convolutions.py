@@ -119,7 +119,7 @@ def _matrix_name(node: Any) -> str:
 
 
 def _product(node: Any, window: _Window) -> list[Any]:
-    """Return the nodes that replace a convolution."""
+    """Return the nodes that compute a convolution as a product of its windows with its weights."""
     make, inside = import_onnx().helper.make_node, f"{node.name}/product"
     nodes = [make("Transpose", node.input[:1], [f"{inside}/X"], name=f"{inside}/first", perm=[0, 2, 1])]
     if not window.is_element:

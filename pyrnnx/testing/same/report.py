@@ -170,7 +170,7 @@ def _judged(run: Run, parting: Parting, rule: Rule, oracles: dict[str, Arrays]) 
 
 
 def _meant(run: Run, rule: Rule, right: Arrays) -> list[str]:
-    """Return the usual mistake that the function makes, if its numbers show one; several if they fit as well."""
+    """Return a line that names the common mistake that gives the function's results, or all that fit equally well."""
     side = next(side for side in run.sides if side.layer is None)
     given = _comparable(run, side)
     if MOST_MISTAKES * oracle.cost(run.layer, run.arrays) > oracle.MOST_COST:
