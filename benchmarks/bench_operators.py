@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +19,7 @@ from versions import versions
 
 from pyrnnx import Layer
 from pyrnnx.bench.peers import PEERS, Pyrnnx, checked_peers
-from pyrnnx.bench.timing import geometric_mean, measure, milliseconds
+from pyrnnx.bench.timing import MIN_TIME, geometric_mean, measure, milliseconds
 from pyrnnx.bench.workload import Case, make_arrays
 from pyrnnx.operator.quantized import WEIGHT_DTYPES
 
@@ -37,6 +41,7 @@ RAGGED = ((100, 32, 128, 128), (100, 32, 256, 256))
 OPTIONS = (100, 8, 128, 128)
 
 IN_LOOP = 100  # calls of group push in one repetition
+BUSY_TIME = 0.1  # seconds of a timing beside a busy process: many turns of the processor
 
 LINEAR_GRU: dict[str, Any] = {"cell": "GRU", "linear_before_reset": 1}
 KINDS: tuple[dict[str, Any], ...] = ({"cell": "LSTM"}, {"cell": "GRU"}, LINEAR_GRU, {"cell": "RNN"})
@@ -77,9 +82,10 @@ class Row:
         return [self.case.kind, self.case.shape, str(self.threads), *times, ratio, self.fastest or ""]
 
 
-def run_case(group: str, case: Case, threads: int, rounds: int) -> Row:
+def run_case(group: str, case: Case, threads: int, rounds: int, min_time: float) -> Row:
     peers, reasons = checked_peers(case, threads)
-    timings = measure({name: peer.run for name, peer in peers.items()}, rounds, threads=threads)
+    calls = {name: peer.run for name, peer in peers.items()}
+    timings = measure(calls, rounds, threads=threads, min_time=min_time)
     seconds = {name: timings.median(name) for name in peers}
     others = [name for name in peers if name != Pyrnnx.name]
     fastest = min(others, key=seconds.__getitem__, default=None)
@@ -87,13 +93,29 @@ def run_case(group: str, case: Case, threads: int, rounds: int) -> Row:
     return Row(group, case, threads, seconds, reasons, fastest, ratio)
 
 
-def run_group(group: str, threads: Sequence[int], rounds: int) -> list[Row]:
+def run_group(group: str, threads: Sequence[int], rounds: int, min_time: float) -> list[Row]:
     rows = []
     for count in threads:
         for case in GROUPS[group]:
-            rows.append(run_case(group, case, count, rounds))
+            rows.append(run_case(group, case, count, rounds, min_time))
             progress(" ".join((group, *rows[-1].cells())))
     return rows
+
+
+@contextmanager
+def disturbed(busy: str | None) -> Iterator[float]:
+    """Run a busy process, "free" or "pinned" to one processor, beside the block; yield the seconds of one timing."""
+    if busy is None:
+        yield MIN_TIME
+        return
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        if busy == "pinned":
+            os.sched_setaffinity(process.pid, {max(os.sched_getaffinity(0))})
+        yield BUSY_TIME
+    finally:
+        process.kill()
+        process.wait()
 
 
 def means(rows: Sequence[Row]) -> Iterator[list[str]]:
@@ -259,6 +281,7 @@ def main() -> None:
     parser.add_argument("--group", nargs="+", default=["shapes"], choices=[*GROUPS, *ALONE, "all"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--busy", choices=["free", "pinned"], help="measure beside a process that is always busy")
     parser.add_argument("--json", type=Path, help="also write the measurements to this file")
     arguments = parser.parse_args()
     groups = [*GROUPS, *ALONE] if "all" in arguments.group else arguments.group
@@ -276,7 +299,8 @@ def main() -> None:
                 show(results, threads)
                 report[group][threads] = results
         else:
-            rows = run_group(group, arguments.threads, arguments.rounds)
+            with disturbed(arguments.busy) as min_time:
+                rows = run_group(group, arguments.threads, arguments.rounds, min_time)
             print_group(group, rows)
             report["rows"] += [asdict(row) for row in rows]
     if arguments.json:

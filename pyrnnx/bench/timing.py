@@ -17,7 +17,7 @@ from typing import Any
 
 MIN_ROUNDS = 5
 MAX_TIME = 10.0  # seconds
-MIN_TIME = 2e-3  # seconds of one timing, far above the clock's resolution
+MIN_TIME = 2e-3  # far above the clock's resolution
 SPIN_TIME = 0.06  # seconds until the idle threads of every library sleep (measured: ONNX Runtime 50 ms)
 # Seconds of untimed calls with more than one thread. The system may wake two threads on one core, and moves them apart
 # after milliseconds: in single calls after a pause, the session that was created first took up to twice as long.
@@ -48,6 +48,7 @@ def measure(
     *,
     threads: int = 1,
     max_time: float = MAX_TIME,
+    min_time: float = MIN_TIME,
     clock: Callable[[], float] = time.perf_counter,
     progress: Callable[[str], object] = lambda text: None,
 ) -> Timings:
@@ -64,6 +65,8 @@ def measure(
         until threads have settled on cores.
     max_time : float
         Seconds after which no further round begins, but not before MIN_ROUNDS.
+    min_time : float
+        Seconds of one timing, of as many calls as that takes.
     clock : callable
         Clock of the timings. `time.process_time` is better on a busy machine, but only for calls of one thread.
     progress : callable
@@ -72,7 +75,7 @@ def measure(
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     shuffled = random.Random(0)
     with _no_gc():
-        repetitions = {name: _calibrate(call, clock) for name, call in calls.items()}
+        repetitions = {name: _calibrate(call, min_time, clock) for name, call in calls.items()}
         start = time.perf_counter()
         for round_ in range(rounds):
             if round_ >= MIN_ROUNDS and time.perf_counter() - start > max_time:
@@ -103,13 +106,13 @@ def milliseconds(seconds: float) -> str:
     return f"{value:.0f}"
 
 
-def _calibrate(call: Callable[[], Any], clock: Callable[[], float]) -> int:
-    """Return the number of calls that take `MIN_TIME`."""
+def _calibrate(call: Callable[[], Any], min_time: float, clock: Callable[[], float]) -> int:
+    """Return the number of calls that take `min_time`."""
     call()
     call()
     repetitions = 1
-    while (elapsed := _elapsed(call, repetitions, clock)) < MIN_TIME:
-        repetitions = max(repetitions + 1, min(10 * repetitions, math.ceil(1.1 * repetitions * MIN_TIME / elapsed)))
+    while (elapsed := _elapsed(call, repetitions, clock)) < min_time:
+        repetitions = max(repetitions + 1, min(10 * repetitions, math.ceil(1.1 * repetitions * min_time / elapsed)))
     return repetitions
 
 
