@@ -198,8 +198,8 @@ class _Site:
             raise UnsupportedError(f"{label}: its weights are computed in every call; expected constants, {instead}")
         if layer.op.direction.reversed != (False,):
             raise UnsupportedError(
-                f"{label}: direction is {layer.op.direction.value}; expected forward, because the others start at "
-                f"the end of a sequence, {instead}"
+                f"{label}: direction is {layer.op.direction.value}; expected forward, because other directions "
+                f"start at the end of a sequence, {instead}"
             )
         if sources.get("sequence_lens") in self.given:
             lengths = layer.convention.name_of("sequence_lens")

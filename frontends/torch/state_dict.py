@@ -116,7 +116,8 @@ def _module_prefix(label: str, prefix: str, available: Iterable[str]) -> str:
             f"{label}: it has no weights of a recurrent module; expected names such as weight_ih_l0 and weight_hh_l0"
         )
     text = f"is {shown(prefix)}" if prefix else "was not given"
-    raise ArgumentError(f"{label}: prefix {text}; expected one of {_listed(map(shown, prefixes))}")
+    expected = "none: the names have no prefix" if prefixes == [""] else f"one of {_listed(map(shown, prefixes))}"
+    raise ArgumentError(f"{label}: prefix {text}; expected {expected}")
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -265,9 +265,10 @@ class Layer(Described):
 
     def _check_out(self, out: Any) -> None:
         if type(out) is not tuple or len(out) != (3 if self.op.has_cell_state else 2):
-            names = ", ".join(self.output_names)
+            names = self.output_names
             raise ArgumentError(
-                f"{self.label}: out is {results.described(out)}; expected a tuple of arrays, or None: {names}"
+                f"{self.label}: out is {results.described(out)}; expected a tuple of {len(names)}, each an array or "
+                f"None: {', '.join(names)}"
             )
 
     def _or_constants(self, *values: Any) -> tuple[Any, ...]:

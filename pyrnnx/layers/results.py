@@ -38,7 +38,8 @@ def written(label: str, names: Sequence[str], results: Sequence[AnyArray], outs:
 def described(out: Any) -> str:
     """Describe `out` for a message: only dtype and shape of an array, whose elements may be uninitialized."""
     if isinstance(out, tuple):
-        return f"({shortened(', '.join(map(described, out[:MAX_SHOWN])))})"
+        comma = "," if len(out) == 1 else ""
+        return f"({shortened(', '.join(map(described, out[:MAX_SHOWN])))}{comma})"
     return f"an array of {out.dtype} {out.shape}" if isinstance(out, np.ndarray) else shown(out)
 
 

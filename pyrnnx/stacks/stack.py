@@ -277,7 +277,7 @@ def _checked_layers(label: str, layers: Any) -> tuple[Layer, ...]:
     for k, layer in enumerate(checked):
         place = f"{label}: layers[{k}]"
         if not isinstance(layer, Layer):
-            raise ArgumentError(f"{place} is {shown(layer)}; {expected}")
+            raise ArgumentError(f"{place} is {shown(layer)}; expected a pyrnnx.Layer")
         _check_layer(f"{place} ({layer.label})", layer)
         if k:
             _check_neighbours(f"{place} ({layer.label})", k, layer, checked[k - 1])

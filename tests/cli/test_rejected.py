@@ -59,8 +59,8 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         "bytes that are no text": ([os.fsdecode(b"\xff.onnx"), PAIR[1]], r"\udcff.onnx"),
     },
     "bench": {
-        "nothing": ([], "bench: neither of MODEL and --op was given; expected one"),
-        "both": ([ONNX, *OP], "bench: both of MODEL and --op was given; expected one"),
+        "nothing": ([], "bench: neither MODEL nor --op was given; expected one"),
+        "both": ([ONNX, *OP], "bench: MODEL and --op were both given; expected one"),
         "operator": (["--op", "lstm"], "bench: --op is 'lstm'; expected one of LSTM, GRU, RNN"),
         "shape": (["--op", "LSTM", "--shape", "1,2,3"], "bench: --shape is '1,2,3'; expected four numbers T,N,I,H"),
         "size": (["--op", "LSTM", "--shape", "1,0,3,4"], "bench: --shape is 0; expected an integer, 1 or above"),

@@ -156,7 +156,9 @@ def test_arrays_that_cannot_hold_a_result(make: Callable[[Any], Any], message: s
 @each_row("out", [np.zeros(2), [None] * 3, (None, None), (), "out", 3], ids=str)
 def test_no_tuple_of_results(out: Any) -> None:
     layer = layer_of("LSTM")
-    with pytest.raises(ArgumentError, match=r"LSTM: out is .*; expected a tuple of arrays, or None: Y, Y_h, Y_c"):
+    with pytest.raises(
+        ArgumentError, match=r"LSTM: out is .*; expected a tuple of 3, each an array or None: Y, Y_h, Y_c"
+    ):
         layer(random_input(T, N, I), out=out)
 
 

@@ -131,7 +131,7 @@ NOT_STACKS: dict[str, tuple[Callable[[], Any], str]] = {
     "one layer": (lambda: Stack(layer_of()), "Stack: layers is <Layer GRU: .*>; expected a sequence of pyrnnx.Layer"),
     "nothing": (lambda: Stack(NOTHING), "Stack: layers is None; expected a sequence of pyrnnx.Layer"),
     "no layers": (lambda: Stack([]), "Stack: layers is empty; expected a sequence of pyrnnx.Layer, at least one"),
-    "no layer": (lambda: Stack([layer_of(), THREE]), r"Stack: layers\[1\] is 3; expected a sequence of pyrnnx.Layer"),
+    "no layer": (lambda: Stack([layer_of(), THREE]), r"Stack: layers\[1\] is 3; expected a pyrnnx.Layer"),
     "sizes": (
         lambda: Stack([*random_layers((("GRU", "bidirectional", 5),)), layer_of("LSTM", name="two")], name="a"),
         r"Stack 'a': layers\[1\] \(LSTM 'two'\) has input_size=3; expected 10, num_directions=2 \* hidden_size=5 of "

@@ -118,8 +118,8 @@ def bench(
     }
     of_model = {"--dim": dims, "--input": inputs, "--layers": layers}
     if (model is None) == (op is None):
-        count = "neither" if model is None else "both"
-        raise ArgumentError(f"bench: {count} of MODEL and --op was given; expected one")
+        given = "neither MODEL nor --op was given" if model is None else "MODEL and --op were both given"
+        raise ArgumentError(f"bench: {given}; expected one")
     for name, value in (of_op if op is None else of_model).items():
         if value:
             subject = "a model" if op is None else "--op"

@@ -50,7 +50,8 @@ _TOLERANCE_HELP = "Numbers are the same if abs(a - b) <= atol + rtol * abs(b)."
     "pyrnnx compare a.onnx b.onnx --dim batch=8 --rtol 1e-3 --html apart.html",
     notes=(
         "Exit status: 0 if all numbers of outputs and paired layers agree; 1 if any differ or cannot be compared; 2 "
-        "for errors. A layer without a counterpart in the other model is reported, but does not count.",
+        "for errors, also if the inputs of the two are different. A layer without a counterpart in the other model is "
+        "reported, but does not count.",
     ),
 )
 def compare(
