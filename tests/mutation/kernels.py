@@ -13,8 +13,29 @@ FAULTS = (
     Fault(
         "a tile skips the last k",
         f"{_SIMD}/tiles.h",
-        "for (; k < depth; k++) NAME(tile_step)",
-        "for (; k + 1 < depth; k++) NAME(tile_step)",
+        "for (; k < depth; k++) NAME(blocks_step)",
+        "for (; k + 1 < depth; k++) NAME(blocks_step)",
+        _LAYERS,
+    ),
+    Fault(
+        "a run skips the last k",
+        f"{_SIMD}/run_tiles.h",
+        "for (; k < depth; k++) {",
+        "for (; k + 1 < depth; k++) {",
+        _LAYERS,
+    ),
+    Fault(
+        "a run stays in the panel where it begins",
+        f"{_SIMD}/run_tiles.h",
+        "if (++gate == nv) gate = 0, block++;",
+        "if (++gate == nv) gate = 0;",
+        _LAYERS,
+    ),
+    Fault(
+        "the second k block of a run drops the sums of the first",
+        f"{_SIMD}/run_tiles.h",
+        "t->init = k_block ? t->out : first.init + r * first.ld_init;",
+        "t->init = first.init + r * first.ld_init;",
         _LAYERS,
     ),
     Fault(

@@ -18,6 +18,17 @@ INLINE ptrdiff_t NAME(state_stride)(const pyrnnx_parameters *p, ptrdiff_t Hp) {
     return Hp;
 }
 
+/* Return the number of unit blocks for the next product, of those that remain. */
+INLINE int NAME(blocks_of_product)(const pyrnnx_parameters *p, int nv, ptrdiff_t rows, ptrdiff_t blocks,
+                                   ptrdiff_t depth) {
+#if IN_RUNS(3)
+    if (IN_RUNS(rows) && !CODED(p))
+        return run_blocks(p->weight_dtype, nv, rows, blocks, depth * nv * LANES * NAME(weight_size)(p->weight_dtype));
+#endif
+    (void)p, (void)depth;
+    return tile_blocks(nv, rows, blocks);
+}
+
 INLINE void NAME(any_product)(const pyrnnx_parameters *p, int nv, int nb, ptrdiff_t rows, NAME(tile_args) *t) {
 #if HAVE_CODES
     if (CODED(p)) {

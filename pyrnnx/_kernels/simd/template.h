@@ -10,12 +10,13 @@
  * and may define faster ISA_x for GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE;
  * with HAVE_CODES also ISA_MADD; ISA_DOT, ISA_DOT_TARGET, ISA_HAS_DOT and ISA_CODE_OFFSET; ISA_MATRICES; ISA_SQUARES
  * and what code_squares.h needs with it. With ISA_FMA_BY_LANE, FMAs take one element of a register for all lanes, and
- * ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two vectors at once. Each header below uses only those above it:
+ * ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two vectors at once. With ISA_ADD_PRODUCT, an FMA whose sum stays in its
+ * register, products are cut into runs. Each header below uses only those above it:
  *
  *   vector.h      V, a vector of REAL, and its operations
  *   functions.h   exp, tanh, sigmoid... and the activation functions on V
  *   weights.h     vectors of packed weights
- *   tiles.h       products of rows with unit blocks; lane_tiles.h: ISA_FMA_BY_LANE
+ *   tiles.h       products of rows with unit blocks; lane_tiles.h: ISA_FMA_BY_LANE; run_tiles.h: 16 registers
  *   cell.h        the interface of a cell: phases, on groups of unit blocks and rows
  *   rnn.h gru.h lstm.h   one cell each
  *   cells.h       the table of cells
@@ -83,7 +84,7 @@ static void NAME(project)(const pyrnnx_parameters *p, ptrdiff_t rows, const void
     for (ptrdiff_t r = 0; r < rows; r += MAX_PROJECTED_ROWS) {
         const ptrdiff_t count = rows - r < MAX_PROJECTED_ROWS ? rows - r : MAX_PROJECTED_ROWS;
         for (ptrdiff_t u = u0, nb; u < u1; u += nb) {
-            nb = tile_blocks(G, count, u1 - u);
+            nb = NAME(blocks_of_product)(p, G, count, u1 - u, p->input_size);
             NAME(any_product)(p, G, (int)nb, count,
                               &(NAME(tile_args)){.depth = p->input_size,
                                                  .x = NAME(row_of)(p, x, r, ldx),
@@ -121,7 +122,7 @@ static void NAME(step_group)(const NAME(group) *g, const NAME(variant) *variant,
         t.init = t.out, t.ld_init = t.ld_out, t.init_block = t.out_block;
     }
     for (ptrdiff_t done = 0, nb; done < g->blocks; done += nb) {
-        nb = tile_blocks(g->nv, g->rows, g->blocks - done);
+        nb = NAME(blocks_of_product)(p, g->nv, g->rows, g->blocks - done, g->depth);
         const ptrdiff_t b = g->backwards ? g->blocks - done - nb : done;
         NAME(tile_args) at = t;
         at.w += b * t.w_block;
@@ -273,12 +274,14 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef MATRICES
 #undef SET1
 #undef FMA
+#undef ADD_PRODUCT
 #undef AT_LEAST
 #undef AT_MOST
 #undef SELECT_LESS
 #undef SELECT_NEGATIVE
 #undef ISA_SET1
 #undef ISA_FMA
+#undef ISA_ADD_PRODUCT
 #undef ROUNDS_PRODUCTS
 #undef ISA_AT_LEAST
 #undef ISA_AT_MOST

@@ -35,6 +35,11 @@
 #endif
 enum { PANEL_BYTES = 3 << 15 }; /* of panels that row tiles read again: from the second cache, fast enough for FMAs */
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
+#ifdef ISA_ADD_PRODUCT /* products of so many rows are cut into runs, see run_tiles.h */
+#define IN_RUNS(rows) ((rows) > 2)
+#else
+#define IN_RUNS(rows) 0
+#endif
 
 /* Rows of the tiles that nb is chosen for: all of them with FMAs by lane, else the fullest, as measured. */
 #ifdef ISA_FMA_BY_LANE
@@ -78,34 +83,47 @@ typedef struct {
 #ifdef ISA_FMA_BY_LANE
 #include "lane_tiles.h"
 #else
-/* Add the products of one k. The smaller side of the tile stays in registers, the other is loaded vector by vector. */
-INLINE void NAME(tile_step)(const int mr, const int nv, const int nb, const int weight_dtype,
+/* Add the products of one k, whose weights are at w, a pointer for each vector. The smaller side of the tile stays in
+ * registers, the other is loaded vector by vector. */
+INLINE void NAME(tile_step)(const int mr, const int width, const int weight_dtype,
                             V sum[MAX_TILE_ROWS][MAX_TILE_VECTORS], const REAL *const *x, const char *const *w,
                             ptrdiff_t k) {
-    const int bytes = LANES * NAME(weight_size)(weight_dtype);
-    if (mr <= nv * nb) {
+    if (mr <= width) {
         V a[MAX_TILE_ROWS];
 #pragma GCC unroll 16
         for (int r = 0; r < mr; r++) a[r] = SET1(x[r][k]);
 #pragma GCC unroll 16
-        for (int v = 0; v < nv * nb; v++) {
-            V b = NAME(load_weights)(weight_dtype, w[v / nv] + (k * nv + v % nv) * bytes);
+        for (int v = 0; v < width; v++) {
+            V b = NAME(load_weights)(weight_dtype, w[v]);
+            if (mr == 1) {
+                sum[0][v] = FMA(a[0], b, sum[0][v]); /* may read b from memory */
+                continue;
+            }
             if (mr == 2) KEEP_IN_REGISTER(b);
 #pragma GCC unroll 16
-            for (int r = 0; r < mr; r++) sum[r][v] = FMA(a[r], b, sum[r][v]);
+            for (int r = 0; r < mr; r++) ADD_PRODUCT(sum[r][v], a[r], b);
         }
     } else {
         V b[MAX_TILE_VECTORS];
 #pragma GCC unroll 16
-        for (int v = 0; v < nv * nb; v++)
-            b[v] = NAME(load_weights)(weight_dtype, w[v / nv] + (k * nv + v % nv) * bytes);
+        for (int v = 0; v < width; v++) b[v] = NAME(load_weights)(weight_dtype, w[v]);
 #pragma GCC unroll 16
         for (int r = 0; r < mr; r++) {
             const V a = SET1(x[r][k]);
 #pragma GCC unroll 16
-            for (int v = 0; v < nv * nb; v++) sum[r][v] = FMA(a, b[v], sum[r][v]);
+            for (int v = 0; v < width; v++) ADD_PRODUCT(sum[r][v], a, b[v]);
         }
     }
+}
+
+/* Add the products of one k of nb whole unit blocks, whose panels are at w. */
+INLINE void NAME(blocks_step)(const int mr, const int nv, const int nb, const int weight_dtype,
+                              V sum[MAX_TILE_ROWS][MAX_TILE_VECTORS], const REAL *const *x, const char *const *w,
+                              ptrdiff_t k) {
+    const char *at[MAX_TILE_VECTORS];
+#pragma GCC unroll 16
+    for (int v = 0; v < nv * nb; v++) at[v] = w[v / nv] + (k * nv + v % nv) * (LANES * NAME(weight_size)(weight_dtype));
+    NAME(tile_step)(mr, nv * nb, weight_dtype, sum, x, at, k);
 }
 
 INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weight_dtype, const NAME(tile_args) *t) {
@@ -136,9 +154,9 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weigh
             next += 64;
         }
 #pragma GCC unroll 4
-        for (int j = 0; j < 4; j++) NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k + j);
+        for (int j = 0; j < 4; j++) NAME(blocks_step)(mr, nv, nb, weight_dtype, sum, x, w, k + j);
     }
-    for (; k < depth; k++) NAME(tile_step)(mr, nv, nb, weight_dtype, sum, x, w, k);
+    for (; k < depth; k++) NAME(blocks_step)(mr, nv, nb, weight_dtype, sum, x, w, k);
 #pragma GCC unroll 16
     for (int r = 0; r < mr; r++)
 #pragma GCC unroll 16
@@ -159,7 +177,7 @@ typedef void NAME(tile_function)(const NAME(tile_args) *);
 #define TILE_NAME(weight_dtype, nv, nb, mr) PX_CAT(tile_##weight_dtype##_##nv##_##nb##_##mr, REAL, t)
 #define DEFINE_TILE(weight_dtype, nv, nb, mr) \
     static void TILE_NAME(weight_dtype, nv, nb, mr)(const NAME(tile_args) *t) { \
-        NAME(tile)(TILE_FITS(nv, nb, mr) ? mr : 0, nv, nb, weight_dtype, t); \
+        NAME(tile)(TILE_FITS(nv, nb, mr) && !IN_RUNS(mr) ? mr : 0, nv, nb, weight_dtype, t); \
     }
 #define DEFINE_TILE_0(nv, nb, mr) DEFINE_TILE(0, nv, nb, mr)
 #define DEFINE_TILE_1(nv, nb, mr) DEFINE_TILE(1, nv, nb, mr)
@@ -180,6 +198,10 @@ static NAME(tile_function) *const NAME(tiles)[][5][MAX_TILE_BLOCKS + 1][MAX_TILE
 #endif
 };
 
+#if IN_RUNS(3)
+#include "run_tiles.h"
+#endif
+
 /* Multiply any number of rows with nb unit blocks; t describes the first row and all k, and is changed. Rows and k are
  * cut into tiles of mr rows and blocks of k, of nearly equal size:
  *
@@ -191,14 +213,21 @@ static NAME(tile_function) *const NAME(tiles)[][5][MAX_TILE_BLOCKS + 1][MAX_TILE
  * Tiles run in the order of their numbers. Between k blocks the sums are in out. int8 has one k block, because its
  * tiles scale whole sums. */
 static void NAME(product)(int weight_dtype, int nv, int nb, ptrdiff_t rows, NAME(tile_args) *t) {
-    NAME(tile_function) *const *const tiles = NAME(tiles)[weight_dtype][nv][nb];
     const ptrdiff_t k_bytes = nv * LANES * NAME(weight_size)(weight_dtype), depth = t->depth;
     const int int8 = weight_dtype == PYRNNX_WEIGHTS_INT8;
-    assert(rows > 0 && TILE_FITS(nv, nb, 1) && tiles[1] != NULL);
+    assert(rows > 0);
     if (int8) {
         t->scales = (const float *)t->w;
         t->w += nv * LANES * sizeof(float);
     }
+#if IN_RUNS(3)
+    if (IN_RUNS(rows)) {
+        NAME(run_product)(weight_dtype, nv, nb, rows, t);
+        return;
+    }
+#endif
+    NAME(tile_function) *const *const tiles = NAME(tiles)[weight_dtype][nv][nb];
+    assert(TILE_FITS(nv, nb, 1) && tiles[1] != NULL);
     if (TILE_FITS(nv, nb, rows)) {
         t->next = t->w + depth * k_bytes;
         tiles[rows](t);
