@@ -32,7 +32,7 @@ HERE = Path(__file__).parent
 PREFIX = "instructions:"
 WHEEL = ["--no-deps", "--only-binary=:all:", "--implementation=cp", "--platform=manylinux_2_28_aarch64"]
 WHEEL += ["--platform=manylinux_2_27_aarch64"]
-# What ONNX Runtime reads of the processor's description; it crashes on that of another architecture.
+# Part of /proc/cpuinfo that ONNX Runtime reads; it crashes on the description of another architecture.
 CPUINFO = "processor\t: 0\nFeatures\t: fp asimd fphp asimdhp asimdrdm asimddp\nCPU implementer\t: 0x41\n"
 CPUINFO += "CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n\n"
 

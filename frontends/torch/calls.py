@@ -18,7 +18,7 @@ from .packing import PackedModule, array_of, why_not_plain
 
 Declined = str  # the reason why PyTorch runs a call
 _count_modes, _mode_at = torch._C._len_torch_function_stack, torch._C._get_function_stack_at
-# What else may read or replace the call's tensors; each answers in about 0.1 us.
+# Checks for other code that may read or replace the call's tensors; each takes about 0.1 us.
 _AMBIENT: tuple[tuple[Any, Declined | None], ...] = (
     (torch._C._get_tracing_state, "torch.jit traces the call"),
     (torch._C._are_functorch_transforms_active, "a functorch transform is active (torch.func: vmap, grad, jvp, ...)"),

@@ -32,7 +32,7 @@ cdef extern from *:
     """
     const bint PYRNNX_ASSERTIONS
 
-# Whether this build asserts the preconditions of its kernels (PYRNNX_BUILD_DEBUG, see setup.py).
+# True if this build asserts the preconditions of its kernels (PYRNNX_BUILD_DEBUG, see setup.py).
 ASSERTIONS = bool(PYRNNX_ASSERTIONS)
 # Fastest first.
 SIMD = ("amx", "avx512", "avx2", "neon", "baseline")

@@ -13,8 +13,8 @@ from pyrnnx.comparison.inputs import made_shape, random_array, random_lengths
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
 
-# Of open dimensions: of the first one of an input, often the batch, and of its others. The first with which a model
-# runs: some take one row alone, and a convolution takes a minimum of samples.
+# Sizes of an input's open dimensions: of the first, often the batch, and of the others. The first pair with which the
+# model runs is used: some models take one row only, and a convolution needs a minimum of samples.
 OPEN_SIZES = ((3, 3), (1, 1), (1, 64), (1, 512), (3, 512))
 
 

@@ -79,7 +79,7 @@ class Layer(Described):
         The weights or constants do not fit the operator or each other.
     """
 
-    # Whether a layer shares packed weights with equal layers: so a model packs the weights that its nodes share once.
+    # True if layers with equal weights share the packed ones: a model packs weights that its nodes share only once.
     _shares = False
 
     def __init__(

@@ -28,7 +28,7 @@ class Setup(WorkerPlugin):
         self.name = f"pyrnnx-score-{job.run}"
         self._threads, self._version = threads, __version__
         self._batch_invariant = job.batch_invariant
-        # As bytes, because a model sizes its thread pools when it is unpickled: after `setup` has set the threads.
+        # Bytes: a model sizes its thread pools when it is unpickled, which must be after `setup` has set the threads.
         self._contents = pickle.dumps(job)
 
     def setup(self, worker: Any) -> None:

@@ -165,7 +165,7 @@ def _fitting(items: Items, conversion: Conversion, subject: Subject, memory: int
                 f"score: frame is {frames.size}, context {frames.context}: a frame takes {size} bytes, "
                 f"{_too_much(size, memory)}"
             )
-    # As floats, because headers may declare sizes beyond int64.
+    # Floats, because headers may declare sizes beyond int64.
     counts = items.lengths * step if items.counts is None else np.maximum(items.lengths * step, items.counts)
     sizes = counts * takes.dtype.itemsize
     large = {

@@ -154,7 +154,7 @@ def _unreadable(url: str, error: Exception) -> ArgumentError:
 
 def _status_of(info: dict[str, Any]) -> Status:
     version = next((info[key] for key in _VERSIONS if info.get(key)), "")
-    # Of some stores, a listing has seconds, and the object itself a time.
+    # Some stores give seconds in a listing, but a datetime for the object itself.
     return Status(
         int(info.get("size") or 0), str(version.timestamp() if hasattr(version, "timestamp") else version), ""
     )

@@ -48,7 +48,7 @@ def cell() -> Layer:
     return random_layer(RNN, I, convention=OPENVINO_CELL)
 
 
-# What is compared
+# Comparisons
 
 
 def test_sources() -> None:

@@ -108,7 +108,7 @@ def test_images_are_bounded_and_lose_no_maximum() -> None:
     assert len(profile.by_step) == len(a)
 
 
-# Of layers
+# Steps of layers
 
 
 def fault(op: RecurrentOp, name: str, row: int) -> tuple[Layer, Layer]:

@@ -31,7 +31,7 @@ from pyrnnx.frontends import keras, onnx, openvino
 LARGEST = 2**17  # bytes of a packed file
 BATCH = 20_000  # cases of one process; the next begins afresh
 PROGRESS = 60.0  # seconds between lines that tell how far it is
-# What reads files: the package, and readers in Python that others wrote.
+# Modules that read files: the package, and readers in Python of other packages.
 READERS = (
     "pyrnnx",
     "wave",

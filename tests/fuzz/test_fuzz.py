@@ -93,7 +93,7 @@ def test_broken_files(kind: str, tmp_path: Path) -> None:
     assert int(steps["call" if kind in MODELS else "read"]) > 4  # else the files are too broken to tell anything
 
 
-# What is planted in the place of what reads a model, and what it is found as.
+# Code that replaces the reader of a model, and the signature of its finding.
 HERE = " < own/planted/faults.py:fault"
 FAULTS: dict[str, tuple[str, str]] = {
     "an exception": ("raise KeyError('x')", f"read: KeyError{HERE}"),

@@ -43,7 +43,7 @@ def same_bits(a: tuple[Y, ...], b: tuple[Y, ...]) -> bool:
     return all(x.tobytes() == y.tobytes() for x, y in zip(a, b, strict=True))
 
 
-# What is shared: directions; the units of a step (long steps); rows (many short steps); blocks of rows (a huge batch).
+# Work that threads share: directions; units of a step (long steps); rows (many short steps); row blocks (a huge batch).
 SHARED = {
     "directions": ("bidirectional", 40, 5, 65),
     "units, one row": ("forward", 12, 1, 330),

@@ -102,7 +102,7 @@ def test_bad_lengths(name: str) -> None:
         layer_of("LSTM")(X, lengths)
 
 
-# What is missing
+# Missing arguments
 
 MISSING: dict[str, tuple[CellName, Convention, dict[str, Any], str]] = {
     "all of an LSTM": (

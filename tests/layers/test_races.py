@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rows import few_rows
 
-# What the other thread does over and over, in two steps, and the call: after the second step all fits together.
+# Two statements that the other thread repeats, and the call. After the second statement, the arguments are valid.
 CHANGES = {
     "values of lengths": ("lens[:] = 10**6", "lens[:] = 1", "layer.run(X, lens)"),
     "shape of lengths": ("lens.shape = (2, N // 2)", "lens.shape = (N,)", "layer.run(X, lens)"),

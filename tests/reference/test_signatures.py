@@ -60,7 +60,7 @@ def test_openvino(name: str) -> None:
     assert set(arguments) == {*operation.input_names, *attributes} | (OWN - {"coupled_gate"})
 
 
-# What is refused
+# Refused arguments
 
 T, N, I, H = 3, 2, 4, 5
 

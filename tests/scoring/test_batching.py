@@ -40,7 +40,7 @@ def test_batching(name: str, tmp_path: Path) -> None:
     scored = of_npz(tmp_path / "out")
     for index, item in enumerate(ITEMS):
         wanted, scored_item = call_alone(model, item, graph.axes), scored[f"{index:03}.npy"]["Z"]
-        # Of other axes, for time steps come first; sums of another order. Values are up to 50 * 5 squared.
+        # The axes differ, because time steps come first, and so does the order of sums. Values are up to 50 * 25.
         np.testing.assert_allclose(np.sort(scored_item.ravel()), np.sort(wanted.ravel()), rtol=1e-4, atol=1e-4)
 
 

@@ -24,7 +24,7 @@ from pyrnnx import PyrnnxError
 
 pytestmark = [
     pytest.mark.skipif(find_spec("distributed") is None, reason="needs distributed"),
-    # Of distributed, when processes go: sockets and loops that it leaves to the garbage collector.
+    # When processes end, distributed leaves sockets and loops to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 COUNT = 120

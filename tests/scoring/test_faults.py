@@ -30,7 +30,7 @@ from pyrnnx.scoring import cluster
 
 pytestmark = [
     pytest.mark.skipif(find_spec("distributed") is None, reason="needs distributed"),
-    # Of distributed, when connections break: sockets and loops that it leaves to the garbage collector.
+    # When connections break, distributed leaves sockets and loops to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 ITEMS = sequences(np.random.default_rng(0).integers(1, 40, 120).tolist())

@@ -22,7 +22,7 @@ NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
 S3 = [
     pytest.mark.e2e,
     pytest.mark.skipif(not (find_spec("s3fs") and find_spec("moto")), reason="needs s3fs and moto"),
-    # Of aiohttp, when connections break.
+    # Warnings of aiohttp when connections break.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of moto and aiobotocore
 ]

@@ -21,7 +21,7 @@ onnx = pytest.importorskip("onnx")
 text_format = pytest.importorskip("google.protobuf.text_format")
 LENGTHS = (17, 4, 1, 33, 16, 0, 33, 8)  # of frames of 4: whole and not, short, none
 RNG = np.random.default_rng(9)
-# Of very different sizes, so that a row that saw another one would show.
+# Values of very different sizes: a row that depended on another one would show.
 ITEMS = [
     RNG.normal(scale=scale, size=length).astype(np.float32) for length, scale in zip(LENGTHS, (1, 5) * 4, strict=True)
 ]

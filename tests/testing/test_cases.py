@@ -114,7 +114,7 @@ def test_every_attribute_dtype_and_boundary_has_a_case(operator: str) -> None:
         assert directions >= {"none", "reverse", "bidirectional"}
 
 
-# What the cases say
+# Texts of the cases
 
 
 def test_names_differ() -> None:

@@ -62,7 +62,7 @@ def first_apart(a: Array, b: Array, lens: tuple[int, ...], reverse: tuple[bool, 
     return t, d, n, u
 
 
-# What is the same
+# Equal results
 
 
 @each_cell
@@ -210,7 +210,7 @@ def test_a_last_state_has_no_time_step() -> None:
     assert_same(a, b)
 
 
-# Who is right
+# The implementation that is right
 
 
 def test_the_one_that_is_away_from_the_oracle_is_told() -> None:

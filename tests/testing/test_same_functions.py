@@ -40,7 +40,7 @@ def given_to(function: Callable[..., Any], layer: Any = LAYER, **options: Any) -
 # How it is called
 
 
-# What makes a function of a spy, which is given X, lengths and states.
+# Ways to make a function of a spy, which receives X, lengths and states.
 WAYS: dict[str, Callable[[Any], Any]] = {
     "own names": lambda spy: (
         lambda X, sequence_lens, initial_h, initial_c: spy([X, sequence_lens, initial_h, initial_c])
@@ -161,7 +161,7 @@ def test_parameters_that_nobody_knows(name: str) -> None:
         assert_same(LAYER, UNKNOWN[name])
 
 
-# What it returns
+# Results
 
 Y, Y_H, Y_C = LAYER(X := np.ones((T, N, I), "f4"))
 RESULTS: dict[str, Any] = {

@@ -18,7 +18,7 @@ from pyrnnx.testing.runtimes.base import CrashedError, Outputs, RefusedError, Ru
 from pyrnnx.testing.runtimes.process import signal_name, with_last_line
 
 TAIL = 4096  # bytes of stderr that are looked at
-# Of a shell, 128 and the number: what a program that it ran was killed by.
+# Signals that end a crashed program. A shell returns 128 plus the number of the signal.
 FATAL = (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGKILL, signal.SIGSEGV)
 
 

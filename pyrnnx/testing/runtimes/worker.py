@@ -28,7 +28,7 @@ from pyrnnx.testing.cases import OUTPUTS, Case
 from pyrnnx.testing.runtimes import wire
 from pyrnnx.testing.runtimes.base import CrashedError, Outputs, RefusedError, Runtime
 
-# What a worker answers: one of these words first.
+# First word of each answer of a worker.
 READY, FOREIGN, FAILED = "ready", "foreign", "failed"  # to the runtime: it is loaded, cannot be unpickled, raised
 RAN, REFUSED, CRASHED = "ran", "refused", "crashed"  # to a case
 

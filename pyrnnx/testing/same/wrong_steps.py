@@ -81,7 +81,7 @@ def _peephole_of_o(p: Direction, C: Array) -> Direction:
     return replace(p, P={**p.P, "o": zero}, Rb={**p.Rb, "o": p.Rb["o"] + p.P["o"] * C})
 
 
-# What follows "as if", and the wrong step made of the right one.
+# Text after "as if" -> function that turns the right step into the wrong one.
 Wrong = Mapping[str, Callable[[Step], Step]]
 CLIPS: Wrong = {
     "clip bounded the results of the activations, not their arguments": _results_clipped,

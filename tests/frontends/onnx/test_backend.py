@@ -24,14 +24,14 @@ from pyrnnx.testing.numbers import assert_close
 
 NAMES = re.compile(r"test_(gru|lstm|simple_rnn|rnn)_.*_cpu$")
 
-# What onnx's own evaluator does not pass either, in onnx 1.23: by the reason.
+# Tests that onnx's own evaluator does not pass either, in onnx 1.23 -> reason.
 EXCLUDED: Mapping[str, str] = {
     r"test_bernoulli.*": "random numbers, which no two evaluators share",
     r"test_if_opt": "a branch whose result is an optional sequence: 1 item instead of 5",
     r"test_loop16_seq_none": "BackendTest cannot compare what it results in",
     r"test_gradient_of_.*": "Gradient, which it does not have",
 }
-# What ONNX Runtime does not pass beside those, in 1.31; what else it would not is left to onnx's evaluator.
+# More tests that fail with ONNX Runtime 1.31 -> reason. Others that it would fail are run by onnx's evaluator.
 EXCLUDED_OF_ONNXRUNTIME: Mapping[str, str] = {
     r"test_training_dropout(_default|_mask|_default_mask)?": "random numbers, which no two runtimes share",
     r"test_stft(_with_window)?": "6e-6 where zero is expected, in sums of 16 terms up to 5: rounding",

@@ -150,7 +150,7 @@ ATTRIBUTES: list[Bad] = [
     (*activations("RNN", "HardSigmoid", activation_beta=[np.inf]), ("beta", "inf")),
 ]
 
-# What the operator or the opset does not have.
+# Attributes that the operator or the opset does not have.
 OPSETS: list[Bad] = [
     *[(op, {"layout": value, "opset": 7}, ("layout", f"{op}-7", "14")) for op in OPERATORS for value in (0, 1)],
     *[(op, {"output_sequence": 1, "opset": o}, ("output_sequence", str(o))) for op in OPERATORS for o in (7, 22)],

@@ -39,7 +39,7 @@ def clips_to_a_threshold(case: Case) -> bool:
     return case.attributes.get("clip") in thresholds
 
 
-# What ONNX Runtime computes otherwise, or not at all.
+# Cases that ONNX Runtime computes differently, or not at all.
 DIFFERENCES: dict[str, Callable[[Case], bool]] = {
     "an empty input may end the process": lambda case: 0 in (case.T, case.N, case.I),
     "hidden_size must be written": lambda case: "hidden_size" not in case.attributes,

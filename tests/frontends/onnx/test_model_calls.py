@@ -39,7 +39,7 @@ def test_calls(name: str) -> None:
         read_model(sound())(*arrays)
 
 
-# What a call gives that an operator does not take: its node, the input's dtype and shape, and what is wrong.
+# Inputs that an operator rejects during a call: the node, the input, and the message.
 UNFIT: dict[str, tuple[onnx.NodeProto, Array, str]] = {
     "a token beyond the table": (
         node("Gather", ["a", "x"], ["y"], name="table"),

@@ -44,7 +44,7 @@ def test_an_output_that_is_fed_back_and_carried(runtime: str) -> None:
     assert list(stream.state) == ["prev", "rnn.initial_h"]
 
 
-# What is fed back; whether the layer is carried; what else is pushed; which of that is none of the inputs.
+# Outputs fed back; whether the layer is carried; names pushed in addition; the message about the wrong name.
 BOUND: dict[str, tuple[dict[str, str], bool, list[str], str]] = {
     "an input of the model": ({"sn": "s"}, False, ["s"], "'s' is fed back"),
     "a state of a layer": ({}, True, ["s", "rnn.initial_h"], "'rnn.initial_h' is unknown"),

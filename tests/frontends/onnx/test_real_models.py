@@ -102,7 +102,7 @@ def test_quantized_ocr(ocr_models: dict[str, Path], width: int) -> None:
     model = read_model(path)
     (layer,) = model.layers.values()
     assert isinstance(layer, QuantizedLayer)
-    # Of the same X: sums of 512 products in another order, in float32; no state of these images is near enough to a
+    # The same X gives sums of 512 products in another order, in float32; no state of these images is near enough to a
     # tie to be rounded to 8 bits the other way.
     for result, wanted in zip(layer(X, None, h, c), outputs, strict=True):
         np.testing.assert_allclose(result, wanted, rtol=0, atol=2e-5)

@@ -33,7 +33,7 @@ class Case(NamedTuple):
     states: bool
 
 
-# Of each two flags the four combinations; the dynamo exporter takes some seconds a model.
+# All four combinations of any two flags; the dynamo exporter takes some seconds for each model.
 PAIRWISE = [flags for flags in itertools.product((False, True), repeat=3) if sum(flags) % 2 == 0]
 CASES = [Case(kind, "legacy", layers, *flags) for kind in KINDS for layers in (1, 3) for flags in PAIRWISE]
 CASES += [Case(kind, "dynamo", 1 + k % 2, *PAIRWISE[k]) for kind in KINDS[1:] for k in range(len(PAIRWISE))]

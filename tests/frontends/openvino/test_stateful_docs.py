@@ -16,7 +16,7 @@ PARTS = re.split(r"^## (.*)$", PAGE, flags=re.MULTILINE)
 BLOCK = re.compile(r"^```python( torch)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FAMILIES = {title: BLOCK.search(text) for title, text in zip(PARTS[1::2], PARTS[2::2], strict=True)}
 PREFACE = BLOCK.search(PARTS[0])
-# What each prints, where it prints.
+# Part of the page -> pattern of what it prints, if it prints.
 PRINTED = {
     "Scan and Loop of ONNX": r"\[\('.*', 'GRU'\)\]",
     "LowLatency2": r"\{'.*': array\(",

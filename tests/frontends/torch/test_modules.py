@@ -110,7 +110,7 @@ def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple) else [value]
 
 
-# What is rejected
+# Rejected modules
 
 
 class Own(torch.nn.LSTM):  # type: ignore[misc]

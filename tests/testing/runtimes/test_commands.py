@@ -80,7 +80,7 @@ def test_runs_models(name: str, where: str, program: Path) -> None:
     assert_close(outputs, expected_outputs(case, make_arrays(case)), tolerance_of(case.dtype))
 
 
-# What a shell does with the folder, $0; what becomes of the case, and what is said of it.
+# Shell commands with the folder as $0; the outcome of the case, and its message.
 ENDS = {
     "writes nothing": ("true", "ran", ""),
     "fails": ("echo first >&2; echo no such operator >&2; exit 3", "refused", "exit status 3: no such operator"),

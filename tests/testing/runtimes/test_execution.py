@@ -52,7 +52,7 @@ def raise_(error: BaseException) -> Callable[..., Any]:
     return function
 
 
-# What a function does; what becomes of its case, and what is said of it.
+# A function; the outcome of its case, and its message.
 ENDS: dict[str, tuple[Callable[..., Any], str, str]] = {
     "raises": (raise_(ValueError("no such\n\tthing")), "refused", "ValueError: no such thing"),
     "raises without words": (raise_(KeyError()), "refused", "KeyError"),
@@ -79,7 +79,7 @@ def wrong_shapes(case: Case, arrays: Mapping[str, Array]) -> Any:
     return np.zeros((2, 0, 3)), [1.0, 2.0], np.int8(5)
 
 
-# What a function gives, and the shapes and dtypes in which it arrives; None where it was left out.
+# A function, and the shapes and dtypes of the results that arrive; None for one that was left out.
 GIVEN: dict[str, tuple[Callable[..., Any], list[tuple[tuple[int, ...], str] | None]]] = {
     "wrong shapes and dtypes": (wrong_shapes, [((2, 0, 3), "float64"), ((2,), "float64"), ((), "int8")]),
     "nothing": (lambda case, arrays: (), []),

@@ -112,7 +112,7 @@ def test_runs(key: str) -> None:
         assert_close(outputs, expected, tolerance_of(case.dtype), f"{key}, {case.name}")
 
 
-# What a runtime does not implement it is asked, and refuses.
+# Cases that a runtime does not implement: it is asked to run them, and refuses.
 REFUSED = {
     "onnxruntime": [*in_dtypes(LSTM, "bfloat16", "float64"), LAYOUT[1]],
     "openvino": [FIRST_VERSIONS[0]],

@@ -19,7 +19,7 @@ from pyrnnx.testing.numbers import Array
 
 node = helper.make_node
 FLOATS = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE}
-# With which RNN, GRU and LSTM changed, or operators around them.
+# Opsets in which RNN, GRU, LSTM or the operators around them changed.
 OPSETS = (6, 7, 9, 11, 13, 14, 17, 21, 22)
 UNARY = ("Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Identity", "Softsign", "Softplus")
 ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "Softsign", "Softplus", "LeakyRelu", "HardSigmoid", "Elu")

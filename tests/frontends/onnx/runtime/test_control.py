@@ -246,7 +246,7 @@ def test_scan_of_two_inputs_without_a_state() -> None:
     assert_close((Y,), (np.stack(rows),), TOLERANCE)
 
 
-# What is wrong: nodes -> a message. Each is an error of the plan or of the call.
+# Mistakes: nodes -> message. Each is an error of the plan or of the call.
 
 
 def without(attribute: str) -> Callable[[], list[onnx.NodeProto]]:

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
-# What the child does; it ends by a signal where it hangs, and is then told from one that has ended.
+# Code of the child. A child that hangs is ended by a signal, so that it differs from one that ended by itself.
 CHILDREN = {
     "calls": "check()",
     "calls with other threads": "pyrnnx.set_num_threads(1); check()",

@@ -22,7 +22,7 @@ node = helper.make_node
 FLOAT = onnx.TensorProto.FLOAT
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 CONSTANTS = {"flat": np.array([-1]), "zero": np.array([0]), "two": np.array([2]), "none": np.ones((0, 4), np.float32)}
-# What a step makes of the state `s` and of a part `a` of x: the next state `t`, and the result `p`.
+# Nodes of a step: from the state `s` and a part `a` of x to the next state `t` and the result `p`.
 STATES = {
     "same": node("Identity", ["s"], ["t"]),
     "sum": node("Add", ["s", "a"], ["t"]),

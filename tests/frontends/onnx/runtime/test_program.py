@@ -142,7 +142,7 @@ def test_a_session_that_fails_once() -> None:
         np.testing.assert_array_equal(model(x, np.array([5, 5]))["y"], good["y"])
 
 
-# What goes in and comes out
+# Inputs and outputs
 
 
 def test_outputs_that_are_inputs_or_constants() -> None:

@@ -30,7 +30,7 @@ def scan(inputs: Sequence[str], outputs: Sequence[str], nodes: Sequence[Any], sh
     return node("Scan", inputs, outputs, body=body, num_scan_inputs=len(inputs), name="scan", **attributes)
 
 
-# Of both scanned inputs and both results: axes and directions.
+# Axes and directions of both scanned inputs and both results.
 ATTRIBUTES: dict[str, dict[str, list[int]]] = {
     "as they are": {},
     "inputs along the first and last axis": {"scan_input_axes": [0, -1]},

@@ -86,7 +86,7 @@ def test_a_loop_that_never_begins(tmp_path: Path) -> None:
     check(path, [X, h0], expected=[h0, np.zeros((N, 0, H), np.float32), np.zeros(1, np.float32)])
 
 
-# What OpenVINO makes of ONNX models, and of its own sequences
+# OpenVINO's conversions of ONNX models, and of its own sequences
 
 SOURCES: dict[str, Callable[[], onnx_bodies.Made]] = {
     "Scan": onnx_bodies.scan,

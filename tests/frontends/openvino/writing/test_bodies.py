@@ -37,6 +37,6 @@ def test_squeeze_of_another_size_fails(tmp_path: Path) -> None:
     inputs = {"x": floats(3, 2, 2)}
     with pytest.raises(PyrnnxError, match=r"(?i)reshape"):
         read_model(tmp_path / "model.xml")(inputs)
-    # With one thread, the plugin reports no error and returns an empty array.
+    # Two threads, because with one the plugin reports no error and returns an empty array.
     with pytest.raises(RuntimeError, match="reshape"):
         compile_openvino(tmp_path / "model.xml", INFERENCE_NUM_THREADS=2)(inputs)

@@ -278,7 +278,7 @@ def test_same_numbers(opset: int, dynamic: bool, tmp_path: Path) -> None:
 
 
 SLOPES = np.array([0.5, 0.25, 2, -1], np.float32)
-# What ONNX Runtime does not run: the node, its inputs after x [2, 4, 7], its attributes, the result.
+# Versions that ONNX Runtime does not run: opset, inputs after x [2, 4, 7], attributes, result.
 OLD: dict[str, tuple[int, tuple[Any, ...], dict[str, Any], Array]] = {
     "PRelu-6": (6, (SLOPES,), {}, np.where(IMAGE < 0, IMAGE * SLOPES[:, np.newaxis], IMAGE)),
     "Pad-1": (1, (), {"paddings": [0, 1, 2, 0, 0, 1], "value": 3.0},

@@ -62,7 +62,7 @@ def operators(model: Model) -> Counter[str]:
     return Counter(node.op_type for node in to_onnx(model).graph.node)
 
 
-# What is multiplied, filters, and how many products of bytes that takes.
+# The multiplied input, the filters, and the number of products of bytes that they take.
 COUNTS: dict[str, tuple[Make, Make, int]] = {
     "bytes": (lambda p: bytes_of(p, 2, 3, 9), ramp(-128, 127, 4, 3, 3), 1),
     "filters that had a zero point": (lambda p: bytes_of(p, 2, 3, 9, zero=[3]), ramp(-178, 77, 4, 3, 3), 1),

@@ -55,11 +55,11 @@ def run(cases: list[Case], dynamic: bool, folder: Path) -> None:
     check(path, arrays, tolerance=cases[0].tolerance)
 
 
-# What the Python API of OpenVINO does not make: an operation of its plugins. It is run in test_versions.
+# Operations that OpenVINO's Python API does not make: one of its plugins. test_versions runs it.
 WITHOUT_CASE = {"rms"}
 
 
-# What a version is called by: the opset that introduced it. Not in the wheel: LSTMSequence-1. Not here: Interpolate-1.
+# A version is named after the opset that introduced it. Not in the wheel: LSTMSequence-1. Not here: Interpolate-1.
 NEWEST = max(int(one.name.removeprefix("opset")) for one in iter_modules(openvino.__path__) if one.name[:5] == "opset")
 FACTORY_NAMES = {"prelu": "PRelu", "relu": "Relu", "softmax": "Softmax"}  # where they are not those of an IR
 GONE, UNTRANSLATED = {("lstmsequence", 1)}, {("interpolate", 1)}
