@@ -39,6 +39,11 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
+def ending(suffix: str) -> str:
+    """Return what a message says of the suffix of a file name."""
+    return f"the file name ends in {shown(suffix)}" if suffix else "the file name has no extension"
+
+
 def reason_of(error: Exception) -> str:
     """Return the message of another library's error in one line of at most 200 characters; its type if it has none."""
     return shortened(printable(" ".join(str(error).split()))) or type(error).__name__

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pyrnnx.errors import ArgumentError, FormatError, shown
+from pyrnnx.errors import ArgumentError, FormatError, ending, shown
 from pyrnnx.models.model import Model
 
 if TYPE_CHECKING:
@@ -84,7 +84,5 @@ def _kind(source: Any) -> tuple[str, Any]:
         if os.path.isdir(source):
             raise FormatError(f"{shown(os.fspath(source))} is a folder; expected a file that ends in .onnx or .xml")
         hint = " (pyrnnx convert makes these from it)" if suffix in WEIGHTS else ""
-        raise FormatError(
-            f"{shown(os.fspath(source))}: the file name ends in {shown(suffix)}; expected .onnx or .xml{hint}"
-        )
+        raise FormatError(f"{shown(os.fspath(source))}: {ending(suffix)}; expected .onnx or .xml{hint}")
     return suffix[1:], Path(source)

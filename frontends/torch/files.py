@@ -14,7 +14,7 @@ from typing import Any
 
 from pyrnnx._internal.extras import needs
 from pyrnnx._internal.files import open_regular
-from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, printable, shortened, shown
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, ending, printable, shortened, shown
 
 from .tensors import bfloat16, is_tensor
 
@@ -126,7 +126,7 @@ def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]
     if suffix in PICKLED:
         return label, _load_pickled(label, source)
     allowed = ", ".join((*SAFETENSORS, *PICKLED))
-    raise FormatError(f"{label}: the file name ends in {shown(suffix)}; expected one of {allowed}")
+    raise FormatError(f"{label}: {ending(suffix)}; expected one of {allowed}")
 
 
 def _flat(mapping: Mapping[Any, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from pyrnnx._internal.writing import check_writable, write_files
 from pyrnnx.cli.arguments import chosen_layer
 from pyrnnx.cli.targets import check_not_read
-from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, shown
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, ending, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model, layer_values
@@ -79,8 +79,7 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
         return stack
     if suffix not in (*MODELS, *KERAS):
         raise FormatError(
-            f"convert: {shown(path)}: the file name ends in {shown(suffix)}; expected one of "
-            f"{', '.join((*MODELS, *TORCH, *KERAS))}"
+            f"convert: {shown(path)}: {ending(suffix)}; expected one of {', '.join((*MODELS, *TORCH, *KERAS))}"
         )
     what = "a model of Keras" if suffix in KERAS else "a model"
     _reject(path, options, ("prefix", "operator", "nonlinearity", "batch_first"), what)

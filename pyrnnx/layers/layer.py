@@ -149,7 +149,7 @@ class Layer(Described):
         if not isinstance(value, str) or value not in WEIGHT_DTYPES or self.dtype == np.float64:
             raise ArgumentError(
                 f"{self.label}: weight_dtype is {shown(value)} with dtype {self.dtype}; expected one of "
-                f"{', '.join(map(repr, WEIGHT_DTYPES))}, with dtype float64 None"
+                f"{', '.join(map(repr, WEIGHT_DTYPES))} (with dtype float64: None)"
             )
 
     def _read_constants(self, constants: Any) -> dict[str, AnyArray]:

@@ -138,10 +138,11 @@ def weights(
         else:
             dtype = arrays["W"].dtype if arrays else None
             array = _of_dtype(label, name, value, dtype, "W") if dtype else floating_array(label, name, value)
-        shape(label, name, array.shape, axes[argument], sizes)
-        if argument == "W":
-            sizes["I"] = array.shape[axes["W"].index("I")]
         arrays[argument] = array
+    for argument in sorted(arrays, key="RWBP".index):  # R first: a function takes hidden_size from it
+        shape(label, convention.name_of(argument), arrays[argument].shape, axes[argument], sizes)
+        if argument == "W":
+            sizes["I"] = arrays["W"].shape[axes["W"].index("I")]
     if max(sizes["I"], len(op.gates) * op.hidden_size) > BLAS_MAX:
         raise ArgumentError(f"{label}: W has shape {arrays['W'].shape}; expected sizes of at most {BLAS_MAX}")
     return arrays, sizes["I"]

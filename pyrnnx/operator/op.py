@@ -281,7 +281,7 @@ class RecurrentOp:
         for flag, cell in (("linear_before_reset", "GRU"), ("input_forget", "LSTM")):
             value = getattr(self, flag)
             if not isinstance(value, (bool, np.bool_)):
-                raise ArgumentError(f"{label}: {flag} is {shown(value)}; expected a bool")
+                raise ArgumentError(f"{label}: {flag} is {shown(value)}; expected True or False")
             object.__setattr__(self, flag, bool(value))
             if value and self.cell != cell:
                 raise ArgumentError(f"{label}: {flag} is True; only {cell} has it")

@@ -137,8 +137,14 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
             [ONNX, "--seed", "0", "--input", "X={}/sequence_lens.npy"],
             "input 'X' has dtype int32; expected float32",
         ),
-        "no such file": ([ONNX, "--input", "X=missing.npy"], "run: --input: 'missing.npy' cannot be read ([Errno 2]"),
-        "no such archive": ([ONNX, "--input", "missing.npz"], "run: --input: 'missing.npz' cannot be read ([Errno 2]"),
+        "no such file": (
+            [ONNX, "--input", "X=missing.npy"],
+            "run: --input: 'missing.npy' cannot be read (No such file",
+        ),
+        "no such archive": (
+            [ONNX, "--input", "missing.npz"],
+            "run: --input: 'missing.npz' cannot be read (No such file",
+        ),
         "objects": (
             [ONNX, "--input", "X={}/objects.npy"],
             "objects.npy' cannot be read (Object arrays cannot be loaded",

@@ -93,7 +93,7 @@ def test_load(files: dict[str, Path], name: str) -> None:
 
 LOAD_ERRORS: list[tuple[Any, str]] = [
     ("model.pb", "the file name ends in '.pb'; expected .onnx or .xml"),
-    ("model", "the file name ends in ''; expected .onnx or .xml"),
+    ("model", "the file name has no extension; expected .onnx or .xml"),
     (3, "load: int was given; expected a path"),
     ("missing.onnx", "cannot be read"),
     ("missing.xml", "cannot be read"),

@@ -150,13 +150,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "clip bool": ({"clip": True}, r"clip is True"),
     "clip text": ({"clip": "1"}, r"clip is '1'"),
     "clip of a class named str": ({"clip": type("str", (), {})()}, "clip is a str; expected"),
-    "linear_before_reset number": ({"linear_before_reset": 1}, r"linear_before_reset is 1; expected a bool"),
+    "linear_before_reset number": ({"linear_before_reset": 1}, r"linear_before_reset is 1; expected True or False"),
     "linear_before_reset of LSTM": (
         {"cell": "LSTM", "linear_before_reset": True},
         r"LSTM: linear_before_reset is True; only GRU has it",
     ),
     "linear_before_reset of RNN": ({"cell": "RNN", "linear_before_reset": True}, r"RNN: .*only GRU"),
-    "input_forget number": ({"cell": "LSTM", "input_forget": 0}, r"input_forget is 0; expected a bool"),
+    "input_forget number": ({"cell": "LSTM", "input_forget": 0}, r"input_forget is 0; expected True or False"),
     "input_forget of GRU": ({"input_forget": True}, r"GRU: input_forget is True; only LSTM has it"),
     "input_forget of RNN": ({"cell": "RNN", "input_forget": True}, r"RNN: .*only LSTM"),
     "too few functions": (

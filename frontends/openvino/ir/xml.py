@@ -15,7 +15,7 @@ from pyrnnx._internal.files import HEAD, read_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shortened, shown
 
 LARGEST_FILE = 2**28  # bytes of an .xml, enough for 100,000 layers: it contains no weights
-_EXPECTED = "XML text or a path"
+_EXPECTED = "XML text, or the path of a file"
 _XML_STARTS = (b"<", b"\0<", b"\0\0\0<", b"\xff\xfe", b"\xfe\xff")  # in UTF-8, -16 and -32
 _ONNX_FIELDS = {bytes([number << 3 | 2]) for number in range(2, 9)}  # fields of a ModelProto after ir_version
 _MAGIC = {

@@ -166,7 +166,7 @@ def convert(
 
 def _shown(facts: dict[str, Any]) -> list[RenderableType]:
     sizes = ((name, f"{tables.count(size)} bytes") for name, size in facts["files"].items())
-    shown: list[RenderableType] = [tables.heading("Written", facts["what"]), tables.pairs(sizes)]
+    shown: list[RenderableType] = [tables.heading("Converted", facts["what"]), tables.pairs(sizes)]
     if facts["verified"] is None:
         return shown
     of = "this part of the source" if facts["left_out"] else "the source"

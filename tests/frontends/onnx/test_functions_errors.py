@@ -113,12 +113,13 @@ ATTRIBUTES: list[Bad] = [
         for d in ("Forward", "REVERSE", "backward", "", "foward")
     ],
     ("LSTM", {"direction": 1}, ("direction", "1", "string")),
-    ("LSTM", {"direction": "bidirectional"}, ("W", "(1, 20, 2)", "num_directions=2")),
+    ("LSTM", {"direction": "bidirectional"}, ("R", "(1, 20, 5)", "num_directions=2")),
+    ("LSTM", {"R": zeros(1, 5, 20)}, ("R", "(1, 5, 20)", "4*hidden_size=80")),  # not W, although H is R's last axis
     ("GRU", {"direction": "bidirectional", "W": zeros(2, 15, 2)}, ("R", "(1, 15, 5)", "num_directions=2")),
-    ("GRU", {"hidden_size": 6}, ("W", "(1, 15, 2)", "3*hidden_size=18")),
+    ("GRU", {"hidden_size": 6}, ("R", "(1, 15, 5)", "3*hidden_size=18")),
     ("LSTM", {"hidden_size": 6, "W": zeros(1, 24, 2)}, ("R", "(1, 20, 5)", "hidden_size=6")),
     *[("GRU", {"hidden_size": h}, ("hidden_size", shown(h))) for h in (0, -5, 5.0, True, "5", [5])],
-    *[("GRU", {"hidden_size": h}, ("W", f"3*hidden_size={3 * h}")) for h in (2**31, 2**63, 2**70)],
+    *[("GRU", {"hidden_size": h}, ("R", f"3*hidden_size={3 * h}")) for h in (2**31, 2**63, 2**70)],
     (*activations("RNN", "Swish"), ("activations", "Swish", "Relu", "Tanh", "Softplus")),
     *[(*activations("GRU", "Sigmoid", name), ("activations", str(name))) for name in ("tanh ", 7, None)],
     (*activations("LSTM", "Sigmoid", "Tanh", ""), ("activations", "Tanh")),

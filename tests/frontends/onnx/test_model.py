@@ -110,7 +110,7 @@ def test_layer_that_does_not_fit_is_named() -> None:
     proto, given = case_model(LSTM)
     proto.graph.node[0].name = "wrong"
     proto.graph.node[0].attribute.append(helper.make_attribute("hidden_size", 6))
-    with pytest.raises(ArgumentError, match="LSTM 'wrong': W has shape"):
+    with pytest.raises(ArgumentError, match="LSTM 'wrong': R has shape"):
         read_model(proto)(given)
 
 
