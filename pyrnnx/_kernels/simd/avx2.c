@@ -12,6 +12,7 @@
 
 #define ISA avx2
 #define TILE_SUMS 12
+#define HAVE_RUNS 1
 /* gcc would choose among the three forms of the instruction, and spill sums that change registers. */
 #define ADD_IN_PLACE(name, sum, a, b) __asm__(name " %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b))
 
@@ -21,7 +22,7 @@
 #define HAVE_REDUCED_WEIGHTS 1
 #define ISA_SET1(x) _mm256_set1_ps(x)
 #define ISA_FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define ISA_ADD_PRODUCT(sum, a, b) ADD_IN_PLACE("vfmadd231ps", sum, a, b)
+#define ISA_ACCUMULATE(sum, a, b) ADD_IN_PLACE("vfmadd231ps", sum, a, b)
 #define ISA_AT_LEAST(bound, x) _mm256_max_ps(bound, x) /* returns the second operand if either is NaN */
 #define ISA_AT_MOST(bound, x) _mm256_min_ps(bound, x)
 #define ISA_SELECT_LESS(x, y, a, b) _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ))
@@ -44,7 +45,7 @@
 #define HAVE_REDUCED_WEIGHTS 0
 #define ISA_SET1(x) _mm256_set1_pd(x)
 #define ISA_FMA(a, b, c) _mm256_fmadd_pd(a, b, c)
-#define ISA_ADD_PRODUCT(sum, a, b) ADD_IN_PLACE("vfmadd231pd", sum, a, b)
+#define ISA_ACCUMULATE(sum, a, b) ADD_IN_PLACE("vfmadd231pd", sum, a, b)
 #define ISA_AT_LEAST(bound, x) _mm256_max_pd(bound, x)
 #define ISA_AT_MOST(bound, x) _mm256_min_pd(bound, x)
 #define ISA_SELECT_LESS(x, y, a, b) _mm256_blendv_pd(b, a, _mm256_cmp_pd(x, y, _CMP_LT_OQ))

@@ -9,7 +9,7 @@
  */
 #ifndef PYRNNX_CELL
 #define PYRNNX_CELL
-enum { MAX_ROWS = 64 }; /* largest rows * unit blocks of a group */
+enum { MAX_ROWS = 64 }; /* of a group; also the largest rows * unit blocks of four gates */
 /* Largest number of unit blocks of a group, whose sums stay in L1. */
 #define MOST_BLOCKS(rows, nv) (MAX_ROWS * PYRNNX_MAX_GATES / (nv) / (rows))
 #endif

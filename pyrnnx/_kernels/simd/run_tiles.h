@@ -1,19 +1,19 @@
-/* Tiles of three rows or more for 16 registers, included by tiles.h: rows and a run of adjacent vectors, which may
- * begin and end at any gate of any unit block. So twelve registers have a sum whatever the number of gates is:
+/* HAVE_RUNS: products of three rows or more by tiles of some rows and a run of adjacent vectors, included by tiles.h. A
+ * run may begin and end at any gate of any unit block, so a tile has 9 to 12 sums whatever the number of gates is:
  *
- *   rows                3  4  5  6                    unit block       0         1         2
+ *   rows of a tile      3  4  5  6                    unit block       0         1         2
  *   vectors of a run    4  3  2  2                    gates            i o f c   i o f c   i o f c
  *                                                     runs of 4 rows   0 0 0 1   1 1 2 2   2 3 3 3
  *
- * Many rows have tiles whose runs are whole panels, if there are such: weights beyond L2 are best read front to back.
- * Reduced weights are smaller, so this and prefetching do not pay.
+ * More than MOST_ROWS rows have tiles of whole panels instead, if the weights are full: those beyond L2 are best read
+ * front to back, and prefetched. Reduced weights are smaller.
  */
 #ifndef PYRNNX_RUN_TILES
 #define PYRNNX_RUN_TILES
 enum {
     MAX_RUN = 4,
-    MANY_ROWS = 24, /* most rows with runs of parts of panels */
-    FEW_TILES = 3,  /* most row tiles that cannot prefetch all weights of the next product */
+    MOST_ROWS = 24, /* of a product with runs of parts of panels */
+    FEW_TILES = 3,  /* row tiles, too few to prefetch all weights of the next product */
     LEAST_SUMS = 9, /* of the smallest row tile, if there is such a division of the rows */
     AHEAD = 24      /* k from the weights that are multiplied to those that are prefetched */
 };
@@ -29,12 +29,12 @@ enum {
 /* A division of rows into tiles of nearly equal size, and of vectors into runs. */
 typedef struct {
     ptrdiff_t tiles; /* of rows */
-    int width;       /* vectors of a run */
+    int width;       /* most vectors of a run */
     int blocks;      /* fewest unit blocks of whole runs */
 } run_division;
 
 static run_division divide_into_runs(int weight_dtype, int nv, ptrdiff_t rows) {
-    const int many = weight_dtype == PYRNNX_WEIGHTS_FULL && rows > MANY_ROWS;
+    const int many = weight_dtype == PYRNNX_WEIGHTS_FULL && rows > MOST_ROWS;
     const int whole = TILE_SUMS / nv < MAX_TILE_ROWS ? TILE_SUMS / nv : MAX_TILE_ROWS; /* rows, with whole panels */
     run_division d = {0, 0, 1};
     for (int most = many ? whole : MAX_TILE_ROWS; most >= 3; most--) {
@@ -47,7 +47,7 @@ static run_division divide_into_runs(int weight_dtype, int nv, ptrdiff_t rows) {
 }
 
 /* Return the number of unit blocks for a product, of those that remain: whole runs, whose panels, of block_bytes each,
- * stay in the second cache. */
+ * stay in L2. */
 static int run_blocks(int weight_dtype, int nv, ptrdiff_t rows, ptrdiff_t blocks, ptrdiff_t block_bytes) {
     const run_division d = divide_into_runs(weight_dtype, nv, rows);
     ptrdiff_t most = PANEL_BYTES / (block_bytes + 1);
@@ -58,7 +58,8 @@ static int run_blocks(int weight_dtype, int nv, ptrdiff_t rows, ptrdiff_t blocks
 #endif
 
 /* Multiply mr rows with the run of `width` vectors that begins at a gate of a unit block; nv: gates of a unit block.
- * Prefetched are its own weights, `ahead` bytes before they are multiplied, and a cache line of t->next for four k. */
+ * Full weights are prefetched: those of this run, `ahead` bytes before they are multiplied (0: they are cached), unless
+ * mr is 3 or less; and a cache line at t->next for four k. */
 INLINE void NAME(run_tile)(const int mr, const int width, const int weight_dtype, const NAME(tile_args) *t, int nv,
                            ptrdiff_t block, int gate, ptrdiff_t ahead) {
     const int int8 = weight_dtype == PYRNNX_WEIGHTS_INT8, full = weight_dtype == PYRNNX_WEIGHTS_FULL;
@@ -137,8 +138,8 @@ static NAME(run_function) *const NAME(runs)[][MAX_TILE_ROWS + 1][MAX_RUN + 1] = 
 };
 
 /* Multiply three rows or more with nb unit blocks, as NAME(product) in tiles.h, which calls this: block of k by block
- * of k, run by run, row tile by row tile. Many row tiles prefetch the weights of the next product, each a part; of few,
- * the first prefetches its own. */
+ * of k, run by run, row tile by row tile. The first row tile prefetches the weights of its run; all together prefetch
+ * those of the next product, or, if they are too few, read t->w again instead, which is cached. */
 static void NAME(run_product)(int weight_dtype, int nv, int nb, ptrdiff_t rows, NAME(tile_args) *t) {
     NAME(run_function) *const(*const tiles)[MAX_RUN + 1] = NAME(runs)[weight_dtype];
     const run_division d = divide_into_runs(weight_dtype, nv, rows);

@@ -10,13 +10,13 @@
  * and may define faster ISA_x for GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE;
  * with HAVE_CODES also ISA_MADD; ISA_DOT, ISA_DOT_TARGET, ISA_HAS_DOT and ISA_CODE_OFFSET; ISA_MATRICES; ISA_SQUARES
  * and what code_squares.h needs with it. With ISA_FMA_BY_LANE, FMAs take one element of a register for all lanes, and
- * ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two vectors at once. With ISA_ADD_PRODUCT, an FMA whose sum stays in its
- * register, products are cut into runs. Each header below uses only those above it:
+ * ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two vectors at once. With HAVE_RUNS, products are cut into runs, which takes
+ * ISA_ACCUMULATE, an FMA whose sum stays in its register. Each header below uses only those above it:
  *
  *   vector.h      V, a vector of REAL, and its operations
  *   functions.h   exp, tanh, sigmoid... and the activation functions on V
  *   weights.h     vectors of packed weights
- *   tiles.h       products of rows with unit blocks; lane_tiles.h: ISA_FMA_BY_LANE; run_tiles.h: 16 registers
+ *   tiles.h       products of rows with unit blocks; lane_tiles.h: ISA_FMA_BY_LANE; run_tiles.h: HAVE_RUNS
  *   cell.h        the interface of a cell: phases, on groups of unit blocks and rows
  *   rnn.h gru.h lstm.h   one cell each
  *   cells.h       the table of cells
@@ -143,7 +143,7 @@ static int NAME(states_are_zero)(const pyrnnx_parameters *p, int phase, const py
 }
 
 /* Run one phase of one time step. Rows and unit blocks [u0, u1) are cut into groups whose sums stay in L1 for the gate
- * functions. A group has at most MAX_ROWS rows and MOST_BLOCKS unit blocks:
+ * functions. A group has at most MAX_ROWS rows and MOST_BLOCKS unit blocks (of four gates, below):
  *
  *               u0            u1
  *              +------+------+--+
@@ -274,14 +274,14 @@ const pyrnnx_kernels PX_CAT(pyrnnx, ISA, REAL) = {
 #undef MATRICES
 #undef SET1
 #undef FMA
-#undef ADD_PRODUCT
+#undef ACCUMULATE
 #undef AT_LEAST
 #undef AT_MOST
 #undef SELECT_LESS
 #undef SELECT_NEGATIVE
 #undef ISA_SET1
 #undef ISA_FMA
-#undef ISA_ADD_PRODUCT
+#undef ISA_ACCUMULATE
 #undef ROUNDS_PRODUCTS
 #undef ISA_AT_LEAST
 #undef ISA_AT_MOST

@@ -3,9 +3,9 @@
  *   out[r][b][v] = init[r][b][v] + sum_k x[r][k] w[b][k][v]        r < mr rows, b < nb unit blocks, v < nv gates,
  *                                                                  each element a vector V
  *
- * Every tile shape sums over k in order, with one FMA each, so results do not depend on the shape. A panel w[b] is
- * [K][nv][L], read once from front to back. An int8 panel begins with the scales [nv][L] of its gate rows; for it,
- * out = init + scale * sum.
+ * Every tile shape sums over k in order, with one FMA each (or, without FMA, a product and a sum), so results do not
+ * depend on the shape. A panel w[b] is [K][nv][L], and each tile reads it from front to back. An int8 panel begins with
+ * the scales [nv][L] of its gate rows; for it, out = init + scale * sum.
  */
 #ifndef PYRNNX_TILES
 #define PYRNNX_TILES
@@ -33,13 +33,15 @@
 #else
 #define KEEP_IN_REGISTER(x) (void)(x)
 #endif
-enum { PANEL_BYTES = 3 << 15 }; /* of panels that row tiles read again: from the second cache, fast enough for FMAs */
+enum { PANEL_BYTES = 3 << 15 }; /* of panels that row tiles read again: from L2, fast enough for FMAs */
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
-#ifdef ISA_ADD_PRODUCT /* products of so many rows are cut into runs, see run_tiles.h */
+#ifdef HAVE_RUNS /* products of so many rows are cut into runs, see run_tiles.h */
 #define IN_RUNS(rows) ((rows) > 2)
 #else
 #define IN_RUNS(rows) 0
 #endif
+/* Rows of a tile of whole unit blocks. 0: there is no such tile, and its place in the table is never called. */
+#define WHOLE_TILE_ROWS(nv, nb, mr) (TILE_FITS(nv, nb, mr) && !IN_RUNS(mr) ? (mr) : 0)
 
 /* Rows of the tiles that nb is chosen for: all of them with FMAs by lane, else the fullest, as measured. */
 #ifdef ISA_FMA_BY_LANE
@@ -101,7 +103,7 @@ INLINE void NAME(tile_step)(const int mr, const int width, const int weight_dtyp
             }
             if (mr == 2) KEEP_IN_REGISTER(b);
 #pragma GCC unroll 16
-            for (int r = 0; r < mr; r++) ADD_PRODUCT(sum[r][v], a[r], b);
+            for (int r = 0; r < mr; r++) ACCUMULATE(sum[r][v], a[r], b);
         }
     } else {
         V b[MAX_TILE_VECTORS];
@@ -111,7 +113,7 @@ INLINE void NAME(tile_step)(const int mr, const int width, const int weight_dtyp
         for (int r = 0; r < mr; r++) {
             const V a = SET1(x[r][k]);
 #pragma GCC unroll 16
-            for (int v = 0; v < width; v++) ADD_PRODUCT(sum[r][v], a, b[v]);
+            for (int v = 0; v < width; v++) ACCUMULATE(sum[r][v], a, b[v]);
         }
     }
 }
@@ -177,7 +179,7 @@ typedef void NAME(tile_function)(const NAME(tile_args) *);
 #define TILE_NAME(weight_dtype, nv, nb, mr) PX_CAT(tile_##weight_dtype##_##nv##_##nb##_##mr, REAL, t)
 #define DEFINE_TILE(weight_dtype, nv, nb, mr) \
     static void TILE_NAME(weight_dtype, nv, nb, mr)(const NAME(tile_args) *t) { \
-        NAME(tile)(TILE_FITS(nv, nb, mr) && !IN_RUNS(mr) ? mr : 0, nv, nb, weight_dtype, t); \
+        NAME(tile)(WHOLE_TILE_ROWS(nv, nb, mr), nv, nb, weight_dtype, t); \
     }
 #define DEFINE_TILE_0(nv, nb, mr) DEFINE_TILE(0, nv, nb, mr)
 #define DEFINE_TILE_1(nv, nb, mr) DEFINE_TILE(1, nv, nb, mr)

@@ -51,10 +51,10 @@ typedef REAL NAME(unaligned) __attribute__((vector_size(LANES * sizeof(REAL)), a
 #endif
 #define SET1(x) ((V)ISA_SET1(x))
 #define FMA(a, b, c) ((V)ISA_FMA(a, b, c))
-#ifdef ISA_ADD_PRODUCT
-#define ADD_PRODUCT ISA_ADD_PRODUCT
+#ifdef ISA_ACCUMULATE /* sum += a b, in the register of sum */
+#define ACCUMULATE ISA_ACCUMULATE
 #else
-#define ADD_PRODUCT(sum, a, b) ((sum) = FMA(a, b, sum))
+#define ACCUMULATE(sum, a, b) ((sum) = FMA(a, b, sum))
 #endif
 #define AT_LEAST(bound, x) ((V)ISA_AT_LEAST(bound, x))
 #define AT_MOST(bound, x) ((V)ISA_AT_MOST(bound, x))
