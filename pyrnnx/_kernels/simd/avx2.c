@@ -14,7 +14,8 @@
 #define TILE_SUMS 12
 #define HAVE_RUNS 1
 /* gcc would choose among the three forms of the instruction, and spill sums that change registers. */
-#define ADD_IN_PLACE(name, sum, a, b) __asm__(name " %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b))
+#define ADD_IN_PLACE(name, sum, a, b) /* in AT&T's syntax or, with -masm=intel, Intel's */ \
+    __asm__("{" name " %2, %1, %0|" name " %0, %1, %2}" : "+x"(sum) : "x"(a), "x"(b))
 
 #define REAL float
 #define INTEGER int
