@@ -12,6 +12,8 @@ from typing import Any
 
 from .call import DOUBLE, Call, Rule, count, replaced
 
+LISTED = 40  # bytes of an integer in a list of Python
+
 
 def _padded(call: Call, X: Any, kernel: list[int]) -> tuple[list[int], list[int], list[int]]:
     """Return the spatial sizes of the padded input, the dilated kernel and the result."""
@@ -70,7 +72,9 @@ def _pool(call: Call) -> int:
     padded, _, result = _padded(call, X, list(call.attribute("kernel_shape")))
     # The evaluator pads even by an invalid negative stride.
     reach = [max(size, abs(s)) for size, s in zip(padded, call.attribute("strides") or [1] * len(padded), strict=False)]
-    return int(count(X.shape[:2]) * (count(reach) + 2 * count(result))) * DOUBLE
+    # It lists the places along each axis before it begins, for an empty batch too.
+    listed = sum(max(size, 0) for size in result) * LISTED
+    return int(count(X.shape[:2]) * (count(reach) + 2 * count(result))) * DOUBLE + listed
 
 
 def _unpool(call: Call) -> int:
