@@ -6,7 +6,7 @@ Temporary arrays of onnx's ReferenceEvaluator count too: padded inputs, dilated 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -17,15 +17,23 @@ LISTED = 40  # bytes of an integer in a list of Python
 
 def _padded(call: Call, X: Any, kernel: list[int]) -> tuple[list[int], list[int], list[int]]:
     """Return the spatial sizes of the padded input, the dilated kernel and the result."""
-    nd = len(kernel)
-    dilations = list(call.attribute("dilations") or [1] * nd)
-    strides = list(call.attribute("strides") or [1] * nd)
-    pads = list(call.attribute("pads") or [0] * (2 * nd))
-    dilated = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    same = call.attribute("auto_pad", "NOTSET").startswith("SAME")
-    padded = [size + (dilated[a] if same else pads[a] + pads[a + nd]) for a, size in enumerate(X.shape[2:])]
+    nd = X.ndim - 2
+    dilations, strides = _of_length(nd, call.attribute("dilations"), 1), _of_length(nd, call.attribute("strides"), 1)
+    pads = list(call.attribute("pads") or [0])
+    if len(pads) != 2 * nd:  # the evaluator may use one value for all sides
+        pads = [max(pads)] * (2 * nd)
+    dilated = [(k - 1) * d + 1 for k, d in zip(_of_length(nd, kernel, 1), dilations, strict=True)]
+    same = call.attribute("auto_pad", "NOTSET").startswith("SAME")  # the evaluator's MaxPool pads in both ways
+    padded = [
+        size + (dilated[a] if same else 0) + pads[a] + pads[a + nd] for a, size in enumerate(map(int, X.shape[2:]))
+    ]
     result = [-(-(p - k) // s) + 1 for p, k, s in zip(padded, dilated, strides, strict=True)]
     return padded, dilated, result
+
+
+def _of_length(length: int, values: Sequence[int] | None, default: int) -> list[int]:
+    """Return a value for each axis: the evaluator also runs operators whose lists are too short or too long."""
+    return [*(values or ()), *[default] * length][:length]
 
 
 def _convolution(call: Call, X: Any, W: Any) -> int:
@@ -72,8 +80,8 @@ def _pool(call: Call) -> int:
     padded, _, result = _padded(call, X, list(call.attribute("kernel_shape")))
     # The evaluator pads even by an invalid negative stride.
     reach = [max(size, abs(s)) for size, s in zip(padded, call.attribute("strides") or [1] * len(padded), strict=False)]
-    # It lists the places along each axis before it begins, for an empty batch too.
-    listed = sum(max(size, 0) for size in result) * LISTED
+    # It lists the places along each axis before it begins, even if another axis is empty.
+    listed = sum(max(int(size), 0) for size in (*X.shape[:2], *result)) * LISTED
     return int(count(X.shape[:2]) * (count(reach) + 2 * count(result))) * DOUBLE + listed
 
 

@@ -87,6 +87,10 @@ LARGE: dict[str, list[onnx.NodeProto]] = {
     "LayerNormalization": [node("LayerNormalization", ["image", "one"], ["r"], axis=-(2**40))],
     "Resize, empty": [node("Resize", ["image", "", "", "empty_size"], ["r"], mode="nearest")],
     "AveragePool, empty": [node("AveragePool", ["no_image"], ["r"], kernel_shape=[1, 1], pads=[0, 0, 2**40, 0])],
+    "AveragePool, too many strides": [
+        node("AveragePool", ["no_image"], ["r"], kernel_shape=[1, 1], pads=[0, 0, 2**40, 0], strides=[1, 1, 1])
+    ],
+    "AveragePool, empty image": [node("AveragePool", ["batch"], ["r"], kernel_shape=[1, 1])],
     "StringConcat": [
         node("StringConcat", ["text", "text"] if k == 0 else [f"v{k}"] * 2, ["r" if k == 39 else f"v{k + 1}"])
         for k in range(40)
@@ -106,6 +110,7 @@ CONSTANTS: dict[str, Array] = {
     "flat": integers(2**20),
     "index": integers(0),
     "image": np.ones((1, 1, 4, 4), np.float32),
+    "batch": np.zeros((2**21, 0, 1, 1), np.float32),
     "no_image": np.zeros((0, 1, 4, 4), np.float32),
     "image_size": integers(1, 1, 2**20, 2**20),
     "many_of_one": integers(2**31),
