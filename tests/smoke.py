@@ -240,7 +240,7 @@ def check_object() -> None:
 
 
 EVERYWHERE = (check_metadata, check_operators, check_streams, check_threads, check_files)
-# Checks of each extra for users; tests/test_packaging.py compares its names with pyproject.toml.
+# Checks of each extra for users; tests/test_packaging.py compares these names with pyproject.toml.
 EXTRAS: dict[str, tuple[Callable[[], None], ...]] = {
     "onnx": (check_onnx,),
     "testing": (check_testing,),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyrnnx.frontends
 
-# A docstring or comment is a sentence that stands alone, so it begins with a verb or a noun.
+# A docstring or comment stands alone, so it begins with none of these words.
 FIRST_WORDS = {"As", "None", "Of", "That", "What", "Where", "Whether", "Who", "With"}
 # Names that do not say what they name.
 NAMES = {"found", "one", "told"}

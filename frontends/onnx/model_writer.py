@@ -76,8 +76,7 @@ def write_model(
     """
     if not isinstance(source, (Layer, Stack)):
         raise ArgumentError(
-            f"write_model: {type(source).__name__} was given; expected a recurrent layer with its weights, or a Stack "
-            "(openvino.to_onnx exports the model of an IR)"
+            f"write_model: {type(source).__name__} was given; expected a recurrent layer with its weights, or a Stack"
         )
     label = source.label
     target = None if path is None else _target(label, path)

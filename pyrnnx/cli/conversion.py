@@ -47,7 +47,7 @@ def check_target(source: str, target: str, *, force: bool) -> Path:
     """
     path = Path(target)
     if path.suffix not in MODELS:
-        raise ArgumentError(f"convert: {shown(target)}: the name ends in {shown(path.suffix)}; expected .onnx or .xml")
+        raise ArgumentError(f"convert: {shown(target)}: {ending(path.suffix)}; expected .onnx or .xml")
     written = [path, path.with_suffix(".bin")] if path.suffix == ".xml" else [path]
     for file in written:
         check_not_read("convert", file, [source])

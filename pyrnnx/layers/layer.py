@@ -79,7 +79,7 @@ class Layer(Described):
         The weights or constants do not fit the operator or each other.
     """
 
-    # True if layers with equal weights share the packed ones: a model packs weights that its nodes share only once.
+    # True if layers with equal weights share the packed ones: a model packs only once the weights that its nodes share.
     _shares = False
 
     def __init__(

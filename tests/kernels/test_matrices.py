@@ -136,7 +136,7 @@ def test_matrices_are_as_exact_as_elements(cell: str, sizes: str) -> None:
     assert not same_bits(matrices, elements)
 
 
-# Values of a row that is not split, but multiplied element by element.
+# Values whose row is not split, but multiplied element by element.
 LEFT_OUT: dict[str, Any] = {
     "NaN": np.nan,
     "Inf": np.inf,

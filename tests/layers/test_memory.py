@@ -126,7 +126,7 @@ def test_no_room_to_split_the_weights() -> None:
     assert done.stdout.splitlines() == [error, error, "as before"], done.stderr
 
 
-# Script that prints the memory of a call without its arrays, with more rows and input than matrices take at once.
+# Script: prints the memory that a call takes beside its arrays, with more rows and input than matrices take at once.
 WORKED_IN = """
 import numpy as np
 import pyrnnx

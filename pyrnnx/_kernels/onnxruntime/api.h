@@ -1,5 +1,5 @@
-/* What the custom operators use of ONNX Runtime's C API (onnxruntime_c_api.h): the places of functions in OrtApi, and
-   OrtCustomOp up to its last field that is set.
+/* The part of ONNX Runtime's C API (onnxruntime_c_api.h) that the custom operators use: the places of functions in
+   OrtApi, and OrtCustomOp up to its last field that is set.
 
    Both structs only ever grow at their ends, so that a place is the same in every version from the one that introduced
    it. */

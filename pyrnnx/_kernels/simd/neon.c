@@ -12,7 +12,7 @@
 #include <sys/sysctl.h>
 #endif
 
-/* Whether the processor has a feature: a bit of Linux's auxiliary vector, or its name in macOS. */
+/* True if the processor has a feature: a bit of Linux's auxiliary vector, or its name in macOS. */
 #ifdef __linux__
 #define HAS_FEATURE(type, bit, name) (getauxval(type) >> (bit) & 1)
 #elif defined __APPLE__

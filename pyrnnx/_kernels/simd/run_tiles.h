@@ -1,19 +1,19 @@
 /* HAVE_RUNS: products of three rows or more by tiles of some rows and a run of adjacent vectors, included by tiles.h. A
- * run may begin and end at any gate of any unit block, so a tile has 9 to 12 sums whatever the number of gates is:
+ * run may begin and end at any gate of any unit block, so nearly every tile has 9 to 12 sums:
  *
  *   rows of a tile      3  4  5  6                    unit block       0         1         2
  *   vectors of a run    4  3  2  2                    gates            i o f c   i o f c   i o f c
  *                                                     runs of 4 rows   0 0 0 1   1 1 2 2   2 3 3 3
  *
  * More than MOST_ROWS rows have tiles of whole panels instead, if the weights are full: those beyond L2 are best read
- * front to back, and prefetched. Reduced weights are smaller.
+ * front to back, and prefetched. Reduced weights, which are smaller, keep runs for any number of rows.
  */
 #ifndef PYRNNX_RUN_TILES
 #define PYRNNX_RUN_TILES
 enum {
     MAX_RUN = 4,
-    MOST_ROWS = 24, /* of a product with runs of parts of panels */
-    FEW_TILES = 3,  /* row tiles, too few to prefetch all weights of the next product */
+    MOST_ROWS = 24, /* of a product of full weights with runs of parts of panels */
+    FEW_TILES = 3,  /* row tiles, too few to prefetch most of the weights that follow */
     LEAST_SUMS = 9, /* of the smallest row tile, if there is such a division of the rows */
     AHEAD = 24      /* k from the weights that are multiplied to those that are prefetched */
 };
@@ -46,8 +46,8 @@ static run_division divide_into_runs(int weight_dtype, int nv, ptrdiff_t rows) {
     return d;
 }
 
-/* Return the number of unit blocks for a product, of those that remain: whole runs, whose panels, of block_bytes each,
- * stay in L2. */
+/* Return the number of unit blocks for a product, of those that remain: whole runs, if enough remain, whose panels, of
+ * block_bytes each, stay in L2, if one run of them does. */
 static int run_blocks(int weight_dtype, int nv, ptrdiff_t rows, ptrdiff_t blocks, ptrdiff_t block_bytes) {
     const run_division d = divide_into_runs(weight_dtype, nv, rows);
     ptrdiff_t most = PANEL_BYTES / (block_bytes + 1);
@@ -59,7 +59,7 @@ static int run_blocks(int weight_dtype, int nv, ptrdiff_t rows, ptrdiff_t blocks
 
 /* Multiply mr rows with the run of `width` vectors that begins at a gate of a unit block; nv: gates of a unit block.
  * Full weights are prefetched: those of this run, `ahead` bytes before they are multiplied (0: they are cached), unless
- * mr is 3 or less; and a cache line at t->next for four k. */
+ * mr is 3 or less; and a cache line at t->next for every four k. */
 INLINE void NAME(run_tile)(const int mr, const int width, const int weight_dtype, const NAME(tile_args) *t, int nv,
                            ptrdiff_t block, int gate, ptrdiff_t ahead) {
     const int int8 = weight_dtype == PYRNNX_WEIGHTS_INT8, full = weight_dtype == PYRNNX_WEIGHTS_FULL;
@@ -138,8 +138,9 @@ static NAME(run_function) *const NAME(runs)[][MAX_TILE_ROWS + 1][MAX_RUN + 1] = 
 };
 
 /* Multiply three rows or more with nb unit blocks, as NAME(product) in tiles.h, which calls this: block of k by block
- * of k, run by run, row tile by row tile. The first row tile prefetches the weights of its run; all together prefetch
- * those of the next product, or, if they are too few, read t->w again instead, which is cached. */
+ * of k, run by run, row tile by row tile. Of full weights, the first row tile prefetches its run; more than FEW_TILES
+ * row tiles together prefetch most of what follows, the next block of k or product; fewer prefetch t->w, which is
+ * cached. */
 static void NAME(run_product)(int weight_dtype, int nv, int nb, ptrdiff_t rows, NAME(tile_args) *t) {
     NAME(run_function) *const(*const tiles)[MAX_RUN + 1] = NAME(runs)[weight_dtype];
     const run_division d = divide_into_runs(weight_dtype, nv, rows);

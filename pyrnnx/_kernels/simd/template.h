@@ -10,8 +10,9 @@
  * and may define faster ISA_x for GENERIC_x of vector.h: SET1, FMA, AT_LEAST, AT_MOST, SELECT_LESS, SELECT_NEGATIVE;
  * with HAVE_CODES also ISA_MADD; ISA_DOT, ISA_DOT_TARGET, ISA_HAS_DOT and ISA_CODE_OFFSET; ISA_MATRICES; ISA_SQUARES
  * and what code_squares.h needs with it. With ISA_FMA_BY_LANE, FMAs take one element of a register for all lanes, and
- * ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two vectors at once. With HAVE_RUNS, products are cut into runs, which takes
- * ISA_ACCUMULATE, an FMA whose sum stays in its register. Each header below uses only those above it:
+ * ISA_LOAD_TWO and ISA_LOAD_NEXT_TWO load two vectors at once. With HAVE_RUNS, products of three rows or more are cut
+ * into runs; they should have ISA_ACCUMULATE, an FMA whose sum stays in its register. Each header below uses only those
+ * above it:
  *
  *   vector.h      V, a vector of REAL, and its operations
  *   functions.h   exp, tanh, sigmoid... and the activation functions on V
@@ -143,7 +144,7 @@ static int NAME(states_are_zero)(const pyrnnx_parameters *p, int phase, const py
 }
 
 /* Run one phase of one time step. Rows and unit blocks [u0, u1) are cut into groups whose sums stay in L1 for the gate
- * functions. A group has at most MAX_ROWS rows and MOST_BLOCKS unit blocks (of four gates, below):
+ * functions. A group has at most MAX_ROWS rows and MOST_BLOCKS unit blocks. For four gates:
  *
  *               u0            u1
  *              +------+------+--+

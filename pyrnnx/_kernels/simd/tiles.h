@@ -4,8 +4,8 @@
  *                                                                  each element a vector V
  *
  * Every tile shape sums over k in order, with one FMA each (or, without FMA, a product and a sum), so results do not
- * depend on the shape. A panel w[b] is [K][nv][L], and each tile reads it from front to back. An int8 panel begins with
- * the scales [nv][L] of its gate rows; for it, out = init + scale * sum.
+ * depend on the shape. A panel w[b] is [K][nv][L], and each tile reads its part of it from front to back. An int8 panel
+ * begins with the scales [nv][L] of its gate rows; for it, out = init + scale * sum.
  */
 #ifndef PYRNNX_TILES
 #define PYRNNX_TILES
@@ -19,7 +19,7 @@
 #endif
 #define MAX_TILE_VECTORS 12
 #define MAX_TILE_BLOCKS 8
-/* Tiles exist for these nv and nb, and all rows with mr * nv * nb <= TILE_SUMS. */
+/* Tiles exist for these nv and nb, and all rows with mr * nv * nb <= TILE_SUMS; with HAVE_RUNS, for at most two. */
 // clang-format off
 #define TILE_SHAPES(X) \
     TILE_ROWS(X, 1, 1) TILE_ROWS(X, 1, 2) TILE_ROWS(X, 1, 4) TILE_ROWS(X, 1, 8) \

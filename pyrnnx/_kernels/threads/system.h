@@ -1,4 +1,4 @@
-/* What threads need of the system: atomics, yielding, short sleeps, and a lock with a condition.
+/* System functions for threads: atomics, yielding, short sleeps, and a lock with a condition.
 
    PYRNNX_HAVE_THREADS is 0 for MSVC, which lacks GCC's atomics: every team there has one member. Threads are started by
    Python's own function: glibc 2.34 gave new versions to those of pthreads, which older systems lack. */

@@ -55,7 +55,7 @@ def run(cases: list[Case], dynamic: bool, folder: Path) -> None:
     check(path, arrays, tolerance=cases[0].tolerance)
 
 
-# Operations that OpenVINO's Python API does not make: one of its plugins. test_versions runs it.
+# Operations that OpenVINO's Python API does not make: one, of its plugins. test_versions runs it.
 WITHOUT_CASE = {"rms"}
 
 
