@@ -37,6 +37,7 @@ SHAPES = (
 TINY = tuple((1000, 1, 1, H) for H in (16, 32, 64))
 STREAMING = tuple((1, 1, H, H) for H in (64, 128, 256, 512))
 FEW_SHAPES = ((100, 1, 128, 128), (100, 8, 128, 128), (100, 16, 256, 256))
+WEIGHTS = (*((T, 1, H, H) for T in (1, 100) for H in (128, 256, 512)), *((50, N, 256, 256) for N in (4, 8, 16, 64)))
 RAGGED = ((100, 32, 128, 128), (100, 32, 256, 256))
 OPTIONS = (100, 8, 128, 128)
 
@@ -204,15 +205,13 @@ def print_options(results: dict[str, dict[str, float]], threads: int) -> None:
 def run_weights(threads: int, rounds: int) -> dict[str, dict[str, float]]:
     """Return milliseconds of a call with each form of the weights: {case: {form: time}}."""
     results: dict[str, dict[str, float]] = {}
-    for T in (1, 100):
-        for H in (128, 256, 512):
-            case = Case("LSTM", T=T, N=1, I=H, H=H)
-            arrays = make_arrays(case)
-            node = Pyrnnx(case, arrays, threads).layer
-            layers = {str(form): Layer(node.op, *node.weights.values(), weight_dtype=form) for form in WEIGHT_DTYPES}
-            calls = {form: partial(layer, arrays["X"]) for form, layer in layers.items()}
-            timings = measure(calls, rounds, threads=threads)
-            results[f"LSTM {T},1,{H},{H}"] = {form: 1e3 * timings.median(form) for form in calls}
+    for case in cases(WEIGHTS, [{"cell": "LSTM"}, {"cell": "GRU"}]):
+        arrays = make_arrays(case)
+        node = Pyrnnx(case, arrays, threads).layer
+        layers = {str(form): Layer(node.op, *node.weights.values(), weight_dtype=form) for form in WEIGHT_DTYPES}
+        calls = {form: partial(layer, arrays["X"]) for form, layer in layers.items()}
+        timings = measure(calls, rounds, threads=threads)
+        results[f"{case.kind} {case.shape}"] = {form: 1e3 * timings.median(form) for form in calls}
     return results
 
 
