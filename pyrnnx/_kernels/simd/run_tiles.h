@@ -19,11 +19,11 @@ enum {
 };
 // clang-format off
 #define RUN_SHAPES(X, weight_dtype) \
-    X(weight_dtype, 2, 1) X(weight_dtype, 2, 2) X(weight_dtype, 2, 3) X(weight_dtype, 2, 4) \
     X(weight_dtype, 3, 1) X(weight_dtype, 3, 2) X(weight_dtype, 3, 3) X(weight_dtype, 3, 4) \
     X(weight_dtype, 4, 1) X(weight_dtype, 4, 2) X(weight_dtype, 4, 3) \
     X(weight_dtype, 5, 1) X(weight_dtype, 5, 2) \
     X(weight_dtype, 6, 1) X(weight_dtype, 6, 2)
+#define FULL_RUN_SHAPES(X) RUN_SHAPES(X, 0) X(0, 2, 4) /* more than MOST_ROWS rows of four gates: also two rows */
 // clang-format on
 
 /* A division of rows into tiles of nearly equal size, and of vectors into runs. */
@@ -124,13 +124,13 @@ typedef void NAME(run_function)(const NAME(tile_args) *, int, ptrdiff_t, int, pt
         NAME(run_tile)(mr, width, weight_dtype, t, nv, block, gate, ahead); \
     }
 #define LIST_RUN(weight_dtype, mr, width) [mr][width] = RUN_NAME(weight_dtype, mr, width),
-RUN_SHAPES(DEFINE_RUN, 0)
+FULL_RUN_SHAPES(DEFINE_RUN)
 #if HAVE_REDUCED_WEIGHTS
 RUN_SHAPES(DEFINE_RUN, 1)
 RUN_SHAPES(DEFINE_RUN, 2)
 #endif
 static NAME(run_function) *const NAME(runs)[][MAX_TILE_ROWS + 1][MAX_RUN + 1] = {
-    {RUN_SHAPES(LIST_RUN, 0)},
+    {FULL_RUN_SHAPES(LIST_RUN)},
 #if HAVE_REDUCED_WEIGHTS
     {RUN_SHAPES(LIST_RUN, 1)},
     {RUN_SHAPES(LIST_RUN, 2)},

@@ -19,13 +19,20 @@
 #endif
 #define MAX_TILE_VECTORS 12
 #define MAX_TILE_BLOCKS 8
-/* Tiles exist for these nv and nb, and all rows with mr * nv * nb <= TILE_SUMS; with HAVE_RUNS, for at most two. */
+#ifdef HAVE_RUNS /* products of three rows or more are cut into runs, see run_tiles.h */
+#define IN_RUNS(rows) ((rows) > 2)
+#define WHOLE_ROWS(X, nv, nb) X(nv, nb, 1) X(nv, nb, 2)
+#else
+#define IN_RUNS(rows) 0
+#define WHOLE_ROWS TILE_ROWS
+#endif
+/* Tiles of whole unit blocks exist for these nv and nb, and those rows of WHOLE_ROWS with mr * nv * nb <= TILE_SUMS. */
 // clang-format off
 #define TILE_SHAPES(X) \
-    TILE_ROWS(X, 1, 1) TILE_ROWS(X, 1, 2) TILE_ROWS(X, 1, 4) TILE_ROWS(X, 1, 8) \
-    TILE_ROWS(X, 2, 1) TILE_ROWS(X, 2, 2) TILE_ROWS(X, 2, 4) \
-    TILE_ROWS(X, 3, 1) TILE_ROWS(X, 3, 2) TILE_ROWS(X, 3, 4) \
-    TILE_ROWS(X, 4, 1) TILE_ROWS(X, 4, 2) TILE_ROWS(X, 4, 3)
+    WHOLE_ROWS(X, 1, 1) WHOLE_ROWS(X, 1, 2) WHOLE_ROWS(X, 1, 4) WHOLE_ROWS(X, 1, 8) \
+    WHOLE_ROWS(X, 2, 1) WHOLE_ROWS(X, 2, 2) WHOLE_ROWS(X, 2, 4) \
+    WHOLE_ROWS(X, 3, 1) WHOLE_ROWS(X, 3, 2) WHOLE_ROWS(X, 3, 4) \
+    WHOLE_ROWS(X, 4, 1) WHOLE_ROWS(X, 4, 2) WHOLE_ROWS(X, 4, 3)
 // clang-format on
 /* gcc folds a load shared by two FMAs into both and so loads twice, which slows a tile of two rows. */
 #if PYRNNX_HAVE_X86 && !defined MATRIX_MODEL
@@ -35,13 +42,6 @@
 #endif
 enum { PANEL_BYTES = 3 << 15 }; /* of panels that row tiles read again: from L2, fast enough for FMAs */
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
-#ifdef HAVE_RUNS /* products of so many rows are cut into runs, see run_tiles.h */
-#define IN_RUNS(rows) ((rows) > 2)
-#else
-#define IN_RUNS(rows) 0
-#endif
-/* Rows of a tile of whole unit blocks. 0: there is no such tile, and its place in the table is never called. */
-#define WHOLE_TILE_ROWS(nv, nb, mr) (TILE_FITS(nv, nb, mr) && !IN_RUNS(mr) ? (mr) : 0)
 
 /* Rows of the tiles that nb is chosen for: all of them with FMAs by lane, else the fullest, as measured. */
 #ifdef ISA_FMA_BY_LANE
@@ -179,7 +179,7 @@ typedef void NAME(tile_function)(const NAME(tile_args) *);
 #define TILE_NAME(weight_dtype, nv, nb, mr) PX_CAT(tile_##weight_dtype##_##nv##_##nb##_##mr, REAL, t)
 #define DEFINE_TILE(weight_dtype, nv, nb, mr) \
     static void TILE_NAME(weight_dtype, nv, nb, mr)(const NAME(tile_args) *t) { \
-        NAME(tile)(WHOLE_TILE_ROWS(nv, nb, mr), nv, nb, weight_dtype, t); \
+        NAME(tile)(TILE_FITS(nv, nb, mr) ? mr : 0, nv, nb, weight_dtype, t); \
     }
 #define DEFINE_TILE_0(nv, nb, mr) DEFINE_TILE(0, nv, nb, mr)
 #define DEFINE_TILE_1(nv, nb, mr) DEFINE_TILE(1, nv, nb, mr)
