@@ -57,7 +57,7 @@ def shapes_of(graph: Any, known: Shapes, tensors: Tensors) -> dict[str, Shape]:
         attributes = {attribute.name: get(attribute) for attribute in node.attribute}
         try:
             results = rule([shape for shape in given if shape is not None], attributes, constants, len(node.output))
-        except (ValueError, IndexError, TypeError):
+        except (ValueError, LookupError, TypeError):  # also of a node without a required attribute
             continue
         shapes |= {name: shape for name, shape in zip(node.output, results, strict=False) if name}
     return shapes

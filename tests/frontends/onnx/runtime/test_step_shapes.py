@@ -67,6 +67,7 @@ STEPS = {
     ),
     "parts of an unknown size": Step(node("Split", ["a"], ["p", "q"], axis=0), [("N", 6)], None),
     "Concat": Step(node("Concat", ["a", "b"], ["p"], axis=-1), [("N", 4), ("N", 2)], [("N", 6)]),
+    "Concat without axis": Step(node("Concat", ["a", "b"], ["p"]), [("N", 4), ("N", 2)], None),
     "Concat of an unknown size": Step(node("Concat", ["a", "b"], ["p"], axis=0), [("N", 4), ("N", 4)], None),
     "Concat of other sizes": Step(node("Concat", ["a", "b"], ["p"], axis=1), [("N", 4), ("M", 4)], None),
     "Slice": Step(
