@@ -116,5 +116,5 @@ def read_regular(
 
 
 def _cannot_read(what: str, path: str | os.PathLike[str], reason: object, expected: str) -> ArgumentError:
-    words = shortened(reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason))
+    words = getattr(reason, "strerror", None) or shortened(str(reason))
     return ArgumentError(f"{what}: {shown(os.fspath(path))} cannot be read ({words}); expected {expected}")
