@@ -1,12 +1,30 @@
-"""Arrays whose memory is read-only for everybody."""
+"""Objects that keep their attributes, and arrays whose memory is read-only for everybody."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+
+
+class Immutable:
+    """Base of classes with a label whose public attributes are set once: another value raises an AttributeError."""
+
+    if not TYPE_CHECKING:  # which would accept the assignment of any attribute
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            self._check_new(name)
+            super().__setattr__(name, value)
+
+        def __delattr__(self, name: str) -> None:
+            self._check_new(name)
+            super().__delattr__(name)
+
+    def _check_new(self: Any, name: str) -> None:
+        if not name.startswith("_") and name in self.__dict__:
+            raise AttributeError(f"{self.label}: {name} cannot be changed; expected a new {type(self).__name__}")
 
 
 def frozen(array: AnyArray) -> AnyArray:

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.facts import Facts, line, page
+from pyrnnx._internal.immutable import Immutable
 from pyrnnx.operator.conventions import CALL_ARGUMENTS
 from pyrnnx.operator.op import RecurrentOp
 from pyrnnx.operator.quantized import Quantized
@@ -16,7 +17,7 @@ _QUANTIZED = "DynamicQuantizeLSTM"
 _UNKNOWN: Facts = {"direction": None, "hidden_size": None, "activations": [], "clip": None, "unusual": []}
 
 
-class Described:
+class Described(Immutable):
     """Base of layers, with weights or without, that shows their facts."""
 
     def facts(self) -> Facts:

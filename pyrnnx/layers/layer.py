@@ -120,16 +120,21 @@ class Layer(Described):
         try:
             read_only = {key: a if isinstance(a, Quantized) else frozen(a) for key, a in weights.items()}
             self._kept: Mapping[str, AnyArray | Quantized] = MappingProxyType(read_only)
-            self.weights: Mapping[str, AnyArray] = dequantized(self._kept)
-            shared = self._shared()
-            self._packed = shared or prepare(op, self._kept, convention, self.weight_dtype)
-            self._is_shared = shared is not None
+            equal = self._equal_layer()
+            self._is_shared = equal is not None
+            self.weights: Mapping[str, AnyArray]
+            self._packed: PackedLayer
+            if equal is not None:
+                self._kept, self.weights, self._packed = equal._kept, equal.weights, equal._packed
+            else:
+                self.weights = dequantized(self._kept)
+                self._packed = prepare(op, self._kept, convention, self.weight_dtype)
         except (MemoryError, OverflowError, ValueError) as error:  # sizes beyond memory, an address or a C int
             shapes = ", ".join(f"{key} {array.shape}" for key, array in weights.items())
             raise ArgumentError(f"{self.label}: the weights cannot be prepared: {shapes} ({error})") from error
 
-    def _shared(self) -> PackedLayer | None:
-        """Return the packed weights of an equal layer that is alive, and take its arrays; None if there is none."""
+    def _equal_layer(self) -> Layer | None:
+        """Return an equal layer that is alive, whose arrays this one can use; None if there is none."""
         if not self._shares:
             return None
         sizes = [weight.nbytes for weight in self._kept.values() if not isinstance(weight, Quantized)]
@@ -140,10 +145,7 @@ class Layer(Described):
         if other is self or not _same_arrays(self._kept, other._kept):
             return None
         packed: PackedLayer | None = getattr(other, "_packed", None)  # another thread may be packing it
-        if packed is None or packed.one_call:
-            return None
-        self._kept, self.weights = other._kept, other.weights
-        return packed
+        return None if packed is None or packed.one_call else other
 
     def _check_weight_dtype(self, value: Any) -> None:
         if not isinstance(value, str) or value not in WEIGHT_DTYPES or self.dtype == np.float64:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from pyrnnx._internal import html
+from pyrnnx._internal.immutable import Immutable
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.models.inputs import Inputs, given_names
 from pyrnnx.models.layers import AnyLayer, Layers
@@ -26,7 +27,7 @@ class LayerValue(NamedTuple):
     neighbours: tuple[str, ...] = ()
 
 
-class Model(ABC):
+class Model(Immutable, ABC):
     """A whole model of any format, ready to be called.
 
     Attributes

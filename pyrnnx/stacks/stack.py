@@ -11,6 +11,7 @@ import numpy as np
 from pyrnnx import config
 from pyrnnx._internal import facts, html
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.immutable import Immutable
 from pyrnnx._kernels.pipeline import run_pipeline, turn_steps
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.layers.layer import Layer
@@ -26,7 +27,7 @@ Computed = tuple[AnyArray, States, States]  # Y [T, N, D*H], Y_h and Y_c of each
 RAGGED = Convention("sequence of a stack", axes={"X": "TI"})
 
 
-class Stack:
+class Stack(Immutable):
     """Recurrent layers in sequence: each reads the previous layer's Y, both directions concatenated, as in PyTorch.
 
     A stack is immutable, thread-safe, and can be pickled and copied.

@@ -17,7 +17,7 @@ from layers import random_inputs, random_layer, random_weights
 from numpy.typing import NDArray
 from rows import each_row
 
-from pyrnnx import ONNX_LAYOUTS, Activation, ArgumentError, Layer, RecurrentOp, UnsupportedError
+from pyrnnx import ONNX_LAYOUTS, Activation, ArgumentError, Layer, RecurrentOp, Stack, UnsupportedError
 
 Array = NDArray[Any]
 DTYPES: dict[str, Any] = {
@@ -178,6 +178,19 @@ def test_weights_are_read_only_copies(name: str) -> None:
             array[0, 0] = 0
     with pytest.raises(TypeError):
         layer.weights["W"] = kept["W"]  # type: ignore[index]
+
+
+def test_attributes_are_set_once() -> None:
+    layer = random_layer(RecurrentOp("LSTM", 3), 2)
+    for attribute in ("op", "weights", "weight_dtype", "label"):
+        with pytest.raises(AttributeError, match=f"LSTM: {attribute} cannot be changed; expected a new Layer"):
+            setattr(layer, attribute, getattr(layer, attribute))
+        with pytest.raises(AttributeError, match=f"LSTM: {attribute} cannot be changed"):
+            delattr(layer, attribute)
+    layer.epoch = 3  # type: ignore[attr-defined]  # notes of a caller are no attributes of the layer
+    for holder in (Stack([layer]), copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        with pytest.raises(AttributeError, match="dtype cannot be changed"):
+            holder.dtype = np.dtype(np.float64)
 
 
 @each_operator

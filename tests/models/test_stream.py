@@ -18,9 +18,10 @@ class Sums(Model):
 
     label, plan = "sums", None
 
-    def __init__(self, total: TensorInfo, output: str = "totalN") -> None:
-        self.inputs = (TensorInfo("x", "float32", ("N", 2)), total, TensorInfo("count", "int64", (), optional=True))
-        self.outputs = (TensorInfo("y", "float32"), TensorInfo(output, "float32"), TensorInfo("countN", "int64", ()))
+    def __init__(self, total: TensorInfo, output: str = "totalN", y: str = "float32", counts: bool = True) -> None:
+        count = (TensorInfo("count", "int64", (), optional=True),) if counts else ()
+        self.inputs = (TensorInfo("x", "float32", ("N", 2)), total, *count)
+        self.outputs = (TensorInfo("y", y), TensorInfo(output, "float32"), TensorInfo("countN", "int64", ()))
 
     @property
     def layers(self) -> Layers[Any]:
@@ -138,8 +139,7 @@ def test_sizes_that_nothing_tells(shape: Any) -> None:
 
 
 def test_zeros_of_a_type_that_numpy_does_not_have() -> None:
-    model = Sums(TensorInfo("total", "nothing8", (3, 2)))
-    model.outputs = (TensorInfo("y", "nothing8"), *model.outputs[1:])
+    model = Sums(TensorInfo("total", "nothing8", (3, 2)), y="nothing8")
     with pytest.raises(ArgumentError, match=r"zeros for the state 'total' .* cannot be allocated"):
         model.stream({"y": "total"})
 
@@ -220,8 +220,7 @@ def test_call_that_fails_changes_nothing() -> None:
 
 
 def test_nothing_to_keep() -> None:
-    model = Sums(TensorInfo("total", "float32", (3, 2)), "next")
-    model.inputs = model.inputs[:2]
+    model = Sums(TensorInfo("total", "float32", (3, 2)), "next", counts=False)
     with pytest.raises(
         ArgumentError, match=r"sums: stream: there are no states: .* 'y' .* -> 'x' .*'next' .* -> 'total'"
     ):
