@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import reprlib
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 SHOWN_VALUE = 200  # characters of a value in a message
@@ -39,9 +41,13 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
 
 
-def ending(suffix: str) -> str:
-    """Return what a message says of the suffix of a file name."""
-    return f"the file name ends in {shown(suffix)}" if suffix else "the file name has no extension"
+def wrong_suffix(path: str | os.PathLike[str], allowed: str) -> str:
+    """Return what a message says of a path that does not end in one of the allowed suffixes."""
+    if os.path.isdir(path):
+        return f"it is a folder; expected a file that ends in {allowed}"
+    suffix = Path(path).suffix.lower()
+    name = f"the file name ends in {shown(suffix)}" if suffix else "the file name has no extension"
+    return f"{name}; expected {allowed}"
 
 
 def reason_of(error: Exception) -> str:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pyrnnx.errors import ArgumentError, FormatError, ending, shown
+from pyrnnx.errors import ArgumentError, FormatError, shown, wrong_suffix
 from pyrnnx.models.model import Model
 
 if TYPE_CHECKING:
@@ -81,8 +81,6 @@ def _kind(source: Any) -> tuple[str, Any]:
         raise ArgumentError(f"load: {type(source).__name__} was given; expected a path, bytes or an onnx.ModelProto")
     suffix = Path(source).suffix.lower()
     if suffix not in (".onnx", ".xml"):
-        if os.path.isdir(source):
-            raise FormatError(f"{shown(os.fspath(source))} is a folder; expected a file that ends in .onnx or .xml")
         hint = " (pyrnnx convert makes these from it)" if suffix in WEIGHTS else ""
-        raise FormatError(f"{shown(os.fspath(source))}: {ending(suffix)}; expected .onnx or .xml{hint}")
+        raise FormatError(f"{shown(os.fspath(source))}: {wrong_suffix(source, '.onnx or .xml')}{hint}")
     return suffix[1:], Path(source)

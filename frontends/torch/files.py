@@ -14,7 +14,16 @@ from typing import Any
 
 from pyrnnx._internal.extras import needs
 from pyrnnx._internal.files import open_regular
-from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, ending, printable, shortened, shown
+from pyrnnx.errors import (
+    ArgumentError,
+    FormatError,
+    PyrnnxError,
+    UnsupportedError,
+    printable,
+    shortened,
+    shown,
+    wrong_suffix,
+)
 
 from .tensors import bfloat16, is_tensor
 
@@ -125,8 +134,8 @@ def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]
         return label, _open_safetensors(label, source, closing)
     if suffix in PICKLED:
         return label, _load_pickled(label, source)
-    allowed = ", ".join((*SAFETENSORS, *PICKLED))
-    raise FormatError(f"{label}: {ending(suffix)}; expected one of {allowed}")
+    allowed = f"one of {', '.join((*SAFETENSORS, *PICKLED))}"
+    raise FormatError(f"{label}: {wrong_suffix(source, allowed)}")
 
 
 def _flat(mapping: Mapping[Any, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from pyrnnx._internal.writing import check_writable, write_files
 from pyrnnx.cli.arguments import chosen_layer
 from pyrnnx.cli.targets import check_not_read
-from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, ending, shown
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, UnsupportedError, shown, wrong_suffix
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model, layer_values
@@ -47,7 +47,7 @@ def check_target(source: str, target: str, *, force: bool) -> Path:
     """
     path = Path(target)
     if path.suffix not in MODELS:
-        raise ArgumentError(f"convert: {shown(target)}: {ending(path.suffix)}; expected .onnx or .xml")
+        raise ArgumentError(f"convert: {shown(target)}: {wrong_suffix(path, '.onnx or .xml')}")
     written = [path, path.with_suffix(".bin")] if path.suffix == ".xml" else [path]
     for file in written:
         check_not_read("convert", file, [source])
@@ -78,9 +78,8 @@ def read_source(path: str, options: Options) -> Model | Layer | Stack:
             stack: Stack = from_state_dict(path, batch_first=options.batch_first, **arguments)
         return stack
     if suffix not in (*MODELS, *KERAS):
-        raise FormatError(
-            f"convert: {shown(path)}: {ending(suffix)}; expected one of {', '.join((*MODELS, *TORCH, *KERAS))}"
-        )
+        allowed = f"one of {', '.join((*MODELS, *TORCH, *KERAS))}"
+        raise FormatError(f"convert: {shown(path)}: {wrong_suffix(path, allowed)}")
     what = "a model of Keras" if suffix in KERAS else "a model"
     _reject(path, options, ("prefix", "operator", "nonlinearity", "batch_first"), what)
     if suffix in KERAS:

@@ -96,7 +96,8 @@ LOAD_ERRORS: list[tuple[Any, str]] = [
     ("model", "the file name has no extension; expected .onnx or .xml"),
     (3, "load: int was given; expected a path"),
     ("missing.onnx", "cannot be read"),
-    ("missing.xml", "cannot be read"),
+    ("missing.xml", "cannot be read (No such file or directory); expected an .xml file"),
+    (".", "it is a folder; expected a file that ends in .onnx or .xml"),
 ]
 
 

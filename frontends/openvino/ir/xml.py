@@ -15,7 +15,6 @@ from pyrnnx._internal.files import HEAD, read_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shortened, shown
 
 LARGEST_FILE = 2**28  # bytes of an .xml, enough for 100,000 layers: it contains no weights
-_EXPECTED = "XML text, or the path of a file"
 _XML_STARTS = (b"<", b"\0<", b"\0\0\0<", b"\xff\xfe", b"\xfe\xff")  # in UTF-8, -16 and -32
 _ONNX_FIELDS = {bytes([number << 3 | 2]) for number in range(2, 9)}  # fields of a ModelProto after ir_version
 _MAGIC = {
@@ -91,7 +90,8 @@ def _read(xml: Any, what: str) -> tuple[bytes, str | None]:
         )
     name = f"{what}: {shown(os.fspath(xml))}"
     check = partial(_check_head, name)
-    return read_regular(what, xml, most=LARGEST_FILE, expected=_EXPECTED, recognise=check), None
+    expected = "XML text, or the path of a file" if isinstance(xml, str) else "an .xml file"
+    return read_regular(what, xml, most=LARGEST_FILE, expected=expected, recognise=check), None
 
 
 def _check_head(what: str, head: bytes) -> None:

@@ -202,6 +202,7 @@ def test_paths(tmp_path: Path) -> None:
     (tmp_path / "a.safetensors").mkdir()
     for source, error, message in (
         (tmp_path / "a.safetensors", ArgumentError, "it is a folder"),
+        (tmp_path, FormatError, r"it is a folder; expected a file that ends in one of \.safetensors, \.pt"),
         (tmp_path / "none.safetensors", ArgumentError, "No such file"),
         (tmp_path / "a.h5", FormatError, r"ends in '\.h5'; expected one of \.safetensors, \.pt, \.pth, \.bin, \.ckpt"),
         (b"a.pt", ArgumentError, "source is b'a.pt'; expected a mapping of arrays, or the path"),
