@@ -50,9 +50,13 @@ def wrong_suffix(path: str | os.PathLike[str], allowed: str) -> str:
     return f"{name}; expected {allowed}"
 
 
-def reason_of(error: Exception) -> str:
-    """Return the message of another library's error in one line of at most 200 characters; its type if it has none."""
-    return shortened(printable(" ".join(str(error).split()))) or type(error).__name__
+def reason_of(error: BaseException) -> str:
+    """Return the message of an error of the system or another library, in one line of at most 200 characters.
+
+    The system's has neither number nor path; an error without a message has the name of its type.
+    """
+    text = getattr(error, "strerror", None) or str(error)
+    return shortened(printable(" ".join(str(text).split()))) or type(error).__name__
 
 
 class PyrnnxError(ValueError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrnnx import config
 from pyrnnx._internal.files import open_regular
-from pyrnnx.errors import ArgumentError, FormatError, shortened, shown
+from pyrnnx.errors import ArgumentError, FormatError, reason_of, shortened, shown
 
 if TYPE_CHECKING:
     from onnx import TensorProto
@@ -56,14 +56,14 @@ def _path(what: str, location: str, folder: Path | None) -> Path:
         try:
             inside = (folder / location).resolve().is_relative_to(folder.resolve())
         except (OSError, RuntimeError) as error:  # RuntimeError: a cycle of links, in older Python
-            raise FormatError(f"{what}, which cannot be used ({shortened(str(error))})") from error
+            raise FormatError(f"{what}, which cannot be used ({reason_of(error)})") from error
     if not inside:
         raise FormatError(f"{what}; expected a file in the model's folder")
     path = folder / location
     try:
         regular = path.is_file()
     except OSError as error:  # a name longer than the file system allows
-        raise FormatError(f"{what}, which cannot be used ({shortened(str(error))})") from error
+        raise FormatError(f"{what}, which cannot be used ({reason_of(error)})") from error
     if not regular:
         raise FormatError(f"{what}, which does not exist in {shown(os.fspath(folder))}, or is no regular file")
     return path
@@ -102,8 +102,8 @@ def _read(tensor: TensorProto, what: str, path: Path, offset: int, length: int) 
         with open_regular(what, path, expected="a regular file") as file:
             file.seek(offset)
             data = file.read(length)
-    except (ArgumentError, OSError, MemoryError) as error:
-        raise FormatError(f"{what}, which cannot be used ({shortened(str(error))})") from error
+    except (OSError, MemoryError) as error:
+        raise FormatError(f"{what}, which cannot be used ({reason_of(error)})") from error
     if len(data) < length:
         raise FormatError(f"{what}, which ended at {len(data)} of {length} bytes")
     tensor.raw_data = data

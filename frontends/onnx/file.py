@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pyrnnx._internal.files import read_regular
-from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, shortened
+from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, printable, shortened
 
 from .external import load_external
 from .messages import copy_fields, tensors
@@ -25,7 +25,7 @@ _SMALL = 1024  # bytes of tensors that stay in the .onnx of a model with externa
 
 def source_label(source: Source) -> str:
     """Return how errors name a source."""
-    return shortened(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else "ONNX model"
+    return printable(shortened(os.fsdecode(source))) if isinstance(source, (str, os.PathLike)) else "ONNX model"
 
 
 def source_folder(source: Source) -> Path | None:

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable
 from typing import BinaryIO
 
-from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.errors import ArgumentError, reason_of, shown
 
 HEAD = 1024  # bytes that `read_regular` passes to `recognise`
 SPECIAL = "it is no regular file (a pipe, socket or device)"
@@ -69,7 +69,7 @@ def open_regular(what: str, path: str | os.PathLike[str], *, most: int | None = 
     try:
         file = open_checked(path)
     except (OSError, ValueError) as error:  # ValueError: also a null character in the path
-        raise _cannot_read(what, path, error, expected) from None
+        raise _cannot_read(what, path, reason_of(error), expected) from None
     try:
         if most is not None:
             _check_size(what, path, os.fstat(file.fileno()).st_size, most, expected)
@@ -109,12 +109,11 @@ def read_regular(
             file.seek(0)
             contents = file.read(size + 1)  # read() allocates this many bytes at once
         except (OSError, MemoryError) as error:
-            raise _cannot_read(what, path, error, expected) from None
+            raise _cannot_read(what, path, reason_of(error), expected) from None
     if len(contents) > size:
         raise _cannot_read(what, path, "it grew while it was read", expected)
     return contents
 
 
-def _cannot_read(what: str, path: str | os.PathLike[str], reason: object, expected: str) -> ArgumentError:
-    words = getattr(reason, "strerror", None) or shortened(str(reason))
-    return ArgumentError(f"{what}: {shown(os.fspath(path))} cannot be read ({words}); expected {expected}")
+def _cannot_read(what: str, path: str | os.PathLike[str], reason: str, expected: str) -> ArgumentError:
+    return ArgumentError(f"{what}: {shown(os.fspath(path))} cannot be read ({reason}); expected {expected}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pyrnnx._internal.files import SPECIAL, is_folder
-from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.errors import ArgumentError, reason_of, shown
 
 Contents = Iterable[bytes | memoryview] | Callable[[BinaryIO], object]
 
@@ -70,6 +70,8 @@ def check_writable(label: str, path: str | os.PathLike[str]) -> None:
     """
     try:
         target = Path(os.path.realpath(path))
+        if target.is_symlink():
+            raise OSError("it is a link to itself")
         if target.exists() and not target.is_file():
             raise OSError("it is a folder" if target.is_dir() else SPECIAL)
         if not target.parent.is_dir():
@@ -129,5 +131,4 @@ def write_files(label: str, contents: Mapping[Path, Contents]) -> None:
 
 def _cannot_write(label: str, path: str | os.PathLike[str], error: Exception) -> ArgumentError:
     """Return the error for a path; `error` itself may name the temporary file."""
-    reason = getattr(error, "strerror", None) or shortened(str(error))
-    return ArgumentError(f"{label}: {shown(os.fspath(path))} cannot be written ({reason})")
+    return ArgumentError(f"{label}: {shown(os.fspath(path))} cannot be written ({reason_of(error)})")

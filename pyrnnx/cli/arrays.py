@@ -44,21 +44,22 @@ def read_npz(label: str, path: str, accept: Callable[[str], object] = lambda nam
         A missing file; no .npz file; objects, which could run code; broken arrays, or arrays larger than
         `pyrnnx.get_memory_limit`.
     """
-    with open_regular(label, path, expected="an .npz file") as file:
+    expected = "an .npz file, without objects"
+    with open_regular(label, path, expected="an .npz file") as file, _as_argument_error(label, path, expected):
         if file.read(len(_MAGIC)) == _MAGIC:
             raise ArgumentError(f"{label}: {shown(path)} is an .npy file; expected an .npz file")
-        with _as_argument_error(label, path, "an .npz file, without objects"), zipfile.ZipFile(file) as archive:
-            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-            for name in members:
-                accept(name)
-            total, limit = sum(info.file_size for info in members.values()), get_memory_limit()
-            if total > limit:
-                raise ValueError(f"its arrays take {total} bytes, more than the {limit} allowed")
-            arrays = {}
-            for name, info in members.items():
-                with archive.open(info) as member:
-                    arrays[name] = _array(member, info.file_size)
-            return arrays
+        archive = zipfile.ZipFile(file)
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        for name in members:
+            accept(name)
+        total, limit = sum(info.file_size for info in members.values()), get_memory_limit()
+        if total > limit:
+            raise ValueError(f"its arrays take {total} bytes, more than the {limit} allowed")
+        arrays = {}
+        for name, info in members.items():
+            with archive.open(info) as member:
+                arrays[name] = _array(member, info.file_size)
+        return arrays
 
 
 def read_npy(label: str, path: str) -> AnyArray:
@@ -69,12 +70,12 @@ def read_npy(label: str, path: str) -> AnyArray:
     ArgumentError
         A missing file; no .npy file; objects; a broken array.
     """
-    with open_regular(label, path, expected="an .npy file") as file:
+    expected = "an .npy file, without objects"
+    with open_regular(label, path, expected="an .npy file") as file, _as_argument_error(label, path, expected):
         if file.read(len(_ZIP)) == _ZIP:
             raise ArgumentError(f"{label}: {shown(path)} is an .npz file; expected an .npy file")
         file.seek(0)
-        with _as_argument_error(label, path, "an .npy file, without objects"):
-            return _array(file, os.fstat(file.fileno()).st_size)
+        return _array(file, os.fstat(file.fileno()).st_size)
 
 
 def read_samples(label: str, path: str, info: TensorInfo) -> AnyArray:

@@ -14,7 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, TextIO
 
 from pyrnnx.cli.status import Status
-from pyrnnx.errors import printable
+from pyrnnx.errors import printable, reason_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,7 +49,7 @@ def written(text: str) -> Status:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return Status.CLOSED_PIPE
-        complain(f"the result cannot be written ({error})")
+        complain(f"the result cannot be written ({reason_of(error)})")
         return Status.REJECTED
     return Status.SUCCESS
 

@@ -47,6 +47,14 @@ def test_a_replaced_file_keeps_its_links_and_permissions(tmp_path: Path) -> None
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
+@pytest.mark.skipif(os.name != "posix", reason="links")
+def test_a_link_to_itself_stays(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("a")
+    with pytest.raises(ArgumentError, match=r"^report: .*a' cannot be written \(it is a link to itself\)$"):
+        write_files("report", {tmp_path / "a": [b"x"]})
+    assert (tmp_path / "a").is_symlink()
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with names")
 def test_what_is_no_file_is_not_written(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")

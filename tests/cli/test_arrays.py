@@ -67,6 +67,14 @@ def test_broken(name: str, tmp_path: Path) -> None:
         read_npz("run", archive)
 
 
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file whose first byte cannot be read")
+def test_a_file_that_fails_at_its_first_byte(tmp_path: Path) -> None:
+    for read, name in ((read_npz, "x.npz"), (read_npy, "x.npy")):
+        (tmp_path / name).symlink_to("/proc/self/mem")
+        with pytest.raises(ArgumentError, match=rf"^run: .*{name}' cannot be read \(Input/output error\); {EXPECTED}"):
+            read("run", str(tmp_path / name))
+
+
 def altered(path: Path, old: bytes, new: bytes) -> str:
     data = Path(npz(path, {"X.npy": npy(described(), bytes(8))})).read_bytes()
     assert old in data

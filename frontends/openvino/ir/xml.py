@@ -12,7 +12,7 @@ from typing import Any
 from lxml import etree
 
 from pyrnnx._internal.files import HEAD, read_regular
-from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shortened, shown
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, printable, shortened, shown
 
 LARGEST_FILE = 2**28  # bytes of an .xml, enough for 100,000 layers: it contains no weights
 _XML_STARTS = (b"<", b"\0<", b"\0\0\0<", b"\xff\xfe", b"\xfe\xff")  # in UTF-8, -16 and -32
@@ -57,9 +57,9 @@ def named_errors(path: Path | None) -> Iterator[None]:
     try:
         yield
     except PyrnnxError as error:
-        if path is None or os.fspath(path) in str(error):
+        if path is None or os.fspath(path) in str(error) or shown(os.fspath(path)) in str(error):
             raise
-        raise type(error)(f"{shortened(os.fspath(path))}: {error}") from error.__cause__
+        raise type(error)(f"{printable(shortened(os.fspath(path)))}: {error}") from error.__cause__
 
 
 def source_path(xml: Any) -> Path | None:
