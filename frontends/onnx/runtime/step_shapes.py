@@ -54,10 +54,10 @@ def shapes_of(graph: Any, known: Shapes, tensors: Tensors) -> dict[str, Shape]:
         given = [_shape(name, shapes, tensors) for name in node.input]
         if rule is None or any(shape is None for shape in given):
             continue
-        attributes = {attribute.name: get(attribute) for attribute in node.attribute}
         try:
+            attributes = {attribute.name: get(attribute) for attribute in node.attribute}
             results = rule([shape for shape in given if shape is not None], attributes, constants, len(node.output))
-        except (ValueError, LookupError, TypeError):  # also of a node without a required attribute
+        except (ValueError, LookupError, TypeError, ArithmeticError):  # also of attributes that are missing or wrong
             continue
         shapes |= {name: shape for name, shape in zip(node.output, results, strict=False) if name}
     return shapes
@@ -104,7 +104,8 @@ def declare_shape(value: Any, shape: Shape | None) -> None:
         value.type.tensor_type.ClearField("shape")
         value.type.tensor_type.shape.SetInParent()
         for size in shape:
-            value.type.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) and size >= 0 else None)
+            is_known = isinstance(size, int) and 0 <= size < 2**63
+            value.type.tensor_type.shape.dim.add(dim_value=size if is_known else None)
 
 
 def _shape(name: str, shapes: Shapes, tensors: Tensors) -> Shape | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx_models import simple_model
 
-from pyrnnx.frontends.onnx.runtime.step_shapes import Shape, declared_shapes, shapes_of
+from pyrnnx.frontends.onnx.runtime.step_shapes import Shape, declare_shape, declared_shapes, shapes_of
 from pyrnnx.testing.numbers import Array
 
 node = helper.make_node
@@ -68,6 +69,12 @@ STEPS = {
     "parts of an unknown size": Step(node("Split", ["a"], ["p", "q"], axis=0), [("N", 6)], None),
     "Concat": Step(node("Concat", ["a", "b"], ["p"], axis=-1), [("N", 4), ("N", 2)], [("N", 6)]),
     "Concat without axis": Step(node("Concat", ["a", "b"], ["p"]), [("N", 4), ("N", 2)], None),
+    "Concat along infinity": Step(node("Concat", ["a", "b"], ["p"], axis=math.inf), [("N", 4), ("N", 2)], None),
+    "an attribute of a function": Step(
+        onnx.NodeProto(op_type="Tanh", input=["a"], output=["p"], attribute=[onnx.AttributeProto(ref_attr_name="x")]),
+        [("N", 4)],
+        None,
+    ),
     "Concat of an unknown size": Step(node("Concat", ["a", "b"], ["p"], axis=0), [("N", 4), ("N", 4)], None),
     "Concat of other sizes": Step(node("Concat", ["a", "b"], ["p"], axis=1), [("N", 4), ("M", 4)], None),
     "Slice": Step(
@@ -120,6 +127,13 @@ def test_shapes(name: str) -> None:
         assert [np.shape(result) for result in results] == [
             tuple(sizes.get(size, size) for size in shape) for shape in step.certain
         ]
+
+
+def test_sizes_beyond_64_bits_are_not_declared() -> None:
+    value = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1])
+    declare_shape(value, (2**63, 2**63 - 1, "N", -1))
+    sizes = value.type.tensor_type.shape.dim
+    assert [size.HasField("dim_value") and size.dim_value for size in sizes] == [False, 2**63 - 1, False, False]
 
 
 def test_declared_shapes() -> None:
