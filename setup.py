@@ -191,7 +191,7 @@ class Modules(build_ext):
             for header in folder.rglob("*.h"):  # outdated copies would be included instead of changed headers
                 header.unlink()
 
-        return self.cached(f"cython-{digest.hexdigest()}", write)
+        return self.cached(f"cython-{digest.hexdigest()}", write, True)
 
     def compile(self, extension: Extension, source: str) -> str:
         """Compile a C file and return the path of its object."""
@@ -211,10 +211,10 @@ class Modules(build_ext):
                 extra_postargs=arguments,
             )
 
-        name = Path(source).stem
-        if self.is_cached():
+        name, reusable = Path(source).stem, self.is_cached()
+        if reusable:
             name += f"-{self.digest(source, macros, arguments)}"
-        [path] = self.cached(name, write).rglob(f"*{self.compiler.obj_extension}")
+        [path] = self.cached(name, write, reusable).rglob(f"*{self.compiler.obj_extension}")
         return str(path)
 
     def digest(self, source: str, macros: list[tuple[str | None, ...]], arguments: list[str]) -> str:
@@ -238,10 +238,10 @@ class Modules(build_ext):
         """Return whether objects are cached: only without paths and line numbers, and of Unix compilers."""
         return self.compiler.compiler_type == "unix" and not (DEBUG or COVERAGE or self.debug)
 
-    def cached(self, name: str, write: Callable[[Path], None]) -> Path:
-        """Return a folder, filled by `write` if it is not in the cache."""
+    def cached(self, name: str, write: Callable[[Path], None], reusable: bool) -> Path:
+        """Return a folder, filled by `write` if it is not in the cache, or not reusable."""
         folder = self.cache / name
-        if not self.is_cached():
+        if not reusable:
             folder = Path(self.build_temp, name)
             shutil.rmtree(folder, ignore_errors=True)
             write(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,16 @@ LOAD_ERRORS: list[tuple[Any, str]] = [
     ("missing.xml", "cannot be read (No such file or directory); expected an .xml file"),
     (".", "it is a folder; expected a file that ends in .onnx or .xml"),
 ]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files with any character")
+@each_row("name", ["a\n\x1b[31mb.xml", "a\n\x1b[31mb.onnx"])
+def test_messages_can_be_printed_whatever_the_name_of_the_file(name: str, tmp_path: Path) -> None:
+    for contents in (b"<nothing/>", b"\xff"):
+        (tmp_path / name).write_bytes(contents)
+        with pytest.raises(PyrnnxError, match=r"a\\n\\x1b\[31mb") as caught:
+            pyrnnx.load(tmp_path / name)
+        assert str(caught.value).isprintable()
 
 
 @each_row(("path", "message"), LOAD_ERRORS, ids=[row[-1] for row in LOAD_ERRORS])
