@@ -282,11 +282,13 @@ def _loaded(path: Path) -> dict[str, Any]:
 def _sound(record: Mapping[str, Any], part: Part, identity: str) -> bool:
     """Return whether a record is complete and describes exactly this part.
 
-    Parts of the same source may begin elsewhere: an item that cannot be read when it is listed has no size.
+    Parts of the same source may have other items: one that cannot be read when it is listed has no size, and a file
+    of several items is one item then.
     """
     items, skipped = record.get("items"), record.get("skipped")
     return (
         record.get("identity") == identity
+        and record.get("names") == names_digest(part)
         and all(type(record.get(name)) is int for name in ("part", "first"))
         and (record["part"], record["first"]) == (part.number, part.first)
         and type(items) is int
@@ -300,12 +302,19 @@ def _sound(record: Mapping[str, Any], part: Part, identity: str) -> bool:
     )
 
 
+def names_digest(part: Part) -> str:
+    """Return a checksum of the names of a part's items."""
+    return hashlib.sha256(json.dumps(part.names).encode()).hexdigest()
+
+
 _COMPARED = {"pyrnnx": "the version of pyrnnx", "model": "the model", "source": "the source", "options": "the options"}
+# Entries of the source. Without a change of the fingerprint, the items depend only on which files can be read.
+_NOT_COMPARED = ("path", "items")
 
 
 def identity(header: Mapping[str, Any]) -> str:
     """Return a checksum of everything that two runs must share for one to reuse the parts of the other."""
-    source = {name: value for name, value in header["source"].items() if name != "path"}
+    source = {name: value for name, value in header["source"].items() if name not in _NOT_COMPARED}
     compared = {**{key: header[key] for key in _COMPARED}, "source": source}
     return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
 
@@ -316,7 +325,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
         old, new = before.get(key), now[key]
         if isinstance(old, dict) and isinstance(new, dict):
             for name in new:
-                if name != "path" and old.get(name) != new[name]:
+                if name not in _NOT_COMPARED and old.get(name) != new[name]:
                     yield f"{words}: {name} was {shown(old.get(name))} and is {shown(new[name])}"
         elif old != new:
             yield f"{words} was {shown(old)} and is {shown(new)}"

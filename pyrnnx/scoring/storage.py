@@ -13,6 +13,7 @@ from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.packages import import_fsspec
 
 HEAD = 2**16  # bytes that a request for a header reads
+MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is only the path
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "LastModified", "last_modified", "created")
 
@@ -78,16 +79,18 @@ class Objects(Files):
     """Objects of a store, whose names are those of files in folders."""
 
     def __init__(self, url: str) -> None:
-        self._scheme = url.partition("://")[0]
         try:
             self._system = import_fsspec().core.url_to_fs(url)[0]
-        except (ImportError, ValueError) as error:  # the package of a store is missing; an unknown scheme
+        except Exception as error:  # packages of stores raise errors of many types, and some connect here
             raise _unreadable(url, error) from None
 
     def open(self, path: str, block: int | None = None) -> BinaryIO:
-        if block == 0:
-            return io.BytesIO(self._system.cat_file(path))
-        file: BinaryIO = self._system.open(path, "rb", **({} if block is None else {"block_size": block}))
+        try:
+            if block == 0:
+                return io.BytesIO(self._system.cat_file(path))
+            file: BinaryIO = self._system.open(path, "rb", **({} if block is None else {"block_size": block}))
+        except FileNotFoundError as error:
+            raise FileNotFoundError(MISSING) from error
         return file
 
     def status(self, path: str) -> Status | None:
@@ -97,28 +100,65 @@ class Objects(Files):
             return None
 
     def statuses(self, folder: str) -> Callable[[str], Status | None]:
-        infos = self._asked("find", folder, detail=True)
-        return {self._url(name): _status_of(info) for name, info in infos.items()}.get
+        try:
+            infos = self._asked("find", folder, detail=True)
+        except FileNotFoundError as error:  # of the whole bucket
+            raise _unreadable(folder, error) from error
+        root = self._name(folder)
+        return {folder + name.removeprefix(root): _status_of(info) for name, info in infos.items()}.get
 
     def walk(self, folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
-        entries = self._asked("walk", folder, on_error="raise")
-        while True:
-            try:
-                parent, folders, files = next(entries)
-            except StopIteration:
-                return
-            except Exception as error:
-                raise _unreadable(folder, error) from error
-            yield self._url(parent), folders, files
+        # fsspec's own `walk` leaves out a subfolder whose listing fails.
+        pending = [folder]
+        while pending:
+            parent = pending.pop()
+            folders, files = self._entries(parent, fresh=parent == folder)
+            yield parent, folders, files
+            pending += [self.join(parent, name) for name in reversed(folders)]
+
+    def _entries(self, folder: str, *, fresh: bool) -> tuple[list[str], list[str]]:
+        """Return the names of the folders and files in a folder."""
+        names: dict[bool, dict[str, None]] = {True: {}, False: {}}
+        root = self._name(folder)
+        try:
+            infos = self._asked("ls", folder, fresh=fresh, detail=True)
+        except FileNotFoundError as error:
+            raise _unreadable(folder, error) from error
+        for info in infos:
+            path, is_folder = info["name"].rstrip("/"), info["type"] == "directory"
+            if path != root:
+                names[is_folder][path.rpartition("/")[2]] = None
+            elif is_folder and info["name"] != root:
+                raise ArgumentError(
+                    f'score: source {shown(folder)} has objects below "//", an empty folder name, which cannot be '
+                    "listed; expected names without it"
+                )
+        return list(names[True]), list(names[False])
 
     def is_file(self, path: str) -> bool:
-        return bool(self._asked("isfile", path))
+        return self._type(path) not in (None, "directory")
 
     def is_folder(self, path: str) -> bool:
-        return bool(self._asked("isdir", path))
+        return self._type(path) == "directory"
 
     def has(self, path: str) -> bool:
-        return self.is_file(path) or self.is_folder(path)
+        return self._type(path) is not None
+
+    def _type(self, path: str) -> str | None:
+        """Return "file" or "directory", None if there is neither; fsspec's `isfile` returns False for any error."""
+        try:
+            return str(self._asked("info", path)["type"])
+        except FileNotFoundError:
+            return None
+        except ArgumentError as error:
+            if not isinstance(error.__cause__, PermissionError):
+                raise
+        # S3 answers 403 instead of 404 if only a part of the bucket may be listed.
+        try:
+            infos = self._asked("ls", path, detail=True)
+        except FileNotFoundError:
+            return None
+        return "file" if [info["name"] for info in infos] == [self._name(path)] else "directory"
 
     def join(self, folder: str, name: str) -> str:
         return f"{folder}/{name}"
@@ -126,8 +166,8 @@ class Objects(Files):
     def relative(self, path: str, folder: str) -> str:
         return path.removeprefix(f"{folder}/")
 
-    def _asked(self, question: str, path: str, **options: Any) -> Any:
-        """Return the store's answer, as it is now.
+    def _asked(self, question: str, path: str, *, fresh: bool = True, **options: Any) -> Any:
+        """Return the store's answer, as it is now; unless `fresh`, it may be from a listing since the last fresh one.
 
         Raises
         ------
@@ -136,7 +176,8 @@ class Objects(Files):
         ArgumentError
             Any other error of the store or the network, which have many types.
         """
-        self._system.invalidate_cache()  # listings of before, which fsspec keeps
+        if fresh:
+            self._system.invalidate_cache()  # fsspec keeps listings, which save `open` a request
         try:
             return getattr(self._system, question)(path, **options)
         except FileNotFoundError:
@@ -144,12 +185,14 @@ class Objects(Files):
         except Exception as error:
             raise _unreadable(path, error) from error
 
-    def _url(self, name: str) -> str:
-        return f"{self._scheme}://{name.lstrip('/')}"
+    def _name(self, url: str) -> str:
+        """Return the name of a URL in fsspec's listings."""
+        return str(self._system._strip_protocol(url))
 
 
 def _unreadable(url: str, error: Exception) -> ArgumentError:
-    return ArgumentError(f"score: source {shown(url)} cannot be read ({reason_of(error)})")
+    reason = MISSING if isinstance(error, FileNotFoundError) else reason_of(error)
+    return ArgumentError(f"score: source {shown(url)} cannot be read ({reason})")
 
 
 def _status_of(info: dict[str, Any]) -> Status:

@@ -16,7 +16,7 @@ from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
 from pyrnnx.scoring import durable
 from pyrnnx.scoring.interface import Input
 from pyrnnx.scoring.items import Bad, Frames
-from pyrnnx.scoring.manifest import Folder
+from pyrnnx.scoring.manifest import Folder, names_digest
 from pyrnnx.scoring.outputs import Batching, Scorer
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
 from pyrnnx.scoring.sinks import SINKS, columns_of
@@ -147,6 +147,7 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
         record = {
             "part": part.number,
             "first": part.first,
+            "names": names_digest(part),
             "run": job.run,
             "identity": job.identity,
             "items": len(scored),
@@ -184,7 +185,9 @@ def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
     # Once for all items, because thousands may share a file, and for an object this is a request.
     stamps = job.source.stamps([part.places[i] for i in readable]) if part.stamps else ()
     for i, stamp in zip(readable, stamps, strict=False):
-        if stamp != part.stamps[i]:
+        if isinstance(stamp, Bad):
+            items[i] = stamp if not isinstance(items[i], Bad) else items[i]
+        elif stamp != part.stamps[i]:
             items[i] = Bad(_changed(items[i]))
     for i, item in enumerate(items):
         if isinstance(item, Bad):

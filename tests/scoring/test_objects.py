@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from scoring_faults import Proxy, free_port, proxy
 
 import pyrnnx
 from pyrnnx import PyrnnxError
+from pyrnnx.scoring.sources import open_source
 
 fsspec = pytest.importorskip("fsspec")
+MemoryFileSystem = fsspec.get_filesystem_class("memory")
 ITEMS = sequences()
 NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
 S3 = [
@@ -106,6 +109,8 @@ def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
     for url, words in {
         "memory://nothing": "'memory://nothing' does not exist",
         "nobody://x": "'nobody://x' cannot be read",
+        "github://x": "'github://x' cannot be read",  # a TypeError of its file system
+        "ftp://127.0.0.1:1/x": "'ftp://127.0.0.1:1/x' cannot be read",
         "s3://key:secret@bucket/x": "'s3://...@bucket/x'; expected the URL of one store without credentials",
         "zip://a.npy::memory://x.zip": "expected the URL of one store",
     }.items():
@@ -113,6 +118,118 @@ def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
             run(url, tmp_path / "out")
     with pytest.raises(PyrnnxError, match=r"sink is 's3://bucket/out'; expected a path"):
         pyrnnx.score(lstm(), memory, "s3://bucket/out", workers=0)
+
+
+@contextmanager
+def failing(error: Exception, question: str, *ends: str, first: int = 0) -> Iterator[None]:
+    """Within failing(error, question), fsspec's memory raises it for paths with these ends, from call `first` on."""
+    real = getattr(MemoryFileSystem, question)
+    calls = 0
+
+    def instead(self: Any, path: str, *arguments: Any, **options: Any) -> Any:
+        nonlocal calls
+        if path.endswith(ends):
+            calls += 1
+            if calls > first:
+                raise error
+        return real(self, path, *arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MemoryFileSystem, question, instead)
+        yield
+
+
+BUSY = OSError("SlowDown")
+DENIED = PermissionError("Forbidden")
+
+
+def test_a_folder_that_cannot_be_listed(memory: str, tmp_path: Path) -> None:
+    """Its items are not left out."""
+    fsspec.filesystem("memory").copy(f"{memory}/", f"{memory}/deep/er/", recursive=True)
+    with failing(BUSY, "ls", "/deep"), pytest.raises(PyrnnxError, match=r"sequences/deep' cannot be read \(SlowDown\)"):
+        run(memory, tmp_path / "out")
+    with failing(FileNotFoundError("/x"), "ls", "/er"), pytest.raises(PyrnnxError, match=r"er' .*\(no such object\)"):
+        run(memory, tmp_path / "out")
+    with failing(FileNotFoundError("/x"), "find", "s"), pytest.raises(PyrnnxError, match=r"s' .*\(no such object\)"):
+        run(memory, tmp_path / "out")
+    assert run(memory, tmp_path / "out").items == 2 * len(ITEMS)
+
+
+def test_properties_that_cannot_be_read(memory: str, tmp_path: Path) -> None:
+    """An error is not taken for a missing object; a 403, which S3 answers for that, is."""
+    for path in (memory, f"{memory}/003.npy"):
+        with failing(BUSY, "info", path[-9:]), pytest.raises(PyrnnxError, match=r"cannot be read \(SlowDown\)"):
+            run(path, tmp_path / "out")
+    with failing(DENIED, "info", "sequences", "zarr.json", ".zarray", ".zgroup"):
+        assert run(memory, tmp_path / "out").items == len(ITEMS)
+    with failing(DENIED, "info", "003.npy"), pytest.raises(PyrnnxError, match=r"item '003.npy': .*\(Forbidden\)"):
+        run(f"{memory}/003.npy", tmp_path / "one")
+
+
+def test_names_of_a_zarr_group_that_cannot_be_read(tmp_path: Path) -> None:
+    """They are not replaced by numbers."""
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(tmp_path / "in"), mode="w", zarr_format=2)
+    group["values"] = np.concatenate(ITEMS)
+    group["offsets"] = np.cumsum([0, *map(len, ITEMS)])
+    group["names"] = np.array(list(NAMED))
+    system = fsspec.filesystem("memory")
+    system.put(f"{tmp_path}/in/", "memory://ragged/", recursive=True)
+    with failing(BUSY, "info", "names/.zarray"), pytest.raises(PyrnnxError, match=r"names/.* \(SlowDown\)"):
+        run("memory://ragged", tmp_path / "out")
+    run("memory://ragged", tmp_path / "out")
+    assert list(of_npz(tmp_path / "out")) == list(NAMED)
+    system.rm("memory://ragged", recursive=True)
+
+
+def test_a_fingerprint_of_descriptions_that_cannot_be_read(tmp_path: Path) -> None:
+    """Stores raise errors of many types."""
+    zarr = pytest.importorskip("zarr")
+    zarr.open_group(str(tmp_path / "in"), mode="w")["a"] = ITEMS[0]
+    system = fsspec.filesystem("memory")
+    system.put(f"{tmp_path}/in/", "memory://group/", recursive=True)
+    source = open_source("memory://group")
+    before = source.fingerprint()
+    with failing(RuntimeError("broken"), "cat_file", "zarr.json"):
+        assert source.fingerprint() == before
+    system.rm("memory://group", recursive=True)
+
+
+def test_an_empty_folder_name(memory: str, tmp_path: Path) -> None:
+    fsspec.filesystem("memory").store["/sequences//a.npy"] = fsspec.filesystem("memory").store["/sequences/000.npy"]
+    with pytest.raises(PyrnnxError, match='memory://sequences\' has objects below "//", an empty folder name'):
+        run(memory, tmp_path / "out")
+
+
+def test_skipping_an_object_that_fails_after_the_listing(memory: str, tmp_path: Path) -> None:
+    with failing(DENIED, "info", "003.npy"), pytest.raises(PyrnnxError, match=r"item '003.npy': .* \(Forbidden\)"):
+        run(memory, tmp_path / "out")
+    with failing(DENIED, "info", "003.npy"):
+        report = run(memory, tmp_path / "out", skip_errors=True)
+    assert dict(report.skipped) == {"003.npy": "its size and version cannot be read (Forbidden)"}
+    assert run(memory, tmp_path / "out").items == len(ITEMS)
+
+
+def test_files_of_several_items_that_fail_in_turn(tmp_path: Path) -> None:
+    """An unreadable file is one item, so that parts have other items: none is reused for another, and none is lost."""
+    system = fsspec.filesystem("memory")
+    items: dict[str, Any] = {}
+    for name in "abcd":
+        own = {str(index): item for index, item in enumerate(sequences((1, 1, 1), seed=ord(name)))}
+        np.savez(tmp_path / f"{name}.npz", **own)  # type: ignore[arg-type]
+        system.put(str(tmp_path / f"{name}.npz"), f"memory://turns/{name}.npz")
+        items |= {f"{name}.npz/{key}": item for key, item in own.items()}
+    out = tmp_path / "out"
+    for name in "ab":
+        with failing(BUSY, "open", f"{name}.npz"):
+            report = run("memory://turns", out, memory=2_400, skip_errors=True)
+        assert dict(report.skipped) == {f"{name}.npz": "it cannot be read (SlowDown)"}
+        left = {key: item for key, item in items.items() if key[0] != name}
+        assert_equal(of_npz(out), expected(lstm(), left))
+    report = run("memory://turns", out, memory=2_400)
+    assert report.resumed
+    assert_equal(of_npz(out), expected(lstm(), items))
+    system.rm("memory://turns", recursive=True)
 
 
 @pytest.fixture(scope="module")

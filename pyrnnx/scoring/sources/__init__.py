@@ -92,9 +92,10 @@ def _kind(path: str) -> str:
         )
     if any(storage.has(storage.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup")):
         return ZarrSource.kind
-    kinds = [kind for kind in _SUFFIXES if files_with(path, f".{kind}")]
+    paths = [file.lower() for file in files_with(path, "")]
+    kinds = [kind for kind in _SUFFIXES if any(file.endswith(f".{kind}") for file in paths)]
     if not kinds:
-        files = "no files" if not files_with(path, "") else "no files of a known format"
+        files = "no files of a known format" if paths else "no files"
         allowed = ", ".join(f".{suffix}" for suffix in _SUFFIXES)
         raise ArgumentError(
             f"score: source {shown(path)} has {files}; expected a zarr folder, or files that end in {allowed}"

@@ -83,18 +83,18 @@ class Source(ABC):
         """Return the path of an item's file; None if it is in several files."""
         return None
 
-    def stamps(self, places: Iterable[Any], *, listed: bool = False) -> Iterator[int]:
-        """Yield for each item a number that changes with its file; 0 if it is in several files.
+    def stamps(self, places: Iterable[Any], *, listed: bool = False) -> Iterator[int | Bad]:
+        """Yield for each item a number that changes with its file, 0 if it is in several; a `Bad` if a request fails.
 
         With `listed`, one listing has the properties of all objects: for many items.
         """
         status_of = self.storage.statuses(self.path) if listed else self.storage.status
         before: str | None = None
-        stamp = 0
+        stamp: int | Bad = 0
         for place in places:
             path = self.file_of(place)
             if path is None or path != before:
-                before, stamp = path, 0 if path is None else _stamp(status_of(path))
+                before, stamp = path, 0 if path is None else _stamp(status_of, path)
             yield stamp
 
     def advice(self, values: AnyArray) -> str:
@@ -106,8 +106,12 @@ class Source(ABC):
         """Return the paths of all files, always in the same order."""
 
 
-def _stamp(status: Status | None) -> int:
+def _stamp(status_of: Callable[[str], Status | None], path: str) -> int | Bad:
     """Return 63 bits of a checksum of a file's properties, the same on every machine; -1 if there is no file."""
+    try:
+        status = status_of(path)
+    except ArgumentError as error:  # of an object store
+        return Bad(f"its size and version cannot be read ({reason_of(error.__cause__ or error)})")
     if status is None:
         return -1
     return int.from_bytes(hashlib.blake2b(" ".join(map(str, status)).encode(), digest_size=8).digest(), "big") >> 1
