@@ -65,7 +65,7 @@ class RecurrentGraph:
         for name, origin in self.origins.items():
             layer = layers.get(name)
             if isinstance(layer, NodeLayer):
-                layer.origin = origin
+                layer._recognised_in(origin)
         return layers
 
     def why_no_layers(self) -> str:

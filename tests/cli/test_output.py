@@ -55,7 +55,7 @@ def test_what_cannot_be_written_is_said(arguments: list[str]) -> None:
         with open("/dev/full", "w") as full:
             done = command(*arguments, stdout=full)
         assert done.returncode == Status.REJECTED
-        assert done.stderr.startswith("pyrnnx: the result cannot be written ([Errno 28]")
+        assert done.stderr.startswith("pyrnnx: the result cannot be written (No space left on device)")
         assert done.stderr.count("\n") == 1
 
 
@@ -81,8 +81,9 @@ def test_progress_in_a_pipe(
     arguments: list[str], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Lines from time to time, so that a log is not silent for minutes; none for a short command."""
-    assert main(arguments) == 0
-    assert capsys.readouterr().err == ""
+    if arguments[0] == "run":  # of conformance, tests/testing/conformance/test_command.py looks at it
+        assert main(arguments) == 0
+        assert capsys.readouterr().err == ""
     with monkeypatch.context() as patch:
         patch.setattr(streams._Sparse, "SECONDS", 0)
         assert main(arguments) == 0
