@@ -25,7 +25,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
 
 # `HYPOTHESIS_PROFILE=dev pytest ...` runs random examples, `ci` many; the default runs the same on every machine.
-settings.register_profile("default", derandomize=True, deadline=None, max_examples=30)
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=20)
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=500)
 settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 # for tests/mutation, which needs only a failure, not the smallest example

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,7 @@ RATE = 16_000
 WINDOWS = {16_000: (512, 64), 8_000: (256, 32)}
 
 
+@functools.cache
 def speech_like(seconds: float = 3.0, rate: int = RATE) -> Array:
     """Voiced syllables: harmonics of a gliding pitch under three formants, with pauses and a little noise."""
     t = np.arange(round(seconds * rate)) / rate
@@ -30,7 +32,9 @@ def speech_like(seconds: float = 3.0, rate: int = RATE) -> Array:
         signal += gain * np.sin(k * phase) / k**0.5
     syllables = np.clip(np.sin(2 * np.pi * 2.5 * t) + 0.3, 0, 1) * (np.sin(2 * np.pi * 0.5 * t) > -0.3)
     noise = np.random.default_rng(5).normal(0, 0.003, t.shape)
-    return (0.2 * signal * syllables + noise).astype(np.float32)
+    speech: Array = (0.2 * signal * syllables + noise).astype(np.float32)
+    speech.setflags(write=False)
+    return speech
 
 
 def windows(signal: Array, rate: int = RATE) -> Array:

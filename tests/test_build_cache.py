@@ -94,7 +94,9 @@ CHANGES: dict[str, Callable[[Build], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change", [pytest.param(name, marks=pytest.mark.slow if name in ("flag", "macro") else ()) for name in CHANGES]
+)
 def test_a_change_compiles_again(change: str, build: Build) -> None:
     first = build.compile()
     assert build.compile() == first

@@ -7,7 +7,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import pyrnnx.frontends
+
+pytestmark = pytest.mark.slow
 
 # A docstring or comment stands alone, so it begins with none of these words.
 FIRST_WORDS = {"As", "None", "Of", "That", "What", "Where", "Whether", "Who", "With"}

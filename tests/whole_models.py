@@ -10,7 +10,7 @@ from peers import onnxruntime_session
 
 from pyrnnx.testing.numbers import Array
 
-CALLS = 5
+CALLS = 3
 Arrays = Mapping[str, Any]
 # The values of a model's outputs, by name or in order.
 Results = Mapping[str, Any] | Sequence[Any]
@@ -85,7 +85,18 @@ def check_each(
         for index, (result, reference) in enumerate(zip(results, expected, strict=True)):
             where = f"{label} call {number}, output {index}"
             assert np.shape(result) == np.shape(reference), where
-            np.testing.assert_allclose(result, reference, rtol=rtol, atol=atol, err_msg=where)
+            assert_allclose(result, reference, rtol, atol, where)
+
+
+def assert_allclose(actual: Any, expected: Any, rtol: float, atol: float, message: str) -> None:
+    """Assert what NumPy's function of this name asserts, which takes ten times as long for small arrays."""
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    if actual.shape == expected.shape and actual.dtype == expected.dtype and actual.dtype.kind == "f":
+        with np.errstate(invalid="ignore", over="ignore"):
+            difference = np.abs(actual - expected)
+            if np.all((difference <= atol + rtol * np.abs(expected)) & (difference < np.inf)):
+                return
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=atol, err_msg=message)
 
 
 def _listed(results: Results) -> list[Any]:

@@ -78,6 +78,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "LSTMCell-4": lstm_cell,
     "LSTMCell-1": lstm_cell_1,
 }
+_PARAMETERS = {name: inspect.signature(function).parameters for name, function in OPERATORS.items()}
 
 
 def run(operator: str, *arrays: Any, **arguments: Any) -> tuple[Any, ...]:
@@ -103,7 +104,7 @@ def run(operator: str, *arrays: Any, **arguments: Any) -> tuple[Any, ...]:
     """
     if operator not in OPERATORS:
         raise OracleError(f"operator is {operator!r}; expected {', '.join(OPERATORS)}")
-    known = inspect.signature(OPERATORS[operator]).parameters
+    known = _PARAMETERS[operator]
     passed = {name: value for name, value in arguments.items() if name in known}
     for name in arguments.keys() - passed.keys():
         if not _is_default_elsewhere(operator, name, arguments[name]):
@@ -114,8 +115,8 @@ def run(operator: str, *arrays: Any, **arguments: Any) -> tuple[Any, ...]:
 
 def _is_default_elsewhere(operator: str, name: str, value: Any) -> bool:
     """Return whether another operator of the same format has this argument with this default value."""
-    family = [function for other, function in OPERATORS.items() if ("-" in other) == ("-" in operator)]
-    parameters = (inspect.signature(function).parameters.get(name) for function in family)
+    family = [known for other, known in _PARAMETERS.items() if ("-" in other) == ("-" in operator)]
+    parameters = (known.get(name) for known in family)
     defaults = [parameter.default for parameter in parameters if parameter is not None]
     return any(value is default or (np.ndim(value) == 0 and value == default) for default in defaults)
 

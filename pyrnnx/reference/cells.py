@@ -41,12 +41,15 @@ class Direction:
 
     def clipped(self, x: Array) -> Array:
         """Apply clip: "bounds the elements of a tensor in the range of [-threshold, +threshold]"."""
+        if self.clip == np.inf:
+            return x
         return np.minimum(np.maximum(x, -self.clip), self.clip)
 
 
 def split(array: Array, order: str) -> dict[str, Array]:
     """Return the blocks of the gates along the first axis, by letter."""
-    return dict(zip(order, np.split(array, len(order)), strict=True))
+    blocks = array.reshape(len(order), len(array) // len(order), *array.shape[1:])
+    return dict(zip(order, blocks, strict=True))
 
 
 # One step. Xt is [rows, I]; Ht_1 and Ct_1, the states of the previous step, are [rows, H].
@@ -148,12 +151,19 @@ def run_directions(
     Y = np.zeros((T, D, N, H))  # zero beyond a row's length
     last = {name: np.zeros((D, N, H)) for name in states}  # zero for a row of length 0
     values = {name: np.full((T, D, N, H), np.nan) for name in (STEP_VALUES[cell] if steps else ())}
+    X = np.ascontiguousarray(X)
+    even = bool((lens == lens[:1]).all())
     for d, direction in enumerate(directions):
         current = {name: initial[d].copy() for name, initial in states.items()}
         for k in range(int(lens.max(initial=0))):
-            rows = np.flatnonzero(lens > k)  # rows with a k-th step
-            t = lens[rows] - 1 - k if direction.reverse else np.full(rows.shape, k)
-            computed = step(direction, X[t, rows], *(state[rows] for state in current.values()))
+            rows: Array | slice
+            t: Array | int
+            if even:  # slices of all rows are faster than an index
+                rows, t = slice(None), int(lens[0]) - 1 - k if direction.reverse else k
+            else:
+                rows = np.flatnonzero(lens > k)  # rows with a k-th step
+                t = lens[rows] - 1 - k if direction.reverse else np.full(rows.shape, k)
+            computed = step(direction, X[t, rows], *(state[rows].copy() for state in current.values()))
             Y[t, d, rows] = computed["H"]
             for name, state in current.items():
                 state[rows] = last[name][d, rows] = computed[name]

@@ -73,6 +73,7 @@ def test_peers_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "OpenVINO" not in measure_case(SMALL, None, 1, 5).reasons
 
 
+@pytest.mark.slow
 def test_a_model(tmp_path: Path) -> None:
     """OpenVINO ignores lengths where shapes are dynamic."""
     path = tmp_path / "model.onnx"

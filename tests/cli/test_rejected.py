@@ -155,7 +155,10 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         ),
         "a broken file": ([ONNX, "--input", "X={}/broken.npy"], "broken.npy' cannot be read"),
         "a broken archive": ([ONNX, "--input", "{}/broken.npz"], "broken.npz' cannot be read"),
-        "no such recording": ([ONNX, "--input", "X=missing.wav"], "'missing.wav' cannot be read (No such file or directory)"),
+        "no such recording": (
+            [ONNX, "--input", "X=missing.wav"],
+            "'missing.wav' cannot be read (No such file or directory)",
+        ),
         "a recording that is none": (
             [ONNX, "--input", "X={}/no.wav"],
             "no.wav' cannot be read (file does not start with",

@@ -52,7 +52,8 @@ def same(results: Any, expected: Any) -> bool:
 def test_layers_compute_the_same_bits(cell: Any, dtype: Any) -> None:
     """Every direction, layout and choice of inputs, in calls of changing shapes."""
     directions: tuple[Any, ...] = ("forward", "reverse", "bidirectional")
-    for direction, convention, choice in itertools.product(directions, ONNX_LAYOUTS, range(4)):
+    rows = list(itertools.product(directions, ONNX_LAYOUTS, range(4)))
+    for direction, convention, choice in rows if dtype is float32 else rows[::5]:
         layer = random_layer(RecurrentOp(cell, 5, direction), 3, dtype, convention=convention)
         names = [name for k, name in enumerate(CALL_INPUTS) if k == 0 or (choice >> (k > 1)) & 1]
         if not layer.op.has_cell_state:
@@ -294,7 +295,7 @@ def test_an_interrupt_before_the_layer_is_not_lost() -> None:
     def interrupted() -> None:
         timer.start()
         while True:
-            ran(np.ones((3_000, 1, 1), np.float32))
+            ran(np.ones((300, 1, 1), np.float32))
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()

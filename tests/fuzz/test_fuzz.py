@@ -63,6 +63,7 @@ def digest(kind: str) -> str:
     return hashlib.sha256(b"".join(b"".join(task.file(k)[0][1:3]) for k in range(60))).hexdigest()
 
 
+@pytest.mark.slow
 def test_cases_are_the_same_in_every_run(tmp_path: Path) -> None:
     code = "from fuzz.test_fuzz import digest; print(digest('onnx'), digest('ir'))"
     code = f"import sys; sys.path[:] = {sys.path!r}; {code}"
@@ -78,10 +79,8 @@ def test_cases_differ(task: Task) -> None:
     assert files[:5] != [Task(task.kind, task.seeds, 1).file(k)[0] for k in range(5)]
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param("onnx", marks=pytest.mark.e2e), "ir", *(pytest.param(k, marks=pytest.mark.e2e) for k in OTHERS)],
-)
+@pytest.mark.e2e
+@pytest.mark.parametrize("kind", ["onnx", "ir", *OTHERS])
 def test_broken_files(kind: str, tmp_path: Path) -> None:
     """The first cases of the default seed; more of them by the command."""
     script = str(Path(__file__).with_name("run.py"))

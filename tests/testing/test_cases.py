@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
@@ -57,11 +58,21 @@ def test_inputs_and_outputs(operator: str) -> None:
     assert {*kit.INPUTS[operator]} - {*required, "sequence_lens"} == {*kit.OPTIONAL[operator]}
 
 
+@functools.cache
+def computed(case: Case) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """Return the arrays of a case and the oracle's outputs, all of them read-only."""
+    arrays = make_arrays(case)
+    outputs = expected_outputs(case, arrays)
+    for array in (*arrays.values(), *outputs):
+        array.setflags(write=False)
+    return arrays, outputs
+
+
 def changed(case: Case, arrays: dict[str, Any], attributes: dict[str, Any]) -> bool:
     """Return whether results differ by more than the dtype explains."""
     outputs = reference.run(case.operator, **arrays, **attributes)
     try:
-        assert_close(outputs, expected_outputs(case, make_arrays(case)), tolerance_of(case.dtype))
+        assert_close(outputs, computed(case)[1], tolerance_of(case.dtype))
     except AssertionError:
         return True
     return False
@@ -77,7 +88,7 @@ def test_a_case_fails_without_each_attribute(operator: str, name: str) -> None:
     def ignored(case: Case) -> bool:
         attributes = {key: value for key, value in case.attributes.items() if key != name}
         try:
-            return changed(case, make_arrays(case), attributes)
+            return changed(case, computed(case)[0], attributes)
         except reference.OracleError:  # two directions of weights, or parameters of no function
             return True
 
@@ -89,7 +100,7 @@ def test_a_case_fails_without_each_attribute(operator: str, name: str) -> None:
 @each_row(("operator", "name"), [(one, name) for one in OPERATORS for name in kit.INPUTS[one] if name not in "XWR"])
 def test_a_case_fails_without_each_input(operator: str, name: str) -> None:
     def ignored(case: Case) -> bool:
-        arrays = make_arrays(case)
+        arrays, _ = computed(case)
         whole = {name: np.full_like(arrays[name], case.T)} if name in ("sequence_lens", "sequence_lengths") else {}
         return changed(case, arrays | (whole or {name: np.zeros_like(arrays[name])}), dict(case.attributes))
 
@@ -153,10 +164,9 @@ def test_cases_use_their_features(operator: str) -> None:
 @each_operator
 def test_oracle_gives_numbers_of_the_shapes(operator: str) -> None:
     for case in of(operator):
-        arrays, shapes = make_arrays(case), case.shapes()
+        (arrays, outputs), shapes = computed(case), case.shapes()
         assert tuple(arrays) == case.given
         assert all(array.shape == shapes[name] for name, array in arrays.items()), case.name
-        outputs = expected_outputs(case, arrays)
         assert [y.shape for y in outputs] == [shapes[name] for name in kit.OUTPUTS[operator]]
         assert all(np.isfinite(y).all() for y in outputs) == (case.nan != "row"), case.name
 
@@ -226,7 +236,7 @@ def test_random_cases_have_every_feature(operators: tuple[str, ...]) -> None:
     if table is OPENVINO_CASES:  # whose specification has neither
         never |= {"activation_alpha/beta", "default activation parameters", "names in any case"}
     assert {feature for case in drawn for feature in case.features} >= {case.feature for case in table} - never
-    for case in drawn:
+    for case in drawn[::4]:
         outputs = expected_outputs(case, make_arrays(case))
         assert case.nan == "row" or all(np.isfinite(y).all() for y in outputs)
 

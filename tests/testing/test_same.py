@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import random_layer, random_weights
-from rows import each_row
+from rows import each_row, few_rows
 from same_messages import message
 
 from pyrnnx import (
@@ -104,9 +104,9 @@ def test_tolerances_that_are_given() -> None:
 # Planted differences
 
 
+@few_rows("direction", ["bidirectional"], ["forward"])
 @each_row("name", ["W", "R", "Wb", "Rb"])
 @each_row(("cell", "gate"), GATES)
-@each_row("direction", ["forward", "bidirectional"])
 def test_each_gate_of_each_weight(cell: CellName, gate: str, name: str, direction: Any) -> None:
     op = RecurrentOp(cell, H, direction)
     unit, lens = 3, (5, 2, 4)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, event, given, note
 from hypothesis import strategies as st
 from layers import DTYPES, bfloat16, float16, float32, float64
-from rows import each_row
+from rows import each_row, few_rows
 
 import pyrnnx.frontends.onnx as frontend
 from pyrnnx.testing import strategies
@@ -50,14 +50,15 @@ def assert_same(actual: tuple[Array, ...], expected: tuple[Array, ...]) -> None:
         np.testing.assert_array_equal(a, e, strict=True)
 
 
-# every case in its own dtype, and one for each feature of each operator in all
+# One case for each feature of each operator in the dtypes that are not its own; each fourth row is of the next dtype.
 OF_A_FEATURE = {(case.operator, case.feature): case for case in CASES}.values()
+OTHERS = [(case, dtype) for case in OF_A_FEATURE for dtype in opset_dtypes(case.opset) if dtype != case.dtype]
 
 
-@each_row(
+@few_rows(
     ("case", "dtype"),
-    [(case, case.dtype) for case in CASES]
-    + [(case, dtype) for case in OF_A_FEATURE for dtype in opset_dtypes(case.opset)],
+    [*((case, case.dtype) for case in CASES), *OTHERS[::4]],
+    [row for k, row in enumerate(OTHERS) if k % 4],
     ids=ids,
 )
 def test_case_agrees_with_the_oracle(case: Case, dtype: str) -> None:
@@ -127,7 +128,7 @@ MEMORY: dict[str, Callable[[Array], Array]] = {
 def test_any_memory_order_and_inputs_are_left_alone(operator: str, memory: str, dtype: np.dtype[Any]) -> None:
     if memory == "other byte order" and dtype == bfloat16:
         return  # has none
-    for layout in (0, 1):
+    for layout in (0, 1) if dtype == float32 else (1,):
         case = Case(f"{operator}-memory", operator, BOTH | {"layout": layout}, OPTIONAL[operator], (4, 0, 2), H=17)
         arrays = {name: MEMORY[memory](array) for name, array in make_arrays(case, dtype).items()}
         plain = {name: array.astype(array.dtype.newbyteorder("="), order="C") for name, array in arrays.items()}

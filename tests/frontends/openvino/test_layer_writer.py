@@ -35,7 +35,7 @@ def drawn_case(case: Case, *constants: str) -> Drawn:
 
 @each_operator
 def test_every_operator_reads_back_or_is_refused(operator: str) -> None:
-    @settings(max_examples=50)
+    @settings(max_examples=20)
     @given(cases(operator))
     def check(case: Case) -> None:
         arrays = make_arrays(case)

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -18,6 +19,7 @@ import onnx
 import onnx.backend.test.runner
 import planted
 import pytest
+import quick_commands
 from onnx.backend.test.loader import load_model_tests
 from rows import each_row
 
@@ -25,11 +27,17 @@ import pyrnnx.cli
 from pyrnnx.frontends.onnx import backend
 from pyrnnx.testing.cases import CASES as CASES_OF_ONNX
 from pyrnnx.testing.cases import random_cases
-from pyrnnx.testing.conformance import Report, run_suites, to_html, to_markdown, to_text
+from pyrnnx.testing.conformance import Report, Suite, run_suites, to_html, to_markdown, to_text
 from pyrnnx.testing.runtimes import RUNTIMES
 
 TESTS = str(Path(planted.__file__).parent)
 CASES, FEW = ("--cases", "random:1:20"), ("--cases", "random:1:6")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_commands() -> Iterator[None]:
+    with quick_commands.built_once():
+        yield
 
 
 def here(*arguments: str, cwd: Path | str = TESTS) -> subprocess.CompletedProcess[str]:
@@ -50,15 +58,23 @@ def command(*arguments: str, cwd: Path | str = TESTS, **keywords: Any) -> subpro
     return subprocess.run(words, cwd=cwd, capture_output=True, encoding="utf-8", check=False, timeout=300, **keywords)
 
 
-def test_right(tmp_path: Path) -> None:
+def test_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["--json", "r.json", "--html", "r.html", "--markdown", "r.md"]
+    suites: tuple[Suite, ...] = ()
+
+    def recorded(*arguments: Any, **options: Any) -> tuple[Suite, ...]:
+        nonlocal suites
+        suites = tuple(run_suites(*arguments, **options))
+        return suites
+
+    monkeypatch.setattr("pyrnnx.testing.conformance.command.run_suites", recorded)
     done = here("pyrnnx", *FEW, *names, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     heading = "6 random cases of ONNX's operators (seed 1):"
     assert f"{heading}\n  pyrnnx {pyrnnx.__version__}: 6 right\n" in done.stdout
     line = f"python -m pyrnnx conformance pyrnnx {' '.join([*FEW, *names])}"
     runtime = RUNTIMES["pyrnnx"]
-    report = Report({"pyrnnx": runtime.version()}, run_suites([runtime], "random:1:6"), command=line)
+    report = Report({"pyrnnx": runtime.version()}, suites, command=line)
     assert done.stdout == f"{to_text(report)}\n"
     assert (tmp_path / "r.html").read_text() == to_html(report)
     assert (tmp_path / "r.md").read_text() == to_markdown(report)
@@ -94,15 +110,16 @@ def test_refusals_are_no_failure(tmp_path: Path) -> None:
     assert [path.parent.name for path in tmp_path.rglob("*.onnx")] == ["test_planted_refuses_peepholes_refused_lstm_p"]
 
 
-@pytest.mark.parametrize("share", [25, pytest.param(1, marks=pytest.mark.slow)])
-def test_export(share: int, tmp_path: Path) -> None:
-    """onnx's own runner loads each named case of ONNX, and pyrnnx's backend passes it; a changed result fails."""
-    done = here("--export", str(tmp_path / "new"))
+@pytest.mark.parametrize("which", ["random", pytest.param("named", marks=pytest.mark.slow)])
+def test_export(which: str, tmp_path: Path) -> None:
+    """onnx's own runner loads each case of ONNX, and pyrnnx's backend passes it; a changed result fails."""
+    count, choice = (20, CASES) if which == "random" else (len(CASES_OF_ONNX), ())
+    done = here("--export", str(tmp_path / "new"), *choice)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"{len(CASES_OF_ONNX)} cases of ONNX's operators: {tmp_path / 'new' / 'onnx'}; ")
+    assert done.stdout.startswith(f"{count} cases of ONNX's operators: {tmp_path / 'new' / 'onnx'}")
+    assert ("; " in done.stdout) == (which == "named")  # those of OpenVINO, which are left out
     tests = load_model_tests(str(tmp_path / "new"), "onnx")
-    assert len(tests) == len(CASES_OF_ONNX)
-    tests = tests[::share]
+    assert len(tests) == count
     assert failures_of(tests) == {}
     spoiled = next(test for test in tests if "lstm" in test.name)
     file = Path(str(spoiled.model_dir), "test_data_set_0", "output_0.pb")

@@ -176,11 +176,13 @@ SHOWN += [Case("torch", "GRU", TORCH, ("B",), (3, 1, 4))]
 SHOWN += [Case("torch, too", "LSTM", {"hidden_size": 5}, ("B", "initial_h", "initial_c"))]
 
 
-BY_DEFAULT: dict[str, Any] = {"onnxruntime": (), "torch": pytest.mark.torch}
-
-
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=BY_DEFAULT.get(name, pytest.mark.slow)) for name in RUNTIMES if name != "tract"]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.torch if name == "torch" else pytest.mark.slow)
+        for name in RUNTIMES
+        if name != "tract"
+    ],
 )
 def test_snippets_show_what_the_runtimes_did(name: str, tmp_path: Path) -> None:
     """The snippet prints a large difference if the runtime was found wrong, and a small one if it was right."""

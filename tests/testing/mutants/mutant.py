@@ -34,11 +34,14 @@ class Mutant:
         text = (folder / self.file).read_text()
         assert text.count(self.old) == 1, f"{self.file} has {text.count(self.old)} times {self.old!r}"
         (folder / self.file).write_text(text.replace(self.old, self.new) + self.more)
+        for compiled in (folder / "__pycache__").glob(f"{Path(self.file).stem}.*"):
+            compiled.unlink()
         return load_package(folder)
 
 
 def copy_oracle(folder: Path) -> None:
-    shutil.copytree(Path(reference.__file__).parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    """Copy the oracle with its bytecode, without files that another process is writing."""
+    shutil.copytree(Path(reference.__file__).parent, folder, ignore=shutil.ignore_patterns("*.pyc.*"))
 
 
 def load_package(folder: Path, name: str = "mutated_oracle") -> ModuleType:

@@ -6,11 +6,11 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from rows import each_row
 
 from pyrnnx.testing.cases import Case
 from pyrnnx.testing.numbers import Array
@@ -97,12 +97,17 @@ GIVEN: dict[str, tuple[Callable[..., Any], list[tuple[tuple[int, ...], str] | No
 }
 
 
-@each_row("name", GIVEN)
-def test_outputs_arrive_as_they_were_given(name: str) -> None:
-    function, expected = GIVEN[name]
-    execution = run_one(function)
-    assert execution.status == "ran"
-    assert [None if one is None else (one.shape, one.dtype.name) for one in execution.outputs] == expected
+def test_outputs_arrive_as_they_were_given() -> None:
+    def function(case: Case, arrays: Mapping[str, Array]) -> Any:
+        return GIVEN[case.name][0](case, arrays)
+
+    executions = list(execute(FunctionRuntime(function), [replace(CASE, name=name) for name in GIVEN], timeout=20.0))
+    assert [execution.case.name for execution in executions] == list(GIVEN)
+    for execution in executions:
+        _, expected = GIVEN[execution.case.name]
+        assert (execution.case.name, execution.status) == (execution.case.name, "ran")
+        shapes = [None if one is None else (one.shape, one.dtype.name) for one in execution.outputs]
+        assert shapes == expected, execution.case.name
 
 
 def test_the_run_goes_on_after_each_end() -> None:

@@ -91,7 +91,7 @@ def test_the_table() -> None:
     assert [*RUN] == [*RUNTIMES]
 
 
-SMOKE = ("pyrnnx", "onnxruntime")  # of the default run
+SMOKE = ("onnxruntime",)  # of the default run
 OTHERS = [pytest.param(key, marks=pytest.mark.e2e) for key in RUNTIMES if key not in SMOKE]
 
 

@@ -13,7 +13,7 @@ from pyrnnx.frontends.onnx import read_model
 from pyrnnx.testing.numbers import assert_close, tolerance_of
 
 pytest.importorskip("onnxruntime")
-QUICK, ALL = range(60), range(60, 500)
+QUICK, ALL = range(30), range(30, 500)
 # T and N of calls of one model: first with some shapes, then with other ones, then with the first again.
 SIZES = ((3, 2), (3, 2), (3, 2), (5, 1), (3, 2))
 

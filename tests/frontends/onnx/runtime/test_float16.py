@@ -40,17 +40,22 @@ MODELS: dict[str, Callable[[], tuple[Nodes, dict[str, Array], Any, str]]] = {
 }
 RUN = """
 import sys, numpy as np, pyrnnx
-model = pyrnnx.load(sys.argv[1] + "/model.onnx", runtime="onnxruntime")
-(result,) = model(dict(np.load(sys.argv[1] + "/given.npz"))).values()
-np.save(sys.argv[1] + "/result.npy", result)
+for folder in sys.argv[1:]:
+    model = pyrnnx.load(folder + "/model.onnx", runtime="onnxruntime")
+    (result,) = model(dict(np.load(folder + "/given.npz"))).values()
+    np.save(folder + "/result.npy", result)
 """
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_transposed_products(name: str, tmp_path: Path) -> None:
-    nodes, given, constants, output = MODELS[name]()
-    onnx.save(simple_model(nodes, given, [output], constants), tmp_path / "model.onnx")
-    np.savez(tmp_path / "given.npz", **given)  # type: ignore[arg-type]
-    done = subprocess.run([sys.executable, "-c", RUN, str(tmp_path)], capture_output=True, text=True, check=False)
+def test_transposed_products(tmp_path: Path) -> None:
+    folders = [tmp_path / str(number) for number in range(len(MODELS))]
+    for folder, make in zip(folders, MODELS.values(), strict=True):
+        nodes, given, constants, output = make()
+        folder.mkdir()
+        onnx.save(simple_model(nodes, given, [output], constants), folder / "model.onnx")
+        np.savez(folder / "given.npz", **given)  # type: ignore[arg-type]
+    done = subprocess.run([sys.executable, "-c", RUN, *folders], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    np.testing.assert_array_equal(np.load(tmp_path / "result.npy"), X.swapaxes(0, 1) @ M)  # small integers: exact
+    for folder, name in zip(folders, MODELS, strict=True):
+        result = np.load(folder / "result.npy")
+        np.testing.assert_array_equal(result, X.swapaxes(0, 1) @ M, err_msg=name)  # small integers: exact

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 from peers import compile_openvino, run_onnxruntime
-from whole_models import CALLS, varied
+from whole_models import CALLS, assert_allclose, varied
 
 from pyrnnx.frontends.openvino import Model, read_model, to_onnx
 
@@ -72,7 +72,7 @@ def assert_same(actual: Sequence[Array], expected: Sequence[Array], tolerance: f
         assert one.shape == other.shape, f"{what}: output {k}"
         assert one.dtype.name == other.dtype.name, f"{what}: output {k}"
         wide, reference = one.astype(np.float64), other.astype(np.float64)
-        np.testing.assert_allclose(wide, reference, rtol=tolerance, atol=tolerance, err_msg=f"{what}: output {k}")
+        assert_allclose(wide, reference, tolerance, tolerance, f"{what}: output {k}")
 
 
 def check(
