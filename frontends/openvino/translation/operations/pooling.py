@@ -180,10 +180,9 @@ def _adaptive_avg_pool(ctx: LayerContext) -> str:
             ctx.refuse(
                 "output_shape", sizes, f"at most {_AVERAGES} for the product of a size with the input's, {shape}"
             )
-        weights = np.zeros((whole, size))
-        for k in range(size):
-            first, last = k * whole // size, -(-(k + 1) * whole // size)
-            weights[first:last, k] = 1 / max(last - first, 1)
+        k, place = np.arange(size), np.arange(whole)[:, None]
+        first, last = k * whole // size, -(-(k + 1) * whole // size)
+        weights = ((first <= place) & (place < last)) / np.maximum(last - first, 1)
         order = [*(k for k in range(rank) if k != axis), axis]
         product = ctx.node("MatMul", ctx.transpose(name, order), ctx.constant(weights, ctx.dtype(0)))
         name = ctx.transpose(product, [*range(axis), rank - 1, *range(axis, rank - 1)])
