@@ -1,6 +1,7 @@
-"""Upper bounds for the bytes of an operator's results, from its inputs, before it runs: one rule per operator.
+"""Upper bounds for the bytes that an operator takes, from its inputs, before it runs: one rule per operator.
 
-The bound of views of inputs is 0. Larger temporary arrays of onnx's ReferenceEvaluator (padded, dilated) count too.
+The results and the temporary arrays of onnx's ReferenceEvaluator count. The bound of views of inputs is 0. Buffers of
+NumPy and objects that do not grow with the inputs (up to about 200 kB) do not count.
 
 `call` is the argument of a rule; `rules` and `spatial` are the rules; `table` maps operators to rules.
 """

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
 DOUBLE = 8  # bytes of the largest element of most results
+LISTED = 40  # bytes of an integer in a list of Python
 _MOST_DIMENSIONS = 64
 
 
@@ -67,9 +68,20 @@ def joined(*shapes: Sequence[int]) -> list[int]:
     return [0 if 0 in sizes else max(sizes) for sizes in zip(*filled, strict=True)]
 
 
+def filled(dimensions: Iterable[int]) -> int:
+    """Return the elements of a shape whose empty axes have one element."""
+    return math.prod(max(int(size), 1) for size in dimensions)
+
+
+def dtype_of(number: int) -> np.dtype[Any]:
+    """Return the dtype of an onnx.TensorProto.DataType."""
+    dtype: np.dtype[Any] = import_onnx().helper.tensor_dtype_to_np_dtype(number)
+    return dtype
+
+
 def element_bytes(number: int | None, default: int = 4) -> int:
     """Return the bytes of an element of an onnx.TensorProto.DataType."""
-    return import_onnx().helper.tensor_dtype_to_np_dtype(number).itemsize if number else default
+    return dtype_of(number).itemsize if number else default
 
 
 def replaced(shape: Sequence[int], sizes: Sequence[int], axes: Sequence[int] | None) -> list[int]:

@@ -1,16 +1,20 @@
 """Size rules for operators without windows over space or time.
 
-Each rule takes a `Call`, a node with the values of its inputs, and returns the bytes that the node allocates: its
-results, and temporary arrays if onnx's ReferenceEvaluator makes larger ones. `table.py` says which operators have which
-rule.
+Each rule takes a `Call`, a node with the values of its inputs, and returns the bytes that the node takes at its peak:
+its results, and the temporary arrays of onnx's ReferenceEvaluator. The argument `times` of some rules is the number of
+arrays at the peak. `table.py` says which operators have which rule.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from .call import DOUBLE, Call, count, element_bytes, joined, replaced
+from .call import DOUBLE, LISTED, Call, count, dtype_of, element_bytes, filled, joined, replaced
+
+_TEXT = 80  # bytes of a str object without its characters, and of the reference to it
+_OBJECT = 160  # bytes of an array of one element, or of a small object of Python
 
 
 def view(call: Call) -> int:
@@ -18,15 +22,94 @@ def view(call: Call) -> int:
     return 0
 
 
-def first(call: Call) -> int:
-    """Return the bytes of a result as large as the first input, with elements of 4 bytes at least."""
-    return int(call.arrays[0].size * max(call.arrays[0].itemsize, 4))
+def _element(X: Any) -> int:
+    """Return the bytes of an element of temporary arrays: float16 is often computed in float32."""
+    return max(int(X.itemsize), 4)
 
 
-def broadcast(call: Call) -> int:
-    """Return the bytes of the inputs broadcast against each other."""
-    shapes = [array.shape for array in call.arrays if array is not None]
-    return count(joined(*shapes)) * call.itemsize
+def first(call: Call, times: int) -> int:
+    """Return the bytes of arrays as large as the first input."""
+    return times * int(call.arrays[0].size) * _element(call.arrays[0])
+
+
+def across(call: Call, times: int) -> int:
+    """Return the bytes of `first` for operators that compute along axes: an empty axis counts as one element."""
+    X = call.arrays[0]
+    return times * filled(X.shape) * _element(X)
+
+
+def batch_normalized(call: Call, times: int) -> int:
+    """Return the bytes of `across`, and of statistics as large as the other inputs."""
+    return across(call, times) + times * sum(int(array.nbytes) for array in call.arrays[1:])
+
+
+def reduced(call: Call, times: int) -> int:
+    """Return the bytes of a reduction with `times` temporary arrays as large as the input."""
+    X, axes = call.arrays[0], call.integers(1, "axes")
+    if not axes:
+        axes = [] if call.attribute("noop_with_empty_axes", 0) else list(range(X.ndim))
+    return _reduced(X, axes, times)
+
+
+def _reduced(X: Any, axes: Sequence[int], times: int) -> int:
+    result = count(replaced(X.shape, [1] * len(axes), axes))
+    itemsize = _element(X) if times or not X.size else int(X.itemsize)
+    return (times * int(X.size) + (3 + min(times, 1)) * result) * itemsize
+
+
+def global_pool(call: Call, times: int) -> int:
+    """Return the bytes of a reduction over space; the evaluator's GlobalMaxPool reduces the last two axes."""
+    X = call.arrays[0]
+    first_axis = X.ndim - 2 if call.node.op_type == "GlobalMaxPool" else 2
+    return _reduced(X, list(range(first_axis, X.ndim)), times)
+
+
+def arg_reduced(call: Call) -> int:
+    """Return the bytes of three arrays of indices without one axis, and of a copy if that is not the last axis."""
+    X, axis = call.arrays[0], call.attribute("axis", 0)
+    is_copied = call.attribute("select_last_index", 0) or axis not in (-1, X.ndim - 1)
+    return _indices_without(X, axis) + (int(X.nbytes) if is_copied else 0)
+
+
+def hardmax(call: Call) -> int:
+    """Return the bytes of the result, of a copy, and of indices without one axis."""
+    return first(call, 2) + _indices_without(call.arrays[0], call.attribute("axis", -1))
+
+
+def _indices_without(X: Any, axis: int) -> int:
+    return count(replaced(X.shape, [1], [axis])) * DOUBLE * 3
+
+
+def det(call: Call) -> int:
+    """Return the bytes of two numbers for each matrix, and of a copy in double."""
+    X = call.arrays[0]
+    return (count(X.shape[:-2]) * 2 + (int(X.size) if X.itemsize < DOUBLE else 0)) * DOUBLE
+
+
+def broadcast(call: Call, times: int) -> int:
+    """Return the bytes of arrays as large as the inputs broadcast against each other."""
+    return booleans(call, times * call.itemsize)
+
+
+def booleans(call: Call, times: int) -> int:
+    """Return the bytes of arrays of bytes as large as the inputs broadcast against each other."""
+    return times * count(joined(*(array.shape for array in call.arrays if array is not None)))
+
+
+def divided(call: Call, times: int) -> int:
+    """Return the bytes of a division; only that of integers has temporary arrays."""
+    return broadcast(call, times if call.arrays[0].dtype.kind in "iu" else 1)
+
+
+def dropout(call: Call) -> int:
+    """Return the bytes of the mask, and in training of arrays as large as the first input."""
+    training = call.input(2)
+    return first(call, 3) if training is not None and training.any() else int(call.arrays[0].size)
+
+
+def copy(call: Call) -> int:
+    """Return the bytes of a copy of the first input."""
+    return int(call.arrays[0].nbytes)
 
 
 def copies(call: Call) -> int:
@@ -35,31 +118,66 @@ def copies(call: Call) -> int:
     return 0 if X.flags.c_contiguous else int(X.nbytes)
 
 
-def with_indices(call: Call) -> int:
-    """Return the bytes of the first input, and of three arrays of indices as large as it."""
+def non_zero(call: Call) -> int:
+    """Return the bytes of two arrays with the indices of all elements."""
     X = call.arrays[0]
-    return int(X.size * (X.itemsize + DOUBLE * 3))
+    return int(X.size * max(X.ndim, 1)) * DOUBLE * 2
+
+
+def compress(call: Call) -> int:
+    """Return the bytes of the first input, and of the indices of the condition."""
+    X, condition = call.arrays
+    return int(X.nbytes + condition.size * DOUBLE)
+
+
+def unique(call: Call) -> int:
+    """Return the bytes of Unique, which makes a field of a structure from each element across the axis.
+
+    It finds the order of the first occurrences with a dictionary.
+    """
+    X, axis = call.arrays[0], call.attribute("axis")
+    fields = 0 if axis is None else filled(replaced(X.shape, [1], [axis])) * _OBJECT * 4
+    unsorted = 0 if call.attribute("sorted", 1) else _OBJECT // 2
+    return filled(X.shape) * (_element(X) * 4 + DOUBLE * 10 + unsorted) + fields
 
 
 def top_k(call: Call) -> int:
-    """Return the bytes of TopK, which allocates k numbers whatever the size of the axis."""
-    k = call.integers(1) or [call.attribute("k", 1)]
-    return with_indices(call) + max(k[0], 0) * DOUBLE * 2
+    """Return the bytes of TopK: an index per axis, the order, and k results whatever the size of the axis."""
+    X, k = call.arrays[0], call.integers(1) or [call.attribute("k", 1)]
+    axis = replaced(X.shape, [max(k[0], 0)], [call.attribute("axis", -1)])
+    return int(X.nbytes + X.size * (X.ndim + 3) * DOUBLE) + filled(axis) * DOUBLE * 2
 
 
-def normalized(call: Call) -> int:
+def normalized(call: Call, times: int) -> int:
     """Return the bytes of a normalization, which lists axes from `axis` on, however negative it is."""
-    return first(call) + max(int(-call.attribute("axis", -1) - call.arrays[0].ndim), 0) * DOUBLE * 8
+    return across(call, times) + max(int(-call.attribute("axis", -1) - call.arrays[0].ndim), 0) * DOUBLE * 8
+
+
+def loss(call: Call, times: int) -> int:
+    """Return the bytes of `across`, and of temporary arrays as large as the target."""
+    return across(call, times) + int(call.arrays[1].size) * DOUBLE * 4
+
+
+def suppressed(call: Call) -> int:
+    """Return the bytes of NonMaxSuppression: an object for each score."""
+    return filled(call.arrays[1].shape) * _OBJECT
 
 
 def cast(call: Call) -> int:
     """Return the bytes of the first input in the dtype `to`."""
-    return int(call.arrays[0].size) * element_bytes(call.attribute("to"), DOUBLE)
+    return _cast(call.arrays[0], dtype_of(call.attribute("to")))
 
 
-def of_second_type(call: Call) -> int:
+def cast_like(call: Call) -> int:
     """Return the bytes of the first input in the dtype of the second."""
-    return int(call.arrays[0].size * call.arrays[1].itemsize)
+    return _cast(call.arrays[0], call.arrays[1].dtype)
+
+
+def _cast(X: Any, dtype: Any) -> int:
+    if dtype.kind == "O":
+        return int(X.size) * _TEXT * 2
+    clipped = DOUBLE if dtype.name.startswith("float8") else 0
+    return int(X.size * (dtype.itemsize + clipped))
 
 
 def constant_of_shape(call: Call) -> int:
@@ -69,12 +187,12 @@ def constant_of_shape(call: Call) -> int:
 
 
 def tile(call: Call) -> int:
-    """Return the bytes of the first input, repeated; it is repeated axis by axis."""
+    """Return the bytes of the first input, repeated axis by axis, and of at most half of it before the last axis."""
     X, repeats = call.arrays[0], call.integers(1) or []
     if len(call.arrays) > 2:  # Tile-1: how often, and along which axis
         return int(X.nbytes * max(repeats[0], 0))
     # Axis by axis: an empty result can be large in between.
-    return int(X.itemsize) * count(max(a * b, 1) for a, b in zip(X.shape, repeats, strict=True))
+    return int(X.itemsize) * filled(a * b for a, b in zip(X.shape, repeats, strict=True)) * 3 // 2
 
 
 def expand(call: Call) -> int:
@@ -82,7 +200,7 @@ def expand(call: Call) -> int:
     X = call.arrays[0]
     shape = call.integers(1) or []
     # An array of ones of that shape comes first, even if the result is empty.
-    return max(count(joined(X.shape, shape)), count(shape)) * int(X.itemsize)
+    return (count(joined(X.shape, shape)) + count(shape)) * int(X.itemsize)
 
 
 def pad(call: Call) -> int:
@@ -91,30 +209,36 @@ def pad(call: Call) -> int:
     pads = call.integers(1, "pads") or call.attribute("paddings")  # name in Pad-1
     axes = list(range(X.ndim)) if axes is None else axes
     sizes = [X.shape[axis] + pads[k] + pads[k + len(axes)] for k, axis in enumerate(axes)]
-    return count(replaced(X.shape, sizes, axes)) * int(X.itemsize)
+    return 2 * count(replaced(X.shape, sizes, axes)) * int(X.itemsize)
 
 
 def arange(call: Call) -> int:
     """Return the bytes of the numbers from start to limit."""
     start, limit, delta = (array.item() for array in call.arrays)
     steps: int = math.ceil((limit - start) / delta)
-    return max(steps, 0) * DOUBLE
+    return max(steps, 0) * DOUBLE * 2
 
 
 def one_hot(call: Call) -> int:
     """Return the bytes of one row of `depth` values for each index."""
     indices, depth, values = call.arrays
-    return max(int(indices.size), 1) * max(int(depth.ravel()[0].real), 0) * max(int(values.itemsize), DOUBLE)
+    return max(int(indices.size), 1) * max(int(depth.ravel()[0].real), 0) * _element(values) * 3
 
 
 def like(call: Call) -> int:
-    """Return the bytes of an array of doubles of the shape of the first input."""
-    return int(call.arrays[0].size * DOUBLE)
+    """Return the bytes of two arrays of doubles of the shape of the first input."""
+    return int(call.arrays[0].size) * DOUBLE * 2
+
+
+def eye(call: Call) -> int:
+    """Return the bytes of two matrices of the dtype of the attribute or the first input."""
+    X, number = call.arrays[0], call.attribute("dtype")
+    return int(X.size) * element_bytes(number, X.itemsize) * 2
 
 
 def random(call: Call) -> int:
-    """Return the bytes of an array of doubles of the attribute `shape`."""
-    return count(call.attribute("shape")) * DOUBLE
+    """Return the bytes of two arrays of doubles of the attribute `shape`."""
+    return count(call.attribute("shape")) * DOUBLE * 2
 
 
 def multinomial(call: Call) -> int:
@@ -133,17 +257,25 @@ def matmul(call: Call) -> int:
     return _product(call.arrays[0], call.arrays[1], max(call.itemsize, 4))
 
 
+def integer_matmul(call: Call) -> int:
+    """Return the bytes of the product of the first two inputs, which become int32."""
+    return _integer_product(call.arrays[0], call.arrays[1], DOUBLE)
+
+
 def quantized_matmul(call: Call) -> int:
     """Return the bytes of a product whose factors are the first and fourth input."""
-    return _product(call.arrays[0], call.arrays[3], max(call.itemsize, 4))
+    return _integer_product(call.arrays[0], call.arrays[3], DOUBLE * 4)
+
+
+def _integer_product(A: Any, B: Any, itemsize: int) -> int:
+    return int(A.size + B.size) * DOUBLE + _product(A, B, itemsize)
 
 
 def gemm(call: Call) -> int:
-    """Return the bytes of the product of two matrices, each possibly transposed."""
+    """Return the bytes of the product of two matrices, each possibly transposed, and of the result."""
     A, B = call.arrays[:2]
-    return int(A.shape[1 if call.attribute("transA", 0) else 0] * B.shape[0 if call.attribute("transB", 0) else 1]) * (
-        call.itemsize
-    )
+    rows, columns = A.shape[1 if call.attribute("transA", 0) else 0], B.shape[0 if call.attribute("transB", 0) else 1]
+    return 2 * int(rows * columns) * call.itemsize
 
 
 def einsum(call: Call) -> int:
@@ -176,25 +308,39 @@ def gather(call: Call) -> int:
 
 
 def gather_elements(call: Call) -> int:
-    """Return the bytes of one element for each index."""
-    return int(call.arrays[1].size * call.arrays[0].itemsize)
+    """Return the bytes of two elements for each index, and of the first input as a list of slices along the axis."""
+    X, indices = call.arrays
+    slices = int(X.shape[call.attribute("axis", 0)]) * _OBJECT * 2
+    return int(indices.size * X.itemsize) * 2 + slices + int(X.nbytes)
 
 
 def gather_nd(call: Call) -> int:
-    """Return the bytes of one block of the first input for each row of indices."""
+    """Return the bytes of one block of the first input for each row of indices, and of a list of the blocks."""
     X, indices = call.arrays
-    inner = X.shape[call.attribute("batch_dims", 0) + indices.shape[-1] :]
-    return count((*indices.shape[:-1], *inner)) * int(X.itemsize)
+    rows, inner = count(indices.shape[:-1]), X.shape[call.attribute("batch_dims", 0) + indices.shape[-1] :]
+    return rows * (count(inner) * int(X.itemsize) + (_OBJECT if inner else LISTED))
+
+
+def scatter(call: Call) -> int:
+    """Return the bytes of the first input, and of lists of the places along each axis of the indices."""
+    return first(call, 1) + int(sum(call.arrays[1].shape)) * LISTED
 
 
 def strings(call: Call) -> int:
-    """Return the bytes of strings that are concatenated element by element."""
-    lengths = [max((len(text) for text in array.ravel()), default=0) for array in call.arrays]
-    return count(joined(*(array.shape for array in call.arrays))) * (DOUBLE + 4 * sum(lengths))
+    """Return the bytes of strings that are made from the inputs, element by element."""
+    length = sum(max((len(text) for text in array.ravel()), default=0) for array in call.arrays)
+    return booleans(call, _TEXT + 10 * length)
+
+
+def split_strings(call: Call) -> int:
+    """Return the bytes of the pieces of strings."""
+    texts, delimiter = call.arrays[0].ravel().tolist(), call.attribute("delimiter") or None
+    pieces = max((len(text.split(delimiter)) for text in texts), default=0)
+    return len(texts) * (3 * _TEXT + pieces * _TEXT + 8 * max(map(len, texts), default=0))
 
 
 def tfidf(call: Call) -> int:
     """Return the bytes of one row of counts for each row of the first input."""
     X = call.arrays[0]
     columns = max(call.attribute("ngram_indexes"), default=0) + 1
-    return int(X.shape[0] if X.ndim > 1 else 1) * columns * 4
+    return int(X.shape[0] if X.ndim > 1 else 1) * columns * DOUBLE * 2

@@ -10,23 +10,40 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from .call import DOUBLE, Call, Rule, count, replaced
+import numpy as np
 
-LISTED = 40  # bytes of an integer in a list of Python
+from .call import DOUBLE, LISTED, Call, Rule, count, filled, replaced
+
+_PLACE = 130  # bytes of one place of a window in lists: its indices in a tuple, its value
+_SAMPLE = 450  # bytes of an object of RoiAlign with the weights of a place
 
 
-def _padded(call: Call, X: Any, kernel: list[int]) -> tuple[list[int], list[int], list[int]]:
-    """Return the spatial sizes of the padded input, the dilated kernel and the result."""
+def _padded(
+    call: Call, X: Any, kernel: list[int], ignored: tuple[str, ...] = ("SAME_UPPER", "SAME_LOWER", "VALID")
+) -> tuple[list[int], list[int], list[int]]:
+    """Return the spatial sizes of the padded input, the dilated kernel and the result.
+
+    Pads are ignored for the values `ignored` of auto_pad.
+    """
     nd = X.ndim - 2
     dilations, strides = _of_length(nd, call.attribute("dilations"), 1), _of_length(nd, call.attribute("strides"), 1)
-    pads = list(call.attribute("pads") or [0])
+    dilated = [(k - 1) * d + 1 for k, d in zip(_of_length(nd, kernel, 1), dilations, strict=True)]
+    auto_pad = call.attribute("auto_pad", "NOTSET")
+    pads = list(call.attribute("pads") or [0]) if auto_pad not in ignored else [0]
     if len(pads) != 2 * nd:  # the evaluator may use one value for all sides
         pads = [max(pads)] * (2 * nd)
-    dilated = [(k - 1) * d + 1 for k, d in zip(_of_length(nd, kernel, 1), dilations, strict=True)]
-    same = call.attribute("auto_pad", "NOTSET").startswith("SAME")  # the evaluator's MaxPool pads in both ways
-    padded = [
-        size + (dilated[a] if same else 0) + pads[a] + pads[a + nd] for a, size in enumerate(map(int, X.shape[2:]))
+    both = [pads[a] + pads[a + nd] for a in range(nd)]
+    if not ignored and nd == 2:  # the evaluator's MaxPool also reads them as top, bottom, left, right
+        both = [max(both[0], pads[0] + pads[1]), max(both[1], pads[2] + pads[3])]
+    rounded_up = call.attribute("ceil_mode", 0)
+    if not ignored and rounded_up:
+        both = [2 * pad for pad in both]
+    # The evaluator pads up to the last window, and even by an invalid negative stride.
+    more = [
+        (k if rounded_up or auto_pad.startswith("SAME") else 0) + max(-s, 0)
+        for k, s in zip(dilated, strides, strict=True)
     ]
+    padded = [size + pad + m for size, pad, m in zip(map(int, X.shape[2:]), both, more, strict=True)]
     result = [-(-(p - k) // s) + 1 for p, k, s in zip(padded, dilated, strides, strict=True)]
     return padded, dilated, result
 
@@ -37,12 +54,19 @@ def _of_length(length: int, values: Sequence[int] | None, default: int) -> list[
 
 
 def _convolution(call: Call, X: Any, W: Any) -> int:
-    kernel = list(call.attribute("kernel_shape") or W.shape[2:])
-    padded, dilated, result = _padded(call, X, kernel)
-    places = int(X.shape[0]) * count(result)
-    columns = X.shape[1] * count(dilated) * places
-    weights = W.shape[0] * W.shape[1] * count(dilated)
-    return int(count((*X.shape[:2], *padded)) + weights + columns + W.shape[0] * places) * max(call.itemsize, 4)
+    padded, dilated, result = _padded(call, X, list(call.attribute("kernel_shape") or W.shape[2:]))
+    return _columns(call, X.shape[:2], padded, (*W.shape[:2], *dilated), result)
+
+
+def _columns(
+    call: Call, rows: Sequence[int], padded: Sequence[int], kernel: Sequence[int], result: Sequence[int]
+) -> int:
+    """Return the bytes of a convolution: an index per axis of each place, two copies of the columns, the product."""
+    itemsize, places = max(call.itemsize, 4), count(result)
+    columns = int(rows[1]) * count(kernel[2:]) * places
+    indices = columns * DOUBLE * (len(result) + 1)
+    product = int(rows[0] * kernel[0]) * places * DOUBLE * 3
+    return indices + product + (count((*rows, *padded)) + count(kernel) + 2 * int(rows[0]) * columns) * itemsize
 
 
 def _conv(call: Call) -> int:
@@ -51,6 +75,12 @@ def _conv(call: Call) -> int:
 
 def _quantized_conv(call: Call) -> int:
     return _convolution(call, call.arrays[0], call.arrays[3])
+
+
+def _causal_conv(call: Call) -> int:
+    (rows, channels, length), W = call.arrays[0].shape, call.arrays[1]
+    padded = [length + W.shape[2] - 1]
+    return _columns(call, (rows, channels), padded, (channels, 1, W.shape[2]), [length])
 
 
 def _deformed(call: Call) -> int:
@@ -70,38 +100,66 @@ def _transposed(call: Call) -> int:
             strides[a] * (X.shape[2 + a] - 1) + extra[a] + (W.shape[2 + a] - 1) * dilations[a] + 1
             - pads[a] - pads[a + nd] for a in range(nd)
         ]  # fmt: skip
-    channels = W.shape[1] * call.attribute("group", 1)
-    columns = channels * count(W.shape[2:]) * count(X.shape[2:])
-    return int(X.shape[0] * channels * count(sizes) + columns) * DOUBLE
+        if call.attribute("auto_pad", "NOTSET").startswith("SAME"):
+            sizes = [max(size, X.shape[2 + a] * strides[a]) for a, size in enumerate(sizes)]
+    columns = int(W.shape[1]) * count(W.shape[2:]) * count(X.shape[2:])
+    result = int(X.shape[0] * W.shape[1]) * call.attribute("group", 1) * count(sizes)
+    return int(2 * result + columns + count(sizes)) * max(call.itemsize, 4)
 
 
 def _pool(call: Call) -> int:
-    X = call.arrays[0]
-    padded, _, result = _padded(call, X, list(call.attribute("kernel_shape")))
-    # The evaluator pads even by an invalid negative stride.
-    reach = [max(size, abs(s)) for size, s in zip(padded, call.attribute("strides") or [1] * len(padded), strict=False)]
-    # It lists the places along each axis before it begins, even if another axis is empty.
+    """Return the bytes of AveragePool and LpPool, which take the absolute values to a power first."""
+    X, kernel = call.arrays[0], list(call.attribute("kernel_shape"))
+    padded, _, result = _padded(call, X, kernel)
+    powers = 2 * int(X.size) if call.node.op_type == "LpPool" else 0
+    return _windows(X, padded, [*map(min, kernel, padded)], result) + powers * max(int(X.itemsize), 4)
+
+
+def _max_pool(call: Call) -> int:
+    X, kernel = call.arrays[0], list(call.attribute("kernel_shape"))
+    if {*(call.attribute("strides") or [1]), *(call.attribute("dilations") or [1])} != {1}:  # without padding
+        return count((*X.shape[:2], *_padded(call, X, kernel)[2])) * (int(X.itemsize) + DOUBLE)
+    padded, _, result = _padded(call, X, kernel, ignored=())
+    return _windows(X, padded, kernel, result)
+
+
+def _windows(X: Any, padded: Sequence[int], kernel: Sequence[int], result: Sequence[int]) -> int:
+    """Return the bytes of pooling: the padded input, the places of one window in lists, the result."""
+    images = count(X.shape[:2])
+    # The places along each axis are listed before the first window, even if another axis is empty.
     listed = sum(max(int(size), 0) for size in (*X.shape[:2], *result)) * LISTED
-    return int(count(X.shape[:2]) * (count(reach) + 2 * count(result))) * DOUBLE + listed
+    window = (sum(kernel) * LISTED + count(kernel) * _PLACE) * min(images, 1)
+    return images * (count(padded) * max(int(X.itemsize), 4) + count(result) * DOUBLE * 3) + listed + window
 
 
 def _unpool(call: Call) -> int:
     X, sizes = call.arrays[0], call.integers(2)
-    if sizes is None:
-        kernel, nd = call.attribute("kernel_shape"), X.ndim - 2
-        strides, pads = call.attribute("strides") or [1] * nd, call.attribute("pads") or [0] * (2 * nd)
-        space = [(X.shape[2 + a] - 1) * strides[a] + kernel[a] - pads[a] - pads[a + nd] for a in range(nd)]
-        sizes = [*X.shape[:2], *space]
-    return count(sizes) * int(X.itemsize)
+    kernel, nd = call.attribute("kernel_shape"), X.ndim - 2
+    strides, pads = call.attribute("strides") or [1] * nd, call.attribute("pads") or [0] * (2 * nd)
+    space = [(X.shape[2 + a] - 1) * strides[a] + kernel[a] - pads[a] - pads[a + nd] for a in range(nd)]
+    inferred = count((*X.shape[:2], *space))
+    result = inferred if sizes is None else count(sizes)
+    return (inferred + result) * int(X.itemsize) + int(X.size) * (int(X.itemsize) + DOUBLE)
+
+
+def _roi_shape(call: Call) -> Sequence[int]:
+    names = ("output_height", "output_width")
+    return call.attribute("pooled_shape") or [call.attribute(name, 1) for name in names]
 
 
 def _roi(call: Call) -> int:
     X, rois = call.arrays[:2]
-    height, width = call.attribute("pooled_shape") or (
-        call.attribute("output_height", 1),
-        call.attribute("output_width", 1),
-    )
-    return count((rois.shape[0], X.shape[1], height, width)) * int(X.itemsize)
+    return count((rois.shape[0], X.shape[1], *_roi_shape(call))) * int(X.itemsize)
+
+
+def _aligned_roi(call: Call) -> int:
+    """Return the bytes of RoiAlign: the result, and objects for the samples of the largest region."""
+    rois, ratio, scale = call.arrays[1], call.attribute("sampling_ratio", 0), call.attribute("spatial_scale", 1.0)
+    samples = 1
+    for size, begin in zip(_roi_shape(call), (1, 0), strict=True):  # height and width; regions are x, y, x, y
+        extent = float(np.nan_to_num(rois[:, begin + 2] - rois[:, begin]).max(initial=0)) * scale
+        samples *= size * (ratio if ratio > 0 else math.ceil(max(extent, 1.0) / size))
+    return 2 * _roi(call) + samples * _SAMPLE + int(call.arrays[0].nbytes)
 
 
 def _columns_to_image(call: Call) -> int:
@@ -111,7 +169,10 @@ def _columns_to_image(call: Call) -> int:
 
 def _grid_sample(call: Call) -> int:
     X, grid = call.arrays[:2]
-    return count((*X.shape[:2], *grid.shape[1:-1])) * int(X.itemsize)
+    places = grid.shape[1:-1]
+    # The indices of all places of one image are an array, made from lists.
+    indices = count(places) * len(places) * DOUBLE + sum(places) * LISTED if X.size else 0
+    return 2 * count((*X.shape[:2], *places)) * int(X.itemsize) + indices
 
 
 def _affine_grid(call: Call) -> int:
@@ -124,7 +185,8 @@ def _crop_or_pad(call: Call) -> int:
     return count(replaced(X.shape, call.integers(1) or [], axes)) * int(X.itemsize)
 
 
-def _resize(call: Call) -> int:
+def _resized(call: Call) -> tuple[list[int], list[int]]:
+    """Return the axes of Resize or Upsample, and their new sizes."""
     X, axes = call.arrays[0], call.attribute("axes")
     axes = list(range(X.ndim)) if axes is None else list(axes)
     sizes, scales = call.integers(3), call.input(1 if len(call.arrays) == 2 else 2)
@@ -132,36 +194,55 @@ def _resize(call: Call) -> int:
         if call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
             scale = max(size / X.shape[axis] for size, axis in zip(sizes, axes, strict=True))
             sizes = [math.ceil(X.shape[axis] * scale) for axis in axes]
-    else:
-        factors = call.attribute("scales") if scales is None else scales.ravel().tolist()
-        if factors is None:  # Upsample-1
-            factors = [1, 1, call.attribute("height_scale"), call.attribute("width_scale")]
-        sizes = [math.ceil(X.shape[axis] * factor) for axis, factor in zip(axes, factors, strict=True)]
-    # Axis by axis: an empty result can be large in between.
-    return count(max(size, 1) for size in replaced(X.shape, sizes, axes)) * int(X.itemsize)
+        return axes, sizes
+    factors = call.attribute("scales") if scales is None else scales.ravel().tolist()
+    if factors is None:  # Upsample-1
+        factors = [1, 1, call.attribute("height_scale"), call.attribute("width_scale")]
+    return axes, [math.ceil(X.shape[axis] * factor) for axis, factor in zip(axes, factors, strict=True)]
+
+
+def _upsample(call: Call) -> int:
+    """Return the bytes of Upsample: the result, and at most half of it before the last axis."""
+    X, (axes, sizes) = call.arrays[0], _resized(call)
+    return filled(replaced(X.shape, sizes, axes)) * int(X.itemsize) * 3 // 2
+
+
+def _resize(call: Call) -> int:
+    """Return the bytes of Resize: axis by axis, in double, all elements that are combined; then the result."""
+    X, (axes, sizes) = call.arrays[0], _resized(call)
+    inner = [int(X.shape[axis]) for axis in axes]
+    most = filled(inner)
+    for k, size in enumerate(sizes):
+        elements = 4 if call.attribute("mode") == "cubic" else 2
+        if call.attribute("antialias", 0):
+            elements *= math.ceil(max(inner[k] / max(size, 1), 1)) + 1
+        inner[k] = size
+        # An empty result can be large in between.
+        most = max(most, filled(inner) * (2 * elements + 2) + size * (4 * elements + 10))
+    return most * DOUBLE + count(replaced(X.shape, sizes, axes)) * int(X.itemsize)
 
 
 def _window(call: Call) -> int:
-    return max(int(call.arrays[0].item()), 0) * DOUBLE
+    return max(int(call.arrays[0].item()), 0) * DOUBLE * 4
 
 
 def _mel_weights(call: Call) -> int:
     bins, length = (max(int(array.item()), 0) for array in call.arrays[:2])
-    return (bins + 2) * (length // 2 + 1) * DOUBLE
+    return (bins + 2) * (length // 2 + 1) * DOUBLE * 2
 
 
 def _dft(call: Call) -> int:
     X, length = call.arrays[0], call.integers(1)
     axis = call.integers(2)
     shape = replaced(X.shape, length, axis or [call.attribute("axis", 1)]) if length else X.shape
-    return count(shape) * 4 * DOUBLE
+    return count(shape[:-1]) * 8 * DOUBLE
 
 
 def _stft(call: Call) -> int:
     signal, step, window, length = (call.input(k) for k in range(4))
     size = window.size if length is None else int(length.item())
     frames = max((signal.shape[1] - size) // int(step.item()) + 1, 0)
-    return count((signal.shape[0], frames, max(size, window.size if window is not None else 0))) * 4 * DOUBLE
+    return count((signal.shape[0], frames, max(size, window.size if window is not None else 0))) * 8 * DOUBLE
 
 
 def _scores(call: Call) -> int:
@@ -171,7 +252,7 @@ def _scores(call: Call) -> int:
     past = call.input(4)
     keys = K.shape[-2] + (past.shape[-2] if past is not None else 0)
     rest = sum(array.nbytes for array in call.arrays if array is not None)
-    return int(2 * Q.shape[0] * heads * Q.shape[-2] * keys) * max(call.itemsize, 4) + int(rest + Q.nbytes + V.nbytes)
+    return int(4 * Q.shape[0] * heads * Q.shape[-2] * keys) * max(call.itemsize, 4) + int(rest + Q.nbytes + V.nbytes)
 
 
 def _linear_attention(call: Call) -> int:
@@ -180,7 +261,7 @@ def _linear_attention(call: Call) -> int:
     heads, queries = max(call.attribute("kv_num_heads", 1), 1), max(call.attribute("q_num_heads", 1), 1)
     state = int(K.shape[0] * (K.shape[-1] // heads) * V.shape[-1])
     result = int(Q.shape[0] * Q.shape[1]) * queries * int(V.shape[-1] // heads)
-    return int(3 * state + result) * max(call.itemsize, 4)
+    return int(6 * state + 3 * result) * max(call.itemsize, 4)
 
 
 SPATIAL: Mapping[str, Rule] = MappingProxyType(
@@ -189,6 +270,7 @@ SPATIAL: Mapping[str, Rule] = MappingProxyType(
         "Attention": _scores,
         "AveragePool": _pool,
         "BlackmanWindow": _window,
+        "CausalConvWithState": _causal_conv,
         "CenterCropPad": _crop_or_pad,
         "Col2Im": _columns_to_image,
         "Conv": _conv,
@@ -201,14 +283,14 @@ SPATIAL: Mapping[str, Rule] = MappingProxyType(
         "HannWindow": _window,
         "LinearAttention": _linear_attention,
         "LpPool": _pool,
-        "MaxPool": _pool,
+        "MaxPool": _max_pool,
         "MaxRoiPool": _roi,
         "MaxUnpool": _unpool,
         "MelWeightMatrix": _mel_weights,
         "QLinearConv": _quantized_conv,
         "Resize": _resize,
-        "RoiAlign": _roi,
+        "RoiAlign": _aligned_roi,
         "STFT": _stft,
-        "Upsample": _resize,
+        "Upsample": _upsample,
     }
 )

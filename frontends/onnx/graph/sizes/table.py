@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -14,30 +15,65 @@ from .spatial import SPATIAL
 if TYPE_CHECKING:
     from onnx import NodeProto
 
+# Rules with a number of arrays at the peak, `times`, by that number.
+_ARRAYS: Mapping[Callable[..., int], Mapping[int, str]] = {
+    rules.first: {
+        1: """Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Clip Cos Cosh CumProd CumSum Floor Neg
+            ReverseSequence Sign Sin Sinh Softsign Tan Tanh TensorScatter""",
+        2: """DepthToSpace Exp HardSigmoid HardSwish Log Reciprocal RegexFullMatch Relu Round Softplus SpaceToDepth Sqrt
+            Swish ThresholdedRelu Trilu""",
+        3: "Celu Elu LeakyRelu LogSoftmax Mish RotaryEmbedding Selu Softmax",
+        4: "DynamicQuantizeLinear QuantizeLinear Shrink Sigmoid SwiGLU",
+        5: "DequantizeLinear",
+        18: "Erf Gelu",  # through objects of Python
+    },
+    rules.across: {
+        3: "LRN LpNormalization",
+        5: "InstanceNormalization",
+        8: "GroupNormalization MeanVarianceNormalization",
+    },
+    rules.loss: {0: "NegativeLogLikelihoodLoss", 5: "SoftmaxCrossEntropyLoss"},
+    rules.batch_normalized: {3: "BatchNormalization"},
+    rules.normalized: {8: "RMSNormalization", 12: "LayerNormalization"},
+    rules.reduced: {
+        0: "ReduceLogSum ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum",
+        1: "ReduceL1 ReduceL2 ReduceSumSquare",
+        3: "ReduceLogSumExp",
+    },
+    rules.global_pool: {0: "GlobalAveragePool GlobalMaxPool", 1: "GlobalLpPool"},
+    rules.broadcast: {
+        1: "Add BitwiseAnd BitwiseOr BitwiseXor Mod Mul Sub",
+        2: "Max Min Pow Sum Where",
+        3: "Mean PRelu",
+        5: "BitShift",
+    },
+    rules.booleans: {2: "And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not Or Xor"},
+    rules.divided: {6: "Div"},
+}
 _OPERATORS: Mapping[Rule, str] = {
-    rules.view: """Constant Identity If Loop Optional OptionalGetElement OptionalHasElement Scan SequenceAt
-        SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap Shape Size Slice Split
-        SplitToSequence
+    rules.view: """Constant If Loop Optional OptionalGetElement OptionalHasElement Scan SequenceAt SequenceConstruct
+        SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap Shape Size Slice Split SplitToSequence
         Squeeze Transpose Unsqueeze""",
-    rules.copies: "Flatten Reshape",
-    rules.broadcast: """Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less
-        LessOrEqual Max Mean Min Mod Mul Or PRelu Pow Sub Sum Where Xor""",
-    rules.first: """Abs Acos Acosh Asin Asinh Atan Atanh BatchNormalization BitCast BitwiseNot CausalConvWithState Ceil
-        Celu Clip Cos Cosh CumProd CumSum DepthToSpace Det Dropout Elu Erf Exp Floor Gelu GlobalAveragePool GlobalLpPool
-        GlobalMaxPool GroupNormalization HardSigmoid HardSwish Hardmax InstanceNormalization IsInf IsNaN LRN
-        LeakyRelu Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg
-        NegativeLogLikelihoodLoss Not QuantizeLinear Reciprocal ReduceL1 ReduceL2 ReduceLogSum
-        ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare RegexFullMatch Relu
-        ReverseSequence RotaryEmbedding Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh
-        Softmax SoftmaxCrossEntropyLoss Softplus Softsign SpaceToDepth Sqrt StringNormalizer SwiGLU Swish Tan Tanh
-        TensorScatter ThresholdedRelu Trilu DynamicQuantizeLinear""",
-    rules.with_indices: "ArgMax ArgMin Compress NonMaxSuppression NonZero StringSplit Unique",
-    rules.like: "Bernoulli EyeLike RandomNormalLike RandomUniformLike",
+    rules.copy: "Identity",
+    rules.dropout: "Dropout",
+    rules.copies: "BitCast Flatten Reshape",
+    rules.arg_reduced: "ArgMax ArgMin",
+    rules.hardmax: "Hardmax",
+    rules.det: "Det",
+    rules.non_zero: "NonZero",
+    rules.compress: "Compress",
+    rules.unique: "Unique",
+    rules.suppressed: "NonMaxSuppression",
+    rules.scatter: "Scatter ScatterElements ScatterND",
+    rules.like: "Bernoulli RandomNormalLike RandomUniformLike",
+    rules.eye: "EyeLike",
     rules.random: "RandomNormal RandomUniform",
     rules.concat: "Concat ConcatFromSequence",
-    rules.matmul: "MatMul MatMulInteger",
-    rules.of_second_type: "CastLike DequantizeLinear",
+    rules.matmul: "MatMul",
+    rules.integer_matmul: "MatMulInteger",
+    rules.quantized_matmul: "QLinearMatMul",
     rules.cast: "Cast",
+    rules.cast_like: "CastLike",
     rules.constant_of_shape: "ConstantOfShape",
     rules.einsum: "Einsum",
     rules.expand: "Expand",
@@ -48,16 +84,31 @@ _OPERATORS: Mapping[Rule, str] = {
     rules.multinomial: "Multinomial",
     rules.one_hot: "OneHot",
     rules.pad: "Pad",
-    rules.quantized_matmul: "QLinearMatMul",
     rules.arange: "Range",
-    rules.strings: "StringConcat",
+    rules.strings: "StringConcat StringNormalizer",
+    rules.split_strings: "StringSplit",
     rules.tfidf: "TfIdfVectorizer",
     rules.tile: "Tile",
     rules.top_k: "TopK",
-    rules.normalized: "LayerNormalization RMSNormalization",
 }
+# Operators whose peak is at most this number of arrays as large as all inputs broadcast against each other.
+_QUICK: Mapping[str, int] = {
+    name: times
+    for rule in (rules.first, rules.broadcast, rules.booleans, rules.divided)
+    for times, names in _ARRAYS[rule].items()
+    for name in names.split()
+} | dict.fromkeys(_OPERATORS[rules.copies].split(), 1)
 RULES: Mapping[str, Rule] = MappingProxyType(
-    {**{name: rule for rule, names in _OPERATORS.items() for name in names.split()}, **SPATIAL}
+    {
+        **{name: rule for rule, names in _OPERATORS.items() for name in names.split()},
+        **{
+            name: partial(rule, times=times)
+            for rule, rows in _ARRAYS.items()
+            for times, names in rows.items()
+            for name in names.split()
+        },
+        **SPATIAL,
+    }
 )
 _LARGEST_ELEMENT = 16  # bytes, of complex128
 # Python loops, whose time does not follow from sizes: never folded.
@@ -91,14 +142,16 @@ def bytes_beyond(node: NodeProto) -> Callable[[Sequence[Any], int], int] | None:
     def exact(arrays: Sequence[Any], limit: int) -> int:
         return expected_bytes(node, arrays) or 0
 
+    largest = _LARGEST_ELEMENT * _QUICK.get(node.op_type, 0)
+
     def quick(arrays: Sequence[Any], limit: int) -> int:
-        most = _LARGEST_ELEMENT
+        most = largest
         for array in arrays:
             if array is not None:
                 most *= array.size
         return 0 if most <= limit else exact(arrays, limit)
 
-    return quick if rule in (rules.broadcast, rules.first, rules.copies) else exact
+    return quick if largest else exact
 
 
 def is_foldable(node: Node | NodeProto) -> bool:

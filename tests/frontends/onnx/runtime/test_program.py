@@ -308,7 +308,7 @@ def test_the_limit_ends_in_an_error_that_names_the_node(small_limit: None) -> No
     assert model(X[:1, :1, 0], np.array([3, 1]))["y"].shape == ()
     for _ in range(3):
         with pytest.raises(
-            ArgumentError, match=r"Expand 'wide' would take 4398046511104 bytes; a call may take 67108864"
+            ArgumentError, match=r"Expand 'wide' would take 8796093022208 bytes; a call may take 67108864"
         ):
             model(X[:1, :1, 0], np.array([2**40, 1]))
     assert model(X[:1, :1, 0], np.array([3, 1]))["y"].shape == ()
