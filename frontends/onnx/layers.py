@@ -42,6 +42,7 @@ class NodeLayer(Layer):
     """
 
     _shares = True
+    _fixed = Layer._fixed | {"node_inputs"}
 
     def __init__(self, *arguments: Any, node_inputs: Iterable[str] = (), origin: str = "", **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)

@@ -93,6 +93,8 @@ class Model(core.Model):
         exceeds the memory limit.
     """
 
+    _fixed = core.Model._fixed | {"runtime"}
+
     def __init__(
         self,
         proto: ModelProto,

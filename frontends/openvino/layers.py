@@ -83,6 +83,8 @@ class BoundLayer(Layer):
         The weights do not fit the operator or each other.
     """
 
+    _fixed = Layer._fixed | {"operation"}
+
     def __init__(
         self,
         operation: Operation,

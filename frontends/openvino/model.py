@@ -65,6 +65,8 @@ class Model(base.Model):
     once, so it needs no files; it prepares itself for calls again.
     """
 
+    _fixed = base.Model._fixed | {"net", "weights", "runtime", "variables"}
+
     def __init__(self, net: Net, weights: BinFile, label: str = "", *, runtime: str | None = None) -> None:
         self.net, self.weights = net, weights
         self.label = label or (f"IR {shown(net.name)}" if net.name else "IR")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -10,7 +10,9 @@ from pyrnnx._internal.dtypes import AnyArray
 
 
 class Immutable:
-    """Base of classes with a label whose public attributes are set once: another value raises an AttributeError."""
+    """Base of classes with a label whose attributes named in `_fixed` are set once: another value raises an error."""
+
+    _fixed: ClassVar[frozenset[str]] = frozenset()
 
     if not TYPE_CHECKING:  # which would accept the assignment of any attribute
 
@@ -23,8 +25,9 @@ class Immutable:
             super().__delattr__(name)
 
     def _check_new(self: Any, name: str) -> None:
-        if not name.startswith("_") and name in self.__dict__:
-            raise AttributeError(f"{self.label}: {name} cannot be changed; expected a new {type(self).__name__}")
+        if name in self._fixed and name in self.__dict__:
+            label = getattr(self, "label", type(self).__name__)
+            raise AttributeError(f"{label}: {name} cannot be changed; expected a new {type(self).__name__}")
 
 
 def frozen(array: AnyArray) -> AnyArray:

@@ -81,6 +81,9 @@ class Layer(Described):
 
     # True if layers with equal weights share the packed ones: a model packs only once the weights that its nodes share.
     _shares = False
+    _fixed = frozenset(
+        {"op", "convention", "name", "label", "weight_dtype", "constants", "weights", "dtype", "input_size"}
+    )
 
     def __init__(
         self,

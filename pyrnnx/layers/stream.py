@@ -155,9 +155,13 @@ class Stream(StreamStates):
 
     def __init__(self, layer: StreamedLayer, batch_size: int) -> None:
         self._stepper = Stepper(layer, batch_size)
-        self.layer, self.batch_size = layer, self._stepper.batch_size
+        self.layer = layer
         self._packed = layer._packed
         self.reset()
+
+    @property
+    def batch_size(self) -> int:
+        return self._stepper.batch_size
 
     def reset(self) -> None:
         """Set the states to the layer's constants, or to zero."""

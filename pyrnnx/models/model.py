@@ -44,6 +44,7 @@ class Model(Immutable, ABC):
     label: str
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+    _fixed = frozenset({"label", "inputs", "outputs"})
 
     @property
     @abstractmethod

@@ -66,6 +66,11 @@ class Stack(Immutable):
         There is no layer, or one is not a `Layer`, does not fit the previous one, has constants or has no sequences.
     """
 
+    _fixed = frozenset(
+        {"name", "label", "batch_first", "layers", "dtype", "input_size", "hidden_sizes", "num_directions"}
+        | {"output_size", "state_forms"}
+    )
+
     def __init__(self, layers: Iterable[Layer], *, batch_first: bool = False, name: str | None = None) -> None:
         if name is not None and not isinstance(name, str):
             raise ArgumentError(f"Stack: name is {shown(name)}; expected a string, or None")

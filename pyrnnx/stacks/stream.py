@@ -51,10 +51,10 @@ class StackStream:
                     f"{self._label}: layers[{k}] ({layer.label}) has direction {layer.op.direction.value}; expected "
                     "forward, because the other directions start at the end of a sequence"
                 )
-        self.stack, self.batch_size = stack, integer(self._label, "batch_size", batch_size, 0)
+        self.stack, size = stack, integer(self._label, "batch_size", batch_size, 0)
         self._convention = STACKED[stack.batch_first]
-        self._sizes = {"N": self.batch_size, "I": stack.input_size}
-        self._steppers = [Stepper(layer, self.batch_size) for layer in stack.layers]
+        self._sizes = {"N": size, "I": stack.input_size}
+        self._steppers = [Stepper(layer, size) for layer in stack.layers]
         # Axes of the first layer's X in the stack's X; then those of the next X, at last the stack's Y, in each Y.
         axes = [layer.convention.axes_of for layer in stack.layers]
         X = self._convention.axes_of("X")
@@ -64,6 +64,10 @@ class StackStream:
             for of_layer, to in zip(axes, [*(of_next("X") for of_next in axes[1:]), X], strict=True)
         ]
         self.reset()
+
+    @property
+    def batch_size(self) -> int:
+        return self._sizes["N"]
 
     def reset(self) -> None:
         """Set the states to zero."""

@@ -6,6 +6,7 @@ import copy
 import pickle
 import sys
 import threading
+import unittest.mock
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -187,10 +188,22 @@ def test_attributes_are_set_once() -> None:
             setattr(layer, attribute, getattr(layer, attribute))
         with pytest.raises(AttributeError, match=f"LSTM: {attribute} cannot be changed"):
             delattr(layer, attribute)
-    layer.epoch = 3  # type: ignore[attr-defined]  # notes of a caller are no attributes of the layer
     for holder in (Stack([layer]), copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert {name for name in vars(holder) if not name.startswith("_")} == holder._fixed
         with pytest.raises(AttributeError, match="dtype cannot be changed"):
             holder.dtype = np.dtype(np.float64)
+    for stream in (layer.stream(2), Stack([layer]).stream(2)):
+        with pytest.raises(AttributeError, match="batch_size"):
+            stream.batch_size = 3  # type: ignore[misc]
+
+
+def test_attributes_of_a_caller_are_not_those_of_the_layer() -> None:
+    layer = random_layer(RecurrentOp("LSTM", 3), 2)
+    layer.epoch = 3  # type: ignore[attr-defined]
+    layer.epoch += 1  # type: ignore[attr-defined]
+    with unittest.mock.patch.object(layer, "run", return_value=()):
+        assert layer.run(None) == ()
+    assert layer.run(np.ones((2, 1, 2), np.float32))[0].shape == (2, 1, 1, 3)
 
 
 @each_operator
