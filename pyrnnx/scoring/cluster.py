@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from pyrnnx import config
-from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
 from pyrnnx.scoring.packages import import_distributed
 from pyrnnx.scoring.parts import Part
 from pyrnnx.scoring.task import Job
@@ -76,7 +76,7 @@ def connected(scheduler: Any, workers: int | None) -> Iterator[tuple[Any, int | 
                 silence_logs=logging.CRITICAL,
             )
     except RuntimeError as error:  # for example if the main script starts processes again in each of them
-        raise ArgumentError(f"score: {count} processes could not be started ({error}); {MAIN}") from None
+        raise ArgumentError(f"score: {count} processes could not be started ({reason_of(error)}); {MAIN}") from None
     with _closing(cluster), _closing(dask.Client(cluster, timeout=PATIENCE, set_as_default=False)) as client:
         _wait_for_workers(client, count, cluster.scheduler_address)
         yield client, max(1, cores // count)

@@ -128,8 +128,8 @@ class Folder:
             current = _loaded(self.manifest).get("run")
         except (OSError, ValueError) as error:
             raise ArgumentError(
-                f"score: sink {shown(self.path)}: {_here()} cannot read its manifest.json ({error}); expected a folder "
-                "that every worker can read and write under this path"
+                f"score: sink {shown(self.path)}: {_here()} cannot read its manifest.json ({reason_of(error)}); "
+                "expected a folder that every worker can read and write under this path"
             ) from None
         if current != run:
             raise ArgumentError(
@@ -214,7 +214,7 @@ class Folder:
                 size = durable.size(path)
             except OSError as error:
                 raise PyrnnxError(
-                    f"score: {shown(os.fspath(path))} was written and is lost ({error}); {AGAIN}"
+                    f"score: {shown(os.fspath(path))} was written and is lost ({reason_of(error)}); {AGAIN}"
                 ) from None
             if size != record["bytes"]:
                 raise PyrnnxError(

@@ -14,7 +14,7 @@ import numpy as np
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._version import __version__
-from pyrnnx.errors import ArgumentError, PyrnnxError, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
 from pyrnnx.scoring.digest import digest
 from pyrnnx.scoring.interface import Subject
 from pyrnnx.scoring.items import Bad, Items
@@ -128,7 +128,7 @@ def _listed(source: Source, conversion: Conversion, sink: Sink) -> Items:
     try:
         items = source.items()
     except OSError as error:
-        raise ArgumentError(f"score: source {shown(source.path)} cannot be read ({error})") from error
+        raise ArgumentError(f"score: source {shown(source.path)} cannot be read ({reason_of(error)})") from error
     if not len(items):
         raise ArgumentError(f"score: source {shown(source.path)} has no items")
     items = replace(items, stamps=np.fromiter(source.stamps(items.places, listed=True), np.int64, len(items)))

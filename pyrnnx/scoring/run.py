@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal import scalars
-from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.errors import ArgumentError, reason_of, shown
 from pyrnnx.scoring import cluster, options
 from pyrnnx.scoring.lock import Lock
 from pyrnnx.scoring.manifest import Folder
@@ -208,7 +208,7 @@ def score(
             finally:
                 lock.release()
     except OSError as error:
-        raise ArgumentError(f"score: sink {shown(path)} cannot be written to ({error})") from error
+        raise ArgumentError(f"score: sink {shown(path)} cannot be written to ({reason_of(error)})") from error
 
 
 def _sink_path(sink: Any, source: Source) -> str:

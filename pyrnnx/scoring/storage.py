@@ -6,7 +6,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from pyrnnx.errors import ArgumentError, reason_of, shown
 from pyrnnx.scoring.opened import open_file
@@ -56,7 +56,11 @@ class Files:
 
     def walk(self, folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
         """Yield the path of each folder, and the names of its folders and files, as `os.walk` does."""
-        return os.walk(folder)
+
+        def refuse(error: OSError) -> NoReturn:
+            raise _unreadable(error.filename or folder, error)
+
+        return os.walk(folder, onerror=refuse)  # which would leave out what it cannot list
 
     def is_file(self, path: str) -> bool:
         return os.path.isfile(path)

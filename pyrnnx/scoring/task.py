@@ -12,7 +12,7 @@ from typing import Any
 
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
 from pyrnnx.scoring import durable
 from pyrnnx.scoring.interface import Input
 from pyrnnx.scoring.items import Bad, Frames
@@ -164,7 +164,7 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
         job.folder.finish(record)
     except OSError as error:
         raise ArgumentError(
-            f"score: part {part.number} cannot be written to {shown(os.fspath(path))} ({error.strerror or error}); "
+            f"score: part {part.number} cannot be written to {shown(os.fspath(path))} ({reason_of(error)}); "
             "finished parts stay valid, and the same call scores the others"
         ) from error
     return record, False
@@ -181,7 +181,7 @@ def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
             items[i] = _checked(job, part, i, next(values, Bad("it is not there any more")))
     except Exception as error:  # the source itself failed: the rest cannot be read
         for i in readable[position:]:
-            items[i] = Bad(printable(str(error)) or type(error).__name__)
+            items[i] = Bad(reason_of(error))
     # Once for all items, because thousands may share a file, and for an object this is a request.
     stamps = job.source.stamps([part.places[i] for i in readable]) if part.stamps else ()
     for i, stamp in zip(readable, stamps, strict=False):

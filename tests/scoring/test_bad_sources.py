@@ -173,6 +173,22 @@ def test_bad_recordings(name: str, tmp_path: Path) -> None:
     assert run(source, frame=SIZE, skip_errors=True, **options).skipped == {"b.wav": words}
 
 
+def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its items would be left out in silence."""
+    (tmp_path / "in" / "closed").mkdir(parents=True)
+    write_npy(tmp_path / "in", sequences((3, 2)))
+    scandir = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if os.fspath(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", os.fspath(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(PyrnnxError, match=r"source '.*closed' cannot be read \(Permission denied\)"):
+        pyrnnx.score(lstm(), tmp_path / "in", tmp_path / "out", workers=0)
+
+
 def test_recordings_of_two_rates(tmp_path: Path) -> None:
     source = write_wavs(tmp_path / "in", 24, (8_000).to_bytes(4, "little"))
     words = r"'a.wav' of 16000 samples per second and 'b.wav' of 8000; expected one sample rate"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
+from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
 from pyrnnx.scoring.items import Bad, Items
 from pyrnnx.scoring.packages import import_zarr
 from pyrnnx.scoring.sources.base import Source, attempted, listed
@@ -102,7 +102,7 @@ class ZarrSource(Source):
             try:
                 pieces = _pieces(root, run)
             except Exception as error:  # noqa: PERF203  # codecs raise errors of many types
-                yield from [Bad(printable(str(error)))] if len(run) == 1 else self._one_by_one(run)
+                yield from [Bad(reason_of(error))] if len(run) == 1 else self._one_by_one(run)
             else:
                 yield from pieces
 
