@@ -108,8 +108,8 @@ def dropout(call: Call) -> int:
 
 
 def copy(call: Call) -> int:
-    """Return the bytes of a copy of the first input."""
-    return int(call.arrays[0].nbytes)
+    """Return the bytes of a copy of the first input; 0 for a sequence, whose elements are not copied."""
+    return int(getattr(call.arrays[0], "nbytes", 0))
 
 
 def copies(call: Call) -> int:
@@ -253,8 +253,14 @@ def _product(A: Any, B: Any, itemsize: int) -> int:
 
 
 def matmul(call: Call) -> int:
-    """Return the bytes of the product of the first two inputs."""
-    return _product(call.arrays[0], call.arrays[1], max(call.itemsize, 4))
+    """Return the bytes of the product of the first two inputs, and of copies of those with other strides."""
+    A, B = call.arrays[:2]
+    return _product(A, B, max(call.itemsize, 4)) + _strided(A) + _strided(B)
+
+
+def _strided(factor: Any) -> int:
+    """Return the bytes of the copy of a factor that BLAS cannot read as it is."""
+    return 0 if factor.flags.forc else int(factor.nbytes)
 
 
 def integer_matmul(call: Call) -> int:
@@ -275,7 +281,7 @@ def gemm(call: Call) -> int:
     """Return the bytes of the product of two matrices, each possibly transposed, and of the result."""
     A, B = call.arrays[:2]
     rows, columns = A.shape[1 if call.attribute("transA", 0) else 0], B.shape[0 if call.attribute("transB", 0) else 1]
-    return 2 * int(rows * columns) * call.itemsize
+    return 2 * int(rows * columns) * call.itemsize + _strided(A) + _strided(B)
 
 
 def einsum(call: Call) -> int:
@@ -301,10 +307,11 @@ def concat(call: Call) -> int:
 
 
 def gather(call: Call) -> int:
-    """Return the bytes of one slice of the first input for each index."""
+    """Return the bytes of one slice of the first input for each index, and of indices that are not int64 yet."""
     X, indices = call.arrays
     shape = replaced(X.shape, [indices.size], [call.attribute("axis", 0)])
-    return count(shape) * int(X.itemsize)
+    widened = int(indices.size) * DOUBLE if indices.itemsize < DOUBLE else 0
+    return count(shape) * int(X.itemsize) + widened
 
 
 def gather_elements(call: Call) -> int:

@@ -61,12 +61,12 @@ def _convolution(call: Call, X: Any, W: Any) -> int:
 def _columns(
     call: Call, rows: Sequence[int], padded: Sequence[int], kernel: Sequence[int], result: Sequence[int]
 ) -> int:
-    """Return the bytes of a convolution: an index per axis of each place, two copies of the columns, the product."""
+    """Return the bytes of a convolution: first columns, their copy and their indices; then columns and the product."""
     itemsize, places = max(call.itemsize, 4), count(result)
     columns = int(rows[1]) * count(kernel[2:]) * places
-    indices = columns * DOUBLE * (len(result) + 1)
-    product = int(rows[0] * kernel[0]) * places * DOUBLE * 3
-    return indices + product + (count((*rows, *padded)) + count(kernel) + 2 * int(rows[0]) * columns) * itemsize
+    gathered = places * DOUBLE + columns * (DOUBLE * len(result) + 2 * int(rows[0]) * itemsize)
+    multiplied = int(rows[0]) * (columns * itemsize + int(kernel[0]) * places * DOUBLE * 3)
+    return (count((*rows, *padded)) + count(kernel)) * itemsize + max(gathered, multiplied)
 
 
 def _conv(call: Call) -> int:
@@ -252,7 +252,12 @@ def _scores(call: Call) -> int:
     past = call.input(4)
     keys = K.shape[-2] + (past.shape[-2] if past is not None else 0)
     rest = sum(array.nbytes for array in call.arrays if array is not None)
-    return int(4 * Q.shape[0] * heads * Q.shape[-2] * keys) * max(call.itemsize, 4) + int(rest + Q.nbytes + V.nbytes)
+    # Present keys and values; then both for all heads of Q, scaled, while they are repeated.
+    widths = K.nbytes // max(K.shape[-2], 1) + V.nbytes // max(V.shape[-2], 1)
+    groups = max(heads // max(K.shape[1] if K.ndim == 4 else call.attribute("kv_num_heads", heads), 1), 1)
+    repeated = int(widths) * int(keys) * (2 + 2 * (groups if groups > 1 else 0))
+    products = int(4 * Q.shape[0] * heads * Q.shape[-2] * keys) * max(call.itemsize, 4)
+    return products + repeated + int(rest + Q.nbytes + V.nbytes)
 
 
 def _linear_attention(call: Call) -> int:

@@ -7,6 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..walk import Node
 from . import rules
 from .call import Call, Rule
@@ -147,8 +149,11 @@ def bytes_beyond(node: NodeProto) -> Callable[[Sequence[Any], int], int] | None:
     def quick(arrays: Sequence[Any], limit: int) -> int:
         most = largest
         for array in arrays:
-            if array is not None:
-                most *= array.size
+            if array is None:
+                continue
+            if not isinstance(array, np.ndarray) or array.itemsize > _LARGEST_ELEMENT:  # a sequence; strings
+                return exact(arrays, limit)
+            most *= array.size or 1
         return 0 if most <= limit else exact(arrays, limit)
 
     return quick if largest else exact

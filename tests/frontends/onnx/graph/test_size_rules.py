@@ -14,7 +14,7 @@ from onnx_node_tests import SLOW, only, quick
 from rows import each_row
 
 from pyrnnx.frontends.onnx.graph.sizes import rules
-from pyrnnx.frontends.onnx.graph.sizes.table import RULES, expected_bytes
+from pyrnnx.frontends.onnx.graph.sizes.table import RULES, bytes_beyond, expected_bytes
 
 
 def value(given: Any) -> Any:
@@ -120,7 +120,13 @@ PEAKS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {  # operator, inputs,
     "TopK, empty": ("TopK", [ones(N, 0), integers(0)], {}),
     "Unique, empty": ("Unique", [ones(0, 2**9)], {"axis": 0}),
     "Conv, empty": ("Conv", [ones(0, 1, N), ones(1, 1, 3)], {}),
+    "Gather, int32": ("Gather", [ones(50, 2), np.zeros(20_000, np.int32)], {}),
+    "MatMul, strided": ("MatMul", [ones(100, 500)[:, ::2], ones(250, 3)], {}),
+    "Attention, groups": ("Attention", [ones(1, 8, 4, 16), ones(1, 1, 900, 16), ones(1, 1, 900, 16)], {}),
     # pads, windows and columns
+    "Conv, channels": ("Conv", [ones(1, 16, 30, 30), ones(16, 16, 3, 3)], {"pads": [1] * 4}),
+    "Conv, groups": ("Conv", [ones(4, 16, 30, 30), ones(16, 1, 5, 5)], {"pads": [2] * 4, "group": 16}),
+    "Conv, points": ("Conv", [ones(1, 16, 60, 60), ones(16, 16, 1, 1)], {}),
     "MaxPool, pads": ("MaxPool", [ones(1, 1, 4, 4)], {"kernel_shape": [4, 4], "pads": [200, 0, 200, 0]}),
     "MaxPool, ceil_mode": ("MaxPool", [ones(1, 1, 4, 4)], {"kernel_shape": [1, 1], "pads": [99] * 4, "ceil_mode": 1}),
     "AveragePool, window": ("AveragePool", [IMAGE], {"kernel_shape": [64, 64]}),
@@ -210,6 +216,29 @@ def test_bounds_are_near_the_peak(name: str) -> None:
     assert expected is not None
     assert expected >= 0.9 * (taken - OVERHEAD), f"{expected} bytes; the evaluator takes {taken}"
     assert expected <= 5 * taken, f"{expected} bytes; the evaluator takes {taken}"
+
+
+QUICK: dict[str, tuple[str, list[Any]]] = {
+    "strings": ("Where", [np.ones(1000, bool), np.array(["a" * 300]), np.array(["b"])]),
+    "an empty input": ("TensorScatter", [ones(1, 1, 40_000, 2), ones(1, 1, 0, 2)]),
+}
+
+
+@each_row("name", QUICK)
+def test_what_is_beyond_the_limit_is_not_within_it_at_a_glance(name: str) -> None:
+    operator, arrays = QUICK[name]
+    node = helper.make_node(operator, [f"x{k}" for k in range(len(arrays))], ["y"])
+    beyond = bytes_beyond(node)
+    assert beyond is not None
+    assert beyond(arrays, 2**17) == expected_bytes(node, arrays)
+    assert (expected_bytes(node, arrays) or 0) > 2**17
+
+
+def test_a_sequence_is_no_array() -> None:
+    for operator in ("Add", "Identity"):
+        beyond = bytes_beyond(helper.make_node(operator, ["x"], ["y"]))
+        assert beyond is not None
+        assert beyond([[FEW, FEW]], 1) == 0
 
 
 def test_shapes_of_more_axes_than_there_are_are_not_measured() -> None:
