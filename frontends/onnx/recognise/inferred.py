@@ -11,6 +11,7 @@ import numpy as np
 
 from ..graph.constants import named, shape_of
 from ..graph.fold import FoldedGraph
+from ..graph.inference import infer_shapes
 from ..graph.rebuild import rebuild, tensors_of
 from ..graph.signatures import declare
 from ..graph.walk import all_graphs, subgraphs
@@ -60,7 +61,7 @@ def inferred(folded: FoldedGraph, opsets: Mapping[str, int]) -> Inferred:
     result = Inferred()
     try:
         model = onnx.helper.make_model(graph, opset_imports=versions)
-        _collect(onnx.shape_inference.infer_shapes(model, data_prop=True).graph, result)
+        _collect(infer_shapes(model, data_prop=True).graph, result)
     except Exception:  # of several types; a model that cannot be inferred has no recognised layers
         return Inferred()
     graphs = Counter(name for inner in all_graphs(folded.graph) for name in inner.local)

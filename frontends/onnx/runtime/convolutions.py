@@ -97,12 +97,16 @@ def _window(node: Any, tensors: Tensors) -> _Window | None:
     onnx, shape = import_onnx(), shape_of(tensors[node.input[1]])
     if len(shape) != 3 or math.prod(shape) < _FEWEST_WEIGHTS or not _is_float32(tensors[node.input[1]]):
         return None
-    given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
-    if given.pop("auto_pad", b"NOTSET") != b"NOTSET" or given.pop("group", 1) != 1:
+    try:
+        given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+    except ValueError:  # an attribute of a function
         return None
     strides, dilations, pads = given.get("strides", [1]), given.get("dilations", [1]), given.get("pads", [0, 0])
-    is_line = [len(strides), len(dilations), len(pads)] == [1, 1, 2]
-    if not is_line or list(given.get("kernel_shape", shape[2:])) != list(shape[2:]):
+    lists = (strides, dilations, pads)
+    are_sizes = all(isinstance(sizes, list) and all(isinstance(size, int) for size in sizes) for sizes in lists)
+    if not are_sizes or given.pop("auto_pad", b"NOTSET") != b"NOTSET" or given.pop("group", 1) != 1:
+        return None
+    if [*map(len, lists)] != [1, 1, 2] or given.get("kernel_shape", [*shape[2:]]) != [*shape[2:]]:
         return None
     window = _Window(shape[2], strides[0], dilations[0], *pads)
     fits = min(window.kernel, window.stride, window.dilation) >= 1 and min(pads) >= 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from ..graph import signatures
+from ..graph.inference import infer_shapes
 from ..graph.walk import subgraphs
 from ..messages import copied
 from ..onnx_package import import_onnx
@@ -98,7 +99,7 @@ def inferred(model: ModelProto, graph: GraphProto, recurrent_type: Callable[[Nod
         return skeleton
     bare = onnx.ModelProto(ir_version=model.ir_version, graph=skeleton, opset_import=model.opset_import)
     with suppress(Exception):  # of several types; the types show when the graph runs
-        skeleton = onnx.shape_inference.infer_shapes(bare).graph
+        skeleton = infer_shapes(bare).graph
     return skeleton
 
 

@@ -12,7 +12,7 @@ from ..ir.element_types import by_precision
 from ..ir.layer import NetLayer, Output
 from ..ir.variables import Variable
 from .graph import SMALL, Graph
-from .onnx_frontend import import_onnx
+from .onnx_frontend import import_onnx, infer_shapes
 
 if TYPE_CHECKING:
     from onnx import ModelProto, ValueInfoProto
@@ -119,7 +119,7 @@ def _inferred(model: ModelProto) -> ModelProto:
             graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims))
     try:
         # data_prop would take minutes and gigabytes for a cast of 2^27 elements.
-        result: ModelProto = onnx.shape_inference.infer_shapes(light, strict_mode=True)
+        result: ModelProto = infer_shapes(light, strict_mode=True)
     except Exception:  # of several types, for a contradictory model; running it reports the cause
         return light  # type: ignore[no-any-return]
     return result

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...onnx.constants import constant_values, fold_constants
 from ...onnx.graph.constants import array_of
 from ...onnx.graph.fold import fold
+from ...onnx.graph.inference import infer_shapes
 from ...onnx.graph.rebuild import rebuild
 from ...onnx.graph.walk import all_nodes, local_names, needed_names, node_label, subgraphs
 from ...onnx.model import Model, read_model
@@ -42,6 +43,7 @@ __all__ = [
     "constant_values",
     "fold_constants",
     "import_onnx",
+    "infer_shapes",
     "local_names",
     "needed_names",
     "node_label",

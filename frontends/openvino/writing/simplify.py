@@ -19,7 +19,15 @@ from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import FormatError, shortened
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from ..translation.onnx_frontend import array_of, folded_graph, import_onnx, local_names, subgraphs, tensor_info
+from ..translation.onnx_frontend import (
+    array_of,
+    folded_graph,
+    import_onnx,
+    infer_shapes,
+    local_names,
+    subgraphs,
+    tensor_info,
+)
 from .sizes import Sizes, attribute_of, squeezed_one
 
 if TYPE_CHECKING:
@@ -125,7 +133,7 @@ def _info_of(name: str, tensor: Any) -> ValueInfoProto:
 
 def _inferred(model: ModelProto, label: str) -> dict[str, TensorInfo]:
     try:
-        graph = import_onnx().shape_inference.infer_shapes(model, data_prop=True).graph
+        graph = infer_shapes(model, data_prop=True).graph
     except Exception as error:  # of several types
         raise FormatError(f"{label}: its shapes cannot be inferred ({shortened(str(error))})") from error
     return {info.name: tensor_info(label, info) for info in (*graph.value_info, *graph.output, *graph.input)}

@@ -17,6 +17,7 @@ from rows import each_row
 from pyrnnx.errors import FormatError
 from pyrnnx.frontends.onnx import read_model
 from pyrnnx.frontends.onnx.graph import signatures
+from pyrnnx.frontends.onnx.graph.inference import infer_shapes
 from pyrnnx.frontends.onnx.graph.signatures import SIGNATURES, Result, element_types, signature_of
 from pyrnnx.frontends.onnx.runtime import types
 
@@ -141,3 +142,11 @@ def test_a_cast_to_no_type_is_not_known() -> None:
     node = onnx.helper.make_node("Cast", ["x"], ["y"], to=2**40)
     graph = onnx.helper.make_graph([node], "g", [onnx.helper.make_tensor_value_info("x", 1, [2])], [])
     assert signatures.element_types(graph, 22, {}) is None
+
+
+def test_types_that_onnx_cannot_infer_without_ending_the_process() -> None:
+    """In onnx 1.23, inference of RegexFullMatch reads the type of its input, if there is none, too."""
+    nodes = [helper.make_node("Other", ["x"], ["a"], domain="other"), helper.make_node("RegexFullMatch", ["a"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [onnx.ValueInfoProto(name="x")], [onnx.ValueInfoProto(name="y")])
+    with pytest.raises(ValueError, match="RegexFullMatch"):
+        infer_shapes(helper.make_model(graph))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -70,6 +71,22 @@ def oracle(case: Convolution, x: Any, W: Any, B: Any = 0.0) -> tuple[Array, Arra
     terms = [(windows, exact, bias), (np.abs(windows), np.abs(exact), np.abs(bias))]
     result, magnitude = (np.einsum("ncki,mck->nmi", x, w) + b for x, w, b in terms)
     return result, magnitude
+
+
+ODD: dict[str, Any] = {  # attributes that are no lists of integers
+    "pads": onnx.numpy_helper.from_array(np.array([0, 0])),
+    "strides": [1.5],
+    "kernel_shape": 3,
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_attributes_are_left_to_the_operator(name: str) -> None:
+    weights = {"W": rng.standard_normal((M, C, 3)).astype(np.float32)}
+    x = rng.standard_normal((1, C, 16)).astype(np.float32)
+    model = read_model(simple_model([node("Conv", ["x", "W"], ["y"], **{name: ODD[name]})], {"x": x}, ["y"], weights))
+    with contextlib.suppress(PyrnnxError):  # ONNX Runtime rejects some, and ignores others
+        assert model(x)["y"].shape == (1, M, 14)
 
 
 def declare(model: onnx.ModelProto, length: int | str) -> onnx.ModelProto:
