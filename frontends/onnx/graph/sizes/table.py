@@ -122,7 +122,7 @@ _SLOW = {
 
 
 def expected_bytes(node: Node | NodeProto, arrays: Sequence[Any]) -> int | None:
-    """Return the bytes of the results; None without a rule, or if the operator will reject the inputs."""
+    """Return the bytes of results and temporary arrays; None without a rule, or if the operator rejects the inputs."""
     rule = RULES.get(node.op_type) if not node.domain else None
     if rule is None:
         return None
