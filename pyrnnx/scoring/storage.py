@@ -15,6 +15,7 @@ from pyrnnx.scoring.packages import import_fsspec
 HEAD = 2**16  # bytes that a request for a header reads
 MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is only the path
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
+_QUERY = re.compile(r"https?://[^?]*\?")
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "LastModified", "last_modified", "created")
 
 
@@ -218,7 +219,8 @@ def normal(path: str) -> str:
     Raises
     ------
     ArgumentError
-        A URL that has a password, which the manifest would show, or that chains several.
+        A URL that chains several, or with what the manifest must not show: a password, or a query of http(s), which
+        may be a signature.
     """
     if not is_url(path):
         return os.path.abspath(path)
@@ -226,6 +228,11 @@ def normal(path: str) -> str:
         raise ArgumentError(
             f"score: source is {shown(re.sub('//[^/]*@', '//...@', path))}; expected the URL of one store without "
             "credentials, which fsspec takes from the environment"
+        )
+    if _QUERY.match(path):
+        raise ArgumentError(
+            f"score: source is {shown(path.partition('?')[0] + '?...')}; expected a URL without a query, whose "
+            "signature or key would be stored with the results"
         )
     return path.rstrip("/")
 

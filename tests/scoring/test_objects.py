@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -112,9 +113,10 @@ def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
         "github://x": "'github://x' cannot be read",  # a TypeError of its file system
         "ftp://127.0.0.1:1/x": "'ftp://127.0.0.1:1/x' cannot be read",
         "s3://key:secret@bucket/x": "'s3://...@bucket/x'; expected the URL of one store without credentials",
+        "https://host/x.npy?X-Amz-Signature=secret": "'https://host/x.npy?...'; expected a URL without a query",
         "zip://a.npy::memory://x.zip": "expected the URL of one store",
     }.items():
-        with pytest.raises(PyrnnxError, match=words.replace(".", r"\.")):
+        with pytest.raises(PyrnnxError, match=re.escape(words)):
             run(url, tmp_path / "out")
     with pytest.raises(PyrnnxError, match=r"sink is 's3://bucket/out'; expected a path"):
         pyrnnx.score(lstm(), memory, "s3://bucket/out", workers=0)
