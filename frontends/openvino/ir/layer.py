@@ -52,7 +52,7 @@ class NetLayer:
     shape : tuple or None
         The `<data shape>` of a Parameter or Const, with bounds; None: any rank, or no shape.
     inputs, outputs : tuple of NetPort
-        The ports by ascending id.
+        The ports in the order of the document.
     sources : tuple of Output
         The output that each input reads, in a net.
     element : lxml element

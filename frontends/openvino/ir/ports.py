@@ -45,7 +45,7 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def read_ports(label: str, element: etree._Element, kind: str) -> tuple[NetPort, ...]:
-    """Read the ports in ``<input>`` or ``<output>``, by ascending id.
+    """Read the ports in ``<input>`` or ``<output>``, in the order of the document; ids only name them in edges.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def read_ports(label: str, element: etree._Element, kind: str) -> tuple[NetPort,
                 )
             names = port.get("names")
             ports[number] = NetPort(number, dims or None, port.get("precision"), split_names(names) if names else ())
-    return tuple([ports[number] for number in sorted(ports)])
+    return tuple(ports.values())
 
 
 def _port_id(label: str, kind: str, text: str) -> int:

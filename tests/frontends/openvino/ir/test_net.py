@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from lxml import etree
 from openvino_loops import looped
 from openvino_nets import edges, layer, net, parameter, result
+from peers import run_openvino
 from rows import each_row
 
 from pyrnnx import Interval, PyrnnxError, PyrnnxWarning, UnsupportedError
@@ -43,6 +45,24 @@ def test_net() -> None:
     assert only is lstm
     assert read.recurrent[lstm].op.cell == "LSTM"
     assert read.recurrent[lstm].inputs[0].shape == (None, None, 4)
+
+
+def test_ports_count_in_the_order_of_the_document(tmp_path: Path) -> None:
+    """With descending ids, and OpenVINO as witness: ids only say what an edge connects."""
+    root = etree.fromstring(XML.encode())
+    for port in root.iter("port"):
+        port.set("id", str(20 - int(port.get("id", ""))))
+    for edge in root.iter("edge"):
+        for end in ("from-port", "to-port"):
+            edge.set(end, str(20 - int(edge.get(end, ""))))
+    (tmp_path / "x.xml").write_bytes(etree.tostring(root))
+    (tmp_path / "x.bin").write_bytes(BIN)
+    inputs = nets.lstm_inputs()
+    inputs["lengths"][:] = nets.T  # OpenVINO does not set padding to 0
+    expected = list(read_model(XML, BIN)(inputs).values())
+    for outputs in (list(read_model(tmp_path / "x.xml")(inputs).values()), run_openvino(tmp_path / "x.xml", inputs)):
+        for output, value in zip(outputs, expected, strict=True):
+            np.testing.assert_allclose(output, value, rtol=1e-5, atol=1e-6)
 
 
 def test_order_follows_the_edges() -> None:
