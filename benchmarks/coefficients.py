@@ -1,8 +1,11 @@
-"""Fit the polynomial coefficients of pyrnnx/_kernels/simd/functions.h; print their #define lines and their errors.
+"""Fit the coefficients of pyrnnx/_kernels/simd/functions.h; print their #define lines and their errors.
 
-Each polynomial is fitted by weighted least squares at Chebyshev nodes, repeatedly: after each fit, the weight of a node
-is multiplied by its error (Lawson's iteration), so that the worst error approaches the least possible. Errors are
-relative to the first term of the function, which the polynomial corrects. The result is rounded once.
+Each polynomial, or pair of polynomials whose ratio is needed, is fitted by weighted least squares at Chebyshev nodes,
+repeatedly: after each fit, the weight of a node is multiplied by its error (Lawson's iteration), so that the worst
+error approaches the least possible. A ratio is fitted as numerator = target * denominator, with the denominator of
+the last fit in the weights. Errors are relative to the first term of the function, which the polynomials correct. The
+coefficients are rounded once. A common factor of all coefficients changes a ratio by their rounding only: of FACTORS
+factors, the one with the least error as computed is chosen.
 """
 
 from __future__ import annotations
@@ -30,58 +33,114 @@ FITS = 25
 # Share of the largest error, added to every error: else a node near a zero of the error would lose its weight forever.
 FLOOR = "1e-6"
 COLUMNS = 4  # of long numbers, as clang-format arranges them
+FACTORS = 2048
+TRIALS = ((9973, 128), (97, 1))  # (every n-th float32 is computed, so many of the best common factors are kept)
+# Products of two float32 are exact in float64; for float64 64 bits if long double has them.
+WIDE: dict[str, Any] = {"float": np.float64, "double": np.longdouble}
+
+
+Compute = Callable[[Fma, Sequence[Any], Array], Array]  # as functions.h computes it: fma, coefficients, argument
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function that contains a polynomial p(u), in the notation at the top of functions.h."""
+    """A function that contains a polynomial, or a ratio of two, of u; in the notation at the top of functions.h."""
 
-    counts: dict[str, int]  # of coefficients, by type
-    interval: Callable[[], tuple[Any, Any]]  # of u, in the working precision
-    target: Callable[[Any], Any]  # the exact p(u)
-    share: Callable[[Any], Any]  # (error of the function / its first term) / error of p(u)
-    points: tuple[float, float]  # of the function's argument
+    counts: dict[str, tuple[int, int]]  # coefficients of numerator and denominator, by type; (n, 0): one polynomial
+    interval: Callable[[str], tuple[Any, Any]]  # of u, by type, in the working precision
+    target: Callable[[Any], Any]  # the exact polynomial or ratio
+    share: Callable[[Any], Any]  # (error of the function / its first term) / error of the polynomial or ratio
+    points: Callable[[str], tuple[float, float]]  # of the function's argument, by type
     exact: Callable[[Array], Array]
-    steps: Callable[[Fma, Callable[[Array], Array], Array], Array]  # as functions.h computes it: fma, p, argument
+    steps: Compute
+    names: tuple[str, ...]  # of the #define lines
+    first: str = "1"  # first coefficient of the denominator
+    factors: int = 1  # common factors that are tried
 
 
-def _expm1_ends() -> tuple[Any, Any]:
+def _expm1_ends(kind: str) -> tuple[Any, Any]:
     end = mpmath.log(2) / 2 * mpf("1.002")  # n is rounded from a rounded product: |r| may slightly exceed ln2/2
     return -end, end
 
 
-def _log1p_steps(fma: Fma, p: Callable[[Array], Array], v: Array) -> Array:
+def _horner(fma: Fma, coefficients: Sequence[Any], u: Array) -> Array:
+    total = np.full_like(u, coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        total = fma(total, u, c)
+    return total
+
+
+def _paired(fma: Fma, coefficients: Sequence[Any], u: Array, square: Array) -> Array:
+    """Horner's rule over pairs of terms."""
+    pairs = [_horner(fma, coefficients[k : k + 2], u) for k in range(0, len(coefficients), 2)]
+    total = pairs[-1]
+    for pair in reversed(pairs[:-1]):
+        total = fma(total, square, pair)
+    return total
+
+
+def _log1p_steps(fma: Fma, c: Sequence[Any], v: Array) -> Array:
     w = np.asarray(v.dtype.type(0.25) * v * v)
-    return np.asarray(v + v * w * p(w))
+    return np.asarray(v + v * w * _horner(fma, c, w))
 
 
+def _tanh_steps(fma: Fma, c: Sequence[Any], x: Array) -> Array:
+    w = x * x
+    square, n, d = w * w, c[: len(c) // 2], c[len(c) // 2 :]
+    numerator = fma(_paired(fma, n[2:], w, square), x * square, x * fma(n[1], w, n[0]))
+    denominator = fma(_paired(fma, d[2:], w, square), square, fma(d[1], w, d[0]))
+    return np.asarray(np.minimum(numerator, denominator) / denominator)
+
+
+def _exp_steps(fma: Fma, c: Sequence[Any], r: Array) -> Array:
+    square, half = r * r, len(c) // 2
+    odd, even = _horner(fma, c[:half], square), _horner(fma, c[half:], square)
+    return np.asarray(fma(r, odd, even) / fma(-r, odd, even))
+
+
+ONE_AT = {"float": 9.1, "double": 19.1}  # tanh(x) is rounded to 1 from here on
 FUNCTIONS = {
     "EXP": Function(
-        {"float": 5, "double": 10},
-        _expm1_ends,
-        lambda r: (mpmath.expm1(r) - r) / r**2,
-        lambda r: r,
-        (-0.3466, 0.3466),
-        np.expm1,
-        lambda fma, p, r: fma(r * r, p(r), r),
+        counts={"float": (5, 0), "double": (10, 0)},
+        interval=_expm1_ends,
+        target=lambda r: (mpmath.expm1(r) - r) / r**2,
+        share=lambda r: r,
+        points=lambda kind: (-0.3466, 0.3466),
+        exact=np.expm1,
+        steps=lambda fma, c, r: fma(r * r, _horner(fma, c, r), r),
+        names=("EXP",),
+    ),
+    "EXP_RATIO": Function(
+        counts={"float": (2, 2), "double": (3, 3)},
+        interval=lambda kind: (mpf(0), _expm1_ends(kind)[1] ** 2),
+        target=lambda u: mpmath.tanh(sqrt(u) / 2) / sqrt(u),  # = O / E
+        share=sqrt,  # the error of exp(r) is 2r times that of O / E, where both are near 1/2
+        points=lambda kind: (-0.3466, 0.3466),
+        exact=np.exp,
+        steps=_exp_steps,
+        names=("EXP_ODD", "EXP_EVEN"),
+        first="0.5",
     ),
     "LOG1P": Function(
-        {"float": 5, "double": 11},
-        lambda: (mpf(0), mpf(1) / 9),
-        lambda w: (mpmath.atanh(sqrt(w)) / sqrt(w) - 1) / w,
-        lambda w: w,
-        (0, 2 / 3),
-        lambda v: 2 * np.arctanh(v / 2),
-        _log1p_steps,
+        counts={"float": (5, 0), "double": (11, 0)},
+        interval=lambda kind: (mpf(0), mpf(1) / 9),
+        target=lambda w: (mpmath.atanh(sqrt(w)) / sqrt(w) - 1) / w,
+        share=lambda w: w,
+        points=lambda kind: (0, 2 / 3),
+        exact=lambda v: 2 * np.arctanh(v / 2),
+        steps=_log1p_steps,
+        names=("LOG1P",),
     ),
     "TANH": Function(
-        {"float": 5, "double": 11},
-        lambda: (mpf(0), mpf("0.3026")),  # slightly more than 0.55^2
-        lambda w: (mpmath.tanh(sqrt(w)) / sqrt(w) - 1) / w,
-        lambda w: w,
-        (0, 0.55),
-        np.tanh,
-        lambda fma, p, x: fma(x * (x * x), p(x * x), x),
+        counts={"float": (5, 5), "double": (10, 10)},
+        interval=lambda kind: (mpf(0), mpf(ONE_AT[kind]) ** 2),
+        target=lambda w: mpmath.tanh(sqrt(w)) / sqrt(w),
+        share=lambda w: sqrt(w) / mpmath.tanh(sqrt(w)),
+        points=lambda kind: (0, ONE_AT[kind]),
+        exact=np.tanh,
+        steps=_tanh_steps,
+        names=("TANH_NUMERATOR", "TANH_DENOMINATOR"),
+        factors=FACTORS,
     ),
 }
 
@@ -89,75 +148,102 @@ FUNCTIONS = {
 class Fit:
     """A least-squares fit of a function's coefficients at Chebyshev nodes, with a weight for each node."""
 
-    def __init__(self, function: Function, count: int, nodes: int) -> None:
-        low, high = function.interval()
+    def __init__(self, kind: str, function: Function, nodes: int) -> None:
+        low, high = function.interval(kind)
         angles = (mpmath.pi * (2 * i + 1) / (2 * nodes) for i in range(nodes))
         u = [(low + high) / 2 + (high - low) / 2 * mpmath.cos(angle) for angle in angles]
-        self.count, self.share, self.target = count, [function.share(x) for x in u], [function.target(x) for x in u]
-        self.powers = [[x**k for x in u] for k in range(2 * count - 1)]
+        if low == 0:  # dense near 0, where the function of sqrt(u) has most of its points
+            u = [x**2 / high for x in u]
+        self.counts = function.counts[kind]
+        self.first = mpf(function.first)
+        self.share, self.target = [function.share(x) for x in u], [function.target(x) for x in u]
+        self.powers = [[x**k for k in range(max(self.counts))] for x in u]
+        self.denominators = [mpf(1)] * nodes
 
     def errors(self, coefficients: Sequence[Any]) -> list[Any]:
         """Return the error at every node, relative to the first term of the function."""
-        values = (mpmath.fdot(coefficients, column[: self.count]) for column in zip(*self.powers, strict=True))
-        rows = zip(values, self.target, self.share, strict=True)
-        return [abs(share * (value - target)) for value, target, share in rows]
+        n, d = coefficients[: self.counts[0]], coefficients[self.counts[0] :]
+        errors = []
+        for k, powers in enumerate(self.powers):
+            if d:
+                self.denominators[k] = mpmath.fdot(d, powers[: len(d)])
+            value = mpmath.fdot(n, powers[: len(n)]) / self.denominators[k]
+            errors.append(abs(self.share[k] * (value - self.target[k])))
+        return errors
 
     def solve(self, weights: Sequence[Any]) -> list[Any]:
         """Return the coefficients that minimize the weighted sum of squared errors."""
-        squares = [weight * share**2 for weight, share in zip(weights, self.share, strict=True)]
-        moments = [mpmath.fdot(squares, power) for power in self.powers]
-        targets = [square * target for square, target in zip(squares, self.target, strict=True)]
-        n = self.count
-        matrix = mpmath.matrix([moments[row : row + n] for row in range(n)])
-        return list(mpmath.lu_solve(matrix, mpmath.matrix([mpmath.fdot(targets, self.powers[k]) for k in range(n)])))
+        numerators, others = self.counts[0], max(self.counts[1] - 1, 0)  # the denominator's first one is given
+        fixed = self.first if self.counts[1] else mpf(1)
+        rows, sides = [], []
+        for k, powers in enumerate(self.powers):
+            factor = sqrt(weights[k]) * self.share[k] / self.denominators[k]
+            unknown = [*powers[:numerators], *(-self.target[k] * power for power in powers[1 : others + 1])]
+            rows.append([factor * value for value in unknown])
+            sides.append(factor * fixed * self.target[k])
+        solution = list(mpmath.lu_solve(mpmath.matrix(rows), mpmath.matrix(sides)))
+        return solution[:numerators] + ([self.first, *solution[numerators:]] if self.counts[1] else [])
 
 
-def fitted(kind: str, name: str) -> list[Any]:
-    """Return the coefficients, rounded to their type."""
+def fitted(kind: str, function: Function) -> list[Any]:
+    """Return the coefficients, rounded to their type; those of a ratio with the best common factor."""
     with mpmath.workprec(PRECISION):
-        count = FUNCTIONS[name].counts[kind]
-        fit = Fit(FUNCTIONS[name], count, NODES * count)
-        weights = [mpf(1)] * (NODES * count)
+        nodes = NODES * sum(function.counts[kind])
+        fit = Fit(kind, function, nodes)
+        weights = [mpf(1)] * nodes
         for _ in range(FITS):
             coefficients = fit.solve(weights)
             errors = fit.errors(coefficients)
             worst = max(errors)
             weights = [weight * (error / worst + mpf(FLOOR)) for weight, error in zip(weights, errors, strict=True)]
-        return [DTYPES[kind](float(c)) for c in coefficients]
+        factors = [1 + mpf(k) / function.factors for k in range(function.factors)]
+        choices = [[DTYPES[kind](float(c * factor)) for c in coefficients] for factor in factors]
+    for step, count in TRIALS if function.factors > 1 else ():
+        choices = sorted(choices, key=_worst_of(kind, function, step))[:count]
+    return choices[0]
 
 
-def polynomial_error(kind: str, name: str, coefficients: Sequence[Any]) -> float:
-    """Return the worst error of the function that its polynomial causes, relative to the first term, in eps."""
-    with mpmath.workprec(PRECISION):
-        errors = Fit(FUNCTIONS[name], len(coefficients), 400).errors([mpf(float(c)) for c in coefficients])
-        return float(max(errors)) / float(np.finfo(DTYPES[kind]).eps)
+def _worst_of(kind: str, function: Function, step: int) -> Callable[[list[Any]], float]:
+    """Return a function of coefficients: the worst error that they compute; infinity if the last point is not exact."""
+    points = np.concatenate([*_points(kind, function, step), np.array([function.points(kind)[1]], DTYPES[kind])])
+    exact = function.exact(points.astype(WIDE[kind]))
 
+    def worst(coefficients: list[Any]) -> float:
+        y = function.steps(_fma(kind), coefficients, points)
+        ends_right = y[-1] == exact[-1].astype(y.dtype)
+        return float(np.abs(y.astype(exact.dtype) / exact - 1).max()) if ends_right else np.inf
 
-def computed_error(kind: str, name: str, coefficients: Sequence[Any], step: int) -> float:
-    """Return the worst error in ulp of functions.h's computation, at every step-th float32 or as many float64."""
-    function, dtype = FUNCTIONS[name], DTYPES[kind]
-    # For float32 exact except for double rounding; for float64 64 bits if long double has them.
-    wide: Any = np.float64 if kind == "float" else np.longdouble
-
-    def fma(a: Any, b: Any, c: Any) -> Array:
-        return np.asarray((np.asarray(a, wide) * np.asarray(b, wide) + np.asarray(c, wide)).astype(dtype))
-
-    def p(u: Array) -> Array:
-        total = np.full_like(u, coefficients[-1])
-        for c in reversed(coefficients[:-1]):
-            total = fma(total, u, c)
-        return total
-
-    worst = 0.0
-    for x in _points(function, dtype, step):
-        worst = max(worst, float(ulps(function.steps(fma, p, x), function.exact(x.astype(wide))).max()))
     return worst
 
 
-def _points(function: Function, dtype: Any, step: int) -> list[Array]:
-    """Return points from 2^-12 on; below, p has no effect on the rounded result."""
-    parts = []
-    for sign, end in zip((-1, 1), function.points, strict=True):
+def polynomial_error(kind: str, function: Function, coefficients: Sequence[Any]) -> float:
+    """Return the worst error of the function that its polynomials cause, relative to the first term, in eps."""
+    with mpmath.workprec(PRECISION):
+        errors = Fit(kind, function, 400).errors([mpf(float(c)) for c in coefficients])
+        return float(max(errors)) / float(np.finfo(DTYPES[kind]).eps)
+
+
+def _fma(kind: str) -> Fma:
+    def fma(a: Any, b: Any, c: Any) -> Array:
+        wide = WIDE[kind]
+        return np.asarray((np.asarray(a, wide) * np.asarray(b, wide) + np.asarray(c, wide)).astype(DTYPES[kind]))
+
+    return fma
+
+
+def computed_error(kind: str, function: Function, coefficients: Sequence[Any], step: int) -> float:
+    """Return the worst error in ulp of functions.h's computation, at every step-th float32 or as many float64."""
+    worst = 0.0
+    for x in _points(kind, function, step):
+        y = function.steps(_fma(kind), coefficients, x)
+        worst = max(worst, float(ulps(y, function.exact(x.astype(WIDE[kind]))).max()))
+    return worst
+
+
+def _points(kind: str, function: Function, step: int) -> list[Array]:
+    """Return points from 2^-12 on; below, the polynomials have no effect on the rounded result."""
+    parts, dtype = [], DTYPES[kind]
+    for sign, end in zip((-1, 1), function.points(kind), strict=True):
         if end == 0:
             continue
         first, last = np.array([2.0**-12, abs(end)], np.float32).view(np.uint32).tolist()
@@ -178,8 +264,9 @@ def literal(value: Any) -> str:
 def define(kind: str, name: str, coefficients: Sequence[Any]) -> str:
     """Return the lines of functions.h."""
     head, cells = f"#define COEFFICIENTS_{kind}_{name} ", [literal(c) + "," for c in coefficients]
-    if kind == "float":
-        return f"{head}{{{' '.join(cells)[:-1]}}}"
+    line = f"{head}{{{' '.join(cells)[:-1]}}}"
+    if len(line) <= 120:
+        return line
     widths = [max(map(len, cells[column::COLUMNS])) for column in range(COLUMNS)]
     rows = [cells[start : start + COLUMNS] for start in range(0, len(cells), COLUMNS)]
     lines = [" ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
@@ -192,12 +279,13 @@ def main() -> None:
     options = parser.parse_args()
     rows, lines = [], []
     for kind in DTYPES:
-        for name in FUNCTIONS:
+        for name, function in FUNCTIONS.items():
             progress(f"{kind} {name}")
-            c = fitted(kind, name)
-            errors = polynomial_error(kind, name, c), computed_error(kind, name, c, options.step)
+            c = fitted(kind, function)
+            errors = polynomial_error(kind, function, c), computed_error(kind, function, c, options.step)
             rows.append([f"{kind} {name}", *(f"{error:.3f}" for error in errors)])
-            lines.append(define(kind, name, c))
+            count = function.counts[kind][0]
+            lines += [define(kind, *pair) for pair in zip(function.names, (c[:count], c[count:]), strict=False)]
     is_current = "\n".join(lines) in HEADER.read_text(encoding="utf-8")
     print("\n".join(lines), "", table(["function", "polynomial alone, eps", "as computed, ulp"], rows), "", sep="\n")
     print(f"{HEADER.name} has {'these' if is_current else 'other'} coefficients.")

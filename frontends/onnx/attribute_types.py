@@ -15,7 +15,7 @@ _LONGEST = 1_000  # values of a list; six are the most that have an effect
 def _string(value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    return str(value) if isinstance(value, str) else None
+    return str.__str__(value) if isinstance(value, str) else None  # str() of an Enum is its name
 
 
 def _list(item: Callable[[Any], Any], value: Any) -> list[Any] | None:

@@ -56,7 +56,9 @@ def _check(label: str, name: str, result: AnyArray, out: Any) -> None:
 
 
 def _overlaps_itself(a: AnyArray) -> bool:
-    """Return whether elements of an array overlap. Slices and transposes never do."""
+    """Return whether elements of an array overlap. Slices, transposes and empty arrays never do."""
+    if a.size == 0:
+        return False
     extent = a.itemsize
     for stride, size in sorted(
         (abs(stride), size) for stride, size in zip(a.strides, a.shape, strict=True) if size > 1

@@ -59,8 +59,8 @@ def unaligned(out: Any) -> Any:
 @each_row("cell", CELLS)
 def test_layer_writes_what_it_returns(cell: CellName, dtype: Any, arranged: Callable[[Any], Any]) -> None:
     layer = layer_of(cell, dtype, direction=Direction.BIDIRECTIONAL)
-    X = random_input(T, N, I, dtype=dtype)
-    for lengths in (None, np.array([2, 0, T], np.int32)):
+    for steps, lengths in ((T, None), (T, np.array([2, 0, T], np.int32)), (0, None), (0, [0, 0, 0])):
+        X = random_input(steps, N, I, dtype=dtype)
         expected = layer(X, lengths)
         out = tuple(arranged(unset(result)) for result in expected)
         written = layer(X, lengths, out=out)

@@ -1,17 +1,17 @@
 /* clang-format off */
-/* Elementary functions on a vector V of REAL, with errors of at most 2 ulp. NaN returns NaN.
+/* Elementary functions on a vector V of REAL, with errors of at most 2 ulp, tanh 3. NaN returns NaN.
  *
  *   expm1(x) = 2^n q + (2^n - 1)      x = n ln2 + r, |r| <= ln2/2,  q = expm1(r) = r + r^2 P(r)
  *   exp(x)   = 2^n (1 + q)
- *   tanh(x)  = x + x w T(w), w = x^2                            |x| < 0.55
- *            = sign(x) (1 - 2t / (1 + t)), t = exp(-2|x|)       else
- *            = -sign(x) e / (2 + e), e = expm1(-2|x|)           tanh_fraction for the cells: 3 ulp
+ *   tanh(x)  = x N(w) / D(w), w = x^2                              |x| bounded by ONE_AT
  *   sigmoid(x) = (x < 0 ? t : 1) / (1 + t)                         t = exp(-|x|)
+ *            = (x < 0 ? 2^n a : b) / (b + 2^n a)                   sigmoid_fraction for the cells
+ *                     exp(r) = a / b, a = E(r^2) + r O(r^2), b = E(r^2) - r O(r^2)
  *   log1p(t) = v + v w L(w)                       v = 2t / (2 + t), w = v^2/4, 0 <= t <= 1
  *   softplus(x) = max(x, 0) + log1p(exp(-|x|))
  *
- * The arguments of exp and expm1 are <= 0, so numerators and denominators are in [0, 2]: a cell can multiply fractions
- * without overflow and divide once. benchmarks/coefficients.py computes the coefficients of P, T and L.
+ * The arguments of exp and expm1 are <= 0, so numerators and denominators of fractions are in [0, 2]: a cell can multiply
+ * them without overflow and divide once. benchmarks/coefficients.py computes the coefficients of P, N, D, E, O and L.
  */
 /* clang-format on */
 #ifndef PYRNNX_FUNCTIONS_CONSTANTS

@@ -13,6 +13,7 @@ from layers import DTYPES, bfloat16, float16, float32, float64
 from rows import each_row, few_rows
 
 import pyrnnx.frontends.onnx as frontend
+from pyrnnx import Direction
 from pyrnnx.testing import strategies
 from pyrnnx.testing.cases import (
     CASES,
@@ -77,6 +78,14 @@ def test_lists_of_numbers(operator: str) -> None:
     arrays = make_arrays(case, float64)
     outputs = run(case, {name: array.tolist() for name, array in arrays.items()})
     assert_same(outputs, run(case, arrays))
+
+
+def test_direction_of_an_op() -> None:
+    """A Direction is a string, but str() of it is its name."""
+    X, W, R = (np.ones(shape, np.float32) for shape in ((4, 2, 3), (2, 5, 3), (2, 5, 5)))
+    assert_same(
+        frontend.rnn(X, W, R, direction=Direction.BIDIRECTIONAL), frontend.rnn(X, W, R, direction="bidirectional")
+    )
 
 
 @each_row("dtype", [float16, bfloat16], ids=ids)
