@@ -144,9 +144,29 @@ def test_a_cast_to_no_type_is_not_known() -> None:
     assert signatures.element_types(graph, 22, {}) is None
 
 
-def test_types_that_onnx_cannot_infer_without_ending_the_process() -> None:
-    """In onnx 1.23, inference of RegexFullMatch reads the type of its input, if there is none, too."""
-    nodes = [helper.make_node("Other", ["x"], ["a"], domain="other"), helper.make_node("RegexFullMatch", ["a"], ["y"])]
-    graph = helper.make_graph(nodes, "g", [onnx.ValueInfoProto(name="x")], [onnx.ValueInfoProto(name="y")])
-    with pytest.raises(ValueError, match="RegexFullMatch"):
-        infer_shapes(helper.make_model(graph))
+@each_row(
+    ("operator", "domain", "attributes"),
+    [
+        ("RegexFullMatch", "", {}),
+        ("EyeLike", "", {"dtype": 1}),
+        ("LabelEncoder", "ai.onnx.ml", {"keys_int64s": [1], "values_int64s": [2]}),
+        ("DictVectorizer", "ai.onnx.ml", {"int64_vocabulary": [1]}),
+        ("TreeEnsemble", "ai.onnx.ml", {"tree_roots": [0]}),
+    ],
+)
+def test_types_that_onnx_cannot_infer_without_ending_the_process(operator: str, domain: str, attributes: Any) -> None:
+    """In onnx 1.23, inference of these reads the type of the first input, if there is none, too."""
+    node = helper.make_node(operator, ["a"], ["y"], domain=domain, **attributes)
+    for other in (helper.make_node("Other", ["x"], ["a"], domain="other"), helper.make_node("If", ["x"], ["a"])):
+        graph = helper.make_graph([other, node], "g", [onnx.ValueInfoProto(name="x")], [onnx.ValueInfoProto(name="y")])
+        with pytest.raises(ValueError, match=operator):
+            infer_shapes(helper.make_model(graph))
+
+
+def test_types_of_operators_with_typed_inputs() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("EyeLike", ["a"], ["y"], dtype=7)]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", 1, [2, 3])], [onnx.ValueInfoProto(name="y")]
+    )
+    inferred = infer_shapes(helper.make_model(graph)).graph.output[0].type.tensor_type
+    assert (inferred.elem_type, [size.dim_value for size in inferred.shape.dim]) == (7, [2, 3])
