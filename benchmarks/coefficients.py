@@ -34,7 +34,12 @@ FITS = 25
 FLOOR = "1e-6"
 COLUMNS = 4  # of long numbers, as clang-format arranges them
 FACTORS = 2048
-TRIALS = ((9973, 128), (97, 1))  # (every n-th float32 is computed, so many of the best common factors are kept)
+TRIALS = (
+    (9973, 128),
+    (997, 32),
+    (97, 8),
+    (7, 1),
+)  # (every n-th float32 is computed, so many of the best common factors are kept)
 # Products of two float32 are exact in float64; for float64 64 bits if long double has them.
 WIDE: dict[str, Any] = {"float": np.float64, "double": np.longdouble}
 
@@ -47,18 +52,19 @@ class Function:
     """A function that contains a polynomial, or a ratio of two, of u; in the notation at the top of functions.h."""
 
     counts: dict[str, tuple[int, int]]  # coefficients of numerator and denominator, by type; (n, 0): one polynomial
-    interval: Callable[[str], tuple[Any, Any]]  # of u, by type, in the working precision
+    interval: Callable[[], tuple[Any, Any]]  # of u, in the working precision
     target: Callable[[Any], Any]  # the exact polynomial or ratio
     share: Callable[[Any], Any]  # (error of the function / its first term) / error of the polynomial or ratio
-    points: Callable[[str], tuple[float, float]]  # of the function's argument, by type
+    points: tuple[float, float]  # of the function's argument
     exact: Callable[[Array], Array]
     steps: Compute
     names: tuple[str, ...]  # of the #define lines
     first: str = "1"  # first coefficient of the denominator
     factors: int = 1  # common factors that are tried
+    bounds: tuple[float, float] = (0.2, 1)  # of the polynomial's error in eps, and of the error as computed in ulp
 
 
-def _expm1_ends(kind: str) -> tuple[Any, Any]:
+def _expm1_ends() -> tuple[Any, Any]:
     end = mpmath.log(2) / 2 * mpf("1.002")  # n is rounded from a rounded product: |r| may slightly exceed ln2/2
     return -end, end
 
@@ -70,25 +76,16 @@ def _horner(fma: Fma, coefficients: Sequence[Any], u: Array) -> Array:
     return total
 
 
-def _paired(fma: Fma, coefficients: Sequence[Any], u: Array, square: Array) -> Array:
-    """Horner's rule over pairs of terms."""
-    pairs = [_horner(fma, coefficients[k : k + 2], u) for k in range(0, len(coefficients), 2)]
-    total = pairs[-1]
-    for pair in reversed(pairs[:-1]):
-        total = fma(total, square, pair)
-    return total
-
-
 def _log1p_steps(fma: Fma, c: Sequence[Any], v: Array) -> Array:
     w = np.asarray(v.dtype.type(0.25) * v * v)
     return np.asarray(v + v * w * _horner(fma, c, w))
 
 
-def _tanh_steps(fma: Fma, c: Sequence[Any], x: Array) -> Array:
+def _tanh_ratio_steps(fma: Fma, c: Sequence[Any], x: Array) -> Array:
     w = x * x
-    square, n, d = w * w, c[: len(c) // 2], c[len(c) // 2 :]
-    numerator = fma(_paired(fma, n[2:], w, square), x * square, x * fma(n[1], w, n[0]))
-    denominator = fma(_paired(fma, d[2:], w, square), square, fma(d[1], w, d[0]))
+    square, n, d = w * w, c[:5], c[5:]
+    numerator = fma(fma(n[4], square, fma(n[3], w, n[2])), x * square, x * fma(n[1], w, n[0]))
+    denominator = fma(fma(d[4], square, fma(d[3], w, d[2])), square, fma(d[1], w, d[0]))
     return np.asarray(np.minimum(numerator, denominator) / denominator)
 
 
@@ -98,49 +95,61 @@ def _exp_steps(fma: Fma, c: Sequence[Any], r: Array) -> Array:
     return np.asarray(fma(r, odd, even) / fma(-r, odd, even))
 
 
-ONE_AT = {"float": 9.1, "double": 19.1}  # tanh(x) is rounded to 1 from here on
+ONE_AT = 9.1  # the tanh of a float is rounded to 1 from here on
 FUNCTIONS = {
     "EXP": Function(
         counts={"float": (5, 0), "double": (10, 0)},
         interval=_expm1_ends,
         target=lambda r: (mpmath.expm1(r) - r) / r**2,
         share=lambda r: r,
-        points=lambda kind: (-0.3466, 0.3466),
+        points=(-0.3466, 0.3466),
         exact=np.expm1,
         steps=lambda fma, c, r: fma(r * r, _horner(fma, c, r), r),
         names=("EXP",),
     ),
     "EXP_RATIO": Function(
         counts={"float": (2, 2), "double": (3, 3)},
-        interval=lambda kind: (mpf(0), _expm1_ends(kind)[1] ** 2),
+        interval=lambda: (mpf(0), _expm1_ends()[1] ** 2),
         target=lambda u: mpmath.tanh(sqrt(u) / 2) / sqrt(u),  # = O / E
         share=sqrt,  # the error of exp(r) is 2r times that of O / E, where both are near 1/2
-        points=lambda kind: (-0.3466, 0.3466),
+        points=(-0.3466, 0.3466),
         exact=np.exp,
         steps=_exp_steps,
         names=("EXP_ODD", "EXP_EVEN"),
         first="0.5",
+        bounds=(0.2, 2),
     ),
     "LOG1P": Function(
         counts={"float": (5, 0), "double": (11, 0)},
-        interval=lambda kind: (mpf(0), mpf(1) / 9),
+        interval=lambda: (mpf(0), mpf(1) / 9),
         target=lambda w: (mpmath.atanh(sqrt(w)) / sqrt(w) - 1) / w,
         share=lambda w: w,
-        points=lambda kind: (0, 2 / 3),
+        points=(0, 2 / 3),
         exact=lambda v: 2 * np.arctanh(v / 2),
         steps=_log1p_steps,
         names=("LOG1P",),
     ),
     "TANH": Function(
-        counts={"float": (5, 5), "double": (10, 10)},
-        interval=lambda kind: (mpf(0), mpf(ONE_AT[kind]) ** 2),
+        counts={"float": (5, 0), "double": (11, 0)},
+        interval=lambda: (mpf(0), mpf("0.3026")),  # slightly more than 0.55^2
+        target=lambda w: (mpmath.tanh(sqrt(w)) / sqrt(w) - 1) / w,
+        share=lambda w: w,
+        points=(0, 0.55),
+        exact=np.tanh,
+        steps=lambda fma, c, x: fma(x * (x * x), _horner(fma, c, x * x), x),
+        names=("TANH",),
+    ),
+    "TANH_RATIO": Function(
+        counts={"float": (5, 5)},
+        interval=lambda: (mpf(0), mpf(ONE_AT) ** 2),
         target=lambda w: mpmath.tanh(sqrt(w)) / sqrt(w),
         share=lambda w: sqrt(w) / mpmath.tanh(sqrt(w)),
-        points=lambda kind: (0, ONE_AT[kind]),
+        points=(0, ONE_AT),
         exact=np.tanh,
-        steps=_tanh_steps,
+        steps=_tanh_ratio_steps,
         names=("TANH_NUMERATOR", "TANH_DENOMINATOR"),
         factors=FACTORS,
+        bounds=(0.4, 5),
     ),
 }
 
@@ -149,10 +158,10 @@ class Fit:
     """A least-squares fit of a function's coefficients at Chebyshev nodes, with a weight for each node."""
 
     def __init__(self, kind: str, function: Function, nodes: int) -> None:
-        low, high = function.interval(kind)
+        low, high = function.interval()
         angles = (mpmath.pi * (2 * i + 1) / (2 * nodes) for i in range(nodes))
         u = [(low + high) / 2 + (high - low) / 2 * mpmath.cos(angle) for angle in angles]
-        if low == 0:  # dense near 0, where the function of sqrt(u) has most of its points
+        if function.counts[kind][1]:  # dense near 0, where the function of sqrt(u) has most of its points
             u = [x**2 / high for x in u]
         self.counts = function.counts[kind]
         self.first = mpf(function.first)
@@ -205,7 +214,7 @@ def fitted(kind: str, function: Function) -> list[Any]:
 
 def _worst_of(kind: str, function: Function, step: int) -> Callable[[list[Any]], float]:
     """Return a function of coefficients: the worst error that they compute; infinity if the last point is not exact."""
-    points = np.concatenate([*_points(kind, function, step), np.array([function.points(kind)[1]], DTYPES[kind])])
+    points = np.concatenate([*_points(kind, function, step), np.array([function.points[1]], DTYPES[kind])])
     exact = function.exact(points.astype(WIDE[kind]))
 
     def worst(coefficients: list[Any]) -> float:
@@ -243,7 +252,7 @@ def computed_error(kind: str, function: Function, coefficients: Sequence[Any], s
 def _points(kind: str, function: Function, step: int) -> list[Array]:
     """Return points from 2^-12 on; below, the polynomials have no effect on the rounded result."""
     parts, dtype = [], DTYPES[kind]
-    for sign, end in zip((-1, 1), function.points(kind), strict=True):
+    for sign, end in zip((-1, 1), function.points, strict=True):
         if end == 0:
             continue
         first, last = np.array([2.0**-12, abs(end)], np.float32).view(np.uint32).tolist()
@@ -261,9 +270,15 @@ def literal(value: Any) -> str:
     return repr(float(value))
 
 
-def define(kind: str, name: str, coefficients: Sequence[Any]) -> str:
+def define(kind: str, function: Function, coefficients: Sequence[Any]) -> str:
     """Return the lines of functions.h."""
-    head, cells = f"#define COEFFICIENTS_{kind}_{name} ", [literal(c) + "," for c in coefficients]
+    count = function.counts[kind][0]
+    parts = zip(function.names, (coefficients[:count], coefficients[count:]), strict=False)
+    return "\n".join(_define(f"#define COEFFICIENTS_{kind}_{name} ", part) for name, part in parts)
+
+
+def _define(head: str, coefficients: Sequence[Any]) -> str:
+    cells = [literal(c) + "," for c in coefficients]
     line = f"{head}{{{' '.join(cells)[:-1]}}}"
     if len(line) <= 120:
         return line
@@ -280,12 +295,13 @@ def main() -> None:
     rows, lines = [], []
     for kind in DTYPES:
         for name, function in FUNCTIONS.items():
+            if kind not in function.counts:
+                continue
             progress(f"{kind} {name}")
             c = fitted(kind, function)
             errors = polynomial_error(kind, function, c), computed_error(kind, function, c, options.step)
             rows.append([f"{kind} {name}", *(f"{error:.3f}" for error in errors)])
-            count = function.counts[kind][0]
-            lines += [define(kind, *pair) for pair in zip(function.names, (c[:count], c[count:]), strict=False)]
+            lines.append(define(kind, function, c))
     is_current = "\n".join(lines) in HEADER.read_text(encoding="utf-8")
     print("\n".join(lines), "", table(["function", "polynomial alone, eps", "as computed, ulp"], rows), "", sep="\n")
     print(f"{HEADER.name} has {'these' if is_current else 'other'} coefficients.")

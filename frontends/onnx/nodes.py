@@ -132,7 +132,7 @@ def read_node(caller: str, node: NodeProto, opset: Any, operators: Collection[st
                 f"{label}: the node has {len(values)} {what}s; expected at most {len(names)}: {', '.join(names)}"
             )
     inputs = {name: source for name, source in zip(definition.inputs, node.input, strict=False) if source}
-    for name in ("W", "R", *OPERATORS[definition.operator].scales):
+    for name in ("X", "W", "R", *OPERATORS[definition.operator].scales):
         if name not in inputs:
             raise ArgumentError(f"{label}: {name} is missing; the node needs it as an input")
     attributes = read_attributes(definition, label, _node_attributes(definition, label, node))

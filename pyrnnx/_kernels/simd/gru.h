@@ -2,7 +2,7 @@
  *       h = g(projection_h + (r H') R_h^T)                      plain: two phases, because the last product needs r
  *       h = g(projection_h + r (H' R_h^T + Rb_h))               linear_before_reset: one phase
  *
- * The usual activations, sigmoid and tanh, stay fractions N/D with D in [1/4, 2], and share one division:
+ * The usual activations, sigmoid and tanh, stay fractions N/D with D in (0, 2], and share one division:
  *   H = ((D_z - N_z) N_h + N_z H' D_h) / (D_z D_h)
  * All others go through activate(), gate by gate over the whole group.
  */
@@ -63,7 +63,7 @@ INLINE void NAME(gru_usual)(const NAME(group) *g, const int linear, const int cl
     FOR_EACH_VECTOR(g) {
         V az = NAME(clipped)(clips, clip, linear ? LOAD(SUM(g, 0)) : LOAD(PROJECTED(g, 0)));
         V Nz = NAME(sigmoid_fraction)(az, &not_z, &Dz);
-        V Nh = NAME(tanh_fraction)(1, NAME(clipped)(clips, clip, LOAD(SUM(g, h))), &Dh);
+        V Nh = NAME(tanh_fraction)(NAME(clipped)(clips, clip, LOAD(SUM(g, h))), &Dh);
         STORE(STATE(g, h_next), FMA(Nz * LOAD(STATE(g, h_prev)), Dh, not_z * Nh) / (Dz * Dh));
     }
 }

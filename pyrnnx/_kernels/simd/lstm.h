@@ -3,7 +3,7 @@
  *
  * Sums [i, o, f, c]. If i and f are coupled, [i or f, o, c], and the other gate is 1 minus the computed one.
  *
- * The usual activations, sigmoid and tanh, stay fractions N/D with D in [1/4, 2], and share one division per state:
+ * The usual activations, sigmoid and tanh, stay fractions N/D with D in (0, 2], and share one division per state:
  *   C = (N_f C' D_i D_g + N_i N_g D_f) / (D_f D_i D_g)      H = N_o N_c / (D_o D_c)
  * All others go through activate(), gate by gate over the whole group.
  */
@@ -20,7 +20,7 @@ INLINE void NAME(lstm_usual)(const NAME(group) *g, const int peeps, const int cl
         V c = LOAD(STATE(g, c)), Di, Df = one, Dg, complement, unused;
         V N = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 0), from_f ? 2 : 0, c), &complement, &Di);
         V Ni = from_f ? complement : N, Nf = from_f ? N : complement;
-        V Ng = NAME(tanh_fraction)(2, NAME(clipped)(clips, clip, LOAD(SUM(g, candidate))), &Dg);
+        V Ng = NAME(tanh_fraction)(NAME(clipped)(clips, clip, LOAD(SUM(g, candidate))), &Dg);
         V Dig = Di * Dg, carried = Dg; /* the factor of N_f C' */
         if (plain) {
             Nf = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 2), 2, c), &unused, &Df);
@@ -31,7 +31,7 @@ INLINE void NAME(lstm_usual)(const NAME(group) *g, const int peeps, const int cl
     FOR_EACH_VECTOR(g) {
         V c = LOAD(STATE(g, c)), Do, Dc, unused;
         V No = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 1), 1, c), &unused, &Do);
-        V Nc = NAME(tanh_fraction)(2, c, &Dc);
+        V Nc = NAME(tanh_fraction)(c, &Dc);
         STORE(STATE(g, h_next), No * Nc / (Do * Dc));
     }
 }

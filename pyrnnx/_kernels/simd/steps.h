@@ -91,7 +91,7 @@ INLINE void NAME(usual_step)(const enum pyrnnx_usual usual, const int fixed, NAM
     NAME(steps_product)(g, fixed, 0, first, g->h_prev, init, g->nv * LANES);
     if (usual == USUAL_LINEAR_GRU) NAME(gru_usual)(g, 1, 0);
     if (usual == USUAL_LSTM) NAME(lstm_usual)(g, 0, 0, PYRNNX_PLAIN);
-    if (usual == USUAL_RNN) NAME(rnn_usual)(g);
+    if (usual == USUAL_RNN) NAME(rnn_usual)(g, 0);
 }
 
 /* Copy h_next to the states, and to y without padding. */
