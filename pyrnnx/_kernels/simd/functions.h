@@ -150,7 +150,7 @@ INLINE V NAME(sigmoid_fraction)(V x, V *complement, V *denominator) {
 INLINE V NAME(tanh_parts)(const REAL unit, V x, V *denominator) {
 #if CONSTANT(TANH_HAS_RATIO)
     static const REAL n[] = COEFFICIENTS(TANH_NUMERATOR), d[] = COEFFICIENTS(TANH_DENOMINATOR);
-#define TERM(c, k) SET1(unit *(c)[k])
+#define TERM(c, k) SET1((c)[k] * unit)
     const V end = SET1(CONSTANT(ONE_AT));
     V y = AT_MOST(end, AT_LEAST(-end, x)), w = y * y, square = w * w;
     V N = FMA(FMA(TERM(n, 4), square, FMA(TERM(n, 3), w, TERM(n, 2))), y * square, y * FMA(TERM(n, 1), w, TERM(n, 0)));
