@@ -6,7 +6,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple
 
 from pyrnnx.errors import ArgumentError, reason_of, shown
 from pyrnnx.scoring.opened import open_file
@@ -56,12 +56,29 @@ class Files:
         return self.status
 
     def walk(self, folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
-        """Yield the path of each folder, and the names of its folders and files, as `os.walk` does."""
+        """Yield the path of each folder, and the names of its folders and files, as `os.walk` does.
 
-        def refuse(error: OSError) -> NoReturn:
-            raise _unreadable(error.filename or folder, error)
+        Links to folders are left out.
 
-        return os.walk(folder, onerror=refuse)  # which would leave out what it cannot list
+        Raises
+        ------
+        ArgumentError
+            A folder cannot be listed, or it is not known what an entry is; `os.walk` would leave these out.
+        """
+        left = [folder]
+        while left:
+            path, folders, files = left.pop(), [], []
+            try:
+                with os.scandir(path) as entries:
+                    for entry in entries:
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append(entry.name)
+                        elif not (entry.is_symlink() and os.path.isdir(entry.path)):
+                            files.append(entry.name)
+            except OSError as error:
+                raise _unreadable(error.filename or path, error) from None
+            yield path, folders, files
+            left += [os.path.join(path, name) for name in folders]
 
     def is_file(self, path: str) -> bool:
         return os.path.isfile(path)
@@ -196,7 +213,7 @@ class Objects(Files):
 
 
 def _unreadable(url: str, error: Exception) -> ArgumentError:
-    reason = MISSING if isinstance(error, FileNotFoundError) else reason_of(error)
+    reason = MISSING if isinstance(error, FileNotFoundError) and is_url(url) else reason_of(error)
     return ArgumentError(f"score: source {shown(url)} cannot be read ({reason})")
 
 
