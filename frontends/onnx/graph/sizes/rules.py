@@ -65,10 +65,10 @@ def global_pool(call: Call, times: int) -> int:
 
 
 def arg_reduced(call: Call) -> int:
-    """Return the bytes of three arrays of indices without one axis, and of a copy if that is not the last axis."""
+    """Return the bytes of three arrays of indices without one axis, and of a copy unless that is the last in memory."""
     X, axis = call.arrays[0], call.attribute("axis", 0)
     is_copied = call.attribute("select_last_index", 0) or axis not in (-1, X.ndim - 1)
-    return _indices_without(X, axis) + (int(X.nbytes) if is_copied else 0)
+    return _indices_without(X, axis) + (int(X.nbytes) if is_copied else copies(call))
 
 
 def hardmax(call: Call) -> int:
@@ -125,9 +125,9 @@ def non_zero(call: Call) -> int:
 
 
 def compress(call: Call) -> int:
-    """Return the bytes of the first input, and of the indices of the condition."""
+    """Return the bytes of the first input, of its copy if it is not contiguous, and of the indices of the condition."""
     X, condition = call.arrays
-    return int(X.nbytes + condition.size * DOUBLE)
+    return int(X.nbytes + condition.size * DOUBLE) + copies(call)
 
 
 def unique(call: Call) -> int:
@@ -149,13 +149,17 @@ def top_k(call: Call) -> int:
 
 
 def normalized(call: Call, times: int) -> int:
-    """Return the bytes of a normalization, which lists axes from `axis` on, however negative it is."""
-    return across(call, times) + max(int(-call.attribute("axis", -1) - call.arrays[0].ndim), 0) * DOUBLE * 8
+    """Return the bytes of a normalization, which lists axes from `axis` on, however negative it is.
+
+    The scale may broadcast the result.
+    """
+    listed = max(int(-call.attribute("axis", -1) - call.arrays[0].ndim), 0) * DOUBLE * 8
+    return across(call, times) + broadcast(call, 2) + listed
 
 
 def loss(call: Call, times: int) -> int:
-    """Return the bytes of `across`, and of temporary arrays as large as the target."""
-    return across(call, times) + int(call.arrays[1].size) * DOUBLE * 4
+    """Return the bytes of `across`, of temporary arrays as large as the target, and of a copy of other strides."""
+    return across(call, times) + int(call.arrays[1].size) * DOUBLE * 4 + copies(call)
 
 
 def suppressed(call: Call) -> int:
@@ -278,10 +282,11 @@ def _integer_product(A: Any, B: Any, itemsize: int) -> int:
 
 
 def gemm(call: Call) -> int:
-    """Return the bytes of the product of two matrices, each possibly transposed, and of the result."""
+    """Return the bytes of the product of two matrices, each possibly transposed, of C times beta, and of the result."""
     A, B = call.arrays[:2]
     rows, columns = A.shape[1 if call.attribute("transA", 0) else 0], B.shape[0 if call.attribute("transB", 0) else 1]
-    return 2 * int(rows * columns) * call.itemsize + _strided(A) + _strided(B)
+    times = 2 if call.input(2) is None else 3
+    return times * int(rows * columns) * call.itemsize + _strided(A) + _strided(B)
 
 
 def einsum(call: Call) -> int:
@@ -307,11 +312,14 @@ def concat(call: Call) -> int:
 
 
 def gather(call: Call) -> int:
-    """Return the bytes of one slice of the first input for each index, and of indices that are not int64 yet."""
+    """Return the bytes of one slice of the first input for each index, and of copies.
+
+    Those of indices that are not int64 yet, and of a first input that is not contiguous.
+    """
     X, indices = call.arrays
     shape = replaced(X.shape, [indices.size], [call.attribute("axis", 0)])
     widened = int(indices.size) * DOUBLE if indices.itemsize < DOUBLE else 0
-    return count(shape) * int(X.itemsize) + widened
+    return count(shape) * int(X.itemsize) + widened + copies(call)
 
 
 def gather_elements(call: Call) -> int:

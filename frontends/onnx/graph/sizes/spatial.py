@@ -232,10 +232,11 @@ def _mel_weights(call: Call) -> int:
 
 
 def _dft(call: Call) -> int:
+    """Return the bytes of a DFT, or of copies of the input, which may be longer."""
     X, length = call.arrays[0], call.integers(1)
     axis = call.integers(2)
-    shape = replaced(X.shape, length, axis or [call.attribute("axis", 1)]) if length else X.shape
-    return count(shape[:-1]) * 8 * DOUBLE
+    padded = replaced(X.shape, length, axis or [call.attribute("axis", 1)]) if length else X.shape
+    return max(count(padded[:-1]) * 8 * DOUBLE, 3 * int(X.nbytes))
 
 
 def _stft(call: Call) -> int:
@@ -256,8 +257,11 @@ def _scores(call: Call) -> int:
     widths = K.nbytes // max(K.shape[-2], 1) + V.nbytes // max(V.shape[-2], 1)
     groups = max(heads // max(K.shape[1] if K.ndim == 4 else call.attribute("kv_num_heads", heads), 1), 1)
     repeated = int(widths) * int(keys) * (2 + 2 * (groups if groups > 1 else 0))
-    products = int(4 * Q.shape[0] * heads * Q.shape[-2] * keys) * max(call.itemsize, 4)
-    return products + repeated + int(rest + Q.nbytes + V.nbytes)
+    rows = int(Q.shape[0] * heads * Q.shape[-2])
+    masked = 2 if call.attribute("is_causal", 0) else 0
+    products = (4 + masked) * rows * keys * max(call.itemsize, 4)
+    width = V.shape[-1] if V.ndim == 4 else V.shape[-1] // max(call.attribute("kv_num_heads", 1), 1)
+    return products + repeated + rows * int(width) * call.itemsize + int(rest + Q.nbytes + V.nbytes)
 
 
 def _linear_attention(call: Call) -> int:

@@ -25,8 +25,8 @@ _ARRAYS: Mapping[Callable[..., int], Mapping[int, str]] = {
         2: """DepthToSpace Exp HardSigmoid HardSwish Log Reciprocal RegexFullMatch Relu Round Softplus SpaceToDepth Sqrt
             Swish ThresholdedRelu Trilu""",
         3: "Celu Elu LeakyRelu LogSoftmax Mish RotaryEmbedding Selu Softmax",
-        4: "DynamicQuantizeLinear QuantizeLinear Shrink Sigmoid SwiGLU",
-        5: "DequantizeLinear",
+        4: "DynamicQuantizeLinear Shrink Sigmoid SwiGLU",
+        5: "DequantizeLinear QuantizeLinear",
         18: "Erf Gelu",  # through objects of Python
     },
     rules.across: {
