@@ -155,9 +155,12 @@ class Stream(StreamStates):
 
     def __init__(self, layer: StreamedLayer, batch_size: int) -> None:
         self._stepper = Stepper(layer, batch_size)
-        self.layer = layer
         self._packed = layer._packed
         self.reset()
+
+    @property
+    def layer(self) -> StreamedLayer:
+        return self._stepper.layer
 
     @property
     def batch_size(self) -> int:

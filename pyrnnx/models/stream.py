@@ -12,6 +12,7 @@ import numpy as np
 from pyrnnx import config
 from pyrnnx._internal import html
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
+from pyrnnx._internal.immutable import Immutable
 from pyrnnx.errors import ArgumentError, UnsupportedError, shortened, shown
 from pyrnnx.models import state_pairs
 from pyrnnx.models.inputs import Inputs, listed, read_inputs
@@ -55,7 +56,7 @@ class Carrier(NamedTuple):
     backward: tuple[str, ...] = ()
 
 
-class ModelStream:
+class ModelStream(Immutable):
     """A model that is called push by push and keeps its states in between; `Model.stream` creates it.
 
     A stream is not thread-safe. Several streams of one model are independent and share its weights.
@@ -69,6 +70,8 @@ class ModelStream:
     state_infos : tuple of TensorInfo
         Declarations of all states, with the names of `state`.
     """
+
+    _fixed = frozenset({"model", "states", "state_infos"})
 
     def __init__(
         self,

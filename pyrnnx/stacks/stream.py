@@ -51,7 +51,7 @@ class StackStream:
                     f"{self._label}: layers[{k}] ({layer.label}) has direction {layer.op.direction.value}; expected "
                     "forward, because the other directions start at the end of a sequence"
                 )
-        self.stack, size = stack, integer(self._label, "batch_size", batch_size, 0)
+        self._stack, size = stack, integer(self._label, "batch_size", batch_size, 0)
         self._convention = STACKED[stack.batch_first]
         self._sizes = {"N": size, "I": stack.input_size}
         self._steppers = [Stepper(layer, size) for layer in stack.layers]
@@ -64,6 +64,10 @@ class StackStream:
             for of_layer, to in zip(axes, [*(of_next("X") for of_next in axes[1:]), X], strict=True)
         ]
         self.reset()
+
+    @property
+    def stack(self) -> StreamedStack:
+        return self._stack
 
     @property
     def batch_size(self) -> int:

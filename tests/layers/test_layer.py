@@ -192,9 +192,10 @@ def test_attributes_are_set_once() -> None:
         assert {name for name in vars(holder) if not name.startswith("_")} == holder._fixed
         with pytest.raises(AttributeError, match="dtype cannot be changed"):
             holder.dtype = np.dtype(np.float64)
-    for stream in (layer.stream(2), Stack([layer]).stream(2)):
-        with pytest.raises(AttributeError, match="batch_size"):
-            stream.batch_size = 3  # type: ignore[misc]
+    for stream, attribute in ((layer.stream(2), "layer"), (Stack([layer]).stream(2), "stack")):
+        for name in (attribute, "batch_size"):
+            with pytest.raises(AttributeError, match=name):
+                setattr(stream, name, getattr(stream, name))
 
 
 def test_attributes_of_a_caller_are_not_those_of_the_layer() -> None:

@@ -51,6 +51,13 @@ def test_pushes() -> None:
     assert results["countN"] == 3
 
 
+def test_attributes_are_set_once() -> None:
+    stream = sums().stream()
+    for name in ("model", "states", "state_infos"):
+        with pytest.raises(AttributeError, match=f"{name} cannot be changed; expected a new ModelStream"):
+            setattr(stream, name, getattr(stream, name))
+
+
 def test_results_and_states_are_not_the_stream_s() -> None:
     stream = sums().stream()
     stream.push(X)["totalN"][:] = np.nan
