@@ -52,9 +52,9 @@ def find_attribute(schema: Schema, label: str, name: str) -> Attribute:
     versions = [version for version, other in SCHEMAS.get(schema.operator, {}).items() if name in other.attributes]
     allowed = f"{schema} has the attributes {', '.join(schema.attributes)}"
     if versions:
-        opsets = ", ".join(map(str, versions))
+        others = ", ".join(f"{schema.operator}-{version}" for version in versions)
         raise UnsupportedError(
-            f"{label}: attribute {shown(name)} does not exist in {schema}, only at opset {opsets}; {allowed}"
+            f"{label}: attribute {shown(name)} does not exist in {schema}, only in {others}; {allowed}"
         )
     raise UnsupportedError(f"{label}: attribute {shown(name)} is unknown; {allowed}")
 

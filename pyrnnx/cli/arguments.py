@@ -105,7 +105,7 @@ def integer(label: str, text: str, least: int | None = None) -> int:
     try:
         value = int(text)
     except ValueError:  # also for more digits than Python reads
-        raise ArgumentError(f"{label}: {shown(text)} is no integer; expected an integer") from None
+        raise ArgumentError(f"{label}: {shown(text)}; expected an integer") from None
     if least is not None and value < least:
         raise ArgumentError(f"{label} is {shown(value)}; expected an integer, {least} or above")
     return value

@@ -125,8 +125,8 @@ def score(
         Convert items to the input's dtype. Default: another dtype is a bad item.
     workers : int, optional
         Number of processes to start on this machine; each gets an equal share of `pyrnnx.get_num_threads()`. 0 scores
-        in this process, without Dask. With `scheduler`: number of workers to wait for. Default: one for each thread;
-        with `scheduler`, 1.
+        in this process, without Dask. With `scheduler`: number of workers to wait for. Default: one for each of
+        `pyrnnx.get_num_threads()`, that is, for each core; with `scheduler`, 1.
     scheduler : str or distributed.Client, optional
         Address of a Dask scheduler, such as "tcp://host:8786", or a client of one, which stays open; the workers have
         this version of pyrnnx. A scheduler that is silent or without workers for longer than the client's timeout, 60

@@ -38,7 +38,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
     "check": {
         "runtime": ([ONNX, "--against", "torch"], "against has 'torch'; expected names out of onnxruntime, openvino"),
-        "seed": ([ONNX, "--seed", "x"], "check: --seed: 'x' is no integer"),
+        "seed": ([ONNX, "--seed", "x"], "check: --seed: 'x'; expected an integer"),
         "negative seed": ([ONNX, "--seed", "-1"], "check: --seed is -1; expected an integer, 0 or above"),
         "dimension": ([ONNX, "--dim", "T=3"], "--dim has 'T'; expected symbolic dimensions of the inputs"),
         "tolerance": ([ONNX, "--atol", "-1"], "check: --atol: '-1' is no number of 0 or above"),
@@ -50,7 +50,7 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
     "compare": {
         "no such file": (["missing.onnx", PAIR[1]], "missing.onnx"),
         "a folder": ([str(EXAMPLES), PAIR[1]], "examples"),
-        "a seed of many digits": ([*PAIR, "--seed", "9" * 5000], "is no integer"),
+        "a seed of many digits": ([*PAIR, "--seed", "9" * 5000], "9'; expected an integer"),
         "a nasty name": ([f"{NASTY}.onnx", PAIR[1]], r"\x1b[31mrot\n\u202e.onnx"),
         "a tolerance": ([*PAIR, "--atol", "-1"], "compare: --atol: '-1' is no number of 0 or above"),
         "a size": ([*PAIR, "--dim", "N=3"], "compare: --dim has 'N'; expected, for layers, seq_length, batch_size"),
@@ -84,7 +84,7 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         "layer": ([ONNX, "b.onnx", "--layer", "x"], "--layer has no 'x'"),
         "no weights": ([ONNX.replace("onnx", "xml"), "b.onnx"], "its weights are no constants"),
         "opset": ([ONNX, "b.xml", "--opset", "14"], "--opset was given; expected it only for layers and weights"),
-        "opset that is none": ([ONNX, "b.onnx", "--layer", "small_rnn", "--opset", "x"], "--opset: 'x' is no integer"),
+        "opset that is none": ([ONNX, "b.onnx", "--layer", "small_rnn", "--opset", "x"], "--opset: 'x'; expected an integer"),
         "optional input": (
             [ONNX, "b.xml", "--layer", "small_rnn", "--optional-input", "X"],
             "--optional-input was given",
@@ -104,7 +104,7 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         "a folder": ([f"{EXAMPLES}"], "is a folder; expected a file that ends in"),
     },
     "score": {
-        "workers": (["--workers", "many"], "score: --workers: 'many' is no integer"),
+        "workers": (["--workers", "many"], "score: --workers: 'many'; expected an integer"),
         "frame": (["--frame", "0"], "score: --frame is 0"),
         "memory": (["--memory", "much"], "score: --memory is 'much'"),
         "axes": (["--axes", "NT"], "--axes is 'NT'; expected 3 letters"),
@@ -178,7 +178,7 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
             "expected an .npy file, or a number of type",
         ),
         "no seed": ([ONNX, "--seed", "-1"], "run: --seed is -1; expected an integer, 0 or above"),
-        "no integer": ([ONNX, "--seed", "x"], "run: --seed: 'x' is no integer"),
+        "no integer": ([ONNX, "--seed", "x"], "run: --seed: 'x'; expected an integer"),
         "a dimension": (
             ["{}/table.onnx", "--seed", "0", "--dim", "C=3"],
             "run: --dim has 'C'; expected symbolic dimensions of the inputs: B",

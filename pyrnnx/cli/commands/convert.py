@@ -43,8 +43,8 @@ def _suffixes() -> Iterable[str]:
         "after register_custom_ops_library(pyrnnx.onnxruntime.library()).",
         "From weights or a .keras model, only recurrent layers are written; a warning lists the others.",
         "Exit status: 0 if both compute the same, or with --no-verify; 1 if they do not; 2 for errors, also if the two "
-        "cannot be compared. B may exist in all cases. It is only a warning if B has inputs for variables of an IR, so "
-        "that the two cannot be compared.",
+        "cannot be compared. B may have been written even then. If the two cannot be compared because B has inputs for "
+        "variables of an IR, that is only a warning.",
     ),
 )
 def convert(
