@@ -84,7 +84,10 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         "layer": ([ONNX, "b.onnx", "--layer", "x"], "--layer has no 'x'"),
         "no weights": ([ONNX.replace("onnx", "xml"), "b.onnx"], "its weights are no constants"),
         "opset": ([ONNX, "b.xml", "--opset", "14"], "--opset was given; expected it only for layers and weights"),
-        "opset that is none": ([ONNX, "b.onnx", "--layer", "small_rnn", "--opset", "x"], "--opset: 'x'; expected an integer"),
+        "opset that is none": (
+            [ONNX, "b.onnx", "--layer", "small_rnn", "--opset", "x"],
+            "--opset: 'x'; expected an integer",
+        ),
         "optional input": (
             [ONNX, "b.xml", "--layer", "small_rnn", "--optional-input", "X"],
             "--optional-input was given",

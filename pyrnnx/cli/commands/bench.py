@@ -176,13 +176,13 @@ def _of_operator(
     for name, value, allowed in (("--op", op, OPERATORS), ("--dtype", dtype, DTYPES)):
         if value not in allowed:
             raise ArgumentError(f"bench: {name} is {shown(value)}; expected one of {', '.join(allowed)}")
-    lengths = [integer("bench: --shape", size, 1) for size in shape.split(",")]
-    if len(lengths) != 4:
-        raise ArgumentError(f"bench: --shape is {shown(shape)}; expected four numbers T,N,I,H")
+    texts = shape.split(",")
+    if len(texts) != 4:
+        raise ArgumentError(f"bench: --shape is {shown(shape)}; expected four numbers T,N,I,H, such as {SHAPE}")
     both, linear = forms
     if linear and op != "GRU":
         raise ArgumentError(f"bench: --linear-before-reset was given with --op {op}; expected GRU")
-    T, N, I, H = lengths
+    T, N, I, H = (integer("bench: --shape", size, 1) for size in texts)
     case = Case(CELLS[op].name, T, N, I, H, directions=2 if both else 1, dtype=dtype, linear_before_reset=int(linear))
     return measure_case(case, against, *counts, progress=progress)
 
