@@ -32,6 +32,12 @@ def first(call: Call, times: int) -> int:
     return times * int(call.arrays[0].size) * _element(call.arrays[0])
 
 
+def quantized(call: Call, times: int) -> int:
+    """Return the bytes of `first`, and of scales and zero points, each repeated `block_size` times."""
+    block = max(call.attribute("block_size", 0), 0)
+    return first(call, times) + block * sum(int(array.nbytes) for array in call.arrays[1:] if array is not None)
+
+
 def across(call: Call, times: int) -> int:
     """Return the bytes of `first` for operators that compute along axes: an empty axis counts as one element."""
     X = call.arrays[0]

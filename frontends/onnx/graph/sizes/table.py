@@ -26,9 +26,9 @@ _ARRAYS: Mapping[Callable[..., int], Mapping[int, str]] = {
             Swish ThresholdedRelu Trilu""",
         3: "Celu Elu LeakyRelu LogSoftmax Mish RotaryEmbedding Selu Softmax",
         4: "DynamicQuantizeLinear Shrink Sigmoid SwiGLU",
-        5: "DequantizeLinear QuantizeLinear",
         18: "Erf Gelu",  # through objects of Python
     },
+    rules.quantized: {5: "DequantizeLinear QuantizeLinear"},
     rules.across: {
         3: "LRN LpNormalization",
         5: "InstanceNormalization",

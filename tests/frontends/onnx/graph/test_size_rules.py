@@ -135,6 +135,11 @@ PEAKS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {  # operator, inputs,
         [ones(200, 200).T, ones(200, 100), np.ones((200, 100), np.uint16)],
         {"axis": 1, "block_size": 2},
     ),
+    "DequantizeLinear, blocks": (
+        "DequantizeLinear",
+        [np.ones((2, 3), np.int8), ones(2, 1), np.zeros((2, 1), np.int8)],
+        {"axis": 1, "block_size": 100_000},
+    ),
     "DFT, truncated": ("DFT", [ones(1, 90_000, 2), integers(100)], {}),
     "Gemm, float16": (
         "Gemm",
