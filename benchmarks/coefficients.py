@@ -59,7 +59,6 @@ class Function:
     exact: Callable[[Array], Array]
     steps: Compute
     names: tuple[str, ...]  # of the #define lines
-    first: str = "1"  # first coefficient of the denominator
     factors: int = 1  # common factors that are tried
     bounds: tuple[float, float] = (0.2, 1)  # of the polynomial's error in eps, and of the error as computed in ulp
 
@@ -89,12 +88,6 @@ def _tanh_ratio_steps(fma: Fma, c: Sequence[Any], x: Array) -> Array:
     return np.asarray(np.minimum(numerator, denominator) / denominator)
 
 
-def _exp_steps(fma: Fma, c: Sequence[Any], r: Array) -> Array:
-    square, half = r * r, len(c) // 2
-    odd, even = _horner(fma, c[:half], square), _horner(fma, c[half:], square)
-    return np.asarray(fma(r, odd, even) / fma(-r, odd, even))
-
-
 ONE_AT = 9.1  # the tanh of a float is rounded to 1 from here on
 FUNCTIONS = {
     "EXP": Function(
@@ -106,18 +99,6 @@ FUNCTIONS = {
         exact=np.expm1,
         steps=lambda fma, c, r: fma(r * r, _horner(fma, c, r), r),
         names=("EXP",),
-    ),
-    "EXP_RATIO": Function(
-        counts={"float": (2, 2), "double": (3, 3)},
-        interval=lambda: (mpf(0), _expm1_ends()[1] ** 2),
-        target=lambda u: mpmath.tanh(sqrt(u) / 2) / sqrt(u),  # = O / E
-        share=sqrt,  # the error of exp(r) is 2r times that of O / E, where both are near 1/2
-        points=(-0.3466, 0.3466),
-        exact=np.exp,
-        steps=_exp_steps,
-        names=("EXP_ODD", "EXP_EVEN"),
-        first="0.5",
-        bounds=(0.2, 2),
     ),
     "LOG1P": Function(
         counts={"float": (5, 0), "double": (11, 0)},
@@ -164,7 +145,6 @@ class Fit:
         if function.counts[kind][1]:  # dense near 0, where the function of sqrt(u) has most of its points
             u = [x**2 / high for x in u]
         self.counts = function.counts[kind]
-        self.first = mpf(function.first)
         self.share, self.target = [function.share(x) for x in u], [function.target(x) for x in u]
         self.powers = [[x**k for k in range(max(self.counts))] for x in u]
         self.denominators = [mpf(1)] * nodes
@@ -182,16 +162,15 @@ class Fit:
 
     def solve(self, weights: Sequence[Any]) -> list[Any]:
         """Return the coefficients that minimize the weighted sum of squared errors."""
-        numerators, others = self.counts[0], max(self.counts[1] - 1, 0)  # the denominator's first one is given
-        fixed = self.first if self.counts[1] else mpf(1)
+        numerators, others = self.counts[0], max(self.counts[1] - 1, 0)  # the denominator's first one is 1
         rows, sides = [], []
         for k, powers in enumerate(self.powers):
             factor = sqrt(weights[k]) * self.share[k] / self.denominators[k]
             unknown = [*powers[:numerators], *(-self.target[k] * power for power in powers[1 : others + 1])]
             rows.append([factor * value for value in unknown])
-            sides.append(factor * fixed * self.target[k])
+            sides.append(factor * self.target[k])
         solution = list(mpmath.lu_solve(mpmath.matrix(rows), mpmath.matrix(sides)))
-        return solution[:numerators] + ([self.first, *solution[numerators:]] if self.counts[1] else [])
+        return solution[:numerators] + ([mpf(1), *solution[numerators:]] if self.counts[1] else [])
 
 
 def fitted(kind: str, function: Function) -> list[Any]:

@@ -27,7 +27,7 @@ each_dtype = each_row("dtype", [np.float32, np.float64])
 
 def sigmoid(x: Array) -> Array:
     e = np.exp(-np.abs(x))
-    return np.where(x < 0, e, 1) / (1 + e)
+    return np.asarray(np.where(x < 0, e, 1) / (1 + e))
 
 
 def rnn(a: Array, h: Array) -> list[Array]:
@@ -64,7 +64,7 @@ def arguments(dtype: Any, count: int, seed: int) -> Array:
     edges = rng.choice([0.0, 1e-12, 9.0, 9.1, 19.1, 88.0, 104.0, 746.0, float(info.tiny), 1e6], (count, POINTS))
     kind = rng.integers(0, 10, (count, POINTS))
     values = np.where(kind < 3, sizes, np.where(kind < 9, moderate, edges)) * rng.choice([-1, 1], (count, POINTS))
-    return values.astype(dtype)
+    return np.asarray(values, dtype)
 
 
 @each_isa
@@ -110,3 +110,21 @@ def test_limits(cell: CellName, dtype: Any, isa: str, monkeypatch: pytest.Monkey
     results = step(cell, np.ones((gates, 1), dtype), X[:, None], states)
     for result, value in zip(results, formula(np.array([X] * gates), *states), strict=True):
         np.testing.assert_allclose(result, value, rtol=2 * np.finfo(dtype).eps, atol=2 * tiny)
+
+
+@each_isa
+@each_dtype
+@each_row("cell", ["GRU", "LSTM"])
+def test_a_saturated_gate_keeps_a_state(cell: CellName, dtype: Any, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """z is 1, or f is 1 and i about 0: any state, also the largest, stays within a unit."""
+    monkeypatch.setattr(config, "ISA", isa)
+    gates, rng = STEPS[cell][0], np.random.default_rng(3)
+    state = rng.uniform(-2, 2, POINTS).astype(dtype)
+    state[::10] = np.finfo(dtype).max
+    # z, r, h; i, o, f, c
+    ranges = {"GRU": [(100, 200), (-3, 3), (-3, 3)], "LSTM": [(-200, -150), (-3, 3), (100, 200), (-3, 3)]}[cell]
+    X = np.stack([rng.uniform(*ends, POINTS) for ends in ranges], 1).astype(dtype)
+    layer = Layer(RecurrentOp(cell, 1), np.eye(gates, dtype=dtype)[None], np.zeros((1, gates, 1), dtype))
+    states = [state] if cell == "GRU" else [np.zeros(POINTS, dtype), state]
+    results = layer(np.broadcast_to(X, (200, POINTS, gates)), None, *(one[None, :, None] for one in states))
+    np.testing.assert_allclose(results[-1][0, :, 0], state, rtol=np.finfo(dtype).eps, atol=0)

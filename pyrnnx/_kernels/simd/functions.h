@@ -11,20 +11,17 @@
  *
  * The usual cells compute fractions, in shorter chains of operations:
  *
- *   exp(r) = a / b                    a = E(r^2) + r O(r^2), b = E(r^2) - r O(r^2)
- *   sigmoid(x) = (x < 0 ? 2^n a : b) / (b + 2^n a)                    -|x| = n ln2 + r; error at most 3 ulp
- *   tanh(x)    = x N(w) / D(w), w = x^2, |x| <= ONE_AT                float; error at most 5 ulp, 6 without FMA
- *              = sign(x) (b - 2^n a) / (b + 2^n a)                    double: -2|x| = n ln2 + r; error at most 5 ulp
+ *   sigmoid(x) as above, in float with P(x - n LN2_HIGH); error at most 3 ulp
+ *   tanh(x) = x N(w) / D(w), w = x^2, |x| <= ONE_AT                         float; error at most 5 ulp, 6 without FMA
+ *           = -sign(x) e / (2 + e), e = expm1(-2|x|)                        double; error at most 3 ulp
  *
  * Their numerators and denominators are in [0, 2], so that a cell can multiply fractions without overflow and divide
- * once. benchmarks/coefficients.py computes the coefficients of P, T, L, E, O, N and D.
+ * once. benchmarks/coefficients.py computes the coefficients of P, T, L, N and D.
  */
 /* clang-format on */
 #ifndef PYRNNX_FUNCTIONS_CONSTANTS
 #define PYRNNX_FUNCTIONS_CONSTANTS
 #define COEFFICIENTS_float_EXP {0.5f, 1.6666543e-1f, 4.1666284e-2f, 8.366624e-3f, 1.3946164e-3f}
-#define COEFFICIENTS_float_EXP_ODD {2.5e-1f, 4.1604172e-3f}
-#define COEFFICIENTS_float_EXP_EVEN {0.5f, 4.998744e-2f}
 #define COEFFICIENTS_float_LOG1P {3.3333337e-1f, 1.9999444e-1f, 1.4308293e-1f, 1.0715372e-1f, 1.2144946e-1f}
 #define COEFFICIENTS_float_TANH {-3.333332e-1f, 1.3332604e-1f, -5.385416e-2f, 2.1079006e-2f, -6.2841983e-3f}
 #define COEFFICIENTS_float_TANH_NUMERATOR {1.4462891e+0f, 1.9343387e-1f, 5.04441e-3f, 2.9621919e-5f, 1.9058403e-8f}
@@ -33,8 +30,6 @@
     {0.5000000000000006,    0.16666666666666685,   0.04166666666657193,    0.00833333333331526, \
      0.001388888893293656,  0.0001984126990140818, 2.4801503761896342e-05, 2.7557229479148753e-06, \
      2.762660535669355e-07, 2.511397684141039e-08}
-#define COEFFICIENTS_double_EXP_ODD {0.25, 0.006943614206154252, 1.652056613377968e-05}
-#define COEFFICIENTS_double_EXP_EVEN {0.5, 0.055553895078972924, 0.0004958657222866174}
 #define COEFFICIENTS_double_LOG1P \
     {0.33333333333333337, 0.1999999999999699,  0.14285714286254697, 0.1111111106276759, \
      0.09090911599903602, 0.07692226009584917, 0.06668402153265532, 0.05857983644525145, \
@@ -75,7 +70,7 @@
 #define CONSTANT_double_DENORMAL_AT -708.0
 #define CONSTANT_double_UNDERFLOW_AT -745.2
 #define CONSTANT_double_MINUS_ONE_AT -40.0
-#define CONSTANT_double_TANH_UNIT 1
+#define CONSTANT_double_TANH_UNIT 0.25
 #define CONSTANT_double_TANH_HAS_RATIO 0
 #define CONSTANT(name) PX_CAT(CONSTANT, REAL, name)
 #define COEFFICIENTS(name) PX_CAT(COEFFICIENTS, REAL, name)
@@ -88,25 +83,26 @@ INLINE V NAME(polynomial)(const REAL *c, const int count, V x) {
     return sum;
 }
 
-/* Split factor x, factor a power of 2, into n ln2 + r; return r, and set scale to the number whose bits are magic + n
- * shifted to the exponent, and high to r + n LN2_LOW, which is known earlier. */
-INLINE V NAME(reduced)(const REAL magic, const REAL factor, V x, V *scale, V *high) {
-    V shifted = FMA(x, SET1(factor * (REAL)1.4426950408889634), SET1(magic)), n = shifted - SET1(magic);
-    *scale = (V)((I)shifted << CONSTANT(MANTISSA));
-    *high = FMA(n, SET1(-CONSTANT(LN2_HIGH)), SET1(factor) * x);
-    return FMA(n, SET1(-CONSTANT(LN2_LOW)), *high);
-}
-
-INLINE V NAME(reduced_expm1)(const REAL magic, const REAL factor, V x, V *scale) /* expm1(r) */
-{
+/* Split factor x, factor a power of 2, into n ln2 + r; return q = expm1(r), and set scale to the number whose bits are
+ * magic + n shifted to the exponent. `fast`: a shorter chain of operations, with Horner's rule over pairs of terms, and
+ * for float P(x - n LN2_HIGH) in place of P(r), which differ by less than a rounding. */
+INLINE V NAME(reduced_expm1)(const int fast, const REAL magic, const REAL factor, V x, V *scale) {
     static const REAL c[] = COEFFICIENTS(EXP);
-    V unused, r = NAME(reduced)(magic, factor, x, scale, &unused);
-    return FMA(r * r, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), r), r);
+    enum { COUNT = sizeof c / sizeof *c };
+    V shifted = FMA(x, SET1(factor * (REAL)1.4426950408889634), SET1(magic)), n = shifted - SET1(magic);
+    V high = FMA(n, SET1(-CONSTANT(LN2_HIGH)), SET1(factor) * x), r = FMA(n, SET1(-CONSTANT(LN2_LOW)), high);
+    *scale = (V)((I)shifted << CONSTANT(MANTISSA));
+    if (!fast || ROUNDS_PRODUCTS) return FMA(r * r, NAME(polynomial)(c, COUNT, r), r);
+    V near = sizeof(REAL) == sizeof(float) ? high : r, square = near * near;
+    V sum = COUNT % 2 ? SET1(c[COUNT - 1]) : FMA(SET1(c[COUNT - 1]), near, SET1(c[COUNT - 2]));
+#pragma GCC unroll 16
+    for (int j = (COUNT - 1) / 2 * 2 - 2; j >= 0; j -= 2) sum = FMA(sum, square, FMA(SET1(c[j + 1]), near, SET1(c[j])));
+    return FMA(square, sum, r);
 }
 
 INLINE V NAME(exp)(V x, V *low) /* x <= 0; low: the rounding error of 1 + q */
 {
-    V scale, q = NAME(reduced_expm1)(CONSTANT(DENORMAL_MAGIC), 1, AT_LEAST(SET1(CONSTANT(UNDERFLOW_AT)), x), &scale);
+    V scale, q = NAME(reduced_expm1)(0, CONSTANT(DENORMAL_MAGIC), 1, AT_LEAST(SET1(CONSTANT(UNDERFLOW_AT)), x), &scale);
     V high = FMA(q, scale, scale);
     *low = FMA(q, scale, scale - high) * SET1(CONSTANT(UNSCALE));
     return high * SET1(CONSTANT(UNSCALE));
@@ -114,7 +110,7 @@ INLINE V NAME(exp)(V x, V *low) /* x <= 0; low: the rounding error of 1 + q */
 
 INLINE V NAME(expm1)(V x) /* x <= 0 */
 {
-    V scale, q = NAME(reduced_expm1)(CONSTANT(MAGIC), 1, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), x), &scale);
+    V scale, q = NAME(reduced_expm1)(0, CONSTANT(MAGIC), 1, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), x), &scale);
     return FMA(q, scale, scale - SET1(1));
 }
 
@@ -125,28 +121,18 @@ INLINE V NAME(copy_sign)(V x, V sign) { return (V)(((I)x & ~(I)SET1(-0.0)) | ((I
 /* Fractions, so that gates can share divisions. A step of a small layer takes as long as its chain of operations, so
  * the chains are short. */
 
-/* exp(factor x) = scale (even + odd r) / (even - odd r); return r. The square of high differs from that of r by less
- * than a rounding. */
-INLINE V NAME(exp_fraction)(const REAL factor, V x, V *scale, V *even, V *odd) {
-    static const REAL e[] = COEFFICIENTS(EXP_EVEN), o[] = COEFFICIENTS(EXP_ODD);
-    V high, r = NAME(reduced)(CONSTANT(MAGIC), factor, x, scale, &high), square = ROUNDS_PRODUCTS ? r * r : high * high;
-    *even = NAME(polynomial)(e, (int)(sizeof e / sizeof *e), square);
-    *odd = NAME(polynomial)(o, (int)(sizeof o / sizeof *o), square);
-    return r;
-}
-
-/* Return the numerator; complement: that of 1 - sigmoid, with the same denominator, in [1/4, 2]. */
+/* sigmoid and its complement 1 - sigmoid have the same denominator, in [1, 2]. Numerator and denominator of a saturated
+ * gate are 1, so that it keeps a state. */
 INLINE V NAME(sigmoid_fraction)(V x, V *complement, V *denominator) {
-    V scale, even, odd, size = AT_LEAST(SET1(CONSTANT(DENORMAL_AT)), NAME(minus_abs)(x)); /* t is never subnormal */
-    V r = NAME(exp_fraction)(1, size, &scale, &even, &odd), a = FMA(r, odd, even), b = FMA(-r, odd, even),
-      t = scale * a;
-    *denominator = FMA(scale, a, b);
-    *complement = SELECT_NEGATIVE(x, b, t);
-    return SELECT_NEGATIVE(x, t, b);
+    V scale, size = AT_LEAST(SET1(CONSTANT(DENORMAL_AT)), NAME(minus_abs)(x)); /* t is never subnormal */
+    V q = NAME(reduced_expm1)(1, CONSTANT(MAGIC), 1, size, &scale), t = FMA(q, scale, scale);
+    *denominator = FMA(q, scale, scale + SET1(1));
+    *complement = SELECT_NEGATIVE(x, SET1(1), t);
+    return SELECT_NEGATIVE(x, t, SET1(1));
 }
 
-/* Return the numerator, which is bounded because its last bits could exceed the denominator, in (0, 1.1 unit /
- * TANH_UNIT]; unit: a power of 2, in the coefficients. */
+/* Numerator and denominator are multiplied by unit, a power of 2; then the denominator of TANH_UNIT is at most 1.
+ * The last bits of the ratio's numerator could exceed it. */
 INLINE V NAME(tanh_parts)(const REAL unit, V x, V *denominator) {
 #if CONSTANT(TANH_HAS_RATIO)
     static const REAL n[] = COEFFICIENTS(TANH_NUMERATOR), d[] = COEFFICIENTS(TANH_DENOMINATOR);
@@ -159,11 +145,11 @@ INLINE V NAME(tanh_parts)(const REAL unit, V x, V *denominator) {
     *denominator = D;
     return AT_MOST(D, AT_LEAST(-D, N));
 #else
-    V scale, even, odd, size = AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), NAME(minus_abs)(x));
-    V r = NAME(exp_fraction)(2, size, &scale, &even, &odd), less = SET1(1) - scale, more = SET1(1) + scale;
-    V D = FMA(-r * less, odd, even * more);
-    *denominator = D;
-    return NAME(copy_sign)(AT_MOST(D, FMA(-r * more, odd, even * less)), x);
+    V scale, size = AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), NAME(minus_abs)(x));
+    V q = NAME(reduced_expm1)(1, CONSTANT(MAGIC), 2, size, &scale);
+    scale *= SET1(unit);
+    *denominator = FMA(q, scale, scale + SET1(unit));
+    return NAME(copy_sign)(FMA(q, scale, scale - SET1(unit)), x);
 #endif
 }
 
@@ -179,7 +165,7 @@ INLINE V NAME(tanh)(V x) {
     static const REAL c[] = COEFFICIENTS(TANH);
     V size = NAME(abs)(x), w = size * size, scale;
     V small = FMA(size * w, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), w), size);
-    V q = NAME(reduced_expm1)(CONSTANT(MAGIC), 2, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), -size), &scale),
+    V q = NAME(reduced_expm1)(0, CONSTANT(MAGIC), 2, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), -size), &scale),
       t = FMA(q, scale, scale);
     V large = SET1(1) - (t + t) / (SET1(1) + t);
     return NAME(copy_sign)(SELECT_LESS(size, SET1(0.55), small, large), x);
