@@ -34,7 +34,7 @@ def first(call: Call, times: int) -> int:
 
 def quantized(call: Call, times: int) -> int:
     """Return the bytes of `first`, and of scales and zero points, each repeated `block_size` times."""
-    block = max(call.attribute("block_size", 0), 0)
+    block: int = max(call.attribute("block_size", 0), 0)
     return first(call, times) + block * sum(int(array.nbytes) for array in call.arrays[1:] if array is not None)
 
 

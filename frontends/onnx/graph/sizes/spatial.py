@@ -261,7 +261,7 @@ def _scores(call: Call) -> int:
     masked = 2 if call.attribute("is_causal", 0) else 0
     products = (4 + masked) * rows * keys * max(call.itemsize, 4)
     width = V.shape[-1] if V.ndim == 4 else V.shape[-1] // max(call.attribute("kv_num_heads", 1), 1)
-    return products + repeated + rows * int(width) * call.itemsize + int(rest + Q.nbytes + V.nbytes)
+    return int(products + repeated + rows * width * call.itemsize + rest + Q.nbytes + V.nbytes)
 
 
 def _linear_attention(call: Call) -> int:

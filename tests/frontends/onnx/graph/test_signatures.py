@@ -155,18 +155,24 @@ def test_a_cast_to_no_type_is_not_known() -> None:
     ],
 )
 def test_types_that_onnx_cannot_infer_without_ending_the_process(operator: str, domain: str, attributes: Any) -> None:
-    """In onnx 1.23, inference of these reads the type of the first input, if there is none, too."""
+    """In onnx 1.23, inference of these reads the type of the first input, even where its own inference found none."""
     node = helper.make_node(operator, ["a"], ["y"], domain=domain, **attributes)
-    for other in (helper.make_node("Other", ["x"], ["a"], domain="other"), helper.make_node("If", ["x"], ["a"])):
-        graph = helper.make_graph([other, node], "g", [onnx.ValueInfoProto(name="x")], [onnx.ValueInfoProto(name="y")])
+    for other in (
+        helper.make_node("Other", ["x"], ["a"], domain="other"),
+        helper.make_node("Other", ["x"], ["a"]),  # unknown, or newer than the opset
+        helper.make_node("Cast", ["x"], ["a"], to=99),
+        helper.make_node("Concat", ["x"], ["a"], axis=7),
+        helper.make_node("Constant", [], ["a"]),
+    ):
+        x, y = helper.make_tensor_value_info("x", 1, [2, 3]), onnx.ValueInfoProto(name="y")
         with pytest.raises(ValueError, match=operator):
-            infer_shapes(helper.make_model(graph))
+            infer_shapes(helper.make_model(helper.make_graph([other, node], "g", [x], [y])))
 
 
-def test_types_of_operators_with_typed_inputs() -> None:
-    nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("EyeLike", ["a"], ["y"], dtype=7)]
+def test_types_of_operators_with_declared_inputs() -> None:
+    node = helper.make_node("EyeLike", ["x"], ["y"], dtype=7)
     graph = helper.make_graph(
-        nodes, "g", [helper.make_tensor_value_info("x", 1, [2, 3])], [onnx.ValueInfoProto(name="y")]
+        [node], "g", [helper.make_tensor_value_info("x", 1, [2, 3])], [onnx.ValueInfoProto(name="y")]
     )
     inferred = infer_shapes(helper.make_model(graph)).graph.output[0].type.tensor_type
     assert (inferred.elem_type, [size.dim_value for size in inferred.shape.dim]) == (7, [2, 3])
