@@ -120,7 +120,14 @@ def _graph(root: etree._Element, what: str, version: int, depth: int) -> NetGrap
 
 
 def _bodies(layer: NetLayer, version: int, depth: int) -> dict[str, NetGraph]:
-    """Read the bodies of a layer."""
+    """Read the bodies of a layer.
+
+    Raises
+    ------
+    FormatError
+        A tag occurs twice, bodies are nested too deeply, or ids of ports do not ascend: OpenVINO counts by the ids in a
+        port map, but by the order of the document elsewhere.
+    """
     bodies: dict[str, NetGraph] = {}
     for tag in _BODIES.get(layer.type.lower(), ()) if layer.opset else ():
         elements = layer.element.findall(tag)
@@ -130,6 +137,10 @@ def _bodies(layer: NetLayer, version: int, depth: int) -> dict[str, NetGraph]:
             if depth == DEEPEST:
                 raise FormatError(f"{layer.label}: it is in {depth} bodies and has one; expected at most {DEEPEST}")
             bodies[tag] = _graph(elements[0], f"{layer.label}: <{tag}>", version, depth + 1)
+    for kind, ports in (("input", layer.inputs), ("output", layer.outputs)) if bodies else ():
+        ids = [port.id for port in ports]
+        if ids != sorted(ids):
+            raise FormatError(f"{layer.label}: {kind} ports have the ids {shown(ids)}; expected ascending ids")
     return bodies
 
 

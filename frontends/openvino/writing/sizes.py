@@ -156,7 +156,10 @@ def squeezed_one(
     """Return X and k if a node is: if size k of X is 1, X without axis k, else X; None for any other node."""
     if node.op_type != "If" or node.domain or len(node.output) != 1:
         return None
-    then, other = attribute_of(node, "then_branch").node, attribute_of(node, "else_branch").node
+    then_branch, else_branch = attribute_of(node, "then_branch"), attribute_of(node, "else_branch")
+    if then_branch is None or else_branch is None or not node.input:
+        return None
+    then, other = then_branch.node, else_branch.node
     equal = producers.get(node.input[0])
     gather = None if equal is None else producers.get(equal.input[0])
     shape = None if gather is None else producers.get(gather.input[0])
@@ -169,7 +172,7 @@ def squeezed_one(
     size, place = constants.get(equal.input[1]), constants.get(gather.input[1])
     axes = attribute_of(then[0], "axes")
     if axes is None and len(then[0].input) > 1:
-        own = {tensor.name: tensor for tensor in attribute_of(node, "then_branch").initializer}
+        own = {tensor.name: tensor for tensor in then_branch.initializer}
         name = then[0].input[1]
         array = import_onnx().numpy_helper.to_array(own[name]) if name in own else constants.get(name)
         axes = None if array is None else array.reshape(-1).tolist()

@@ -16,7 +16,7 @@ from openvino_nets import edges, layer, net, parameter, result
 from peers import run_openvino
 from rows import each_row
 
-from pyrnnx import Interval, PyrnnxError, PyrnnxWarning, UnsupportedError
+from pyrnnx import FormatError, Interval, PyrnnxError, PyrnnxWarning, UnsupportedError
 from pyrnnx.frontends.openvino import Net, NetPort, read_model, read_net
 from pyrnnx.frontends.openvino.ir.layer import Output
 from pyrnnx.frontends.openvino.ir.ports import split_names
@@ -63,6 +63,17 @@ def test_ports_count_in_the_order_of_the_document(tmp_path: Path) -> None:
     for outputs in (list(read_model(tmp_path / "x.xml")(inputs).values()), run_openvino(tmp_path / "x.xml", inputs)):
         for output, value in zip(outputs, expected, strict=True):
             np.testing.assert_allclose(output, value, rtol=1e-5, atol=1e-6)
+
+
+@each_row("kind", ["input", "output"])
+def test_ports_of_a_loop_whose_ids_do_not_ascend(kind: str) -> None:
+    """OpenVINO counts them by id in the port map, and by their order elsewhere."""
+    root = etree.fromstring(looped("LSTM")[0].encode())
+    section = root.find(f".//layer[@type='TensorIterator']/{kind}")
+    assert section is not None
+    section[:] = reversed(section)
+    with pytest.raises(FormatError, match=rf"TensorIterator 'loop' \(id 10\): {kind} ports have the ids \[.*ascending"):
+        read_net(root)
 
 
 def test_order_follows_the_edges() -> None:
