@@ -15,7 +15,8 @@ from pyrnnx.scoring.packages import import_fsspec
 HEAD = 2**16  # bytes that a request for a header reads
 MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is only the path
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
-_QUERY = re.compile(r"https?://[^?]*\?")
+# A query or fragment that may be a signature: any of http(s), those of other stores by their names.
+_SECRET = re.compile(r"https?://[^?#]*[?#]|[^?#]*[?#].*(sig|token|secret|credential|password)[^=]*=", re.IGNORECASE)
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "LastModified", "last_modified", "created")
 
 
@@ -236,20 +237,21 @@ def normal(path: str) -> str:
     Raises
     ------
     ArgumentError
-        A URL that chains several, or with what the manifest must not show: a password, or a query of http(s), which
-        may be a signature.
+        A URL that chains several, or with what the manifest must not show: a password, or a query that may be a
+        signature.
     """
     if not is_url(path):
         return os.path.abspath(path)
+    name = re.sub("[?#].*", "?...", re.sub("//[^/]*@", "//...@", path))
     if "::" in path or "@" in path.partition("://")[2].partition("/")[0]:
         raise ArgumentError(
-            f"score: source is {shown(re.sub('//[^/]*@', '//...@', path))}; expected the URL of one store without "
+            f"score: source is {shown(name)}; expected the URL of one store without "
             "credentials, which fsspec takes from the environment"
         )
-    if _QUERY.match(path):
+    if _SECRET.match(path):
         raise ArgumentError(
-            f"score: source is {shown(path.partition('?')[0] + '?...')}; expected a URL without a query, whose "
-            "signature or key would be stored with the results"
+            f"score: source is {shown(name)}; expected a URL without a query, whose signature or key would be stored "
+            "with the results"
         )
     return path.rstrip("/")
 

@@ -113,6 +113,8 @@ def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
         "github://x": "'github://x' cannot be read",  # a TypeError of its file system
         "ftp://127.0.0.1:1/x": "'ftp://127.0.0.1:1/x' cannot be read",
         "s3://key:secret@bucket/x": "'s3://...@bucket/x'; expected the URL of one store without credentials",
+        "https://user:secret@host/x.npy?sig=secret": "'https://...@host/x.npy?...'; expected the URL of one store",
+        "s3://bucket/x?X-Amz-Signature=secret": "'s3://bucket/x?...'; expected a URL without a query",
         "https://host/x.npy?X-Amz-Signature=secret": "'https://host/x.npy?...'; expected a URL without a query",
         "zip://a.npy::memory://x.zip": "expected the URL of one store",
     }.items():
