@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.layers.custom_operators import DOMAIN
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as core
@@ -241,8 +241,10 @@ class Model(core.Model):
         recurrent, calls = self._recurrent_graph(defaults=defaults), self._calls
         known = self._read.local | {output for node in carried.values() for output in node.states} | recurrent.added()
         for name in sorted(more - known):
+            names = shortened(", ".join(info.name for info in self.outputs))
             raise ArgumentError(
-                f"{self.label}: outputs has {shown(name)}, which is not a value at the model's top level"
+                f"{self.label}: outputs has {shown(name)}, which is not a value at the model's top level; expected "
+                f"outputs ({names}) or values inside the graph"
             )
         # A replaced default may be a weight: without defaults, each call builds the layers.
         layers: dict[str, Layer | UnboundNode | StreamLayer] = dict(self.layers) if defaults else {}

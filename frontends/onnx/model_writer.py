@@ -97,7 +97,7 @@ def write_model(
 
 def _asked(label: str, inputs: Any, layers: Sequence[Layer]) -> list[str]:
     """Return the requested inputs in the operator's order."""
-    allowed = f"expected some of {', '.join(CONSTANTS)}"
+    allowed = f"expected a list of some of {', '.join(CONSTANTS)}"
     if isinstance(inputs, str) or not isinstance(inputs, Iterable):
         raise ArgumentError(f"{label}: inputs is {shown(inputs)}; {allowed}")
     names = list(inputs)

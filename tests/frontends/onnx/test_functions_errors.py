@@ -253,6 +253,7 @@ NODES: list[Node] = [
     (ALL, {"domain": "com.microsoft"}, ("com.microsoft.LSTM", "RNN", "GRU", "LSTM")),
     ([*ALL, "Q"], {}, ("LSTM", "9", "8")),
     (["X", "W"], {}, ("LSTM", "R")),
+    (["", "W", "R"], {}, ("LSTM", "X")),
     (["X", "", "R"], {}, ("LSTM", "W")),
     (["X", "weights", "R"], {}, ("LSTM", "W", "weights")),
     ([*ALL[:-1], "peepholes"], {}, ("LSTM", "P", "peepholes")),

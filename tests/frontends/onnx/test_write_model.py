@@ -280,7 +280,7 @@ class Other(Layer):
 ELU = RecurrentOp("RNN", H, activations=((Activation("Elu", -1e60),),))
 TANH = RecurrentOp("LSTM", H, activations=((Activation("Tanh"),) * 3,), input_forget=True)
 UNEQUAL = {"initial_h": np.ones((1, 3, H), np.float32), "sequence_lens": np.array([1, 2], np.int32)}
-SOME = "expected some of sequence_lens, initial_h"
+SOME = "expected a list of some of sequence_lens, initial_h"
 FLOAT32 = "ONNX holds it in float32, expected"
 # The source, options of write_model, and how the message begins.
 ERRORS: list[tuple[Callable[[], Any], dict[str, Any], str]] = [
