@@ -34,16 +34,9 @@ FITS = 25
 FLOOR = "1e-6"
 COLUMNS = 4  # of long numbers, as clang-format arranges them
 FACTORS = 2048
-TRIALS = (
-    (9973, 128),
-    (997, 32),
-    (97, 8),
-    (7, 1),
-)  # (every n-th float32 is computed, so many of the best common factors are kept)
+TRIALS = ((9973, 128), (997, 32), (97, 8), (7, 1))  # every n-th float32 is computed; so many of the best are kept
 # Products of two float32 are exact in float64; for float64 64 bits if long double has them.
 WIDE: dict[str, Any] = {"float": np.float64, "double": np.longdouble}
-
-
 Compute = Callable[[Fma, Sequence[Any], Array], Array]  # as functions.h computes it: fma, coefficients, argument
 
 
@@ -59,7 +52,6 @@ class Function:
     exact: Callable[[Array], Array]
     steps: Compute
     names: tuple[str, ...]  # of the #define lines
-    factors: int = 1  # common factors that are tried
     bounds: tuple[float, float] = (0.2, 1)  # of the polynomial's error in eps, and of the error as computed in ulp
 
 
@@ -129,7 +121,6 @@ FUNCTIONS = {
         exact=np.tanh,
         steps=_tanh_ratio_steps,
         names=("TANH_NUMERATOR", "TANH_DENOMINATOR"),
-        factors=FACTORS,
         bounds=(0.4, 5),
     ),
 }
@@ -184,9 +175,9 @@ def fitted(kind: str, function: Function) -> list[Any]:
             errors = fit.errors(coefficients)
             worst = max(errors)
             weights = [weight * (error / worst + mpf(FLOOR)) for weight, error in zip(weights, errors, strict=True)]
-        factors = [1 + mpf(k) / function.factors for k in range(function.factors)]
+        factors = [1 + mpf(k) / FACTORS for k in range(FACTORS if function.counts[kind][1] else 1)]
         choices = [[DTYPES[kind](float(c * factor)) for c in coefficients] for factor in factors]
-    for step, count in TRIALS if function.factors > 1 else ():
+    for step, count in TRIALS if len(choices) > 1 else ():
         choices = sorted(choices, key=_worst_of(kind, function, step))[:count]
     return choices[0]
 
