@@ -48,7 +48,7 @@ def test_net() -> None:
 
 
 def test_ports_count_in_the_order_of_the_document(tmp_path: Path) -> None:
-    """With descending ids, and OpenVINO as witness: ids only say what an edge connects."""
+    """Ids only say what an edge connects: descending ones change nothing, also in OpenVINO."""
     root = etree.fromstring(XML.encode())
     for port in root.iter("port"):
         port.set("id", str(20 - int(port.get("id", ""))))
