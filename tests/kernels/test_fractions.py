@@ -49,10 +49,10 @@ STEPS: dict[CellName, tuple[int, Callable[..., list[Array]]]] = {"RNN": (1, rnn)
 each_cell = each_row("cell", STEPS)
 
 
-def step(cell: CellName, W: Array, X: Array, states: list[Array]) -> list[Array]:
-    """Return Y_h, or Y_h and Y_c, of rows [rows, inputs] with W [gates, inputs] and states [rows]."""
+def step(cell: CellName, W: Array, X: Array, states: list[Array], times: int = 1) -> list[Array]:
+    """Return Y_h, or Y_h and Y_c, after steps of rows [rows, inputs] with W [gates, inputs] and states [rows]."""
     layer = Layer(RecurrentOp(cell, 1), W[None], np.zeros((1, len(W), 1), W.dtype))
-    results = layer(X[None], None, *(state[None, :, None] for state in states))
+    results = layer(np.broadcast_to(X, (times, *X.shape)), None, *(state[None, :, None] for state in states))
     return [result[0, :, 0] for result in results[1:]]
 
 
@@ -124,7 +124,6 @@ def test_a_saturated_gate_keeps_a_state(cell: CellName, dtype: Any, isa: str, mo
     # z, r, h; i, o, f, c
     ranges = {"GRU": [(100, 200), (-3, 3), (-3, 3)], "LSTM": [(-200, -150), (-3, 3), (100, 200), (-3, 3)]}[cell]
     X = np.stack([rng.uniform(*ends, POINTS) for ends in ranges], 1).astype(dtype)
-    layer = Layer(RecurrentOp(cell, 1), np.eye(gates, dtype=dtype)[None], np.zeros((1, gates, 1), dtype))
     states = [state] if cell == "GRU" else [np.zeros(POINTS, dtype), state]
-    results = layer(np.broadcast_to(X, (200, POINTS, gates)), None, *(one[None, :, None] for one in states))
-    np.testing.assert_allclose(results[-1][0, :, 0], state, rtol=np.finfo(dtype).eps, atol=0)
+    results = step(cell, np.eye(gates, dtype=dtype), X, states, times=200)
+    np.testing.assert_allclose(results[-1], state, rtol=np.finfo(dtype).eps, atol=0)
