@@ -1,12 +1,13 @@
 """Steps of the usual cells, whose gates are fractions with a common division, over the whole range of their arguments.
 
-Each input is one sum of a gate, R is 0, and H is 1, so a step is a formula, which long double computes here.
+Each input is one sum of a gate, R is 0, and H is 1, so a step is a formula, which long double computes here. Only with
+linear_before_reset there is a bias, RB of the candidate: what r multiplies.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,12 +16,10 @@ from rows import each_row
 
 from pyrnnx import Layer, RecurrentOp, config
 from pyrnnx._kernels import engines
-from pyrnnx.operator.op import CellName
 
 Array = NDArray[Any]
 POINTS = 4000
-# Roundings, each of half a unit: 6 of a tanh, 3 of a sigmoid, and a few for products and the division.
-HALF_UNITS = {"RNN": 6, "GRU": 12, "LSTM": 16}
+RB = 1.5
 each_isa = each_row("isa", [*engines.supported(), "blas"])
 each_dtype = each_row("dtype", [np.float32, np.float64])
 
@@ -39,19 +38,36 @@ def gru(a: Array, h: Array) -> list[Array]:
     return [not_z * np.tanh(a[2]) + z * h]
 
 
+def linear_gru(a: Array, h: Array) -> list[Array]:
+    return gru(np.stack([a[0], a[0], a[2] + RB * sigmoid(a[1])]), h)
+
+
 def lstm(a: Array, h: Array, c: Array) -> list[Array]:
     i, o, f = sigmoid(a[0]), sigmoid(a[1]), sigmoid(a[2])
     c = f * c + i * np.tanh(a[3])
     return [o * np.tanh(c), c]
 
 
-STEPS: dict[CellName, tuple[int, Callable[..., list[Array]]]] = {"RNN": (1, rnn), "GRU": (3, gru), "LSTM": (4, lstm)}
-each_cell = each_row("cell", STEPS)
+class Step(NamedTuple):
+    op: RecurrentOp
+    gates: int
+    formula: Callable[..., list[Array]]
+    half_units: int  # roundings: 6 of a tanh, 3 of a sigmoid, and a few for products and the division
 
 
-def step(cell: CellName, W: Array, X: Array, states: list[Array], times: int = 1) -> list[Array]:
+LINEAR = "GRU with linear_before_reset"
+STEPS = {
+    "RNN": Step(RecurrentOp("RNN", 1), 1, rnn, 6),
+    "GRU": Step(RecurrentOp("GRU", 1), 3, gru, 12),
+    LINEAR: Step(RecurrentOp("GRU", 1, linear_before_reset=True), 3, linear_gru, 12),
+    "LSTM": Step(RecurrentOp("LSTM", 1), 4, lstm, 16),
+}
+
+
+def step(cell: str, W: Array, X: Array, states: list[Array], times: int = 1) -> list[Array]:
     """Return Y_h, or Y_h and Y_c, after steps of rows [rows, inputs] with W [gates, inputs] and states [rows]."""
-    layer = Layer(RecurrentOp(cell, 1), W[None], np.zeros((1, len(W), 1), W.dtype))
+    B = np.array([[0, 0, 0, 0, 0, RB]], W.dtype) if cell == LINEAR else None
+    layer = Layer(STEPS[cell].op, W[None], np.zeros((1, len(W), 1), W.dtype), B)
     results = layer(np.broadcast_to(X, (times, *X.shape)), None, *(state[None, :, None] for state in states))
     return [result[0, :, 0] for result in results[1:]]
 
@@ -69,11 +85,11 @@ def arguments(dtype: Any, count: int, seed: int) -> Array:
 
 @each_isa
 @each_dtype
-@each_cell
-def test_a_step_is_its_formula(cell: CellName, dtype: Any, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_row("cell", STEPS)
+def test_a_step_is_its_formula(cell: str, dtype: Any, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors are relative to the terms, which may cancel; a sigmoid below tiny may be about tiny."""
     monkeypatch.setattr(config, "ISA", isa)
-    gates, formula = STEPS[cell]
+    _, gates, formula, half_units = STEPS[cell]
     rng, info = np.random.default_rng(5), np.finfo(dtype)
     sums = arguments(dtype, gates, 1)
     states = [rng.uniform(-2, 2, POINTS).astype(dtype) for _ in range(2 if cell == "LSTM" else 1)]
@@ -81,28 +97,28 @@ def test_a_step_is_its_formula(cell: CellName, dtype: Any, isa: str, monkeypatch
     wide = [array.astype(np.longdouble) for array in (sums, *states)]
     expected = formula(*wide)
     terms = formula(np.concatenate([wide[0][:-1], abs(wide[0][-1:])]), *map(abs, wide[1:]))
-    if cell == "GRU":
-        terms[0] += np.tanh(abs(wide[0][2]))  # 1 - z may be computed as that
+    if "GRU" in cell:  # 1 - z may be computed as that
+        terms[0] += formula(np.stack([np.full(POINTS, -np.inf), wide[0][1], abs(wide[0][2])]), 0)[0]
     if cell == "LSTM":  # h is that of the rounded c
         expected[0] = sigmoid(wide[0][1]) * np.tanh(results[1].astype(np.longdouble))
         terms[0] = abs(expected[0])
     for name, result, value, scale in zip(("h", "c"), results, expected, terms, strict=False):
-        bound = HALF_UNITS[cell] * info.eps / 2 * scale + 8 * info.tiny
+        bound = half_units * info.eps / 2 * scale + 8 * info.tiny
         error = np.abs(result - value)
         worst = int((error / bound).argmax())
         assert (error <= bound).all(), (name, sums[:, worst], result[worst], value[worst])
-    if cell != "GRU":
+    if "GRU" not in cell:
         assert np.abs(results[0]).max() <= 1
 
 
 @each_isa
 @each_dtype
-@each_cell
-def test_limits(cell: CellName, dtype: Any, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_row("cell", ["RNN", "GRU", "LSTM"])
+def test_limits(cell: str, dtype: Any, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Infinite arguments give the limits (a sigmoid is at least about tiny), and the largest c does not overflow."""
     monkeypatch.setattr(config, "ISA", isa)
-    gates, formula = STEPS[cell]
-    tiny, most = np.finfo(dtype).tiny, np.finfo(dtype).max / 2
+    _, gates, formula, _ = STEPS[cell]
+    tiny, most = np.finfo(dtype).tiny, np.finfo(dtype).max
     X = np.array([np.inf, -np.inf, np.nan, 0], dtype)
     states = [np.array([0.5, 0.5, 0.5, 0.5], dtype), np.array([most, 0.5, 0.5, most], dtype)][
         : 2 if cell == "LSTM" else 1
@@ -114,16 +130,33 @@ def test_limits(cell: CellName, dtype: Any, isa: str, monkeypatch: pytest.Monkey
 
 @each_isa
 @each_dtype
-@each_row("cell", ["GRU", "LSTM"])
-def test_a_saturated_gate_keeps_a_state(cell: CellName, dtype: Any, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@each_row("cell", ["GRU", LINEAR, "LSTM"])
+def test_a_saturated_gate_keeps_a_state(cell: str, dtype: Any, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """z is 1, or f is 1 and i about 0: any state, also the largest, stays within a unit."""
     monkeypatch.setattr(config, "ISA", isa)
-    gates, rng = STEPS[cell][0], np.random.default_rng(3)
+    gates, rng = STEPS[cell].gates, np.random.default_rng(3)
     state = rng.uniform(-2, 2, POINTS).astype(dtype)
     state[::10] = np.finfo(dtype).max
     # z, r, h; i, o, f, c
-    ranges = {"GRU": [(100, 200), (-3, 3), (-3, 3)], "LSTM": [(-200, -150), (-3, 3), (100, 200), (-3, 3)]}[cell]
+    ranges = [(-200, -150), (-3, 3), (100, 200), (-3, 3)] if cell == "LSTM" else [(100, 200), (-3, 3), (-3, 3)]
     X = np.stack([rng.uniform(*ends, POINTS) for ends in ranges], 1).astype(dtype)
-    states = [state] if cell == "GRU" else [np.zeros(POINTS, dtype), state]
+    states = [state] if cell != "LSTM" else [np.zeros(POINTS, dtype), state]
     results = step(cell, np.eye(gates, dtype=dtype), X, states, times=200)
     np.testing.assert_allclose(results[-1], state, rtol=np.finfo(dtype).eps, atol=0)
+
+
+@each_isa
+@each_row("cell", ["GRU", LINEAR, "LSTM with input_forget"])
+def test_a_slow_leak_mixes_state_and_candidate(cell: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gate of nearly 1 and its complement sum to 1: a state and a candidate of 1 stay 1."""
+    monkeypatch.setattr(config, "ISA", isa)
+    a = np.linspace(10, 18, 97, dtype=np.float32)
+    X, state = np.full((4000, len(a), 4), 30, np.float32), np.ones((1, len(a), 1), np.float32)
+    if cell in STEPS:
+        layer = Layer(STEPS[cell].op, np.eye(4, dtype=np.float32)[None, :3], np.zeros((1, 3, 1), np.float32))
+        X[..., 0], states = a, [state]
+    else:
+        op = RecurrentOp("LSTM", 1, input_forget=True)
+        layer = Layer(op, np.eye(4, dtype=np.float32)[None], np.zeros((1, 4, 1), np.float32))
+        X[..., 0], states = -a, [state, state]
+    np.testing.assert_allclose(layer(X, None, *states)[-1], state, rtol=2e-7, atol=0)

@@ -11,12 +11,12 @@
  *
  * The usual cells compute fractions, in shorter chains of operations:
  *
- *   sigmoid(x) as above, in float with P(x - n LN2_HIGH); error at most 3 ulp
+ *   sigmoid(x) as above, in float by P(x - n LN2_HIGH) with FMA; error at most 4 ulp
  *   tanh(x) = x N(w) / D(w), w = x^2, |x| <= ONE_AT                         float; error at most 5 ulp, 6 without FMA
  *           = -sign(x) e / (2 + e), e = expm1(-2|x|)                        double; error at most 3 ulp
  *
- * Their numerators and denominators are in [0, 2], so that a cell can multiply fractions without overflow and divide
- * once. benchmarks/coefficients.py computes the coefficients of P, T, L, N and D.
+ * Their numerators and denominators are small, so that a cell can multiply fractions, and divides only once for several
+ * gates. benchmarks/coefficients.py computes the coefficients of P, T, L, N and D.
  */
 /* clang-format on */
 #ifndef PYRNNX_FUNCTIONS_CONSTANTS
@@ -39,9 +39,8 @@
      -0.008863232648978661,   0.0035920924907789408, -0.0014555456950068673, 0.0005884557812698184, \
      -0.00023340931366390216, 8.335491722423061e-05, -1.951769508623311e-05}
 /* ln2 = LN2_HIGH + LN2_LOW; n LN2_HIGH is exact unless FMA does not round it. exp is subnormal below DENORMAL_AT and 0
- * below UNDERFLOW_AT; expm1 is -1 beyond MINUS_ONE_AT; the tanh of a float is 1 from ONE_AT on, where D is below
- * 1/TANH_UNIT. The bits of MAGIC + n shifted left by MANTISSA are 2^n; those of DENORMAL_MAGIC + n are 2^n / UNSCALE,
- * normal for every n. */
+ * below UNDERFLOW_AT; expm1 is -1 beyond MINUS_ONE_AT; the tanh of a float is 1 from ONE_AT on. The bits of MAGIC + n
+ * shifted left by MANTISSA are 2^n; those of DENORMAL_MAGIC + n are 2^n / UNSCALE, normal for every n. */
 #define CONSTANT_float_MANTISSA 23
 #define CONSTANT_float_MAGIC (0x1.8p23f + 127)
 #define CONSTANT_float_DENORMAL_MAGIC (0x1.8p23f + 127 + 24)
@@ -61,7 +60,6 @@
 #define CONSTANT_float_UNDERFLOW_AT -104.0f
 #define CONSTANT_float_MINUS_ONE_AT -20.0f
 #define CONSTANT_float_ONE_AT 9.1f
-#define CONSTANT_float_TANH_UNIT 0x1p-10f
 #define CONSTANT_float_TANH_HAS_RATIO 1
 #define CONSTANT_double_MANTISSA 52
 #define CONSTANT_double_MAGIC (0x1.8p52 + 1023)
@@ -70,7 +68,6 @@
 #define CONSTANT_double_DENORMAL_AT -708.0
 #define CONSTANT_double_UNDERFLOW_AT -745.2
 #define CONSTANT_double_MINUS_ONE_AT -40.0
-#define CONSTANT_double_TANH_UNIT 0.25
 #define CONSTANT_double_TANH_HAS_RATIO 0
 #define CONSTANT(name) PX_CAT(CONSTANT, REAL, name)
 #define COEFFICIENTS(name) PX_CAT(COEFFICIENTS, REAL, name)
@@ -83,26 +80,40 @@ INLINE V NAME(polynomial)(const REAL *c, const int count, V x) {
     return sum;
 }
 
-/* Split factor x, factor a power of 2, into n ln2 + r; return q = expm1(r), and set scale to the number whose bits are
- * magic + n shifted to the exponent. `fast`: a shorter chain of operations, with Horner's rule over pairs of terms, and
- * for float P(x - n LN2_HIGH) in place of P(r), which differ by less than a rounding. */
-INLINE V NAME(reduced_expm1)(const int fast, const REAL magic, const REAL factor, V x, V *scale) {
+/* Split factor x, factor a power of 2, into n ln2 + r; set high to x - n LN2_HIGH, of which r is the rest, and scale to
+ * the number whose bits are magic + n shifted to the exponent. */
+INLINE V NAME(reduced)(const REAL magic, const REAL factor, V x, V *high, V *scale) {
+    V shifted = FMA(x, SET1(factor * (REAL)1.4426950408889634), SET1(magic)), n = shifted - SET1(magic);
+    *high = FMA(n, SET1(-CONSTANT(LN2_HIGH)), SET1(factor) * x);
+    *scale = (V)((I)shifted << CONSTANT(MANTISSA));
+    return FMA(n, SET1(-CONSTANT(LN2_LOW)), *high);
+}
+
+INLINE V NAME(reduced_expm1)(const REAL magic, const REAL factor, V x, V *scale) /* expm1(r) */
+{
+    static const REAL c[] = COEFFICIENTS(EXP);
+    V high, r = NAME(reduced)(magic, factor, x, &high, scale);
+    return FMA(r * r, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), r), r);
+}
+
+/* expm1(r) = r + square P in a short chain of operations; return P. It has Horner's rule over pairs of terms and, in
+ * float with FMA, the argument x - n LN2_HIGH in place of r; the difference is below a rounding. */
+INLINE V NAME(expm1_terms)(const REAL factor, V x, V *scale, V *r, V *square) {
     static const REAL c[] = COEFFICIENTS(EXP);
     enum { COUNT = sizeof c / sizeof *c };
-    V shifted = FMA(x, SET1(factor * (REAL)1.4426950408889634), SET1(magic)), n = shifted - SET1(magic);
-    V high = FMA(n, SET1(-CONSTANT(LN2_HIGH)), SET1(factor) * x), r = FMA(n, SET1(-CONSTANT(LN2_LOW)), high);
-    *scale = (V)((I)shifted << CONSTANT(MANTISSA));
-    if (!fast || ROUNDS_PRODUCTS) return FMA(r * r, NAME(polynomial)(c, COUNT, r), r);
-    V near = sizeof(REAL) == sizeof(float) ? high : r, square = near * near;
+    V high;
+    *r = NAME(reduced)(CONSTANT(MAGIC), factor, x, &high, scale);
+    V near = sizeof(REAL) == sizeof(float) && !ROUNDS_PRODUCTS ? high : *r, w = near * near;
     V sum = COUNT % 2 ? SET1(c[COUNT - 1]) : FMA(SET1(c[COUNT - 1]), near, SET1(c[COUNT - 2]));
 #pragma GCC unroll 16
-    for (int j = (COUNT - 1) / 2 * 2 - 2; j >= 0; j -= 2) sum = FMA(sum, square, FMA(SET1(c[j + 1]), near, SET1(c[j])));
-    return FMA(square, sum, r);
+    for (int j = (COUNT - 1) / 2 * 2 - 2; j >= 0; j -= 2) sum = FMA(sum, w, FMA(SET1(c[j + 1]), near, SET1(c[j])));
+    *square = w;
+    return sum;
 }
 
 INLINE V NAME(exp)(V x, V *low) /* x <= 0; low: the rounding error of 1 + q */
 {
-    V scale, q = NAME(reduced_expm1)(0, CONSTANT(DENORMAL_MAGIC), 1, AT_LEAST(SET1(CONSTANT(UNDERFLOW_AT)), x), &scale);
+    V scale, q = NAME(reduced_expm1)(CONSTANT(DENORMAL_MAGIC), 1, AT_LEAST(SET1(CONSTANT(UNDERFLOW_AT)), x), &scale);
     V high = FMA(q, scale, scale);
     *low = FMA(q, scale, scale - high) * SET1(CONSTANT(UNSCALE));
     return high * SET1(CONSTANT(UNSCALE));
@@ -110,7 +121,7 @@ INLINE V NAME(exp)(V x, V *low) /* x <= 0; low: the rounding error of 1 + q */
 
 INLINE V NAME(expm1)(V x) /* x <= 0 */
 {
-    V scale, q = NAME(reduced_expm1)(0, CONSTANT(MAGIC), 1, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), x), &scale);
+    V scale, q = NAME(reduced_expm1)(CONSTANT(MAGIC), 1, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT)), x), &scale);
     return FMA(q, scale, scale - SET1(1));
 }
 
@@ -121,51 +132,48 @@ INLINE V NAME(copy_sign)(V x, V sign) { return (V)(((I)x & ~(I)SET1(-0.0)) | ((I
 /* Fractions, so that gates can share divisions. A step of a small layer takes as long as its chain of operations, so
  * the chains are short. */
 
-/* sigmoid and its complement 1 - sigmoid have the same denominator, in [1, 2]. Numerator and denominator of a saturated
- * gate are 1, so that it keeps a state. */
-INLINE V NAME(sigmoid_fraction)(V x, V *complement, V *denominator) {
-    V scale, size = AT_LEAST(SET1(CONSTANT(DENORMAL_AT)), NAME(minus_abs)(x)); /* t is never subnormal */
-    V q = NAME(reduced_expm1)(1, CONSTANT(MAGIC), 1, size, &scale), t = FMA(q, scale, scale);
-    *denominator = FMA(q, scale, scale + SET1(1));
-    *complement = SELECT_NEGATIVE(x, SET1(1), t);
-    return SELECT_NEGATIVE(x, t, SET1(1));
+/* Numerator and denominator of a saturated gate are 1, so that it keeps a state. The denominator, 1 + t in [1, 2], is
+ * computed before t, so that a division can start. `carries`: the gate multiplies a state in each step. A slow leak,
+ * 1 - N/D, keeps its rate, although D is rounded. */
+INLINE V NAME(sigmoid_fraction)(const int carries, V x, V *denominator) {
+    V size = AT_LEAST(SET1(CONSTANT(DENORMAL_AT)), NAME(minus_abs)(x)); /* t is never subnormal */
+    V scale, r, square, P = NAME(expm1_terms)(1, size, &scale, &r, &square);
+    V t = FMA(FMA(square, P, r), scale, scale), one = SET1(1);
+    V added = AT_LEAST(SET1(0x1p-60), scale); /* the same sum without subnormal products, which are slow */
+    V D = FMA(added * square, P, FMA(added, r, added + one));
+    *denominator = D;
+    return SELECT_NEGATIVE(x, t, carries ? one + ((D - one) - t) : one);
 }
 
-/* Numerator and denominator are multiplied by unit, a power of 2; then the denominator of TANH_UNIT is at most 1.
- * The last bits of the ratio's numerator could exceed it. */
-INLINE V NAME(tanh_parts)(const REAL unit, V x, V *denominator) {
+INLINE V NAME(tanh_fraction)(V x, V *denominator) /* the last bits of a ratio's numerator may exceed the denominator */
+{
 #if CONSTANT(TANH_HAS_RATIO)
     static const REAL n[] = COEFFICIENTS(TANH_NUMERATOR), d[] = COEFFICIENTS(TANH_DENOMINATOR);
-#define TERM(c, k) SET1((c)[k] * unit)
     const V end = SET1(CONSTANT(ONE_AT));
-    V y = AT_MOST(end, AT_LEAST(-end, x)), w = y * y, square = w * w;
-    V N = FMA(FMA(TERM(n, 4), square, FMA(TERM(n, 3), w, TERM(n, 2))), y * square, y * FMA(TERM(n, 1), w, TERM(n, 0)));
-    V D = FMA(FMA(TERM(d, 4), square, FMA(TERM(d, 3), w, TERM(d, 2))), square, FMA(TERM(d, 1), w, TERM(d, 0)));
-#undef TERM
-    *denominator = D;
-    return AT_MOST(D, AT_LEAST(-D, N));
+    V y = AT_MOST(end, AT_LEAST(-end, x)), w = AT_MOST(end * end, x * x), square = w * w;
+    V N = FMA(FMA(SET1(n[4]), square, FMA(SET1(n[3]), w, SET1(n[2]))), y * square, y * FMA(SET1(n[1]), w, SET1(n[0])));
+    *denominator = FMA(FMA(SET1(d[4]), square, FMA(SET1(d[3]), w, SET1(d[2]))), square, FMA(SET1(d[1]), w, SET1(d[0])));
+    return N;
 #else
-    V scale, size = AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), NAME(minus_abs)(x));
-    V q = NAME(reduced_expm1)(1, CONSTANT(MAGIC), 2, size, &scale);
-    scale *= SET1(unit);
-    *denominator = FMA(q, scale, scale + SET1(unit));
-    return NAME(copy_sign)(FMA(q, scale, scale - SET1(unit)), x);
+    V size = AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), NAME(minus_abs)(x));
+    V scale, r, square, P = NAME(expm1_terms)(2, size, &scale, &r, &square), q = FMA(square, P, r);
+    *denominator = FMA(q, scale, scale + SET1(1));
+    return NAME(copy_sign)(FMA(q, scale, scale - SET1(1)), x);
 #endif
 }
 
-INLINE V NAME(tanh_fraction)(V x, V *denominator) { return NAME(tanh_parts)(CONSTANT(TANH_UNIT), x, denominator); }
+INLINE V NAME(at_most_one)(V x) { return AT_MOST(SET1(1), AT_LEAST(SET1(-1), x)); }
 
-INLINE V NAME(tanh_quotient)(V x) /* without the unit, which would round subnormal numbers */
-{
-    V D, N = NAME(tanh_parts)(1, x, &D);
-    return N / D;
+INLINE V NAME(tanh_quotient)(V x) {
+    V D, N = NAME(tanh_fraction)(x, &D);
+    return NAME(at_most_one)(N / D);
 }
 
 INLINE V NAME(tanh)(V x) {
     static const REAL c[] = COEFFICIENTS(TANH);
     V size = NAME(abs)(x), w = size * size, scale;
     V small = FMA(size * w, NAME(polynomial)(c, (int)(sizeof c / sizeof *c), w), size);
-    V q = NAME(reduced_expm1)(0, CONSTANT(MAGIC), 2, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), -size), &scale),
+    V q = NAME(reduced_expm1)(CONSTANT(MAGIC), 2, AT_LEAST(SET1(CONSTANT(MINUS_ONE_AT) / 2), -size), &scale),
       t = FMA(q, scale, scale);
     V large = SET1(1) - (t + t) / (SET1(1) + t);
     return NAME(copy_sign)(SELECT_LESS(size, SET1(0.55), small, large), x);

@@ -2,8 +2,9 @@
  *       h = g(projection_h + (r H') R_h^T)                      plain: two phases, because the last product needs r
  *       h = g(projection_h + r (H' R_h^T + Rb_h))               linear_before_reset: one phase
  *
- * The usual activations, sigmoid and tanh, stay fractions N/D with D in (0, 2], and share one division:
- *   H = ((D_z - N_z) N_h + N_z H' D_h) / (D_z D_h)
+ * The usual activations, sigmoid and tanh, have short chains of operations. h waits for one division, and with
+ * linear_before_reset only for the denominator of r = N/D:
+ *   h = g(projection_h + N_r (sum / D_r))
  * All others go through activate(), gate by gate over the whole group.
  */
 #define PROJECTED(g, gate) ((g)->projected + r * (g)->ld_projected + (b * 3 + (gate)) * LANES)
@@ -13,12 +14,16 @@ INLINE int NAME(gru_is_usual)(const pyrnnx_parameters *p) {
     return f[0].number == PYRNNX_Sigmoid && f[1].number == PYRNNX_Tanh;
 }
 
-/* Plain, phase 0, sums [z, r]: work = r H'. `projected` passes z to phase 1: as a_z, from which gru_usual computes a
- * fraction, or as z itself. */
+INLINE V NAME(update_gate)(V a) {
+    V D, N = NAME(sigmoid_fraction)(1, a, &D);
+    return N / D;
+}
+
+/* Plain, phase 0, sums [z, r]: work = r H'. `projected` passes z to phase 1. */
 INLINE void NAME(gru_usual_reset)(const NAME(group) *g, const int clips) {
     const V clip = SET1((REAL)g->parameters->clip);
     FOR_EACH_VECTOR(g) {
-        STORE(PROJECTED(g, 0), LOAD(SUM(g, 0)));
+        STORE(PROJECTED(g, 0), NAME(update_gate)(NAME(clipped)(clips, clip, LOAD(SUM(g, 0)))));
         /* not a fraction, which is never 0: r h must vanish for any h */
         const V reset = NAME(sigmoid)(NAME(clipped)(clips, clip, LOAD(SUM(g, 1))));
         STORE(STATE(g, work), reset * LOAD(STATE(g, h_prev)));
@@ -54,17 +59,16 @@ INLINE void NAME(gru_start)(const NAME(group) *g) {
 INLINE void NAME(gru_usual)(const NAME(group) *g, const int linear, const int clips) {
     const V clip = SET1((REAL)g->parameters->clip);
     const int h = linear ? 2 : 0;
-    V Dz, Dr, Dh, not_z, unused;
     if (linear)
         FOR_EACH_VECTOR(g) {
-            V Nr = NAME(sigmoid_fraction)(NAME(clipped)(clips, clip, LOAD(SUM(g, 1))), &unused, &Dr);
-            STORE(SUM(g, 2), LOAD(PROJECTED(g, 2)) + Nr * LOAD(SUM(g, 2)) / Dr);
+            V D, N = NAME(sigmoid_fraction)(0, NAME(clipped)(clips, clip, LOAD(SUM(g, 1))), &D);
+            STORE(SUM(g, 2), FMA(N, LOAD(SUM(g, 2)) / D, LOAD(PROJECTED(g, 2))));
+            STORE(SUM(g, 0), NAME(update_gate)(NAME(clipped)(clips, clip, LOAD(SUM(g, 0)))));
         }
     FOR_EACH_VECTOR(g) {
-        V az = NAME(clipped)(clips, clip, linear ? LOAD(SUM(g, 0)) : LOAD(PROJECTED(g, 0)));
-        V Nz = NAME(sigmoid_fraction)(az, &not_z, &Dz);
-        V Nh = NAME(tanh_fraction)(NAME(clipped)(clips, clip, LOAD(SUM(g, h))), &Dh);
-        STORE(STATE(g, h_next), FMA(Nz * LOAD(STATE(g, h_prev)), Dh, not_z * Nh) / (Dz * Dh));
+        const V z = LOAD(linear ? SUM(g, 0) : PROJECTED(g, 0));
+        const V candidate = NAME(tanh_quotient)(NAME(clipped)(clips, clip, LOAD(SUM(g, h))));
+        STORE(STATE(g, h_next), FMA(SET1(1) - z, candidate, z * LOAD(STATE(g, h_prev))));
     }
 }
 
