@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal.extras import needs
 from pyrnnx.cli import streams
@@ -76,14 +77,13 @@ def parse(arguments: Sequence[str]) -> Call | Status:
         warnings.simplefilter("ignore", DeprecationWarning)  # older versions of Typer warn about click
         import typer
 
-        import pyrnnx.cli.commands  # noqa: F401  # registers the commands
-        from pyrnnx.cli.app import Call, app
+        from pyrnnx.cli.app import Call
 
     words = [argument for argument in arguments if argument != "--debug"]
     try:
         with streams.captured() as texts, warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            answer = typer.main.get_command(app).main(words or ["--help"], "pyrnnx", standalone_mode=False)
+            answer = _command().main(words or ["--help"], "pyrnnx", standalone_mode=False)
     except SystemExit as stop:  # completion, which has no command
         return streams.written(texts[0]) or (Status.REJECTED if stop.code else Status.SUCCESS)
     except typer.Abort:
@@ -94,6 +94,17 @@ def parse(arguments: Sequence[str]) -> Call | Status:
         raise KeyboardInterrupt
     status = Status.SUCCESS if words and not answer else Status.REJECTED  # a missing command is an error
     return streams.written(texts[0]) or status
+
+
+@functools.cache
+def _command() -> Any:
+    """Return Typer's command, built once: that takes longer than most calls."""
+    import typer
+
+    import pyrnnx.cli.commands  # noqa: F401  # registers the commands
+    from pyrnnx.cli.app import app
+
+    return typer.main.get_command(app)
 
 
 def _in_one_line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Commands that run many times in one process, and files that are not synchronized to the disk."""
+"""Files that are not synchronized to the disk, so that the tests of commands are fast."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
-import quick_commands
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _quick_commands() -> Iterator[None]:
-    with quick_commands.built_once() as patch:
+def _no_fsync() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield

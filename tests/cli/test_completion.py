@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from command import process
 from command import pyrnnx as command
 from rows import each_row
 
@@ -14,7 +15,7 @@ ONNX, XML, IR = (str(EXAMPLES / name) for name in ("small_rnn.onnx", "small_rnn.
 @each_row("shell", ["bash", "zsh", "fish"])
 def test_completion_is_shown(shell: str) -> None:
     env = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # else that of the parent process is taken
-    done = command("--show-completion", shell, env=env)
+    done = process("--show-completion", shell, env=env)
     assert (done.returncode, done.stderr) == (0, "")
     assert "_PYRNNX_COMPLETE" in done.stdout
 

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import unittest
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -19,7 +18,6 @@ import onnx
 import onnx.backend.test.runner
 import planted
 import pytest
-import quick_commands
 from onnx.backend.test.loader import load_model_tests
 from rows import each_row
 
@@ -32,12 +30,6 @@ from pyrnnx.testing.runtimes import RUNTIMES
 
 TESTS = str(Path(planted.__file__).parent)
 CASES, FEW = ("--cases", "random:1:20"), ("--cases", "random:1:6")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick_commands() -> Iterator[None]:
-    with quick_commands.built_once():
-        yield
 
 
 def here(*arguments: str, cwd: Path | str = TESTS) -> subprocess.CompletedProcess[str]:
