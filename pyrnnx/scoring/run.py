@@ -20,7 +20,7 @@ from pyrnnx.scoring.report import ScoreReport
 from pyrnnx.scoring.sinks import choose_sink
 from pyrnnx.scoring.sources import open_source
 from pyrnnx.scoring.sources.base import Source
-from pyrnnx.scoring.storage import is_url
+from pyrnnx.scoring.storage import is_url, shown_path
 from pyrnnx.scoring.subject import subject_of
 from pyrnnx.scoring.task import Conversion, score_part
 
@@ -220,10 +220,10 @@ def _sink_path(sink: Any, source: Source) -> str:
         The path is no path of a folder; it is inside the source or contains it.
     """
     if not isinstance(sink, (str, os.PathLike)) or not isinstance(os.fspath(sink), str) or "\0" in os.fspath(sink):
-        raise ArgumentError(f"score: sink is {shown(sink)}; expected a path")
+        raise ArgumentError(f"score: sink is {shown_path(sink)}; expected a path")
     if is_url(os.fspath(sink)):
         raise ArgumentError(
-            f"score: sink is {shown(sink)}; expected a path: results need atomic renames, which object stores lack"
+            f"score: sink is {shown_path(sink)}; expected a path: results need atomic renames, which object stores lack"
         )
     path = os.path.abspath(sink)
     if os.path.exists(path) and not os.path.isdir(path):

@@ -15,8 +15,13 @@ from pyrnnx.scoring.packages import import_fsspec
 HEAD = 2**16  # bytes that a request for a header reads
 MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is only the path
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
-# A query or fragment that may be a signature: any of http(s), those of other stores by their names.
-_SECRET = re.compile(r"https?://[^?#]*[?#]|[^?#]*[?#].*(sig|token|secret|credential|password)[^=]*=", re.IGNORECASE)
+# What may be a secret in a URL: a user with a password, or any user, query or fragment of http(s); in other URLs a
+# query or fragment by the last word of a name.
+_USER = re.compile(r"https?://[^/?#]*@|[^:]+://[^/@]*:.*@", re.IGNORECASE | re.DOTALL)
+_NAMES = r"signature|sig|token|secret|credentials?|password|pwd|key|\w*keyid|auth|sas|code|delegation"
+_QUERY = re.compile(
+    rf"https?://[^?#]*[?#]|[^?#;]*[?#;](.*[?#&;])?([^=&;]*[\W_])?({_NAMES})=", re.IGNORECASE | re.DOTALL
+)
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "LastModified", "last_modified", "created")
 
 
@@ -242,18 +247,28 @@ def normal(path: str) -> str:
     """
     if not is_url(path):
         return os.path.abspath(path)
-    name = re.sub("[?#].*", "?...", re.sub("//[^/]*@", "//...@", path))
-    if "::" in path or "@" in path.partition("://")[2].partition("/")[0]:
+    if "::" in path or _USER.match(path):
         raise ArgumentError(
-            f"score: source is {shown(name)}; expected the URL of one store without "
-            "credentials, which fsspec takes from the environment"
+            f"score: source is {shown_path(path)}; expected the URL of one store without credentials, which fsspec "
+            "takes from the environment"
         )
-    if _SECRET.match(path):
+    if _QUERY.match(path):
         raise ArgumentError(
-            f"score: source is {shown(name)}; expected a URL without a query, whose signature or key would be stored "
-            "with the results"
+            f"score: source is {shown_path(path)}; expected a URL without a query, whose signature or key would be "
+            "stored with the results"
         )
     return path.rstrip("/")
+
+
+def shown_path(path: Any) -> str:
+    """Return a path for a message, without the user, query and fragment of a URL."""
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        return shown(path)
+    text = os.fsdecode(path)
+    if "://" in text or (":/" in text and isinstance(path, os.PathLike)):  # Path("https://host") has one slash
+        without_user = re.sub("(:/+)[^/].*@", r"\1...@", text, flags=re.DOTALL)
+        text = re.sub("[?#;].*", "?...", without_user, flags=re.DOTALL)
+    return shown(text)
 
 
 def storage_of(path: str) -> Files:

@@ -116,12 +116,20 @@ def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
         "https://user:secret@host/x.npy?sig=secret": "'https://...@host/x.npy?...'; expected the URL of one store",
         "s3://bucket/x?X-Amz-Signature=secret": "'s3://bucket/x?...'; expected a URL without a query",
         "https://host/x.npy?X-Amz-Signature=secret": "'https://host/x.npy?...'; expected a URL without a query",
+        "https://token@host/x.npy": "'https://...@host/x.npy'; expected the URL of one store",
+        "s3://key:se/cret@bucket/x": "'s3://...@bucket/x'; expected the URL of one store",
+        "s3://bucket/x?\nX-Amz-Security-Token=secret": "'s3://bucket/x?...'; expected a URL without a query",
+        "s3://bucket/x?a=b&AWSAccessKeyId=secret": "'s3://bucket/x?...'; expected a URL without a query",
+        "s3://bucket/x?api_key=secret": "'s3://bucket/x?...'; expected a URL without a query",
+        "HTTPS://host/x.npy?sig=secret": "'HTTPS://host/x.npy?...' does not exist",
         "zip://a.npy::memory://x.zip": "expected the URL of one store",
+        "memory://run?tokenizer=bpe/x.npy": "does not exist",
+        "memory://design#signal=1.npy": "does not exist",
     }.items():
         with pytest.raises(PyrnnxError, match=re.escape(words)):
             run(url, tmp_path / "out")
-    with pytest.raises(PyrnnxError, match=r"sink is 's3://bucket/out'; expected a path"):
-        pyrnnx.score(lstm(), memory, "s3://bucket/out", workers=0)
+    with pytest.raises(PyrnnxError, match=r"sink is 's3://...@bucket/out\?...'; expected a path"):
+        pyrnnx.score(lstm(), memory, "s3://key:secret@bucket/out?sig=secret", workers=0)
 
 
 @contextmanager

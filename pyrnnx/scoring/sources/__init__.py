@@ -13,7 +13,7 @@ from pyrnnx.scoring.sources.base import Source, files_with
 from pyrnnx.scoring.sources.parquet import ParquetSource
 from pyrnnx.scoring.sources.wav import WavSource
 from pyrnnx.scoring.sources.zarr import ZarrSource
-from pyrnnx.scoring.storage import normal, storage_of
+from pyrnnx.scoring.storage import normal, shown_path, storage_of
 
 SOURCES: dict[str, type[Source]] = {
     cls.kind: cls for cls in (ZarrSource, NpySource, NpzSource, ParquetSource, WavSource)
@@ -37,17 +37,17 @@ def open_source(
         Unknown path or kind; files of several formats, or of none; options of another format.
     """
     if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
-        raise ArgumentError(f"score: source is {shown(path)}; expected a path")
+        raise ArgumentError(f"score: source is {shown_path(path)}; expected a path")
     if kind is not None and (not isinstance(kind, str) or kind not in SOURCES):
         raise ArgumentError(f"score: source_format is {shown(kind)}; expected one of {', '.join(SOURCES)}")
     if "\0" in os.fspath(path):
-        raise ArgumentError(f"score: source is {shown(path)}; expected a path without NUL")
+        raise ArgumentError(f"score: source is {shown_path(path)}; expected a path without NUL")
     absolute = normal(os.fspath(path))
     if column is not None and not isinstance(column, str):
         raise ArgumentError(f"score: column is {shown(column)}; expected a name")
     storage = storage_of(absolute)
     if not storage.is_file(absolute) and not storage.is_folder(absolute) and not storage.has(absolute):
-        raise ArgumentError(f"score: source {shown(os.fspath(path))} does not exist")
+        raise ArgumentError(f"score: source {shown_path(path)} does not exist")
     kind = kind or _kind(absolute)
     chosen = _channels(channels), None if rate is None else scalars.integer("score", "rate", rate, 1)
     options = (("column", column, "Parquet"), ("channels", channels, "wav"), ("rate", rate, "wav"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -64,6 +65,12 @@ class ZarrSource(Source):
     def _members(self) -> list[str]:
         """Return the names in the group, also those with broken descriptions, for which zarr's own list raises."""
         storage = self.storage
+        for name in (VALUES, OFFSETS, NAMES):
+            if os.path.islink(storage.join(self.path, name)):
+                raise ArgumentError(
+                    f"score: {shown(name)} of zarr group {shown(self.path)} is a link; expected an array, because "
+                    "links are not followed"
+                )
         folders = next(iter(storage.walk(self.path)), ("", [], []))[1]
         return [
             name
