@@ -33,9 +33,18 @@ def first(call: Call, times: int) -> int:
 
 
 def quantized(call: Call, times: int) -> int:
-    """Return the bytes of `first`, and of scales and zero points, each repeated `block_size` times."""
+    """Return the bytes of arrays as large as the first input, and of scales and zero points.
+
+    These are repeated `block_size` times, or else they are broadcast with the first input along an axis.
+    """
+    X, scale = call.arrays[:2]
     block: int = max(call.attribute("block_size", 0), 0)
-    return first(call, times) + block * sum(int(array.nbytes) for array in call.arrays[1:] if array is not None)
+    shape = list(X.shape)
+    if scale.ndim == 1 and not block and X.ndim:
+        axis = call.attribute("axis", 1)
+        shape = replaced(shape, [max(shape[axis], scale.size)], [axis])
+    others = sum(int(array.nbytes) for array in call.arrays[1:] if array is not None)
+    return times * count(shape) * _element(X) + block * others
 
 
 def across(call: Call, times: int) -> int:
@@ -320,12 +329,13 @@ def concat(call: Call) -> int:
 def gather(call: Call) -> int:
     """Return the bytes of one slice of the first input for each index, and of copies.
 
-    Those of indices that are not int64 yet, and of a first input that is not contiguous.
+    Those of indices that are not int64 yet, and of inputs that are not contiguous.
     """
     X, indices = call.arrays
     shape = replaced(X.shape, [indices.size], [call.attribute("axis", 0)])
     widened = int(indices.size) * DOUBLE if indices.itemsize < DOUBLE else 0
-    return count(shape) * int(X.itemsize) + widened + copies(call)
+    copied = 0 if indices.flags.c_contiguous else int(indices.nbytes)
+    return count(shape) * int(X.itemsize) + widened + copied + copies(call)
 
 
 def gather_elements(call: Call) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .call import DOUBLE, LISTED, Call, Rule, count, filled, replaced
+from .call import DOUBLE, LISTED, Call, Rule, count, filled, joined, replaced
 
 _PLACE = 130  # bytes of one place of a window in lists: its indices in a tuple, its value
 _SAMPLE = 450  # bytes of an object of RoiAlign with the weights of a place
@@ -257,11 +257,16 @@ def _scores(call: Call) -> int:
     widths = K.nbytes // max(K.shape[-2], 1) + V.nbytes // max(V.shape[-2], 1)
     groups = max(heads // max(K.shape[1] if K.ndim == 4 else call.attribute("kv_num_heads", heads), 1), 1)
     repeated = int(widths) * int(keys) * (2 + 2 * (groups if groups > 1 else 0))
-    rows = int(Q.shape[0] * heads * Q.shape[-2])
+    mask = call.input(3)
+    scores = joined((Q.shape[0], heads), (K.shape[0], heads), () if mask is None else mask.shape[:-2])
+    results = joined(scores, (V.shape[0], heads))
+    rows, result_rows = (count(shape) * int(Q.shape[-2]) for shape in (scores, results))
     masked = 2 if call.attribute("is_causal", 0) else 0
-    products = (4 + masked) * rows * keys * max(call.itemsize, 4)
+    products = (5 + masked) * rows * keys * max(call.itemsize, 4)
+    if mask is not None and mask.dtype == bool:
+        rest += 2 * DOUBLE * mask.size
     width = V.shape[-1] if V.ndim == 4 else V.shape[-1] // max(call.attribute("kv_num_heads", 1), 1)
-    return int(products + repeated + rows * width * call.itemsize + rest + Q.nbytes + V.nbytes)
+    return int(products + repeated + result_rows * width * call.itemsize + rest + Q.nbytes + V.nbytes)
 
 
 def _linear_attention(call: Call) -> int:
