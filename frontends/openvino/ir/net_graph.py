@@ -125,8 +125,8 @@ def _bodies(layer: NetLayer, version: int, depth: int) -> dict[str, NetGraph]:
     Raises
     ------
     FormatError
-        A tag occurs twice, bodies are nested too deeply, or ids of ports do not ascend: OpenVINO counts by the ids in a
-        port map, but by the order of the document elsewhere.
+        A tag occurs twice, bodies are nested too deeply, or ids of ports are not those that OpenVINO writes: it counts
+        by the ids in a port map, but by the order of the document elsewhere.
     """
     bodies: dict[str, NetGraph] = {}
     for tag in _BODIES.get(layer.type.lower(), ()) if layer.opset else ():
@@ -137,10 +137,13 @@ def _bodies(layer: NetLayer, version: int, depth: int) -> dict[str, NetGraph]:
             if depth == DEEPEST:
                 raise FormatError(f"{layer.label}: it is in {depth} bodies and has one; expected at most {DEEPEST}")
             bodies[tag] = _graph(elements[0], f"{layer.label}: <{tag}>", version, depth + 1)
-    for kind, ports in (("input", layer.inputs), ("output", layer.outputs)) if bodies else ():
-        ids = [port.id for port in ports]
+    if bodies:
+        ids = [port.id for port in layer.inputs]
+        if ids != list(range(len(ids))):
+            raise FormatError(f"{layer.label}: input ports have the ids {shown(ids)}; expected 0, 1, 2, ...")
+        ids = [port.id for port in layer.outputs]
         if ids != sorted(ids):
-            raise FormatError(f"{layer.label}: {kind} ports have the ids {shown(ids)}; expected ascending ids")
+            raise FormatError(f"{layer.label}: output ports have the ids {shown(ids)}; expected ascending ids")
     return bodies
 
 
