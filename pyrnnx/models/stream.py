@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -82,7 +83,8 @@ class ModelStream(Immutable):
         carrier: Callable[[frozenset[str], bool | frozenset[str]], Carrier],
     ) -> None:
         self.model, self._label, self._layers = model, f"{model.label}: stream", layers
-        self.states: Mapping[str, str] = state_pairs.pairs_of(self._label, model.inputs, model.outputs, states)
+        pairs = state_pairs.pairs_of(self._label, model.inputs, model.outputs, states)
+        self.states: Mapping[str, str] = MappingProxyType(dict(pairs))
         fed = frozenset(self.states.values())
         self._carrier = carrier(fed, layers)
         if states is None and self._carrier.backward:
@@ -99,9 +101,9 @@ class ModelStream(Immutable):
         outputs = [info.name for info in model.outputs]
         self._wanted = (*outputs, *sorted(self._carrier.states.keys() - outputs))
         # Copy states that are also returned, because the caller may write to them.
-        pairs = [*self.states.items(), *self._carrier.states.items()]  # may repeat an output
-        self._copied = [(output, name) for output, name in pairs if output in outputs]
-        self._taken = [(output, name) for output, name in pairs if output not in outputs]
+        carried = [*self.states.items(), *self._carrier.states.items()]  # may repeat an output
+        self._copied = [(output, name) for output, name in carried if output in outputs]
+        self._taken = [(output, name) for output, name in carried if output not in outputs]
         self._pushed = [info for info in model.inputs if info.name not in fed]
         own = set(self._carrier.states.values())
         self._fed = [info for info in model.inputs if info.name in fed]
