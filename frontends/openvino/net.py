@@ -69,7 +69,8 @@ class Net(NetGraph):
 
     def why_no_layers(self) -> str:
         """Explain, as far as possible, why recurrent layers of the net would not be operations."""
-        weights = (_constant(layer.sources[1].layer) for layer in self.everything if layer.type == "MatMul")
+        products = (layer.sources for layer in self.everything if layer.type == "MatMul")
+        weights = (_constant(source.layer) for sources in products for source in sources[1:2])
         loops = (layer.type for layer in self.everything if layer.type in ("TensorIterator", "Loop"))
         return why_none((weight for weight in weights if weight is not None), loops)
 

@@ -56,6 +56,13 @@ def test_paths() -> None:
         rejected(lambda xml=xml: read_model(xml), "read_model", "expected XML text")  # type: ignore[misc]
 
 
+def test_a_product_of_nothing() -> None:
+    """A model without layers says why there are none, for which it looks at the weights of products."""
+    product = layer(5, "product", "MatMul", {"transpose_a": "false", "transpose_b": "false"})
+    layers = [parameter(0, "x", "2,3", (2, 3)), product, result(1, "y", (2, 3))]
+    assert list(read_model(net(layers, edges("0.0 1.0"))).layers) == []
+
+
 CHANGES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "layer without an id": ('id="7" name="relu"', 'name="relu"', ("ReLU 'relu' has no id",)),
     "layer without a type": (' type="ReLU"', "", ("layer without a type 'relu' (id 7)", "no type")),

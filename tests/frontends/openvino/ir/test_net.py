@@ -72,7 +72,8 @@ def test_ports_of_a_loop_whose_ids_do_not_ascend(kind: str, expected: str) -> No
     section = root.find(f".//layer[@type='TensorIterator']/{kind}")
     assert section is not None
     section[:] = reversed(section)
-    with pytest.raises(FormatError, match=rf"TensorIterator 'loop' \(id 10\): {kind} ports have the ids \[.*{expected}"):
+    words = rf"TensorIterator 'loop' \(id 10\): {kind} ports have the ids \[.*{expected}"
+    with pytest.raises(FormatError, match=words):
         read_net(root)
 
 
