@@ -241,7 +241,7 @@ class Model(core.Model):
         recurrent, calls = self._recurrent_graph(defaults=defaults), self._calls
         known = self._read.local | {output for node in carried.values() for output in node.states} | recurrent.added()
         for name in sorted(more - known):
-            names = shortened(", ".join(info.name for info in self.outputs))
+            names = shortened(", ".join(shown(info.name) for info in self.outputs))
             raise ArgumentError(
                 f"{self.label}: outputs has {shown(name)}, which is not a value at the model's top level; expected "
                 f"outputs ({names}) or values inside the graph"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +101,14 @@ def is_recurrent(node: Node | NodeProto) -> bool:
     return node.op_type in OPERATORS and node.domain == OPERATORS[node.op_type].domain
 
 
+def check_count(label: str, what: str, values: Sequence[str], names: Sequence[str]) -> None:
+    """Check that a node has at most as many inputs, or outputs, as its operator."""
+    if len(values) > len(names):
+        raise ArgumentError(
+            f"{label}: the node has {len(values)} {what}s; expected at most {len(names)}: {', '.join(names)}"
+        )
+
+
 def read_node(caller: str, node: NodeProto, opset: Any, operators: Collection[str]) -> RecurrentNode:
     """Check a node of one of the operators; errors name `caller` until there is a label.
 
@@ -127,10 +135,7 @@ def read_node(caller: str, node: NodeProto, opset: Any, operators: Collection[st
     definition = QUANTIZED_LSTM if node.op_type == QUANTIZED_LSTM.operator else schema(node.op_type, opset)
     label = f"{node.op_type} {shown(node.name)}" if node.name else node.op_type
     for what, values, names in (("input", node.input, definition.inputs), ("output", node.output, definition.outputs)):
-        if len(values) > len(names):
-            raise ArgumentError(
-                f"{label}: the node has {len(values)} {what}s; expected at most {len(names)}: {', '.join(names)}"
-            )
+        check_count(label, what, values, names)
     inputs = {name: source for name, source in zip(definition.inputs, node.input, strict=False) if source}
     for name in ("X", "W", "R", *OPERATORS[definition.operator].scales):
         if name not in inputs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,7 @@ def sound_graph(model: ModelProto, label: str, graph: Graph | None = None) -> tu
     opsets = opsets_of(model, label, graph)
     check_functions(model, label)
     check_graph(graph, label)
-    _check_inputs(graph, opsets, label)
+    _check_nodes(graph, opsets, label)
     return graph, opsets
 
 
@@ -128,11 +129,19 @@ def _check_newest(model: ModelProto, label: str) -> None:
                 )
 
 
-def _check_inputs(graph: Graph, opsets: Mapping[str, int], label: str) -> None:
-    """Reject nodes without an input that their operator needs; unknown operators may have any."""
+def _check_nodes(graph: Graph, opsets: Mapping[str, int], label: str) -> None:
+    """Reject nodes with an attribute twice, or without an input that their operator needs.
+
+    Unknown operators may have any inputs.
+    """
     least: dict[tuple[str, str], int] = {}  # upper bound of required inputs
     required: dict[tuple[str, str], list[str]] = {}
     for node in graph.every:
+        if len(node.attribute) > 1:
+            names = Counter(attribute.name for attribute in node.attribute)
+            if len(names) < len(node.attribute):
+                (name, count), *_ = names.most_common()
+                raise FormatError(f"{label}: {node_label(node)}: attribute {shown(name)} is there {count} times")
         key = "" if node.domain in DEFAULT_DOMAINS else node.domain, node.op_type
         version = opsets.get(key[0], 1)
         if key not in least:

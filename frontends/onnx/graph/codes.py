@@ -33,7 +33,8 @@ def products_of_codes(nodes: Sequence[Node], outputs: Collection[str], constants
             users.setdefault(name, []).append(node)
         if names <= fixed:
             fixed.update(node.output)
-    floats = {node.output[0] for node in nodes if node.op_type == "DequantizeLinear" and node.input[0] not in fixed}
+    dequantizing = [node for node in nodes if node.op_type == "DequantizeLinear" and node.output]
+    floats = {node.output[0] for node in dequantizing if not fixed.issuperset(node.input[:1])}
 
     def is_quantized(name: str) -> bool:
         following = users.get(name, [])

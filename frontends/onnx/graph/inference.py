@@ -6,14 +6,19 @@ from itertools import chain
 from typing import Any
 
 from ..onnx_package import import_onnx
-from .walk import all_nodes
+from .walk import all_nodes, subgraphs
 
 # Inference of these reads the type of the first input, even if there is none.
 _CRASHES = {"RegexFullMatch", "EyeLike", "LabelEncoder", "DictVectorizer", "TreeEnsemble"}
 
 
-def infer_shapes(model: Any, **options: bool) -> Any:
-    """Return an onnx.ModelProto with the types that ``onnx.shape_inference.infer_shapes(model, **options)`` infers.
+_LONGEST = 2**16  # elements of a vector whose values onnx propagates, each in 150 bytes
+
+
+def infer_shapes(model: Any, *, data_prop: bool = False, **options: bool) -> Any:
+    """Return an onnx.ModelProto with the types that ``onnx.shape_inference.infer_shapes(model, ...)`` infers.
+
+    Without `data_prop` if there is a long vector, for which it would take gigabytes.
 
     Raises
     ------
@@ -32,4 +37,15 @@ def infer_shapes(model: Any, **options: bool) -> Any:
     }
     if crashing:
         raise ValueError(f"onnx cannot infer types of {', '.join(sorted(crashing))}")
-    return import_onnx().shape_inference.infer_shapes(model, **options)
+    infer = import_onnx().shape_inference.infer_shapes
+    inferred = infer(model, **options)
+    return infer(model, data_prop=True, **options) if data_prop and not _has_long_vectors(inferred.graph) else inferred
+
+
+def _has_long_vectors(graph: Any) -> bool:
+    shapes = [value.type.tensor_type.shape.dim for value in chain(graph.input, graph.output, graph.value_info)]
+    return (
+        any(len(sizes) == 1 and sizes[0].dim_value > _LONGEST for sizes in shapes)
+        or any(len(tensor.dims) == 1 and tensor.dims[0] > _LONGEST for tensor in graph.initializer)
+        or any(_has_long_vectors(body) for node in graph.node for _, body in subgraphs(node))
+    )

@@ -9,8 +9,9 @@ import numpy as np
 
 from pyrnnx.layers.layer import Layer
 
-from ..graph.walk import all_nodes
+from ..graph.walk import all_nodes, node_label
 from ..makers import MAKERS
+from ..nodes import check_count
 from ..schemas import OPERATORS
 from ..stream_layer import StreamLayer
 from .evaluator import Evaluator
@@ -74,6 +75,7 @@ def unbound(settings: Settings, node: NodeProto) -> Function:
     """Return a function that runs a recurrent node with computed weights; each call builds a layer."""
     row, maker = OPERATORS[node.op_type], MAKERS[node.op_type]
     opset = settings.opsets.get(node.domain, 1)
+    check_count(node_label(node), "input", node.input, row.inputs)
     places = [place for place, name in enumerate(node.output) if name]
     names = [name for name in node.input if name]
     arguments = [argument for argument, name in zip(row.inputs, node.input, strict=False) if name]

@@ -66,7 +66,7 @@ def guard_operators(graph: GraphProto, nodes: Mapping[str, tuple[NodeProto, Scop
         for _, body in subgraphs(node):
             guard_operators(body, nodes)
         letter = "" if node.domain else FIRST_INPUTS.get(node.op_type, "")
-        if letter and node.input:
+        if letter and node.input and node.name in nodes:  # not in the body of an operator that runs none
             guards.append((place, _guard_first_inputs(graph, node, [letter], nodes[node.name][1].types)))
     for place, guard in reversed(guards):
         graph.node.insert(place, guard)

@@ -116,6 +116,11 @@ def too_few_inputs_in_a_body(model: onnx.ModelProto) -> None:
     model.graph.node.append(node("If", ["x"], ["z"], then_branch=body, else_branch=body))
 
 
+def attribute_three_times(model: onnx.ModelProto) -> None:
+    model.graph.node.append(node("Softmax", ["x"], ["z"], axis=1))
+    model.graph.node[-1].attribute.extend([model.graph.node[-1].attribute[0]] * 2)
+
+
 def negative_dims(model: onnx.ModelProto) -> None:
     model.graph.initializer[0].dims[0] = -1
 
@@ -162,6 +167,7 @@ BROKEN: dict[Callable[[onnx.ModelProto], None], str] = {
     empty_input: "Add 'second': its input A is missing; the operator needs it",
     no_inputs: r"Squeeze \(output 'z'\): its input data is missing; the operator needs it",
     too_few_inputs_in_a_body: r"Add \(output 'v'\): its input B is missing; the operator needs it",
+    attribute_three_times: r"Softmax \(output 'z'\): attribute 'axis' is there 3 times",
     negative_dims: r"tensor 'a' has dims \[-1, 3\], below 0",
     negative_dims_in_an_attribute: r"tensor 'c' has dims \[2, -3\], below 0",
     unknown_element_type: "'x' has the unknown element type 77",
@@ -299,3 +305,19 @@ def test_short_tensor() -> None:
 def with_a_constant_sum(model: onnx.ModelProto) -> onnx.ModelProto:
     model.graph.node.append(node("Add", ["a", "a"], ["s"]))
     return model
+
+
+def test_a_recurrent_node_with_too_many_inputs() -> None:
+    """Its weights are computed, so each call builds a layer."""
+    nodes = [node("GRU", ["x", "w", "r", "", "", "", "x"], ["y"], hidden_size=1)]
+    arrays = {"x": np.ones((2, 1, 1), np.float32), "w": np.ones((1, 3, 1), np.float32)}
+    model = read_model(simple_model(nodes, arrays | {"r": arrays["w"]}, ["y"], {}))
+    with pytest.raises(PyrnnxError, match="the node has 7 inputs; expected at most 6: X, W, R, B"):
+        model(arrays["x"], arrays["w"], arrays["w"])
+
+
+def test_a_body_of_an_operator_that_runs_none() -> None:
+    body = make_graph([node("Multinomial", ["x"], ["u"])], {}, ["u"])
+    model = read_model(simple_model([node("Neg", ["x"], ["y"], body=body)], {"x": X}, ["y"], {}))
+    with pytest.raises(UnsupportedError, match="Multinomial .* cannot be run"):
+        model(X)

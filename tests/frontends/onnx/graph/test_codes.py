@@ -55,6 +55,11 @@ def test_which_stay(name: str) -> None:
     assert [nodes[index].output[0] for index in sorted(found)] == expected.split()
 
 
+def test_nodes_without_inputs_or_outputs() -> None:
+    nodes = [helper.make_node("DequantizeLinear", inputs, outputs) for inputs in ([], ["x"]) for outputs in ([], ["y"])]
+    assert products_of_codes(Graph(onnx.GraphProto(node=nodes)).node, {"y"}, set()) == set()
+
+
 def folded(text: str, dtype: str, *, codes: bool) -> FoldedGraph:
     constants = {"k": np.ones((2, 2), dtype), "W": np.ones((2, 2), np.float32), "s": np.array(0.5, np.float32)}
     proto = simple_model(nodes_of(text), {"x": np.ones((2, 2), np.uint8)}, ["y"], constants, 21)

@@ -144,6 +144,18 @@ def test_a_cast_to_no_type_is_not_known() -> None:
     assert signatures.element_types(graph, 22, {}) is None
 
 
+@each_row("size", [3, 2**62])
+def test_values_of_long_vectors_are_not_inferred(size: int) -> None:
+    """onnx would store each: 150 bytes."""
+    nodes = [node("Cast", ["x"], ["y"], to=1), node("ConstantOfShape", ["s"], ["z"])]
+    inputs = [helper.make_tensor_value_info("x", 7, [size])]
+    outputs = [onnx.ValueInfoProto(name=name) for name in "yz"]
+    shape = helper.make_tensor("s", 7, [2], [4, 5])
+    graph = infer_shapes(helper.make_model(helper.make_graph(nodes, "g", inputs, outputs, [shape])), data_prop=True)
+    shapes = [[one.dim_value for one in value.type.tensor_type.shape.dim] for value in graph.graph.output]
+    assert shapes == [[size], [4, 5]]
+
+
 @each_row(
     ("operator", "domain", "attributes"),
     [
