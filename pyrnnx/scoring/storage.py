@@ -15,8 +15,8 @@ from pyrnnx.scoring.packages import import_fsspec
 HEAD = 2**16  # bytes that a request for a header reads
 MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is only the path
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
-# What may be a secret in a URL: a user with a password, or any user, query or fragment of http(s); in other URLs a
-# query or fragment by the last word of a name.
+# Secrets of URLs: a user with a password; any user, query or fragment of http(s); of other URLs, a query or fragment by
+# the last word of a name.
 _USER = re.compile(r"https?://[^/?#]*@|[^:]+://[^/@]*:.*@", re.IGNORECASE | re.DOTALL)
 _NAMES = r"signature|sig|token|secret|credentials?|password|pwd|key|\w*keyid|auth|sas|code|delegation"
 _QUERY = re.compile(

@@ -29,7 +29,7 @@ from fuzz.small_files import Seed
 from pyrnnx.frontends import keras, onnx, openvino
 
 LARGEST = 2**17  # bytes of a packed file
-BATCH = 20_000  # cases of one process; the next begins afresh
+BATCH = 100_000  # cases of one process; the next reads the corpus again
 PROGRESS = 60.0  # seconds between lines that tell how far it is
 # Modules that read files: the package, and readers in Python of other packages.
 READERS = (

@@ -56,6 +56,8 @@ def test_attributes_are_set_once() -> None:
     for name in ("model", "states", "state_infos"):
         with pytest.raises(AttributeError, match=f"{name} cannot be changed; expected a new ModelStream"):
             setattr(stream, name, getattr(stream, name))
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        stream.states["y"] = "x"  # type: ignore[index]
 
 
 def test_results_and_states_are_not_the_stream_s() -> None:

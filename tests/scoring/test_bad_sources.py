@@ -219,6 +219,19 @@ def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
     assert run(tmp_path / "in").items == 1
 
 
+@each_row("name", ["values", "offsets", "names"])
+def test_a_linked_part_of_a_ragged_group(name: str, tmp_path: Path) -> None:
+    """Without "names", items would be called 0, 1, ...; without the others, each array would be an item."""
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(tmp_path / "in"), mode="w")
+    group["values"], group["offsets"] = np.concatenate(sequences((3, 2))), np.array([0, 3, 5])
+    group["names"] = np.array([2024, 2023])
+    (tmp_path / "in" / name).rename(tmp_path / name)
+    (tmp_path / "in" / name).symlink_to(tmp_path / name)
+    with pytest.raises(PyrnnxError, match=rf"'{name}' of zarr group '.*in' is a link; expected an array"):
+        run(tmp_path / "in")
+
+
 def test_deeply_nested_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Deeper than Python's recursion."""
     folder = tmp_path / "in"

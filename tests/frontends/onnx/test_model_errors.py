@@ -319,5 +319,5 @@ def test_a_recurrent_node_with_too_many_inputs() -> None:
 def test_a_body_of_an_operator_that_runs_none() -> None:
     body = make_graph([node("Multinomial", ["x"], ["u"])], {}, ["u"])
     model = read_model(simple_model([node("Neg", ["x"], ["y"], body=body)], {"x": X}, ["y"], {}))
-    with pytest.raises(UnsupportedError, match="Multinomial .* cannot be run"):
+    with pytest.raises(UnsupportedError, match=r"Multinomial .* cannot be run"):
         model(X)
