@@ -15,13 +15,10 @@ from pyrnnx.scoring.packages import import_fsspec
 HEAD = 2**16  # bytes that a request for a header reads
 MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is only the path
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
-# Secrets of URLs: a user with a password; any user, query or fragment of http(s); of other URLs, a query or fragment by
-# the last word of a name.
-_USER = re.compile(r"https?://[^/?#]*@|[^:]+://[^/@]*:.*@", re.IGNORECASE | re.DOTALL)
-_NAMES = r"signature|sig|token|secret|credentials?|password|pwd|key|\w*keyid|auth|sas|code|delegation"
-_QUERY = re.compile(
-    rf"https?://[^?#]*[?#]|[^?#;]*[?#;](.*[?#&;])?([^=&;]*[\W_])?({_NAMES})=", re.IGNORECASE | re.DOTALL
-)
+# A user with a password, also one with a slash; any user of http. A number after a host is its port.
+_USER = re.compile(r"https?[^:/]*:/+[^/?#]*@|[^:/]+:/+[^/@]*(:|%3a)(?!\d+/).*@", re.IGNORECASE | re.DOTALL)
+# What may hold a signature: any query or fragment of http, and one with a value of other stores.
+_QUERY = re.compile(r"https?[^:/]*:[^?#]*[?#]|[^?#;]*[?#;].*(=|%3d)", re.IGNORECASE | re.DOTALL)
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "LastModified", "last_modified", "created")
 
 
@@ -262,12 +259,14 @@ def normal(path: str) -> str:
 
 def shown_path(path: Any) -> str:
     """Return a path for a message, without the user, query and fragment of a URL."""
-    if not isinstance(path, (str, bytes, os.PathLike)):
+    if not isinstance(path, (str, os.PathLike)):
         return shown(path)
     text = os.fsdecode(path)
-    if "://" in text or (":/" in text and isinstance(path, os.PathLike)):  # Path("https://host") has one slash
-        without_user = re.sub("(:/+)[^/].*@", r"\1...@", text, flags=re.DOTALL)
-        text = re.sub("[?#;].*", "?...", without_user, flags=re.DOTALL)
+    if ":/" in text:  # Path("https://host") has one slash
+        if _USER.search(text):
+            text = re.sub("(:/+)[^/].*@", r"\1...@", text, flags=re.DOTALL)
+        if _QUERY.search(text):
+            text = re.sub("[?#;].*", "?...", text, flags=re.DOTALL)
     return shown(text)
 
 

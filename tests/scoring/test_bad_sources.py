@@ -228,8 +228,9 @@ def test_a_linked_part_of_a_ragged_group(name: str, tmp_path: Path) -> None:
     group["names"] = np.array([2024, 2023])
     (tmp_path / "in" / name).rename(tmp_path / name)
     (tmp_path / "in" / name).symlink_to(tmp_path / name)
-    with pytest.raises(PyrnnxError, match=rf"'{name}' of zarr group '.*in' is a link; expected an array"):
-        run(tmp_path / "in")
+    for source in (tmp_path / "in", f"file://{tmp_path / 'in'}"):
+        with pytest.raises(PyrnnxError, match=rf"'{name}' of zarr group '.*in' is a link; expected an array"):
+            pyrnnx.score(lstm(), source, tmp_path / "out", workers=0)
 
 
 def test_deeply_nested_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

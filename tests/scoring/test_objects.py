@@ -123,8 +123,12 @@ def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
         "s3://bucket/x?api_key=secret": "'s3://bucket/x?...'; expected a URL without a query",
         "HTTPS://host/x.npy?sig=secret": "'HTTPS://host/x.npy?...' does not exist",
         "zip://a.npy::memory://x.zip": "expected the URL of one store",
-        "memory://run?tokenizer=bpe/x.npy": "does not exist",
-        "memory://design#signal=1.npy": "does not exist",
+        "s3://bucket/x?accessToken=secret": "'s3://bucket/x?...'; expected a URL without a query",
+        "s3://bucket/x?a=b,%73ig%3Dsecret": "'s3://bucket/x?...'; expected a URL without a query",
+        "ftp://user%3Asecret@host/x": "'ftp://...@host/x'; expected the URL of one store",
+        "https:///user:secret@host/x": "'https:///...@host/x'; expected the URL of one store",
+        "memory://nn:8020/user/me@host/x.npy": "'memory://nn:8020/user/me@host/x.npy' does not exist",
+        "memory://country_code=de/what?/x.npy": "'memory://country_code=de/what?/x.npy' does not exist",
     }.items():
         with pytest.raises(PyrnnxError, match=re.escape(words)):
             run(url, tmp_path / "out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -66,7 +67,8 @@ class ZarrSource(Source):
         """Return the names in the group, also those with broken descriptions, for which zarr's own list raises."""
         storage = self.storage
         for name in (VALUES, OFFSETS, NAMES):
-            if os.path.islink(storage.join(self.path, name)):
+            local = re.sub("(file|local)://", "", storage.join(self.path, name))
+            if os.path.islink(local):
                 raise ArgumentError(
                     f"score: {shown(name)} of zarr group {shown(self.path)} is a link; expected an array, because "
                     "links are not followed"
