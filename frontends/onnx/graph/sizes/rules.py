@@ -37,14 +37,14 @@ def quantized(call: Call, times: int) -> int:
 
     These are repeated `block_size` times, or else they are broadcast with the first input along an axis.
     """
-    X, scale = call.arrays[:2]
+    X, others = call.arrays[0], [array for array in call.arrays[1:] if array is not None]
     block: int = max(call.attribute("block_size", 0), 0)
     shape = list(X.shape)
-    if scale.ndim == 1 and not block and X.ndim:
+    sizes = [int(array.size) for array in others if array.ndim == 1 and array.size > 1]
+    if sizes and not block:
         axis = call.attribute("axis", 1)
-        shape = replaced(shape, [max(shape[axis], scale.size)], [axis])
-    others = sum(int(array.nbytes) for array in call.arrays[1:] if array is not None)
-    return times * count(shape) * _element(X) + block * others
+        shape = replaced(shape, [max(shape[axis], *sizes)], [axis])
+    return times * count(shape) * _element(X) + block * sum(int(array.nbytes) for array in others)
 
 
 def across(call: Call, times: int) -> int:

@@ -258,9 +258,12 @@ def _scores(call: Call) -> int:
     groups = max(heads // max(K.shape[1] if K.ndim == 4 else call.attribute("kv_num_heads", heads), 1), 1)
     repeated = int(widths) * int(keys) * (2 + 2 * (groups if groups > 1 else 0))
     mask = call.input(3)
-    scores = joined((Q.shape[0], heads), (K.shape[0], heads), () if mask is None else mask.shape[:-2])
-    results = joined(scores, (V.shape[0], heads))
-    rows, result_rows = (count(shape) * int(Q.shape[-2]) for shape in (scores, results))
+    # All are broadcast with each other.
+    leading = [(array.shape[0], max(heads, array.shape[1] if array.ndim == 4 else 0)) for array in (Q, K, V)]
+    scores = [*joined(*leading[:2], () if mask is None else mask.shape[:-2]), Q.shape[-2]]
+    if mask is not None and mask.ndim > 1:
+        scores[-1] = max(scores[-1], mask.shape[-2])
+    rows, result_rows = count(scores), count(joined(scores, (*leading[2], 1)))
     masked = 2 if call.attribute("is_causal", 0) else 0
     products = (5 + masked) * rows * keys * max(call.itemsize, 4)
     if mask is not None and mask.dtype == bool:
