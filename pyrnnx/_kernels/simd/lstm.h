@@ -75,9 +75,11 @@ INLINE void NAME(lstm)(const NAME(group) *g, const int variant) {
     if (!NAME(lstm_is_usual)(p))
         NAME(lstm_general)(g, variant);
     else if (peeps)
-        clips ? NAME(lstm_usual)(g, 1, 1, variant) : NAME(lstm_usual)(g, 1, 0, variant);
+        NAME(lstm_usual)(g, 1, 1, variant);
+    else if (clips || variant != PYRNNX_PLAIN) /* fewer combinations, for the size of the library */
+        NAME(lstm_usual)(g, 0, 1, variant);
     else
-        clips ? NAME(lstm_usual)(g, 0, 1, variant) : NAME(lstm_usual)(g, 0, 0, variant);
+        NAME(lstm_usual)(g, 0, 0, variant);
 }
 
 static void NAME(lstm_plain)(const NAME(group) *g) { NAME(lstm)(g, PYRNNX_PLAIN); }
