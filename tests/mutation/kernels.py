@@ -69,8 +69,8 @@ FAULTS = (
     Fault(
         "coupled input gate reads the peephole of i",
         f"{_SIMD}/lstm.h",
-        "V N = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 0), from_f ? 2 : 0, c), &complement, &Di);",
-        "V N = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 0), 0, c), &complement, &Di);",
+        "WITH_PEEPHOLE(g, SUM(g, 0), from_f ? 2 : 0, c), &Di);",
+        "WITH_PEEPHOLE(g, SUM(g, 0), 0, c), &Di);",
         "tests/frontends/openvino/test_functions.py",
     ),
     Fault(
@@ -90,8 +90,8 @@ FAULTS = (
     Fault(
         "linear_before_reset: r also multiplies the projection",
         f"{_SIMD}/gru.h",
-        "LOAD(PROJECTED(g, 2)) + Nr * LOAD(SUM(g, 2)) / Dr",
-        "Nr * (LOAD(PROJECTED(g, 2)) + LOAD(SUM(g, 2))) / Dr",
+        "FMA(N, LOAD(SUM(g, 2)) / D, LOAD(PROJECTED(g, 2)))",
+        "(N * ((LOAD(PROJECTED(g, 2)) + LOAD(SUM(g, 2))) / D))",
         _CASES,
     ),
     Fault(
