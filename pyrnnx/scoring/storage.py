@@ -17,7 +17,7 @@ MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is on
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
 # A user with a password, also one with a slash; any user of http. A number after a host is its port.
 _USER = re.compile(r"https?[^:/]*:/+[^/?#]*@|[^:/]+:/+[^/@]*(:|%3a)(?!\d+/).*@", re.IGNORECASE | re.DOTALL)
-# What may hold a signature: any query or fragment of http, and one with a value of other stores.
+# Query or fragment that may hold a signature: any of http, and one with a value of other stores.
 _QUERY = re.compile(r"https?[^:/]*:[^?#]*[?#]|[^?#;]*[?#;].*(=|%3d)", re.IGNORECASE | re.DOTALL)
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "LastModified", "last_modified", "created")
 
