@@ -83,8 +83,9 @@ class ModelStream(Immutable):
         carrier: Callable[[frozenset[str], bool | frozenset[str]], Carrier],
     ) -> None:
         self.model, self._label, self._layers = model, f"{model.label}: stream", layers
-        pairs = state_pairs.pairs_of(self._label, model.inputs, model.outputs, states)
-        self.states: Mapping[str, str] = MappingProxyType(dict(pairs))
+        self.states: Mapping[str, str] = MappingProxyType(
+            state_pairs.pairs_of(self._label, model.inputs, model.outputs, states)
+        )
         fed = frozenset(self.states.values())
         self._carrier = carrier(fed, layers)
         if states is None and self._carrier.backward:
@@ -101,9 +102,9 @@ class ModelStream(Immutable):
         outputs = [info.name for info in model.outputs]
         self._wanted = (*outputs, *sorted(self._carrier.states.keys() - outputs))
         # Copy states that are also returned, because the caller may write to them.
-        carried = [*self.states.items(), *self._carrier.states.items()]  # may repeat an output
-        self._copied = [(output, name) for output, name in carried if output in outputs]
-        self._taken = [(output, name) for output, name in carried if output not in outputs]
+        pairs = [*self.states.items(), *self._carrier.states.items()]  # may repeat an output
+        self._copied = [(output, name) for output, name in pairs if output in outputs]
+        self._taken = [(output, name) for output, name in pairs if output not in outputs]
         self._pushed = [info for info in model.inputs if info.name not in fed]
         own = set(self._carrier.states.values())
         self._fed = [info for info in model.inputs if info.name in fed]

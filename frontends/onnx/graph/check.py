@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -138,10 +137,11 @@ def _check_nodes(graph: Graph, opsets: Mapping[str, int], label: str) -> None:
     required: dict[tuple[str, str], list[str]] = {}
     for node in graph.every:
         if len(node.attribute) > 1:
-            names = Counter(attribute.name for attribute in node.attribute)
-            if len(names) < len(node.attribute):
-                (name, count), *_ = names.most_common()
-                raise FormatError(f"{label}: {node_label(node)}: attribute {shown(name)} is there {count} times")
+            names = [attribute.name for attribute in node.attribute]
+            if len(set(names)) < len(names):
+                name = max(names, key=names.count)
+                problem = f"attribute {shown(name)} is there {names.count(name)} times"
+                raise FormatError(f"{label}: {node_label(node)}: {problem}")
         key = "" if node.domain in DEFAULT_DOMAINS else node.domain, node.op_type
         version = opsets.get(key[0], 1)
         if key not in least:

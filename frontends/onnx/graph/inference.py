@@ -10,8 +10,6 @@ from .walk import all_nodes, subgraphs
 
 # Inference of these reads the type of the first input, even if there is none.
 _CRASHES = {"RegexFullMatch", "EyeLike", "LabelEncoder", "DictVectorizer", "TreeEnsemble"}
-
-
 _LONGEST = 2**16  # elements of a vector whose values onnx propagates, each in 150 bytes
 
 
@@ -39,7 +37,9 @@ def infer_shapes(model: Any, *, data_prop: bool = False, **options: bool) -> Any
         raise ValueError(f"onnx cannot infer types of {', '.join(sorted(crashing))}")
     infer = import_onnx().shape_inference.infer_shapes
     inferred = infer(model, **options)
-    return infer(model, data_prop=True, **options) if data_prop and not _has_long_vectors(inferred.graph) else inferred
+    if not data_prop or _has_long_vectors(inferred.graph):
+        return inferred
+    return infer(model, data_prop=True, **options)
 
 
 def _has_long_vectors(graph: Any) -> bool:
