@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pyrnnx._internal import scalars
 from pyrnnx.errors import ArgumentError, reason_of, shown
 from pyrnnx.scoring import cluster, options
+from pyrnnx.scoring.interrupts import remembered_interrupts
 from pyrnnx.scoring.lock import Lock
 from pyrnnx.scoring.manifest import Folder
 from pyrnnx.scoring.planned import Limits, Run, planned
@@ -243,7 +244,7 @@ def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Pr
     resumed = computed = done = 0
     show(0, len(run.items))
     try:
-        with _outcomes(run, scheduler, workers) as (outcomes, processes):
+        with remembered_interrupts() as check, _outcomes(run, scheduler, workers) as (outcomes, processes):
             started = time.perf_counter()
             for record, was_finished in outcomes:
                 records[record["part"]] = record
@@ -251,6 +252,7 @@ def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Pr
                 computed += 0 if was_finished else record["items"]
                 done += record["items"] + len(record["skipped"])
                 show(done, len(run.items))
+                check()
             seconds = time.perf_counter() - started
     except KeyboardInterrupt:
         parts = run.header["parts"]

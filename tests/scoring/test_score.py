@@ -301,6 +301,24 @@ def test_rejected_models(source: Path, tmp_path: Path) -> None:
         run(lstm(), source, tmp_path / "file")
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_during_a_destructor(source: Path, tmp_path: Path) -> None:
+    """Python drops the KeyboardInterrupt that is raised there; the run ends nevertheless, and the next completes it."""
+
+    class Interrupting:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def progress(done: int, total: int) -> None:
+        if 0 < done < total:
+            Interrupting()
+
+    with pytest.raises(KeyboardInterrupt, match=r"1 of \d+ parts are finished"):
+        run(lstm(), source, tmp_path / "out", progress=progress)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert run(lstm(), source, tmp_path / "out").resumed == 1
+
+
 @pytest.mark.parametrize("package", ["distributed", "pyarrow", "zarr"])
 def test_packages_that_are_missing(package: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
