@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from pyrnnx._internal.files import is_path
 from pyrnnx.errors import ArgumentError, FormatError, shown, wrong_suffix
 from pyrnnx.models.model import Model
 
@@ -62,7 +63,7 @@ def read_model_or_layer(
 
 def is_source(source: Any) -> bool:
     """Return whether an object is a path or an onnx.ModelProto, which `load` accepts."""
-    return isinstance(source, (str, os.PathLike)) or _is_proto(source)
+    return is_path(source) or _is_proto(source)
 
 
 def _is_proto(source: Any) -> bool:
@@ -77,7 +78,7 @@ def _kind(source: Any) -> tuple[str, Any]:
         return ("xml" if contents.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<") else "onnx"), contents
     if _is_proto(source):
         return "onnx", source
-    if not isinstance(source, (str, os.PathLike)) or not isinstance(os.fspath(source), str):
+    if not is_path(source):
         raise ArgumentError(f"load: {type(source).__name__} was given; expected a path, bytes or an onnx.ModelProto")
     suffix = Path(source).suffix.lower()
     if suffix not in (".onnx", ".xml"):

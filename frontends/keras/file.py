@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyrnnx._internal.files import open_regular
+from pyrnnx._internal.files import is_path, open_regular
 from pyrnnx.errors import ArgumentError, FormatError, printable, shortened, shown
 from pyrnnx.stacks.stack import Stack
 
@@ -88,7 +88,7 @@ def from_file(
 
     Source: the .keras format of Keras 3.
     """
-    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
+    if not is_path(path):
         raise ArgumentError(f"from_file: path is {shown(path)}; expected the path of a .keras file")
     if layer is not None and not isinstance(layer, str):
         raise ArgumentError(f"from_file: layer is {shown(layer)}; expected a name, or None")

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pyrnnx._internal.files import read_regular
+from pyrnnx._internal.files import is_path, read_regular
 from pyrnnx.errors import ArgumentError, FormatError, UnsupportedError, printable, shortened
 
 from .external import load_external
@@ -25,12 +25,12 @@ _SMALL = 1024  # bytes of tensors that stay in the .onnx of a model with externa
 
 def source_label(source: Source) -> str:
     """Return how errors name a source."""
-    return printable(shortened(os.fsdecode(source))) if isinstance(source, (str, os.PathLike)) else "ONNX model"
+    return printable(shortened(os.fspath(source))) if is_path(source) else "ONNX model"
 
 
 def source_folder(source: Source) -> Path | None:
     """Return the folder of a path, which contains external data; None for other sources."""
-    return Path(os.fsdecode(source)).parent if isinstance(source, (str, os.PathLike)) else None
+    return Path(source).parent if is_path(source) else None
 
 
 def load_proto(source: Source, *, external: bool = True) -> ModelProto:
@@ -65,8 +65,8 @@ def load_proto(source: Source, *, external: bool = True) -> ModelProto:
         if memoryview(source).nbytes > LARGEST:
             raise FormatError(f"{label}: {memoryview(source).nbytes} bytes; expected at most {LARGEST}")
         model = _parse(onnx, label, bytes(source))
-    elif isinstance(source, (str, os.PathLike)):
-        path = Path(os.fsdecode(source))
+    elif is_path(source):
+        path = Path(source)
         contents = read_regular("ONNX model", path, most=LARGEST, expected="an ONNX file")
         model = _parse(onnx, label, contents)
     else:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx._internal.files import open_regular
+from pyrnnx._internal.files import is_path, open_regular
 from pyrnnx.errors import FormatError
 
 from .file import LARGEST, load_proto
@@ -55,8 +55,8 @@ def load_parts(source: Source) -> tuple[ModelProto, Mapping[str, AnyArray]]:
     """
     if isinstance(source, bytes):
         parts = read_parts(BytesIO(source), len(source)) if _SMALLEST_FILE <= len(source) <= LARGEST else None
-    elif isinstance(source, (str, os.PathLike)):
-        path = Path(os.fsdecode(source))
+    elif is_path(source):
+        path = Path(source)
         with open_regular("ONNX model", path, most=LARGEST, expected="an ONNX file") as file:
             size = os.fstat(file.fileno()).st_size
             try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal import scalars
+from pyrnnx._internal.files import is_path
 from pyrnnx._internal.writing import write_files
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
 from pyrnnx.layers.layer import CONSTANTS, Layer
@@ -113,7 +114,7 @@ def _asked(label: str, inputs: Any, layers: Sequence[Layer]) -> list[str]:
 
 
 def _target(label: str, path: Any) -> Path:
-    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
+    if not is_path(path):
         raise ArgumentError(f"{label}: path is {shown(path)}; expected the path of an .onnx")
     target = Path(path)
     if target.suffix.lower() != ".onnx":

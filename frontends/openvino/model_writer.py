@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pyrnnx._internal.files import is_path
 from pyrnnx._internal.writing import write_files
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.layers.layer import Layer
@@ -93,7 +94,7 @@ def _source(source: Any) -> tuple[str, Callable[[], NetWriter]]:
         from .writing import model_net, onnx_model, onnx_of_stack
 
         return source.label, lambda: model_net(onnx_model(onnx_of_stack(source), source.label))
-    suffix = Path(source).suffix.lower() if isinstance(source, (str, os.PathLike)) else ""
+    suffix = Path(source).suffix.lower() if is_path(source) else ""
     if suffix == ".xml":
         source = read_model(source)
     is_proto = type(source).__name__ == "ModelProto"  # by name: onnx may not be installed
@@ -125,7 +126,7 @@ def _with_inputs(proto: Any) -> Any:
 
 
 def _target(label: str, path: Any) -> Path:
-    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
+    if not is_path(path):
         raise ArgumentError(f"{label}: path is {shown(path)}; expected the path of an .xml")
     target = Path(path)
     if target.suffix != ".xml":

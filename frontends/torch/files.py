@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrnnx._internal.extras import needs
-from pyrnnx._internal.files import open_regular
+from pyrnnx._internal.files import is_path, open_regular
 from pyrnnx.errors import (
     ArgumentError,
     FormatError,
@@ -124,7 +124,7 @@ def open_arrays(source: Any, closing: ExitStack) -> tuple[str, Mapping[str, Any]
     """
     if isinstance(source, Mapping):
         return "from_state_dict", _flat(source)
-    if not isinstance(source, (str, os.PathLike)) or not isinstance(os.fspath(source), str):
+    if not is_path(source):
         raise ArgumentError(
             f"from_state_dict: source is {shown(source)}; expected a mapping of arrays, or the path of a "
             ".safetensors or .pt file"

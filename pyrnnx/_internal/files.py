@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import BinaryIO, TypeGuard
 
 from pyrnnx.errors import ArgumentError, reason_of, shown
 
 HEAD = 1024  # bytes that `read_regular` passes to `recognise`
 SPECIAL = "it is no regular file (a pipe, socket or device)"
+
+
+def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Return whether a value is a path of text. The path of an `os.DirEntry` can be of bytes, for example."""
+    try:
+        return isinstance(os.fspath(value), str)  # type: ignore[call-overload]  # raises if it is no path
+    except TypeError:
+        return False
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:

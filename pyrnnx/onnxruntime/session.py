@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import onnxruntime
 
 from pyrnnx import config
+from pyrnnx._internal.files import is_path
 from pyrnnx.frontends.onnx.file import serialized, source_label
 from pyrnnx.layers import custom_operators
 
@@ -80,8 +81,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         threads = 0 if options is None else options.intra_op_num_threads
         rewritten = replaced(source, portable=False, threads=threads or config.get_num_threads())
         self.layers, self._handles = rewritten.result.layers, rewritten.result.handles
-        if rewritten.external and isinstance(source, (str, os.PathLike)):
-            self._folder = Path(os.fsdecode(source)).parent
+        if rewritten.external and is_path(source):
+            self._folder = Path(source).parent
         is_ours = any(opset.domain == custom_operators.DOMAIN for opset in rewritten.proto.opset_import)
         return serialized(rewritten.proto, source_label(source)) if is_ours else b""
 
@@ -152,7 +153,7 @@ def _is_onnx(path_or_bytes: Any, options: Any) -> bool:
             pass
     if isinstance(path_or_bytes, bytes):
         return path_or_bytes[4:8] != b"ORTM"
-    if not isinstance(path_or_bytes, (str, os.PathLike)) or os.fsdecode(path_or_bytes).endswith(".ort"):
+    if not is_path(path_or_bytes) or os.fspath(path_or_bytes).endswith(".ort"):
         return False
     return os.path.exists(path_or_bytes)  # else ONNX Runtime raises
 

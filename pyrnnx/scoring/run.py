@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal import scalars
+from pyrnnx._internal.files import is_path
 from pyrnnx.errors import ArgumentError, reason_of, shown
 from pyrnnx.scoring import cluster, options
 from pyrnnx.scoring.interrupts import remembered_interrupts
@@ -220,7 +221,7 @@ def _sink_path(sink: Any, source: Source) -> str:
     ArgumentError
         The path is no path of a folder; it is inside the source or contains it.
     """
-    if not isinstance(sink, (str, os.PathLike)) or not isinstance(os.fspath(sink), str) or "\0" in os.fspath(sink):
+    if not is_path(sink) or "\0" in os.fspath(sink):
         raise ArgumentError(f"score: sink is {shown_path(sink)}; expected a path")
     if is_url(os.fspath(sink)):
         raise ArgumentError(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
+from pyrnnx._internal.files import is_path
 from pyrnnx.errors import ArgumentError, reason_of, shown
 from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.packages import import_fsspec
@@ -259,9 +260,9 @@ def normal(path: str) -> str:
 
 def shown_path(path: Any) -> str:
     """Return a path for a message, without the user, query and fragment of a URL."""
-    if not isinstance(path, (str, os.PathLike)):
+    if not is_path(path):
         return shown(path)
-    text = os.fsdecode(path)
+    text = os.fspath(path)
     if ":/" in text:  # Path("https://host") has one slash
         if _USER.search(text):
             text = re.sub("(:/+)[^/].*@", r"\1...@", text, flags=re.DOTALL)

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx._internal.files import open_regular
+from pyrnnx._internal.files import is_path, open_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shown
 
 from .const_data import ConstData
@@ -58,7 +58,7 @@ class BinFile:
             except (ValueError, BufferError) as error:  # a memoryview that is not contiguous
                 raise ArgumentError(f"read_model: weights cannot be read as bytes ({error})") from None
             self._storage = Memory(data.size, [(0, data)])
-        elif isinstance(source, (str, os.PathLike)):
+        elif is_path(source):
             self._open(source, may_be_absent)
         else:
             raise ArgumentError(

@@ -11,7 +11,7 @@ from typing import Any
 
 from lxml import etree
 
-from pyrnnx._internal.files import HEAD, read_regular
+from pyrnnx._internal.files import HEAD, is_path, read_regular
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, printable, shortened, shown
 
 LARGEST_FILE = 2**28  # bytes of an .xml, enough for 100,000 layers: it contains no weights
@@ -64,7 +64,7 @@ def named_errors(path: Path | None) -> Iterator[None]:
 
 def source_path(xml: Any) -> Path | None:
     """Return the path of a file of XML; None if the argument is the XML itself."""
-    if not isinstance(xml, (str, os.PathLike)) or _is_text(xml) or not isinstance(os.fspath(xml), str):
+    if not is_path(xml) or _is_text(xml):
         return None
     return Path(xml)
 

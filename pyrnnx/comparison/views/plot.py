@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyrnnx._internal.extras import needs
+from pyrnnx._internal.files import is_path
 from pyrnnx._internal.writing import write_files
 from pyrnnx.comparison.agreement import TOLERANCE
 from pyrnnx.comparison.layers import Comparison
@@ -162,7 +163,7 @@ def saved_figure(figure: Any, path: Any) -> Figure:
         A path that cannot be written.
     """
     if path is not None:
-        if not isinstance(path, (str, os.PathLike)):
+        if not is_path(path):
             raise ArgumentError(f"plot: path is {shown(path)}; expected a path, or None")
         target = picture_path(path)
         write_files("plot", {target: lambda file: figure.savefig(file, format=target.suffix[1:])})

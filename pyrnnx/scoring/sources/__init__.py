@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrnnx._internal import scalars
+from pyrnnx._internal.files import is_path
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.sources.arrays import NpySource, NpzSource
 from pyrnnx.scoring.sources.base import Source, files_with
@@ -36,7 +37,7 @@ def open_source(
     ArgumentError
         Unknown path or kind; files of several formats, or of none; options of another format.
     """
-    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str):
+    if not is_path(path):
         raise ArgumentError(f"score: source is {shown_path(path)}; expected a path")
     if kind is not None and (not isinstance(kind, str) or kind not in SOURCES):
         raise ArgumentError(f"score: source_format is {shown(kind)}; expected one of {', '.join(SOURCES)}")

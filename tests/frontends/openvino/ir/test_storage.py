@@ -16,6 +16,7 @@ from openvino_layers import GOOD
 from rows import each_row
 
 from pyrnnx import ArgumentError, FormatError, PyrnnxError, get_memory_limit, load, set_memory_limit
+from pyrnnx.frontends.onnx import read_model as read_onnx
 from pyrnnx.frontends.openvino import read_layer, read_model, read_net, to_onnx
 from pyrnnx.frontends.openvino.ir.xml import LARGEST_FILE
 
@@ -106,15 +107,19 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
         assert str(path) in str(caught.value)
 
 
-class BytesPath:
-    def __fspath__(self) -> bytes:
-        return b"model.xml"
+class PathOf:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __fspath__(self) -> Any:
+        return self.value
 
 
-@each_row("read", [load, read_model, read_net, read_layer])
-def test_paths_of_bytes(read: Callable[[Any], Any]) -> None:
-    with pytest.raises(ArgumentError, match="BytesPath was given"):
-        read(BytesPath())
+@each_row("read", [load, read_model, read_net, read_layer, read_onnx])
+def test_paths_of_other_types(read: Callable[[Any], Any]) -> None:
+    for value in (b"model.xml", 3, None):
+        with pytest.raises(ArgumentError, match="PathOf was given"):
+            read(PathOf(value))
     with pytest.raises(ArgumentError, match="load: int was given; expected a path"):
         load(3)  # type: ignore[arg-type]
 
