@@ -172,6 +172,8 @@ class _Worker:
             self.process.join()
             ended = self.process.exitcode == 0  # after its last case
             passed, finding = [], None if ended else last_words(self.process, self.folder, self.limits)
+            if not ended:  # else each process would end when it reads this file again
+                (self.corpus / hashlib.sha1(self._case()).hexdigest()).unlink(missing_ok=True)
             self._start()
             if ended:
                 return [], None, b""
