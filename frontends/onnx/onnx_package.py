@@ -8,8 +8,8 @@ from pyrnnx._internal.extras import needs
 from pyrnnx.errors import PyrnnxError
 
 
-def import_onnx() -> Any:
-    """Return the onnx package.
+def import_onnx(what: str = "an ONNX model") -> Any:
+    """Return the onnx package, which `what` needs.
 
     Raises
     ------
@@ -19,5 +19,5 @@ def import_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise PyrnnxError(needs("an ONNX model", "onnx", "onnx")) from error
+        raise PyrnnxError(needs(what, "onnx", "onnx")) from error
     return onnx

@@ -15,7 +15,7 @@ from ..net import Net
 from .context import LayerContext
 from .graph import SMALL, Graph, guarded
 from .inputs import ValueNames
-from .onnx_frontend import constant_values
+from .onnx_frontend import constant_values, import_onnx
 from .operations import translator
 from .registry import Translator
 
@@ -75,6 +75,7 @@ class ConstantValues:
         return self._cache.get(output) if array is None else array
 
     def _results(self, layer: NetLayer, known: Mapping[Output, AnyArray]) -> dict[Output, AnyArray]:
+        import_onnx(f"{layer.label}: computing its constant value")
         graph = Graph(layer.label)
         function = translator(layer)
         assert function is not None  # `layers` has only those with a translator

@@ -19,7 +19,7 @@ import pytest
 from openvino_nets import Bin, edges, layer, net, result
 from rows import each_row
 
-from pyrnnx import FormatError, Layer, RecurrentOp
+from pyrnnx import FormatError, Layer, PyrnnxError, RecurrentOp
 from pyrnnx.frontends.openvino import BoundLayer, Model, read_model, read_net, write_model
 from pyrnnx.layers import layer as layer_module
 from pyrnnx.layers.prepare import prepare
@@ -137,20 +137,31 @@ def test_weights_of_a_file_are_not_copied(tmp_path: Path) -> None:
     assert held < 2.1 * sum(array.nbytes for array in bound.weights.values())
 
 
-def test_constants_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call does not compute the constants of the layers again."""
-    pytest.importorskip("onnx")
-    from pyrnnx.frontends.openvino.translation import constants
-
+def compressed() -> Model:
+    """Return a model whose W is float16 and converted to float32."""
     store, shape = nets.Bin(), (1, 24, 4)
     store.data = BIN
     half = store.constant(20, "W16", nets.weights()["W"].astype(np.float16), "f16", "FP16")
     full = layer(21, "W32", "Convert", {"destination_type": "f32"}, [("FP16", shape)], [("FP32", shape)])
     text = XML.replace("</layers>", f"{half}{full}</layers>").replace(edges("4.0 8.4"), edges("20.0 21.0", "21.1 8.4"))
-    model = read_model(text, store.data)
+    return read_model(text, store.data)
+
+
+def test_constants_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call does not compute the constants of the layers again."""
+    pytest.importorskip("onnx")
+    from pyrnnx.frontends.openvino.translation import constants
+
+    model = compressed()
     assert isinstance(model.layers["lstm"], BoundLayer)
     monkeypatch.setattr(constants, "constant_values", lambda *given: pytest.fail("a constant is computed again"))
     model(nets.lstm_inputs())
+
+
+def test_constants_that_need_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(PyrnnxError, match=r"^Convert 'W32' \(id 21\): computing .* needs the package onnx; "):
+        compressed().layers["lstm"]
 
 
 CODE = """
