@@ -50,8 +50,9 @@ def process_state(stdout: TextIO | None, stderr: TextIO | None, env: dict[str, s
             yield
     finally:
         sys.stdout, sys.stderr, environ, folder = before
-        os.environ.clear()
-        os.environ.update(environ)
+        if os.environ != environ:
+            os.environ.clear()
+            os.environ.update(environ)
         os.chdir(folder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from importlib import import_module
@@ -106,11 +107,7 @@ def use_line(step: Step, path: Path, original: Seed, rng: random.Random) -> None
         return
     folder = path.parent / "files"
     folder.mkdir(exist_ok=True)
-    for old in folder.iterdir():
-        if old.is_file():
-            old.unlink()
-    for name, contents in files_of_commands().items():
-        (folder / name).write_bytes(contents)
+    _restore(folder)
     done = step("call", lambda: command.pyrnnx(*words, cwd=folder))
     if done is None or done.returncode == REJECTED:
         text = "" if done is None else done.stderr
@@ -122,6 +119,20 @@ def use_line(step: Step, path: Path, original: Seed, rng: random.Random) -> None
             raise Broken(f"memory exhausted (words {words})")
     elif done.returncode not in (0, 1):
         raise Broken(f"status {done.returncode} (words {words})")
+
+
+def _restore(folder: Path) -> None:
+    """Write the files that command lines name, unless they are as they were: their time is 0."""
+    files = files_of_commands()
+    with os.scandir(folder) as entries:
+        whole = {entry.name for entry in entries if entry.is_file() and not entry.stat().st_mtime_ns}
+        whole &= set(files)
+    for path in folder.iterdir():
+        if path.name not in whole and path.is_file():
+            path.unlink()
+    for name in files.keys() - whole:
+        (folder / name).write_bytes(files[name])
+        os.utime(folder / name, ns=(0, 0))
 
 
 USES: dict[str, Callable[[Step, Path, Seed, random.Random], None]] = {
