@@ -1,7 +1,9 @@
-"""onnx's shape inference, without the models on which it ends the process."""
+"""onnx's shape inference, without the operators on which it ends the process."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import deepcopy
 from itertools import chain
 from typing import Any
 
@@ -10,36 +12,45 @@ from .walk import all_nodes, subgraphs
 
 # Inference of these reads the type of the first input, even if there is none.
 _CRASHES = {"RegexFullMatch", "EyeLike", "LabelEncoder", "DictVectorizer", "TreeEnsemble"}
+_UNKNOWN = "Unknown:"  # before the name of an operator: onnx infers no types of operators that it does not know
 _LONGEST = 2**16  # elements of a vector whose values onnx propagates, each in 150 bytes
 
 
 def infer_shapes(model: Any, *, data_prop: bool = False, **options: bool) -> Any:
     """Return an onnx.ModelProto with the types that ``onnx.shape_inference.infer_shapes(model, ...)`` infers.
 
-    Without `data_prop` if there is a long vector, for which it would take gigabytes.
+    Results of an operator on which onnx may end the process have no type. Without `data_prop` if there is a long
+    vector, for which it would take gigabytes.
 
     Raises
     ------
-    ValueError
-        The model has an operator on which onnx may end the process: the type of an input is not declared.
     Exception
         As onnx raises, of several types.
     """
+    infer = import_onnx().shape_inference.infer_shapes
+    has_hidden = any(True for _ in _crashing(model))
+    if has_hidden:
+        model = deepcopy(model)
+        for node in list(_crashing(model)):
+            node.op_type = _UNKNOWN + node.op_type
+    inferred = infer(model, **options)
+    if data_prop and not _has_long_vectors(inferred.graph):
+        inferred = infer(model, data_prop=True, **options)
+    if has_hidden:
+        for nodes in (inferred.graph.node, *(function.node for function in inferred.functions)):
+            for node in all_nodes(nodes):
+                node.op_type = node.op_type.removeprefix(_UNKNOWN)
+    return inferred
+
+
+def _crashing(model: Any) -> Iterator[Any]:
+    """Yield the nodes on which onnx may end the process: the type of an input is not declared."""
     graph = model.graph
     declared = {value.name for value in chain(graph.input, graph.value_info) if value.type.tensor_type.elem_type}
-    crashing = {
-        node.op_type
-        for nodes, known in ((graph.node, declared), *((function.node, ()) for function in model.functions))
-        for node in all_nodes(nodes)
-        if node.op_type in _CRASHES and not (node.input and all(name in known for name in node.input))
-    }
-    if crashing:
-        raise ValueError(f"onnx cannot infer types of {', '.join(sorted(crashing))}")
-    infer = import_onnx().shape_inference.infer_shapes
-    inferred = infer(model, **options)
-    if not data_prop or _has_long_vectors(inferred.graph):
-        return inferred
-    return infer(model, data_prop=True, **options)
+    for nodes, known in ((graph.node, declared), *((function.node, ()) for function in model.functions)):
+        for node in all_nodes(nodes):
+            if node.op_type in _CRASHES and not (node.input and all(name in known for name in node.input)):
+                yield node
 
 
 def _has_long_vectors(graph: Any) -> bool:

@@ -169,6 +169,7 @@ def test_values_of_long_vectors_are_not_inferred(size: int) -> None:
 def test_types_that_onnx_cannot_infer_without_ending_the_process(operator: str, domain: str, attributes: Any) -> None:
     """In onnx 1.23, inference of these reads the type of the first input, even where its own inference found none."""
     node = helper.make_node(operator, ["a"], ["y"], domain=domain, **attributes)
+    relu = helper.make_node("Relu", ["x"], ["z"])
     for other in (
         helper.make_node("Other", ["x"], ["a"], domain="other"),
         helper.make_node("Other", ["x"], ["a"]),  # unknown, or newer than the opset
@@ -176,9 +177,15 @@ def test_types_that_onnx_cannot_infer_without_ending_the_process(operator: str, 
         helper.make_node("Concat", ["x"], ["a"], axis=7),
         helper.make_node("Constant", [], ["a"]),
     ):
-        x, y = helper.make_tensor_value_info("x", 1, [2, 3]), onnx.ValueInfoProto(name="y")
-        with pytest.raises(ValueError, match=operator):
-            infer_shapes(helper.make_model(helper.make_graph([other, node], "g", [x], [y])))
+        x, outputs = helper.make_tensor_value_info("x", 1, [2, 3]), [onnx.ValueInfoProto(name=name) for name in "yz"]
+        opsets = [helper.make_opsetid(name, version) for name, version in (("", 22), ("ai.onnx.ml", 5), ("other", 1))]
+        model = helper.make_model(helper.make_graph([other, node, relu], "g", [x], outputs), opset_imports=opsets)
+        before = model.SerializeToString()
+        for options in ({}, {"data_prop": True}):
+            inferred = infer_shapes(model, **options)
+            assert [value.type.tensor_type.elem_type for value in inferred.graph.output] == [0, 1]
+            assert [one.op_type for one in inferred.graph.node] == [other.op_type, operator, "Relu"]
+        assert model.SerializeToString() == before
 
 
 def test_types_of_operators_with_declared_inputs() -> None:
