@@ -19,6 +19,7 @@ from pyrnnx import config
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
 from pyrnnx.scoring.packages import import_distributed
 from pyrnnx.scoring.parts import Part
+from pyrnnx.scoring.storage import shown_path
 from pyrnnx.scoring.task import Job
 
 AHEAD = 2  # parts per worker thread: one running, one queued
@@ -27,7 +28,7 @@ ANSWER = 10  # seconds until a scheduler must answer first
 LOOK = 5  # seconds between checks of the scheduler
 GLANCE = 0.2  # seconds between checks of the connection
 MAIN = 'expected the call below if __name__ == "__main__":, because it starts processes'
-_ADDRESS = re.compile(r"([a-z][a-z0-9]*://)?(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]\0]+):([0-9]{1,5})")
+_ADDRESS = re.compile(r"([a-z][a-z0-9]*://)?(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]\0]+):([0-9]{1,5})")
 _LOGGERS = ("distributed", "tornado", "asyncio")
 RESUME = "the same call scores the unfinished parts"
 
@@ -94,10 +95,10 @@ def check_scheduler(scheduler: Any) -> None:
         match = _ADDRESS.fullmatch(scheduler)
         if not match or not 0 < int(match[2]) < 2**16:
             raise ArgumentError(
-                f'score: scheduler is {shown(scheduler)}; expected an address, such as "tcp://host:8786"'
+                f'score: scheduler is {shown_path(scheduler)}; expected an address, such as "tcp://host:8786"'
             )
     elif not isinstance(scheduler, import_distributed().Client) or scheduler.asynchronous:
-        raise ArgumentError(f"score: scheduler is {shown(scheduler)}; expected an address or a synchronous Client")
+        raise ArgumentError(f"score: scheduler is {shown_path(scheduler)}; expected an address or a synchronous Client")
     elif scheduler.status != "running":
         raise ArgumentError(
             f"score: scheduler is a Client whose connection is {scheduler.status}; expected an open one"

@@ -35,4 +35,5 @@ def remembered_interrupts() -> Iterator[Callable[[], None]]:
     try:
         yield check
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -16,10 +16,14 @@ from pyrnnx.scoring.packages import import_fsspec
 HEAD = 2**16  # bytes that a request for a header reads
 MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is only the path
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
+# Stores without users and queries, such as "github://org:repo@branch/file" and "file:///a?b=c".
+_STORE = r"(?<![a-z0-9+.-])(?!(?:file|local|git|github):)"
 # A user with a password, also one with a slash; any user of http. A number after a host is its port.
-_USER = re.compile(r"https?[^:/]*:/+[^/?#]*@|[^:/]+:/+[^/@]*(:|%3a)(?!\d+/).*@", re.IGNORECASE | re.DOTALL)
+_PASSWORD = r"[^:/]+:/+(?!arn:)[^/]*(?::|%3a)(?!\d+[,/]).*@"
+_USER = re.compile(rf"{_STORE}(?:https?[^:/]*:/+[^/?#]*@|{_PASSWORD})", re.IGNORECASE | re.DOTALL)
 # Query or fragment that may hold a signature: any of http, and one with a value of other stores.
-_QUERY = re.compile(r"https?[^:/]*:[^?#]*[?#]|[^?#;]*[?#;].*(=|%3d)", re.IGNORECASE | re.DOTALL)
+_VALUE = r"[^:/]+:/.*(?:\?.*|[#;][^/]*)(?:=|%3d)"
+_QUERY = re.compile(rf"{_STORE}(?:https?[^:/]*:[^?#]*[?#]|{_VALUE})", re.IGNORECASE | re.DOTALL)
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "LastModified", "last_modified", "created")
 
 
@@ -93,6 +97,9 @@ class Files:
     def has(self, path: str) -> bool:
         """Return whether there is something with this name, if only a broken link."""
         return os.path.lexists(path)
+
+    def is_link(self, path: str) -> bool:
+        return os.path.islink(path)
 
     def join(self, folder: str, name: str) -> str:
         return os.path.join(folder, name)
@@ -169,6 +176,10 @@ class Objects(Files):
 
     def has(self, path: str) -> bool:
         return self._type(path) is not None
+
+    def is_link(self, path: str) -> bool:
+        islink = getattr(self._system, "islink", None)  # of the store of URLs such as "file:///folder"
+        return islink is not None and bool(islink(path))
 
     def _type(self, path: str) -> str | None:
         """Return "file" or "directory", None if there is neither; fsspec's `isfile` returns False for any error."""
@@ -259,9 +270,9 @@ def normal(path: str) -> str:
 
 
 def shown_path(path: Any) -> str:
-    """Return a path for a message, without the user, query and fragment of a URL."""
+    """Return a path for a message, without the user, query and fragment of a URL; the type of anything else."""
     if not is_path(path):
-        return shown(path)
+        return f"of type {type(path).__name__}"
     text = os.fspath(path)
     if ":/" in text:  # Path("https://host") has one slash
         if _USER.search(text):

@@ -44,6 +44,16 @@ def score(files: Path, *options: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
+def test_a_layer_without_weights(files: Path) -> None:
+    layer = str(MODEL.with_suffix(".xml"))
+    for options in ([], ["--input", "X=1"]):
+        done = pyrnnx("score", layer, str(files / "in"), str(files / "out"), "--workers", "0", *options)
+        assert done.returncode == 2
+        assert done.stderr == (
+            "pyrnnx: score: model has type IRLayer; expected a path, a Model, a Stack, or a Layer with weights\n"
+        )
+
+
 def test_results(files: Path) -> None:
     status, text, errors = score(files)
     assert (status, errors) == (0, "")

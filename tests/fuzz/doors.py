@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -35,7 +36,7 @@ NEEDED = {
     "safetensors": ("safetensors",),
     "pt": ("torch",),
     "keras": ("h5py",),
-    "command": ("rich.console", "typer", "safetensors", "pyrnnx.cli.commands"),
+    "command": ("rich.console", "typer", "safetensors", "torch", "matplotlib.figure", "pyrnnx.cli.commands"),
 }
 
 
@@ -44,9 +45,10 @@ class Broken(Exception):  # noqa: N818  # it is no error of what is tested, but 
 
 
 def prepare(kind: str) -> None:
-    """Import what uses of this kind import, once for all processes."""
+    """Import what uses of this kind import and is installed, once for all processes."""
     for name in NEEDED.get(kind, ()):
-        import_module(name)
+        if find_spec(name.partition(".")[0]) is not None:
+            import_module(name)
     if kind == "command":
         files_of_commands()
 

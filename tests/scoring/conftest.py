@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import pickle
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -11,11 +13,25 @@ from typing import Any
 import pytest
 
 from pyrnnx._internal import writing
+from pyrnnx.scoring import run
+from pyrnnx.scoring.planned import Run
 
 
 @pytest.fixture(autouse=True)
 def _without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture(autouse=True)
+def _pickled_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let runs in this process score by a job as a worker has it."""
+
+    def planned(*arguments: Any) -> Run:
+        plan = real(*arguments)
+        return dataclasses.replace(plan, job=pickle.loads(pickle.dumps(plan.job)))
+
+    real = run.planned
+    monkeypatch.setattr(run, "planned", planned)
 
 
 class Killed(BaseException):

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rows import each_row
 from scoring_data import PART, assert_equal, contents, expected, lstm, of_npz, sequences, write_npy, write_wav
 from scoring_faults import Proxy, free_port, proxy
 
 import pyrnnx
 from pyrnnx import PyrnnxError
 from pyrnnx.scoring.sources import open_source
+from pyrnnx.scoring.storage import normal
 
 fsspec = pytest.importorskip("fsspec")
 MemoryFileSystem = fsspec.get_filesystem_class("memory")
@@ -127,13 +129,30 @@ def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
         "s3://bucket/x?a=b,%73ig%3Dsecret": "'s3://bucket/x?...'; expected a URL without a query",
         "ftp://user%3Asecret@host/x": "'ftp://...@host/x'; expected the URL of one store",
         "https:///user:secret@host/x": "'https:///...@host/x'; expected the URL of one store",
+        "sftp://me@corp.com:secret@host/x": "'sftp://...@host/x'; expected the URL of one store",
         "memory://nn:8020/user/me@host/x.npy": "'memory://nn:8020/user/me@host/x.npy' does not exist",
         "memory://country_code=de/what?/x.npy": "'memory://country_code=de/what?/x.npy' does not exist",
     }.items():
         with pytest.raises(PyrnnxError, match=re.escape(words)):
             run(url, tmp_path / "out")
+    for text in (b"s3://key:secret@bucket/x", ["s3://key:secret@bucket/x"]):
+        with pytest.raises(PyrnnxError, match=f"source is of type {type(text).__name__}; expected a path"):
+            pyrnnx.score(lstm(), text, tmp_path / "out", workers=0)  # type: ignore[arg-type]
     with pytest.raises(PyrnnxError, match=r"sink is 's3://...@bucket/out\?...'; expected a path"):
         pyrnnx.score(lstm(), memory, "s3://key:secret@bucket/out?sig=secret", workers=0)
+
+
+@each_row(
+    "url",
+    [
+        "abfs://container@account.dfs.core.windows.net:443/x", "hdfs://me@nn:8020/x",
+        "hdfs://nn1:8020,nn2:8020/x@y", "s3://arn:aws:s3:us-east-1:123456789012:accesspoint/ap/x@y.npy",
+        "s3://bucket/year=2024/x.npy", "s3://bucket/a?b.npy", "s3://bucket/C#/lang=en/x.npy", "s3://bucket/a;b/k=v",
+        "github://org:repo@main/data/x.npy", "git://path:main@ref/x", "file:///data/a:b@c/x?a=b.npy", "gs://b/o#123",
+    ],
+)  # fmt: skip
+def test_urls_without_credentials(url: str) -> None:
+    assert normal(url) == url
 
 
 @contextmanager

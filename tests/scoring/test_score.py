@@ -274,6 +274,11 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "context": ({"context": 3}, "context is 3 and frame is None"),
     "scheduler": ({"scheduler": "tcp://127.0.0.1:1"}, "workers 0; expected an address"),
     "no address": ({"scheduler": "host", "workers": 1}, "scheduler is 'host'; expected an address, such as"),
+    "a password": (
+        {"scheduler": "tcp://u:secret@host:1", "workers": 1},
+        r"scheduler is 'tcp://\.\.\.@host:1'; expected",
+    ),
+    "bytes": ({"scheduler": b"tcp://u:secret@host:1", "workers": 1}, "scheduler is of type bytes; expected"),
     "sink_format": ({"sink_format": "csv"}, "sink_format is 'csv'; expected one of zarr, parquet, npz"),
     "outputs": ({"outputs": ["Z"]}, "outputs has 'Z'; expected names out of Y, Y_h, Y_c"),
     "axes": ({"axes": "NTI"}, "axes is 'NTI'; expected None for a layer or stack"),
@@ -294,7 +299,7 @@ def test_rejected_models(source: Path, tmp_path: Path) -> None:
         run(3, source, tmp_path / "out")
     with pytest.raises(PyrnnxError, match="has the constants sequence_lens"):
         run(lstm(constants={"sequence_lens": [1, 2]}), source, tmp_path / "out")
-    with pytest.raises(PyrnnxError, match="sink is 3; expected a path"):
+    with pytest.raises(PyrnnxError, match="sink is of type int; expected a path"):
         pyrnnx.score(lstm(), source, 3, workers=0)  # type: ignore[arg-type]
     (tmp_path / "file").touch()
     with pytest.raises(PyrnnxError, match="is no folder"):
@@ -317,6 +322,15 @@ def test_an_interrupt_during_a_destructor(source: Path, tmp_path: Path) -> None:
         run(lstm(), source, tmp_path / "out", progress=progress)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert run(lstm(), source, tmp_path / "out").resumed == 1
+
+
+def test_a_handler_that_is_installed_during_a_run(source: Path, tmp_path: Path) -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        run(lstm(), source, tmp_path / "out", progress=lambda *_: signal.signal(signal.SIGINT, signal.SIG_IGN))
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("package", ["distributed", "pyarrow", "zarr"])

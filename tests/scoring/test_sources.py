@@ -183,7 +183,7 @@ def test_a_changed_source_has_another_fingerprint(tmp_path: Path) -> None:
 
 REJECTED: dict[str, tuple[Callable[[Path], Any], tuple[Any, ...], str]] = {
     "nothing there": (lambda folder: None, ("missing", None, None), "does not exist"),
-    "no path": (lambda folder: None, (3, None, None), "source is 3; expected a path"),
+    "no path": (lambda folder: None, (3, None, None), "source is of type int; expected a path"),
     "a file": (lambda folder: (folder / "f").write_text(""), ("f", None, None), "is a file"),
     "nothing at all": (lambda folder: None, ("", None, None), "has no files; expected a zarr folder"),
     "nothing known": (lambda folder: (folder / "a.csv").touch(), ("", None, None), "no files of a known format"),

@@ -162,7 +162,7 @@ def score(
         if text is not None
     }
     read = pyrnnx.load(model)
-    others = given_inputs("score: --input", inputs, read.inputs) if inputs else None
+    others = given_inputs("score: --input", inputs, read.inputs) if inputs and isinstance(read, pyrnnx.Model) else None
     try:
         report = pyrnnx.score(
             read,

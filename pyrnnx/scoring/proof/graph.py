@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import shown
@@ -36,7 +35,7 @@ class Proof:
 
     rows: str = ""
     padding: str = ""
-    axes: Mapping[str, tuple[int, int | None]] = field(default_factory=lambda: MappingProxyType({}))
+    axes: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
 
 
 def follow(proto: ModelProto, tensors: Mapping[str, Any], inputs: Mapping[str, Value], outputs: Sequence[str]) -> Proof:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -67,8 +65,7 @@ class ZarrSource(Source):
         """Return the names in the group, also those with broken descriptions, for which zarr's own list raises."""
         storage = self.storage
         for name in (VALUES, OFFSETS, NAMES):
-            local = re.sub("(file|local)://", "", storage.join(self.path, name))
-            if os.path.islink(local):
+            if storage.is_link(storage.join(self.path, name)):
                 raise ArgumentError(
                     f"score: {shown(name)} of zarr group {shown(self.path)} is a link; expected an array, because "
                     "links are not followed"
