@@ -53,9 +53,16 @@ def across(call: Call, times: int) -> int:
     return times * filled(X.shape) * _element(X)
 
 
-def batch_normalized(call: Call, times: int) -> int:
-    """Return the bytes of `across`, and of statistics as large as the other inputs."""
-    return across(call, times) + times * sum(int(array.nbytes) for array in call.arrays[1:])
+def by_channel(call: Call, times: int) -> int:
+    """Return the bytes of arrays as large as the first input with a vector for each other input, and of the vectors.
+
+    The vectors are broadcast along the second axis of the first input.
+    """
+    X, vectors = call.arrays[0], [int(array.size) for array in call.arrays[1:]]
+    ones = (1,) * (X.ndim - 2)
+    shape = joined(X.shape, *((size, *ones) for size in vectors))
+    channels = max(X.shape[1], *vectors)
+    return times * (max(filled(X.shape), count(shape)) + len(vectors) * channels) * _element(X)
 
 
 def reduced(call: Call, times: int) -> int:
@@ -169,7 +176,7 @@ def normalized(call: Call, times: int) -> int:
     The scale may broadcast the result.
     """
     listed = max(int(-call.attribute("axis", -1) - call.arrays[0].ndim), 0) * DOUBLE * 8
-    return across(call, times) + broadcast(call, 2) + listed
+    return across(call, times) + booleans(call, 2 * max(call.itemsize, 4)) + listed
 
 
 def loss(call: Call, times: int) -> int:
@@ -265,16 +272,17 @@ def multinomial(call: Call) -> int:
     return int(call.arrays[0].shape[0] * max(call.attribute("sample_size", 1), 0) * DOUBLE)
 
 
-def _product(A: Any, B: Any, itemsize: int) -> int:
+def _product(A: Any, B: Any) -> list[int]:
+    """Return the shape of a product of matrices."""
     rows = A.shape[-2:-1] if A.ndim > 1 else ()
     columns = B.shape[-1:] if B.ndim > 1 else ()
-    return count((*joined(A.shape[:-2], B.shape[:-2]), *rows, *columns)) * itemsize
+    return [*joined(A.shape[:-2], B.shape[:-2]), *rows, *columns]
 
 
 def matmul(call: Call) -> int:
     """Return the bytes of the product of the first two inputs, and of copies of those with other strides."""
     A, B = call.arrays[:2]
-    return _product(A, B, max(call.itemsize, 4)) + _strided(A) + _strided(B)
+    return count(_product(A, B)) * max(call.itemsize, 4) + _strided(A) + _strided(B)
 
 
 def _strided(factor: Any) -> int:
@@ -284,16 +292,14 @@ def _strided(factor: Any) -> int:
 
 def integer_matmul(call: Call) -> int:
     """Return the bytes of the product of the first two inputs, which become int32."""
-    return _integer_product(call.arrays[0], call.arrays[1], DOUBLE)
+    A, B = call.arrays[:2]
+    return (int(A.size + B.size) + count(_product(A, B))) * DOUBLE
 
 
 def quantized_matmul(call: Call) -> int:
-    """Return the bytes of a product whose factors are the first and fourth input."""
-    return _integer_product(call.arrays[0], call.arrays[3], DOUBLE * 4)
-
-
-def _integer_product(A: Any, B: Any, itemsize: int) -> int:
-    return int(A.size + B.size) * DOUBLE + _product(A, B, itemsize)
+    """Return the bytes of a product whose factors are the first and fourth input, times scales."""
+    A, B, scales = call.arrays[0], call.arrays[3], (call.arrays[k].shape for k in (1, 4, 6))
+    return (int(A.size + B.size) + count(joined(_product(A, B), *scales)) * 4) * DOUBLE
 
 
 def gemm(call: Call) -> int:

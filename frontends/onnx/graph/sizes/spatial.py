@@ -74,7 +74,9 @@ def _conv(call: Call) -> int:
 
 
 def _quantized_conv(call: Call) -> int:
-    return _convolution(call, call.arrays[0], call.arrays[3])
+    X, W, scales = call.arrays[0], call.arrays[3], (call.arrays[k].shape for k in (1, 6))
+    result = X.shape[0], W.shape[0], *_padded(call, X, list(call.attribute("kernel_shape") or W.shape[2:]))[2]
+    return _convolution(call, X, W) + (count(joined(result, *scales)) - count(result)) * DOUBLE * 4
 
 
 def _causal_conv(call: Call) -> int:

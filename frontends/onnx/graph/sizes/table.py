@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Rules with a number of arrays at the peak, `times`, by that number.
 _ARRAYS: Mapping[Callable[..., int], Mapping[int, str]] = {
     rules.first: {
-        1: """Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Clip Cos Cosh CumProd CumSum Floor Neg
+        1: """Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Cos Cosh CumProd CumSum Floor Neg
             ReverseSequence Sign Sin Sinh Softsign Tan Tanh TensorScatter""",
         2: """DepthToSpace Exp HardSigmoid HardSwish Log Reciprocal RegexFullMatch Relu Round Softplus SpaceToDepth Sqrt
             Swish ThresholdedRelu Trilu""",
@@ -31,11 +31,10 @@ _ARRAYS: Mapping[Callable[..., int], Mapping[int, str]] = {
     rules.quantized: {5: "DequantizeLinear QuantizeLinear"},
     rules.across: {
         3: "LRN LpNormalization",
-        5: "InstanceNormalization",
         8: "GroupNormalization MeanVarianceNormalization",
     },
     rules.loss: {0: "NegativeLogLikelihoodLoss", 5: "SoftmaxCrossEntropyLoss"},
-    rules.batch_normalized: {3: "BatchNormalization"},
+    rules.by_channel: {3: "BatchNormalization", 5: "InstanceNormalization"},
     rules.normalized: {8: "RMSNormalization", 12: "LayerNormalization"},
     rules.reduced: {
         0: "ReduceLogSum ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum",
@@ -44,7 +43,7 @@ _ARRAYS: Mapping[Callable[..., int], Mapping[int, str]] = {
     },
     rules.global_pool: {0: "GlobalAveragePool GlobalMaxPool", 1: "GlobalLpPool"},
     rules.broadcast: {
-        1: "Add BitwiseAnd BitwiseOr BitwiseXor Mod Mul Sub",
+        1: "Add BitwiseAnd BitwiseOr BitwiseXor Clip Mod Mul Sub",
         2: "Max Min Pow Sum Where",
         3: "Mean PRelu",
         5: "BitShift",
