@@ -14,7 +14,7 @@ import pytest
 
 from pyrnnx._internal import writing
 from pyrnnx.scoring import run
-from pyrnnx.scoring.planned import Run
+from pyrnnx.scoring.planned import Run, planned
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +26,11 @@ def _without_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 def _pickled_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let runs in this process score by a job as a worker has it."""
 
-    def planned(*arguments: Any) -> Run:
-        plan = real(*arguments)
+    def instead(*arguments: Any) -> Run:
+        plan = planned(*arguments)
         return dataclasses.replace(plan, job=pickle.loads(pickle.dumps(plan.job)))
 
-    real = run.planned
-    monkeypatch.setattr(run, "planned", planned)
+    monkeypatch.setattr(run, "planned", instead)
 
 
 class Killed(BaseException):

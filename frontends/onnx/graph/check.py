@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx.errors import FormatError, UnsupportedError, shown
@@ -12,10 +13,10 @@ from ..onnx_package import import_onnx
 from ..schemas import OPERATORS
 from .local_functions import check_functions
 from .signatures import signature_of
-from .walk import DEFAULT_DOMAINS, Graph, Node, all_graphs, node_label
+from .walk import DEFAULT_DOMAINS, Graph, Node, all_graphs, all_nodes, node_label
 
 if TYPE_CHECKING:
-    from onnx import ModelProto
+    from onnx import ModelProto, NodeProto
 
 # Layers check their own inputs, and exporters omit the roi of Resize-11 although ONNX requires it.
 _LENIENT = {("", "Resize"), *((operator.domain, operator.name) for operator in OPERATORS.values())}
@@ -82,7 +83,8 @@ def sound_graph(model: ModelProto, label: str, graph: Graph | None = None) -> tu
     opsets = opsets_of(model, label, graph)
     check_functions(model, label)
     check_graph(graph, label)
-    _check_nodes(graph, opsets, label)
+    _check_attributes(chain(graph.every, *(all_nodes(function.node) for function in model.functions)), label)
+    _check_inputs(graph, opsets, label)
     return graph, opsets
 
 
@@ -128,20 +130,22 @@ def _check_newest(model: ModelProto, label: str) -> None:
                 )
 
 
-def _check_nodes(graph: Graph, opsets: Mapping[str, int], label: str) -> None:
-    """Reject nodes with an attribute twice, or without an input that their operator needs.
-
-    Unknown operators may have any inputs.
-    """
-    least: dict[tuple[str, str], int] = {}  # upper bound of required inputs
-    required: dict[tuple[str, str], list[str]] = {}
-    for node in graph.every:
+def _check_attributes(nodes: Iterable[Node | NodeProto], label: str) -> None:
+    """Reject nodes with an attribute twice."""
+    for node in nodes:
         if len(node.attribute) > 1:
             names = [attribute.name for attribute in node.attribute]
             if len(set(names)) < len(names):
                 name = max(names, key=names.count)
                 problem = f"attribute {shown(name)} is there {names.count(name)} times"
                 raise FormatError(f"{label}: {node_label(node)}: {problem}")
+
+
+def _check_inputs(graph: Graph, opsets: Mapping[str, int], label: str) -> None:
+    """Reject nodes without an input that their operator needs. Unknown operators may have any inputs."""
+    least: dict[tuple[str, str], int] = {}  # upper bound of required inputs
+    required: dict[tuple[str, str], list[str]] = {}
+    for node in graph.every:
         key = "" if node.domain in DEFAULT_DOMAINS else node.domain, node.op_type
         version = opsets.get(key[0], 1)
         if key not in least:

@@ -121,6 +121,13 @@ def attribute_three_times(model: onnx.ModelProto) -> None:
     model.graph.node[-1].attribute.extend([model.graph.node[-1].attribute[0]] * 2)
 
 
+def attribute_twice_in_a_function(model: onnx.ModelProto) -> None:
+    imports = [helper.make_opsetid("", 17)]
+    call = node("Softmax", ["p"], ["q"], axis=1)
+    call.attribute.add().CopyFrom(call.attribute[0])
+    model.functions.append(helper.make_function("test", "F", ["p"], ["q"], [call], imports))
+
+
 def negative_dims(model: onnx.ModelProto) -> None:
     model.graph.initializer[0].dims[0] = -1
 
@@ -168,6 +175,7 @@ BROKEN: dict[Callable[[onnx.ModelProto], None], str] = {
     no_inputs: r"Squeeze \(output 'z'\): its input data is missing; the operator needs it",
     too_few_inputs_in_a_body: r"Add \(output 'v'\): its input B is missing; the operator needs it",
     attribute_three_times: r"Softmax \(output 'z'\): attribute 'axis' is there 3 times",
+    attribute_twice_in_a_function: r"Softmax \(output 'q'\): attribute 'axis' is there 2 times",
     negative_dims: r"tensor 'a' has dims \[-1, 3\], below 0",
     negative_dims_in_an_attribute: r"tensor 'c' has dims \[2, -3\], below 0",
     unknown_element_type: "'x' has the unknown element type 77",
