@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import onnxruntime
 
 from pyrnnx import config
-from pyrnnx._internal.files import is_path
 from pyrnnx.frontends.onnx.file import serialized, source_label
 from pyrnnx.layers import custom_operators
 
@@ -65,6 +64,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         self.layers: Mapping[str, Layer] = {}
         self._handles: tuple[custom_operators.Handle, ...] = ()
         self._folder: Path | None = None
+        if isinstance(path_or_bytes, os.PathLike):
+            path_or_bytes = os.fsdecode(path_or_bytes)
         options, model = sess_options, path_or_bytes
         if _is_onnx(path_or_bytes, sess_options):
             contents = self._rewritten(path_or_bytes, sess_options)
@@ -76,12 +77,12 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         with _original_errors():
             super().__init__(model, options, providers, provider_options, **kwargs)
 
-    def _rewritten(self, source: str | bytes | os.PathLike[str], options: Any) -> bytes:
+    def _rewritten(self, source: str | bytes, options: Any) -> bytes:
         """Read and rewrite the model; return empty values if no node runs on pyrnnx."""
         threads = 0 if options is None else options.intra_op_num_threads
         rewritten = replaced(source, portable=False, threads=threads or config.get_num_threads())
         self.layers, self._handles = rewritten.result.layers, rewritten.result.handles
-        if rewritten.external and is_path(source):
+        if rewritten.external and isinstance(source, str):
             self._folder = Path(source).parent
         is_ours = any(opset.domain == custom_operators.DOMAIN for opset in rewritten.proto.opset_import)
         return serialized(rewritten.proto, source_label(source)) if is_ours else b""
@@ -153,7 +154,7 @@ def _is_onnx(path_or_bytes: Any, options: Any) -> bool:
             pass
     if isinstance(path_or_bytes, bytes):
         return path_or_bytes[4:8] != b"ORTM"
-    if not is_path(path_or_bytes) or os.fspath(path_or_bytes).endswith(".ort"):
+    if not isinstance(path_or_bytes, str) or path_or_bytes.endswith(".ort"):
         return False
     return os.path.exists(path_or_bytes)  # else ONNX Runtime raises
 

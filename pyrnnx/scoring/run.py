@@ -168,7 +168,7 @@ def score(
     if scheduler is not None:
         if count == 0:
             raise ArgumentError(
-                f"score: scheduler is {shown(scheduler)}, workers 0; expected an address, workers above 0"
+                f"score: scheduler is {shown_path(scheduler)}, workers 0; expected an address, workers above 0"
             )
         cluster.check_scheduler(scheduler)
     elif count != 0:

@@ -13,13 +13,14 @@ from pyrnnx.errors import ArgumentError, reason_of, shown
 from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.packages import import_fsspec
 
+_LONGEST = 4096  # characters of a URL
 HEAD = 2**16  # bytes that a request for a header reads
 MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is only the path
 _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
 # Stores without users and queries, such as "github://org:repo@branch/file" and "file:///a?b=c".
 _STORE = r"(?<![a-z0-9+.-])(?!(?:file|local|git|github):)"
 # A user with a password, also one with a slash; any user of http. A number after a host is its port.
-_PASSWORD = r"[^:/]+:/+(?!arn:)[^/]*(?::|%3a)(?!\d+[,/]).*@"
+_PASSWORD = r"[^:/]+:/+(?!arn:aws[a-z-]*:[a-z0-9-]*:)[^/]*(?::|%3a)(?!\d+(?:/|,[^/@]*/)).*@"
 _USER = re.compile(rf"{_STORE}(?:https?[^:/]*:/+[^/?#]*@|{_PASSWORD})", re.IGNORECASE | re.DOTALL)
 # Query or fragment that may hold a signature: any of http, and one with a value of other stores.
 _VALUE = r"[^:/]+:/.*(?:\?.*|[#;][^/]*)(?:=|%3d)"
@@ -256,6 +257,8 @@ def normal(path: str) -> str:
     """
     if not is_url(path):
         return os.path.abspath(path)
+    if len(path) > _LONGEST:
+        raise ArgumentError(f"score: source is a URL of {len(path)} characters; expected at most {_LONGEST}")
     if "::" in path or _USER.match(path):
         raise ArgumentError(
             f"score: source is {shown_path(path)}; expected the URL of one store without credentials, which fsspec "
@@ -275,6 +278,8 @@ def shown_path(path: Any) -> str:
         return f"of type {type(path).__name__}"
     text = os.fspath(path)
     if ":/" in text:  # Path("https://host") has one slash
+        if len(text) > _LONGEST:
+            return shown(f"{text.partition(':/')[0]}:/...")
         if _USER.search(text):
             text = re.sub("(:/+)[^/].*@", r"\1...@", text, flags=re.DOTALL)
         if _QUERY.search(text):

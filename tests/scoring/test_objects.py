@@ -130,6 +130,10 @@ def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
         "ftp://user%3Asecret@host/x": "'ftp://...@host/x'; expected the URL of one store",
         "https:///user:secret@host/x": "'https:///...@host/x'; expected the URL of one store",
         "sftp://me@corp.com:secret@host/x": "'sftp://...@host/x'; expected the URL of one store",
+        "ftp://user:0123,secret@host/x": "'ftp://...@host/x'; expected the URL of one store",
+        "ftp://arn:secret@host/x": "'ftp://...@host/x'; expected the URL of one store",
+        "s3://" * 9999: "a URL of 49995 characters; expected at most 4096",
+        "/x/s3:/" + "secret" * 999: "'/x/s3:/...' does not exist",
         "memory://nn:8020/user/me@host/x.npy": "'memory://nn:8020/user/me@host/x.npy' does not exist",
         "memory://country_code=de/what?/x.npy": "'memory://country_code=de/what?/x.npy' does not exist",
     }.items():

@@ -14,6 +14,7 @@ from ..onnx_package import import_onnx
 from .control import FIRST_SCAN_OF_AXES, run_loop, run_scan, run_scan_8
 
 _GRID_SAMPLE = 16  # the first opset of GridSample
+_QUANTIZED_CONV = 10  # the first opset of QLinearConv
 # Missing in older opsets: the first opset, and the equal operator with its opset.
 _OLDER = {"DequantizeLinear": (10, "DequantizeLinear", 19), "Scatter": (9, "ScatterElements", 11)}
 
@@ -28,6 +29,7 @@ def mended_ops(opset: int) -> tuple[type[Any], ...]:
     loop, scan, scan_8 = _control()
     operators = [loop, scan if opset >= FIRST_SCAN_OF_AXES else scan_8, _conv_transpose(opset)]
     operators += [_grid_sample(opset)] if opset >= _GRID_SAMPLE else []
+    operators += [_quantized_conv(opset)] if opset >= _QUANTIZED_CONV else []
     for operator, (first, equal, version) in _OLDER.items():
         if first <= opset < version:
             members = {"op_domain": "", "op_schema": onnx.defs.get_schema(equal, version)}
@@ -69,6 +71,20 @@ def _grid_sample(opset: int) -> type[Any]:
         return base._run(self, *arrays, **attributes)
 
     return type("GridSample", (base,), {"op_domain": "", "_run": run})
+
+
+def _quantized_conv(opset: int) -> type[Any]:
+    """Return QLinearConv with a scale for each channel; onnx's own takes them only for images."""
+    from onnx.reference.ops import load_op
+
+    base: Any = load_op("", "QLinearConv", opset)
+
+    def run(self: Any, x: Any, x_scale: Any, x_zero_point: Any, w: Any, w_scale: Any, *others: Any, **more: Any) -> Any:
+        if w_scale.shape == w.shape[:1] and w_scale.size > 1:
+            x_scale, w_scale = x_scale * w_scale.reshape(-1, *(1,) * (x.ndim - 2)), np.ones((), w_scale.dtype)
+        return base._run(self, x, x_scale, x_zero_point, w, w_scale, *others, **more)
+
+    return type("QLinearConv", (base,), {"op_domain": "", "_run": run})
 
 
 @cache

@@ -58,11 +58,11 @@ def by_channel(call: Call, times: int) -> int:
 
     The vectors are broadcast along the second axis of the first input.
     """
-    X, vectors = call.arrays[0], [int(array.size) for array in call.arrays[1:]]
+    X, vectors = call.arrays[0], [max(int(array.size), 1) for array in call.arrays[1:]]
     ones = (1,) * (X.ndim - 2)
     shape = joined(X.shape, *((size, *ones) for size in vectors))
     channels = max(int(X.shape[1]), *vectors)
-    return times * (max(filled(X.shape), count(shape)) + len(vectors) * channels) * _element(X)
+    return times * (max(filled(X.shape), count(shape)) + len(vectors) * channels) * max(call.itemsize, 4)
 
 
 def reduced(call: Call, times: int) -> int:

@@ -200,6 +200,19 @@ def test_who_runs_it(name: str) -> None:
         np.testing.assert_allclose(np.ravel(model(given)["y"]), np.ravel(expected), rtol=1e-6)
 
 
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_a_scale_for_each_channel_of_a_quantized_convolution(axes: int) -> None:
+    """onnx's own operator takes them only for two axes."""
+    rng = np.random.default_rng(axes)
+    x, w = (rng.integers(0, 99, (*sizes, *[size] * axes), np.uint8) for *sizes, size in ((2, 2, 5), (3, 2, 3)))
+    scales, zeros = np.array([0.5, 0.25, 0.125], np.float32), np.array([5, 6, 7], np.uint8)
+    constants = {"s": ONE, "z": ZERO, "w": w, "ws": scales, "wz": zeros, "t": np.array(64, np.float32)}
+    convolution = node("QLinearConv", ["x", "s", "z", "w", "ws", "wz", "t", "z"], ["y"])
+    proto = simple_model([convolution], {"x": x}, ["y"], constants, 17)
+    model = read_model(proto, runtime="reference")
+    check_calls(model, onnxruntime_witness(proto), {"x": x}, atol=1)  # rounding of halves
+
+
 CODES: dict[str, Any] = {"scale": np.array(1 / 64, np.float32), "zero": np.array(128, np.uint8)}
 CODED = [node("QuantizeLinear", ["t", "scale", "zero"], ["q"]), node("DequantizeLinear", ["q", "scale", "zero"], ["d"])]
 MOVED: dict[str, tuple[list[Any], dict[str, Any]]] = {
