@@ -122,8 +122,8 @@ def _why_alone(scorer: Scorer, proof: Proof, sequences: Sequence[AnyArray], most
     agrees = (rows is None and most is Batching.ALONE) or _agrees(scorer, sequences)
     if rows is not None and not agrees:
         raise ArgumentError(
-            f"score: {label}: the results of a row depend on other rows, and each call has {rows} rows; expected "
-            "independent rows, any number of rows, or axes without N"
+            f"score: {label}: in trial calls the results of a row depend on other rows, and each call has {rows} "
+            "rows; expected independent rows, any number of rows, or axes without N"
         )
     if most is Batching.ALONE:
         return "batching is 'none'"
@@ -199,7 +199,11 @@ def _rows_axis(
     if fixed is None:
         axis = _changed_axis(name, np.asarray(alone[name]), np.asarray(pair[name]))
     else:
-        axis = next((axis for axis, size in enumerate(shape) if size == fixed and axis != time), None)
+        axes = [axis for axis, size in enumerate(shape) if size == fixed and axis != time]
+        if len(axes) > 1:  # such as two directions: along the rows, the first one is the same beside another second one
+            first, same = np.asarray(alone[name]), np.asarray(pair[name])
+            axes = [axis for axis in axes if _close(first.take(0, axis), same.take(0, axis))] or axes
+        axis = axes[0] if axes else None
     if axis is None or axis == time:
         raise ArgumentError(
             f"output {shown(name)} has shape {shape} for any number of rows; expected an axis of rows: leave it out of "

@@ -125,10 +125,24 @@ def test_the_same_model_at_another_path(source: Path, tmp_path: Path) -> None:
         run(changed, source)
 
 
+def test_fixed_rows_and_as_many_directions(tmp_path: Path) -> None:
+    """Two axes of an output have two places: those of its directions, and those of its rows."""
+    source, examples = (
+        write_npy(tmp_path / "in", [item[:, :4] for item in sequences((6, 6, 6))]),
+        Path(__file__).parents[2] / "examples",
+    )
+    options: Any = {"input": "X", "axes": "TNI", "lengths": "sequence_lens", "workers": 0}
+    options["inputs"] = {"initial_h": np.zeros((2, 2, 8), np.float32)}
+    for name in ("small_rnn.onnx", "small_model.xml"):
+        pyrnnx.score(examples / name, source, tmp_path / name.partition(".")[0], **options)
+    rnn, ir = (of_npz(tmp_path / name) for name in ("small_rnn", "small_model"))
+    assert_equal(ir, rnn)
+
+
 def test_fixed_rows_that_depend_on_each_other(source: Path) -> None:
     mean = onnx.helper.make_node("ReduceMean", ["X"], ["mean"], axes=[1], keepdims=1)
     nodes = [mean, onnx.helper.make_node("Sub", ["X", "mean"], ["Z"])]
-    with pytest.raises(PyrnnxError, match="depend on other rows, and each call has 3 rows"):
+    with pytest.raises(PyrnnxError, match="the results of a row depend on other rows, and each call has 3"):
         run(model_of(nodes, {"X": ["T", 3, SIZE]}, {"Z": 3}), source, axes="TNI")
 
 

@@ -122,7 +122,9 @@ def _parse_bytes(data: bytes, encoding: str | None, what: str) -> etree._Element
         raise FormatError(f"{what}: the XML is empty")
     try:
         element = etree.fromstring(data, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
+    except etree.XMLSyntaxError as error:
+        raise FormatError(f"{what}: not well-formed XML ({error.msg})") from None
+    except ValueError as error:
         raise FormatError(f"{what}: not well-formed XML ({error})") from None
     if getattr(element.getroottree().docinfo, "doctype", ""):  # the stubs lack it
         raise FormatError(f"{what}: the XML has a document type (DTD), which is refused")

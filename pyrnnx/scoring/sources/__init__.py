@@ -48,7 +48,7 @@ def open_source(
         raise ArgumentError(f"score: column is {shown(column)}; expected a name")
     storage = storage_of(absolute)
     if not storage.is_file(absolute) and not storage.is_folder(absolute) and not storage.has(absolute):
-        raise ArgumentError(f"score: source {shown_path(path)} does not exist")
+        raise ArgumentError(f"score: source {shown_path(path)} does not exist; expected a file, a folder or a URL")
     kind = kind or _kind(absolute)
     chosen = _channels(channels), None if rate is None else scalars.integer("score", "rate", rate, 1)
     options = (("column", column, "Parquet"), ("channels", channels, "wav"), ("rate", rate, "wav"))

@@ -206,7 +206,7 @@ def test_a_scale_for_each_channel_of_a_quantized_convolution(axes: int) -> None:
     rng = np.random.default_rng(axes)
     x, w = (rng.integers(0, 99, (*sizes, *[size] * axes), np.uint8) for *sizes, size in ((2, 2, 5), (3, 2, 3)))
     scales, zeros = np.array([0.5, 0.25, 0.125], np.float32), np.array([5, 6, 7], np.uint8)
-    constants = {"s": ONE, "z": ZERO, "w": w, "ws": scales, "wz": zeros, "t": np.array(64, np.float32)}
+    constants: dict[str, Any] = {"s": ONE, "z": ZERO, "w": w, "ws": scales, "wz": zeros, "t": np.array(64, np.float32)}
     convolution = node("QLinearConv", ["x", "s", "z", "w", "ws", "wz", "t", "z"], ["y"])
     proto = simple_model([convolution], {"x": x}, ["y"], constants, 17)
     model = read_model(proto, runtime="reference")
