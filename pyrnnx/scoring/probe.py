@@ -17,6 +17,7 @@ from pyrnnx.scoring.proof import Proof
 # Differences of a row between batches: products of another shape sum in another order. Tolerances can be generous,
 # because a result that depends on padding or other rows differs by as much as its own size.
 TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-3, 1e-3), 8: (1e-6, 1e-6)}  # by itemsize: rtol, atol
+NOISE = 1e-3  # of a change of other rows that is none
 PUSHES = 16  # of a trial sequence: later pushes have the same shapes
 SCALE = 30  # factor of trial items that are larger than real ones
 
@@ -66,8 +67,22 @@ def _outputs(subject: Subject, sample: AnyArray, steps: int, proof: Proof) -> tu
     sequence, shifted = _sequence(sample, steps, 0), _sequence(sample, steps, 1)
     alone = call(subject, [sequence])
     at_length = alone if longer == steps else call(subject, [_sequence(sample, longer, 0)])
-    pair = call(subject, [sequence, shifted]) if "N" in takes.axes and takes.size("N") != 1 else alone
-    return tuple(_output(subject, name, alone, pair, at_length, steps, longer, proof) for name in alone)
+    if "N" not in takes.axes or takes.size("N") == 1:
+        others = []
+    elif takes.size("N") is None:
+        others = [call(subject, [sequence, shifted])]
+    else:
+        a, b, c = _different(sample, steps)
+        others = [call(subject, rows) for rows in ([a, b], [c, b], [a, c])]
+    return tuple(_output(subject, name, alone, others, at_length, steps, longer, proof) for name in alone)
+
+
+def _different(sample: AnyArray, steps: int) -> list[AnyArray]:
+    """Return three sequences that differ everywhere, or are as different as integers of the sample can be."""
+    if sample.dtype.kind != "f":
+        return [_sequence(sample, steps, start) for start in range(3)]
+    shape = 3, steps, *sample.shape[1:]
+    return list(np.random.default_rng(0).normal(size=shape).astype(sample.dtype))
 
 
 def _sequences(samples: Sequence[AnyArray], lengths: Sequence[int]) -> list[AnyArray]:
@@ -169,7 +184,7 @@ def _output(
     subject: Subject,
     name: str,
     alone: Mapping[str, AnyArray],
-    pair: Mapping[str, AnyArray],
+    others: Sequence[Mapping[str, AnyArray]],
     longer: Mapping[str, AnyArray],
     steps: int,
     more_steps: int,
@@ -182,14 +197,18 @@ def _output(
         rows, time = axes.index("N"), axes.index("T") if "T" in axes else None
     else:
         time = time if time is not None else _changed_axis(name, array, np.asarray(longer[name]))
-        rows = rows if rows is not None else _rows_axis(subject, name, alone, pair, time)
+        rows = rows if rows is not None else _rows_axis(subject, name, alone, others, time)
     shape = tuple(size for axis, size in enumerate(array.shape) if axis not in (rows, time))
     follows = time is not None and array.shape[time] == steps and longer[name].shape[time] == more_steps
     return Output(name, array.dtype, rows, time, shape, follows)
 
 
 def _rows_axis(
-    subject: Subject, name: str, alone: Mapping[str, AnyArray], pair: Mapping[str, AnyArray], time: int | None
+    subject: Subject,
+    name: str,
+    alone: Mapping[str, AnyArray],
+    others: Sequence[Mapping[str, AnyArray]],
+    time: int | None,
 ) -> int | None:
     takes = subject.input
     if "N" not in takes.axes:
@@ -197,19 +216,50 @@ def _rows_axis(
     shape = np.shape(alone[name])
     fixed = takes.size("N")
     if fixed is None:
-        axis = _changed_axis(name, np.asarray(alone[name]), np.asarray(pair[name]))
+        axis = _changed_axis(name, np.asarray(alone[name]), np.asarray(others[0][name]))
     else:
         axes = [axis for axis, size in enumerate(shape) if size == fixed and axis != time]
-        if len(axes) > 1:  # such as two directions: along the rows, the first one is the same beside another second one
-            first, same = np.asarray(alone[name]), np.asarray(pair[name])
-            axes = [axis for axis in axes if _close(first.take(0, axis), same.take(0, axis))] or axes
-        axis = axes[0] if axes else None
+        if len(axes) > 1 and fixed > 1:  # such as two directions
+            axis = _axis_of_changes(name, axes, *(np.asarray(trial[name]) for trial in others))
+        else:
+            axis = axes[0] if axes else None
     if axis is None or axis == time:
         raise ArgumentError(
             f"output {shown(name)} has shape {shape} for any number of rows; expected an axis of rows: leave it out of "
             "outputs, a list of names"
         )
     return axis
+
+
+def _axis_of_changes(name: str, axes: Sequence[int], a: AnyArray, b: AnyArray, c: AnyArray) -> int:
+    """Return the axis along which b differs from a at index 0 alone, and c at other indices alone.
+
+    Raises
+    ------
+    ArgumentError
+        There is none, or several.
+    """
+    first, others = _change(a, b), _change(a, c)
+    rows = [
+        axis
+        for axis in axes
+        if np.delete(first, 0, axis).max(initial=0) <= NOISE * first.max(initial=0) > 0
+        and others.take(0, axis).max(initial=0) <= NOISE * others.max(initial=0) > 0
+    ]
+    if len(rows) != 1:
+        raise ArgumentError(
+            f"the rows of output {shown(name)} cannot be told from other axes of {a.shape[axes[0]]} elements; expected "
+            "rows that do not depend on each other, or leave it out of outputs, a list of names"
+        )
+    return rows[0]
+
+
+def _change(a: AnyArray, b: AnyArray) -> AnyArray:
+    """Return the absolute differences; 0 and 1 for text."""
+    if a.dtype.kind in "OUS":
+        return np.asarray(a != b, np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(b.astype(np.complex128) - a))
 
 
 def _changed_axis(name: str, a: AnyArray, b: AnyArray) -> int | None:
@@ -233,4 +283,6 @@ def _close(a: AnyArray, b: AnyArray) -> bool:
         return bool((a == b).all())
     rtol, atol = TOLERANCES.get(a.dtype.itemsize, TOLERANCES[8])
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    return np.allclose(a.astype(wide), b.astype(wide), rtol, atol, equal_nan=True)
+    a, b = a.astype(wide), b.astype(wide)
+    size = np.abs(a).max(initial=0, where=np.isfinite(a))
+    return np.allclose(a, b, rtol, atol * min(1, size), equal_nan=True)

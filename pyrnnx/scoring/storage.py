@@ -20,7 +20,7 @@ _URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
 # Stores without users and queries, such as "github://org:repo@branch/file" and "file:///a?b=c".
 _STORE = r"(?<![a-z0-9+.-])(?!(?:file|local|git|github):)"
 # A user with a password, also one with a slash; any user of http. A number after a host is its port.
-_PASSWORD = r"[^:/]+:/+(?!arn:aws[a-z-]*:[a-z0-9-]*:)[^/]*(?::|%3a)(?!\d+(?:/|,[^/@]*/)).*@"
+_PASSWORD = r"[^:/]+:/+(?!(?<=s3://)arn:aws[a-z-]*:[a-z0-9-]*:)[^/]*(?::(?!\d{1,5}(?:/|,[^/@]*/))|%3a).*@"
 _USER = re.compile(rf"{_STORE}(?:https?[^:/]*:/+[^/?#]*@|{_PASSWORD})", re.IGNORECASE | re.DOTALL)
 # Query or fragment that may hold a signature: any of http, and one with a value of other stores.
 _VALUE = r"[^:/]+:/.*(?:\?.*|[#;][^/]*)(?:=|%3d)"

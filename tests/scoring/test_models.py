@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import random_layer, random_weights
+from rows import each_row
 from scoring_data import SIZE, assert_equal, expected, lstm, of_npz, sequences, write_npy
 
 import pyrnnx
@@ -17,6 +18,7 @@ from pyrnnx.frontends.openvino import read_model, write_model
 from pyrnnx.testing.numbers import Array
 
 onnx = pytest.importorskip("onnx")
+node = onnx.helper.make_node
 
 ITEMS = sequences((7, 3, 9, 7, 1, 9, 3))
 NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
@@ -137,6 +139,49 @@ def test_fixed_rows_and_as_many_directions(tmp_path: Path) -> None:
         pyrnnx.score(examples / name, source, tmp_path / name.partition(".")[0], **options)
     rnn, ir = (of_npz(tmp_path / name) for name in ("small_rnn", "small_model"))
     assert_equal(ir, rnn)
+
+
+FIXED: dict[str, tuple[list[Any], list[Any], dict[str, int], Any]] = {  # nodes, shape of X, ranks of outputs, result
+    "small numbers": (
+        [node("Einsum", ["X"], ["e"], equation="tni->tni"), node("Mul", ["e", "small"], ["Y"])],
+        [4, 4, SIZE], {"Y": 3}, lambda x: x * np.float32(1e-5),
+    ),
+    "a first step of zeros": (
+        [node("Einsum", ["X"], ["e"], equation="tni->tni"), node("CumSum", ["e", "zero"], ["Y"], exclusive=1)],
+        [4, 4, SIZE], {"Y": 3}, lambda x: np.cumsum(x, 0) - x,
+    ),
+    "rows last": (
+        [node("MatMul", ["X", "two"], ["p"]), node("Einsum", ["p"], ["Y"], equation="tnh->thn")],
+        ["T", 2, SIZE], {"Y": 3}, lambda x: np.stack([0 * x[:, 0], x[:, 0]], 1),
+    ),
+}  # fmt: skip
+
+
+@each_row("name", FIXED)
+def test_fixed_rows_and_other_axes_of_their_size(name: str, tmp_path: Path) -> None:
+    nodes, shape, ranks, result = FIXED[name]
+    two = np.zeros((SIZE, 2), np.float32)
+    two[0, 1] = 1
+    constants = {"small": np.array(1e-5, np.float32), "zero": np.array(0), "two": two}
+    items = [np.zeros((4, SIZE), np.float32), *sequences((4, 4))]
+    run(model_of(nodes, {"X": shape}, ranks, constants), write_npy(tmp_path / "in", items), axes="TNI")
+    results = of_npz(tmp_path / "out")
+    for index, item in enumerate(items):
+        np.testing.assert_allclose(results[f"{index:03}.npy"]["Y"], result(item), rtol=1e-5, atol=1e-9)
+
+
+def test_one_row_and_another_axis_of_one_element(tmp_path: Path) -> None:
+    nodes = [node("Einsum", ["X"], ["e"], equation="tni->tni"), node("Unsqueeze", ["e", "two"], ["Y"])]
+    model = model_of(nodes, {"X": ["T", 1, SIZE]}, {"Y": 4}, {"two": np.array([2])})
+    run(model, write_npy(tmp_path / "in", ITEMS), axes="TNI")
+    for name, results in of_npz(tmp_path / "out").items():
+        np.testing.assert_array_equal(results["Y"].reshape(-1, SIZE), NAMED[name])
+
+
+def test_an_axis_of_rows_that_cannot_be_found(tmp_path: Path) -> None:
+    nodes = [node("Einsum", ["X"], ["e"], equation="tni->n"), node("Einsum", ["e", "e"], ["Y"], equation="a,b->ab")]
+    with pytest.raises(PyrnnxError, match=r"the rows of output 'Y' cannot be told from other axes of 2 elements"):
+        run(model_of(nodes, {"X": ["T", 2, SIZE]}, {"Y": 2}), write_npy(tmp_path / "in", ITEMS), axes="TNI")
 
 
 def test_fixed_rows_that_depend_on_each_other(source: Path) -> None:

@@ -61,7 +61,7 @@ def by_channel(call: Call, times: int) -> int:
     X, vectors = call.arrays[0], [max(int(array.size), 1) for array in call.arrays[1:]]
     ones = (1,) * (X.ndim - 2)
     shape = joined(X.shape, *((size, *ones) for size in vectors))
-    channels = max(int(X.shape[1]), *vectors)
+    channels = max(int(X.shape[1]), *vectors, count(joined(X.shape[1:2], *(array.shape for array in call.arrays[1:]))))
     return times * (max(filled(X.shape), count(shape)) + len(vectors) * channels) * max(call.itemsize, 4)
 
 

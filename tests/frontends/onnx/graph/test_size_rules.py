@@ -165,6 +165,11 @@ PEAKS: dict[str, tuple[str, list[Any], dict[str, Any]]] = {  # operator, inputs,
     "Clip, broadcast": ("Clip", [ones(600), ones(600, 1), ones(1, 1)], {}),
     "InstanceNormalization, broadcast": ("InstanceNormalization", [ones(3, 1, 99), ones(300), ones(1)], {}),
     "BatchNormalization, broadcast": ("BatchNormalization", [ones(3, 1, 99), ones(1), ones(300), ones(1), ones(1)], {}),
+    "BatchNormalization, columns": (
+        "BatchNormalization",
+        [ones(1, 300, 1), ones(300), ones(300), *[ones(300, 1)] * 2],
+        {"training_mode": 1},
+    ),
     "BatchNormalization, double": (
         "BatchNormalization",
         [ones(1, 9, 90, 90), ones(9), ones(9), *[ones(9, dtype=float)] * 2],
