@@ -151,7 +151,7 @@ FIXED: dict[str, tuple[list[Any], list[Any], dict[str, int], Any]] = {  # nodes,
         [4, 4, SIZE], {"Y": 3}, lambda x: np.cumsum(x, 0) - x,
     ),
     "rows last": (
-        [node("MatMul", ["X", "two"], ["p"]), node("Einsum", ["p"], ["Y"], equation="tnh->thn")],
+        [node("MatMul", ["X", "two"], ["p"]), node("Einsum", ["p"], ["Y"], equation="tnk->tkn")],
         ["T", 2, SIZE], {"Y": 3}, lambda x: np.stack([0 * x[:, 0], x[:, 0]], 1),
     ),
 }  # fmt: skip
