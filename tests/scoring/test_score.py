@@ -279,7 +279,7 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
         r"scheduler is 'tcp://\.\.\.@host:1'; expected",
     ),
     "a password without workers": ({"scheduler": "tcp://u:secret@host:1"}, r"scheduler is 'tcp://\.\.\.@host:1', wo"),
-    "bytes": ({"scheduler": b"tcp://u:secret@host:1", "workers": 1}, "scheduler is of type bytes; expected"),
+    "bytes": ({"scheduler": b"tcp://u:secret@host:1"}, "scheduler is of type bytes, workers 0; expected"),
     "sink_format": ({"sink_format": "csv"}, "sink_format is 'csv'; expected one of zarr, parquet, npz"),
     "outputs": ({"outputs": ["Z"]}, "outputs has 'Z'; expected names out of Y, Y_h, Y_c"),
     "axes": ({"axes": "NTI"}, "axes is 'NTI'; expected None for a layer or stack"),
