@@ -126,13 +126,13 @@ def use_line(step: Step, path: Path, original: Seed, rng: random.Random) -> None
 def _restore(folder: Path) -> None:
     """Write the files that command lines name, unless they are as they were: their time is 0."""
     files = files_of_commands()
-    with os.scandir(folder) as entries:
-        whole = {entry.name for entry in entries if entry.is_file() and not entry.stat().st_mtime_ns}
-        whole &= set(files)
+    missing = set(files)
     for path in folder.iterdir():
-        if path.name not in whole and path.is_file():
+        if path.name in files and path.is_file() and not path.stat().st_mtime_ns:
+            missing.remove(path.name)
+        elif path.is_file():
             path.unlink()
-    for name in files.keys() - whole:
+    for name in missing:
         (folder / name).write_bytes(files[name])
         os.utime(folder / name, ns=(0, 0))
 

@@ -122,10 +122,8 @@ def _parse_bytes(data: bytes, encoding: str | None, what: str) -> etree._Element
         raise FormatError(f"{what}: the XML is empty")
     try:
         element = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        raise FormatError(f"{what}: not well-formed XML ({error.msg})") from None
-    except ValueError as error:
-        raise FormatError(f"{what}: not well-formed XML ({error})") from None
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise FormatError(f"{what}: not well-formed XML ({getattr(error, 'msg', error)})") from None
     if getattr(element.getroottree().docinfo, "doctype", ""):  # the stubs lack it
         raise FormatError(f"{what}: the XML has a document type (DTD), which is refused")
     return element
