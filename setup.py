@@ -9,7 +9,9 @@ build/objects caches objects: a file is compiled again only if its code, the com
 """
 
 import atexit
+import functools
 import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -50,7 +52,6 @@ MODULES = {
     "engines": [
         "simd/avx512.c",
         "simd/avx2.c",
-        "simd/baseline.c",
         "simd/neon.c",
         "simd/avx512_double.c",
         "simd/dispatch.c",
@@ -82,12 +83,13 @@ MODULES = {
 }
 if MODEL:
     MODULES["engines"].insert(0, "simd/amx_model.c")
-# Compile time matters more than speed in the model; size in modules that only pass tensors on, and in the baseline,
-# which is as fast without the optimizations of -O3.
+# Compile time matters more than speed in the model; size in modules that check and pass arguments, which -O3 makes no
+# faster.
 MORE_ARGUMENTS = {"amx_model.c": ["-O1"]}
 if not (DEBUG or COVERAGE or sys.platform == "win32"):
-    SMALL = [name.rpartition(".")[2] for name in MODULES if name.startswith("onnxruntime.")] + ["declared", "pipeline"]
-    MORE_ARGUMENTS |= {f"{name}.c": ["-Os"] for name in SMALL} | {"baseline.c": ["-O2"]}
+    SMALL = ["engines", "packed_layer", "plan", "pipeline", "matrices", "tables", "calls", "declared"]
+    SMALL += [name.rpartition(".")[2] for name in MODULES if name.startswith("onnxruntime.")]
+    MORE_ARGUMENTS |= {f"{name}.c": ["-Os"] for name in SMALL}
 
 
 def compile_args() -> list[str]:
@@ -123,10 +125,28 @@ DIRECTIVES = {
     "initializedcheck": DEBUG,
     "freethreading_compatible": True,
 }
-INSTALL_COMPILER = {
-    "darwin": "xcode-select --install",
-    "win32": "the C++ workload of Visual Studio Build Tools",
-}.get(sys.platform, "on Debian or Ubuntu `apt install build-essential python3-dev`, elsewhere gcc or clang")
+# Program of a process that translates some of the modules: its arguments are a folder and names with their sources.
+TRANSLATE = f"""
+import sys
+from Cython.Build import cythonize
+from setuptools import Extension
+
+modules = [Extension(name, [source]) for name, source in zip(sys.argv[2::2], sys.argv[3::2])]
+cythonize(modules, compiler_directives={DIRECTIVES}, build_dir=sys.argv[1], force=True, quiet=True)
+"""
+SYSTEM_INCLUDES = "#include <math.h>\n#include <stdlib.h>\n"
+PYTHON = "python{}.{}".format(*sys.version_info)
+# What to install: {platform: (compiler, headers of Python)}; Linux is the default.
+INSTALL = {
+    "darwin": ("`xcode-select --install`", "Python from python.org, Homebrew or conda, which have them"),
+    "win32": ("the C++ workload of Visual Studio Build Tools", "Python from python.org, which has them"),
+}.get(
+    sys.platform,
+    (
+        "`apt install build-essential` (Debian, Ubuntu) or `dnf install gcc` (Fedora, RHEL)",
+        f"`apt install {PYTHON}-dev` (Debian, Ubuntu) or `dnf install {PYTHON}-devel` (Fedora, RHEL)",
+    ),
+)
 
 
 class ModulesFirst(build):
@@ -160,7 +180,7 @@ class Modules(build_ext):
         self.delete_unused()
 
     def build_in(self, pool: ThreadPoolExecutor) -> None:
-        translated = pool.submit(self.translate)  # in one thread, while others compile C files
+        translated = pool.submit(self.translate)
         objects = {
             source: pool.submit(self.compile, extension, source)
             for extension in self.extensions
@@ -177,7 +197,6 @@ class Modules(build_ext):
         """Translate Cython to C and return the folder of the results, which have the paths of their sources."""
         import numpy as np
         from Cython import __version__
-        from Cython.Build import cythonize
 
         sources = sorted([*Path(KERNELS).rglob("*.pyx"), *Path(KERNELS).rglob("*.pxd")])
         declarations = sorted(Path(np.__file__).parent.glob("*.pxd"))
@@ -186,8 +205,17 @@ class Modules(build_ext):
             digest.update(hashlib.sha256(path.read_bytes()).digest())
 
         def write(folder: Path) -> None:
-            modules = [Extension(extension.name, extension.sources[:1]) for extension in self.extensions]
-            cythonize(modules, compiler_directives=DIRECTIVES, build_dir=str(folder), force=True)
+            modules = [(extension.name, extension.sources[0]) for extension in self.extensions]
+            modules.sort(key=lambda module: os.path.getsize(module[1]), reverse=True)
+            count = self.parallel or os.cpu_count() or 1
+            commands = [
+                [sys.executable, "-c", TRANSLATE, str(folder), *itertools.chain(*modules[first::count])]
+                for first in range(min(count, len(modules)))
+            ]
+            processes = [subprocess.Popen(command) for command in commands]
+            statuses = [process.wait() for process in processes]  # of all: none may write when this returns
+            if any(statuses):
+                raise SystemExit("Cython cannot translate pyrnnx: see the errors above")
             for header in folder.rglob("*.h"):  # outdated copies would be included instead of changed headers
                 header.unlink()
 
@@ -226,11 +254,10 @@ class Modules(build_ext):
         ]
         included = [f"-I{folder}" for folder in (*self.headers, *self.compiler.include_dirs)]
         # An error here is ignored because compiling the source reports it.
-        version = subprocess.run([*command, "-v", "-E", "-x", "c", os.devnull], capture_output=True, check=False)
         text = subprocess.run([*command, *defined, *included, "-E", "-P", source], capture_output=True, check=False)
         program = os.stat(shutil.which(command[0]) or command[0])
         digest = hashlib.sha256(f"{command} {program.st_size} {program.st_mtime_ns}".encode())
-        digest.update(version.stderr)
+        digest.update(compiler_version(*command))
         digest.update(text.stdout.replace(source.encode(), b""))  # Cython's C contains its path
         return digest.hexdigest()
 
@@ -277,16 +304,38 @@ class Modules(build_ext):
         )
 
     def try_compiler(self) -> None:
+        """Exit with one line that says what to install if there is no working compiler or no Python.h."""
+        compiler, headers = INSTALL
+        if error := self.error_of(SYSTEM_INCLUDES):
+            raise SystemExit(f"pyrnnx needs a C compiler ({error}); install one: {compiler}")
+        if error := self.error_of(f"{SYSTEM_INCLUDES}#include <Python.h>\n"):
+            raise SystemExit(f"pyrnnx needs the headers of {PYTHON} ({error}); install them: {headers}")
+
+    def error_of(self, program: str) -> str:
+        """Return the first line of the compiler's error about a program without functions; "" if it compiles."""
         with tempfile.TemporaryDirectory() as folder:
-            program = Path(folder, "program.c")
-            program.write_text("#include <Python.h>\nint main(void) { return 0; }\n")
+            source = Path(folder, "program.c")
+            source.write_text(f"{program}extern int number;\n")
+            if self.compiler.compiler_type != "unix":
+                try:
+                    self.compiler.compile([str(source)], output_dir=folder)
+                except (CCompilerError, PlatformError) as error:
+                    return str(error)
+                return ""
+            included = [f"-I{include}" for include in self.compiler.include_dirs]
+            command = [*self.compiler.compiler_so, *included, "-c", str(source), "-o", str(Path(folder, "program.o"))]
             try:
-                self.compiler.compile([str(program)], output_dir=folder)
-            except (CCompilerError, PlatformError) as error:
-                raise SystemExit(
-                    f"Building pyrnnx requires a working C compiler and Python's headers ({error}). "
-                    f"Install them: {INSTALL_COMPILER}."
-                ) from None
+                done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+            except OSError as error:
+                return f"{command[0]}: {error.strerror}"
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+        return (lines or [f"{command[0]} returned {done.returncode}"])[0] if done.returncode else ""
+
+
+@functools.cache
+def compiler_version(*command: str) -> bytes:
+    # An error here is ignored because compiling the source reports it.
+    return subprocess.run([*command, "-v", "-E", "-x", "c", os.devnull], capture_output=True, check=False).stderr
 
 
 def readme() -> str:

@@ -32,7 +32,7 @@ def _choose_isa() -> str:
     supported = engines.supported()
     engine, isa = _choice("PYRNNX_ENGINE", ENGINES), _choice("PYRNNX_ISA", (*engines.SIMD, engines.MODEL))
     if engine == "simd" and not supported:
-        raise ArgumentError("environment variable PYRNNX_ENGINE is 'simd'; this build has only 'blas'")
+        raise ArgumentError("environment variable PYRNNX_ENGINE is 'simd'; this processor and build have only 'blas'")
     if engine == "blas" or not supported:
         return "blas"
     if isa == engines.MODEL:

@@ -85,9 +85,28 @@ def test_a_build_without_a_compiler_says_so_first(tmp_path: Path) -> None:
     assert result.returncode != 0
     assert len(result.stdout.splitlines()) < 10
     last = result.stderr.splitlines()[-1]
-    assert last.startswith("Building pyrnnx requires a working C compiler and Python's headers")
-    assert "Install them: " in last
+    assert last.startswith(f"pyrnnx needs a C compiler ({tmp_path / 'cc'}: No such file or directory); install one: ")
     assert list(tmp_path.rglob("*.c")) == []
+
+
+@pytest.mark.e2e
+@in_checkout
+@pytest.mark.skipif(sys.platform == "win32", reason="CC chooses the compiler elsewhere")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a compiler")
+@pytest.mark.skipif(importlib.util.find_spec("Cython") is None, reason="modules are built with Cython")
+def test_a_build_without_the_headers_of_python_says_so_first(tmp_path: Path) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text(
+        "#!/bin/sh\n"
+        'grep -qs "Python.h" "$@" && { echo "fatal error: Python.h: No such file" >&2; exit 1; }\n'
+        'exec cc "$@"\n'
+    )
+    compiler.chmod(0o755)
+    options = ("--build-lib", str(tmp_path), "--build-temp", str(tmp_path))
+    result = run("setup.py", "build_ext", *options, cwd=ROOT, CC=str(compiler))
+    assert result.returncode != 0
+    last = result.stderr.splitlines()[-1]
+    assert re.match(r"pyrnnx needs the headers of python3\.\d+ \(.*Python\.h.*\); install them: ", last)
 
 
 def words_of_extras() -> Iterator[tuple[str, str, str]]:

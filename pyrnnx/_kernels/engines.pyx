@@ -35,7 +35,7 @@ cdef extern from *:
 # True if this build asserts the preconditions of its kernels (PYRNNX_BUILD_DEBUG, see setup.py).
 ASSERTIONS = bool(PYRNNX_ASSERTIONS)
 # Fastest first.
-SIMD = ("amx", "avx512", "avx2", "neon", "baseline")
+SIMD = ("amx", "avx512", "avx2", "neon")
 # The kernels of "amx" for any machine, with a model of its matrices in C. Only in builds with PYRNNX_BUILD_MODEL (see
 # setup.py), and never the default.
 MODEL = "amx_model"

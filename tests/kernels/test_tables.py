@@ -42,7 +42,7 @@ ALTERED: dict[str, tuple[str, str, str, str]] = {  # the file that reads the tab
         'ROW(Mish, "x", PYRNNX_ABSENT, PYRNNX_ABSENT)',
     ),
     "cell with an activation that is no row": (
-        "simd/neon.c" if platform.machine() in ("aarch64", "arm64") else "simd/baseline.c",
+        "simd/neon.c" if platform.machine() in ("aarch64", "arm64") else "simd/avx2.c",
         "PYRNNX_Mish",
         "    ROW(RNN,",
         'ROW(Jordan, "i", PYRNNX_HAS(PLAIN), 0, PYRNNX_Mish)',

@@ -101,10 +101,10 @@ def test_layer_after_layer(threads: int, steps: int, rows: int) -> None:
     assert turn_steps(stack_of("one cell")._packed, threads, steps, rows) == 0
 
 
-@pytest.mark.skipif("baseline" not in engines.supported(), reason="needs vectors of four numbers")
+@pytest.mark.skipif("neon" not in engines.supported(), reason="needs vectors of four numbers")
 def test_rows_that_need_several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of a wide input have so many bytes that a row block has fewer than the batch, though weights are few."""
-    monkeypatch.setattr(config, "ISA", "baseline")
+    monkeypatch.setattr(config, "ISA", "neon")
     op, I, one = RecurrentOp("RNN", 1), 65_000, np.ones((1, 1, 1), np.float32)
     stack = Stack([Layer(op, np.full((1, 1, I), 1e-3, np.float32), one), Layer(op, one, one)])
     X = np.random.default_rng(0).uniform(-1, 1, (6, 15, I)).astype(np.float32)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#if defined(__GNUC__)
+#if PYRNNX_HAVE_X86 || PYRNNX_HAVE_NEON
 #include "matrices.h"
 
 typedef struct {
@@ -17,16 +17,13 @@ static const row TABLE[] = {
     {"amx", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}}, /* the only row that uses their matrices */
 #endif
     {"avx512", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}}, {"avx2", {&pyrnnx_avx2_float, &pyrnnx_avx2_double}},
-#endif
-#if PYRNNX_HAVE_NEON
-    {"neon", {&pyrnnx_neon_float, &pyrnnx_neon_double}},
-#define ANY_DOUBLE pyrnnx_neon_double
+#define MODEL_DOUBLE pyrnnx_avx2_double
 #else
-    {"baseline", {&pyrnnx_baseline_float, &pyrnnx_baseline_double}},
-#define ANY_DOUBLE pyrnnx_baseline_double
+    {"neon", {&pyrnnx_neon_float, &pyrnnx_neon_double}},
+#define MODEL_DOUBLE pyrnnx_neon_double
 #endif
 #ifdef PYRNNX_BUILD_MODEL
-    {"amx_model", {&pyrnnx_amx_model_float, &ANY_DOUBLE}},
+    {"amx_model", {&pyrnnx_amx_model_float, &MODEL_DOUBLE}}, /* the matrices multiply float only */
 #endif
 };
 
@@ -51,12 +48,13 @@ int pyrnnx_simd_supported(const char *isa) {
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                __builtin_cpu_supports("fma");
-    if (strcmp(isa, "avx2") == 0) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
     return 1;
+#endif
 }
 
-#else /* no vector extensions (MSVC): only the BLAS engine */
+#else /* no kernels for this processor or compiler (MSVC): only the BLAS engine */
 
 const pyrnnx_kernels *pyrnnx_simd_kernels(const char *isa, int itemsize) {
     (void)isa, (void)itemsize;

@@ -18,16 +18,10 @@ extern const pyrnnx_kernels pyrnnx_avx512_float, pyrnnx_avx512_double, pyrnnx_av
 #endif
 #if defined(__aarch64__) && defined(__GNUC__)
 #define PYRNNX_HAVE_NEON 1
-#define PYRNNX_HAVE_BASELINE 0
-#elif defined(__GNUC__) /* or a compiler with GCC's vector extensions */
-#define PYRNNX_HAVE_NEON 0
-#define PYRNNX_HAVE_BASELINE 1
 #else
 #define PYRNNX_HAVE_NEON 0
-#define PYRNNX_HAVE_BASELINE 0
 #endif
-extern const pyrnnx_kernels pyrnnx_neon_float, pyrnnx_neon_double;
-extern const pyrnnx_kernels pyrnnx_baseline_float, pyrnnx_baseline_double, pyrnnx_amx_model_float;
+extern const pyrnnx_kernels pyrnnx_neon_float, pyrnnx_neon_double, pyrnnx_amx_model_float;
 
 /* Return the kernels for an instruction set and element; NULL if this build has none. */
 const pyrnnx_kernels *pyrnnx_simd_kernels(const char *isa, int itemsize);

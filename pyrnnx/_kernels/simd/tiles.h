@@ -40,6 +40,7 @@
 #else
 #define KEEP_IN_REGISTER(x) (void)(x)
 #endif
+enum { NEXT_BYTES = 16 };       /* that a tile of several rows prefetches in each k, of those read next */
 enum { PANEL_BYTES = 3 << 15 }; /* of panels that row tiles read again: from L2, fast enough for FMAs */
 #define TILE_FITS(nv, nb, mr) ((mr) <= MAX_TILE_ROWS && (mr) * (nv) * (nb) <= TILE_SUMS)
 
@@ -143,22 +144,19 @@ INLINE void NAME(tile)(const int mr, const int nv, const int nb, const int weigh
             sum[r][v] = weight_dtype == PYRNNX_WEIGHTS_INT8 ? SET1(0) : LOAD(TILE_VECTOR(t, init, r, v));
     }
     ptrdiff_t k = 0;
-    const char *next = t->next;
     if (mr > 1) /* init of the next row tile */
 #pragma GCC unroll 16
         for (int r = 0; r < mr; r++)
 #pragma GCC unroll 16
             for (int v = 0; v < nv; v += sizeof(V) < 64 ? 64 / (int)sizeof(V) : 1)
                 __builtin_prefetch(t->init + (mr + r) * t->ld_init + v * LANES);
-    for (; k + 4 <= depth; k += 4) {
-        if (mr > 1) {
-            __builtin_prefetch(next, 0, 3);
-            next += 64;
-        }
+    for (; mr == 1 && k + 4 <= depth; k += 4) /* a row has few operations in one k */
 #pragma GCC unroll 4
         for (int j = 0; j < 4; j++) NAME(blocks_step)(mr, nv, nb, weight_dtype, sum, x, w, k + j);
+    for (; k < depth; k++) {
+        if (mr > 1) __builtin_prefetch(t->next + NEXT_BYTES * k, 0, 3);
+        NAME(blocks_step)(mr, nv, nb, weight_dtype, sum, x, w, k);
     }
-    for (; k < depth; k++) NAME(blocks_step)(mr, nv, nb, weight_dtype, sum, x, w, k);
 #pragma GCC unroll 16
     for (int r = 0; r < mr; r++)
 #pragma GCC unroll 16
@@ -248,7 +246,7 @@ static void NAME(product)(int weight_dtype, int nv, int nb, ptrdiff_t rows, NAME
             t->out = first.out + r * t->ld_out;
             t->init = k_block ? t->out : first.init + r * first.ld_init;
             tiles[mr](t);
-            t->next += t->depth / 4 * 64; /* the tile prefetched these */
+            t->next += NEXT_BYTES * t->depth; /* the tile prefetched these */
         }
         k += t->depth;
         t->w += t->depth * k_bytes;
