@@ -10,11 +10,6 @@ _report_import_errors()
 # Import this first: it raises if nothing else can be imported.
 from pyrnnx._internal import source_tree as _source_tree  # noqa: F401
 from pyrnnx._version import __version__
-from pyrnnx.comparison import compare
-from pyrnnx.comparison.aspects import Difference
-from pyrnnx.comparison.distances import Deviation
-from pyrnnx.comparison.layers import Comparison
-from pyrnnx.comparison.models import ModelComparison
 from pyrnnx.config import (
     get_batch_invariant,
     get_config,
@@ -57,19 +52,35 @@ from pyrnnx.operator.tensor_info import Interval, TensorInfo
 from pyrnnx.stacks.stack import Stack
 from pyrnnx.stacks.stream import StackStream
 
-_LATE = {"frontends": None, "score": "scoring"}  # lazy imports: {name: module that contains it, None for a module}
+# Imported when they are first accessed: {name: module that contains it, None for a module}
+_LATE = {
+    "frontends": None,
+    "score": "scoring",
+    "compare": "comparison",
+    "Comparison": "comparison.layers",
+    "Deviation": "comparison.distances",
+    "Difference": "comparison.aspects",
+    "ModelComparison": "comparison.models",
+}
 
 if TYPE_CHECKING:  # type checkers do not read __getattr__
     from pyrnnx import frontends
+    from pyrnnx.comparison import compare
+    from pyrnnx.comparison.aspects import Difference
+    from pyrnnx.comparison.distances import Deviation
+    from pyrnnx.comparison.layers import Comparison
+    from pyrnnx.comparison.models import ModelComparison
     from pyrnnx.scoring import score
 else:
 
     def __getattr__(name: str) -> Any:
-        """Import the front-ends or `score` when they are first accessed."""
+        """Import a name of `_LATE` when it is first accessed, and keep it."""
         if name not in _LATE:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = _import_module(f"{__name__}.{_LATE[name] or name}")
-        return module if _LATE[name] is None else getattr(module, name)
+        value = module if _LATE[name] is None else getattr(module, name)
+        globals()[name] = value
+        return value
 
 
 __all__ = [

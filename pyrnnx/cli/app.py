@@ -57,8 +57,8 @@ def command(
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Return a decorator that registers a function as the command `name`.
 
-    Typer reads its annotations, and shows its docstring as help. A command should import modules only when it runs:
-    ``pyrnnx --help`` imports the modules of all commands.
+    Typer reads its annotations, and shows its docstring as help. Its line in the help of all commands is in
+    `pyrnnx.cli.commands`.
 
     Parameters
     ----------

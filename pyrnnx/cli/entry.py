@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal.extras import needs
+from pyrnnx._version import __version__
 from pyrnnx.cli import streams
+from pyrnnx.cli.commands import COMMANDS
 from pyrnnx.cli.options import with_options
 from pyrnnx.cli.result import render
 from pyrnnx.cli.status import Status
@@ -51,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> Status:
     with warnings.catch_warnings(record=True) as caught:
+        if words == ["--version"]:  # without Typer's time
+            return streams.written(f"{__version__}\n")
         call = parse(words)
         if isinstance(call, Status):
             return call
@@ -83,7 +89,7 @@ def parse(arguments: Sequence[str]) -> Call | Status:
     try:
         with streams.captured() as texts, warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            answer = _command().main(words or ["--help"], "pyrnnx", standalone_mode=False)
+            answer = _command(*_needed(words)).main(words or ["--help"], "pyrnnx", standalone_mode=False)
     except SystemExit as stop:  # completion, which has no command
         return streams.written(texts[0]) or (Status.REJECTED if stop.code else Status.SUCCESS)
     except typer.Abort:
@@ -96,15 +102,28 @@ def parse(arguments: Sequence[str]) -> Call | Status:
     return streams.written(texts[0]) or status
 
 
-@functools.cache
-def _command() -> Any:
-    """Return Typer's command, built once: that takes longer than most calls."""
-    import typer
+def _needed(words: Sequence[str]) -> Sequence[str]:
+    """Return the command of these words, no command if it is missing or unknown, or all for shell completion."""
+    if "_PYRNNX_COMPLETE" in os.environ:
+        return list(COMMANDS)
+    first = next((word for word in words if not word.startswith("-")), "")
+    return [first] if first in COMMANDS else []
 
-    import pyrnnx.cli.commands  # noqa: F401  # registers the commands
+
+@functools.cache
+def _command(*needed: str) -> Any:
+    """Return Typer's group of all commands, of which only those that are `needed` are imported and can run."""
+    import typer
+    from typer.core import TyperCommand
+
     from pyrnnx.cli.app import app
 
-    return typer.main.get_command(app)
+    for name in needed:
+        import_module(f"pyrnnx.cli.commands.{name}")
+    group = typer.main.get_command(app)
+    imported = dict(group.commands)
+    group.commands = {name: imported.get(name) or TyperCommand(name, help=line) for name, line in COMMANDS.items()}
+    return group
 
 
 def _in_one_line(error: Exception) -> str:
@@ -112,7 +131,9 @@ def _in_one_line(error: Exception) -> str:
     usage = getattr(error, "format_message", None)  # a usage error of Typer or click
     if callable(usage):
         text = shortened(" ".join(usage().split()))
-        return f"{text.removesuffix('.')}; expected one of {', '.join(_commands())}" if _is_no_command(text) else text
+        return (
+            f"{text.removesuffix('.')}; expected one of {', '.join(sorted(COMMANDS))}" if _is_no_command(text) else text
+        )
     if isinstance(error, PyrnnxError):
         return str(error)
     if isinstance(error, ImportError):
@@ -127,9 +148,3 @@ def _in_one_line(error: Exception) -> str:
 
 def _is_no_command(text: str) -> bool:
     return text.startswith("No such command") and "Did you mean" not in text
-
-
-def _commands() -> list[str]:
-    from pyrnnx.cli.app import app
-
-    return sorted(str(command.name) for command in app.registered_commands)

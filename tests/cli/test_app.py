@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -18,17 +19,15 @@ from command import pyrnnx as command
 from rows import each_row
 
 import pyrnnx
-import pyrnnx.cli.commands
 from pyrnnx import config
 from pyrnnx._internal import process as _process
 from pyrnnx.cli import main
-from pyrnnx.cli.app import app
+from pyrnnx.cli.commands import COMMANDS
 from pyrnnx.cli.result import Result, plain_values, render
 from pyrnnx.cli.status import MEANINGS, Status
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ONNX, XML = (str(EXAMPLES / f"small_rnn.{suffix}") for suffix in ("onnx", "xml"))
-COMMANDS = [str(one.name) for one in app.registered_commands]
 posix = pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
 
 
@@ -47,6 +46,12 @@ def test_help_lists_the_commands_and_the_statuses() -> None:
         assert f" {name} " in words
     for status in Status:
         assert f"{int(status)} {MEANINGS[status]}" in words
+
+
+def test_the_lines_of_the_commands_are_those_of_their_own_help() -> None:
+    for name, line in COMMANDS.items():
+        function = getattr(importlib.import_module(f"pyrnnx.cli.commands.{name}"), name)
+        assert function.__doc__.partition("\n\n")[0] == line
 
 
 @each_row("name", COMMANDS)

@@ -18,6 +18,7 @@ from fuzz.small_files import Seed, files_of_commands
 import pyrnnx
 from pyrnnx import TensorInfo
 from pyrnnx.cli.arrays import read_samples
+from pyrnnx.cli.commands import COMMANDS
 from pyrnnx.errors import ArgumentError
 from pyrnnx.frontends import keras, torch
 from pyrnnx.frontends.keras import file as keras_file
@@ -32,11 +33,12 @@ APART = 0.02  # of the .keras files whose HDF5 is altered: a process for each ta
 FORBIDDEN = ("/", "..", "~", "--debug", "--repeat", "--pushes", "bench", "conformance")  # elsewhere, or slow on purpose
 
 
+COMMAND_MODULES = [f"pyrnnx.cli.commands.{name}" for name in COMMANDS]
 NEEDED = {
     "safetensors": ("safetensors",),
     "pt": ("torch",),
     "keras": ("h5py",),
-    "command": ("rich.console", "typer", "safetensors", "torch", "matplotlib.figure", "pyrnnx.cli.commands"),
+    "command": ("rich.console", "typer", "safetensors", "torch", "matplotlib.figure", *COMMAND_MODULES),
 }
 
 
