@@ -7,6 +7,10 @@ default:
 all:
     .ci/run
 
+# Fuzzing, mutants, versions, soaks and the full steps of Arm and sanitizers, from empty ones
+nightly:
+    .ci/run nightly
+
 # Style, format, spelling, workflows, citation
 lint:
     .ci/run lint
@@ -35,25 +39,17 @@ dist:
 lowest:
     .ci/run lowest
 
-# The lowest and the newest versions of optional packages
-versions:
-    .ci/run versions
-
 # Every other engine of this machine
 engines:
     .ci/run engines
 
-# What computes, built for 64-bit Arm, under qemu
+# Kernels without Python and layers, built for 64-bit Arm, under qemu
 aarch64:
     .ci/run aarch64
 
-# Assertions, bounds checks and sanitizers
+# Kernels without Python, and layers with assertions, bounds checks and sanitizers
 sanitize:
     .ci/run sanitize
-
-# Altered files
-fuzz:
-    .ci/run fuzz
 
 # PyTorch and Keras
 torch:
@@ -66,3 +62,27 @@ e2e:
 # Longer groups
 slow:
     .ci/run slow
+
+# The lowest and the newest versions of optional packages
+versions:
+    .ci/run versions
+
+# Altered files, and random graphs
+fuzz:
+    .ci/run fuzz
+
+# Planted faults
+mutants:
+    .ci/run mutants
+
+# A long stream
+soak:
+    .ci/run soak
+
+# All that computes, built for 64-bit Arm
+aarch64_full:
+    .ci/run aarch64_full
+
+# All that computes, with sanitizers
+sanitize_full:
+    .ci/run sanitize_full

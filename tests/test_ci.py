@@ -17,19 +17,20 @@ def read(name: str) -> str:
     return path.read_text()
 
 
-def steps() -> list[str]:
-    match = re.search(r'^STEPS="(.*)"$', read(".ci/run"), re.MULTILINE)
+def steps(variable: str = "STEPS") -> list[str]:
+    match = re.search(rf'^{variable}="(.*)"$', read(".ci/run"), re.MULTILINE)
     assert match is not None
     return match[1].split()
 
 
 def test_every_step_is_a_function() -> None:
-    assert re.findall(r"^step_(\w+)\(\)", read(".ci/run"), re.MULTILINE) == steps()
+    functions = re.findall(r"^step_(\w+)\(\)", read(".ci/run"), re.MULTILINE)
+    assert sorted(functions) == sorted([*steps(), *steps("NIGHTLY")])
 
 
 def test_the_task_runner_has_every_step() -> None:
     recipes = re.findall(r"^(\w+):\n    \.ci/run ?(.*)$", read("justfile"), re.MULTILINE)
-    assert recipes == [("all", ""), *((step, step) for step in steps())]
+    assert recipes == [("all", ""), *((step, step) for step in ("nightly", *steps(), *steps("NIGHTLY")))]
 
 
 def test_the_workflow_has_every_step() -> None:
@@ -39,10 +40,16 @@ def test_the_workflow_has_every_step() -> None:
     assert {*match[1].split(", "), *elsewhere} == set(steps())
 
 
+def test_the_nightly_workflow_has_every_nightly_step() -> None:
+    match = re.search(r"^ {8}step: \[(.*)\]$", read(".github/workflows/nightly.yml"), re.MULTILINE)
+    assert match is not None
+    assert match[1].split(", ") == steps("NIGHTLY")
+
+
 def test_all_runs_every_step() -> None:
     body = read(".ci/run").split("\nall() {", 1)[1].split("\n}\n", 1)[0]
-    # README's second command is both `test` and `commands`; `versions` is for releases.
-    assert set(steps()) - set(re.findall(r"\w+", body)) <= {"test", "commands", "versions"}
+    # README's second command is both `test` and `commands`.
+    assert set(steps()) - set(re.findall(r"\w+", body)) <= {"test", "commands"}
 
 
 def test_every_chosen_test_file_is_there() -> None:
