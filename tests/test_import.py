@@ -22,6 +22,67 @@ print(*(name for name in {modules} if name in sys.modules.keys() - numpys))
 """
 LATE = ("scipy", "scipy.linalg", "onnx", "lxml", "ml_dtypes", "pyrnnx.frontends", "pyrnnx._kernels.blas", "numpy.ma")
 
+# What `import pyrnnx` may load of itself: packages, with all of their modules, and single modules.
+PACKAGES = ("pyrnnx._internal", "pyrnnx._kernels", "pyrnnx.layers", "pyrnnx.models", "pyrnnx.operator", "pyrnnx.stacks")
+MODULES = ("pyrnnx", "pyrnnx._version", "pyrnnx.config", "pyrnnx.errors", "pyrnnx.load")
+
+
+def imported(module: str) -> set[str]:
+    """Return the modules that an import loads, as Python itself lists them."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", f"import {module}"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = [line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {line for line in lines if not line.startswith("__editable__")} - {"imported package"}
+
+
+def test_an_import_loads_only_the_core() -> None:
+    loaded = imported("pyrnnx") - imported("numpy")
+    own = {name for name in loaded if name.partition(".")[0] == "pyrnnx"}
+    assert {name for name in own if not name.startswith(PACKAGES)} == set(MODULES)
+    others = {name.partition(".")[0] for name in loaded} - {"pyrnnx", "numpy"}
+    assert others <= sys.stdlib_module_names
+
+
+LATE_NAMES = """
+import sys
+import pyrnnx
+listed = dir(pyrnnx)
+assert sorted(listed) == sorted(pyrnnx.__all__)
+assert "pyrnnx.comparison" not in sys.modules and "pyrnnx.scoring" not in sys.modules
+from pyrnnx import *
+for name in pyrnnx.__all__:
+    assert vars(pyrnnx)[name] is globals()[name], name
+assert pyrnnx.compare.__module__ == "pyrnnx.comparison" and pyrnnx.Comparison.__name__ == "Comparison"
+"""
+
+
+def test_every_public_name_is_there_when_it_is_accessed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LATE_NAMES], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_the_command_loads_no_command_before_it_runs(option: str) -> None:
+    pytest.importorskip("typer")
+    code = f"""
+import sys
+from pyrnnx.cli import main
+assert main([{option!r}]) == 0
+late = ("pyrnnx.comparison", "pyrnnx.testing", "pyrnnx.bench", "pyrnnx.scoring", "pyrnnx.frontends", "scipy", "onnx")
+print(*(name for name in sys.modules if name.startswith(("pyrnnx.cli.commands.", *late))), file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.strip()) == (0, "")
+
 
 def run(engine: str, isa: str = "") -> list[str]:
     done = subprocess.run(

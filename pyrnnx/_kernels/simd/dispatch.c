@@ -16,7 +16,8 @@ static const row TABLE[] = {
 #ifdef PYRNNX_HAVE_AMX
     {"amx", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}}, /* the only row that uses their matrices */
 #endif
-    {"avx512", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}}, {"avx2", {&pyrnnx_avx2_float, &pyrnnx_avx2_double}},
+    {"avx512", {&pyrnnx_avx512_float, &pyrnnx_avx512_double}},
+    {"avx2", {&pyrnnx_avx2_float, &pyrnnx_avx2_double}},
 #define MODEL_DOUBLE pyrnnx_avx2_double
 #else
     {"neon", {&pyrnnx_neon_float, &pyrnnx_neon_double}},
