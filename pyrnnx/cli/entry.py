@@ -120,7 +120,7 @@ def _command(*needed: str) -> Any:
 
     for name in needed:
         import_module(f"pyrnnx.cli.commands.{name}")
-    group = typer.main.get_command(app)
+    group: Any = typer.main.get_command(app)
     imported = dict(group.commands)
     group.commands = {name: imported.get(name) or TyperCommand(name, help=line) for name, line in COMMANDS.items()}
     return group
