@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import os
+import pickletools
 import re
 import warnings
+import zipfile
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pyrnnx._internal.extras import needs
 from pyrnnx._internal.files import is_path, open_regular
@@ -28,7 +30,10 @@ from pyrnnx.errors import (
 from .tensors import bfloat16, is_tensor
 
 SAFETENSORS, PICKLED = (".safetensors",), (".pt", ".pth", ".bin", ".ckpt")
+OPERATIONS = 2**20  # limit of the pickles of a file: a tensor takes about 40, and loading them all some 6 seconds
 SHARED = 100  # limit of all tensors, in sizes of the file: modules may share tensors, which are stored once
+_ARCHIVE = b"PK\x03\x04"  # first bytes of a .pt file since PyTorch 1.6
+_PICKLES = 5  # of an older file, before the numbers
 
 
 class SafetensorsArrays(Mapping[str, Any]):
@@ -181,6 +186,7 @@ def _load_pickled(label: str, path: str | os.PathLike[str]) -> PickledArrays:
         ) from error
     with open_regular("from_state_dict", path, expected="a file of torch.save(module.state_dict(), path)") as file:
         size = os.fstat(file.fileno()).st_size
+        _check_bounds(label, file, size)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch's, about the file's version of pickle or about its own code
@@ -195,6 +201,49 @@ def _load_pickled(label: str, path: str | os.PathLike[str]) -> PickledArrays:
     if not isinstance(loaded, Mapping):
         raise FormatError(f"{label}: it contains {shown(type(loaded).__name__)}; expected a mapping of tensors")
     return PickledArrays(label, _flat(loaded), size)
+
+
+def _check_bounds(label: str, file: IO[bytes], size: int) -> None:
+    """Reject an archive that unpacks to more than the file, and pickles of too many operations.
+
+    Raises
+    ------
+    FormatError
+        The file is one of these; damage is left to PyTorch.
+    """
+    is_archive = file.read(len(_ARCHIVE)) == _ARCHIVE
+    file.seek(0)
+    try:
+        if is_archive:
+            with zipfile.ZipFile(file) as archive:
+                members = archive.infolist()
+                unpacked = sum(member.file_size for member in members)
+                if unpacked > size:
+                    raise FormatError(
+                        f"{label}: it unpacks to {unpacked} bytes, and has {size}; expected an archive without "
+                        "compression, as torch.save writes it"
+                    )
+                for member in members:
+                    if member.filename.endswith("data.pkl"):
+                        with archive.open(member) as pickled:
+                            _check_operations(label, pickled, 1)
+        else:
+            _check_operations(label, file, _PICKLES)
+    except PyrnnxError:
+        raise
+    except Exception:  # of zip files and pickle  # PyTorch says what is wrong
+        pass
+    finally:
+        file.seek(0)
+
+
+def _check_operations(label: str, file: IO[bytes], pickles: int) -> None:
+    count = 0
+    for _ in range(pickles):
+        for _ in pickletools.genops(file):
+            count += 1
+            if count > OPERATIONS:
+                raise FormatError(f"{label}: its pickle has over {OPERATIONS} operations; expected about 40 a tensor")
 
 
 def _why_not_loaded(error: Exception) -> str:

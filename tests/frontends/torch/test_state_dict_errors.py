@@ -6,6 +6,7 @@ import json
 import re
 import struct
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from rows import each_row
 from torch_weights import state_dict
 
 from pyrnnx import ArgumentError, FormatError, PyrnnxError, UnsupportedError
-from pyrnnx.frontends.torch import from_module, from_state_dict
+from pyrnnx.frontends.torch import files, from_module, from_state_dict
 from pyrnnx.testing.numbers import Array
 
 State = dict[str, Any]
@@ -195,6 +196,33 @@ def test_broken_safetensors(tmp_path: Path) -> None:
     path.write_bytes(b"\x08" + b"\0" * 7 + b"{}      ")
     with pytest.raises(PyrnnxError, match=r"weights\.safetensors: it has no weights"):
         from_state_dict(path)
+
+
+def test_pickles_that_take_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A long row of brackets is a list each; a compressed archive may unpack to any size."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(files, "OPERATIONS", 1000)
+    path, whole = tmp_path / "a.pt", {f"weight_{kind}_l0": torch.ones(20, 5) for kind in ("ih", "hh")}
+    brackets = b"\x80\x02" + 2000 * b"]" + b"."
+    for is_archive in (True, False):
+        torch.save(whole, path, _use_new_zipfile_serialization=is_archive)
+        assert from_state_dict(path).layers[0].input_size == 5
+    torch.save(whole, path)
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    messages = "its pickle has over 1000 operations", "it unpacks to .* bytes, and has .*; expected an archive without"
+    path.write_bytes(brackets)
+    with pytest.raises(FormatError, match=messages[0]):
+        from_state_dict(path)
+    for changes, compression, message in (
+        ({"a/data.pkl": brackets}, zipfile.ZIP_STORED, messages[0]),
+        ({"a/data/9": bytes(10**6)}, zipfile.ZIP_DEFLATED, messages[1]),
+    ):
+        with zipfile.ZipFile(path, "w", compression) as archive:
+            for name, contents in (members | changes).items():
+                archive.writestr(name, contents)
+        with pytest.raises(FormatError, match=message):
+            from_state_dict(path)
 
 
 def test_paths(tmp_path: Path) -> None:
