@@ -23,6 +23,7 @@ from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as core
 from pyrnnx.models.inputs import read_inputs
 from pyrnnx.models.layers import Layers
+from pyrnnx.models.roles import Role
 from pyrnnx.models.state_pairs import candidates_of
 from pyrnnx.models.stream import Carrier
 from pyrnnx.operator.tensor_info import TensorInfo
@@ -47,6 +48,7 @@ from .programs import Programs
 from .recognise import recognised
 from .recurrent_graph import RecurrentGraph, recurrent_graph
 from .recurrent_operators import check_handles
+from .roles import input_roles
 from .runtime.evaluator import evaluate_node
 from .runtime.plan import Plan
 from .runtime.program import Program
@@ -291,6 +293,9 @@ class Model(core.Model):
             if self._programs:  # as `_new_program` leaves it
                 self._graphs.pop(True)
         return values
+
+    def _input_roles(self) -> Mapping[str, Role]:
+        return input_roles(self._read, self.label)
 
     def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
         with self._lock:

@@ -15,6 +15,7 @@ from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortene
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as base
 from pyrnnx.models.layers import Layers
+from pyrnnx.models.roles import Role
 from pyrnnx.models.stream import Carrier, ModelStream
 from pyrnnx.operator.tensor_info import TensorInfo
 
@@ -265,6 +266,11 @@ class Model(base.Model):
 
     def _layer_values(self) -> Mapping[str, Mapping[str, base.LayerValue]]:
         return layer_values(self.net, self._keys, self._values, self.inputs, self.outputs)
+
+    def _input_roles(self) -> Mapping[str, Role]:
+        with suppress(PyrnnxError):  # an untranslated net shows no roles
+            return base.input_roles(self._translated().model)
+        return {}
 
     def _program(self, values: Mapping[str, Output], missing: frozenset[str]) -> Program:
         """Return the program of the layers that the outputs depend on, or of all layers if `values` need them.

@@ -12,6 +12,7 @@ from pyrnnx._internal.immutable import Immutable
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.models.inputs import Inputs, given_names
 from pyrnnx.models.layers import AnyLayer, Layers
+from pyrnnx.models.roles import Role
 from pyrnnx.models.stream import Carrier, ModelStream
 from pyrnnx.operator.tensor_info import TensorInfo
 
@@ -81,6 +82,10 @@ class Model(Immutable, ABC):
 
     def _layer_values(self) -> Mapping[str, Mapping[str, LayerValue]]:
         """Return {layer: {argument: value}} of X, initial_h, Y, ... if named; layers in bodies are excluded."""
+        return {}
+
+    def _input_roles(self) -> Mapping[str, Role]:
+        """Return the roles of integer inputs by name, as far as the model's operators show them."""
         return {}
 
     def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
@@ -225,6 +230,11 @@ class Model(Immutable, ABC):
 def layer_values(model: Model) -> Mapping[str, Mapping[str, LayerValue]]:
     """Return X, initial_h, Y, ... of each layer outside bodies, by its name, as far as they have names."""
     return model._layer_values()
+
+
+def input_roles(model: Model) -> Mapping[str, Role]:
+    """Return the roles of integer inputs by name, as far as the model's operators show them."""
+    return model._input_roles()
 
 
 def computed_values(model: Model) -> tuple[Mapping[str, Hashable], frozenset[str]]:

@@ -1,0 +1,47 @@
+"""Roles of integer inputs of a model: the numbers that it can take, and those that show a difference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+_LENGTHS = re.compile(r"(?:^|[^a-z]|seq|sequence)len(?:s|gths?)?(?:$|[^a-z])")
+
+
+class Role(NamedTuple):
+    """Role of an integer input.
+
+    Attributes
+    ----------
+    is_length : bool
+        Whether its numbers are lengths of rows.
+    is_mask : bool
+        Whether its numbers are 0 and 1.
+    rows : int or None
+        The number of rows that its numbers select from; None if it is not known.
+    values : tuple of int
+        Numbers around those with which the model compares it.
+    """
+
+    is_length: bool = False
+    is_mask: bool = False
+    rows: int | None = None
+    values: tuple[int, ...] = ()
+
+
+def named_role(name: str) -> Role:
+    """Return the role that a name such as "sequence_lens", "x_length" or "attention_mask" has everywhere."""
+    lower = name.lower()
+    return Role(is_length=_LENGTHS.search(lower) is not None, is_mask="mask" in lower)
+
+
+def merged(roles: Iterable[Role]) -> Role:
+    """Return one role for an input that has several; its numbers select from the fewest rows."""
+    roles = list(roles)
+    return Role(
+        any(role.is_length for role in roles),
+        any(role.is_mask for role in roles),
+        min((role.rows for role in roles if role.rows is not None), default=None),
+        tuple(sorted({value for role in roles for value in role.values})),
+    )
