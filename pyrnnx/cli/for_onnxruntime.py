@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.extras import needs
 from pyrnnx._internal.writing import write_files
 from pyrnnx.cli.conversion import Options
-from pyrnnx.cli.verification import Verified, calls, verified
-from pyrnnx.comparison.model_runs import first_run
+from pyrnnx.cli.verification import Compared, Verified, verified
+from pyrnnx.comparison.model_runs import try_alone
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.models.model import Model
 
@@ -74,12 +74,20 @@ def verify(source: Model, target: Path, arrays: Mapping[str, AnyArray]) -> Verif
     options.register_custom_ops_library(library())
     options.log_severity_level = 4  # errors raise
     session = onnxruntime.InferenceSession(str(target), options, providers=["CPUExecutionProvider"])
-    inputs, expected = first_run(
-        lambda arrays: (arrays, source(arrays)),
-        calls(source, arrays),
+    names = [output.name for output in session.get_outputs()]
+    tries = try_alone(
+        source,
+        arrays,
+        0,
+        {},
+        "convert",
+        "--input",
         lambda error: f"it does not run on random inputs of the declared sizes; pass arrays by --input: {error}",
     )
-    names = [output.name for output in session.get_outputs()]
-    results = session.run(names, inputs)
-    pairs = {name: (array, expected[name]) for name, array in zip(names, results, strict=True)}
-    return verified(pairs, inputs, source, inputs)
+
+    def compared() -> Iterator[Compared]:
+        for call in tries:
+            results = dict(zip(names, session.run(names, call.inputs), strict=True))
+            yield {name: (array, call.outputs[name]) for name, array in results.items()}, call.inputs
+
+    return verified(compared(), tries, source)

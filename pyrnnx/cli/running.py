@@ -229,7 +229,7 @@ def first_that_runs(
         raise errors[0]
     ones = [name for name, array in inputs.items() if name not in provided and np.asarray(array).dtype.kind in "iu"]
     integers = ", ".join(map(shown, ones))
-    hint = f"; random integers are 1: set {integers} by --input NAME=NUMBER" if ones else ""
+    hint = f"; set the integers {integers} by --input NAME=NUMBER" if ones else ""
     raise type(errors[0])(
         f"run: {shortened(subject.label)} does not run on random inputs of its declared sizes; set others by --dim or "
         f"--input{hint} ({shortened(str(errors[0]).removeprefix(f'{subject.label}: '))})"

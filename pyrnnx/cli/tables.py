@@ -12,6 +12,8 @@ from rich.text import Text
 
 from pyrnnx.errors import printable, shortened
 
+SHOWN_CALLS = 3  # of a comparison
+
 
 def text(value: Any, style: str = "") -> Text:
     """Return text from a file or a caller without markup or control characters."""
@@ -53,6 +55,13 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> Padding:
     for name, value in rows:
         grid.add_row(text(name), value if hasattr(value, "__rich_console__") else text(value))
     return Padding(grid, (0, 0, 1, 2))
+
+
+def calls(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return rows about the inputs of the first calls of a comparison, and the number of the others."""
+    rows = [(f"call {number}", call) for number, call in enumerate(words[:SHOWN_CALLS], 1)]
+    more = len(words) - len(rows)
+    return [*rows, ("such calls", f"{more} more")] if more else rows
 
 
 def shape(sizes: Sequence[Any] | None) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.cli.arrays import given_inputs
 from pyrnnx.comparison.agreement import LONG, agreement
+from pyrnnx.comparison.distances import largest
 from pyrnnx.comparison.layers import run_layer
-from pyrnnx.comparison.model_runs import first_run, random_calls
-from pyrnnx.comparison.models import run_models
+from pyrnnx.comparison.model_runs import Call, try_alone
+from pyrnnx.comparison.models import try_models
+from pyrnnx.comparison.tries import Tries
 from pyrnnx.errors import ArgumentError
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import load
@@ -21,30 +24,35 @@ from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
 from pyrnnx.stacks.stack import Stack
 
-SIZES = {"T": 5, "N": 3}  # sizes of the inputs of layers and stacks
 Pairs = dict[str, tuple[Any, Any]]  # outputs of the target and of the source, by name
 
 
 class Verified(NamedTuple):
-    """Result of the check, which makes one call.
+    """Result of the check.
 
     Attributes
     ----------
     differences : mapping
-        Largest difference of each output of the target from the source.
+        Largest difference of each output of the target from the source, in all calls.
     same : bool
         Whether all differences are within tolerance.
+    not_decided : sequence of str
+        Why small differences do not show that both are the same.
     inputs : mapping
-        Shapes of the inputs by name.
+        Shapes of the inputs of the first call by name.
+    calls : sequence of str
+        Shapes of the inputs of each call, with the numbers of lengths and other small integers, in words.
     not_run : sequence of str
-        Branches of Ifs that the call did not run.
+        Branches of Ifs that no call ran.
     unknown : sequence of str
         Ifs inside bodies, of which the branches that ran are unknown.
     """
 
     differences: Mapping[str, float]
     same: bool
+    not_decided: Sequence[str]
     inputs: Mapping[str, tuple[int, ...]]
+    calls: Sequence[str]
     not_run: Sequence[str] = ()
     unknown: Sequence[str] = ()
 
@@ -64,13 +72,8 @@ def provided(source: Model | Layer | Stack, texts: Sequence[str] | None) -> dict
     return given_inputs("convert: --input", texts, source.inputs) if isinstance(source, Model) else {}
 
 
-def calls(model: Model, arrays: Mapping[str, AnyArray]) -> Iterator[dict[str, AnyArray]]:
-    """Yield inputs of calls of a model: these arrays, and random ones for all other inputs."""
-    return random_calls(model, arrays, 0, {}, "convert", "--input")
-
-
 def verify(source: Model | Layer | Stack, target: Path, arrays: Mapping[str, AnyArray]) -> Verified:
-    """Read the target, and compare its outputs with the source's on the same inputs.
+    """Read the target, and compare its outputs with the source's on the same inputs, in several calls.
 
     Inputs of a model that are not in `arrays` are random.
 
@@ -81,79 +84,61 @@ def verify(source: Model | Layer | Stack, target: Path, arrays: Mapping[str, Any
     """
     written: Any = load(target)
     if not isinstance(source, Model):
-        pairs, feeds = _run_stack(source, written) if isinstance(source, Stack) else _run_layer(source, written)
-        return verified(pairs, feeds)
-    if arrays:
-        matched, ran = first_run(lambda inputs: run_models(source, written, inputs, 0), calls(source, arrays), str)
-    else:  # random inputs of the sizes that either model declares
-        matched, ran = run_models(source, written, None, 0)
-    pairs = {name: (b, a) for name, (a, b) in matched.values(ran).items() if matched.names[name][0]}
-    as_onnx = (source, ran.inputs_a) if target.suffix == ".xml" else (written, ran.inputs_b)
-    return verified(pairs, ran.inputs_a, *as_onnx)
+        tries = try_alone(written, {}, 0, {}, "convert", "--input")
+        return verified(((_pairs(source, written, call), call.inputs) for call in tries), tries)
+    matched, both = try_models(source, written, arrays, 0)
+    of_source = target.suffix == ".xml"
+
+    def compared() -> Iterator[Compared]:
+        for ran in both:
+            pairs = {name: (b, a) for name, (a, b) in matched.values(ran).items()}
+            yield pairs, ran.inputs_a if of_source else ran.inputs_b
+
+    return verified(compared(), both, source if of_source else written)
 
 
-def verified(
-    pairs: Pairs, inputs: Mapping[str, Any], model: Any = None, model_inputs: Mapping[str, Any] | None = None
-) -> Verified:
-    """Compare outputs by name; `model` is the ONNX model of the two, whose branches are known."""
-    outputs, expected = ({name: pair[place] for name, pair in pairs.items()} for place in (0, 1))
-    result = agreement(outputs, expected, LONG)
-    shapes = {name: np.shape(array) for name, array in inputs.items()}
-    branches: tuple[list[str], list[str]] = ([], [])
-    if model is not None and model_inputs is not None:
-        from pyrnnx.frontends.onnx.branches import branches_not_run
-
-        branches = branches_not_run(model, model_inputs)
-    return Verified(result.differences, result.apart is None, shapes, *branches)
+Compared: TypeAlias = tuple[Pairs, Mapping[str, Any]]  # and the inputs of the call
 
 
-def _run_layer(layer: Layer, written: Model) -> tuple[Pairs, dict[str, Any]]:
-    """Return the outputs of a model of one layer and of the layer, and the inputs of the model."""
+def verified(calls: Iterable[Compared], tries: Tries[Any], model: Any = None) -> Verified:
+    """Compare outputs by name in all calls; `model` is the ONNX model of the two, whose branches are known."""
+    differences: dict[str, float] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    branches: tuple[list[str], list[str]] | None = None
+    same = True
+    for pairs, inputs in calls:
+        outputs, expected = ({name: pair[place] for name, pair in pairs.items()} for place in (0, 1))
+        result = agreement(outputs, expected, LONG)
+        same = same and result.apart is None
+        shapes = shapes or {name: np.shape(array) for name, array in inputs.items()}
+        for name, value in result.differences.items():
+            differences[name] = largest((differences.get(name, math.nan), value))
+        if model is not None:
+            from pyrnnx.frontends.onnx.branches import branches_not_run
+
+            not_run, unknown = branches_not_run(model, inputs)
+            branches = [name for name in (branches or (not_run,))[0] if name in not_run], unknown
+    return Verified(differences, same, tries.reasons, shapes, tries.calls, *(branches or ()))
+
+
+def _pairs(layer: Layer | Stack, written: Model, call: Call) -> Pairs:
+    """Return the outputs of a model of a layer or stack, and of the layer or stack."""
+    if isinstance(layer, Stack):
+        results = layer.run(**call.inputs)
+        return dict(zip(call.outputs, zip(call.outputs.values(), results, strict=True), strict=True))
     (values,) = layer_values(written).values()
-    inputs = {info.name for info in written.inputs}
-    names = [name for name in CALL_ARGUMENTS if name in values and inputs & {*values[name].names}]
-    rows = [len(array) for name, array in layer.constants.items() if name == "sequence_lens"]
-    rows += [array.shape[layer.convention.axes_of(name).index("N")] for name, array in layer.constants.items()]
-    sizes = {**SIZES, "N": rows[0] if rows else SIZES["N"], "I": layer.input_size}
-    if "T" not in layer.convention.axes_of("X"):
-        sizes["T"] = 1
-    sizes |= {"D": layer.op.num_directions, "H": layer.op.hidden_size}
-    shapes = {name: [sizes[axis] for axis in CANONICAL.axes_of(name)] for name in names}
-    arrays = _arrays(shapes, sizes["T"], layer.dtype)
-    feeds = {
-        next(key for key in values[name].names if key in inputs): rearrange(
-            array, CANONICAL.axes_of(name), values[name].axes
-        )
-        for name, array in arrays.items()
-    }
-    results, expected = written(feeds), run_layer(layer, arrays)
+    arrays = {}
+    for argument, value in values.items():
+        for name in (name for name in value.names if name in call.inputs and argument in CALL_ARGUMENTS):
+            arrays[argument] = rearrange(call.inputs[name], value.axes, CANONICAL.axes_of(argument))
+    if "sequence_lens" in arrays:
+        arrays["sequence_lens"] = arrays["sequence_lens"].astype(np.int32)  # IRs have several types of lengths
+    expected = run_layer(layer, arrays)
     pairs = {}
-    for name, value in values.items():
-        for output in (output for output in value.names if output in results and name in expected):
-            pairs[output] = results[output], rearrange(expected[name], CANONICAL.axes_of(name), value.axes)
-    return pairs, feeds
-
-
-def _run_stack(stack: Stack, written: Model) -> tuple[Pairs, dict[str, Any]]:
-    """Return the outputs of a model of a stack and of the stack, and the inputs of both."""
-    T, N = SIZES["T"], SIZES["N"]
-    of_X = [N, T] if stack.batch_first else [T, N]
-    shapes: dict[str, list[int]] = {}
-    for info in written.inputs:
-        free = iter(of_X if info.name == "X" else [N])  # the open dimension of states and lengths is the batch
-        shapes[info.name] = [size if isinstance(size, int) else next(free) for size in info.shape or ()]
-    arrays = _arrays(shapes, T, stack.dtype)
-    results = written(arrays)
-    expected = stack.run(**arrays)
-    return dict(zip(results, zip(results.values(), expected, strict=True), strict=True)), arrays
-
-
-def _arrays(shapes: Mapping[str, Sequence[int]], T: int, dtype: Any) -> dict[str, Any]:
-    """Return random arrays of these shapes; unequal lengths for an input of lengths."""
-    rng = np.random.default_rng(0)
-    return {
-        name: np.resize(np.arange(T, 0, -2, dtype=np.int32), shape)
-        if name.startswith("sequence_len")
-        else rng.standard_normal(shape).astype(dtype)
-        for name, shape in shapes.items()
-    }
+    for argument, value in values.items():
+        for output in (name for name in value.names if name in call.outputs and argument in expected):
+            pairs[output] = (
+                call.outputs[output],
+                rearrange(expected[argument], CANONICAL.axes_of(argument), value.axes),
+            )
+    return pairs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -128,6 +128,13 @@ def deviation(a: Any, b: Any) -> Deviation | None:
     return _of_arrays(a, b) if arrays and a.shape == b.shape else None
 
 
+def joined(parts: Sequence[Deviation]) -> Deviation:
+    """Return the deviation of all elements of several deviations."""
+    size, distance = np.concatenate([np.zeros((2, 0)), *(part.deciding for part in parts)], axis=1)
+    unlike = next((part.unlike for part in parts if part.unlike), "")
+    return Deviation(largest(part.largest for part in parts), _deciding(size, distance), unlike)
+
+
 def _of_arrays(a: AnyArray, b: AnyArray) -> Deviation | None:
     flat_a, flat_b = a.ravel(), b.ravel()
     if a.dtype.kind in _TEXT and b.dtype.kind in _TEXT:
@@ -141,8 +148,7 @@ def _of_sequences(parts: list[Deviation | None], same_length: bool) -> Deviation
     known = [part for part in parts if part is not None]
     if not same_length or len(known) < len(parts):
         return None
-    size, distance = np.concatenate([np.zeros((2, 0)), *(part.deciding for part in known)], axis=1)
-    return Deviation(largest(part.largest for part in known), _deciding(size, distance))
+    return joined(known)
 
 
 def _widened(array: AnyArray) -> AnyArray | None:

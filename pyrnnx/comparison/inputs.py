@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -22,6 +22,7 @@ MOST_AXES = 32  # of any array, in every NumPy
 INPUTS = "compare: inputs"  # how errors name them
 _ANY_LENGTHS = replace(CANONICAL, length_dtypes=INTEGERS)
 _LONGEST = 2**31 - 2  # lengths are int32
+_MOST_LENGTHS = 2**16  # up to which random lengths are drawn
 HINT = "inputs=..."  # another way to pass an array
 NO_DIMS: Mapping[str, int] = MappingProxyType({})
 
@@ -75,11 +76,12 @@ def call_inputs(
     dtypes: Iterable[str],
     rng: np.random.Generator,
     one_step: str,
+    least: int,
 ) -> dict[str, AnyArray]:
     """Return canonical inputs of a call of two layers of these dtypes: those of a caller, and random ones.
 
     `sizes` are T, N and I; what the caller's X has goes before T and N. `one_step` is the name of a layer that runs one
-    step, if there is one.
+    step, if there is one. Random lengths are at least `least`.
     """
     for name in inputs:
         if name not in CALL_ARGUMENTS or (name == "initial_c" and not op.has_cell_state):
@@ -97,7 +99,7 @@ def call_inputs(
             check.shape(INPUTS, name, arrays[name].shape, axes, sizes)
         else:
             arrays[name] = random_array(f"compare: input {name}", (sizes[axis] for axis in axes), dtypes, rng)
-    arrays["sequence_lens"] = _lengths(inputs.get("sequence_lens"), sizes, rng, one_step)
+    arrays["sequence_lens"] = _lengths(inputs.get("sequence_lens"), sizes, rng, one_step, least)
     return arrays
 
 
@@ -108,18 +110,19 @@ def _real(name: str, value: Any) -> AnyArray:
     return array
 
 
-def random_lengths(rng: np.random.Generator, T: int, N: int) -> AnyArray:
-    """Return lengths of N rows from 1 to T, at least one of them T: every step is run."""
-    lengths = rng.integers(min(1, T), T + 1, N, dtype=np.int32)
-    if N:
-        lengths[rng.integers(N)] = T
-    return lengths
+def spread_lengths(rng: np.random.Generator, T: int, N: int, least: int, first: Sequence[int]) -> AnyArray:
+    """Return lengths of N rows from `least` to T, distinct if there are enough; those of `first` come first."""
+    others = rng.permutation(np.setdiff1d(np.arange(min(least, T), min(T, _MOST_LENGTHS) + 1), first))
+    return rng.permutation(np.resize(np.concatenate([first, others]), N).astype(np.int32))
 
 
-def _lengths(value: Any, sizes: Mapping[str, int], rng: np.random.Generator, one_step: str) -> AnyArray:
+def _lengths(value: Any, sizes: Mapping[str, int], rng: np.random.Generator, one_step: str, least: int) -> AnyArray:
     T, N = sizes["T"], sizes["N"]
     if value is None:
-        return random_lengths(rng, min(T, _LONGEST), N)
+        T = min(T, _LONGEST)
+        if one_step:
+            return np.ones(N, np.int32)
+        return spread_lengths(rng, T, N, least, list(dict.fromkeys([T, min(T, least), min(T, 1)])))
     lengths = check.lengths(INPUTS, _ANY_LENGTHS, value, sizes)
     if lengths is None:
         return np.full(N, min(T, _LONGEST), np.int32)

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison.aspects import Difference, differing_conventions, differing_operators
-from pyrnnx.comparison.distances import UNLIKE, Deviation, deviation, largest
+from pyrnnx.comparison.distances import UNLIKE, Deviation, deviation, element_distances, joined, largest
 from pyrnnx.comparison.gates import Gates, Source, gates
 from pyrnnx.comparison.inputs import NO_DIMS, call_inputs, converted, random_array
 from pyrnnx.comparison.result import Result
 from pyrnnx.comparison.steps import Place, Profile, output_profile
+from pyrnnx.comparison.tries import in_words
 from pyrnnx.comparison.weights import WeightBlock, compare_weights, differing, directions
 from pyrnnx.errors import ArgumentError, printable, shortened, shown
 from pyrnnx.layers.layer import Layer
@@ -52,6 +54,10 @@ class Comparison(Result):
         Difference of each weight, direction and gate, in the canonical arrangement.
     profiles : dict
         First and largest differences of each output by step, by canonical name.
+    calls : tuple of str
+        Shapes and lengths of the call, in words.
+    not_decided : tuple of str
+        Why equal outputs do not show that the layers are the same, such as outputs that do not depend on X.
     """
 
     a: str
@@ -64,6 +70,8 @@ class Comparison(Result):
     weights_source: str = ""
     weights: tuple[WeightBlock, ...] = ()
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
+    not_decided: tuple[str, ...] = ()
     _source: Source | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -134,23 +142,59 @@ def compare_layers(
     """Compare two layers: see `pyrnnx.compare`."""
     bound, arrays = prepared_call(a, b, inputs, seed, dims)
     bound_a, bound_b = bound
-    outputs = [run_layer(layer, arrays) for layer in bound]
-    deviations, profiles = {}, {}
-    for name, first in outputs[0].items():
-        second = outputs[1][name]
-        deviations[name] = deviation(first, second) or UNLIKE
-        profiles[name] = output_profile(name, first, second, directions(bound_a.op), arrays["sequence_lens"])
+    calls = ragged_calls(bound, arrays, inputs or {})
+    parts: dict[str, list[Deviation]] = {}
+    profiles: dict[str, Profile] = {}
+    reasons: tuple[str, ...] = ()
+    for place, call in enumerate(calls):
+        outputs = [run_layer(layer, call) for layer in bound]
+        differs = any(profile.first is not None for profile in profiles.values())
+        for name, first in outputs[0].items():
+            second = outputs[1][name]
+            parts.setdefault(name, []).append(deviation(first, second) or UNLIKE)
+            if not differs:
+                arrays = call
+                profiles[name] = output_profile(name, first, second, directions(bound_a.op), call["sequence_lens"])
+        if place == 0 and "X" not in (inputs or {}):
+            reasons = undecided(outputs, call["sequence_lens"])
     return Comparison(
         with_convention(a),
         with_convention(b),
         differing_conventions(bound_a, bound_b, a.convention, b.convention),
         differing_operators(bound_a.op, bound_b.op),
-        deviations,
+        {name: joined(apart) for name, apart in parts.items()},
         weights_source=_weights_source(a, b),
         weights=compare_weights(bound_a, bound_b),
         profiles=profiles,
+        calls=tuple(in_words({name: call[name] for name in ("X", "sequence_lens")}) for call in calls),
+        not_decided=reasons,
         _source=Source(bound_a, bound_b, arrays),
     )
+
+
+def ragged_calls(
+    layers: Iterable[Layer], arrays: dict[str, AnyArray], inputs: Mapping[str, Any], least: int = 0
+) -> list[dict[str, AnyArray]]:
+    """Return a call, and as many others with other lengths as few rows need to have 0, 1 and all time steps."""
+    T, N, _ = arrays["X"].shape
+    lengths = arrays["sequence_lens"]
+    takes_lengths = all(layer.convention.axes_of("sequence_lens") for layer in layers)
+    if inputs.get("sequence_lens") is not None or not takes_lengths or not N:
+        return [arrays]
+    left = [length for length in (min(T, 1), least, T) if length not in lengths]
+    more = [np.resize(left[start:], N).astype(lengths.dtype) for start in range(0, len(set(left)), N)]
+    return [arrays, *({**arrays, "sequence_lens": other} for other in more)]
+
+
+def undecided(sides: Iterable[Mapping[str, AnyArray]], lengths: AnyArray) -> tuple[str, ...]:
+    """Return which canonical outputs are the same for all random rows of X, in words."""
+    rows = np.flatnonzero(lengths)
+    constant: dict[str, None] = {}
+    for name, array in chain.from_iterable(outputs.items() for outputs in sides):
+        of_rows = (array[0] if array.ndim == 4 else array)[:, rows]
+        if len(rows) > 1 and of_rows.size and not element_distances(of_rows, of_rows[:, :1]).distance.any():
+            constant[name] = None
+    return tuple(f"{name} is constant in every row" for name in constant)
 
 
 def prepared_call(
@@ -159,8 +203,11 @@ def prepared_call(
     inputs: Mapping[str, Any] | None,
     seed: int,
     dims: Mapping[str, int] = NO_DIMS,
+    least: int = 0,
 ) -> tuple[tuple[Layer, Layer], dict[str, AnyArray]]:
     """Return the two layers with weights, and the canonical arrays of their call by canonical name.
+
+    Random lengths are at least `least`.
 
     Raises
     ------
@@ -175,7 +222,7 @@ def prepared_call(
     one_step = next((label(layer) for layer in bound if "T" not in layer.convention.axes_of("X")), "")
     sizes = _sizes(a, b) | _chosen(dims, one_step) | {"I": bound[0].input_size}
     dtypes = [layer.dtype.name for layer in bound]
-    return bound, call_inputs(inputs or {}, bound[0].op, sizes, dtypes, rng, one_step)
+    return bound, call_inputs(inputs or {}, bound[0].op, sizes, dtypes, rng, one_step, least)
 
 
 def _chosen(dims: Mapping[str, int], one_step: str) -> dict[str, int]:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison.inputs import HINT, INPUTS
 from pyrnnx.comparison.layers import label
-from pyrnnx.comparison.random_inputs import Wanted, check_dims, random_inputs, symbols_of
+from pyrnnx.comparison.random_inputs import VARIED, Maker, Wanted, check_dims, symbols_of
+from pyrnnx.comparison.tries import Tries
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.layers.layer import Layer
-from pyrnnx.models.model import LayerValue, Model, layer_values
+from pyrnnx.models.model import LayerValue, Model, input_roles, layer_values
+from pyrnnx.models.roles import Role, merged, named_role
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, OPENVINO_SEQUENCE, OUTPUTS, rearrange
 from pyrnnx.operator.tensor_info import TensorInfo
 
@@ -26,7 +29,6 @@ _CANONICAL_NAMES = {
     for argument in (*CALL_ARGUMENTS, *OUTPUTS)
 }
 Axes = Mapping[tuple[str, str], tuple[str, str]]  # of an array of two models, by its names in them
-_T = TypeVar("_T")
 LayerValues = Mapping[str, Mapping[str, LayerValue]]
 
 
@@ -151,19 +153,22 @@ class Run(NamedTuple):
     outputs_b: dict[str, Any]
 
 
-def run_on(a: Model, b: Model, inputs: Matched, caller_inputs: Mapping[str, Any]) -> Run:
-    """Run both models on the inputs of a caller, by the names of a.
+def try_given(a: Model, b: Model, inputs: Matched, outputs: Matched, given: Mapping[str, Any]) -> Tries[Run]:
+    """Return the one call of both models on the inputs of a caller, by the names of a.
 
     Raises
     ------
     PyrnnxError
-        Names that a has not; what the models reject.
+        Names that a has not; when iterating, what the models reject.
     """
-    arrays = by_own_names(a, caller_inputs, INPUTS)
-    try:
-        return _run(a, b, inputs, arrays)
-    except PyrnnxError as error:
-        raise type(error)(f"compare: {error} (pass the arrays for both models as inputs=...)") from error
+    arrays = by_own_names(a, given, INPUTS)
+    return Tries(
+        lambda _: _run(a, b, inputs, arrays),
+        outputs.values,
+        Maker((), 0, {}, "compare", HINT),
+        lambda error: f"compare: {error} (pass the arrays for both models as inputs=...)",
+        given=arrays,
+    )
 
 
 def by_own_names(model: Model, inputs: Mapping[str, Any], what: str) -> dict[str, Any]:
@@ -182,65 +187,103 @@ def by_own_names(model: Model, inputs: Mapping[str, Any], what: str) -> dict[str
     return {names[name]: array for name, array in inputs.items()}
 
 
-def run_at_random(a: Model, b: Model, inputs: Matched, seed: int, dims: Mapping[str, int]) -> Run:
-    """Run both models on random numbers, of the first sizes with which both run; `dims` sets symbolic dimensions.
+def try_both(
+    a: Model,
+    b: Model,
+    inputs: Matched,
+    outputs: Matched,
+    seed: int,
+    dims: Mapping[str, int],
+    given: Mapping[str, Any] = MappingProxyType({}),
+) -> Tries[Run]:
+    """Return the calls of both models on the given arrays of a, and random ones; `dims` sets symbolic dimensions.
 
-    Raises
-    ------
-    PyrnnxError
-        Inputs that cannot be made; what the models reject with all sizes.
+    Iterating raises a PyrnnxError for inputs that cannot be made, and for models that reject all of them.
     """
-    return first_run(
-        lambda arrays: _run(a, b, inputs, arrays),
-        random_inputs(_wanted(a, b, inputs), seed, dims, "compare", HINT, lambda arrays: _inner_steps(a, arrays)),
+    wanted = [entry for entry in _wanted(a, b, inputs) if entry.info.name not in given]
+    known = {name: size for info in a.inputs if info.name in given for name, size in _symbols(info, given[info.name])}
+    symbols = symbols_of(info for entry in wanted for info in entry[:2])
+    sizes = {**{name: size for name, size in known.items() if name in symbols}, **dims}
+    return Tries(
+        lambda arrays: _run(a, b, inputs, {**given, **arrays}),
+        outputs.values,
+        Maker(wanted, seed, sizes, "compare", HINT, lambda arrays: _inner_steps(a, {**given, **arrays})),
         lambda error: (
             f"compare: {label(a)} and {label(b)} do not both run on random inputs of the sizes that they "
             f"declare; pass others as inputs=... ({error})"
         ),
+        given=given,
     )
 
 
-def first_run(
-    run: Callable[[dict[str, Any]], _T],
-    calls: Iterable[dict[str, Any]],
-    words: Callable[[PyrnnxError], str],
-) -> _T:
-    """Return what the first call that a model accepts returns.
+class Call(NamedTuple):
+    """Inputs and outputs of a call of a model, by name."""
 
-    Raises
-    ------
-    PyrnnxError
-        The first error, in these words, if no call is accepted.
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+
+
+def try_alone(
+    model: Model,
+    given: Mapping[str, AnyArray],
+    seed: int,
+    dims: Mapping[str, int],
+    what: str,
+    hint: str,
+    words: Callable[[PyrnnxError], str] = str,
+    kind: int = VARIED,
+) -> Tries[Call]:
+    """Return the calls of a model on the given inputs by name, and random numbers for the others.
+
+    The shapes of given inputs set symbolic dimensions; `kind` is that of the first integers. Other arguments are those
+    of `Maker`, and of `Tries`.
     """
-    first: PyrnnxError | None = None
-    for call in calls:
-        try:
-            return run(call)
-        except PyrnnxError as error:  # noqa: PERF203  # only a run shows whether sizes fit
-            first = first or error
-    assert first is not None  # there are calls
-    raise type(first)(words(first)) from first
+
+    def run(arrays: dict[str, Any]) -> Call:
+        every = {**arrays, **given}
+        inputs = {info.name: every[info.name] for info in required}
+        with kept_states(model):
+            return Call(inputs, model(inputs))
+
+    required, maker = _maker(model, given, seed, dims, what, hint)
+    maker.first_kind = kind
+    return Tries(
+        run,
+        lambda call: {name: (value,) for name, value in call.outputs.items()},
+        maker,
+        words,
+        given=given,
+    )
 
 
 def random_calls(
     model: Model, given: Mapping[str, AnyArray], seed: int, dims: Mapping[str, int], what: str, hint: str
 ) -> Iterator[dict[str, AnyArray]]:
-    """Yield inputs of calls of a model: the given ones by name, and random numbers for the others.
+    """Yield inputs of calls as `try_alone` does, until the caller accepts them."""
+    required, maker = _maker(model, given, seed, dims, what, hint)
+    for _, _, arrays in maker.first_calls():
+        yield {info.name: given[info.name] if info.name in given else arrays[info.name] for info in required}
 
-    The shapes of given inputs set symbolic dimensions. Other arguments and errors are those of `random_inputs`.
-    """
-    layers = layer_values(model)
+
+def _maker(
+    model: Model, given: Mapping[str, AnyArray], seed: int, dims: Mapping[str, int], what: str, hint: str
+) -> tuple[list[TensorInfo], Maker]:
+    """Return the inputs that a call has, and a maker of those that are not given."""
+    layers, roles = layer_values(model), input_roles(model)
     axes = axes_of_layers(layers, layers, [(name, name) for name in layers])
     inputs = _completed(model, layers)
     required = [info for info in inputs.values() if not info.optional or info.name in given]
     known = {name: size for info in required if info.name in given for name, size in _symbols(info, given[info.name])}
-    wanted = [Wanted(info, info, axes.get((info.name, info.name))) for info in required]
+    wanted = [Wanted(info, info, axes.get((info.name, info.name)), _role(info, roles)) for info in required]
     check_dims(dims, symbols_of(inputs.values()), what)
     missing = [entry for entry in wanted if entry.info.name not in given]
     symbols = symbols_of(entry.info for entry in missing)
     sizes = {name: size for name, size in {**known, **dims}.items() if name in symbols}
-    for arrays in random_inputs(missing, seed, sizes, what, hint, lambda made: _inner_steps(model, {**given, **made})):
-        yield {info.name: given[info.name] if info.name in given else arrays[info.name] for info in required}
+    return required, Maker(missing, seed, sizes, what, hint, lambda made: _inner_steps(model, {**given, **made}))
+
+
+def _role(info: TensorInfo, roles: Mapping[str, Role]) -> Role:
+    return merged([named_role(info.name), roles.get(info.name, Role())])
 
 
 def _inner_steps(model: Model, inputs: dict[str, Any]) -> list[int]:
@@ -288,7 +331,15 @@ def kept_states(*models: Model) -> Iterator[None]:
 
 def _wanted(a: Model, b: Model, inputs: Matched) -> list[Wanted]:
     infos_a, infos_b = (_completed(model, layer_values(model)) for model in (a, b))
-    return [Wanted(infos_a[both[0]], infos_b[both[1]], inputs.axes.get(both)) for both in inputs.names.values()]
+    roles_a, roles_b = input_roles(a), input_roles(b)
+    wanted = []
+    for both in inputs.names.values():
+        first, second = infos_a[both[0]], infos_b[both[1]]
+        role, other = _role(first, roles_a), _role(second, roles_b)
+        rows = max((known for known in (role.rows, other.rows) if known is not None), default=None)
+        role = merged([role, other])._replace(rows=rows)  # numbers of which one model has no row show a difference
+        wanted.append(Wanted(first, second, inputs.axes.get(both), role))
+    return wanted
 
 
 def _completed(model: Model, values: LayerValues) -> dict[str, TensorInfo]:

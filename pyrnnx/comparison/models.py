@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from pyrnnx.comparison.agreement import first_apart
+from pyrnnx.comparison.agreement import DEFAULT, first_apart
 from pyrnnx.comparison.aspects import Difference
-from pyrnnx.comparison.distances import Deviation, deviation, largest
+from pyrnnx.comparison.distances import Deviation, deviation, joined, largest
 from pyrnnx.comparison.inputs import INPUTS, NO_DIMS
-from pyrnnx.comparison.intermediates import Values, described, shared_values
+from pyrnnx.comparison.intermediates import Values as Intermediates
+from pyrnnx.comparison.intermediates import described, shared_values
 from pyrnnx.comparison.layers import Comparison, compare_layers, label, with_convention
 from pyrnnx.comparison.model_runs import (
     LayerValues,
@@ -22,15 +23,19 @@ from pyrnnx.comparison.model_runs import (
     axes_of_layers,
     matched_inputs,
     matched_outputs,
-    run_at_random,
-    run_on,
+    try_both,
+    try_given,
     two_conventions,
 )
-from pyrnnx.comparison.pairs import Pair, pair_layers
+from pyrnnx.comparison.pairs import Pair, pair_layers, turned_layers
 from pyrnnx.comparison.result import Result
+from pyrnnx.comparison.tries import Tries
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.models.layers import AnyLayer
 from pyrnnx.models.model import Model, layer_values
+
+Values: TypeAlias = Mapping[str, tuple[Any, Any]]  # outputs of a call of two models, by name
+Differs: TypeAlias = Callable[[Values], bool]
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,12 @@ class ModelComparison(Result):
     values_skipped : int
         How many such values a model could not compute.
     input_shapes : dict
-        Shapes of the inputs, by the names of a.
+        Shapes of the inputs in the first call, by the names of a.
+    calls : tuple of str
+        Shapes of the inputs in each call, with the numbers of lengths and other small integers, in words.
+    not_decided : tuple of str
+        Why equal outputs do not show that the models are the same, in words: an output that is empty, missing or
+        constant, an integer input that did not vary, or a layer that runs in another direction.
     """
 
     a: str
@@ -72,6 +82,8 @@ class ModelComparison(Result):
     values: Mapping[str, Deviation] = field(default_factory=dict)
     values_skipped: int = 0
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
+    not_decided: tuple[str, ...] = ()
 
     @property
     def first_difference(self) -> str | None:
@@ -90,7 +102,10 @@ class ModelComparison(Result):
         return largest([*self.numbers.values(), *(pair.largest_difference for pair in self.layers.values())])
 
     def _complete(self) -> bool:
-        return not (self.outputs or self.not_compared) and all(pair._complete() for pair in self.layers.values())
+        return not self.not_compared and all(pair._complete() for pair in self.layers.values())
+
+    def _different(self) -> bool:
+        return bool(self.outputs)
 
     def _deviations(self) -> Iterable[Deviation]:
         yield from self.deviations.values()
@@ -106,6 +121,11 @@ class ModelComparison(Result):
         return self._repr(f"{shown(self.a)} and {shown(self.b)}: {count} {'pair' if count == 1 else 'pairs'} of layers")
 
 
+def differing(values: Values) -> bool:
+    """Return whether outputs are apart by more than the default tolerance of `equal`."""
+    return any(apart is None or not apart.within(*DEFAULT) for apart in (deviation(*both) for both in values.values()))
+
+
 def compare_models(
     a: Model,
     b: Model,
@@ -113,9 +133,18 @@ def compare_models(
     seed: int,
     intermediates: bool | None = None,
     dims: Mapping[str, int] = NO_DIMS,
+    differs: Differs = differing,
+    chosen: Callable[[Collection[str]], Collection[str]] = list,
 ) -> tuple[ModelComparison, Matched, Run | None]:
-    """Compare two models as `pyrnnx.compare` does; return the comparison, the matched outputs and the run, if any."""
+    """Compare two models as `pyrnnx.compare` does.
+
+    `chosen` returns which of the outputs count. Return the comparison, the matched outputs, and the first run whose
+    outputs `differs` rejects, else the first run, if any.
+    """
     match = _matched(a, b)
+    wanted = chosen(match.outputs.names)
+    names = {name: both for name, both in match.outputs.names.items() if name in wanted}
+    match = match._replace(outputs=match.outputs._replace(names=names))
     layers_a, layers_b = dict(a.layers), dict(b.layers)
     layers: dict[str, Comparison] = {}
     for pair in match.pairs:
@@ -128,38 +157,40 @@ def compare_models(
             f"{INPUTS}: {label(a)} and {label(b)} cannot run on the same arrays: {why}; expected no inputs, which "
             "compares only their layers"
         )
-    result = ModelComparison(label(a), label(b), layers, match.unpaired, (), {}, why)
+    result = ModelComparison(
+        label(a), label(b), layers, match.unpaired, (), {}, why, not_decided=_turned(match, layers_a, layers_b)
+    )
     if why:
         return result, match.outputs, None
-    ran = _run(a, b, match.inputs, inputs, seed, dims)
-    shapes = {name: np.shape(array) for name, array in ran.inputs_a.items()}
-    result = replace(result, **_outputs(match.outputs, ran), input_shapes=shapes)
+    result, ran = _compared(result, match, _tries(a, b, match, inputs, seed, dims), differs)
     if intermediates is None:
         intermediates = bool(result.outputs) or first_apart(result.deviations) is not None
     if intermediates:
-        values = Values(a, b, ran.inputs_a, ran.inputs_b)
+        values = Intermediates(a, b, ran.inputs_a, ran.inputs_b)
         values.compare(shared_values(a, b, *match.inside, match.names))
         result = replace(result, values=values.deviations, values_skipped=values.skipped)
     return result, match.outputs, ran
 
 
-def run_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int) -> tuple[Matched, Run]:
-    """Run two models as `compare_models` does; return which outputs belong together, and what they are.
+def try_models(a: Model, b: Model, given: Mapping[str, Any], seed: int) -> tuple[Matched, Tries[Run]]:
+    """Return which outputs of b belong to those of a, and the calls of both; inputs that are not given are random.
 
     Raises
     ------
     PyrnnxError
-        As of `compare`.
+        As of `compare`, partly when iterating.
     """
     match = _matched(a, b)
-    return match.outputs, _run(a, b, match.inputs, inputs, seed)
+    outputs = match.outputs._replace(names={name: both for name, both in match.outputs.names.items() if both[0]})
+    return outputs, try_both(a, b, match.inputs, outputs, seed, NO_DIMS, given)
 
 
 class _Match(NamedTuple):
     """Paired layers, inputs and outputs of two models."""
 
     pairs: list[Pair]
-    unpaired: tuple[str, ...]  # labels of other layers
+    rest: tuple[list[str], list[str]]  # names of other layers
+    unpaired: tuple[str, ...]  # their labels
     inside: tuple[LayerValues, LayerValues]  # what the layers take and return in their models
     inputs: Matched
     outputs: Matched
@@ -172,35 +203,63 @@ class _Match(NamedTuple):
 
 def _matched(a: Model, b: Model) -> _Match:
     layers = dict(a.layers), dict(b.layers)
-    pairs, *rest = pair_layers(*layers)
+    pairs, *others = pair_layers(*layers)
+    rest = others[0], others[1]
     unpaired = tuple([label(own[name]) for own, names in zip(layers, rest, strict=True) for name in names])
     inside = (layer_values(a), layer_values(b)) if pairs else ({}, {})
     axes = axes_of_layers(*inside, [(pair.a, pair.b) for pair in pairs])
-    return _Match(pairs, unpaired, inside, matched_inputs(a, b, axes), matched_outputs(a, b, axes))
+    return _Match(pairs, rest, unpaired, inside, matched_inputs(a, b, axes), matched_outputs(a, b, axes))
 
 
-def _run(
-    a: Model,
-    b: Model,
-    taken: Matched,
-    inputs: Mapping[str, Any] | None,
-    seed: int,
-    dims: Mapping[str, int] = NO_DIMS,
-) -> Run:
-    return run_at_random(a, b, taken, seed, dims) if inputs is None else run_on(a, b, taken, inputs)
+def _tries(
+    a: Model, b: Model, match: _Match, inputs: Mapping[str, Any] | None, seed: int, dims: Mapping[str, int]
+) -> Tries[Run]:
+    if inputs is None:
+        return try_both(a, b, match.inputs, match.outputs, seed, dims)
+    return try_given(a, b, match.inputs, match.outputs, inputs)
 
 
-def _outputs(matched: Matched, ran: Run) -> dict[str, Any]:
-    """Return the fields `outputs` and `deviations`."""
-    differences: list[Difference] = []
-    deviations: dict[str, Deviation] = {}
-    for name, values in matched.values(ran).items():
-        apart = deviation(*values) if all(matched.names[name]) else None
-        if apart is None:
-            differences.append(Difference(f"output {shown(name)}", *map(described, values)))
-        else:
-            deviations[name] = apart
-    return {"outputs": tuple(differences), "deviations": deviations}
+def _turned(match: _Match, a: Mapping[str, AnyLayer], b: Mapping[str, AnyLayer]) -> tuple[str, ...]:
+    """Return, in words, which layers have a counterpart that runs in another direction."""
+    return tuple(
+        f"{label(a[first])} has the weights of {label(b[second])}, which runs in another direction"
+        for first, second in turned_layers(a, b, *match.rest)
+    )
+
+
+def _compared(
+    result: ModelComparison, match: _Match, tries: Tries[Run], differs: Differs
+) -> tuple[ModelComparison, Run]:
+    """Return the comparison with the outputs of all calls, and the first call that differs, else the first."""
+    parts: dict[str, list[Deviation]] = {}
+    differences: dict[str, Difference] = {}
+    chosen: Run | None = None
+    found = False
+    shapes: dict[str, tuple[int, ...]] = {}
+    for ran in tries:
+        values = match.outputs.values(ran)
+        if chosen is None:
+            chosen, shapes = ran, {name: np.shape(array) for name, array in ran.inputs_a.items()}
+        if not found and differs(values):
+            chosen, found = ran, True
+        for name, both in values.items():
+            apart = deviation(*both) if all(match.outputs.names[name]) else None
+            if apart is None:
+                words = Difference(f"output {shown(name)}", *map(described, both))
+                differences.setdefault(name, words)
+            else:
+                parts.setdefault(name, []).append(apart)
+    assert chosen is not None  # there is a call
+    deviations = {name: joined(apart) for name, apart in parts.items() if name not in differences}
+    result = replace(
+        result,
+        outputs=tuple(differences.values()),
+        deviations=deviations,
+        input_shapes=shapes,
+        calls=tuple(tries.calls),
+        not_decided=(*result.not_decided, *tries.reasons),
+    )
+    return result, chosen
 
 
 def _free_key(pair: Pair, layers: Mapping[str, Comparison]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple
@@ -128,16 +128,35 @@ def _sample(layer: AnyLayer) -> AnyArray:
     return sample
 
 
+def turned_layers(a: Layers, b: Layers, rest_a: Iterable[str], rest_b: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield unpaired layers of a and b whose W and R are equal, so that only their directions differ."""
+    others = {_turned(b[name]): name for name in rest_b}
+    for name in rest_a:
+        key = _turned(a[name])
+        if key is not None and key in others:
+            yield name, others[key]
+
+
+def _turned(layer: AnyLayer) -> Hashable:
+    """Return a digest of W and R of a layer of any direction; None without weights."""
+    if layer.op is None or not isinstance(layer, Layer):
+        return None
+    return layer.op.cell, layer.op.hidden_size, _digest_of(layer, "WR")
+
+
 def _digest(layer: AnyLayer, names: str) -> Hashable:
     """Return a digest of weight values, independent of convention and dtype; None without weights."""
-    if (kind := _exact_kind(layer)) is None:
-        return None
+    kind = _exact_kind(layer)
+    return None if kind is None else (kind, _digest_of(layer, names))
+
+
+def _digest_of(layer: AnyLayer, names: str) -> bytes:
     digest = blake2b()
     for name, array in _weights(layer, names).items():
         digest.update(f"{name} {array.shape}".encode())
         with np.errstate(invalid="ignore"):
             digest.update(array.astype(np.float64).tobytes())
-    return kind, digest.digest()
+    return digest.digest()
 
 
 def _weights(layer: AnyLayer, names: str) -> dict[str, AnyArray]:

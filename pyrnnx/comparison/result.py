@@ -6,7 +6,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from pyrnnx.comparison.agreement import TOLERANCE, read_tolerance
 from pyrnnx.comparison.distances import Deviation
@@ -14,6 +14,9 @@ from pyrnnx.errors import ArgumentError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+Verdict: TypeAlias = Literal["same", "different", "not decided"]
 
 
 class Views(NamedTuple):
@@ -34,6 +37,8 @@ class Result(ABC):
 
     _views: ClassVar[Views]  # set by the package `views`: views know results, and results no view
     deviations: Mapping[str, Deviation]
+    not_decided: tuple[str, ...]
+    calls: tuple[str, ...]
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -58,8 +63,20 @@ class Result(ABC):
     def _deviations(self) -> Iterable[Deviation]:
         """Return the deviations of all that was compared."""
 
+    def _different(self) -> bool:
+        """Return whether outputs differ for any tolerance."""
+        return False
+
     def equal(self, atol: float = TOLERANCE, rtol: float = TOLERANCE) -> bool:
-        """Return whether everything was compared, and abs(a - b) <= atol + rtol * abs(b) for all numbers.
+        """Return whether the verdict is "same" (see `verdict`)."""
+        return self.verdict(atol, rtol) == "same"
+
+    def verdict(self, atol: float = TOLERANCE, rtol: float = TOLERANCE) -> Verdict:
+        """Return "same", "different" or "not decided".
+
+        "same": everything was compared, and abs(a - b) <= atol + rtol * abs(b) for all numbers. "different": some
+        numbers are apart by more, or outputs have other shapes or kinds. "not decided": nothing is apart, but not all
+        was compared, or the inputs could not have shown a difference; `not_decided` says why.
 
         Only numbers count: conventions always differ between formats, operators may differ without an effect, and a
         layer of a model may have no counterpart in a model that computes the same. NaN agrees with NaN, and an infinity
@@ -77,9 +94,10 @@ class Result(ABC):
             A tolerance that is no such number.
         """
         tolerance = read_tolerance("equal", "atol", atol), read_tolerance("equal", "rtol", rtol)
-        if not self._complete() or math.isnan(self.largest_difference):
-            return False
-        return all(deviation.within(*tolerance) for deviation in self._deviations())
+        if self._different() or not all(deviation.within(*tolerance) for deviation in self._deviations()):
+            return "different"
+        is_empty = not self.deviations or any(math.isnan(deviation.largest) for deviation in self._deviations())
+        return "not decided" if is_empty or self.not_decided or not self._complete() else "same"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as dicts, lists, strings and numbers for ``json.dumps(..., allow_nan=False)``.

@@ -30,7 +30,7 @@ def seeded_inputs(request: pytest.FixtureRequest) -> SeededInputs:
         - A recurrent layer of any kind that `pyrnnx.testing.assert_same` takes (but a path): what it is called with, by
           its own names, in its own axes, order and dtype. States are not zero, and lengths not even. For a layer or
           node without weights, those too.
-        - A model: its inputs by their names, of the sizes that it declares; ones for integers.
+        - A model: its inputs by their names, of the sizes that it declares, as in `pyrnnx.compare`.
         - A `pyrnnx.testing.Case`: its arrays, with weights.
         - A shape, (5, 3, 4): one array. A mapping of names to shapes: arrays by these names.
     seq_length, batch_size : int, optional

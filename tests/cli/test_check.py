@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import verdicts
 from command import process, pyrnnx
 from two_layers import two_layers
 
+from pyrnnx.cli import main
 from pyrnnx.cli.result import plain_values
 from pyrnnx.testing.models import Judged, LayerCheck, ModelCheck, RuntimeCheck
 
@@ -37,7 +39,8 @@ def checked(*statuses: str, detail: str = "") -> ModelCheck:
     ]
     own = {"pyrnnx": Judged("agrees", 2e-8)}
     layers = LayerCheck("a", "RNN 'a'", own | dict(zip([one.name for one in runtimes], judged, strict=True)))
-    return ModelCheck("m.onnx", {"X": (7, 2, 4)}, tuple(runtimes), (layers, LayerCheck("b", "RNN 'b'", {}, "no steps")))
+    both = layers, LayerCheck("b", "RNN 'b'", {}, "no steps")
+    return ModelCheck("m.onnx", {"X": (7, 2, 4)}, tuple(runtimes), both, ("'X' (7, 2, 4)", "'X' (7, 3, 4)"))
 
 
 def check(monkeypatch: pytest.MonkeyPatch, result: ModelCheck, *arguments: str) -> dict[str, Any]:
@@ -59,13 +62,14 @@ def test_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (done.returncode, done.stderr) == (1, "")
     assert max(map(len, done.stdout.splitlines())) <= 80
     rows = [line.split() for line in done.stdout.splitlines()]
-    assert ["X", "[7,", "2,", "4]"] in rows
+    assert ["call", "2", "'X'", "(7,", "3,", "4)"] in rows
     assert ["Runtime1", "1.0", "0.5", "it", "differs"] in rows
     assert ["Runtime2", "1.0", "crashed", "it", "crashed"] in rows
     assert ["Y", "0.5"] in rows
     assert ["a", "2e-08", "1e-07", "0.5", "crashed", "refuses"] in rows
     assert ["b", "not", "judged:", "no", "steps"] in rows
     assert check(monkeypatch, checked("agrees", "refuses"), "m.onnx")["done"].returncode == 0
+    assert check(monkeypatch, checked("agrees", "not decided"), "m.onnx")["done"].returncode == 1
 
 
 def test_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +97,7 @@ def test_runtimes_that_agree_and_one_that_differs(ragged: str, tmp_path: Path) -
     done = process("check", ragged, "--dim", "T=7", "--dim", "N=2", "--seed", "1")
     assert (done.returncode, done.stderr) == (1, "")
     assert "differs: the oracle agrees with pyrnnx (layer 'first', Y)" in " ".join(done.stdout.split())
-    assert "[7, 2, 4]" in done.stdout
+    assert "(7, 2, 4)" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     np.savez(tmp_path / "arrays.npz", X=np.ones((3, 2, 4), "f4"), lens=np.array([3, 3], "i4"))
     done = process("check", ragged, "--json", "--input", str(tmp_path / "arrays.npz"))
@@ -103,3 +107,9 @@ def test_runtimes_that_agree_and_one_that_differs(ragged: str, tmp_path: Path) -
     assert found["input_shapes"] == {"X": [3, 2, 4], "lens": [2]}
     assert found["runtimes"]["OpenVINO"]["verdict"] == "agrees"
     assert found["layers"]["second"]["oracle"]["pyrnnx"]["status"] == "agrees"
+
+
+def test_a_constant_output_decides_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.save(verdicts.dropped(0, 0), tmp_path / "m.onnx")
+    assert main(["check", str(tmp_path / "m.onnx"), "--against", "onnxruntime"]) == 1
+    assert "not decided: output 'y' is constant in 5 calls" in " ".join(capsys.readouterr().out.split())

@@ -36,7 +36,9 @@ def test_result() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     comparison: Any = compare(PAIR[0], PAIR[1], seed=3)
     text = "\n".join(layer_lines(comparison, width=80))
-    assert done.stdout == f"{text}\nthe same (atol=1e-05, rtol=1e-05)\n"
+    words = " ".join(done.stdout.removeprefix(text).split())
+    inputs = "'X' (6, 2, 4), 'sequence_lens' [6, 0] and 1 other call"
+    assert words == f"the same (atol=1e-05, rtol=1e-05): 2 outputs on {inputs}"
     assert max(map(len, str(comparison).splitlines())) > 80
     assert max(map(len, done.stdout.splitlines())) == 80
 
@@ -68,7 +70,7 @@ def test_the_text_is_by_the_tolerance_of_the_command(apart: str, capsys: pytest.
     """The reported differences and the verdict never contradict each other."""
     assert main(["compare", PAIR[0], apart, "--atol", "1"]) == 0
     text = capsys.readouterr().out
-    assert text.endswith("\nthe same (atol=1, rtol=1e-05)\n")
+    assert "\nthe same (atol=1, rtol=1e-05): 2 outputs on 'X' (6, 2, 4), " in text
     assert "shared values: " in text
     assert ", all agree" in text
     assert "first " not in text
@@ -120,7 +122,7 @@ def test_files_are_written(apart: str, tmp_path: Path, capsys: pytest.CaptureFix
     assert "color-scheme: light dark" in page
     assert main(["compare", PAIR[0], apart, "--html", str(html), "--atol", "1"]) == 0
     page = html.read_text(encoding="utf-8")
-    assert "<strong>the same (atol=1, rtol=1e-05)</strong>" in page
+    assert "<strong>the same (atol=1, rtol=1e-05): 2 outputs on " in page
     assert "font-weight:bold" not in page
     assert "first " not in page
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+import verdicts
 from command import pyrnnx
 from keras_files import groups, layer_config, model_config, serialized, weights_file, write
 from keras_weights import Case, random_weights
@@ -143,7 +144,11 @@ def test_variables_become_inputs_and_outputs(tmp_path: Path) -> None:
     """First values that the model computes leave inputs that the model itself has not."""
     states = pytest.importorskip("openvino_states")
     model, _ = states.read_and_assign(initial=False)
-    found = converted(str(save(model, tmp_path)), tmp_path / "m.onnx")
+    done = pyrnnx("convert", str(save(model, tmp_path)), str(tmp_path / "m.onnx"), "--json")
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["verified"], found["different"]) == (1, False, False)
+    (reason,) = found["not_decided"]
+    assert reason.endswith(" is constant in 5 calls")  # it counts calls
     text = "its variables (count, state/h) are inputs and outputs now: pass the outputs to the next call"
     assert found["warnings"] == [text]
     model, _ = states.read_and_assign(initial=True)
@@ -285,7 +290,7 @@ CHOICES = """<ir_version: 8, opset_import: ["" : 17]> choices (float[2] x, bool 
 @each_row(
     ("options", "not_run", "unknown"),
     [
-        ([], ["else_branch of If (output 'y')"], []),
+        ([], [], ["If (output 'b')"]),
         (["--input", "flag=0"], ["then_branch of If (output 'y')"], ["If (output 'b')"]),
     ],
 )
@@ -299,14 +304,23 @@ def test_branches_that_the_check_does_not_run(
     assert found["inputs"]["flag"] == {"shape": [], "random": not options}
     assert (found["branches_not_run"], found["branches_unknown"]) == (not_run, unknown)
     shown = pyrnnx("convert", str(tmp_path / "choices.onnx"), str(tmp_path / target), *more, *options, "--force").stdout
-    assert f"not run, not checked    {not_run[0]}" in shown
+    assert all(f"not run, not checked  {name}" in shown for name in not_run)
     assert ("perhaps not run" in shown) == bool(unknown)
 
 
+@each_row("target", ["m.xml", "m.onnx"])
+def test_a_constant_output_decides_nothing(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.save(verdicts.dropped(0, 0), tmp_path / "zero.onnx")
+    more = ["--for", "onnxruntime"] if target.endswith(".onnx") else []
+    assert main(["convert", str(tmp_path / "zero.onnx"), str(tmp_path / target), *more]) == 1
+    text = " ".join(capsys.readouterr().out.split())
+    assert "not decided whether the same as the source: output 'y' is constant in 5 calls" in text
+
+
 def test_what_the_check_does_not_run_on_names_the_option(tmp_path: Path) -> None:
-    text = '<ir_version: 8, opset_import: ["" : 17]> m (float[6] x, int64[2] sizes) => (y) { y = Reshape (x, sizes) }'
+    text = '<ir_version: 8, opset_import: ["" : 17]> m (float[7] x, int64[3] sizes) => (y) { y = Reshape (x, sizes) }'
     onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
-    np.save(tmp_path / "sizes.npy", np.array([2, 3]))
+    np.save(tmp_path / "sizes.npy", np.array([7, 1, 1]))
     done = pyrnnx("convert", str(tmp_path / "m.onnx"), str(tmp_path / "m.xml"))
     assert done.returncode == 2
     assert "was written but not compared" in done.stderr

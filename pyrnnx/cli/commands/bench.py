@@ -189,13 +189,13 @@ def _of_operator(
 
 def _inputs(model: str, inputs: list[str] | None, seed: int, dims: dict[str, int]) -> dict[str, Any]:
     """Return the inputs of a call of a model: those of files, or random ones with which it runs."""
-    from pyrnnx.testing.models.calls import run_call
+    from pyrnnx.testing.models.calls import try_calls
 
     read = read_model_or_layer(model)
     if not isinstance(read, Model):
         raise ArgumentError(f"bench: {read.label} is a single layer; expected a whole model, or --op")
     arrays = given_inputs("bench: --input", inputs, read.inputs) if inputs else None
-    return run_call(read, arrays, seed, dims, "bench")[0]
+    return next(iter(try_calls(read, arrays, seed, dims, "bench"))).inputs
 
 
 def _shown(measurement: Measurement) -> list[RenderableType]:

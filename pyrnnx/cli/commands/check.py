@@ -29,7 +29,11 @@ from pyrnnx.cli.status import Status
 if TYPE_CHECKING:
     from pyrnnx.testing.models import Judged, ModelCheck
 
-_STYLES = {"agrees": "green", "differs": "red", "crashed": "red", "timed out": "red", "refuses": "yellow"}
+_STYLES = {
+    "agrees": "green",
+    **dict.fromkeys(("differs", "crashed", "timed out"), "red"),
+    **dict.fromkeys(("refuses", "not decided"), "yellow"),
+}
 
 
 def _model_runtimes() -> Iterable[str]:
@@ -46,8 +50,11 @@ def _model_runtimes() -> Iterable[str]:
     notes=(
         "Every runtime has its own process, which may crash. The float64 oracle judges each recurrent layer: in "
         "pyrnnx as part of the model, in other runtimes alone on the same inputs.",
-        "Exit status: 0 if all runtimes that ran the model agree; 1 if one differs, crashes or times out, or if pyrnnx "
-        "differs from the oracle; 2 for errors. A runtime that refuses the model does not count.",
+        "The model runs several times, with lengths and other integers that vary. Not decided: an output is empty or "
+        "constant in every call, or an integer input could not be varied.",
+        "Exit status: 0 if all runtimes that ran the model agree; 1 if one differs, crashes or times out, if it is not "
+        "decided whether it agrees, or if pyrnnx differs from the oracle; 2 for errors. A runtime that refuses the "
+        "model does not count.",
     ),
 )
 def check(
@@ -95,8 +102,7 @@ def check(
 
 
 def _shown(check: ModelCheck) -> list[RenderableType]:
-    shapes = ((name, tables.shape(shape)) for name, shape in check.input_shapes.items())
-    shown: list[RenderableType] = [tables.heading("Model", check.model), tables.pairs(shapes)]
+    shown: list[RenderableType] = [tables.heading("Model", check.model), tables.pairs(tables.calls(check.calls))]
     rows: list[tuple[Any, ...]] = [
         (
             f"{runtime.name} {runtime.version}",
@@ -137,7 +143,7 @@ def _layers(check: ModelCheck) -> list[RenderableType]:
 def _number(judged: Judged) -> RenderableType:
     """Return the largest difference, or the status if there is none."""
     style = _STYLES[judged.status]
-    if judged.status in ("agrees", "differs"):
+    if judged.status in ("agrees", "differs", "not decided"):
         return tables.text(_short(judged.largest), style)
     return tables.text(judged.status, style)
 

@@ -41,6 +41,7 @@ from pyrnnx.comparison.weights import in_lines
 from pyrnnx.errors import ArgumentError, printable, shown
 
 _TOLERANCE = "1e-5"  # the default of `pyrnnx.Comparison.equal`
+_STYLES = {"same": "bold green", "different": "bold red", "not decided": "bold yellow"}
 _TOLERANCE_HELP = "Numbers are the same if abs(a - b) <= atol + rtol * abs(b)."
 
 
@@ -49,9 +50,11 @@ _TOLERANCE_HELP = "Numbers are the same if abs(a - b) <= atol + rtol * abs(b)."
     "pyrnnx compare model.onnx model.xml",
     "pyrnnx compare a.onnx b.onnx --dim batch=8 --rtol 1e-3 --html apart.html",
     notes=(
-        "Exit status: 0 if all numbers of outputs and paired layers agree; 1 if any differ or cannot be compared; 2 "
-        "for errors, also if the inputs of the two are different. A layer without a counterpart in the other model is "
-        "reported, but does not count.",
+        "Exit status: 0 if all numbers of outputs and paired layers agree; 1 if any differ, or if it is not decided "
+        "whether the two are the same; 2 for errors, also if the inputs of the two are different. A layer without a "
+        "counterpart in the other model is reported, but does not count.",
+        "Models run several times. Not decided: an output is empty, missing or constant in every call, an integer "
+        "input could not be varied, or a layer has the weights of one that runs in another direction.",
     ),
 )
 def compare(
@@ -98,7 +101,8 @@ def compare(
 
 
 def _data(result: Comparison | ModelComparison, tolerance: Tolerance) -> dict[str, Any]:
-    data = {**result.to_dict(), "equal": result.equal(*tolerance), **tolerance._asdict()}
+    verdict = {"equal": result.equal(*tolerance), "verdict": result.verdict(*tolerance)}
+    data = {**result.to_dict(), **verdict, **tolerance._asdict()}
     if isinstance(result, ModelComparison):
         data["first_difference"] = first_apart(result.values, tolerance)
     return data
@@ -139,7 +143,7 @@ def _write_page(path: str, result: Comparison | ModelComparison, tolerance: Tole
 def _shown(result: Comparison | ModelComparison, tolerance: Tolerance) -> Iterable[RenderableType]:
     """Yield the comparison for a terminal; a generator, because the layout takes time."""
     yield from _models(result, tolerance) if isinstance(result, ModelComparison) else _layers(result, tolerance)
-    yield tables.text(verdict(result, tolerance), "bold green" if result.equal(*tolerance) else "bold red")
+    yield tables.text(verdict(result, tolerance), _STYLES[result.verdict(*tolerance)])
 
 
 def _models(result: ModelComparison, tolerance: Tolerance) -> Iterable[RenderableType]:

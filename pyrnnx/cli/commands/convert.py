@@ -37,14 +37,15 @@ def _suffixes() -> Iterable[str]:
     "pyrnnx convert model.onnx faster.onnx --for onnxruntime",
     notes=(
         "If the format cannot express a node or layer, an error names it and nothing is written. Existing files are "
-        "replaced only with --force. The result is read again, and its outputs are compared with those of A in one "
-        "call, on random inputs or those of --input. The report lists branches of If that this call did not run.",
+        "replaced only with --force. The result is read again, and its outputs are compared with those of A in several "
+        "calls, on random inputs or those of --input. The report lists branches of If that no call ran.",
         "With --for onnxruntime, recurrent nodes of a model become operators of pyrnnx. Sessions of ONNX Runtime run B "
         "after register_custom_ops_library(pyrnnx.onnxruntime.library()).",
         "From weights or a .keras model, only recurrent layers are written; a warning lists the others.",
-        "Exit status: 0 if both compute the same, or with --no-verify; 1 if they do not; 2 for errors, also if the two "
-        "cannot be compared. B may have been written even then. If the two cannot be compared because B has inputs for "
-        "variables of an IR, that is only a warning.",
+        "Exit status: 0 if both compute the same, or with --no-verify; 1 if they do not, or if that is not decided, "
+        "because an output is empty or constant in every call, or an integer input could not be varied; 2 for errors, "
+        "also if the two cannot be compared. B may have been written even then. If the two cannot be compared because "
+        "B has inputs for variables of an IR, that is only a warning.",
     ),
 )
 def convert(
@@ -152,16 +153,18 @@ def convert(
             problem = ""
         return Result(facts, _shown(facts), problem=problem)
     facts |= {
-        "verified": verified.same,
+        "verified": verified.same and not verified.not_decided,
+        "different": not verified.same,
+        "not_decided": list(verified.not_decided),
         "differences": dict(verified.differences),
         "checked": {
-            "calls": 1,
+            "calls": list(verified.calls),
             "inputs": {name: {"shape": shape, "random": name not in arrays} for name, shape in verified.inputs.items()},
             "branches_not_run": verified.not_run,
             "branches_unknown": verified.unknown,
         },
     }
-    return Result(facts, _shown(facts), status=Status.SUCCESS if verified.same else Status.DIFFERENT)
+    return Result(facts, _shown(facts), status=Status.SUCCESS if facts["verified"] else Status.DIFFERENT)
 
 
 def _shown(facts: dict[str, Any]) -> list[RenderableType]:
@@ -170,7 +173,9 @@ def _shown(facts: dict[str, Any]) -> list[RenderableType]:
     if facts["verified"] is None:
         return shown
     of = "this part of the source" if facts["left_out"] else "the source"
-    words = f"{'' if facts['verified'] else 'not '}the same as {of}"
+    words = f"{'not ' if facts['different'] else ''}the same as {of}"
+    if facts["not_decided"] and not facts["different"]:
+        words = f"not decided whether the same as {of}: {'; '.join(facts['not_decided'])}"
     rows = [(name, f"{value:.2g}") for name, value in facts["differences"].items()]
     return [
         *shown,
@@ -186,7 +191,8 @@ def _checked(facts: dict[str, Any]) -> Iterable[tuple[str, str]]:
         f"{name} {tables.shape(array['shape'])}{' (random)' if array['random'] else ''}"
         for name, array in facts["inputs"].items()
     ]
-    yield "inputs of the one call", ", ".join(words) or "none"
+    yield "inputs", ", ".join(words) or "none"
+    yield from tables.calls(facts["calls"])
     if facts["branches_not_run"]:
         yield "not run, not checked", ", ".join(facts["branches_not_run"])
     if facts["branches_unknown"]:

@@ -24,7 +24,7 @@ def layer_dict(comparison: Comparison, *, gates: bool = True) -> dict[str, Any]:
         outputs[name] |= _plain(profile)
     values = {
         **_attributes(comparison, "a", "b"),
-        "equal": comparison.equal(),
+        **_verdict(comparison),
         **_attributes(comparison, "paired_by", "not_compared", "largest_difference"),
         **_attributes(comparison, "conventions", "operators", "weights_source", "weights"),
         "outputs": outputs,
@@ -42,7 +42,7 @@ def model_dict(comparison: ModelComparison) -> dict[str, Any]:
     first = first_pair(comparison)
     return {
         **_attributes(comparison, "a", "b"),
-        "equal": comparison.equal(),
+        **_verdict(comparison),
         **_attributes(comparison, "not_compared", "largest_difference"),
         "layers": {name: layer_dict(pair, gates=pair is first) for name, pair in comparison.layers.items()},
         **_attributes(comparison, "unpaired", "input_shapes"),
@@ -50,6 +50,12 @@ def model_dict(comparison: ModelComparison) -> dict[str, Any]:
         "outputs": _plain(comparison.deviations),
         **_attributes(comparison, "values", "values_skipped", "first_difference"),
     }
+
+
+def _verdict(comparison: Comparison | ModelComparison) -> dict[str, Any]:
+    verdict = comparison.verdict()
+    calls = _attributes(comparison, "calls", "not_decided")
+    return {"equal": verdict == "same", "verdict": verdict, **calls}
 
 
 def _attributes(comparison: Comparison | ModelComparison, *names: str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from pyrnnx.comparison.steps import Profile, by_step_in_words
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.errors import printable, shown
 
+MOST_CALLS = 3  # whose inputs are shown
+
 
 def in_words(deviation: Deviation) -> str:
     """Return a largest difference for a table, or why there is none."""
@@ -105,6 +107,8 @@ def layer_notes(comparison: Comparison) -> list[str]:
         lines.append(f"not compared: {printable(comparison.not_compared)}")
     elif not comparison.operators:
         lines.append("operators: the same")
+    lines += _calls(comparison)
+    lines += [f"not decided: {reason}" for reason in comparison.not_decided]
     if comparison.weights_source:
         lines.append(f"weights of both: {printable(comparison.weights_source)}")
     return lines
@@ -165,19 +169,38 @@ def model_lines(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT, 
 def model_notes(comparison: ModelComparison) -> list[str]:
     """Return the notes on two models that are in no table."""
     lines = [f"layer without a counterpart: {name}" for name in comparison.unpaired]
-    shapes = ", ".join(f"{shown(name)} {shape}" for name, shape in comparison.input_shapes.items())
-    lines += [f"run on {shapes}"] if shapes else []
+    lines += _calls(comparison)
+    lines += [f"not decided: {reason}" for reason in comparison.not_decided]
     lines += [f"{difference.aspect}: {difference.a}; {difference.b}" for difference in comparison.outputs]
     return lines + ([f"outputs: not compared: {comparison.not_compared}"] if comparison.not_compared else [])
 
 
+def _calls(comparison: Comparison | ModelComparison) -> list[str]:
+    """Return the inputs of the first calls."""
+    lines = [f"run on {call}" for call in comparison.calls[:MOST_CALLS]]
+    more = len(comparison.calls) - len(lines)
+    return [*lines, f"and on {_count(more, 'other call')} of that kind"] if more else lines
+
+
+def _compared(comparison: Comparison | ModelComparison) -> str:
+    """Return how much was compared, and on what."""
+    calls = len(comparison.calls)
+    more = f" and {_count(calls - 1, 'other call')}" if calls > 1 else ""
+    on = f" on {comparison.calls[0]}{more}" if calls else ""
+    return f"{_count(len(comparison.deviations), 'output')}{on}"
+
+
 def verdict(comparison: Comparison | ModelComparison, tolerance: Tolerance = DEFAULT) -> str:
-    """Return whether two layers or models compute the same within this tolerance, and which parts of models do not."""
-    same = comparison.equal(*tolerance)
-    words = f"{'the same' if same else 'different'} ({tolerance})"
+    """Return whether two layers or models compute the same within this tolerance, why, and which parts do not."""
+    found = comparison.verdict(*tolerance)
+    words = f"{'the same' if found == 'same' else found} ({tolerance})"
+    if found == "not decided":
+        words += f": {'; '.join(undecided(comparison))}"
+    elif found == "same":
+        words += f": {_compared(comparison)}"
     if isinstance(comparison, Comparison):
         return words
-    if not same:
+    if found == "different":
         matched = [not deviation.within(*tolerance) for deviation in comparison.deviations.values()]
         outputs = matched + [True] * len(comparison.outputs)
         pairs = [
@@ -190,6 +213,16 @@ def verdict(comparison: Comparison | ModelComparison, tolerance: Tolerance = DEF
     if comparison.unpaired:
         words += f"; {_count(len(comparison.unpaired), 'layer')} without a counterpart"
     return words
+
+
+def undecided(comparison: Comparison | ModelComparison) -> list[str]:
+    """Return why it is not decided whether two layers or models are the same."""
+    reasons = [*comparison.not_decided]
+    if comparison.not_compared:
+        reasons.append(f"not compared: {comparison.not_compared}")
+    if isinstance(comparison, ModelComparison):
+        reasons += [f"layers {name} were not compared" for name, pair in comparison.layers.items() if pair.not_compared]
+    return [printable(reason) for reason in reasons] or ["nothing was compared"]
 
 
 def _count(number: int, noun: str) -> str:

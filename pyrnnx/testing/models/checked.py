@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyrnnx.comparison.agreement import LONG, Rule, agreement
-from pyrnnx.comparison.layers import label
+from pyrnnx.comparison.distances import largest
+from pyrnnx.comparison.layers import label, undecided
+from pyrnnx.comparison.model_runs import Call
+from pyrnnx.comparison.tries import in_words
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.conventions import OUTPUTS
 from pyrnnx.testing.models.alone import OLDEST_OPSET, AloneModel, write_alone
-from pyrnnx.testing.models.calls import run_call
+from pyrnnx.testing.models.calls import try_calls
 from pyrnnx.testing.models.layer_runs import LayerRun, layer_runs, single_run
 from pyrnnx.testing.numbers import Array
 from pyrnnx.testing.runtimes import Execution
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
 TIMEOUT = 300.0  # seconds for each run of a model
-FAILURES = ("differs", "crashed", "timed out")
+FAILURES = ("crashed", "timed out", "differs", "not decided")
 OWN = "pyrnnx"
 _CALLED_FROM = re.compile(r"Exception from \S+?:\d+: ?")  # what OpenVINO puts before its reason, for each caller
 
@@ -44,13 +47,13 @@ class Judged:
     Attributes
     ----------
     status : str
-        "agrees", "differs", "refuses", "crashed" or "timed out".
+        "agrees", "differs", "not decided", "refuses", "crashed" or "timed out".
     largest : float
         The largest absolute difference; infinity where shapes, kinds or NaN differ, NaN where nothing was compared.
     output : str
         The first output that is beyond the tolerance, else "".
     detail : str
-        Why the model was not run, in one line.
+        Why the model was not run, or why it is not decided whether it agrees, in one line.
     differences : mapping
         The largest of each output.
     """
@@ -81,7 +84,7 @@ class RuntimeCheck:
     verdict : str
         In one line.
     failed : bool
-        Whether its outputs differ from those of pyrnnx, or it died.
+        Whether its outputs differ from those of pyrnnx, it died, or it is not decided whether they agree.
     """
 
     name: str
@@ -122,14 +125,18 @@ class ModelCheck:
     ----------
     model : str
     input_shapes : mapping
+        Shapes of the first call.
     runtimes : tuple of RuntimeCheck
     layers : tuple of LayerCheck
+    calls : tuple of str
+        Shapes of the inputs in each call, with the numbers of lengths and other small integers, in words.
     """
 
     model: str
     input_shapes: Mapping[str, tuple[int, ...]]
     runtimes: tuple[RuntimeCheck, ...]
     layers: tuple[LayerCheck, ...]
+    calls: tuple[str, ...] = ()
 
     @property
     def wrong_layers(self) -> list[LayerCheck]:
@@ -138,7 +145,7 @@ class ModelCheck:
 
     @property
     def failed(self) -> bool:
-        """True if a runtime crashed or differs from pyrnnx, or pyrnnx differs from the oracle."""
+        """True if a runtime crashed or does not agree with pyrnnx, or pyrnnx differs from the oracle."""
         return bool(self.wrong_layers) or any(check.failed for check in self.runtimes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -146,6 +153,7 @@ class ModelCheck:
         return {
             "model": self.model,
             "input_shapes": {name: list(shape) for name, shape in self.input_shapes.items()},
+            "calls": list(self.calls),
             "agree": not self.failed,
             "runtimes": {
                 check.name: {"version": check.version, "verdict": check.verdict, **check.outputs.to_dict()}
@@ -184,8 +192,9 @@ def check_model(
 ) -> ModelCheck:
     """Compare a model or layer with other runtimes, and its recurrent layers with the oracle.
 
-    Each runtime runs in its own process, which may die or hang. Every runtime also runs each recurrent layer alone, on
-    its inputs from pyrnnx's call of the model. So the oracle shows which runtime computes the layer wrongly.
+    Each runtime runs in its own process, which may die or hang. A model runs on the inputs of several calls, as in
+    `pyrnnx.compare`. Every runtime also runs each recurrent layer alone, on its inputs from the first of pyrnnx's calls
+    of the model. So the oracle shows which runtime computes the layer wrongly.
 
     Parameters
     ----------
@@ -223,33 +232,43 @@ def check_model(
     with tempfile.TemporaryDirectory(prefix="pyrnnx-") as folder:
         if isinstance(model, Model):
             whole: AloneModel | None = None
-            arrays, expected = run_call(model, inputs, seed, dims or {}, "check")
+            tries = try_calls(model, inputs, seed, dims or {}, "check")
+            calls = list(tries)
+            arrays, words, reasons = calls[0].inputs, tries.calls, tries.reasons
             runs = layer_runs(model, arrays)
-            case = ModelCase(printable(Path(path).name), Path(path).absolute())
         elif dims:
             raise ArgumentError(f"check: dims is set for {model.label}, a single layer; expected a whole model")
         else:
             runs = [single_run(model, inputs, seed)]
             whole = write_alone(runs[0], Path(folder, "layer.xml"), static=True)
-            case, arrays = whole.case, dict(whole.inputs)
-            expected = dict(runs[0].outputs or {})
+            arrays, expected = dict(whole.inputs), dict(runs[0].outputs or {})
+            calls, words = [Call(arrays, expected)], [in_words(arrays)]
+            lengths = (runs[0].arrays or {})["sequence_lens"]
+            reasons = list(undecided([expected], lengths)) if "X" not in (inputs or {}) else []
         alone = _alone_models(model, runs, Path(path).suffix.lower(), Path(folder)) if whole is None else {0: whole}
-        ran: dict[str, tuple[Execution, dict[int, Execution]]] = {}
+        ran: dict[str, tuple[list[Execution], dict[int, Execution]]] = {}
+        name = printable(Path(path).name)
         for runtime in runtimes:
             progress(f"{runtime.name}: {Path(path).name}")
-            calls = [(case, arrays)] if whole is None else []
-            calls += [(model.case, model.inputs) for model in alone.values()]
-            executions = run_models(runtime, calls, timeout)
-            ran[runtime.name] = executions[0], dict(zip(alone, executions[len(calls) - len(alone) :], strict=True))
+            cases = [(ModelCase(name, Path(path).absolute()), call.inputs) for call in calls] if whole is None else []
+            executions = run_models(
+                runtime, [*cases, *((model.case, model.inputs) for model in alone.values())], timeout
+            )
+            of_alone = dict(zip(alone, executions[len(cases) :], strict=True))
+            ran[runtime.name] = executions[: len(calls)], of_alone
         layers = tuple(_layer_check(run, place, alone, ran, rule) for place, run in enumerate(runs))
     checks = []
     for runtime in runtimes:
-        execution = ran[runtime.name][0]
-        outputs = execution.outputs if whole is None else tuple(whole.canonical(execution.outputs).values())
-        judged = _status(execution) or _judged(dict(zip(expected, outputs, strict=False)), expected, rule)
+        of_calls = []
+        for call, execution in zip(calls, ran[runtime.name][0], strict=True):
+            outputs = execution.outputs if whole is None else tuple(whole.canonical(execution.outputs).values())
+            named = dict(zip(call.outputs, outputs, strict=False))
+            of_calls.append(_status(execution) or _judged(named, call.outputs, rule))
+        judged = _joined(of_calls, reasons)
         verdict = _verdict(runtime.name, judged, layers)
         checks.append(RuntimeCheck(runtime.name, runtime.version(), judged, verdict))
-    return ModelCheck(label(model), {name: np.shape(array) for name, array in arrays.items()}, tuple(checks), layers)
+    shapes = {name: np.shape(array) for name, array in arrays.items()}
+    return ModelCheck(label(model), shapes, tuple(checks), layers, tuple(words))
 
 
 def _runtimes(against: Sequence[str] | None) -> list[ModelRuntime]:
@@ -302,11 +321,33 @@ def _status(execution: Execution) -> Judged | None:
     return Judged({"refused": "refuses"}.get(execution.status, execution.status), detail=detail)
 
 
+def _joined(calls: Sequence[Judged], reasons: Sequence[str]) -> Judged:
+    """Return one result of several calls; `reasons` say why agreement would not show that a runtime agrees."""
+    failed = next((judged for status in FAILURES for judged in calls if judged.status == status), None)
+    ran = [judged for judged in calls if judged.status in ("agrees", "differs")]
+    if failed is not None and failed.status != "differs":
+        return failed
+    if not ran:
+        return calls[0]
+    differences: dict[str, float] = {}
+    for judged in ran:
+        for name, value in judged.differences.items():
+            differences[name] = largest((differences.get(name, math.nan), value))
+    worst = failed or ran[0]
+    status, detail = worst.status, ""
+    refused = [judged for judged in calls if judged.status == "refuses"]
+    if refused:
+        detail = f"it refuses {len(refused)} of {len(calls)} calls: {refused[0].detail}"
+    if status == "agrees" and reasons:
+        status, detail = "not decided", "; ".join(reasons)
+    return Judged(status, largest(differences.values()), worst.output, detail, differences)
+
+
 def _layer_check(
     run: LayerRun,
     place: int,
     alone: Mapping[int, AloneModel],
-    ran: Mapping[str, tuple[Execution, Mapping[int, Execution]]],
+    ran: Mapping[str, tuple[Sequence[Execution], Mapping[int, Execution]]],
     rule: Rule,
 ) -> LayerCheck:
     if not run.expected or run.layer is None or run.outputs is None:
@@ -331,7 +372,8 @@ def _verdict(name: str, judged: Judged, layers: Sequence[LayerCheck]) -> str:
     if judged.status not in ("agrees", "differs"):
         return shortened(f"{judged.status}: {judged.detail}")
     if judged.right:
-        return f"agrees, but alone its {theirs[0]} is away from the oracle" if theirs else "agrees"
+        agrees = f"agrees, but {judged.detail}" if judged.detail else "agrees"
+        return f"agrees, but alone its {theirs[0]} is away from the oracle" if theirs else shortened(agrees)
     if theirs or ours:
         if theirs and ours:
             return f"differs: the oracle agrees with neither ({theirs[0]}, and of pyrnnx {ours[0]})"

@@ -13,7 +13,7 @@ from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.models.model import Model
 from pyrnnx.testing.same.errors import named_after
 from pyrnnx.testing.same.layers import first_parting, run_both
-from pyrnnx.testing.same.models import models_differ, outputs_of
+from pyrnnx.testing.same.models import difference_of
 from pyrnnx.testing.same.report import layers_differ
 from pyrnnx.testing.same.subjects import FunctionSubject, LayerSubject, Subject, read_subject
 
@@ -55,8 +55,9 @@ def assert_same(
     inputs : mapping, optional
         Arrays by the names of a (of b, if a is a function): those that its own call has, or ONNX's or OpenVINO's; in
         a's own arrangement. A node also accepts the names of its inputs, and a layer without weights W, R, B and P.
-        Missing arrays of a layer are random, as in `pyrnnx.compare`: states are not zero, and lengths differ. For a
-        model, pass all or none; for two functions, which have no names of their own, pass all.
+        Missing arrays are random, as in `pyrnnx.compare`: states are not zero, and lengths differ, with 0, 1 and all
+        steps among them. Models run several times. For two models, pass all or none; for two functions, which have no
+        names of their own, pass all.
     outputs : sequence of str, optional
         Names of the outputs to compare. Default: all outputs of a.
     atol, rtol : float, optional
@@ -78,8 +79,10 @@ def assert_same(
         index in each array's own axes, both numbers and that of the float64 oracle; which of the two is away from the
         oracle; and, of two layers, the first gate in which they part, by the oracle.
     PyrnnxError
-        Arguments that cannot be compared: of another kind, of other sizes, with unknown names. Errors
-        of a function are not caught.
+        Arguments that cannot be compared: of another kind, of other sizes, with unknown names. Outputs that agree but
+        do not show that the two are the same: an output is empty, missing in both, or constant under all random inputs;
+        an integer input could not be varied; a layer has the weights of one that runs in another direction. Errors of a
+        function are not caught, but a function that refuses rows of length 0 is called again without them.
 
     Notes
     -----
@@ -169,10 +172,18 @@ def _difference(
 ) -> str:
     """Return how the two differ; empty if they do not."""
     if isinstance(a, LayerSubject) or isinstance(b, LayerSubject):
-        run = run_both(_layer_of(a), _layer_of(b), inputs, outputs, seed)
+        run, *others = run_both(_layer_of(a), _layer_of(b), inputs, outputs, seed)
         parting = first_parting(run, rule)
+        for other in others:
+            if parting is None:
+                run, parting = other, first_parting(other, rule)
+        if parting is None and run.undecided:
+            raise ArgumentError(
+                f"assert_same: not decided whether {run.a.label} and {run.b.label} are the same: "
+                f"{'; '.join(run.undecided)}; expected inputs that show a difference"
+            )
         return layers_differ(run, parting, rule) if parting else ""
-    return models_differ(outputs_of(a, b, inputs, seed), outputs, rule)
+    return difference_of(a, b, inputs, outputs, rule, seed)
 
 
 def _layer_of(subject: Subject) -> LayerSubject | FunctionSubject:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison.agreement import Rule
-from pyrnnx.comparison.layers import Comparison, arranged, compare_layers, prepared_call, run_arranged
+from pyrnnx.comparison.layers import (
+    Comparison,
+    arranged,
+    compare_layers,
+    prepared_call,
+    ragged_calls,
+    run_arranged,
+    undecided,
+)
 from pyrnnx.comparison.steps import Place, output_profile
 from pyrnnx.comparison.weights import canonical_constants, directions
 from pyrnnx.errors import ArgumentError, shown
@@ -56,6 +64,7 @@ class Run:
     b: Side
     arrays: Arrays
     names: tuple[str, ...]
+    undecided: tuple[str, ...] = ()  # why equal outputs would not show that the two are the same
 
     @property
     def comparable(self) -> tuple[str, ...]:
@@ -86,14 +95,32 @@ def run_both(
     inputs: Mapping[str, Any] | None,
     outputs: Sequence[str] | None,
     seed: int,
-) -> Run:
-    """Run both; one of them is a layer.
+) -> list[Run]:
+    """Run both, once or on several lengths; one of them is a layer.
+
+    Functions may refuse rows of length 0, as PyTorch does; they are then called without such rows.
 
     Raises
     ------
     PyrnnxError
         Inputs that do not fit, layers for which no input fits both, functions that cannot be called.
     """
+    least = int(any(subject.module is not None for subject in (a, b) if isinstance(subject, LayerSubject)))
+    try:
+        return _runs(a, b, inputs, outputs, seed, least)
+    except Exception:
+        return _runs(a, b, inputs, outputs, seed, 1)
+
+
+def _runs(
+    a: LayerSubject | FunctionSubject,
+    b: LayerSubject | FunctionSubject,
+    inputs: Mapping[str, Any] | None,
+    outputs: Sequence[str] | None,
+    seed: int,
+    least: int,
+) -> list[Run]:
+    """Run both on random lengths that are at least `least`."""
     owner = next(subject for subject in (a, b) if isinstance(subject, LayerSubject))
     given, weights = owner.read_inputs(inputs or {})
     subjects = [
@@ -101,7 +128,7 @@ def run_both(
         for subject in (a, b)
     ]
     layers = [subject.layer for subject in subjects if isinstance(subject, LayerSubject)]
-    bound, arrays = prepared_call(layers[0], layers[-1], given, seed)
+    bound, arrays = prepared_call(layers[0], layers[-1], given, seed, least=least)
     if not arrays["sequence_lens"].any():
         shape = arrays["X"].shape
         raise ArgumentError(
@@ -115,17 +142,24 @@ def run_both(
         for subject in subjects
         if isinstance(subject, FunctionSubject)
     ]
-    taken: Arrays = arrays
-    for call in calls:
-        taken = _only_taken(call, arrays, given, owner)
-    names = _chosen(outputs, owner, bound[0].output_names if not calls else owner.outputs)
-    first, second = (
-        _layer_side(letter, LayerSubject(layer, subject.node_names, subject.module), taken)
-        if isinstance(subject, LayerSubject)
-        else _function_side(letter, subject, calls[0], owner, taken)
-        for letter, subject, layer in zip("ab", subjects, bound, strict=True)
-    )
-    return Run(first, second, taken, names)
+    runs = []
+    for each in ragged_calls(bound, arrays, given, least):
+        taken: Arrays = each
+        for call in calls:
+            taken = _only_taken(call, each, given, owner)
+        names = _chosen(outputs, owner, bound[0].output_names if not calls else owner.outputs)
+        first, second = (
+            _layer_side(letter, LayerSubject(layer, subject.node_names, subject.module), taken)
+            if isinstance(subject, LayerSubject)
+            else _function_side(letter, subject, calls[0], owner, taken)
+            for letter, subject, layer in zip("ab", subjects, bound, strict=True)
+        )
+        run = Run(first, second, taken, names)
+        if "X" not in given and all(name in run.comparable for name in names):
+            sides = [{name: side.canonical(name) for name in names} for side in run.sides]
+            run = replace(run, undecided=undecided(sides, taken["sequence_lens"]))
+        runs.append(run)
+    return runs
 
 
 def _only_taken(call: Call, arrays: Arrays, given: Arrays, owner: LayerSubject) -> Arrays:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +11,14 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison.agreement import TOLERANCES, Rule, Tolerance, first_apart
 from pyrnnx.comparison.distances import deviation
+from pyrnnx.comparison.inputs import HINT
 from pyrnnx.comparison.layers import Comparison, label
-from pyrnnx.comparison.models import ModelComparison, compare_models, run_models
+from pyrnnx.comparison.model_runs import Call, by_own_names, try_alone
+from pyrnnx.comparison.models import ModelComparison, compare_models
+from pyrnnx.comparison.random_inputs import VARIED, WITHOUT_ZERO
 from pyrnnx.comparison.steps import first_index
+from pyrnnx.comparison.tries import Outputs as Seen
+from pyrnnx.comparison.tries import Tries
 from pyrnnx.comparison.views.text import apart_in_words
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.torch.tensors import as_numpy
@@ -25,7 +30,7 @@ from pyrnnx.testing.same.subjects import FunctionSubject
 
 @dataclass(frozen=True)
 class Outputs:
-    """The outputs of both as a has them, by a's name, else b's; None is an output that is not there."""
+    """Outputs of both by a's name, else b's, in the arrangement of a; None for a missing output."""
 
     labels: tuple[str, str]
     values: Mapping[str, tuple[Any, Any]]
@@ -33,44 +38,123 @@ class Outputs:
     axes: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # in a and in b, of outputs of paired layers
 
 
-def outputs_of(
-    a: Model | FunctionSubject, b: Model | FunctionSubject, inputs: Mapping[str, Any] | None, seed: int
-) -> Outputs:
-    """Run both on the same arrays.
+def difference_of(
+    a: Model | FunctionSubject,
+    b: Model | FunctionSubject,
+    inputs: Mapping[str, Any] | None,
+    names: Sequence[str] | None,
+    rule: Rule,
+    seed: int,
+) -> str:
+    """Return how the outputs of two models or functions differ; empty if they do not.
 
     Raises
     ------
     PyrnnxError
-        Inputs that do not fit, or are not there; models that cannot be given the same; functions that cannot be called.
+        Inputs that do not fit, or are missing; models that cannot be given the same; functions that cannot be called;
+        outputs that do not show whether the two are the same.
     """
     if isinstance(a, Model) and isinstance(b, Model):
-        return _of_models(a, b, inputs, seed)
+        return _models_differ(a, b, inputs, names, rule, seed)
+    try:
+        message, labels, reasons = _functions_differ(a, b, inputs, names, rule, seed, VARIED)
+    except Exception:  # a function may refuse rows of length 0, as PyTorch does
+        message, labels, reasons = _functions_differ(a, b, inputs, names, rule, seed, WITHOUT_ZERO)
+    return message or _decided(labels, reasons)
+
+
+def _decided(labels: tuple[str, str], reasons: Sequence[str]) -> str:
+    """Return the empty message of two that are the same.
+
+    Raises
+    ------
+    ArgumentError
+        There are reasons why that is not known.
+    """
+    if reasons:
+        raise ArgumentError(
+            f"assert_same: not decided whether {labels[0]} and {labels[1]} are the same: {'; '.join(reasons)}; "
+            "expected inputs that show a difference"
+        )
+    return ""
+
+
+def _functions_differ(
+    a: Model | FunctionSubject,
+    b: Model | FunctionSubject,
+    inputs: Mapping[str, Any] | None,
+    names: Sequence[str] | None,
+    rule: Rule,
+    seed: int,
+    kind: int,
+) -> tuple[str, tuple[str, str], list[str]]:
+    """Return how the outputs of two differ, their labels, and why equal outputs would not show that they are the same.
+
+    One or both are functions; `kind` is that of the first integers.
+    """
     model = next((subject for subject in (a, b) if isinstance(subject, Model)), None)
-    ran = None if model is None else run_models(model, model, inputs, seed)[1]
-    given = _function_inputs(inputs) if ran is None else ran.inputs_a
-    names = {**{name: (name,) for name in given}, **_names(model)}
-    results = []
-    for subject in (a, b):
-        if isinstance(subject, Model):
-            assert ran is not None  # of this model
-            results.append(ran.outputs_a)
-        else:
-            call = subject.read_call(tuple(given), names)
-            _reject_left_out(subject, call.takes, given)
-            copies = {name: np.array(value) for name, value in given.items()}  # a function may write to them
-            results.append(subject(call, copies))
-    return _of_results(a, b, model, results)
+    tries: Iterable[Call]
+    if model is None:
+        tries = [Call(_function_inputs(inputs), {})]
+    else:
+        given = by_own_names(model, inputs or {}, "assert_same: inputs")
+        arrays = {name: np.asarray(array) for name, array in given.items()}
+        tries = try_alone(model, arrays, seed, {}, "assert_same", HINT, kind=kind)
+    seen, labels = Seen(), ("", "")
+    for call in tries:
+        outputs = _called(a, b, model, call.inputs, call.outputs)
+        message, labels = _message(outputs, names, rule), outputs.labels
+        if message:
+            return message, labels, []
+        seen.add({name: outputs.values[name] for name in _chosen(outputs, names)})
+    left = tries.left() if isinstance(tries, Tries) else []
+    return "", labels, [*seen.reasons(is_open=False, constant=not inputs), *left]
 
 
-def _of_models(a: Model, b: Model, inputs: Mapping[str, Any] | None, seed: int) -> Outputs:
-    comparison, matched, ran = compare_models(a, b, inputs, seed)
+def _models_differ(
+    a: Model, b: Model, inputs: Mapping[str, Any] | None, names: Sequence[str] | None, rule: Rule, seed: int
+) -> str:
+    labels = label(a), label(b)
+
+    def differs(values: Mapping[str, tuple[Any, Any]]) -> bool:
+        outputs = Outputs(labels, values)
+        return any(_differing(name, outputs, rule) for name in values)
+
+    def chosen(known: Collection[str]) -> Collection[str]:
+        if names is not None:
+            check_outputs(names, known)
+        return known if names is None else names
+
+    comparison, matched, ran = compare_models(a, b, inputs, seed, differs=differs, chosen=chosen)
     if ran is None:
         raise ArgumentError(
             f"assert_same: {label(a)} and {label(b)} cannot run on the same arrays: "
             f"{comparison.not_compared}; compare the layers, or one model with a function that calls the other"
         )
     axes = {name: matched.axes[both] for name, both in matched.names.items() if both in matched.axes}
-    return Outputs((label(a), label(b)), matched.values(ran), comparison, axes)
+    outputs = Outputs(labels, matched.values(ran), comparison, axes)
+    return _message(outputs, names, rule) or _decided(labels, comparison.not_decided)
+
+
+def _called(
+    a: Model | FunctionSubject,
+    b: Model | FunctionSubject,
+    model: Model | None,
+    given: Mapping[str, Any],
+    outputs: Mapping[str, Any],
+) -> Outputs:
+    """Return the outputs of the model, if there is one, and of functions that are called with its inputs."""
+    names = {**{name: (name,) for name in given}, **_names(model)}
+    results: list[Any] = []
+    for subject in (a, b):
+        if isinstance(subject, Model):
+            results.append(outputs)
+        else:
+            call = subject.read_call(tuple(given), names)
+            _reject_left_out(subject, call.takes, given)
+            copies = {name: np.array(value) for name, value in given.items()}  # a function may write to them
+            results.append(subject(call, copies))
+    return _of_results(a, b, model, results)
 
 
 def _of_results(
@@ -112,7 +196,7 @@ def _reject_left_out(function: FunctionSubject, takes: Sequence[str], given: Map
         )
 
 
-def models_differ(outputs: Outputs, names: Sequence[str] | None, rule: Rule) -> str:
+def _message(outputs: Outputs, names: Sequence[str] | None, rule: Rule) -> str:
     """Return the message about the first output that differs; empty if there is none."""
     for name in _chosen(outputs, names):
         lines = _differing(name, outputs, rule)

@@ -9,9 +9,9 @@ import numpy as np
 
 from pyrnnx._internal import scalars
 from pyrnnx._internal.dtypes import FLOAT_TYPES, AnyArray
-from pyrnnx.comparison.inputs import random_array
+from pyrnnx.comparison.inputs import HINT, random_array
 from pyrnnx.comparison.layers import DEFAULT_SIZES, arranged, prepared_call
-from pyrnnx.comparison.models import run_models
+from pyrnnx.comparison.model_runs import try_alone
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.layers.layer import Layer
@@ -56,7 +56,7 @@ def make_inputs(
         if shapes:
             return _of_shapes(what, _name_of(dtype, "float32"), rng)
         if isinstance(what, Model):
-            return run_models(what, what, None, int(rng.integers(2**31)))[1].inputs_a
+            return next(iter(try_alone(what, {}, int(rng.integers(2**31)), {}, "seeded_inputs", HINT))).inputs
         _reject_dtype(dtype, shapes)
         subject = read_subject("what", what, opset)
         if not isinstance(subject, LayerSubject):

@@ -1,0 +1,267 @@
+"""Verdicts on planted differences: `compare`, `assert_same` and the command never call two the same that differ."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import verdicts
+from layers import random_layer
+from planted_models import Planted, complete, visible
+from rows import each_row
+from two_layers import two_layers
+
+from pyrnnx import OPENVINO_SEQUENCE, Activation, ArgumentError, Direction, Layer, Model, RecurrentOp, compare, load
+from pyrnnx.cli import main
+from pyrnnx.comparison import oracle
+from pyrnnx.comparison.views.text import verdict
+from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx import write_model as write_onnx
+from pyrnnx.frontends.openvino import write_model as write_ir
+from pyrnnx.operator.op import CELLS
+from pyrnnx.testing import assert_same
+from pyrnnx.testing.same.mistakes import Mistake, mistakes
+
+I, H = 4, 5
+OPERATORS: dict[str, RecurrentOp] = {
+    "LSTM": RecurrentOp("LSTM", H),
+    "bidirectional GRU": RecurrentOp("GRU", H, Direction.BIDIRECTIONAL),
+    "reverse RNN": RecurrentOp("RNN", H, Direction.REVERSE),
+    "GRU with linear_before_reset": RecurrentOp("GRU", H, linear_before_reset=True),
+    "bidirectional LSTM with clip": RecurrentOp("LSTM", H, Direction.BIDIRECTIONAL, clip=0.5),
+    "RNN of Relu": RecurrentOp("RNN", H, activations=((Activation("Relu"),),)),
+    "reverse LSTM with input_forget": RecurrentOp("LSTM", H, Direction.REVERSE, input_forget=True),
+}
+ARGUMENTS = ("sequence_lens", "initial_h", "initial_c")
+
+
+def model_of(op: RecurrentOp, suffix: str, folder: Path) -> Model:
+    """Return a model that is one layer, with lengths and initial states as inputs."""
+    if suffix == ".xml":
+        return load(write_ir(random_layer(op, I, convention=OPENVINO_SEQUENCE), folder / "planted.xml"))
+    layer = random_layer(op, I, peepholes=op.has_cell_state)
+    model: Model = read_model(write_onnx(layer, inputs=ARGUMENTS[: 2 + op.has_cell_state]))
+    return model
+
+
+def assert_never_same(a: Any, b: Any) -> None:
+    result = compare(a, b)
+    assert result.verdict() != "same", str(result)
+    assert not result.equal()
+    assert not verdict(result).startswith("the same")
+    with pytest.raises((AssertionError, ArgumentError)):
+        assert_same(a, b)
+
+
+def planted(name: str, suffix: str, folder: Path, *, lengths: bool, recognised: bool, stride: int) -> int:
+    source = model_of(OPERATORS[name], suffix, folder)
+    right = Planted(source, recognised=recognised, lengths=lengths)
+    assert compare(right, Planted(source, recognised=recognised, lengths=lengths)).verdict() == "same"
+    words = list(visible(right.layer, right.values))
+    for one in words[::stride]:
+        assert_never_same(right, Planted(source, one, recognised=recognised, lengths=lengths))
+        if lengths:
+            assert_never_same(source, Planted(source, one, recognised=recognised))
+    return len(words)
+
+
+@each_row("name", list(OPERATORS)[:2])
+def test_some_mistakes_in_models(name: str, tmp_path: Path) -> None:
+    assert planted(name, ".onnx", tmp_path, lengths=True, recognised=False, stride=16) > 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recognised", [True, False])
+@pytest.mark.parametrize("lengths", [True, False])
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_every_mistake_in_models(name: str, suffix: str, lengths: bool, recognised: bool, tmp_path: Path) -> None:
+    if OPERATORS[name].input_forget and suffix == ".xml":
+        pytest.skip("OpenVINO's LSTMSequence-5 does not couple gates")
+    assert planted(name, suffix, tmp_path, lengths=lengths, recognised=recognised, stride=1) > 7
+
+
+def mistaken(layer: Layer, mistake: Mistake) -> Layer:
+    """Return a layer that is the mistake, which only changes weights and attributes."""
+    weights = {name: mistake.changes.get(name, array) for name, array in layer.weights.items()}
+    fields = {name: change for name, change in mistake.changes.items() if name not in weights}
+    if "linear_before_reset" in fields:
+        fields["linear_before_reset"] = bool(fields["linear_before_reset"])
+    return Layer(dataclasses.replace(layer.op, **fields), **{name: w.astype("f4") for name, w in weights.items()})
+
+
+def files_differ(name: str, suffix: str, folder: Path, stride: int) -> int:
+    """Compare files of a layer and of its mistakes by the command; return how many there are."""
+    layer = random_layer(OPERATORS[name], I)
+    every, shown = {"W", "R", "B", "direction", "clip", "linear_before_reset"}, set(visible(layer, ["X"]))
+    arrays = complete(layer, {"X": np.ones((2, 2, I))})
+    changes = [
+        mistake
+        for mistake in mistakes(layer, oracle.arguments(layer, arrays))
+        if mistake.results is None and mistake.changes and mistake.changes.keys() <= every
+        if mistake.words in shown
+    ]
+    write = write_onnx if suffix == ".onnx" else write_ir
+    paths = [folder / f"{letter}{suffix}" for letter in "ab"]
+    write(layer, paths[0])
+    for mistake in changes[::stride]:
+        write(mistaken(layer, mistake), paths[1])
+        assert main(["compare", *map(str, paths)]) == 1, mistake.words
+    return len(changes)
+
+
+@each_row("suffix", [".onnx", ".xml"])
+def test_some_mistakes_in_files(suffix: str, tmp_path: Path) -> None:
+    assert files_differ("LSTM", suffix, tmp_path, 25) > 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".onnx", ".xml"])
+@pytest.mark.parametrize("name", ["LSTM", "bidirectional GRU", "reverse RNN", "bidirectional LSTM with clip"])
+def test_every_mistake_in_files(name: str, suffix: str, tmp_path: Path) -> None:
+    assert files_differ(name, suffix, tmp_path, 1) > 1
+
+
+ONE_LAYER: dict[str, dict[str, Any]] = {
+    f"{cell}{' with states' if states else ''}": {"cell": cell, "states": states}
+    for cell in CELLS
+    for states in (False, True)
+}
+# Two models that differ, and what their comparison and a comparison of the first with itself say.
+PLANTED: dict[str, tuple[onnx.ModelProto, onnx.ModelProto, str, str]] = {
+    **{
+        f"{name}, another direction": (
+            verdicts.one_layer(**options),
+            verdicts.one_layer(**options, direction="reverse"),
+            "different",
+            "same",
+        )
+        for name, options in ONE_LAYER.items()
+    },
+    "mask": (verdicts.masked(1), verdicts.masked(2), "different", "same"),
+    "Scan of a cell of its own": (verdicts.scanned(0.5), verdicts.scanned(0.75), "different", "same"),
+    "first row of a table": (verdicts.embedding(9), verdicts.embedding(9, 0), "different", "same"),
+    "last row of a table": (verdicts.embedding(3000), verdicts.embedding(3000, 2999), "different", "same"),
+    "more rows": (verdicts.embedding(9), verdicts.embedding(10), "not decided", "same"),
+    "a table too large": (verdicts.embedding(300_000), verdicts.embedding(300_000), "not decided", "not decided"),
+    "dropped steps": (verdicts.dropped(1), verdicts.dropped(2), "different", "same"),
+    "all steps dropped": (verdicts.dropped(1, 9999), verdicts.dropped(2, 9999), "not decided", "not decided"),
+    "constant": (verdicts.dropped(0, 0), verdicts.dropped(0, 0), "not decided", "not decided"),
+}
+REASONS = {
+    "a table too large": "input 'ids' selects from 300000 rows, of which ",
+    "all steps dropped": "output 'y' is empty in every call, with sizes of up to 6144",
+    "constant": "output 'y' is constant in 5 calls",
+}
+
+
+@each_row("name", PLANTED)
+def test_planted_models(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    *protos, expected, with_itself = PLANTED[name]
+    a, b = map(read_model, protos)
+    assert compare(a, b).verdict() == expected
+    assert compare(a, a).verdict() == with_itself
+    assert_never_same(a, b)
+    if with_itself == "same":
+        assert_same(a, a)
+    paths = [str(tmp_path / f"{letter}.onnx") for letter in "ab"]
+    for path, proto in zip(paths, protos, strict=True):
+        onnx.save(proto, path)
+    assert main(["compare", *paths]) == 1
+    captured = capsys.readouterr().out
+    assert "\nthe same (" not in captured
+    assert REASONS.get(name, "") in " ".join(captured.split())
+
+
+def test_a_layer_that_runs_in_another_direction() -> None:
+    """With one step, both directions agree."""
+    a, b = (read_model(verdicts.one_layer("GRU", direction)) for direction in ("forward", "reverse"))
+    inputs = {"X": np.ones((1, 3, I), "f4"), "lens": np.ones(3, "i4")}
+    result = compare(a, b, inputs)
+    assert result.largest_difference == 0
+    assert result.not_decided == ("GRU 'layer' has the weights of GRU 'layer', which runs in another direction",)
+    with pytest.raises(ArgumentError, match=r"not decided whether .* has the weights of"):
+        assert_same(a, b, inputs=inputs)
+
+
+@each_row("value", [None, (), np.zeros((0, 3)), []], ids=["None", "()", "no elements", "[]"])
+def test_functions_that_return_nothing(value: Any) -> None:
+    with pytest.raises(ArgumentError, match="assert_same: not decided whether"):
+        assert_same(lambda x: value, lambda x: value, inputs={"x": np.ones(3)})
+    model = read_model(verdicts.dropped(1))
+    with pytest.raises((AssertionError, ArgumentError)):
+        assert_same(model, lambda X: value)
+
+
+def test_what_was_compared_is_said() -> None:
+    a, b = (read_model(verdicts.one_layer("LSTM", direction)) for direction in ("forward", "reverse"))
+    text = verdict(compare(a, a))
+    assert text.startswith("the same (atol=1e-05, rtol=1e-05): 2 outputs on 'X' (3, 3, 4), 'lens' [")
+    assert text.endswith("] and 1 other call")
+    calls = compare(a, a).calls
+    assert sorted(map(int, calls[0].partition("[")[2].strip("]").split(","))) == [0, 1, 3]
+    assert compare(a, b).verdict() == "different"
+
+
+def test_functions_that_refuse_rows_of_length_0() -> None:
+    layer = random_layer(OPERATORS["LSTM"], I)
+
+    def packed(X: Any, sequence_lens: Any, initial_h: Any, initial_c: Any) -> Any:
+        if not sequence_lens.all():
+            raise RuntimeError("lengths of 0 are not allowed")
+        return layer(X, sequence_lens=sequence_lens, initial_h=initial_h, initial_c=initial_c)
+
+    assert_same(layer, packed)
+
+
+# The same
+
+
+def equal_pair(seed: int, folder: Path) -> tuple[Any, Any]:
+    """Return two descriptions of one layer or model."""
+    rng = np.random.default_rng(seed)
+    cell: Any = list(CELLS)[rng.integers(3)]
+    direction = list(Direction)[rng.integers(3)]
+    op = RecurrentOp(cell, int(rng.integers(1, 9)), direction, clip=[None, 0.7][rng.integers(2)])
+    size, dtype = int(rng.integers(1, 6)), [np.float32, np.float64][rng.integers(2)]
+    layer = random_layer(op, size, dtype, seed=seed)
+    names = [name for name in ARGUMENTS[: 2 + op.has_cell_state] if rng.integers(2)]
+    path = folder / f"{seed}.onnx"
+    kind = rng.integers(6)
+    if kind == 0:
+        return layer, random_layer(op, size, dtype, seed=seed, convention=OPENVINO_SEQUENCE)
+    if kind == 1:
+        onnx.save(two_layers(cell, lengths=bool(rng.integers(2)), static=bool(rng.integers(2))), path)
+    elif kind == 2:
+        onnx.save(verdicts.embedding(int(rng.integers(2, 400))), path)
+    elif kind == 3:
+        onnx.save(verdicts.masked(float(rng.normal())), path)
+    else:
+        write_onnx(layer, path, inputs=names)
+    model = load(path)
+    return model, load(write_ir(model, folder / f"{seed}.xml"))
+
+
+def verdicts_of(seeds: range, folder: Path) -> list[str]:
+    found = []
+    for seed in seeds:
+        a, b = equal_pair(seed, folder)
+        result = compare(a, b, seed=seed)
+        assert result.verdict() != "different", f"{seed}: {result}"
+        if result.verdict() == "same":
+            assert_same(a, b, seed=seed, atol=1e-4)
+        found.append(result.verdict())
+    return found
+
+
+def test_some_equal_pairs(tmp_path: Path) -> None:
+    assert set(verdicts_of(range(12), tmp_path)) == {"same"}
+
+
+@pytest.mark.slow
+def test_500_equal_pairs(tmp_path: Path) -> None:
+    assert verdicts_of(range(500), tmp_path).count("same") >= 490
