@@ -55,7 +55,7 @@ def plain_loop(folder: Path, threads: int) -> dict[str, Any]:
     """Run ONNX Runtime in the simplest loop: a call for each file, and all results in one file at the end."""
     import onnxruntime as ort
 
-    from pyrnnx.scoring.sources.wav import read_wav
+    from pyrnnx.scoring.sources.audio import read_audio
 
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
@@ -64,7 +64,7 @@ def plain_loop(folder: Path, threads: int) -> dict[str, Any]:
     files = sorted((folder / "in").iterdir())
     started, cpu = time.perf_counter(), time.process_time()
     for path in files:
-        samples = read_wav(str(path))
+        samples = read_audio(str(path))
         frames = np.zeros(-(-len(samples) // FRAME) * FRAME, np.float32)
         frames[: len(samples)] = samples
         feeds = {name: frames.reshape(-1, 1, FRAME)}
@@ -80,7 +80,7 @@ def stream_loop(folder: Path) -> dict[str, Any]:
     """Run ONNX Runtime as Silero's own client does: a call for each frame, with the state of the one before."""
     import onnxruntime as ort
 
-    from pyrnnx.scoring.sources.wav import read_wav
+    from pyrnnx.scoring.sources.audio import read_audio
 
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -88,7 +88,7 @@ def stream_loop(folder: Path) -> dict[str, Any]:
     files, results, rate = sorted((folder / "in").iterdir()), {}, np.array(RATE)
     started, cpu = time.perf_counter(), time.process_time()
     for path in files:
-        samples = read_wav(str(path))
+        samples = read_audio(str(path))
         padded = np.zeros((1, CONTEXT + -(-len(samples) // FRAME) * FRAME), np.float32)
         padded[0, CONTEXT : CONTEXT + len(samples)] = samples
         state, speech = np.zeros(STATE, np.float32), []
@@ -104,7 +104,14 @@ def stream_loop(folder: Path) -> dict[str, Any]:
 
 def streamed(folder: Path, workers: int, threads: int) -> dict[str, Any]:
     """Run `pyrnnx.score` frame by frame, and check its probabilities against the loop's."""
-    options = {"stream": True, "context": CONTEXT, "rate": RATE, "inputs": {"sr": RATE}, "outputs": ["output"]}
+    options = {
+        "stream": True,
+        "context": CONTEXT,
+        "rate": RATE,
+        "inputs": {"sr": RATE},
+        "outputs": ["output"],
+        "batch": 32,
+    }
     result = ours(folder, workers, threads, **options)
     with np.load(folder / "loop.npz") as expected:
         for path in (folder / "out" / "parts").iterdir():
@@ -248,13 +255,13 @@ MANY = (
 
 def dispatched(count: int = 500, ahead: int = 64) -> float:
     """Return the processor time per empty part of scheduler and client, which are this process."""
-    from pyrnnx.scoring.cluster import connected
-    from pyrnnx.scoring.packages import import_distributed
+    import distributed
+
     from pyrnnx.scoring.parts import Part
 
     names = tuple(f"folder/recording{index:07}.wav" for index in range(240))
-    dask = import_distributed()
-    with connected(None, 2) as (client, _):
+    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        client = distributed.Client(cluster)
         pending: set[Any] = set()
         number = 0
         with client.as_current():
@@ -264,7 +271,7 @@ def dispatched(count: int = 500, ahead: int = 64) -> float:
                     part = Part(number, 0, names, tuple((name,) for name in names), (300,) * len(names), {})
                     pending.add(client.submit(len, part.names, key=f"dispatched-{number}", pure=False))
                     number += 1
-                done = dask.wait(pending, return_when="FIRST_COMPLETED").done
+                done = distributed.wait(pending, return_when="FIRST_COMPLETED").done
                 for future in done:
                     future.result()
                 pending -= done

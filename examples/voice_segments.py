@@ -3,19 +3,19 @@
     pip install -e ".[onnx,score]" && pip install --no-deps --ignore-requires-python silero-vad==6.2.3
     python examples/voice_segments.py recordings/ probabilities/
 
-The recordings are .wav files of 16,000 samples per second. `pyrnnx.score` streams many of them side by side and writes
-the probability of speech in each window of 32 ms to the second folder. A run that was stopped continues there.
+The recordings are .wav, .flac, .ogg or .mp3 files of any rate. `pyrnnx.score` streams many of them side by side and
+writes the probability of speech in each window of 32 ms to the second folder. A run that was stopped continues there.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import wave
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import soundfile
 from shared import RATE, run, speech_segments, wheel_file, writing
 
 import pyrnnx
@@ -32,13 +32,14 @@ def probabilities(sink: Path) -> Iterator[tuple[str, list[float]]]:
 
 
 def length(path: Path) -> int:
-    with wave.open(str(path), "rb") as file:
-        return file.getnframes()
+    """Return the number of samples after resampling."""
+    header = soundfile.info(path)
+    return round(header.frames * RATE / header.samplerate)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Find the speech in all recordings of a folder.")
-    parser.add_argument("recordings", type=Path, help="folder of .wav files")
+    parser.add_argument("recordings", type=Path, help="folder of .wav, .flac, .ogg or .mp3 files")
     parser.add_argument("probabilities", type=Path, help="folder of the results of pyrnnx.score")
     parser.add_argument("--output", default="segments.csv", help="CSV file to write")
     parser.add_argument("--workers", type=int, help="processes; 0: this one (default: one for each core)")
@@ -48,6 +49,7 @@ def main() -> None:
         arguments.recordings,
         arguments.probabilities,
         stream=True,
+        batch=32,
         frame=WINDOW,
         context=CONTEXT,
         rate=RATE,

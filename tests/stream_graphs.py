@@ -1,4 +1,4 @@
-"""Small ONNX models that take one frame of each row and their states, and what their items may share."""
+"""Small ONNX models that take one frame of each row and their states, and the error of a batch of eight."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ onnx = pytest.importorskip("onnx")
 
 FRAME, CONTEXT, HIDDEN = 4, 2, 3
 SIZE = CONTEXT + FRAME
-PADDED, ALONE = "items of like length, padded", "one item at a time"
+DIFFERS, ONE_ROW = "in a batch of", "expected 1"
 _RNG = np.random.default_rng(3)
 
 
@@ -51,9 +51,8 @@ class Graph(NamedTuple):
     inputs : str
         Declarations of "frame", of "state" and of others.
     nodes : str
-    batching : str
-    word : str
-        A word of the reason.
+    error : str
+        Words of the error of a batch; "" if there is none.
     state : tuple of int
         Shape of the state of one row; () if a layer has it inside.
     axis : int
@@ -64,8 +63,7 @@ class Graph(NamedTuple):
 
     inputs: str
     nodes: str
-    batching: str = PADDED
-    word: str = ""
+    error: str = ""
     state: tuple[int, ...] = (1, 1, HIDDEN)
     axis: int = 1
     options: Mapping[str, Any] = MappingProxyType({})
@@ -105,34 +103,26 @@ GRAPHS: dict[str, Graph] = {
         "S = Shape (frame) n = Gather (S, zero0) is = Equal (n, one0) k = If (is) <"
         "then_branch = g1 () => (float[N, 3] t) { t = Identity (state) }, "
         f"else_branch = g2 () => (float[N, 3] e) {{ e = Neg (state) }}> {CELL} y1 = Add (state_out, k)",
-        ALONE,
-        "number of rows",
+        DIFFERS,
         state=(1, HIDDEN),
         axis=0,
     ),
     "a mean of all rows": Graph(
         f"{FRAMES}, float[N, 3] state",
         f"{CELL} m = ReduceMean <axes = [0]> (state_out) y1 = Sub (state_out, m)",
-        ALONE,
-        "combines rows",
+        DIFFERS,
         state=(1, HIDDEN),
         axis=0,
     ),
     "a state that mixes rows": Graph(
         f"{FRAMES}, float[N, 3] state",
         "a = MatMul (frame, A) m = ReduceMax <axes = [0]> (state) s = Add (a, m) state_out = Tanh (s) y1 = Sigmoid (a)",
-        ALONE,
-        "combines rows",
         state=(1, HIDDEN),
         axis=0,
     ),
-    "a state of one row": Graph(
-        f"{FRAMES}, float[1, 1, 3] state", f"{GRU} y1 = Sigmoid (y)", ALONE, "no axis that is certain to be the rows"
-    ),
-    "one row": Graph("float[1, 6] frame, float[1, 1, 3] state", f"{GRU} y1 = Sigmoid (y)", ALONE, "one row"),
-    "no rows": Graph(
-        "float[6] frame, float[3] state", f"{CELL} y1 = Sigmoid (state_out)", ALONE, "no axis of rows", (HIDDEN,), -1
-    ),
+    "a state of one row": Graph(f"{FRAMES}, float[1, 1, 3] state", f"{GRU} y1 = Sigmoid (y)", "fails with sequences"),
+    "one row": Graph("float[1, 6] frame, float[1, 1, 3] state", f"{GRU} y1 = Sigmoid (y)", ONE_ROW),
+    "no rows": Graph("float[6] frame, float[3] state", f"{CELL} y1 = Sigmoid (state_out)", ONE_ROW, (HIDDEN,), -1),
     "an initial state": Graph(
         f"{FRAMES}, {STATE}", f"{GRU} y1 = Sigmoid (y)", options={"inputs": {"state": np.ones((1, 1, HIDDEN), "f4")}}
     ),

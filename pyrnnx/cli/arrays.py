@@ -79,7 +79,7 @@ def read_npy(label: str, path: str) -> AnyArray:
 
 
 def read_samples(label: str, path: str, info: TensorInfo) -> AnyArray:
-    """Return the samples of a .wav file, from -1 to 1, as an input of a model.
+    """Return the samples of a recording, integers from -1 to 1, as an input of a model.
 
     The last axis has the samples, and all others the size 1. The dtype is float32, unless the input declares float16
     or float64.
@@ -89,10 +89,10 @@ def read_samples(label: str, path: str, info: TensorInfo) -> AnyArray:
     ArgumentError
         A missing file; no PCM samples; several channels.
     """
-    from pyrnnx.scoring.sources.wav import read_wav
+    from pyrnnx.scoring.sources.audio import read_audio
 
-    with _as_argument_error(label, path, "a .wav file of PCM samples"):
-        samples = read_wav(path)
+    with _as_argument_error(label, path, "a recording, such as a .wav file"):
+        samples = read_audio(path)
     if samples.ndim > 1:
         raise ArgumentError(
             f"{label}: {shown(path)} has {samples.shape[1]} channels; expected one: mix them down, or take one of them"

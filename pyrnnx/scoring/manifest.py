@@ -25,10 +25,8 @@ from typing import Any
 from pyrnnx._internal import writing
 from pyrnnx._internal.files import is_folder
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring import durable
-from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.parts import Part
-from pyrnnx.scoring.sinks import SINKS, zarr
+from pyrnnx.scoring.sinks import SINKS, durable, zarr
 
 FORMAT = 1
 _SUFFIXES = "|".join(re.escape(sink.suffix) for sink in SINKS.values())
@@ -266,7 +264,7 @@ def _loaded(path: Path) -> dict[str, Any]:
     OSError
     """
     try:
-        with open_file(path, follow=False) as file:
+        with durable.open_own(path) as file:
             contents = file.read()
     except ValueError as error:
         raise FormatError(f"score: {shown(os.fspath(path))} cannot be opened: {error}") from None
@@ -309,7 +307,7 @@ def names_digest(part: Part) -> str:
 
 _COMPARED = {"pyrnnx": "the version of pyrnnx", "model": "the model", "source": "the source", "options": "the options"}
 # Entries of the source. Without a change of the fingerprint, the items depend only on which files can be read.
-_NOT_COMPARED = ("path", "items")
+_NOT_COMPARED = ("path", "items", "hidden")
 
 
 def identity(header: Mapping[str, Any]) -> str:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.scoring.items import Items
-from pyrnnx.scoring.outputs import Batching
+from pyrnnx.scoring.sources.items import Items
 
 SHARES = 3  # shares of the memory: items and results; copies of results while they are written; a padded batch
 BATCH = 2**23  # bytes of a padded batch and its results; items of a 39 MB batch took 1.6 times as long as of 5 to 10 MB
@@ -36,8 +35,6 @@ class Part:
         As in `Items`.
     bad : dict
         As in `Items`, but by the index within the part.
-    stamps : tuple of int
-        As in `Items`; () if there are none.
     """
 
     number: int
@@ -46,7 +43,6 @@ class Part:
     places: tuple[Any, ...]
     lengths: tuple[int, ...]
     bad: dict[int, str]
-    stamps: tuple[int, ...] = ()
 
 
 def boundaries(sizes: AnyArray, memory: int, least: int = 1) -> AnyArray:
@@ -83,32 +79,31 @@ def part(items: Items, starts: AnyArray, number: int) -> Part:
         tuple(items.places[start:end]),
         tuple(items.lengths[start:end].tolist()),
         {index - start: items.bad[index] for index in range(start, end) if index in items.bad},
-        () if items.stamps is None else tuple(items.stamps[start:end].tolist()),
     )
 
 
-def batches(lengths: Sequence[int], batching: Batching, *, rows: int, most: int, row_size: Any) -> Iterator[list[int]]:
+def batches(lengths: Sequence[int], *, rows: int, most: int, mixes_lengths: bool, row_size: Any) -> Iterator[list[int]]:
     """Yield batches of items of similar length as indices, the longest first.
 
     Parameters
     ----------
     lengths : sequence of int
         Time steps of the items.
-    batching : Batching
     rows : int
         Maximum number of rows of a batch.
     most : int
         Maximum number of bytes of a batch with more than one row.
+    mixes_lengths : bool
+        Whether a batch may have items of different lengths.
     row_size : callable
         Function of a length that returns the bytes of a row and its results.
     """
-    rows = 1 if batching is Batching.ALONE else rows
     batch: list[int] = []
     for index in sorted(range(len(lengths)), key=lambda index: (-lengths[index], index)):
         if batch:
             longest = lengths[batch[0]]
             full = len(batch) == rows or (len(batch) + 1) * row_size(longest) > most
-            if full or (batching is not Batching.PADDED and lengths[index] != longest):
+            if full or (not mixes_lengths and lengths[index] != longest):
                 yield batch
                 batch = []
         batch.append(index)

@@ -20,6 +20,8 @@ class ScoreReport:
         Number of items with results.
     skipped : mapping
         By the name of an item without results: the reason.
+    hidden : int
+        Number of files and folders of the source that were left out because their names begin with ".".
     parts : int
         Number of parts.
     resumed : int
@@ -30,22 +32,20 @@ class ScoreReport:
         Time from the first part to the last.
     workers : int
         Number of worker processes; 0 if this process did the work.
-    batching : str
-        Kinds of items that shared a call of the model.
-    batching_reason : str
-        Why this batching was chosen.
+    batch : int
+        Maximum number of items that shared a call of the model.
     """
 
     sink: str
     items: int
     skipped: Mapping[str, str]
+    hidden: int
     parts: int
     resumed: int
     computed: int
     seconds: float
     workers: int
-    batching: str
-    batching_reason: str
+    batch: int
 
     @property
     def rate(self) -> float:
@@ -58,6 +58,8 @@ class ScoreReport:
 
     def __repr__(self) -> str:
         skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
+        hidden = f", {self.hidden} hidden" if self.hidden else ""
         resumed = f" ({self.resumed} of an earlier run)" if self.resumed else ""
         speed = f", {self.rate:.4g} items/s" if self.computed else ""
-        return f"<ScoreReport {shortened(self.sink)}: {self.items} items{skipped}, {self.parts} parts{resumed}{speed}>"
+        items = f"{self.items} items{skipped}{hidden}, {self.parts} parts"
+        return f"<ScoreReport {shortened(self.sink)}: {items}{resumed}{speed}>"

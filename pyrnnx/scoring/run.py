@@ -9,22 +9,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pyrnnx._internal import scalars
 from pyrnnx._internal.files import is_path
 from pyrnnx.errors import ArgumentError, reason_of, shown
-from pyrnnx.scoring import cluster, options
-from pyrnnx.scoring.interrupts import remembered_interrupts
-from pyrnnx.scoring.lock import Lock
+from pyrnnx.scoring import cluster
+from pyrnnx.scoring.conversion import Conversion, frames_of
 from pyrnnx.scoring.manifest import Folder
-from pyrnnx.scoring.planned import Limits, Run, planned
-from pyrnnx.scoring.progress import Progress, progress_of
+from pyrnnx.scoring.packages import import_filelock
+from pyrnnx.scoring.plan import Limits, Run, planned
+from pyrnnx.scoring.progress import Progress, progress_of, remembered_interrupts
 from pyrnnx.scoring.report import ScoreReport
 from pyrnnx.scoring.sinks import choose_sink
 from pyrnnx.scoring.sources import open_source
 from pyrnnx.scoring.sources.base import Source
-from pyrnnx.scoring.storage import is_url, shown_path
-from pyrnnx.scoring.subject import subject_of
-from pyrnnx.scoring.task import Conversion, score_part
+from pyrnnx.scoring.sources.storage import is_url, shown_path
+from pyrnnx.scoring.subjects import subject_of
+from pyrnnx.scoring.task import score_part
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -58,8 +60,7 @@ def score(
     workers: int | None = None,
     scheduler: str | Client | None = None,
     memory: int | str = "256MiB",
-    batch_size: int = 32,
-    batching: str = "auto",
+    batch: int | None = None,
     skip_errors: bool = False,
     overwrite: bool = False,
     progress: bool | Callable[[int, int], None] | None = None,
@@ -68,8 +69,8 @@ def score(
 
     The items are scored in parts of consecutive items, and within a part in batches of items of similar length. Each
     part is written atomically: repeat a call that was killed, and it scores only the unfinished parts. Parts and
-    batches depend on the source, `memory` and `batch_size`, not on the number of workers. So results are bit for bit
-    the same for any number of workers, on processors with the same instruction set.
+    batches depend on the source, `memory` and `batch`, not on the number of workers. So results are bit for bit the
+    same for any number of workers, on processors with the same instruction set.
 
     Parameters
     ----------
@@ -79,15 +80,17 @@ def score(
     source : path or URL
         A folder or a file, under the same path for every worker, or the URL of an object store that fsspec reads, such
         as "s3://bucket/folder": zarr (an array [N, T, ...]; a group of arrays; a group
-        with "values" and "offsets"), .npy files, .npz files (each array is an item), .wav files (PCM of one rate;
-        float32 from -1 to 1), or .parquet files (a column of lists). Items have the shape [T, ...].
+        with "values" and "offsets"), .npy files, .npz files (each array is an item), recordings (.wav, .flac, .ogg or
+        .mp3; float32, integers from -1 to 1), or .parquet files (a column of lists). Items have the shape [T, ...].
+        Files and folders whose names begin with "." are left out; the report has their number. A URL has no user,
+        password or query: fsspec takes credentials from the environment.
     sink : path
         A folder, under the same path for every worker. It gets manifest.json, and the results in parts/. "name" and
         "index" identify the items. An output "Y" without time steps is [n, ...]. With time steps, it is the
         concatenation of all items along the first axis, and item i is ``Y[offsets[i]:offsets[i + 1]]`` with
         "Y.offsets". In Parquet each row has the lists of an item.
     source_format, sink_format : str, optional
-        Source: "zarr", "npy", "npz", "parquet" or "wav". Default: the format of its files. Sink: "zarr", "parquet" or
+        Source: "zarr", "npy", "npz", "parquet" or "audio". Default: the format of its files. Sink: "zarr", "parquet" or
         "npz". Default: the suffix of its name (OUT.parquet), "npz" without suffix.
     column : str, optional
         Column of a Parquet source. Default: the only column of lists.
@@ -98,8 +101,8 @@ def score(
         such as "NTI", or "TI" for a model that takes one sequence at a time. Default: the axes of the recurrent layer
         that reads the input; with `stream`, also "NI" and "I" for inputs with two axes and one.
     lengths : str, optional
-        Input that takes the lengths of rows. Default: the one that recurrent layers use as lengths. Only with lengths
-        can items of different lengths share a batch: see `batching`.
+        Input that takes the lengths of rows, such as "sequence_lens", so that padding is harmless: items of different
+        lengths may then share a batch. Default: only items of equal length share one.
     inputs : mapping, optional
         Arrays for other inputs, the same in every call. Default: zeros for initial states of recurrent layers; the
         model's own defaults.
@@ -109,8 +112,8 @@ def score(
         Channel of recordings with several channels: an index from 0, "first", or "mean" for the mean of all. Default:
         items [T, channels].
     rate : int, optional
-        Required samples per second of recordings; nothing is resampled, and another rate is a bad item. Default: any
-        rate, the same for all recordings.
+        Samples per second that the model needs: recordings of another rate are resampled (by soxr). Default: the rate
+        of the recordings, which must be the same for all.
     frame, context : int, optional
         Cut items [T], such as samples, into frames [frames, context + frame]. Each frame begins with the `context`
         preceding values; zeros precede the first frame. Default: no frames.
@@ -121,8 +124,8 @@ def score(
         Whether each time step of an item (a frame, with `frame`) is a call of its own, in which the model gets its
         states back: see `Model.stream`. A mapping has the states, {output: input}. Each recording begins with the
         states that `inputs` has, else zeros or the model's own defaults; results are those of all calls, [T, ...].
-        States are only written if `outputs` names them. A call has a row for each recording that is not over, if the
-        graph proves that rows are independent. Default: False.
+        States are only written if `outputs` names them. A call has a row for each of `batch` recordings. Default:
+        False.
     cast : bool
         Convert items to the input's dtype. Default: another dtype is a bad item.
     workers : int, optional
@@ -136,13 +139,10 @@ def score(
     memory : int or str
         Memory limit in bytes of a part in a worker: its items, results and their copies, not the memory of the model's
         calls (see `pyrnnx.set_memory_limit`). A larger item is a bad item. Default: "256MiB".
-    batch_size : int
-        Maximum number of rows of a batch. Default: 32.
-    batching : str
-        "auto": items of different lengths share a padded batch if the model's graph proves that neither padding nor
-        other rows change a result; items of equal length share one if this is proven for rows only; else each item is
-        a call. "equal": only items of equal length may share a batch. "none": each item is a call. The report has the
-        choice (`batching`) and its reason (`batching_reason`). Default: "auto".
+    batch : int, optional
+        Maximum number of items that share a call, one in each row, if the rows of the model are independent. The first
+        batch is also run item by item, and another result is an error. Default: 1 for a model; 32 for a layer or a
+        stack, whose rows are independent and which ignore padding.
     skip_errors : bool
         Skip items that cannot be read or scored; the same call tries them again. Default: the first one is an error.
     overwrite : bool
@@ -158,8 +158,8 @@ def score(
     Raises
     ------
     PyrnnxError
-        A model, source or options that do not fit; an item that cannot be scored; results of another run in the sink;
-        a lost scheduler. Finished parts stay valid.
+        A model, source or options that do not fit; an item that cannot be scored, or with other results in a batch
+        than alone; results of another run in the sink; a lost scheduler. Finished parts stay valid.
     KeyboardInterrupt
         Ctrl-C; the message has the number of finished parts.
     """
@@ -173,15 +173,14 @@ def score(
         cluster.check_scheduler(scheduler)
     elif count != 0:
         cluster.check_main()
-    replace = options.switch("overwrite", overwrite)
+    replace = _switch("overwrite", overwrite)
     limits = Limits(
         scalars.byte_count("score", "memory", memory, 1),
-        scalars.integer("score", "batch_size", batch_size, 1),
-        options.switch("skip_errors", skip_errors),
-        options.batching_of(batching),
+        None if batch is None else scalars.integer("score", "batch", batch, 1),
+        _switch("skip_errors", skip_errors),
     )
-    frames = options.frames_of(frame, context, tail)
-    conversion = Conversion(frames, options.switch("cast", cast))
+    frames = frames_of(frame, context, tail)
+    conversion = Conversion(frames, _switch("cast", cast))
     subject = subject_of(
         model,
         input=input,
@@ -199,18 +198,40 @@ def score(
     try:
         run.job.folder.check(run.header, overwrite=replace)
         Path(path).mkdir(parents=True, exist_ok=True)
-        lock = Lock(path)
-        try:
-            run.job.folder.begin(run.header, overwrite=replace)
-            kind.begin(run.job.folder.parts)
-            return _run(run, scheduler, count, show)
-        finally:
+        with _locked(path):
             try:
-                run.job.folder.end(run.job.run)
+                run.job.folder.begin(run.header, overwrite=replace)
+                kind.begin(run.job.folder.parts)
+                return _run(run, scheduler, count, show)
             finally:
-                lock.release()
+                run.job.folder.end(run.job.run)
     except OSError as error:
         raise ArgumentError(f"score: sink {shown(path)} cannot be written to ({reason_of(error)})") from error
+
+
+def _switch(name: str, value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(f"score: {name} is {shown(value)}; expected True or False")
+    return bool(value)
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[None]:
+    """Lock the sink folder for this process, until the end of the block or of the process.
+
+    Raises
+    ------
+    ArgumentError
+        Another process has locked the folder.
+    OSError
+        The lock file cannot be opened, or is a link.
+    """
+    filelock = import_filelock()
+    try:
+        with filelock.FileLock(os.path.join(path, "lock"), timeout=0):
+            yield
+    except filelock.Timeout:
+        raise ArgumentError(f"score: another process is writing to sink {shown(path)}") from None
 
 
 def _sink_path(sink: Any, source: Source) -> str:
@@ -264,10 +285,9 @@ def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Pr
     run.check_unchanged(skipped)
     run.job.folder.complete(run.header, ordered)
     items = sum(record["items"] for record in ordered)
-    scorer = run.job.scorer
     return ScoreReport(
-        *(run.job.folder.path, items, skipped, len(ordered), resumed, computed, seconds, processes),
-        *(scorer.batching.value, scorer.reason),
+        *(run.job.folder.path, items, skipped, run.job.source.hidden),
+        *(len(ordered), resumed, computed, seconds, processes, run.job.scorer.rows),
     )
 
 
@@ -279,5 +299,5 @@ def _outcomes(
     if workers == 0 or run.looks_finished():
         yield (score_part(run.job, part) for part in run.parts()), 0
         return
-    with cluster.connected(scheduler, workers) as (client, threads):
-        yield cluster.scored(client, run.job, threads, run.parts()), cluster.count_workers(client)
+    with cluster.connected(scheduler, workers) as found:
+        yield found.scored(run.job, run.parts()), found.count()

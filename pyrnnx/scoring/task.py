@@ -6,77 +6,22 @@ import math
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
-from pyrnnx.scoring import durable
-from pyrnnx.scoring.interface import Input
-from pyrnnx.scoring.items import Bad, Frames
+from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import Folder, names_digest
-from pyrnnx.scoring.outputs import Batching, Scorer
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
-from pyrnnx.scoring.sinks import SINKS, columns_of
+from pyrnnx.scoring.sinks import SINKS, columns_of, durable
 from pyrnnx.scoring.sources.base import Source
+from pyrnnx.scoring.sources.items import Bad
+from pyrnnx.scoring.subjects.outputs import Scorer
 
 _COMPUTES = threading.Lock()  # all parts of a process share one thread pool; they read and write without the lock
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """The conversion of an item's values for the model's input.
-
-    Attributes
-    ----------
-    frames : Frames or None
-    cast : bool
-        Whether to convert values to the model's dtype.
-    """
-
-    frames: Frames | None
-    cast: bool
-
-    def item(self, takes: Input, values: AnyArray, *, padded: bool) -> AnyArray:
-        """Return values [T, ...] as the input takes them.
-
-        Raises
-        ------
-        ArgumentError
-            Values of another dtype or shape.
-        """
-        if values.dtype != takes.dtype:
-            if not self.cast or values.dtype.kind not in "biuf" or takes.dtype.kind not in "iuf":
-                hint = "" if self.cast else " (cast=True converts)"
-                raise ArgumentError(f"it has dtype {values.dtype}; expected {takes.dtype}{hint}")
-            values = values.astype(takes.dtype)
-        if self.frames is not None:
-            values = self.frames.cut(values)
-        step = takes.step
-        if values.ndim == 1 + len([size for size in step if size != 1]):  # without the axes of size 1
-            sizes = iter(values.shape[1:])
-            values = values.reshape(len(values), *(1 if size == 1 else next(sizes) for size in step))
-        fits = values.ndim == 1 + len(step) and all(
-            declared in (None, size) for declared, size in zip(step, values.shape[1:], strict=True)
-        )
-        if not fits:
-            expected = ", ".join("?" if size is None else str(size) for size in ("T", *step))
-            frames = self.frames
-            cut = "" if frames is None else f" after frame={frames.size} and context={frames.context} cut it"
-            raise ArgumentError(f"it has shape {values.shape}{cut}; expected [{expected}]{self._advice(values, step)}")
-        steps = takes.size("T")
-        if steps is not None and (len(values) > steps if padded else len(values) != steps):
-            raise ArgumentError(f"it has {len(values)} time steps; expected {'at most ' if padded else ''}{steps}")
-        return values
-
-    def _advice(self, values: AnyArray, step: Sequence[int | None]) -> str:
-        """Return how frames could make single values fit the steps of an input; "" if they could not."""
-        sizes = [size for size in step if size != 1]
-        if self.frames is not None or values.ndim != 1 or len(sizes) != 1:
-            return ""
-        return f", or frame={'N' if sizes[0] is None else sizes[0]}, which cuts samples into steps of this size"
 
 
 @dataclass(frozen=True)
@@ -99,14 +44,24 @@ class Job:
     folder: Folder
     sink: str
     memory: int
-    batch_size: int
     skip_errors: bool
     batch_invariant: bool
 
     def item(self, values: AnyArray) -> AnyArray:
         """Return the values of an item as the input takes them: see `Conversion.item`."""
-        padded = self.scorer.batching is Batching.PADDED
-        return self.conversion.item(self.scorer.subject.input, values, padded=padded)
+        subject = self.scorer.subject
+        return self.conversion.item(subject.input, values, padded=subject.mixes_lengths)
+
+    def batches(self, lengths: Sequence[int], step: int) -> Iterator[list[int]]:
+        """Yield the batches of items of these lengths, with steps of `step` bytes, as indices."""
+        scorer, most = self.scorer, self.memory // SHARES
+        return batches(
+            lengths,
+            rows=scorer.rows,
+            most=most if scorer.subject.pushes else min(most, BATCH),
+            mixes_lengths=scorer.subject.mixes_lengths,
+            row_size=lambda length: scorer.size(length, step),
+        )
 
 
 def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
@@ -182,22 +137,10 @@ def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
     except Exception as error:  # the source itself failed: the rest cannot be read
         for i in readable[position:]:
             items[i] = Bad(reason_of(error))
-    # Once for all items, because thousands may share a file, and for an object this is a request.
-    stamps = job.source.stamps([part.places[i] for i in readable]) if part.stamps else ()
-    for i, stamp in zip(readable, stamps, strict=False):
-        if isinstance(stamp, Bad):
-            items[i] = stamp if not isinstance(items[i], Bad) else items[i]
-        elif stamp != part.stamps[i]:
-            items[i] = Bad(_changed(items[i]))
     for i, item in enumerate(items):
         if isinstance(item, Bad):
             _reject(job, part, i, item)
     return items
-
-
-def _changed(values: AnyArray | Bad) -> str:
-    reason = f" ({values.reason})" if isinstance(values, Bad) else ""
-    return f"its file has changed since it was listed{reason}"
 
 
 def _checked(job: Job, part: Part, i: int, values: AnyArray | Bad) -> AnyArray | Bad:
@@ -223,13 +166,7 @@ def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[dict[st
     results: list[dict[str, AnyArray] | Bad] = [item if isinstance(item, Bad) else Bad("") for item in items]
     good = [i for i, item in enumerate(items) if not isinstance(item, Bad)]
     step = max((math.prod(shape) * size for shape, size in {_step(items[i]) for i in good}), default=0)
-    for batch in batches(
-        [part.lengths[i] for i in good],
-        scorer.batching,
-        rows=_rows(job),
-        most=job.memory // SHARES if scorer.subject.pushes else min(job.memory // SHARES, BATCH),
-        row_size=lambda length: scorer.size(length, step),
-    ):
+    for batch in job.batches([part.lengths[i] for i in good], step):
         chosen = [good[place] for place in batch]
         for i, result in zip(chosen, _scored(scorer, [items[i] for i in chosen]), strict=True):
             results[i] = result
@@ -237,10 +174,6 @@ def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[dict[st
             if isinstance(result, Bad):
                 _reject(job, part, i, result)
     return results
-
-
-def _rows(job: Job) -> int:
-    return job.scorer.subject.input.size("N") or job.batch_size
 
 
 def _step(item: Any) -> tuple[tuple[int, ...], int]:

@@ -141,7 +141,7 @@ def test_sounds_and_arrays_with_heads_that_lie_or_are_old(tmp_path: Path) -> Non
     contents = bytearray(sound.read_bytes())
     contents[40:44] = (2**31 - 2).to_bytes(4, "little")
     sound.write_bytes(contents)
-    with pytest.raises(ArgumentError, match=r"its header declares 2147483646 bytes of samples"):
+    with pytest.raises(ArgumentError, match="it has another number of samples than its header declares"):
         read_samples("run", str(sound), TensorInfo("X", "float32", (None,)))
     np.save(array, np.ones((3, 2), np.float32))
     array.write_bytes(array.read_bytes().replace(b"(3, 2)", b"(3L,2)"))

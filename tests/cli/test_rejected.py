@@ -114,8 +114,8 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         "no such input": (["--input", "q=1"], "'q'"),
         "sequences": (["--sequences", "q"], "--sequences is 'q'; expected one of"),
         "scheduler": (["--workers", "1", "--scheduler", "host"], "--scheduler is 'host'; expected an address, such as"),
-        "batching": (["--batching", "all"], "--batching is 'all'; expected one of auto, equal, none"),
-        "channels": (["--channels", "mean"], "--channels is 'mean', and the source is npy; expected a wav source"),
+        "batch": (["--batch", "0"], "--batch is 0; expected an integer, 1 or above"),
+        "channels": (["--channels", "mean"], "--channels is 'mean', and the source is npy; expected a source of audio"),
         "format": (["--sink-format", "csv"], "--sink-format is 'csv'; expected one of zarr, parquet, npz"),
     },
     "run": {
@@ -164,7 +164,7 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         ),
         "a recording that is none": (
             [ONNX, "--input", "X={}/no.wav"],
-            "no.wav' cannot be read (file does not start with",
+            "no.wav' cannot be read (it is no recording",
         ),
         "a recording of two channels": (
             [ONNX, "--input", "X={}/stereo.wav"],

@@ -40,7 +40,8 @@ def files(tmp_path: Path) -> Path:
 
 
 def score(files: Path, *options: str) -> tuple[int, str, str]:
-    done = pyrnnx("score", str(files / "model.onnx"), str(files / "in"), str(files / "out"), "--workers", "0", *options)
+    model, source, out = (str(files / name) for name in ("model.onnx", "in", "out"))
+    done = pyrnnx("score", model, source, out, "--workers", "0", "--lengths", "sequence_lens", *options)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -69,31 +70,39 @@ def test_results(files: Path) -> None:
             np.testing.assert_array_equal(part["Y_h"][index], model(*arrays)["Y_h"][:, 0])
 
 
-def test_what_shares_a_call(files: Path) -> None:
-    wanted = {
-        "auto": ("items of like length, padded", "rows are independent, and padding does not change results"),
-        "equal": ("items of equal length", "rows are independent; batching is 'equal'"),
-        "none": ("one item at a time", "batching is 'none'"),
-    }
-    for name, facts in wanted.items():
-        status, text, _ = score(files, "--batching", name, "--overwrite", "--json")
-        report = json.loads(text)
-        assert (status, (report["batching"], report["batching_reason"])) == (0, facts)
-    assert "batching is 'none'" in score(files, "--batching", "none")[1]
+def test_batches(files: Path) -> None:
+    status, text, _ = score(files, "--batch", "4", "--json")
+    assert (status, json.loads(text)["batch"]) == (0, 4)
+    (files / "in" / ".hidden.npy").touch()
+    assert 'hidden   1, names that begin with "."' in score(files, "--batch", "4")[1]
+    model = onnx.load(files / "model.onnx")
+    model.graph.node[0].output[0] = "y"
+    model.graph.node.append(onnx.helper.make_node("Cos", ["y"], ["c"]))
+    model.graph.node.append(onnx.helper.make_node("ReduceSum", ["c"], ["Y"], keepdims=1))
+    onnx.save(model, files / "model.onnx")
+    status, _, errors = score(files, "--batch", "4", "--overwrite", "--outputs", "Y")
+    assert status == 2
+    assert "its axis of rows is unknown" in errors
+    assert "leave the output out of --outputs" in errors
 
 
 def test_recordings(files: Path) -> None:
     samples = RNG.integers(-(2**15), 2**15, (40, 2))
     write_wav(files / "a.wav", samples.ravel(), channels=2)
-    options = ("--workers", "0", "--frame", "4", "--rate", "16000")
+    options = ("--workers", "0", "--frame", "4", "--lengths", "sequence_lens")
     command = "score", str(files / "model.onnx"), str(files / "a.wav"), str(files / "wavs")
     done = pyrnnx(*command, *options)
     assert done.returncode == 2
     assert "(--channels mean mixes the 2 channels down, --channels 0 takes the first)" in done.stderr
     assert pyrnnx(*command, *options, "--channels", "mean").returncode == 0
-    refused = pyrnnx(*command, *options[:-1], "8000", "--channels", "mean")
-    assert "item 'a.wav': it has 16000 samples per second; expected --rate 8000" in refused.stderr
-    assert "ends in '.csv'; expected a name that ends in .zarr" in pyrnnx(*command[:-1], str(files / "o.csv")).stderr
+    slower = pyrnnx(*command[:-1], str(files / "slower"), *options, "--rate", "8000", "--channels", "mean")
+    assert slower.returncode == 0
+    with np.load(files / "slower" / "parts" / "00000.npz") as part:
+        assert part["Y.offsets"].tolist() == [0, 5]
+    assert (
+        "ends in '.csv'; expected a name that ends in .zarr"
+        in pyrnnx(*command[:-1], str(files / "o.csv"), *options).stderr
+    )
 
 
 def test_json_and_what_was_finished(files: Path) -> None:
@@ -118,7 +127,7 @@ def test_bad_items(files: Path) -> None:
 
 def test_options_are_named(files: Path) -> None:
     assert score(files)[0] == 0
-    assert "another sink, or --overwrite, which" in score(files, "--batch-size", "3")[2]
+    assert "another sink, or --overwrite, which" in score(files, "--batch", "3")[2]
     np.save(files / "in" / "2.npy", np.ones((3, 4)))
     assert "expected float32 (--cast converts) (--skip-errors skips it)" in score(files, "--overwrite")[2]
 
@@ -139,7 +148,7 @@ def test_interrupted(workers: str, files: Path) -> None:
         str(files / "in"),
         str(files / "out"),
     ]
-    command += ["--workers", workers, "--memory", "400kB"]
+    command += ["--workers", workers, "--memory", "400kB", "--lengths", "sequence_lens"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:

@@ -1,47 +1,40 @@
-"""Faults of scoring: proofs, batches, records and resumed runs."""
+"""Faults of scoring: batches, records and resumed runs."""
 
 from __future__ import annotations
 
 from mutation.fault import Fault
 
-_BATCHING = "tests/scoring/test_batching.py tests/scoring/test_models.py"
+_BATCHES = "tests/scoring/test_batches.py"
 _FOLDER = "tests/scoring/test_folder.py tests/scoring/test_changes.py"
 
 FAULTS = (
     Fault(
-        "any lengths of a layer count as those of the items",
-        "pyrnnx/scoring/proof/rules.py",
-        "respected = lens.is_lengths and len(time) == 1 and over_time",
-        "respected = len(time) == 1 and over_time",
-        _BATCHING,
+        "the first batch is not checked",
+        "pyrnnx/scoring/plan.py",
+        "if self.job.scorer.rows == 1 or subject.is_trusted:",
+        "if True:",
+        _BATCHES,
     ),
     Fault(
-        "zero times infinity is zero",
-        "pyrnnx/scoring/proof/rules.py",
-        "return any(value.zero for value in operands) and all(_zero(value) or finite(value) for value in operands)",
-        "return any(value.zero for value in operands)",
-        _BATCHING,
+        "a batch of equal lengths checks padding",
+        "pyrnnx/scoring/plan.py",
+        "if not subject.mixes_lengths or len({part.lengths[i] for i in chosen[1]}) > 1:",
+        "if True:",
+        _BATCHES,
     ),
     Fault(
-        "a mean over time ignores padding",
-        "pyrnnx/scoring/proof/rules.py",
-        "if over_time and adds and value.zero:",
-        "if over_time and value.zero:",
-        _BATCHING,
+        "any difference in a batch is rounding",
+        "pyrnnx/scoring/subjects/outputs.py",
+        "if np.allclose(a, b, rtol, atol * min(1, size), equal_nan=True):",
+        "if True:",
+        _BATCHES,
     ),
     Fault(
-        "reverse cumulative sums are accepted",
-        "pyrnnx/scoring/proof/rules.py",
-        ' and not node.attributes.get("reverse"):',
-        ":",
-        _BATCHING,
-    ),
-    Fault(
-        "a constant may differ by row",
-        "pyrnnx/scoring/proof/values.py",
-        "if has(common, ROWS) and not (value.array is not None and uniform(value.array, place)):",
-        "if has(common, ROWS) and value.array is None:",
-        _BATCHING,
+        "the lengths are never to blame",
+        "pyrnnx/scoring/subjects/outputs.py",
+        "if subject.lengths is not None and len(set(map(len, items))) > 1:",
+        "if False:",
+        _BATCHES,
     ),
     Fault(
         "a batch has one row too many",
@@ -59,7 +52,7 @@ FAULTS = (
     ),
     Fault(
         "context frames come from the future",
-        "pyrnnx/scoring/items.py",
+        "pyrnnx/scoring/conversion.py",
         "padded[self.context : self.context + len(values)] = values",
         "padded[: len(values)] = values",
         "tests/scoring/test_sources.py tests/scoring/test_score.py",
@@ -72,10 +65,10 @@ FAULTS = (
         "tests/scoring/test_bad_sources.py tests/scoring/test_folder.py tests/scoring/test_score.py",
     ),
     Fault(
-        "a file may change while it is read",
-        "pyrnnx/scoring/task.py",
-        "if stamp != part.stamps[i]:",
-        "if stamp is None:",
+        "a file may change during the run",
+        "pyrnnx/scoring/plan.py",
+        "if before != now and name not in skipped:",
+        "if before is None:",
         "tests/scoring/test_changes.py",
     ),
     Fault(

@@ -14,7 +14,7 @@ import pytest
 
 from pyrnnx._internal import writing
 from pyrnnx.scoring import run
-from pyrnnx.scoring.planned import Run, planned
+from pyrnnx.scoring.plan import Run, planned
 
 
 @pytest.fixture(autouse=True)

@@ -139,18 +139,12 @@ def test_a_broken_array_of_zarr(name: str, tmp_path: Path) -> None:
 
 
 WAVS: dict[str, tuple[int, bytes, dict[str, Any], str]] = {  # bytes of a head that are replaced, options, what is wrong
-    "40 bits": (34, (40).to_bytes(2, "little"), {}, "its samples have 40 bits; expected 8, 16, 24, 32"),
+    "40 bits": (34, (40).to_bytes(2, "little"), {}, "it is no recording that libsndfile reads .*unimplemented format"),
     "a head that lies": (
         40,
         (400_000_000).to_bytes(4, "little"),
         {},
-        "it has 242 bytes; its header declares 400000000 bytes of samples",
-    ),
-    "another rate": (
-        24,
-        (8_000).to_bytes(4, "little"),
-        {"rate": 16_000},
-        "it has 8000 samples per second; expected rate=16000: pyrnnx does not resample",
+        "it has another number of samples than its header declares; expected a whole recording",
     ),
 }
 
@@ -171,7 +165,7 @@ def test_bad_recordings(name: str, tmp_path: Path) -> None:
     source = write_wavs(tmp_path / "in", start, data)
     with pytest.raises(PyrnnxError, match=f"item 'b.wav': .*{words}"):
         run(source, frame=SIZE, **options)
-    assert run(source, frame=SIZE, skip_errors=True, **options).skipped == {"b.wav": words}
+    assert list(run(source, frame=SIZE, skip_errors=True, **options).skipped) == ["b.wav"]
 
 
 def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,9 +222,8 @@ def test_a_linked_part_of_a_ragged_group(name: str, tmp_path: Path) -> None:
     group["names"] = np.array([2024, 2023])
     (tmp_path / "in" / name).rename(tmp_path / name)
     (tmp_path / "in" / name).symlink_to(tmp_path / name)
-    for source in (tmp_path / "in", f"file://{tmp_path / 'in'}"):
-        with pytest.raises(PyrnnxError, match=rf"'{name}' of zarr group '.*in' is a link; expected an array"):
-            pyrnnx.score(lstm(), source, tmp_path / "out", workers=0)
+    with pytest.raises(PyrnnxError, match=rf"'{name}' of zarr group '.*in' is a link; expected an array"):
+        run(tmp_path / "in")
 
 
 def test_deeply_nested_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,11 +244,10 @@ def test_deeply_nested_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_recordings_of_two_rates(tmp_path: Path) -> None:
     source = write_wavs(tmp_path / "in", 24, (8_000).to_bytes(4, "little"))
-    words = r"'a.wav' of 16000 samples per second and 'b.wav' of 8000; expected one sample rate"
+    words = r"'a.wav' of 16000 samples per second and 'b.wav' of 8000; expected one sample rate, or rate, to which"
     with pytest.raises(PyrnnxError, match=words):
         run(source, frame=SIZE)
-    with pytest.raises(PyrnnxError, match=r"item 'a.wav': it has 16000 samples per second; expected rate=44100"):
-        run(source, frame=SIZE, rate=44_100)
+    assert run(source, frame=SIZE, rate=12_000).items == 2
 
 
 REJECTED: dict[str, tuple[dict[str, Any], str]] = {
@@ -270,13 +262,12 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "sink": ({"sink": "a\0b"}, "sink is .*; expected a path"),
     "a long sink": ({"sink": "x" * 300}, "File name too long"),
     "rate": ({"rate": 0}, "rate is 0; expected an integer, 1 or above"),
-    "rate of arrays": ({"rate": 16_000}, "rate is 16000, and the source is npy; expected a wav source"),
+    "rate of arrays": ({"rate": 16_000}, "rate is 16000, and the source is npy; expected a source of audio"),
     "channels": (
         {"channels": "left"},
         'channels is \'left\'; expected "mean", "first", or the index of a channel from 0',
     ),
     "channels of arrays": ({"channels": "mean"}, "channels is 'mean', and the source is npy"),
-    "batching": ({"batching": "all"}, "batching is 'all'; expected one of auto, equal, none"),
     "unknown suffix": ({"sink": "o2.csv"}, r"ends in '.csv'; expected a name that ends in .zarr, .parquet, .npz or"),
     "source": ({"source": "a\0b"}, "source is .*; expected a path"),
 }

@@ -58,15 +58,6 @@ def test_a_recording_that_is_replaced(way: str, when: str, source: Path) -> None
     assert not json.loads((source.parent / "out" / "manifest.json").read_text())["complete"]
 
 
-def test_a_replaced_recording_can_be_skipped(source: Path) -> None:
-    def progress(done: int, total: int) -> None:
-        if not done:
-            np.save(source / f"{LAST:03}.npy", -ITEMS[LAST])
-
-    report = run(source, progress, skip_errors=True)
-    assert report.skipped == {f"{LAST:03}.npy": "its file has changed since it was listed"}
-
-
 def test_a_zarr_array_that_is_described_anew(tmp_path: Path) -> None:
     """The fingerprint of zarr contains only the descriptions."""
     zarr = pytest.importorskip("zarr")

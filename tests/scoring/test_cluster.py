@@ -96,7 +96,7 @@ def test_streams(tmp_path: Path) -> None:
     lengths = np.random.default_rng(0).integers(0, 200, COUNT)
     items = [np.random.default_rng(length).normal(size=length).astype(np.float32) for length in lengths]
     source = write_npy(tmp_path / "in", items)
-    options: Any = {"stream": True, "frame": FRAME, "context": CONTEXT, "memory": MEMORY}
+    options: Any = {"stream": True, "frame": FRAME, "context": CONTEXT, "memory": MEMORY, "batch": 8}
     parts, progress = [], Killer()
     for workers in (0, 1, 2):
         sink = tmp_path / f"out{workers}"

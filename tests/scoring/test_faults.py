@@ -1,9 +1,8 @@
-"""Faults between real processes: a network that breaks, stopped processes, clocks that jump, clients that close."""
+"""Faults between real processes: a network that breaks, stopped processes, clients that close."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import pickle
@@ -16,7 +15,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -26,7 +24,6 @@ from scoring_faults import PATIENCE, Proxy, Scheduler, proxy, scheduler, wait_un
 
 import pyrnnx
 from pyrnnx import PyrnnxError
-from pyrnnx.scoring import cluster
 
 pytestmark = [
     pytest.mark.skipif(find_spec("distributed") is None, reason="needs distributed"),
@@ -207,74 +204,6 @@ def test_clients(workers: Scheduler, score: Callable[..., Any]) -> None:
 
     with pytest.raises(PyrnnxError, match="expected an address or a synchronous Client"):
         asyncio.run(asynchronous())
-
-
-CLOCK = """
-import time
-_time, _time_ns = time.time, time.time_ns
-def _hours():
-    try:
-        with open({path!r}) as file:
-            return float(file.read() or 0)
-    except OSError:
-        return 0.0
-time.time = lambda: _time() + 3600 * _hours()
-time.time_ns = lambda: _time_ns() + int(3600e9 * _hours())
-"""
-JUMPS = """
-import sys
-sys.path[:0] = {paths!r}
-import pyrnnx
-from scoring_data import lstm
-from pyrnnx.scoring import cluster
-cluster.PATIENCE = 15
-hours = iter((5, -7, 3, -30, 0.5, 0))
-def jump(done, total):
-    with open({hours!r}, "w") as file:
-        file.write(str(next(hours, 0)))
-if __name__ == "__main__":
-    for attempt in range(8):
-        try:
-            report = pyrnnx.score(lstm(), {source!r}, {sink!r}, workers=2, memory={memory}, progress=jump)
-        except pyrnnx.PyrnnxError as error:
-            assert cluster.RESUME in str(error), error
-        else:
-            break
-    print(report.items, len(report.skipped), next(hours, None))
-"""
-
-
-@pytest.mark.e2e
-def test_a_clock_that_jumps(score: Callable[..., Any], source: Path, tmp_path: Path) -> None:
-    """Hours forward and back in client, scheduler and workers: the run ends, and the same call finishes it."""
-    (tmp_path / "sitecustomize.py").write_text(CLOCK.format(path=str(tmp_path / "hours")))
-    places = {"hours": str(tmp_path / "hours"), "source": str(source), "sink": str(tmp_path / "out")}
-    paths = [str(Path(__file__).parents[1])]
-    script = tmp_path / "run.py"
-    script.write_text(JUMPS.format(paths=paths, memory=MEMORY, **places))
-    env = {**os.environ, **SHORT, "PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, str(script)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE)
-    assert done.stdout.split() == [str(len(ITEMS)), "0", "None"], done.stderr
-    assert score(workers=0).computed == 0
-
-
-@pytest.mark.parametrize(("jump", "error"), [(-6, ""), (6, ""), (-150, "set back"), (-7000, "set back"), (7000, "")])
-def test_a_clock_that_is_set_during_a_long_part(jump: int, error: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A part of 300 seconds stops the run only if the clock stays behind for longer than the client's timeout of 60."""
-    passed = [0]
-
-    def wait(pending: set[Any], timeout: int, **options: Any) -> SimpleNamespace:
-        passed[0] += timeout
-        return SimpleNamespace(done=pending if passed[0] >= 300 else set())
-
-    clock = SimpleNamespace(monotonic=lambda: passed[0], time=lambda: passed[0] + (jump if passed[0] >= 100 else 0))
-    monkeypatch.setattr(cluster, "time", clock)
-    monkeypatch.setattr(cluster, "import_distributed", lambda: SimpleNamespace(wait=wait, TimeoutError=TimeoutError))
-    monkeypatch.setattr(cluster, "_threads", lambda client: {"worker": 1})
-    client: Any = SimpleNamespace(status="running", as_current=contextlib.nullcontext, _timeout=60)
-    with pytest.raises(PyrnnxError, match=error) if error else contextlib.nullcontext():
-        assert cluster._ready(client, {"part"}, cluster._WallClock()) == {"part"}
 
 
 @pytest.mark.e2e

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from layers import random_layer, random_weights
-from rows import each_row
 from scoring_data import SIZE, assert_equal, expected, lstm, of_npz, sequences, write_npy
 
 import pyrnnx
@@ -79,26 +78,27 @@ def transposed() -> Any:
     return onnx.helper.make_node("Transpose", ["X"], ["x"], perm=[1, 0, 2])
 
 
-FORMS: dict[str, tuple[dict[str, Any], str]] = {  # what `recurrent` makes, and which items share a call
-    "lengths": ({"lengths": True}, "items of like length, padded"),
-    "no lengths": ({"lengths": False}, "items of equal length"),
-    "fixed rows and steps": ({"lengths": True, "rows": 4, "time": 9}, "items of like length, padded"),
-    "one fixed row": ({"lengths": False, "rows": 1}, "one item at a time"),
+FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # what `recurrent` makes, and options
+    "lengths": ({"lengths": True}, {"lengths": "lens", "batch": 5}),
+    "one at a time": ({"lengths": True}, {"lengths": "lens"}),
+    "no lengths": ({"lengths": False}, {"batch": 5}),
+    "fixed rows and steps": ({"lengths": True, "rows": 4, "time": 9}, {"lengths": "lens", "batch": 4}),
+    "one fixed row": ({"lengths": False, "rows": 1}, {}),
 }
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_results(name: str, source: Path) -> None:
-    options, batching = FORMS[name]
-    assert run(recurrent(**options), source).batching == batching
+    model, options = FORMS[name]
+    assert run(recurrent(**model), source, **options).batch == options.get("batch", 1)
     assert_equal(of_npz(source.parent / "out"), expected(lstm(), NAMED))
 
 
 def test_an_input_of_other_operators(source: Path) -> None:
     model = recurrent(lengths=True, before=[transposed()])
     with pytest.raises(PyrnnxError, match=r"of 'X' \(float32 \[N, T, 5\]\) are unknown; expected axes"):
-        run(model, source)
-    run(model, source, axes="NTI", outputs=["Y", "Y_c"])
+        run(model, source, lengths="lens")
+    run(model, source, axes="NTI", lengths="lens", batch=4, outputs=["Y", "Y_c"])
     wanted = {name: {key: one[key] for key in ("Y", "Y_c")} for name, one in expected(lstm(), NAMED).items()}
     assert_equal(of_npz(source.parent / "out"), wanted)
 
@@ -106,8 +106,7 @@ def test_an_input_of_other_operators(source: Path) -> None:
 def test_an_ir_with_states(source: Path, tmp_path: Path) -> None:
     """Its H and C have no defaults: items begin with zeros."""
     path = write_model(lstm(), str(tmp_path / "model.xml"))
-    report = run(path, source)
-    assert report.batching == "items of like length, padded"
+    run(path, source, lengths="sequence_lengths", batch=3)
     found = of_npz(source.parent / "out")
     for name, wanted in expected(lstm(), NAMED).items():
         np.testing.assert_array_equal(found[name]["Y"], wanted["Y"])
@@ -118,13 +117,13 @@ def test_an_ir_with_states(source: Path, tmp_path: Path) -> None:
 def test_the_same_model_at_another_path(source: Path, tmp_path: Path) -> None:
     onnx.save(recurrent(lengths=True), tmp_path / "a.onnx")
     onnx.save(recurrent(lengths=True), tmp_path / "b.onnx")
-    run(tmp_path / "a.onnx", source)
-    assert run(tmp_path / "b.onnx", source).computed == 0
-    assert run(recurrent(lengths=True), source).computed == 0
+    run(tmp_path / "a.onnx", source, lengths="lens")
+    assert run(tmp_path / "b.onnx", source, lengths="lens").computed == 0
+    assert run(recurrent(lengths=True), source, lengths="lens").computed == 0
     changed = recurrent(lengths=True)
     changed.graph.node[0].attribute.append(onnx.helper.make_attribute("clip", 0.5))
     with pytest.raises(PyrnnxError, match="the model: sha256"):
-        run(changed, source)
+        run(changed, source, lengths="lens")
 
 
 def test_fixed_rows_and_as_many_directions(tmp_path: Path) -> None:
@@ -133,41 +132,12 @@ def test_fixed_rows_and_as_many_directions(tmp_path: Path) -> None:
         write_npy(tmp_path / "in", [item[:, :4] for item in sequences((6, 6, 6))]),
         Path(__file__).parents[2] / "examples",
     )
-    options: Any = {"input": "X", "axes": "TNI", "lengths": "sequence_lens", "workers": 0}
+    options: Any = {"input": "X", "axes": "TNI", "lengths": "sequence_lens", "workers": 0, "batch": 2}
     options["inputs"] = {"initial_h": np.zeros((2, 2, 8), np.float32)}
     for name in ("small_rnn.onnx", "small_model.xml"):
         pyrnnx.score(examples / name, source, tmp_path / name.partition(".")[0], **options)
     rnn, ir = (of_npz(tmp_path / name) for name in ("small_rnn", "small_model"))
     assert_equal(ir, rnn)
-
-
-FIXED: dict[str, tuple[list[Any], list[Any], dict[str, int], Any]] = {  # nodes, shape of X, ranks of outputs, result
-    "small numbers": (
-        [node("Einsum", ["X"], ["e"], equation="tni->tni"), node("Mul", ["e", "small"], ["Y"])],
-        [4, 4, SIZE], {"Y": 3}, lambda x: x * np.float32(1e-5),
-    ),
-    "a first step of zeros": (
-        [node("Einsum", ["X"], ["e"], equation="tni->tni"), node("CumSum", ["e", "zero"], ["Y"], exclusive=1)],
-        [4, 4, SIZE], {"Y": 3}, lambda x: np.cumsum(x, 0) - x,
-    ),
-    "rows last": (
-        [node("MatMul", ["X", "two"], ["p"]), node("Einsum", ["p"], ["Y"], equation="tnk->tkn")],
-        ["T", 2, SIZE], {"Y": 3}, lambda x: np.stack([0 * x[:, 0], x[:, 0]], 1),
-    ),
-}  # fmt: skip
-
-
-@each_row("name", FIXED)
-def test_fixed_rows_and_other_axes_of_their_size(name: str, tmp_path: Path) -> None:
-    nodes, shape, ranks, result = FIXED[name]
-    two = np.zeros((SIZE, 2), np.float32)
-    two[0, 1] = 1
-    constants = {"small": np.array(1e-5, np.float32), "zero": np.array(0), "two": two}
-    items = [np.zeros((4, SIZE), np.float32), *sequences((4, 4))]
-    run(model_of(nodes, {"X": shape}, ranks, constants), write_npy(tmp_path / "in", items), axes="TNI")
-    results = of_npz(tmp_path / "out")
-    for index, item in enumerate(items):
-        np.testing.assert_allclose(results[f"{index:03}.npy"]["Y"], result(item), rtol=1e-5, atol=1e-9)
 
 
 def test_one_row_and_another_axis_of_one_element(tmp_path: Path) -> None:
@@ -180,21 +150,29 @@ def test_one_row_and_another_axis_of_one_element(tmp_path: Path) -> None:
 
 def test_an_axis_of_rows_that_cannot_be_found(tmp_path: Path) -> None:
     nodes = [node("Einsum", ["X"], ["e"], equation="tni->n"), node("Einsum", ["e", "e"], ["Y"], equation="a,b->ab")]
-    with pytest.raises(PyrnnxError, match=r"the rows of output 'Y' cannot be told from other axes of 2 elements"):
-        run(model_of(nodes, {"X": ["T", 2, SIZE]}, {"Y": 2}), write_npy(tmp_path / "in", ITEMS), axes="TNI")
+    model = model_of(nodes, {"X": ["T", 2, SIZE]}, {"Y": 2})
+    with pytest.raises(PyrnnxError, match=r"output 'Y' has shape \(2, 2\), and its axis of rows is unknown"):
+        run(model, write_npy(tmp_path / "in", ITEMS), axes="TNI", batch=2)
 
 
 def test_fixed_rows_that_depend_on_each_other(source: Path) -> None:
     mean = onnx.helper.make_node("ReduceMean", ["X"], ["mean"], axes=[1], keepdims=1)
     nodes = [mean, onnx.helper.make_node("Sub", ["X", "mean"], ["Z"])]
-    with pytest.raises(PyrnnxError, match="depend on other rows, and each call has 3 rows"):
-        run(model_of(nodes, {"X": ["T", 3, SIZE]}, {"Z": 3}), source, axes="TNI")
+    with pytest.raises(
+        PyrnnxError, match=r"output 'Z' of item '00..npy' differs by .*a model whose 3 rows are independent"
+    ):
+        run(model_of(nodes, {"X": ["T", 3, SIZE]}, {"Z": 3}), source, axes="TNI", batch=3)
 
 
 def test_an_output_without_rows(source: Path) -> None:
     nodes = [onnx.helper.make_node("ReduceMax", ["X"], ["most"], keepdims=0)]
-    with pytest.raises(PyrnnxError, match=r"output 'most' has shape \(\) for any number of rows"):
-        run(model_of(nodes, {"X": ["T", "N", SIZE]}, {"most": 0}), source, axes="TNI")
+    model = model_of(nodes, {"X": ["T", "N", SIZE]}, {"most": 0})
+    with pytest.raises(PyrnnxError, match=r"output 'most' has shape \(\), and its axis of rows is unknown"):
+        run(model, source, axes="TNI", batch=2)
+    run(model, source, axes="TNI")
+    assert {name: one["most"] for name, one in of_npz(source.parent / "out").items()} == {
+        name: item.max() for name, item in NAMED.items()
+    }
 
 
 def test_fewer_time_steps_than_the_item(tmp_path: Path) -> None:
@@ -205,8 +183,7 @@ def test_fewer_time_steps_than_the_item(tmp_path: Path) -> None:
     weights = {"W": rng.normal(size=(4, SIZE, 3)).astype(np.float32)}
     nodes = [onnx.helper.make_node("Conv", ["X", "W"], ["Y"], strides=[2])]
     model = model_of(nodes, {"X": ["N", SIZE, "T"]}, {"Y": 3}, weights)
-    report = run(model, source, axes="NIT")
-    assert report.batching == "items of equal length"
+    run(model, source, axes="NIT", batch=4)
     found = of_npz(tmp_path / "out")
     for index, item in enumerate(items):
         starts = range(0, len(item) - 2, 2)
@@ -236,8 +213,9 @@ def test_a_model_without_rows(source: Path) -> None:
     with pytest.raises(PyrnnxError, match="inputs lacks 'gain'"):
         run(model, source, axes="TI", input="X")
     gain = np.array([3], np.float32)
-    report = run(model, source, axes="TI", inputs={"gain": gain})
-    assert report.batching == "one item at a time"
+    run(model, source, axes="TI", inputs={"gain": gain})
+    with pytest.raises(PyrnnxError, match="batch is 2; expected 1, because axes has no N for rows"):
+        run(model, source, axes="TI", inputs={"gain": gain}, batch=2)
     found = of_npz(source.parent / "out")
     for name, item in NAMED.items():
         np.testing.assert_allclose(found[name]["Y"], 3 * item @ weights["W"], rtol=1e-5, atol=1e-5)
@@ -250,7 +228,7 @@ def test_a_model_without_rows(source: Path) -> None:
 def test_stacks(batch_first: bool, hidden_size: int, source: Path) -> None:
     second = random_layer(RecurrentOp("GRU" if hidden_size == 4 else "LSTM", hidden_size=hidden_size), 12)
     stack = Stack([lstm(), second], batch_first=batch_first)
-    assert run(stack, source).batching == "items of like length, padded"
+    assert run(stack, source).batch == 32
     found = of_npz(source.parent / "out")
     for name, item in NAMED.items():
         results = stack.run(item[np.newaxis] if batch_first else item[:, np.newaxis])
@@ -274,6 +252,7 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "inputs": ({"inputs": 3}, "inputs is 3; expected a mapping"),
     "unknown input": ({"inputs": {"q": 1}}, "input 'q' is unknown"),
     "outputs": ({"outputs": ["q"]}, "outputs has 'q'"),
+    "no lengths": ({"lengths": None}, "these inputs have no value: 'X', 'lens'; .* or lengths='lens', the lengths of"),
 }
 
 
@@ -281,7 +260,7 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
 def test_rejected(name: str, source: Path) -> None:
     options, words = REJECTED[name]
     with pytest.raises(PyrnnxError, match=words):
-        run(recurrent(lengths=True), source, **options)
+        run(recurrent(lengths=True), source, **{"lengths": "lens", **options})
 
 
 def test_rows_as_many_as_time_steps(tmp_path: Path) -> None:
@@ -291,7 +270,11 @@ def test_rows_as_many_as_time_steps(tmp_path: Path) -> None:
     tanh = [onnx.helper.make_node("Tanh", ["Y"], ["Z"])]
     model = recurrent(lengths=False, rows=4, after=tanh)
     model.graph.output.append(onnx.helper.make_tensor_value_info("Z", onnx.TensorProto.FLOAT, [None] * 4))
-    run(model, source)
+    with pytest.raises(
+        PyrnnxError, match=r"batch is 1; expected 4 if its rows are independent, because 'X' has 4 rows"
+    ):
+        run(model, source)
+    run(model, source, batch=4)
     found = of_npz(tmp_path / "out")
     wanted = expected(lstm(), {f"{i:03}.npy": one for i, one in enumerate(items)})
     for name, outputs in wanted.items():

@@ -19,7 +19,7 @@ from scoring_faults import Proxy, free_port, proxy
 import pyrnnx
 from pyrnnx import PyrnnxError
 from pyrnnx.scoring.sources import open_source
-from pyrnnx.scoring.storage import normal
+from pyrnnx.scoring.sources.storage import normal
 
 fsspec = pytest.importorskip("fsspec")
 MemoryFileSystem = fsspec.get_filesystem_class("memory")
@@ -114,48 +114,35 @@ def test_urls_that_are_rejected(memory: str, tmp_path: Path) -> None:
         "nobody://x": "'nobody://x' cannot be read",
         "github://x": "'github://x' cannot be read",  # a TypeError of its file system
         "ftp://127.0.0.1:1/x": "'ftp://127.0.0.1:1/x' cannot be read",
-        "s3://key:secret@bucket/x": "'s3://...@bucket/x'; expected the URL of one store without credentials",
-        "https://user:secret@host/x.npy?sig=secret": "'https://...@host/x.npy?...'; expected the URL of one store",
-        "s3://bucket/x?X-Amz-Signature=secret": "'s3://bucket/x?...'; expected a URL without a query",
-        "https://host/x.npy?X-Amz-Signature=secret": "'https://host/x.npy?...'; expected a URL without a query",
-        "https://token@host/x.npy": "'https://...@host/x.npy'; expected the URL of one store",
-        "s3://key:se/cret@bucket/x": "'s3://...@bucket/x'; expected the URL of one store",
-        "s3://bucket/x?\nX-Amz-Security-Token=secret": "'s3://bucket/x?...'; expected a URL without a query",
-        "s3://bucket/x?a=b&AWSAccessKeyId=secret": "'s3://bucket/x?...'; expected a URL without a query",
-        "s3://bucket/x?api_key=secret": "'s3://bucket/x?...'; expected a URL without a query",
-        "HTTPS://host/x.npy?sig=secret": "'HTTPS://host/x.npy?...' does not exist",
-        "zip://a.npy::memory://x.zip": "expected the URL of one store",
-        "s3://bucket/x?accessToken=secret": "'s3://bucket/x?...'; expected a URL without a query",
-        "s3://bucket/x?a=b,%73ig%3Dsecret": "'s3://bucket/x?...'; expected a URL without a query",
-        "ftp://user%3Asecret@host/x": "'ftp://...@host/x'; expected the URL of one store",
-        "https:///user:secret@host/x": "'https:///...@host/x'; expected the URL of one store",
-        "sftp://me@corp.com:secret@host/x": "'sftp://...@host/x'; expected the URL of one store",
-        "ftp://user:0123,secret@host/x": "'ftp://...@host/x'; expected the URL of one store",
-        "s3://key:99999999/secret@bucket/x": "'s3://...@bucket/x'; expected the URL of one store",
-        "ftp://user%3A12/secret@host/x": "'ftp://...@host/x'; expected the URL of one store",
-        "ftp://arn:aws:s3:secret@host/x": "'ftp://...@host/x'; expected the URL of one store",
-        "ftp://arn:secret@host/x": "'ftp://...@host/x'; expected the URL of one store",
-        "s3://" * 9999: "a URL of 49995 characters; expected at most 4096",
-        "/x/s3:/" + "secret" * 999: "'/x/s3:/...' does not exist",
-        "memory://nn:8020/user/me@host/x.npy": "'memory://nn:8020/user/me@host/x.npy' does not exist",
-        "memory://country_code=de/what?/x.npy": "'memory://country_code=de/what?/x.npy' does not exist",
+        "zip://a.npy::memory://x.zip": "expected the URL of one store without user, password and query",
+        "memory://nn:8020/me/x.npy": "'memory://nn:8020/me/x.npy' does not exist",
     }.items():
         with pytest.raises(PyrnnxError, match=re.escape(words)):
             run(url, tmp_path / "out")
-    for text in (b"s3://key:secret@bucket/x", ["s3://key:secret@bucket/x"]):
-        with pytest.raises(PyrnnxError, match=f"source is of type {type(text).__name__}; expected a path"):
-            pyrnnx.score(lstm(), text, tmp_path / "out", workers=0)  # type: ignore[arg-type]
-    with pytest.raises(PyrnnxError, match=r"sink is 's3://...@bucket/out\?...'; expected a path"):
-        pyrnnx.score(lstm(), memory, "s3://key:secret@bucket/out?sig=secret", workers=0)
+
+
+SECRETS = (
+    "s3://key:secret@bucket/x", "https://user:secret@host/x.npy?sig=secret", "s3://bucket/x?X-Amz-Signature=secret",
+    "https://secret@host/x.npy", "HTTPS://host/x.npy?sig=secret", "ftp://user%3Asecret@host/x",
+    "sftp://me@corp.com:secret@host/x", "s3://bucket/x?a=b,%73ig%3Dsecret", Path("https://user:secret@host/x"),
+)  # fmt: skip
+
+
+@each_row("url", SECRETS)
+def test_secrets_in_urls(url: Any, memory: str, tmp_path: Path) -> None:
+    """No message, manifest or record has them."""
+    for source, sink in ((url, tmp_path / "out"), (memory, str(url).replace(":/u", "://u"))):
+        with pytest.raises(PyrnnxError) as error:
+            pyrnnx.score(lstm(), source, sink, workers=0)
+        assert "secret" not in str(error.value).replace("Path", "")
+    assert not (tmp_path / "out").exists()
 
 
 @each_row(
     "url",
     [
-        "abfs://container@account.dfs.core.windows.net:443/x", "hdfs://me@nn:8020/x",
-        "hdfs://nn1:8020,nn2:8020/x@y", "s3://arn:aws:s3:us-east-1:123456789012:accesspoint/ap/x@y.npy",
-        "s3://bucket/year=2024/x.npy", "s3://bucket/a?b.npy", "s3://bucket/C#/lang=en/x.npy", "s3://bucket/a;b/k=v",
-        "github://org:repo@main/data/x.npy", "git://path:main@ref/x", "file:///data/a:b@c/x?a=b.npy", "gs://b/o#123",
+        "abfs://container/x", "hdfs://nn:8020/x", "s3://bucket/a@b.npy", "file:///data/a:b@c/x.npy", "gs://b/o#123",
+        "s3://arn:aws:s3:us-east-1:123456789012:accesspoint/ap/x@y.npy", "s3://bucket/year=2024/x.npy",
     ],
 )  # fmt: skip
 def test_urls_without_credentials(url: str) -> None:
@@ -182,7 +169,6 @@ def failing(error: Exception, question: str, *ends: str, first: int = 0) -> Iter
 
 
 BUSY = OSError("SlowDown")
-DENIED = PermissionError("Forbidden")
 
 
 def test_a_folder_that_cannot_be_listed(memory: str, tmp_path: Path) -> None:
@@ -190,7 +176,7 @@ def test_a_folder_that_cannot_be_listed(memory: str, tmp_path: Path) -> None:
     fsspec.filesystem("memory").copy(f"{memory}/", f"{memory}/deep/er/", recursive=True)
     with failing(BUSY, "ls", "/deep"), pytest.raises(PyrnnxError, match=r"sequences/deep' cannot be read \(SlowDown\)"):
         run(memory, tmp_path / "out")
-    with failing(FileNotFoundError("/x"), "ls", "/er"), pytest.raises(PyrnnxError, match=r"er' .*\(no such object\)"):
+    with failing(FileNotFoundError("/x"), "ls", "/er"), pytest.raises(PyrnnxError, match=r"\(no such object\)"):
         run(memory, tmp_path / "out")
     with failing(FileNotFoundError("/x"), "find", "s"), pytest.raises(PyrnnxError, match=r"s' .*\(no such object\)"):
         run(memory, tmp_path / "out")
@@ -198,14 +184,10 @@ def test_a_folder_that_cannot_be_listed(memory: str, tmp_path: Path) -> None:
 
 
 def test_properties_that_cannot_be_read(memory: str, tmp_path: Path) -> None:
-    """An error is not taken for a missing object; a 403, which S3 answers for that, is."""
+    """An error is not taken for a missing object."""
     for path in (memory, f"{memory}/003.npy"):
         with failing(BUSY, "info", path[-9:]), pytest.raises(PyrnnxError, match=r"cannot be read \(SlowDown\)"):
             run(path, tmp_path / "out")
-    with failing(DENIED, "info", "sequences", "zarr.json", ".zarray", ".zgroup"):
-        assert run(memory, tmp_path / "out").items == len(ITEMS)
-    with failing(DENIED, "info", "003.npy"), pytest.raises(PyrnnxError, match=r"item '003.npy': .*\(Forbidden\)"):
-        run(f"{memory}/003.npy", tmp_path / "one")
 
 
 def test_names_of_a_zarr_group_that_cannot_be_read(tmp_path: Path) -> None:
@@ -235,21 +217,6 @@ def test_a_fingerprint_of_descriptions_that_cannot_be_read(tmp_path: Path) -> No
     with failing(RuntimeError("broken"), "cat_file", "zarr.json"):
         assert source.fingerprint() == before
     system.rm("memory://group", recursive=True)
-
-
-def test_an_empty_folder_name(memory: str, tmp_path: Path) -> None:
-    fsspec.filesystem("memory").store["/sequences//a.npy"] = fsspec.filesystem("memory").store["/sequences/000.npy"]
-    with pytest.raises(PyrnnxError, match='memory://sequences\' has objects below "//", an empty folder name'):
-        run(memory, tmp_path / "out")
-
-
-def test_skipping_an_object_that_fails_after_the_listing(memory: str, tmp_path: Path) -> None:
-    with failing(DENIED, "info", "003.npy"), pytest.raises(PyrnnxError, match=r"item '003.npy': .* \(Forbidden\)"):
-        run(memory, tmp_path / "out")
-    with failing(DENIED, "info", "003.npy"):
-        report = run(memory, tmp_path / "out", skip_errors=True)
-    assert dict(report.skipped) == {"003.npy": "its size and version cannot be read (Forbidden)"}
-    assert run(memory, tmp_path / "out").items == len(ITEMS)
 
 
 def test_files_of_several_items_that_fail_in_turn(tmp_path: Path) -> None:

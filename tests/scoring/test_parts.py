@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrnnx import ArgumentError, Layer, RecurrentOp
-from pyrnnx.scoring.digest import digest
-from pyrnnx.scoring.items import Bad, Items
-from pyrnnx.scoring.outputs import Batching
 from pyrnnx.scoring.parts import PARTS, SHARES, SMALL, batches, boundaries, part
+from pyrnnx.scoring.sources.items import Bad, Items
+from pyrnnx.scoring.subjects.digest import digest
 from pyrnnx.scoring.task import _scored
 from pyrnnx.testing.numbers import Array
 
@@ -45,16 +44,16 @@ def test_a_part() -> None:
 
 
 @settings(max_examples=80)
-@given(st.lists(st.integers(0, 20), max_size=40), st.sampled_from(list(Batching)), st.integers(1, 7))
-def test_batches(lengths: list[int], batching: Batching, rows: int) -> None:
-    found = list(batches(lengths, batching, rows=rows, most=60, row_size=lambda length: length))
+@given(st.lists(st.integers(0, 20), max_size=40), st.booleans(), st.integers(1, 7))
+def test_batches(lengths: list[int], mixes: bool, rows: int) -> None:
+    found = list(batches(lengths, rows=rows, most=60, mixes_lengths=mixes, row_size=lambda length: length))
     assert sorted(index for batch in found for index in batch) == list(range(len(lengths)))
     for batch in found:
         own = [lengths[index] for index in batch]
         assert own == sorted(own, reverse=True)
-        assert len(batch) <= (1 if batching is Batching.ALONE else rows)
+        assert len(batch) <= rows
         assert len(batch) == 1 or len(batch) * own[0] <= 60
-        assert batching is Batching.PADDED or len(set(own)) == 1
+        assert mixes or len(set(own)) == 1
 
 
 def test_digests() -> None:

@@ -12,8 +12,9 @@ from rows import each_row
 from scoring_data import sequences, write_npy, write_wav
 
 from pyrnnx import PyrnnxError
-from pyrnnx.scoring.items import Bad, Frames
+from pyrnnx.scoring.conversion import Frames
 from pyrnnx.scoring.sources import open_source
+from pyrnnx.scoring.sources.items import Bad
 from pyrnnx.testing.numbers import Array
 
 ITEMS = sequences((4, 1, 0, 9, 4), size=3)
@@ -111,6 +112,49 @@ def test_wav(width: int, channels: int, tmp_path: Path) -> None:
     assert found.shape == ((6,) if channels == 1 else (3, 2))
 
 
+@each_row("name", ["a.flac", "a.ogg", "a.mp3", "float.wav", "double.wav"])
+def test_recordings(name: str, tmp_path: Path) -> None:
+    """Floats are as they are stored, also beyond 1; the others are near."""
+    soundfile = pytest.importorskip("soundfile")
+    samples = np.sin(np.arange(2_000) / 20) * (1.5 if "wav" in name else 0.5)
+    subtype = {"float.wav": "FLOAT", "double.wav": "DOUBLE"}.get(name)
+    soundfile.write(tmp_path / name, samples, 16_000, subtype=subtype)
+    source = open_source(tmp_path)
+    items = source.items()
+    (found,) = _read(source, items.places)
+    assert (found.dtype, len(found)) == (np.float32, items.lengths[0])
+    # Lossy formats of low rates are off by some hundredths.
+    np.testing.assert_allclose(found[:2_000], samples, rtol=0, atol=0.1 if name in ("a.ogg", "a.mp3") else 1e-4)
+
+
+@each_row("rate", [8_000, 22_050, 44_100, 48_000])
+@each_row("length", [0, 1, 2, 7, 4_410])
+def test_resampling(rate: int, length: int, tmp_path: Path) -> None:
+    """A slow sine stays the same sine, and the listed length is the one that is read."""
+    soundfile = pytest.importorskip("soundfile")
+    pytest.importorskip("soxr")
+    times = np.arange(length) / rate
+    soundfile.write(tmp_path / "a.wav", np.stack([np.sin(400 * times)] * 2, 1), rate, subtype="FLOAT")
+    for channels in (None, "mean", 0):
+        source = open_source(tmp_path, channels=channels, rate=16_000)
+        items = source.items()
+        (found,) = _read(source, items.places)
+        assert items.lengths.tolist() == [len(found)] == [int(length * 16_000 / rate + 0.5)]
+        if length > 1_000:
+            wanted = np.sin(400 * np.arange(len(found)) / 16_000)
+            got = found if channels is not None else found[:, 1]
+            np.testing.assert_allclose(got[200:-200], wanted[200:-200], rtol=0, atol=1e-3)
+
+
+def test_hidden_files_are_counted(tmp_path: Path) -> None:
+    write_npy(tmp_path, ITEMS)
+    for name in (".a.npy", ".folder/a.npy", ".other"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    source = open_source(tmp_path)
+    assert (len(source.items()), source.hidden) == (len(ITEMS), 2)
+
+
 def test_names_of_parquet(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
@@ -189,7 +233,7 @@ REJECTED: dict[str, tuple[Callable[[Path], Any], tuple[Any, ...], str]] = {
     "nothing known": (lambda folder: (folder / "a.csv").touch(), ("", None, None), "no files of a known format"),
     "format": (lambda folder: None, ("", "mp3", None), "source_format is 'mp3'; expected one of zarr"),
     "two formats": (lambda folder: [write_npy(folder, ITEMS), _cut_wav(folder)], ("", None, None), "several"),
-    "no such file": (lambda folder: (folder / "a.npy").touch(), ("", "wav", None), "no .wav file; expected at least"),
+    "no such file": (lambda folder: (folder / "a.npy").touch(), ("", "audio", None), "no .wav, .flac, .*file; exp"),
     "column": (lambda folder: (folder / "a.npy").touch(), ("", None, "x"), "column is 'x', and the source is npy"),
     "no zarr": (lambda folder: (folder / "zarr.json").write_text("{"), ("", None, None), "as zarr"),
 }  # fmt: skip

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -18,182 +19,75 @@ if TYPE_CHECKING:
 
     from pyrnnx.scoring import ScoreReport
 
-_OPTIONS = {
-    "input": "--sequences",
-    "inputs": "--input",
-    **{
-        name: f"--{name.replace('_', '-')}"
-        for name in (
-            *("axes", "lengths", "outputs", "column", "source_format", "sink_format", "scheduler", "memory"),
-            *("batch_size", "batching", "channels", "rate", "frame", "context", "tail", "workers"),
-            *("skip_errors", "overwrite", "cast", "stream"),
-        )
-    },
-    "the same call": "the same command",
-    "the others in inputs": "the others in --input",
-    "leave it out of outputs": "leave it out of --outputs",
-}
 SHOWN_SKIPPED = 20  # items; --json has all
 
 
-@command(
-    "score",
-    "pyrnnx score model.onnx recordings/ out/ --frame 512 --workers 4",
-    "pyrnnx score silero_vad.onnx recordings/ out/ --stream --frame 512 --context 64 --rate 16000 --input sr=16000",
-    "pyrnnx score model.xml in.parquet out.parquet --scheduler tcp://host:8786 --skip-errors",
-    notes=(
-        "IN: a folder of zarr, .npy, .npz, .wav or .parquet files, or one file; each array, recording or list is a "
-        "sequence. OUT: a folder of zarr, Parquet or .npz. Repeat a stopped command to score the unfinished parts.",
+class _Option(NamedTuple):
+    name: str  # of the argument of `pyrnnx.score`
+    metavar: str  # "" for a switch
+    help: str
+    flag: str = ""  # the default is the name
+    type: Any = str
+
+
+# An option that is not set leaves the default to `pyrnnx.score`.
+_TABLE = (
+    _Option("workers", "N", "Processes (default: one for each core); 0: this process, without Dask.", type=int),
+    _Option("scheduler", "ADDRESS", "Dask scheduler, such as tcp://host:8786."),
+    _Option("memory", "SIZE", "Memory of a part in a worker, such as 2GiB (default: 256MiB)."),
+    _Option("batch", "N", "Most items that share a call, if rows are independent (default: 1; layers: 32).", type=int),
+    _Option("lengths", "NAME", "The input that takes the lengths of rows: lengths in a batch may differ."),
+    _Option("skip_errors", "", "Skip and report items that cannot be scored."),
+    _Option("overwrite", "", "Remove the results of another model, source or options."),
+    _Option("source_format", "FORMAT", "zarr, npy, npz, parquet or audio (default: by the files)."),
+    _Option("sink_format", "FORMAT", "zarr, parquet or npz (default: by the suffix of OUT, else npz)."),
+    _Option("column", "NAME", "Column of lists of a Parquet source with several."),
+    _Option("input", "NAME", "The input that takes the sequences.", "sequences"),
+    _Option("axes", "LETTERS", "Axes of that input: T time steps, N rows, such as NTI or TI."),
+    _Option(
+        *("inputs", "NAME=FILE.npy"),
+        "Another input, the same in every call: NAME=FILE.npy, NAME=NUMBER, or FILE.npz; repeatable.",
+        *("input", list[str]),
     ),
-    options=_OPTIONS,
+    _Option("outputs", "NAME", "An output to write (default: all); repeatable.", type=list[str]),
+    _Option("channels", "WHICH", "Channel of a recording: mean, first, or an index from 0."),
+    _Option("rate", "HZ", "Samples per second of the model: other recordings are resampled.", type=int),
+    _Option("frame", "N", "Cut samples into frames of this size.", type=int),
+    _Option("context", "N", "Preceding samples at the start of each frame (default: 0).", type=int),
+    _Option("tail", "WHICH", "Samples that do not fill the last frame: pad (with zeros, the default) or drop."),
+    _Option("stream", "", "Call the model for each frame, with the states that it returned before."),
+    _Option("cast", "", "Convert items to the dtype of the input."),
 )
-def score(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
-    source: Annotated[str, typer.Argument(metavar="IN", help="Sequences of any lengths.")],
-    sink: Annotated[str, typer.Argument(metavar="OUT", help="Folder of the results.")],
-    workers: Annotated[
-        str | None,
-        typer.Option(
-            "--workers", metavar="N", help="Processes (default: one for each core); 0: this process, without Dask."
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Dask scheduler, such as tcp://host:8786.")
-    ] = None,
-    memory: Annotated[
-        str, typer.Option("--memory", metavar="SIZE", help="Memory of a part in a worker, such as 2GiB.")
-    ] = "256MiB",
-    batch_size: Annotated[str, typer.Option("--batch-size", metavar="N", help="Maximum rows of a batch.")] = "32",
-    batching: Annotated[
-        str,
-        typer.Option(
-            "--batching",
-            metavar="WHICH",
-            help="Items that share a call: auto (proven by the graph), equal (only of equal length) or none.",
-            autocompletion=lambda: ["auto", "equal", "none"],
-        ),
-    ] = "auto",
-    skip_errors: Annotated[
-        bool, typer.Option("--skip-errors", help="Skip and report items that cannot be scored.")
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Remove the results of another model, source or options.")
-    ] = False,
-    source_format: Annotated[
-        str | None,
-        typer.Option(
-            "--source-format", metavar="FORMAT", help="zarr, npy, npz, parquet or wav (default: by the files)."
-        ),
-    ] = None,
-    sink_format: Annotated[
-        str | None,
-        typer.Option(
-            "--sink-format", metavar="FORMAT", help="zarr, parquet or npz (default: by the suffix of OUT, else npz)."
-        ),
-    ] = None,
-    column: Annotated[
-        str | None, typer.Option("--column", metavar="NAME", help="Column of lists of a Parquet source with several.")
-    ] = None,
-    sequences: Annotated[
-        str | None, typer.Option("--sequences", metavar="NAME", help="The input that takes the sequences.")
-    ] = None,
-    axes: Annotated[
-        str | None,
-        typer.Option("--axes", metavar="LETTERS", help="Axes of that input: T time steps, N rows, such as NTI or TI."),
-    ] = None,
-    lengths: Annotated[
-        str | None, typer.Option("--lengths", metavar="NAME", help="The input that takes the lengths of rows.")
-    ] = None,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            metavar="NAME=FILE.npy",
-            help="Another input, the same in every call: NAME=FILE.npy, NAME=NUMBER, or FILE.npz; repeatable.",
-        ),
-    ] = None,
-    outputs: Annotated[
-        list[str] | None,
-        typer.Option("--outputs", metavar="NAME", help="An output to write (default: all); repeatable."),
-    ] = None,
-    channels: Annotated[
-        str | None,
-        typer.Option("--channels", metavar="WHICH", help="Channel of a recording: mean, first, or an index from 0."),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option("--rate", metavar="HZ", help="Required samples per second of recordings; others are rejected."),
-    ] = None,
-    frame: Annotated[
-        str | None, typer.Option("--frame", metavar="N", help="Cut samples into frames of this size.")
-    ] = None,
-    context: Annotated[
-        str, typer.Option("--context", metavar="N", help="Preceding samples at the start of each frame.")
-    ] = "0",
-    tail: Annotated[
-        str,
-        typer.Option(
-            "--tail",
-            metavar="WHICH",
-            help="Samples that do not fill the last frame: pad (complete it with zeros) or drop.",
-            autocompletion=lambda: ["pad", "drop"],
-        ),
-    ] = "pad",
-    stream: Annotated[
-        bool,
-        typer.Option("--stream", help="Call the model for each frame, with the states that it returned before."),
-    ] = False,
-    cast: Annotated[bool, typer.Option("--cast", help="Convert items to the dtype of the input.")] = False,
-    as_json: Json = False,
-) -> Result:
+_FLAGS = {option.name: f"--{(option.flag or option.name).replace('_', '-')}" for option in _TABLE}
+_WORDS = _FLAGS | {
+    "the same call": "the same command",
+    "the others in inputs": f"the others in {_FLAGS['inputs']}",
+    "out of outputs, a list of names": f"out of {_FLAGS['outputs']}",
+    "leave it out of outputs": f"leave it out of {_FLAGS['outputs']}",
+}
+
+
+def score(model: str, source: str, sink: str, as_json: bool, **texts: Any) -> Result:
     """Run a model over all sequences of a source larger than memory, in several processes or on a Dask cluster."""
     import pyrnnx
     from pyrnnx.cli.arrays import given_inputs
 
-    numbers = {
-        name: integer(f"score: --{name.replace('_', '-')}", text)
-        for name, text in {
-            "workers": workers,
-            "batch_size": batch_size,
-            "rate": rate,
-            "frame": frame,
-            "context": context,
-        }.items()
-        if text is not None
-    }
+    given = {name: value for name, value in texts.items() if value not in (None, False, [])}
+    for option in _TABLE:
+        if option.type is int and option.name in given:
+            given[option.name] = integer(f"score: {_FLAGS[option.name]}", given[option.name])
     read = pyrnnx.load(model)
-    others = given_inputs("score: --input", inputs, read.inputs) if inputs and isinstance(read, pyrnnx.Model) else None
+    if isinstance(read, pyrnnx.Model) and "inputs" in given:
+        given["inputs"] = given_inputs("score: --input", given["inputs"], read.inputs)
+    is_terminal = streams.is_terminal(sys.stderr)
     try:
-        report = pyrnnx.score(
-            read,
-            source,
-            sink,
-            source_format=source_format,
-            sink_format=sink_format,
-            column=column,
-            input=sequences,
-            axes=axes,
-            lengths=lengths,
-            batching=batching,
-            channels=channels,
-            inputs=others,
-            outputs=outputs,
-            tail=tail,
-            stream=stream,
-            cast=cast,
-            scheduler=scheduler,
-            memory=memory,
-            skip_errors=skip_errors,
-            overwrite=overwrite,
-            progress=None if streams.is_terminal(sys.stderr) else _in_lines,
-            **numbers,
-        )
+        report = pyrnnx.score(read, source, sink, **given, progress=None if is_terminal else _in_lines)
     except KeyboardInterrupt as error:
         if str(error):
-            streams.complain(f"interrupted: {with_options(str(error), _OPTIONS)}")
+            streams.complain(f"interrupted: {with_options(str(error), _WORDS)}")
         raise
     finally:
-        if not streams.is_terminal(sys.stderr):
+        if not is_terminal:
             streams.show_progress("")
     return Result(report.to_dict, _shown(report))
 
@@ -208,15 +102,53 @@ def _shown(report: ScoreReport) -> list[RenderableType]:
     facts: list[tuple[str, Any]] = [
         ("items", count(report.items)),
         ("skipped", count(len(report.skipped))),
+        ("hidden", f'{count(report.hidden)}, names that begin with "."'),
         ("parts", f"{count(report.parts)}, {count(report.resumed)} of an earlier run"),
-        ("batches", report.batching),
-        ("because", report.batching_reason),
+        ("batch", f"{count(report.batch)} at most"),
         ("workers", count(report.workers) if report.workers else "this process"),
         ("speed", f"{report.rate:,.1f} items/s" if report.computed else "nothing to do"),
     ]
     shown: list[RenderableType] = [heading("Results", report.sink), pairs(facts)]
     if report.skipped:
-        rows = [(name, with_options(why, _OPTIONS)) for name, why in list(report.skipped.items())[:SHOWN_SKIPPED]]
+        rows = [(name, with_options(why, _WORDS)) for name, why in list(report.skipped.items())[:SHOWN_SKIPPED]]
         hidden = len(report.skipped) - len(rows)
         shown += [heading("Skipped", f"and {hidden} more" if hidden else ""), table(("item", "why"), rows)]
     return shown
+
+
+def _parameters() -> dict[str, inspect.Parameter]:
+    """Return the parameters of the command, which Typer reads, from the table."""
+    model = Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)]
+    source = Annotated[str, typer.Argument(metavar="IN", help="Sequences of any lengths.")]
+    sink = Annotated[str, typer.Argument(metavar="OUT", help="Folder of the results.")]
+    kinds: dict[str, tuple[Any, Any]] = {name: (kind, inspect.Parameter.empty) for name, kind in
+                                         (("model", model), ("source", source), ("sink", sink))}  # fmt: skip
+    for option in _TABLE:
+        declared = typer.Option(_FLAGS[option.name], metavar=option.metavar or None, help=option.help)
+        text = list[str] if option.type == list[str] else str  # numbers too: `integer` converts them
+        kinds[option.name] = (
+            (Annotated[text | None, declared], None) if option.metavar else (Annotated[bool, declared], False)
+        )
+    kinds["as_json"] = Json, False
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return {
+        name: inspect.Parameter(name, keyword, annotation=kind, default=default)
+        for name, (kind, default) in kinds.items()
+    }
+
+
+score.__signature__ = inspect.Signature(list(_parameters().values()))  # type: ignore[attr-defined]
+score.__annotations__ = {name: parameter.annotation for name, parameter in _parameters().items()}
+command(
+    "score",
+    "pyrnnx score model.onnx recordings/ out/ --frame 512 --workers 4",
+    "pyrnnx score silero_vad.onnx recordings/ out/ --stream --batch 32 --frame 512 --context 64 --rate 16000 "
+    "--input sr=16000",
+    "pyrnnx score model.xml in.parquet out.parquet --scheduler tcp://host:8786 --skip-errors",
+    notes=(
+        "IN: a folder of zarr, .npy, .npz, .parquet or audio files (.wav, .flac, .ogg, .mp3), or one file; each array, "
+        "recording or list is a sequence. OUT: a folder of zarr, Parquet or .npz. Repeat a stopped command to score "
+        "the unfinished parts.",
+    ),
+    options=_WORDS,
+)(score)

@@ -12,12 +12,12 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, UnsupportedError, shown
-from pyrnnx.scoring.outputs import Output
 from pyrnnx.scoring.packages import import_pyarrow, import_zarr
 from pyrnnx.scoring.sinks import npz as npz_sink
 from pyrnnx.scoring.sinks import parquet as parquet_sink
 from pyrnnx.scoring.sinks import zarr as zarr_sink
 from pyrnnx.scoring.sinks.columns import NAMES, OFFSETS, Columns
+from pyrnnx.scoring.subjects.outputs import Output
 
 
 @dataclass(frozen=True)

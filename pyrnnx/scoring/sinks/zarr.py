@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.packages import import_zarr
 from pyrnnx.scoring.sinks.columns import Columns
+from pyrnnx.scoring.sinks.durable import open_own
 
 GROUP = "zarr.json"  # in the folder of all parts
 CHUNK = 2**23  # approximate bytes of a chunk; each chunk is a file
@@ -28,7 +28,7 @@ def begin(folder: Path) -> None:
     path = folder / GROUP
     if os.path.lexists(path):
         try:
-            open_file(path, follow=False).close()
+            open_own(path).close()
         except ValueError as error:
             raise ArgumentError(f"score: sink: {shown(os.fspath(path))} cannot be opened: {error}") from None
     import_zarr().open_group(os.fspath(folder), mode="a", zarr_format=3)

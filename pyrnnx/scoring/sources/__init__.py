@@ -10,16 +10,16 @@ from pyrnnx._internal import scalars
 from pyrnnx._internal.files import is_path
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.sources.arrays import NpySource, NpzSource
+from pyrnnx.scoring.sources.audio import AudioSource
 from pyrnnx.scoring.sources.base import Source, files_with
 from pyrnnx.scoring.sources.parquet import ParquetSource
-from pyrnnx.scoring.sources.wav import WavSource
+from pyrnnx.scoring.sources.storage import normal, shown_path, storage_of
 from pyrnnx.scoring.sources.zarr import ZarrSource
-from pyrnnx.scoring.storage import normal, shown_path, storage_of
 
 SOURCES: dict[str, type[Source]] = {
-    cls.kind: cls for cls in (ZarrSource, NpySource, NpzSource, ParquetSource, WavSource)
+    cls.kind: cls for cls in (ZarrSource, NpySource, NpzSource, ParquetSource, AudioSource)
 }
-_SUFFIXES = ("npy", "npz", "parquet", "wav")
+_KINDS = {suffix: cls.kind for cls in SOURCES.values() for suffix in cls.suffixes}
 
 
 def open_source(
@@ -51,15 +51,18 @@ def open_source(
         raise ArgumentError(f"score: source {shown_path(path)} does not exist; expected a file, a folder or a URL")
     kind = kind or _kind(absolute)
     chosen = _channels(channels), None if rate is None else scalars.integer("score", "rate", rate, 1)
-    options = (("column", column, "Parquet"), ("channels", channels, "wav"), ("rate", rate, "wav"))
-    for name, value, needed in options:
-        if value is not None and kind != needed.lower():
+    for name, value, needed in (
+        ("column", column, "parquet"),
+        ("channels", channels, "audio"),
+        ("rate", rate, "audio"),
+    ):
+        if value is not None and kind != needed:
             raise ArgumentError(
-                f"score: {name} is {shown(value)}, and the source is {kind}; expected a {needed} source"
+                f"score: {name} is {shown(value)}, and the source is {kind}; expected a source of {needed}"
             )
     if kind == ParquetSource.kind:
         return ParquetSource(absolute, column)
-    return WavSource(absolute, *chosen) if kind == WavSource.kind else SOURCES[kind](absolute)
+    return AudioSource(absolute, *chosen) if kind == AudioSource.kind else SOURCES[kind](absolute)
 
 
 def _channels(channels: Any) -> Any:
@@ -82,24 +85,29 @@ def _channels(channels: Any) -> Any:
 
 
 def _kind(path: str) -> str:
-    storage = storage_of(path)
+    """Return the format of the files at a path.
+
+    Raises
+    ------
+    ArgumentError
+        No files, or files of several formats.
+    """
+    storage, suffixes = storage_of(path), ", ".join(_KINDS)
     if storage.is_file(path):
-        suffix = Path(path).suffix.lower().removeprefix(".")
-        if suffix in _SUFFIXES:
-            return suffix
-        allowed = ", ".join(f".{suffix}" for suffix in _SUFFIXES)
+        suffix = Path(path).suffix.lower()
+        if suffix in _KINDS:
+            return _KINDS[suffix]
         raise ArgumentError(
-            f"score: source {shown(path)} is a file; expected a folder, or a file that ends in {allowed}"
+            f"score: source {shown(path)} is a file; expected a folder, or a file that ends in {suffixes}"
         )
     if any(storage.has(storage.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup")):
         return ZarrSource.kind
-    paths = [file.lower() for file in files_with(path, "")]
-    kinds = [kind for kind in _SUFFIXES if any(file.endswith(f".{kind}") for file in paths)]
+    paths = [file.lower() for file in files_with(path, ("",))[0]]
+    kinds = list(dict.fromkeys(kind for end, kind in _KINDS.items() if any(file.endswith(end) for file in paths)))
     if not kinds:
         files = "no files of a known format" if paths else "no files"
-        allowed = ", ".join(f".{suffix}" for suffix in _SUFFIXES)
         raise ArgumentError(
-            f"score: source {shown(path)} has {files}; expected a zarr folder, or files that end in {allowed}"
+            f"score: source {shown(path)} has {files}; expected a zarr folder, or files that end in {suffixes}"
         )
     if len(kinds) > 1:
         raise ArgumentError(

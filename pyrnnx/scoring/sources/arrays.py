@@ -12,15 +12,16 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
-from pyrnnx.scoring.items import Bad, Items, consecutive
-from pyrnnx.scoring.sources.base import Source, attempted, folder_with, listed, size_of
-from pyrnnx.scoring.storage import HEAD, Files
+from pyrnnx.scoring.sources.base import Source, size_of
+from pyrnnx.scoring.sources.items import Bad, Items, attempted, consecutive, listed
+from pyrnnx.scoring.sources.storage import HEAD, Files
 
 
 class NpySource(Source):
     """Source of .npy files [T, ...] in a folder; an item is named by its path in the folder."""
 
     kind = "npy"
+    suffixes = (".npy",)
 
     def items(self) -> Items:
         paths = self.files()
@@ -33,17 +34,12 @@ class NpySource(Source):
         for (name,) in places:
             yield attempted(_load, self.storage, self.path_of(name))
 
-    def file_of(self, place: Any) -> str | None:
-        return self.path_of(place[0])
-
-    def files(self) -> list[str]:
-        return folder_with(self.kind, self.path, ".npy")
-
 
 class NpzSource(Source):
     """Source of .npz files with arrays [T, ...] in a folder; items are named "path in the folder/name of the array"."""
 
     kind = "npz"
+    suffixes = (".npz",)
 
     def items(self) -> Items:
         names: list[str] = []
@@ -68,12 +64,6 @@ class NpzSource(Source):
                 archive = attempted(partial(np.load, allow_pickle=False), file)
                 for index in run:
                     yield archive if isinstance(archive, Bad) else attempted(archive.__getitem__, places[index][1])
-
-    def file_of(self, place: Any) -> str | None:
-        return self.path_of(place[0])
-
-    def files(self) -> list[str]:
-        return folder_with(self.kind, self.path, ".npz")
 
 
 def _load(storage: Files, path: str) -> Any:

@@ -1,24 +1,18 @@
-"""Base class of all sources, and what their listings have in common."""
+"""Base class of all sources."""
 
 from __future__ import annotations
 
 import hashlib
-import math
 import os
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, BinaryIO, ClassVar, TypeVar
-
-import numpy as np
+from typing import Any, BinaryIO, ClassVar
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
-from pyrnnx.scoring.items import Bad, Items
-from pyrnnx.scoring.storage import Files, Status, storage_of
-
-MOST = 2**62  # largest number of elements of an item
+from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.scoring.sources.items import Bad, Items
+from pyrnnx.scoring.sources.storage import Files, Status, storage_of
 
 
 class Source(ABC):
@@ -28,14 +22,22 @@ class Source(ABC):
     ----------
     kind : str
         Name of the format, as `pyrnnx.score` takes it.
+    suffixes : tuple of str
+        Suffixes of its files in lower case; () if its folder has no files of its own.
     path : str
         Absolute path, because workers open it, or a URL.
+    hidden : int
+        Number of files and folders that the last listing left out because their names begin with ".".
+    options : mapping
+        Arguments of `pyrnnx.score` for this format.
     """
 
     kind: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, path: str) -> None:
-        self.path = path
+        self.path, self.hidden = path, 0
+        self.options: dict[str, Any] = {}
         self._is_file = self.storage.is_file(path)
 
     @cached_property
@@ -81,75 +83,52 @@ class Source(ABC):
 
     def file_of(self, place: Any) -> str | None:
         """Return the path of an item's file; None if it is in several files."""
-        return None
+        return self.path_of(place[0])
 
-    def stamps(self, places: Iterable[Any], *, listed: bool = False) -> Iterator[int | Bad]:
-        """Yield for each item a number that changes with its file, 0 if it is in several; a `Bad` if a request fails.
-
-        With `listed`, one listing has the properties of all objects: for many items.
-        """
-        status_of = self.storage.statuses(self.path) if listed else self.storage.status
+    def stamps(self, places: Iterable[Any]) -> Iterator[int]:
+        """Yield for each item a number that changes with its file, 0 if it is in several."""
+        status_of = self.storage.statuses(self.path)
         before: str | None = None
-        stamp: int | Bad = 0
+        stamp = 0
         for place in places:
             path = self.file_of(place)
             if path is None or path != before:
-                before, stamp = path, 0 if path is None else _stamp(status_of, path)
+                before, stamp = path, 0 if path is None else _stamp(status_of(path))
             yield stamp
 
     def advice(self, values: AnyArray) -> str:
         """Return a hint on options that would make values of a wrong shape fit, or ""."""
         return ""
 
-    @abstractmethod
-    def files(self) -> Iterable[str]:
-        """Return the paths of all files, always in the same order."""
+    def files(self) -> list[str]:
+        """Return the sorted paths of all files of the format, at least one, without hidden ones.
+
+        Raises
+        ------
+        ArgumentError
+            The path does not exist; the folder has no such file.
+        """
+        if self._is_file:
+            return [self.path]
+        names = ", ".join(self.suffixes)
+        if not self.storage.is_folder(self.path):
+            raise ArgumentError(
+                f"score: source {shown(self.path)} is no folder; expected a folder of {names} files, or one file"
+            )
+        paths, self.hidden = files_with(self.path, self.suffixes)
+        if not paths:
+            raise ArgumentError(
+                f"score: source {shown(self.path)} has no {names} file; expected at least one, because source_format "
+                f"is {self.kind}"
+            )
+        return paths
 
 
-def _stamp(status_of: Callable[[str], Status | None], path: str) -> int | Bad:
+def _stamp(status: Status | None) -> int:
     """Return 63 bits of a checksum of a file's properties, the same on every machine; -1 if there is no file."""
-    try:
-        status = status_of(path)
-    except ArgumentError as error:  # of an object store
-        return Bad(f"its size and version cannot be read ({reason_of(error.__cause__ or error)})")
     if status is None:
         return -1
     return int.from_bytes(hashlib.blake2b(" ".join(map(str, status)).encode(), digest_size=8).digest(), "big") >> 1
-
-
-Result = TypeVar("Result")
-
-
-def attempted(read: Callable[..., Result], *arguments: Any) -> Result | Bad:
-    """Return the result of `read`, or a `Bad` if it raises: readers of broken files raise errors of any type."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of readers, about headers that are old or damaged
-            return read(*arguments)
-    except PyrnnxError as error:
-        return Bad(printable(str(error)))
-    except Exception as error:
-        early = isinstance(error, EOFError) and not str(error)
-        return Bad(f"it cannot be read ({'it ends too early' if early else reason_of(error)})")
-
-
-def listed(names: Sequence[str], places: Sequence[Any], shapes: Sequence[tuple[int, ...] | Bad]) -> Items:
-    """Return items of these shapes; a `Bad` in place of a shape makes a bad item."""
-    checked = [_checked(shape) for shape in shapes]
-    bad = {index: shape.reason for index, shape in enumerate(checked) if isinstance(shape, Bad)}
-    sound = [(0,) if isinstance(shape, Bad) else shape for shape in checked]
-    lengths, counts = [shape[0] for shape in sound], [math.prod(shape) for shape in sound]
-    return Items(names, np.array(lengths, np.int64), places, bad, np.array(counts, np.int64))
-
-
-def _checked(shape: tuple[int, ...] | Bad) -> tuple[int, ...] | Bad:
-    if isinstance(shape, Bad):
-        return shape
-    if not shape:
-        return Bad("an array without axes; expected [T, ...]")
-    if min(shape) < 0 or max(math.prod(shape), *shape) > MOST:
-        return Bad(f"it has shape {shape}; expected at most {MOST} numbers")
-    return shape
 
 
 def size_of(file: BinaryIO) -> int:
@@ -159,35 +138,16 @@ def size_of(file: BinaryIO) -> int:
     return size
 
 
-def files_with(folder: str, suffix: str) -> list[str]:
-    """Return the sorted paths of all files below a folder that end in `suffix`, without hidden ones."""
-    paths = []
+def files_with(folder: str, suffixes: tuple[str, ...]) -> tuple[list[str], int]:
+    """Return the sorted paths of the files below a folder with these suffixes, and the number of hidden entries.
+
+    Hidden are such files, and all folders, whose names begin with "."; their paths are left out.
+    """
+    paths, hidden = [], 0
     storage = storage_of(folder)
     for parent, folders, files in storage.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        names = [name for name in files if name.lower().endswith(suffix) and not name.startswith(".")]
-        paths += [storage.join(parent, name) for name in names if name]
-    return sorted(paths)
-
-
-def folder_with(kind: str, path: str, suffix: str) -> list[str]:
-    """Return `files_with` of a folder, at least one; of a path that is a file, this file.
-
-    Raises
-    ------
-    ArgumentError
-        The path does not exist; the folder has no such file.
-    """
-    storage = storage_of(path)
-    if storage.is_file(path):
-        return [path]
-    if not storage.is_folder(path):
-        raise ArgumentError(
-            f"score: source {shown(path)} is no folder; expected a folder of {suffix} files ({kind}), or one file"
-        )
-    paths = files_with(path, suffix)
-    if not paths:
-        raise ArgumentError(
-            f"score: source {shown(path)} has no {suffix} file; expected at least one, because source_format is {kind}"
-        )
-    return paths
+        matching = [name for name in files if name.lower().endswith(suffixes)]
+        hidden += sum(name.startswith(".") for name in (*folders, *matching))
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths += [storage.join(parent, name) for name in matching if not name.startswith(".")]
+    return sorted(paths), hidden

@@ -10,9 +10,9 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring.items import Bad, Items, consecutive
 from pyrnnx.scoring.packages import import_pyarrow
-from pyrnnx.scoring.sources.base import Source, folder_with
+from pyrnnx.scoring.sources.base import Source
+from pyrnnx.scoring.sources.items import Bad, Items, consecutive
 
 ROWS = 256  # rows decoded at once, because a row group may be larger than memory
 NAMES = "name"
@@ -43,10 +43,11 @@ class ParquetSource(Source):
     """
 
     kind = "parquet"
+    suffixes = (".parquet",)
 
     def __init__(self, path: str, column: str | None = None) -> None:
         super().__init__(path)
-        self.column = column
+        self.column, self.options = column, {"column": column}
 
     def items(self) -> Items:
         listing = _Listing([], [], [], {})
@@ -136,9 +137,6 @@ class ParquetSource(Source):
                 f"{', '.join(map(shown, lists)) or 'there is none'}"
             )
         return str(self.column)
-
-    def files(self) -> list[str]:
-        return folder_with(self.kind, self.path, ".parquet")
 
 
 def _values(values: Any) -> AnyArray | Bad:

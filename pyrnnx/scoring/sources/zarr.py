@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring.items import Bad, Items
 from pyrnnx.scoring.packages import import_zarr
-from pyrnnx.scoring.sources.base import Source, attempted, listed
-from pyrnnx.scoring.storage import Files
+from pyrnnx.scoring.sources.base import Source
+from pyrnnx.scoring.sources.items import Bad, Items, attempted, listed
+from pyrnnx.scoring.sources.storage import Files
 
 VALUES, OFFSETS, NAMES = "values", "offsets", "names"
 _ROWS = ""  # as the first entry of a place: a row of the array itself
@@ -65,7 +66,7 @@ class ZarrSource(Source):
         """Return the names in the group, also those with broken descriptions, for which zarr's own list raises."""
         storage = self.storage
         for name in (VALUES, OFFSETS, NAMES):
-            if storage.is_link(storage.join(self.path, name)):
+            if os.path.islink(os.path.join(self.path, name)):
                 raise ArgumentError(
                     f"score: {shown(name)} of zarr group {shown(self.path)} is a link; expected an array, because "
                     "links are not followed"
@@ -111,6 +112,9 @@ class ZarrSource(Source):
                 yield from [Bad(reason_of(error))] if len(run) == 1 else self._one_by_one(run)
             else:
                 yield from pieces
+
+    def file_of(self, place: Any) -> str | None:
+        return None  # the chunks of an array are files
 
     def _one_by_one(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         for place in places:

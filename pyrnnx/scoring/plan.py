@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import uuid
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,32 +14,28 @@ from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._version import __version__
 from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring.digest import digest
-from pyrnnx.scoring.interface import Subject
-from pyrnnx.scoring.items import Bad, Items
+from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import FORMAT, Folder, identity
-from pyrnnx.scoring.outputs import Batching, Scorer
 from pyrnnx.scoring.parts import SHARES, Part, boundaries
 from pyrnnx.scoring.parts import part as build_part
-from pyrnnx.scoring.probe import probe
 from pyrnnx.scoring.sinks import Sink, check_outputs
 from pyrnnx.scoring.sources.base import Source
-from pyrnnx.scoring.sources.parquet import ParquetSource
-from pyrnnx.scoring.sources.wav import WavSource
-from pyrnnx.scoring.task import Conversion, Job
+from pyrnnx.scoring.sources.items import Bad, Items
+from pyrnnx.scoring.subjects.digest import digest
+from pyrnnx.scoring.subjects.interface import Subject
+from pyrnnx.scoring.subjects.outputs import Scorer, check_batch, scorer_of
+from pyrnnx.scoring.task import Job
 
 SAMPLES = 100  # items of which the first that fits the model becomes the sample
 READ_HERE = 2**32  # bytes whose checksums take no longer than starting workers, a few seconds
-MORE = 3  # items that are tried in a batch with the sample
 
 
 class Limits(NamedTuple):
     """Limits of a run: the arguments of `score` with the same names."""
 
     memory: int
-    batch_size: int
+    batch: int | None
     skip_errors: bool
-    batching: Batching = Batching.PADDED
 
 
 @dataclass(frozen=True)
@@ -80,7 +75,7 @@ class Run:
         """Raise a `PyrnnxError` if scored items have changed since they were listed."""
         source, items = self.job.source, self.items
         assert items.stamps is not None
-        now_listed = source.stamps(items.places, listed=True)
+        now_listed = source.stamps(items.places)
         for name, before, now in zip(items.names, items.stamps.tolist(), now_listed, strict=True):
             if before != now and name not in skipped:
                 raise PyrnnxError(
@@ -93,6 +88,32 @@ class Run:
                 "overwrite=True scores it again"
             )
 
+    def check_first_batch(self, step: int) -> None:
+        """Raise an `ArgumentError` if the items of the first batch have other results alone; `step` is in bytes."""
+        subject = self.job.scorer.subject
+        if self.job.scorer.rows == 1 or subject.is_trusted:
+            return
+        first: tuple[Part, list[int]] | None = None
+        for part in self.parts():
+            good = [i for i, length in enumerate(part.lengths) if length > 0 and i not in part.bad]
+            for batch in self.job.batches([part.lengths[i] for i in good], step):
+                if len(batch) > 1:
+                    chosen = part, [good[place] for place in batch]
+                    first = first or chosen
+                    # Padding shows only in a batch of different lengths.
+                    if not subject.mixes_lengths or len({part.lengths[i] for i in chosen[1]}) > 1:
+                        return self._check_batch(*chosen)
+        return None if first is None else self._check_batch(*first)
+
+    def _check_batch(self, part: Part, chosen: Sequence[int]) -> None:
+        items = {}
+        for i, values in zip(chosen, self.job.source.read([part.places[i] for i in chosen]), strict=True):
+            item = _converted(self.job.conversion, self.job.scorer.subject, self.job.source, values)
+            if not isinstance(item, Bad) and len(item):
+                items[part.names[i]] = item
+        if len(items) > 1:
+            check_batch(self.job.scorer, list(items), list(items.values()))
+
 
 def planned(
     subject: Subject, source: Source, conversion: Conversion, folder: Folder, sink: Sink, limits: Limits
@@ -104,17 +125,22 @@ def planned(
     PyrnnxError
         As `pyrnnx.score` raises.
     """
+    rows = subject.rows(limits.batch)
     items = _fitting(_listed(source, conversion, sink), conversion, subject, limits.memory)
-    sample, index = _sample(source, items, conversion, subject, limits.skip_errors)
-    samples = [sample, *_more_samples(source, items, conversion, subject, index, sample)]
-    scorer = probe(subject, samples, _lengths_to_try(items, sample, limits.memory), limits.batching)
+    sample = _sample(source, items, conversion, subject, limits.skip_errors)
+    scorer = scorer_of(subject, rows, sample, _lengths_to_try(items, sample, limits.memory))
     check_outputs(sink, subject.label, scorer.outputs)
     items, sizes = _sized(items, scorer, sample, limits.memory)
-    starts = boundaries(sizes, limits.memory, limits.batch_size if subject.pushes else 1)
+    starts = boundaries(sizes, limits.memory, rows if subject.pushes else 1)
     invariant = config.get_batch_invariant()
-    job = Job(uuid.uuid4().hex, "", scorer, source, conversion, folder, sink.kind, *limits[:3], invariant)
+    job = Job(
+        *(uuid.uuid4().hex, "", scorer, source, conversion, folder, sink.kind),
+        *(limits.memory, limits.skip_errors, invariant),
+    )
     header = _header(job, items, len(starts) - 1)
-    return Run(replace(job, identity=identity(header)), items, starts, header)
+    run = Run(replace(job, identity=identity(header)), items, starts, header)
+    run.check_first_batch(sample[:1].nbytes)
+    return run
 
 
 def _listed(source: Source, conversion: Conversion, sink: Sink) -> Items:
@@ -131,7 +157,7 @@ def _listed(source: Source, conversion: Conversion, sink: Sink) -> Items:
         raise ArgumentError(f"score: source {shown(source.path)} cannot be read ({reason_of(error)})") from error
     if not len(items):
         raise ArgumentError(f"score: source {shown(source.path)} has no items")
-    items = replace(items, stamps=np.fromiter(source.stamps(items.places, listed=True), np.int64, len(items)))
+    items = replace(items, stamps=np.fromiter(source.stamps(items.places), np.int64, len(items)))
     if len(set(items.names)) != len(items):
         seen: set[str] = set()
         twice = next(name for name in items.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
@@ -191,10 +217,17 @@ def _lengths_to_try(items: Items, sample: AnyArray, memory: int) -> list[int]:
     return fitting.tolist() or [len(sample)]
 
 
-def _sample(
-    source: Source, items: Items, conversion: Conversion, subject: Subject, skip_errors: bool
-) -> tuple[AnyArray, int]:
-    """Return the first item that has time steps and fits the model, and its index.
+def _converted(conversion: Conversion, subject: Subject, source: Source, values: AnyArray | Bad) -> AnyArray | Bad:
+    if isinstance(values, Bad):
+        return values
+    try:
+        return conversion.item(subject.input, values, padded=subject.mixes_lengths)
+    except ArgumentError as error:
+        return Bad(f"{error}{source.advice(values)}")
+
+
+def _sample(source: Source, items: Items, conversion: Conversion, subject: Subject, skip_errors: bool) -> AnyArray:
+    """Return the first item that has time steps and fits the model.
 
     Raises
     ------
@@ -205,31 +238,13 @@ def _sample(
     candidates = np.flatnonzero((items.lengths > 0) | np.isin(np.arange(len(items)), list(items.bad)))
     for index in candidates[:SAMPLES].tolist():
         values = Bad(items.bad[index]) if index in items.bad else next(source.read([items.places[index]]))
-        if not isinstance(values, Bad):
-            try:
-                return conversion.item(subject.input, values, padded=subject.has_lengths), index
-            except ArgumentError as error:
-                values = Bad(f"{error}{source.advice(values)}")
-        reason = f"item {shown(items.names[index])}: {values.reason}"
+        item = _converted(conversion, subject, source, values)
+        if not isinstance(item, Bad):
+            return item
+        reason = f"item {shown(items.names[index])}: {item.reason}"
         if not skip_errors:
             raise ArgumentError(f"score: {reason} (skip_errors=True skips it)")
     raise ArgumentError(f"score: no item fits {subject.label}: {reason or 'none has time steps'}")
-
-
-def _more_samples(
-    source: Source, items: Items, conversion: Conversion, subject: Subject, first: int, sample: AnyArray
-) -> Iterator[AnyArray]:
-    """Yield a few good items from the whole source whose steps have the sample's shape."""
-    sound = np.flatnonzero(
-        (items.lengths > 0) & (np.arange(len(items)) > first) & ~np.isin(np.arange(len(items)), list(items.bad))
-    )
-    for index in dict.fromkeys(sound[np.linspace(0, len(sound) - 1, MORE).astype(int)].tolist() if len(sound) else ()):
-        values = next(source.read([items.places[index]]))
-        if not isinstance(values, Bad):
-            with contextlib.suppress(ArgumentError):
-                item = conversion.item(subject.input, values, padded=subject.has_lengths)
-                if item.shape[1:] == sample.shape[1:]:
-                    yield item
 
 
 def _sized(items: Items, scorer: Scorer, sample: AnyArray, memory: int) -> tuple[Items, AnyArray]:
@@ -259,8 +274,8 @@ def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
         "source": {
             "path": job.source.path,
             "format": job.source.kind,
-            "column": job.source.column if isinstance(job.source, ParquetSource) else None,
             "items": len(items),
+            "hidden": job.source.hidden,
             "fingerprint": job.source.fingerprint(),
         },
         "options": {
@@ -270,17 +285,14 @@ def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
             "lengths": subject.lengths,
             "stream": subject.pushes,
             "outputs": [[output.name, output.dtype.name, list(output.shape)] for output in scorer.outputs],
-            "batches": scorer.batching.value,
-            "channels": job.source.channels if isinstance(job.source, WavSource) else None,
-            "rate": job.source.rate if isinstance(job.source, WavSource) else None,
+            **job.source.options,
             "frame": frames.size if frames else None,
             "context": frames.context if frames else 0,
             "tail": frames.tail if frames else None,
             "cast": job.conversion.cast,
             "memory": job.memory,
-            "batch_size": job.batch_size,
+            "batch": scorer.rows,
             "batch_invariant": job.batch_invariant,
         },
-        "batching": scorer.reason,
         "parts": parts,
     }

@@ -7,24 +7,15 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import urlsplit
 
-from pyrnnx._internal.files import is_path
+from pyrnnx._internal.files import is_path, open_checked
 from pyrnnx.errors import ArgumentError, reason_of, shown
-from pyrnnx.scoring.opened import open_file
 from pyrnnx.scoring.packages import import_fsspec
 
-_LONGEST = 4096  # characters of a URL
 HEAD = 2**16  # bytes that a request for a header reads
 MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is only the path
-_URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)")
-# Stores without users and queries, such as "github://org:repo@branch/file" and "file:///a?b=c".
-_STORE = r"(?<![a-z0-9+.-])(?!(?:file|local|git|github):)"
-# A user with a password, also one with a slash; any user of http. A number after a host is its port.
-_PASSWORD = r"[^:/]+:/+(?!(?<=s3://)arn:aws[a-z-]*:[a-z0-9-]*:)[^/]*(?::(?!\d{1,5}(?:/|,[^/@]*/))|%3a).*@"
-_USER = re.compile(rf"{_STORE}(?:https?[^:/]*:/+[^/?#]*@|{_PASSWORD})", re.IGNORECASE | re.DOTALL)
-# Query or fragment that may hold a signature: any of http, and one with a value of other stores.
-_VALUE = r"[^:/]+:/.*(?:\?.*|[#;][^/]*)(?:=|%3d)"
-_QUERY = re.compile(rf"{_STORE}(?:https?[^:/]*:[^?#]*[?#]|{_VALUE})", re.IGNORECASE | re.DOTALL)
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # also "s3:/bucket", which Path makes of "s3://bucket"
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "LastModified", "last_modified", "created")
 
 
@@ -50,19 +41,19 @@ class Files:
 
     def open(self, path: str, block: int | None = None) -> BinaryIO:
         """Open a file for reading. `block` is the size of requests for an object; 0 reads the whole at once."""
-        return open_file(path, follow=True)
-
-    def status(self, path: str) -> Status | None:
-        """Return the status of a file; None if there is none."""
-        try:
-            status = os.stat(path)
-        except OSError:
-            return None
-        return Status(status.st_size, str(status.st_mtime_ns), str(status.st_ctime_ns))
+        return open_checked(path)
 
     def statuses(self, folder: str) -> Callable[[str], Status | None]:
-        """Return a function like `status` for many files below a folder, as they are now."""
-        return self.status
+        """Return a function that returns the status of a file below a folder, None if there is none."""
+
+        def status(path: str) -> Status | None:
+            try:
+                status = os.stat(path)
+            except OSError:
+                return None
+            return Status(status.st_size, str(status.st_mtime_ns), str(status.st_ctime_ns))
+
+        return status
 
     def walk(self, folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
         """Yield the path of each folder, and the names of its folders and files, as `os.walk` does.
@@ -99,9 +90,6 @@ class Files:
         """Return whether there is something with this name, if only a broken link."""
         return os.path.lexists(path)
 
-    def is_link(self, path: str) -> bool:
-        return os.path.islink(path)
-
     def join(self, folder: str, name: str) -> str:
         return os.path.join(folder, name)
 
@@ -116,7 +104,7 @@ class Objects(Files):
         try:
             self._system = import_fsspec().core.url_to_fs(url)[0]
         except Exception as error:  # packages of stores raise errors of many types, and some connect here
-            raise _unreadable(url, error) from None
+            raise _unreadable(url, error) from error
 
     def open(self, path: str, block: int | None = None) -> BinaryIO:
         try:
@@ -126,12 +114,6 @@ class Objects(Files):
         except FileNotFoundError as error:
             raise FileNotFoundError(MISSING) from error
         return file
-
-    def status(self, path: str) -> Status | None:
-        try:
-            return _status_of(self._asked("info", path))
-        except FileNotFoundError:
-            return None
 
     def statuses(self, folder: str) -> Callable[[str], Status | None]:
         try:
@@ -143,31 +125,20 @@ class Objects(Files):
 
     def walk(self, folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
         # fsspec's own `walk` leaves out a subfolder whose listing fails.
-        pending = [folder]
+        root, pending = self._name(folder), [folder]
         while pending:
             parent = pending.pop()
-            folders, files = self._entries(parent, fresh=parent == folder)
-            yield parent, folders, files
-            pending += [self.join(parent, name) for name in reversed(folders)]
-
-    def _entries(self, folder: str, *, fresh: bool) -> tuple[list[str], list[str]]:
-        """Return the names of the folders and files in a folder."""
-        names: dict[bool, dict[str, None]] = {True: {}, False: {}}
-        root = self._name(folder)
-        try:
-            infos = self._asked("ls", folder, fresh=fresh, detail=True)
-        except FileNotFoundError as error:
-            raise _unreadable(folder, error) from error
-        for info in infos:
-            path, is_folder = info["name"].rstrip("/"), info["type"] == "directory"
-            if path != root:
-                names[is_folder][path.rpartition("/")[2]] = None
-            elif is_folder and info["name"] != root:
-                raise ArgumentError(
-                    f'score: source {shown(folder)} has objects below "//", an empty folder name, which cannot be '
-                    "listed; expected names without it"
-                )
-        return list(names[True]), list(names[False])
+            try:
+                infos = self._asked("ls", parent, fresh=parent == folder, detail=True)
+            except FileNotFoundError as error:
+                raise _unreadable(parent, error) from error
+            names: dict[bool, list[str]] = {True: [], False: []}
+            for info in infos:
+                path = info["name"].rstrip("/")
+                if path != self._name(parent):  # a marker of the folder itself
+                    names[info["type"] == "directory"].append(path.rpartition("/")[2])
+            yield folder + self._name(parent).removeprefix(root), names[True], names[False]
+            pending += [self.join(parent, name) for name in names[True]]
 
     def is_file(self, path: str) -> bool:
         return self._type(path) not in (None, "directory")
@@ -178,25 +149,12 @@ class Objects(Files):
     def has(self, path: str) -> bool:
         return self._type(path) is not None
 
-    def is_link(self, path: str) -> bool:
-        islink = getattr(self._system, "islink", None)  # of the store of URLs such as "file:///folder"
-        return islink is not None and bool(islink(path))
-
     def _type(self, path: str) -> str | None:
         """Return "file" or "directory", None if there is neither; fsspec's `isfile` returns False for any error."""
         try:
             return str(self._asked("info", path)["type"])
         except FileNotFoundError:
             return None
-        except ArgumentError as error:
-            if not isinstance(error.__cause__, PermissionError):
-                raise
-        # S3 answers 403 instead of 404 if only a part of the bucket may be listed.
-        try:
-            infos = self._asked("ls", path, detail=True)
-        except FileNotFoundError:
-            return None
-        return "file" if [info["name"] for info in infos] == [self._name(path)] else "directory"
 
     def join(self, folder: str, name: str) -> str:
         return f"{folder}/{name}"
@@ -215,7 +173,7 @@ class Objects(Files):
             Any other error of the store or the network, which have many types.
         """
         if fresh:
-            self._system.invalidate_cache()  # fsspec keeps listings, which save `open` a request
+            self._system.invalidate_cache()  # fsspec keeps listings
         try:
             return getattr(self._system, question)(path, **options)
         except FileNotFoundError:
@@ -230,7 +188,7 @@ class Objects(Files):
 
 def _unreadable(url: str, error: Exception) -> ArgumentError:
     reason = MISSING if isinstance(error, FileNotFoundError) and is_url(url) else reason_of(error)
-    return ArgumentError(f"score: source {shown(url)} cannot be read ({reason})")
+    return ArgumentError(f"score: source {shown_path(url)} cannot be read ({reason})")
 
 
 def _status_of(info: dict[str, Any]) -> Status:
@@ -243,7 +201,12 @@ def _status_of(info: dict[str, Any]) -> Status:
 
 def is_url(path: Any) -> bool:
     """Return whether a text is a URL, such as "s3://bucket/folder", and not a path."""
-    return isinstance(path, str) and _URL.match(path) is not None
+    return isinstance(path, str) and "://" in path and _URL.match(path) is not None
+
+
+def _may_have_secret(url: str) -> bool:
+    """Return whether a URL has a user, a password or a query, or is a chain of several URLs."""
+    return "@" in urlsplit(url).netloc or "?" in url or "::" in url
 
 
 def normal(path: str) -> str:
@@ -252,39 +215,25 @@ def normal(path: str) -> str:
     Raises
     ------
     ArgumentError
-        A URL that chains several, or with what the manifest must not show: a password, or a query that may be a
-        signature.
+        A URL that may have a secret, because the manifest contains it.
     """
     if not is_url(path):
         return os.path.abspath(path)
-    if len(path) > _LONGEST:
-        raise ArgumentError(f"score: source is a URL of {len(path)} characters; expected at most {_LONGEST}")
-    if "::" in path or _USER.match(path):
+    if _may_have_secret(path):
         raise ArgumentError(
-            f"score: source is {shown_path(path)}; expected the URL of one store without credentials, which fsspec "
-            "takes from the environment"
-        )
-    if _QUERY.match(path):
-        raise ArgumentError(
-            f"score: source is {shown_path(path)}; expected a URL without a query, whose signature or key would be "
-            "stored with the results"
+            f"score: source is {shown_path(path)}; expected the URL of one store without user, password and query, "
+            "because fsspec takes credentials from the environment"
         )
     return path.rstrip("/")
 
 
 def shown_path(path: Any) -> str:
-    """Return a path for a message, without the user, query and fragment of a URL; the type of anything else."""
+    """Return a path for a message, only the scheme of a URL that may have a secret; the type of anything else."""
     if not is_path(path):
         return f"of type {type(path).__name__}"
     text = os.fspath(path)
-    if ":/" in text:  # Path("https://host") has one slash
-        if len(text) > _LONGEST:
-            return shown(f"{text.partition(':/')[0]}:/...")
-        if _USER.search(text):
-            text = re.sub("(:/+)[^/].*@", r"\1...@", text, flags=re.DOTALL)
-        if _QUERY.search(text):
-            text = re.sub("[?#;].*", "?...", text, flags=re.DOTALL)
-    return shown(text)
+    is_secret = _URL.match(text) and re.search(r"[@?]|::", text)
+    return shown(f"{text.partition(':')[0]}://..." if is_secret else text)
 
 
 def storage_of(path: str) -> Files:

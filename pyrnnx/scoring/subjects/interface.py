@@ -11,7 +11,6 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError
-from pyrnnx.scoring.proof import Proof
 
 
 @dataclass(frozen=True)
@@ -68,25 +67,25 @@ class Subject(ABC):
     ----------
     label : str
     input : Input
-    has_lengths : bool
-        Whether it takes the lengths of rows, so that a batch may have items of different lengths.
+    mixes_lengths : bool
+        Whether items of different lengths may share a call.
     lengths : str or None
         Input of a model that takes the lengths.
     axes : mapping
         Letters of axes as in `Input`, by output, as far as they are known.
+    is_trusted : bool
+        Whether rows are known to be independent, so that batches need no check.
     pushes : bool
         Whether a call runs the model once for each time step, so that batches may be large.
-    why_one_row : str
-        Why a model with an axis of rows has one row; "" if it declares this itself.
     """
 
     label: str
     input: Input
-    has_lengths: bool
+    mixes_lengths: bool
     lengths: str | None = None
     axes: Mapping[str, str]
+    is_trusted: bool = False
     pushes: bool = False
-    why_one_row: str = ""
 
     @property
     @abstractmethod
@@ -94,8 +93,14 @@ class Subject(ABC):
         """Model or layer with its constants, the basis of its checksum."""
 
     @abstractmethod
-    def proof(self) -> Proof:
-        """Return what is proven about the independence of results from other rows and from padding."""
+    def rows(self, batch: int | None) -> int:
+        """Return the number of rows of a call for the argument `batch` of `score`.
+
+        Raises
+        ------
+        ArgumentError
+            A number of rows that the model does not take.
+        """
 
     @abstractmethod
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:

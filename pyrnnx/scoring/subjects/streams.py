@@ -1,4 +1,4 @@
-"""Models that are scored push by push: a push has a step of each item that is not over."""
+"""Models as subjects that are called step by step: a push has a step of each item that is not over."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.models.inputs import given_names
-from pyrnnx.models.model import Model, layer_values
-from pyrnnx.models.state_pairs import described
+from pyrnnx.models.model import Model
 from pyrnnx.operator.check import as_array
 from pyrnnx.operator.tensor_info import TensorInfo
-from pyrnnx.scoring.declared import fixed, sequences_input
-from pyrnnx.scoring.interface import Input, Subject
-from pyrnnx.scoring.proof import Proof, proof_of_push
+from pyrnnx.scoring.subjects.interface import Input, Subject
+from pyrnnx.scoring.subjects.models import fixed, layer_axes, rows_of_model, sequences_input
+
+Shapes = Mapping[str, tuple[int, ...]]
 
 
-class Streamed(Subject):
+class StreamSubject(Subject):
     """Model as a subject that takes one step of each item in a push, and carries its states between pushes.
 
     Parameters
@@ -34,7 +34,7 @@ class Streamed(Subject):
     """
 
     pushes = True
-    has_lengths = True
+    mixes_lengths = True
 
     def __init__(
         self,
@@ -46,25 +46,21 @@ class Streamed(Subject):
         outputs: Sequence[str] | None,
         step: int | None,
     ) -> None:
-        self.label, self._original = model.label, model
-        self.axes = {}
+        self.label, self.axes = model.label, {}
         values = {key: as_array(f"score: {self.label}", shown(key), value) for key, value in constants.items()}
         try:
-            pairs = model.stream(states).states
+            self._stream = model.stream(states)
         except PyrnnxError as error:
-            raise type(error)(f"score: {error}".replace("expected states=", "expected stream=")) from error
-        fed = set(pairs.values())
+            raise type(error)(f"score: {error} (the states are the argument stream)") from error
+        fed = set(self._stream.states.values())
         self._initial = {key: value for key, value in values.items() if key in fed}
-        self._constants = self._given = {key: value for key, value in values.items() if key not in fed}
+        self._constants = {key: value for key, value in values.items() if key not in fed}
         infos = {info.name: info for info in model.inputs}
         info = sequences_input(self.label, name, infos, {*self._constants, *fed})
-        self._axes, sizes = self._push_axes(info, axes, _layer_axes(model).get(info.name), step)
-        dtype = np.dtype(named_dtype(info.dtype or "float32"))
-        self._stream = _prepared(model, self._constants, info.name, sizes).stream(states)
-        if not getattr(model, "variables", ()):
-            self._constants = {}  # part of the prepared model
+        own_axes = layer_axes(model)
+        self._axes, sizes = self._push_axes(info, axes, own_axes.get(info.name), step)
         known = [output.name for output in model.outputs]
-        self._outputs = [output for output in known if output not in pairs]
+        self._outputs = [output for output in known if output not in self._stream.states]
         if outputs is not None:
             self._outputs = list(given_names(f"score: {self.label}", outputs))
         for output in self._outputs:
@@ -73,28 +69,17 @@ class Streamed(Subject):
                     f"score: {self.label}: outputs has {shown(output)}; expected names out of {', '.join(known)}"
                 )
         by_axis = dict(zip(self._axes, sizes, strict=True))
-        self._rows_of_states = {info.name: self._rows_axis(info, by_axis) for info in self._stream.state_infos}
-        self._proof = Proof()
-        if "N" in by_axis:
-            pushed = {info.name: (self._axes, sizes)}
-            self._proof = proof_of_push(self._stream, pushed, self._constants, self._outputs, self._rows_of_states)
-        rows = by_axis.get("N")
-        if self._proof.rows and "N" in by_axis and rows is None:
-            self.why_one_row, rows = f"rows may depend on each other: {self._proof.rows}", 1
-        steps = [axis for axis in self._axes if axis not in "NT"]
-        self.input = Input(
-            info.name,
-            dtype,
-            "".join((*("N" * ("N" in by_axis)), "T", *steps)),
-            (*([rows] * ("N" in by_axis)), None, *(by_axis[axis] for axis in steps)),
-        )
-        layer_axes = _layer_axes(model)
-        same = layer_axes.get(info.name) == self._axes
+        steps = "".join(axis for axis in self._axes if axis not in "NT")
+        letters = f"{'N' if 'N' in by_axis else ''}T{steps}"
+        dtype = np.dtype(named_dtype(info.dtype or "float32"))
+        shape = tuple(None if axis == "T" else by_axis[axis] for axis in letters)
+        self.input = Input(info.name, dtype, letters, shape)
+        same = own_axes.get(info.name) == self._axes
         self._times = {
-            output: layer_axes[output].index("T")
-            for output in self._outputs
-            if same and "T" in layer_axes.get(output, "")
+            name: own_axes[name].index("T") for name in self._outputs if same and "T" in own_axes.get(name, "")
         }
+        self._shapes: dict[int, Shapes] = {}  # of states and outputs, by the rows of the first calls
+        self._rows_axes: dict[str, int] = {}
 
     def _push_axes(
         self, info: TensorInfo, axes: Any, known: str | None, step: int | None
@@ -126,29 +111,12 @@ class Streamed(Subject):
             sizes[opened[0]] = step
         return letters, tuple(sizes)
 
-    def _rows_axis(self, info: TensorInfo, sizes: Mapping[str, int | None]) -> int | None:
-        """Return the axis of a state that has the rows of a push: the only one with the declared size of the rows."""
-        if "N" not in sizes or info.shape is None:
-            return None
-        places = [k for k, dimension in enumerate(info.shape) if fixed(dimension) == sizes["N"]]
-        return places[0] if len(places) == 1 else None
-
     @property
     def what(self) -> Any:
-        return self._original, self._initial, self._given, dict(self._stream.states)
+        return self._stream.model, self._initial, self._constants, dict(self._stream.states)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the model before its preparation, which workers do not need."""
-        return {**vars(self), "_original": None}
-
-    def proof(self) -> Proof:
-        axes = {}
-        for output in self._outputs:
-            if output in self._proof.axes:
-                rows = self._proof.axes[output][0]
-                is_later = output in self._times and self._times[output] < rows
-                axes[output] = rows + 1 - is_later, 0
-        return Proof(self._proof.rows, axes=axes)
+    def rows(self, batch: int | None) -> int:
+        return rows_of_model(self.label, self.input, batch)
 
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
         """Return the outputs [pushes, ...] of items; a push has the rows of the items that are not over."""
@@ -157,7 +125,7 @@ class Streamed(Subject):
             shape = [1 if axis == "T" else size for axis, size in zip(self.input.axes, batch.shape, strict=True)]
             results_of_zeros = self.call(np.zeros(shape, batch.dtype), np.ones_like(lengths))
             return {name: array[:0] for name, array in results_of_zeros.items()}
-        leave = self.input.size("N") is None and "N" in self.input.axes
+        leave = "N" in self.input.axes and self.input.size("N") is None
         frames = np.moveaxis(batch, self.input.axes.index("T"), 0)
         self._stream.restore(self._starts(rows))
         active = np.arange(rows)
@@ -165,13 +133,31 @@ class Streamed(Subject):
         for step in range(steps):
             stay = np.flatnonzero(lengths[active] > step) if leave else active
             if len(stay) < len(active):
-                self._keep(stay)
+                kept = {name: np.take(value, stay, self._rows_axes[name]) for name, value in self._stream.state.items()}
+                self._stream.restore(kept)
                 active = active[stay]
             frame = frames[step][active] if "N" in self.input.axes else frames[step]
             outputs = self._stream.push({self.input.name: self._push(frame), **self._constants})
+            if step == 0 and leave and rows in (1, 2) and rows not in self._shapes:
+                self._learn_rows(rows, outputs)
             for name, pieces in results.items():
                 pieces.append((active, outputs[name]))
         return {name: self._joined(name, pieces, rows) for name, pieces in results.items()}
+
+    def _learn_rows(self, rows: int, outputs: Mapping[str, AnyArray]) -> None:
+        """Find the axes of rows of states and outputs by the shapes for one row and for two."""
+        arrays = {**self._stream.state, **{name: outputs[name] for name in self._outputs}}
+        self._shapes[rows] = {name: np.shape(array) for name, array in arrays.items()}
+        if len(self._shapes) < 2:
+            return
+        for name, one in self._shapes[1].items():
+            two = self._shapes[2][name]
+            axes = [axis for axis, sizes in enumerate(zip(one, two, strict=False)) if sizes[0] != sizes[1]]
+            if len(one) != len(two) or len(axes) != 1:
+                raise ArgumentError(
+                    f"{shown(name)} has shape {one} for a row and {two} for two; expected an axis of rows, or batch=1"
+                )
+            self._rows_axes[name] = axes[0]
 
     def _push(self, frame: AnyArray) -> AnyArray:
         """Return the steps of all rows as the model takes them."""
@@ -181,36 +167,27 @@ class Streamed(Subject):
         return np.ascontiguousarray(frame.transpose([order.index(axis) for axis in self._axes]))
 
     def _starts(self, rows: int) -> dict[str, AnyArray]:
-        """Return the initial states of a number of rows; a layer supplies those that are missing."""
+        """Return the initial states of a number of rows, as far as the stream does not make them itself.
+
+        The only open size of a state is its number of rows.
+        """
         self._stream.reset()
         known = {**self._stream.state, **self._initial}
         fed = set(self._stream.states.values())
         starts = {}
         for info in self._stream.state_infos:
-            place, value = self._rows_of_states[info.name], known.get(info.name)
+            sizes = [fixed(size) for size in info.shape or ()]
+            value = known.get(info.name)
+            if sizes.count(None) != 1:
+                starts |= {} if value is None else {info.name: value}
+                continue
+            axis = sizes.index(None)
             if value is None and info.name in fed:
-                shape = [rows if k == place else fixed(size) for k, size in enumerate(info.shape or (None,))]
-                if place is None:  # one row at a time
-                    shape = [1 if size is None else size for size in shape] if shape.count(None) == 1 else shape
-                if None in shape:
-                    raise ArgumentError(
-                        f"score: {self.label}: the size of the state {described(info)} is unknown; expected its "
-                        f"initial value, an array of one row, in inputs={{{shown(info.name)}: array}}"
-                    )
-                value = np.zeros([size or 0 for size in shape], named_dtype(str(info.dtype)))
+                value = np.zeros([rows if size is None else size for size in sizes], named_dtype(str(info.dtype)))
             if value is not None:
-                one_row = place is not None and value.ndim > place and value.shape[place] == 1
-                starts[info.name] = np.repeat(value, rows, place) if one_row else value
+                is_one = value.ndim == len(sizes) and value.shape[axis] == 1
+                starts[info.name] = np.repeat(value, rows, axis) if is_one else value
         return starts
-
-    def _keep(self, places: AnyArray) -> None:
-        """Keep the states of these rows only."""
-        states = self._stream.state
-        for name, value in states.items():
-            axis = self._rows_of_states[name]
-            assert axis is not None  # rows share pushes only if this is proven
-            states[name] = np.take(value, places, axis)
-        self._stream.restore(states)
 
     def _joined(self, name: str, pieces: Sequence[tuple[AnyArray, AnyArray]], rows: int) -> AnyArray:
         """Return the results of all pushes [pushes, ...], with zeros for rows that are over."""
@@ -218,32 +195,11 @@ class Streamed(Subject):
         if len(pieces[-1][0]) == rows:
             joined = np.stack([array for _, array in pieces])
         else:
-            axis = self._proof.axes[name][0]
-            shape = [*first.shape]
-            shape[axis] = rows
-            joined = np.zeros([len(pieces), *shape], first.dtype)
+            axis = self._rows_axes[name]
+            joined = np.zeros([len(pieces), *first.shape[:axis], rows, *first.shape[axis + 1 :]], first.dtype)
             by_row = np.moveaxis(joined, axis + 1, 1)
             for step, (active, array) in enumerate(pieces):
                 by_row[step, active] = np.moveaxis(array, axis, 0)
         if name in self._times and joined.shape[self._times[name] + 1] == 1:
             joined = joined.squeeze(self._times[name] + 1)
         return joined
-
-
-def _layer_axes(model: Model) -> dict[str, str]:
-    """Return the axes of the inputs and outputs of recurrent layers, by name."""
-    layers = layer_values(model).values()
-    return {name: value.axes for layer in layers for value in layer.values() for name in value.names}
-
-
-def _prepared(model: Model, constants: Mapping[str, Any], name: str, sizes: Sequence[int | None]) -> Any:
-    """Return the model for pushes of these sizes and with these constants; an IR with variables as it is."""
-    from pyrnnx.frontends import onnx as frontend
-
-    if not isinstance(model, frontend.Model):
-        if getattr(model, "variables", ()):
-            return model
-        from pyrnnx.frontends.openvino import to_onnx
-
-        model = frontend.Model(to_onnx(model), model.label, runtime=model.runtime)  # type: ignore[attr-defined]
-    return model.specialized(constants, {name: sizes})

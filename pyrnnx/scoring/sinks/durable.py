@@ -7,12 +7,25 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from pyrnnx._internal import writing
-from pyrnnx._internal.files import is_folder
-from pyrnnx.scoring.opened import open_file
+from pyrnnx._internal.files import is_folder, open_checked
 
 BLOCK = 2**20  # bytes read at once
+
+
+def open_own(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file of a sink for reading; reject a FIFO, a device or a link at once.
+
+    Raises
+    ------
+    OSError, ValueError
+        No file, or another kind of file.
+    """
+    if os.path.islink(path):  # not all systems have O_NOFOLLOW
+        raise ValueError("it is a symbolic link; expected a regular file")
+    return open_checked(path, getattr(os, "O_NOFOLLOW", 0))
 
 
 def write_whole(path: Path, folder: Path, write: Callable[[Path], object]) -> str:
@@ -20,9 +33,9 @@ def write_whole(path: Path, folder: Path, write: Callable[[Path], object]) -> st
     temporary = folder / f"{path.name}.{uuid.uuid4().hex}"
     with writing.renamed({temporary: path}):
         write(temporary)
-        checksum = flush(temporary)
+        checksum_of_written = checksum(temporary, sync=True)
     writing.sync_folder(path.parent)
-    return checksum
+    return checksum_of_written
 
 
 def write_text(path: Path, folder: Path, text: str) -> None:
@@ -30,17 +43,11 @@ def write_text(path: Path, folder: Path, text: str) -> None:
     write_whole(path, folder, lambda temporary: temporary.write_text(text, encoding="utf-8"))
 
 
-def flush(path: Path) -> str:
-    """Flush a file (or every file of a folder) to disk and return its checksum."""
-    return _checksum(path, sync=True)
+def checksum(path: Path, *, sync: bool = False) -> str:
+    """Return the checksum of a file, or of the names, sizes and contents of all files of a folder.
 
-
-def checksum(path: Path) -> str:
-    """Return the checksum of a file, or of the names, sizes and contents of all files of a folder."""
-    return _checksum(path, sync=False)
-
-
-def _checksum(path: Path, *, sync: bool) -> str:
+    With `sync`, flush them to disk.
+    """
     digest = hashlib.sha256()
     if is_folder(path):
         for file in sorted(_files(path)):
@@ -55,7 +62,7 @@ def _checksum(path: Path, *, sync: bool) -> str:
 
 
 def _add(digest: hashlib._Hash, path: Path, sync: bool) -> None:
-    with open_file(path, follow=False) as file:
+    with open_own(path) as file:
         while block := file.read(BLOCK):
             digest.update(block)
         if sync:

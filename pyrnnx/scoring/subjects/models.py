@@ -1,0 +1,207 @@
+"""Models as subjects: a call takes whole sequences."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pyrnnx._internal.dtypes import AnyArray, named_dtype
+from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.models import state_pairs
+from pyrnnx.models.inputs import given_names
+from pyrnnx.models.model import Model, layer_values
+from pyrnnx.operator.check import as_array
+from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
+from pyrnnx.scoring.subjects.interface import Input, Subject
+
+_STATES = ("initial_h", "initial_c")
+
+
+class ModelSubject(Subject):
+    """Model as a subject. The arguments are `input`, `axes`, `lengths`, `inputs` and `outputs` of `score`."""
+
+    def __init__(
+        self,
+        model: Model,
+        name: str | None,
+        axes: str | None,
+        lengths: str | None,
+        constants: Mapping[str, Any],
+        outputs: Any,
+    ) -> None:
+        # A copy of an IR with variables: each call resets them, and must not change the caller's model.
+        self._has_variables = bool(getattr(model, "variables", ()))
+        self.label, self._model = model.label, copy.deepcopy(model) if self._has_variables else model
+        infos = {info.name: info for info in model.inputs}
+        self._constants = {key: as_array(f"score: {self.label}", shown(key), value) for key, value in constants.items()}
+        if lengths is not None and (not isinstance(lengths, str) or lengths not in infos):
+            raise ArgumentError(f"score: {self.label}: lengths is {shown(lengths)}; expected one of {names_of(infos)}")
+        self.lengths, self.mixes_lengths = lengths, lengths is not None
+        self._states = self._state_shapes(infos)
+        supplied = {*self._constants, *self._states, self.lengths}
+        info = sequences_input(self.label, name, infos, supplied, self._hint(infos))
+        known = layer_axes(model)
+        self.input = _input(self.label, info, axes or known.get(info.name))
+        self._outputs = given_names(f"score: {self.label}", outputs) if outputs is not None else None
+        names = self._outputs or [output.name for output in model.outputs]
+        # Operators before a layer may change the axes, so that the layer's rows are not the rows of the input.
+        same = "N" in self.input.axes and known.get(info.name) == self.input.axes
+        self.axes = {output: known[output] for output in names if same and output in known}
+
+    def _state_shapes(self, infos: Mapping[str, TensorInfo]) -> dict[str, tuple[str, dict[str, int], str]]:
+        """Return axes, sizes and dtypes of the inputs that are initial states and have no other value."""
+        states = {}
+        for key, layer in layer_values(self._model).items():
+            op = self._model.layers[key].op
+            for argument in _STATES:
+                for name in layer[argument].names if argument in layer else ():
+                    if name in infos and not infos[name].optional and name not in self._constants:
+                        if op is None:
+                            raise UnsupportedError(
+                                f"score: {self.label}: {key} declares no hidden_size; expected {shown(name)} in inputs"
+                            )
+                        sizes = {"D": op.num_directions, "H": op.hidden_size}
+                        states[name] = layer[argument].axes, sizes, str(infos[name].dtype)
+        return states
+
+    def _hint(self, infos: Mapping[str, TensorInfo]) -> str:
+        """Return the end of a message on inputs without a value: what could supply them."""
+        lengths = {name for layer in layer_values(self._model).values() for name in names_in(layer, "sequence_lens")}
+        if self.lengths is None and (named := [name for name in infos if name in lengths]):
+            return f"; or lengths={named[0]!r}, the lengths of the rows"
+        try:
+            pairs = state_pairs.pairs_of(self.label, self._model.inputs, self._model.outputs, None)
+        except ArgumentError:
+            return ""
+        fed = {before: after for after, before in pairs.items() if before not in (*self._constants, *self._states)}
+        words = ", ".join(f"{shown(after)} as {shown(before)}" for before, after in fed.items())
+        return f"; or stream=True, which feeds {words} back from call to call" if fed else ""
+
+    @property
+    def what(self) -> Any:
+        return self._model, self._constants
+
+    def rows(self, batch: int | None) -> int:
+        return rows_of_model(self.label, self.input, batch)
+
+    def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
+        inputs: dict[str, Any] = {self.input.name: batch, **self._constants}
+        rows = len(lengths)
+        for name, (axes, sizes, dtype) in self._states.items():
+            inputs[name] = np.zeros([rows if axis == "N" else sizes[axis] for axis in axes], named_dtype(dtype))
+        if self.lengths is not None:
+            declared = next(info.dtype for info in self._model.inputs if info.name == self.lengths)
+            inputs[self.lengths] = lengths.astype(named_dtype(declared or "int32"))
+        if self._has_variables:
+            self._model.reset_state()  # type: ignore[attr-defined]  # a method of IRs only
+        results: dict[str, Any] = self._model(inputs, outputs=self._outputs)
+        return results
+
+
+def names_in(layer: Mapping[str, Any], argument: str) -> Iterable[str]:
+    """Return the names in the graph of an argument of a layer."""
+    return layer[argument].names if argument in layer else ()
+
+
+def layer_axes(model: Model) -> dict[str, str]:
+    """Return the axes of the inputs and outputs of recurrent layers, by name."""
+    layers = layer_values(model).values()
+    return {name: value.axes for layer in layers for value in layer.values() for name in value.names}
+
+
+def rows_of_model(label: str, takes: Input, batch: int | None) -> int:
+    """Return the number of rows of a call, 1 by default.
+
+    Raises
+    ------
+    ArgumentError
+        The model has another fixed number of rows, or none.
+    """
+    fixed = takes.size("N") if "N" in takes.axes else 1
+    if fixed not in (None, batch or 1):
+        declared = f"{shown(takes.name)} has {fixed} rows" if "N" in takes.axes else "axes has no N for rows"
+        beside = " if its rows are independent" if fixed != 1 else ""
+        raise ArgumentError(f"score: {label}: batch is {batch or 1}; expected {fixed}{beside}, because {declared}")
+    return batch or 1
+
+
+def sequences_input(
+    label: str, name: Any, infos: Mapping[str, TensorInfo], supplied: Iterable[Any], hint: str = ""
+) -> TensorInfo:
+    """Return the input with this name, or the only one without a value.
+
+    Parameters
+    ----------
+    label : str
+        Name of the model in error messages.
+    name : str or None
+    infos : mapping
+        All inputs, by name.
+    supplied : iterable of str
+        Names of inputs that have a value.
+    hint : str
+        End of the message if inputs have no value.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown name; other inputs without a value.
+    """
+    values = set(supplied)
+    free = [key for key, info in infos.items() if key not in values and key != name and not info.optional]
+    if name is not None:
+        if not isinstance(name, str) or name not in infos:
+            raise ArgumentError(f"score: {label}: input is {shown(name)}; expected one of {names_of(infos)}")
+        if free:
+            raise ArgumentError(
+                f"score: {label}: inputs lacks {names_of(free)}, which the model needs besides the sequences of "
+                f"{shown(name)}{hint}"
+            )
+        return infos[name]
+    if len(free) != 1:
+        problem = f"these inputs have no value: {names_of(free)}" if free else "every input has a value"
+        raise ArgumentError(
+            f"score: {label}: {problem}; expected input, the name of the one that takes the sequences, and the others "
+            f"in inputs{hint}"
+        )
+    return infos[free[0]]
+
+
+def fixed(dimension: Dimension) -> int | None:
+    """Return the size of a dimension; None if it is open."""
+    if isinstance(dimension, Interval):
+        return dimension.low if dimension.low == dimension.high else None
+    return dimension if isinstance(dimension, int) else None
+
+
+def names_of(names: Iterable[str]) -> str:
+    """Return names for a message."""
+    return ", ".join(map(shown, names)) or "none"
+
+
+def _input(label: str, info: TensorInfo, axes: Any) -> Input:
+    declared = info.in_words()
+    if axes is None:
+        raise ArgumentError(
+            f"score: {label}: the axes of time steps (T) and rows (N) of {shown(info.name)} ({declared}) are unknown; "
+            'expected axes, such as "NTI", or "TI" for a model without batches'
+        )
+    if (
+        not isinstance(axes, str)
+        or "T" not in axes
+        or len(set(axes)) != len(axes)
+        or not (axes.isalpha() and axes.isupper())
+    ):
+        raise ArgumentError(
+            f'score: {label}: axes is {shown(axes)}; expected different letters with a T, such as "NTI"'
+        )
+    if info.shape is not None and len(info.shape) != len(axes):
+        raise ArgumentError(
+            f"score: {label}: axes is {shown(axes)}; expected {len(info.shape)} letters, because {shown(info.name)} is "
+            f"{declared}"
+        )
+    dtype = np.dtype(named_dtype(info.dtype or "float32"))
+    return Input(info.name, dtype, axes, tuple(map(fixed, info.shape or [None] * len(axes))))

@@ -1,0 +1,275 @@
+"""Outputs of a batch: their axes, the results of single items, and the check that batches do not change them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import ArgumentError, PyrnnxError, shown
+from pyrnnx.scoring.subjects.interface import Input, Subject
+
+# Differences of a row between batches, by itemsize (rtol, atol): products of another shape sum in another order.
+TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-3, 1e-3), 8: (1e-6, 1e-6)}
+PUSHES = 64  # of a trial: all pushes have the same shapes
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of the model: the part of its shape that is the same for all items.
+
+    Attributes
+    ----------
+    name : str
+    dtype : numpy.dtype
+    rows, time : int or None
+        Axis of the batch's rows, and axis of the time steps; None if there is none.
+    shape : tuple of int
+        Shape of an item's result without the time steps.
+    follows : bool
+        Whether it has as many time steps as the item, so that the steps of the padding can be cut off.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    rows: int | None
+    time: int | None
+    shape: tuple[int, ...]
+    follows: bool = False
+
+    def of_item(self, array: AnyArray, row: int, length: int | None) -> AnyArray:
+        """Return a copy of one row of a batch's output, [T, ...] if it has time steps, so that the batch can be freed.
+
+        Raises
+        ------
+        ArgumentError
+            The shape differs from the first item's.
+        """
+        axes = [axis for axis in (self.rows, self.time) if axis is not None]
+        if array.ndim <= max(axes, default=-1) or array.dtype != self.dtype:
+            raise self._differs(array)
+        if self.rows is not None and array.shape[self.rows] <= row:
+            raise self._differs(array)
+        # np.moveaxis took half of the time of a run over a million short items.
+        result = array.transpose(*axes, *(axis for axis in range(array.ndim) if axis not in axes))
+        if self.rows is not None:
+            result = result[row]
+        if self.time is not None and self.follows and length is not None:
+            result = result[:length]
+        if result.shape[0 if self.time is None else 1 :] != self.shape:
+            raise self._differs(array)
+        return np.array(result)  # C-contiguous whatever the order of axes
+
+    def _differs(self, array: AnyArray) -> ArgumentError:
+        size = "" if self.time is None else "T, "
+        expected = f"[{size}{', '.join(map(str, self.shape))}] of {self.dtype} for each item"
+        return ArgumentError(
+            f"output {shown(self.name)} has shape {array.shape} and dtype {array.dtype}; expected {expected}, as for "
+            "the first item"
+        )
+
+    def size(self, length: int) -> int:
+        """Return an upper bound in bytes of the result of an item of this length."""
+        return math.prod(self.shape) * self.dtype.itemsize * (1 if self.time is None else length)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A subject with its outputs.
+
+    Attributes
+    ----------
+    subject : Subject
+    outputs : tuple of Output
+    rows : int
+        Maximum number of items of a call.
+    """
+
+    subject: Subject
+    outputs: tuple[Output, ...]
+    rows: int
+
+    def run(self, items: Sequence[AnyArray]) -> list[dict[str, AnyArray]]:
+        """Return the results of each item of a batch, by output.
+
+        Raises
+        ------
+        PyrnnxError
+            As the model raises; an output whose shape differs from the first item's.
+        """
+        results = _call(self.subject, items)
+        if missing := [output.name for output in self.outputs if output.name not in results]:
+            raise ArgumentError(f"output {shown(missing[0])} is missing")
+        return [
+            {output.name: output.of_item(results[output.name], row, len(item)) for output in self.outputs}
+            for row, item in enumerate(items)
+        ]
+
+    def size(self, length: int, step: int) -> int:
+        """Return the bytes of an item of `length` time steps of `step` bytes, with its results."""
+        return length * step + sum(output.size(length) for output in self.outputs)
+
+
+def _call(subject: Subject, items: Sequence[AnyArray]) -> Mapping[str, AnyArray]:
+    """Return the outputs of a batch of items, padded to the rows and time steps that the model declares, if any."""
+    takes: Input = subject.input
+    steps = takes.size("T") or max(map(len, items))
+    rows = takes.size("N") or len(items)
+    lengths = np.full(rows, steps, np.int64)
+    lengths[: len(items)] = [len(item) for item in items]
+    return subject.call(takes.batch(items, rows, steps), lengths)
+
+
+def scorer_of(subject: Subject, rows: int, sample: AnyArray, lengths: Sequence[int]) -> Scorer:
+    """Call a model with the sample, one of the items [T, ...], to find the axes of its outputs.
+
+    Parameters
+    ----------
+    subject : Subject
+    rows : int
+        Maximum number of items of a call.
+    sample : ndarray
+    lengths : sequence of int
+        Lengths of the items that will be scored.
+
+    Raises
+    ------
+    ArgumentError
+        A model that fails with the sample; outputs without an axis of rows.
+    """
+    positive = np.array([length for length in lengths if length > 0])
+    if subject.pushes:
+        positive = np.minimum(positive, PUSHES)
+    fixed = subject.input.size("T")
+    # The median first: a model with strides may leave no time steps of a short sequence.
+    tried = [fixed] if fixed else sorted({int(positive.min()), int(np.median(positive))}, reverse=True)
+    failure: PyrnnxError | None = None
+    for steps in tried:
+        try:
+            return Scorer(subject, _outputs(subject, rows, sample, steps), rows)
+        except PyrnnxError as error:  # noqa: PERF203  # two attempts
+            failure = error
+    raise ArgumentError(
+        f"score: {subject.label} fails with sequences of {tried[-1]} steps of the first item: {failure}"
+    )
+
+
+def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple[Output, ...]:
+    takes = subject.input
+    longer = steps if takes.size("T") else 2 * steps
+    sequence = _sequence(sample, steps)
+    alone = _call(subject, [sequence])
+    at_length = alone if longer == steps else _call(subject, [_sequence(sample, longer)])
+    if rows > 1:
+        other = -sequence if sequence.dtype.kind == "f" else _sequence(sample[::-1], steps)
+        is_open = takes.size("N") is None
+        first = alone if is_open else _call(subject, [sequence] * rows)
+        changed = _call(subject, [sequence] * 2 if is_open else [other, *[sequence] * (rows - 1)])
+    found = []
+    for name, value in alone.items():
+        array, axes = np.asarray(value), subject.axes.get(name)
+        if axes is not None and len(axes) == array.ndim:
+            row, time = axes.index("N"), axes.index("T") if "T" in axes else None
+        else:
+            time = _changed_axis(name, array, np.asarray(at_length[name]))
+            if rows == 1:  # any axis of one element has the same values, and an output may have none
+                row = next((axis for axis, size in enumerate(array.shape) if size == 1 and axis != time), None)
+            else:
+                row = _rows_axis(name, np.asarray(first[name]), np.asarray(changed[name]), rows, time)
+        shape = tuple(size for axis, size in enumerate(array.shape) if axis not in (row, time))
+        follows = time is not None and array.shape[time] == steps and at_length[name].shape[time] == longer
+        found.append(Output(name, array.dtype, row, time, shape, follows))
+    return tuple(found)
+
+
+def _sequence(sample: AnyArray, steps: int) -> AnyArray:
+    """Return a sequence of `steps` steps of the sample, repeated if necessary."""
+    return np.take(sample, np.arange(steps) % len(sample), axis=0)
+
+
+def _rows_axis(name: str, first: AnyArray, changed: AnyArray, rows: int, time: int | None) -> int:
+    """Return the axis that changes with the number of rows, or at whose start alone a change of the first row shows."""
+    axis = _changed_axis(name, first, changed)
+    if axis is None:
+        axes = [axis for axis, size in enumerate(first.shape) if size == rows and axis != time]
+        if len(axes) > 1 and not np.array_equal(first, changed):  # such as two directions
+            axes = [axis for axis in axes if not np.delete(first != changed, 0, axis).any()]
+        axis = axes[0] if len(axes) == 1 else None
+    if axis is None or axis == time:
+        raise ArgumentError(
+            f"output {shown(name)} has shape {first.shape}, and its axis of rows is unknown; expected one: leave the "
+            "output out of outputs, a list of names"
+        )
+    return axis
+
+
+def _changed_axis(name: str, a: AnyArray, b: AnyArray) -> int | None:
+    """Return the axis along which the shapes of two results of an output differ, or None if they are the same."""
+    if a.ndim != b.ndim:
+        raise ArgumentError(f"output {shown(name)} has shape {a.shape} and then {b.shape}; expected one rank")
+    axes = [axis for axis, sizes in enumerate(zip(a.shape, b.shape, strict=True)) if sizes[0] != sizes[1]]
+    if len(axes) > 1:
+        raise ArgumentError(f"output {shown(name)} has shape {a.shape} and then {b.shape}; expected one axis to change")
+    return axes[0] if axes else None
+
+
+def check_batch(scorer: Scorer, names: Sequence[str], items: Sequence[AnyArray]) -> None:
+    """Compare the results of a batch with those of its items alone.
+
+    Raises
+    ------
+    ArgumentError
+        They differ, or the model fails with the batch; the message says which option to leave out.
+    """
+    subject = scorer.subject
+    if subject.pushes:
+        items = [item[:PUSHES] for item in items]
+    try:
+        alone = [scorer.run([item])[0] for item in items]
+    except PyrnnxError:  # a bad item, which the run reports
+        return
+    problem = _problem(scorer, names, items, alone)
+    if not problem:
+        return
+    is_open = subject.input.size("N") is None
+    option = f"leave out batch={scorer.rows}" if is_open else f"a model whose {scorer.rows} rows are independent"
+    if subject.lengths is not None and len(set(map(len, items))) > 1:
+        equal = [_sequence(item, max(map(len, items))) for item in items]
+        if not _problem(scorer, names, equal, [scorer.run([item])[0] for item in equal]):
+            option = f"leave out lengths={subject.lengths!r}, so that only items of equal length share a call"
+    raise ArgumentError(f"score: {subject.label}: {problem}; expected the same results in a batch as alone: {option}")
+
+
+def _problem(
+    scorer: Scorer, names: Sequence[str], items: Sequence[AnyArray], alone: Sequence[Mapping[str, AnyArray]]
+) -> str:
+    """Return what differs in a batch in words; "" if nothing does."""
+    try:
+        batch = scorer.run(items)
+    except PyrnnxError as error:
+        return f"a batch of {len(items)} items fails, and each item alone does not ({error})"
+    for item, a, b in zip(names, alone, batch, strict=True):
+        for output in a:
+            if difference := _difference(a[output], b[output]):
+                return f"output {shown(output)} of item {shown(item)} {difference} in a batch of {len(items)} items"
+    return ""
+
+
+def _difference(alone: AnyArray, batch: AnyArray) -> str:
+    """Return how an array differs from another in words; "" if it does not, apart from rounding."""
+    if alone.shape != batch.shape:
+        return f"has shape {alone.shape} alone and {batch.shape}"
+    if alone.dtype.kind in "biuOUS":
+        return "" if (alone == batch).all() else "has other values"
+    rtol, atol = TOLERANCES.get(alone.dtype.itemsize, TOLERANCES[8])
+    wide = np.complex128 if alone.dtype.kind == "c" else np.float64
+    a, b = alone.astype(wide), batch.astype(wide)
+    size = np.abs(a).max(initial=0, where=np.isfinite(a))
+    if np.allclose(a, b, rtol, atol * min(1, size), equal_nan=True):
+        return ""
+    with np.errstate(invalid="ignore"):
+        return f"differs by up to {np.nanmax(np.abs(a - b), initial=0):.3g}"
