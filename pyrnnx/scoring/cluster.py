@@ -55,13 +55,7 @@ def check_scheduler(scheduler: Any) -> None:
 
 @contextlib.contextmanager
 def connected(scheduler: Any, workers: int | None) -> Iterator[Workers]:
-    """Yield the workers of a scheduler (an address, or a client, which stays open), or those of new local processes.
-
-    Raises
-    ------
-    PyrnnxError
-        A scheduler that does not answer, or has fewer workers.
-    """
+    """Yield the workers of a scheduler (an address, or a client, which stays open), or those of new local processes."""
     dask = import_distributed()
     if scheduler is None:
         with _local_cluster(workers or config.get_num_threads()) as found:
@@ -196,13 +190,7 @@ class Workers:
             raise PyrnnxError(f"score: the scheduler was lost ({printable(str(error))}); {RESUME}") from None
 
     def scored(self, job: Job, parts: Iterator[Part]) -> Iterator[tuple[dict[str, Any], bool]]:
-        """Yield the result of `score_part` for each part, in order of completion.
-
-        Raises
-        ------
-        PyrnnxError
-            As `score_part` raises; workers of another version; a part that kills its workers; a lost scheduler.
-        """
+        """Yield the result of `score_part` for each part, in order of completion."""
         from pyrnnx.scoring import dask_worker  # imports distributed
 
         setup = dask_worker.Setup(job, self._threads)
@@ -218,7 +206,8 @@ class Workers:
     def _outcomes(self, name: str, parts: Iterator[Part]) -> Iterator[tuple[dict[str, Any], bool]]:
         from pyrnnx.scoring import dask_worker
 
-        client, pending = self._client, set()
+        client = self._client
+        pending: set[Any] = set()
         while True:
             room = AHEAD * max(1, sum(self._threads_of_workers().values())) - len(pending)
             for part in islice(parts, max(0, room)):

@@ -18,34 +18,18 @@ TAILS = ("pad", "drop")
 
 @dataclass(frozen=True)
 class Frames:
-    """Division of sequences of single values, such as samples, into frames.
+    """Division of sequences of single values, such as samples, into frames."""
 
-    Attributes
-    ----------
-    size : int
-        New values in each frame.
-    context : int
-        Preceding values at the start of each frame; zeros before the first value.
-    tail : str
-        "pad": zeros complete the last frame. "drop": values that do not fill a frame are left out.
-    """
-
-    size: int
-    context: int = 0
-    tail: str = "pad"
+    size: int  # new values in each frame
+    context: int = 0  # preceding values at the start of each frame; zeros before the first value
+    tail: str = "pad"  # "pad": zeros complete the last frame. "drop": values that do not fill a frame are left out
 
     def count(self, lengths: Any) -> Any:
         """Return the number of frames of a sequence with this length, or of several: an integer or an array."""
         return lengths // self.size if self.tail == "drop" else -(-lengths // self.size)
 
     def cut(self, values: AnyArray) -> AnyArray:
-        """Return values [T] as frames [frames, context + size].
-
-        Raises
-        ------
-        ArgumentError
-            Values with more axes than one, or none.
-        """
+        """Return values [T] as frames [frames, context + size]."""
         if values.ndim != 1:
             raise ArgumentError(f"it has shape {values.shape}; expected [T], which is cut into frames")
         count = self.count(len(values))
@@ -59,13 +43,7 @@ class Frames:
 
 
 def frames_of(frame: Any, context: Any, tail: Any) -> Frames | None:
-    """Return the division into frames for these arguments of `score`; None for no frames.
-
-    Raises
-    ------
-    ArgumentError
-        Values that are no integers in range; another `tail`; a context without frames.
-    """
+    """Return the division into frames for these arguments of `score`; None for no frames."""
     if not isinstance(tail, str) or tail not in TAILS:
         raise ArgumentError(f"score: tail is {shown(tail)}; expected one of {', '.join(TAILS)}")
     before = scalars.integer("score", "context", context, 0, _LARGEST)
@@ -78,26 +56,13 @@ def frames_of(frame: Any, context: Any, tail: Any) -> Frames | None:
 
 @dataclass(frozen=True)
 class Conversion:
-    """Conversion of an item's values for the input of a model.
-
-    Attributes
-    ----------
-    frames : Frames or None
-    cast : bool
-        Whether to convert values to the model's dtype.
-    """
+    """Conversion of an item's values for the input of a model."""
 
     frames: Frames | None
-    cast: bool
+    cast: bool  # whether to convert values to the model's dtype
 
     def item(self, takes: Input, values: AnyArray, *, padded: bool) -> AnyArray:
-        """Return values [T, ...] as the input takes them; with `padded`, they may be shorter than a fixed T.
-
-        Raises
-        ------
-        ArgumentError
-            Values of another dtype or shape.
-        """
+        """Return values [T, ...] as the input takes them; with `padded`, they may be shorter than a fixed T."""
         if values.dtype != takes.dtype:
             if not self.cast or values.dtype.kind not in "biuf" or takes.dtype.kind not in "iuf":
                 hint = "" if self.cast else " (cast=True converts)"

@@ -15,14 +15,7 @@ from pyrnnx.scoring.task import Job, score_part
 
 
 class Setup(WorkerPlugin):
-    """Plugin that sends the model once to each worker, also to later ones, and sets the threads of its calls.
-
-    Parameters
-    ----------
-    job : Job
-    threads : int or None
-        Threads of a call. Default: the number of task threads of the worker, its share of the machine.
-    """
+    """Plugin that sends the model once to each worker, also to later ones, and sets the threads of its calls."""
 
     def __init__(self, job: Job, threads: int | None) -> None:
         self.name = f"pyrnnx-score-{job.run}"

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import socket
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -38,18 +39,10 @@ _HALF = re.compile(rf"(?:\d{{5,}}(?:{_SUFFIXES}|\.json)|manifest\.json)\.[0-9a-f
 
 @dataclass(frozen=True)
 class Folder:
-    """The sink folder, under the same path in every process.
+    """The sink folder, under the same path in every process."""
 
-    Attributes
-    ----------
-    path : str
-        Absolute path.
-    suffix : str
-        Suffix of the names of parts.
-    """
-
-    path: str
-    suffix: str
+    path: str  # absolute path
+    suffix: str  # suffix of the names of parts
 
     @property
     def manifest(self) -> Path:
@@ -74,24 +67,15 @@ class Folder:
         return self.records / f"{number:05}.json"
 
     def finished(self, part: Part, identity: str) -> dict[str, Any] | None:
-        """Return the record of a part with these items, this `identity` and the right checksum, else None."""
+        """Return the record of a part with these items, the run's `identity` and the right checksums, else None."""
         try:
             record = _loaded(self.done(part.number))
-            sound = _sound(record, part, identity)
+            sound = record.get("checksum") == _checksum(record) and record["identity"] == part_identity(identity, part)
             if sound and record["sha256"] == durable.checksum(self.part(part.number)):
                 return record
         except (OSError, ValueError):  # broken JSON, links, FIFOs
             pass
         return None
-
-    def looks_finished(self, part: Part, identity: str) -> int | None:
-        """Return the size of a part if its record is valid and has this size, else None; the part is not read."""
-        try:
-            record = _loaded(self.done(part.number))
-            sound = _sound(record, part, identity) and durable.size(self.part(part.number)) == record["bytes"]
-        except (OSError, ValueError):
-            return None
-        return int(record["bytes"]) if sound else None
 
     def unfinished(self, run: str) -> Path:
         """Return the folder of a run's unfinished files.
@@ -102,13 +86,7 @@ class Folder:
         return self.tmp / run
 
     def write_part(self, number: int, run: str, write: Callable[[Path], object]) -> str:
-        """Write a part of this run atomically, by `write` on a temporary path, and return its checksum.
-
-        Raises
-        ------
-        OSError, ArgumentError
-            It cannot be written; another run has begun.
-        """
+        """Write a part of this run atomically, by `write` on a temporary path, and return its checksum."""
 
         def checked(temporary: Path) -> None:
             write(temporary)
@@ -118,15 +96,17 @@ class Folder:
 
     def finish(self, record: Mapping[str, Any]) -> None:
         """Write the record of a finished part."""
-        durable.write_text(self.done(record["part"]), self.unfinished(record["run"]), json.dumps(record, indent=1))
+        text = json.dumps({**record, "checksum": _checksum(record)}, indent=1)
+        durable.write_text(self.done(record["part"]), self.unfinished(record["run"]), text)
 
     def check_run(self, run: str) -> None:
         """Raise an `ArgumentError` if another run uses the folder, or if this process cannot read its manifest."""
         try:
             current = _loaded(self.manifest).get("run")
         except (OSError, ValueError) as error:
+            here = f"process {os.getpid()} on {socket.gethostname()}"
             raise ArgumentError(
-                f"score: sink {shown(self.path)}: {_here()} cannot read its manifest.json ({reason_of(error)}); "
+                f"score: sink {shown(self.path)}: {here} cannot read its manifest.json ({reason_of(error)}); "
                 "expected a folder that every worker can read and write under this path"
             ) from None
         if current != run:
@@ -136,14 +116,7 @@ class Folder:
             )
 
     def check(self, header: Mapping[str, Any], *, overwrite: bool) -> None:
-        """Raise unless the folder is new or has results of the same run; change nothing.
-
-        Raises
-        ------
-        PyrnnxError
-            Other files in the folder; results of a run with other options, which the message lists; a link in place of
-            a subfolder, which could lead to files of others.
-        """
+        """Raise unless the folder is new or has results of the same run; change nothing."""
         for folder in (self.parts, self.records, self.tmp):
             if os.path.lexists(folder) and not is_folder(folder):
                 kind = "a symbolic link" if folder.is_symlink() else "no folder"
@@ -164,11 +137,6 @@ class Folder:
 
         Records are removed first, and the new manifest replaces the old one after the parts. So a run that is killed in
         between leaves parts without records, under the manifest of the old run.
-
-        Raises
-        ------
-        PyrnnxError
-            As `check` raises.
         """
         self.check(header, overwrite=overwrite)
         count = 0 if overwrite else header["parts"]
@@ -198,25 +166,15 @@ class Folder:
             writing.remove(closed)
 
     def complete(self, header: Mapping[str, Any], records: list[dict[str, Any]]) -> None:
-        """Write the final manifest, with the records of all parts.
-
-        Raises
-        ------
-        PyrnnxError
-            A part that was lost or changed its size since it was written.
-        """
+        """Write the final manifest, with the records of all parts."""
         self.end(header["run"])
         for record in records:
             path = self.part(record["part"])
-            try:
-                size = durable.size(path)
-            except OSError as error:
-                raise PyrnnxError(
-                    f"score: {shown(os.fspath(path))} was written and is lost ({reason_of(error)}); {AGAIN}"
-                ) from None
+            size = durable.size(path) if os.path.lexists(path) else 0
             if size != record["bytes"]:
                 raise PyrnnxError(
-                    f"score: {shown(os.fspath(path))} has {size} bytes; expected {record['bytes']}, as written; {AGAIN}"
+                    f"score: {shown(os.fspath(path))} has {size} bytes; expected {record['bytes']}, as written; the "
+                    "same call computes what is missing"
                 )
         self.write({**header, "complete": True, "results": records})
 
@@ -247,22 +205,12 @@ class Folder:
         return path == self.tmp and not path.is_symlink() and all(_HALF.fullmatch(half.name) for half in _entries(path))
 
 
-AGAIN = "the same call computes what is missing"
-
-
 def _entries(folder: Path) -> list[Path]:
     return list(folder.iterdir()) if is_folder(folder) else []
 
 
 def _loaded(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file.
-
-    Raises
-    ------
-    FormatError
-        The file is not regular or contains no JSON object.
-    OSError
-    """
+    """Return the JSON object in a file."""
     try:
         with durable.open_own(path) as file:
             contents = file.read()
@@ -277,32 +225,18 @@ def _loaded(path: Path) -> dict[str, Any]:
     return value
 
 
-def _sound(record: Mapping[str, Any], part: Part, identity: str) -> bool:
-    """Return whether a record is complete and describes exactly this part.
+def part_identity(run_identity: str, part: Part) -> str:
+    """Return a checksum of everything that makes a part: the run's identity, and the items.
 
     Parts of the same source may have other items: one that cannot be read when it is listed has no size, and a file
     of several items is one item then.
     """
-    items, skipped = record.get("items"), record.get("skipped")
-    return (
-        record.get("identity") == identity
-        and record.get("names") == names_digest(part)
-        and all(type(record.get(name)) is int for name in ("part", "first"))
-        and (record["part"], record["first"]) == (part.number, part.first)
-        and type(items) is int
-        and type(record.get("bytes")) is int
-        and isinstance(skipped, dict)
-        and all(isinstance(reason, str) for reason in skipped.values())
-        and skipped.keys() <= set(part.names)
-        and items + len(skipped) == len(part.names)
-        and isinstance(record.get("run"), str)
-        and isinstance(record.get("sha256"), str)
-    )
+    return hashlib.sha256(json.dumps([run_identity, part.number, part.first, part.names]).encode()).hexdigest()
 
 
-def names_digest(part: Part) -> str:
-    """Return a checksum of the names of a part's items."""
-    return hashlib.sha256(json.dumps(part.names).encode()).hexdigest()
+def _checksum(record: Mapping[str, Any]) -> str:
+    contents = {name: value for name, value in record.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
 
 
 _COMPARED = {"pyrnnx": "the version of pyrnnx", "model": "the model", "source": "the source", "options": "the options"}
@@ -327,9 +261,3 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
                     yield f"{words}: {name} was {shown(old.get(name))} and is {shown(new[name])}"
         elif old != new:
             yield f"{words} was {shown(old)} and is {shown(new)}"
-
-
-def _here() -> str:
-    import socket
-
-    return f"process {os.getpid()} on {socket.gethostname()}"

@@ -24,25 +24,14 @@ LEAST = 256  # bytes of an item at least, with its name and its objects
 
 @dataclass(frozen=True)
 class Part:
-    """Consecutive items of a source.
-
-    Attributes
-    ----------
-    number : int
-    first : int
-        Index of the first item.
-    names, places, lengths : tuples
-        As in `Items`.
-    bad : dict
-        As in `Items`, but by the index within the part.
-    """
+    """Consecutive items of a source."""
 
     number: int
-    first: int
-    names: tuple[str, ...]
+    first: int  # index of the first item
+    names: tuple[str, ...]  # as in `Items`
     places: tuple[Any, ...]
     lengths: tuple[int, ...]
-    bad: dict[int, str]
+    bad: dict[int, str]  # as in `Items`, but by the index within the part
 
 
 def boundaries(sizes: AnyArray, memory: int, least: int = 1) -> AnyArray:

@@ -24,10 +24,9 @@ from pyrnnx.scoring.sources.items import Bad, Items
 from pyrnnx.scoring.subjects.digest import digest
 from pyrnnx.scoring.subjects.interface import Subject
 from pyrnnx.scoring.subjects.outputs import Scorer, check_batch, scorer_of
-from pyrnnx.scoring.task import Job
+from pyrnnx.scoring.task import Job, converted
 
 SAMPLES = 100  # items of which the first that fits the model becomes the sample
-READ_HERE = 2**32  # bytes whose checksums take no longer than starting workers, a few seconds
 
 
 class Limits(NamedTuple):
@@ -40,36 +39,20 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """A planned run.
-
-    Attributes
-    ----------
-    job : Job
-    items : Items
-    starts : ndarray
-        Result of `boundaries`.
-    header : dict
-        Initial contents of the manifest.
-    """
+    """A planned run."""
 
     job: Job
     items: Items
-    starts: AnyArray
-    header: dict[str, Any]
+    starts: AnyArray  # result of `boundaries`
+    header: dict[str, Any]  # initial contents of the manifest
 
     def parts(self) -> Iterator[Part]:
         """Return an iterator that builds the parts one by one."""
         return (build_part(self.items, self.starts, number) for number in range(len(self.starts) - 1))
 
     def looks_finished(self) -> bool:
-        """Return whether all parts seem finished, and are small enough for this process to verify their checksums."""
-        total = 0
-        for part in self.parts():
-            size = self.job.folder.looks_finished(part, self.job.identity)
-            if size is None or total + size > READ_HERE:
-                return False
-            total += size
-        return True
+        """Return whether all parts have records: this process verifies them faster than it starts workers."""
+        return all(self.job.folder.done(number).exists() for number in range(len(self.starts) - 1))
 
     def check_unchanged(self, skipped: Container[str]) -> None:
         """Raise a `PyrnnxError` if scored items have changed since they were listed."""
@@ -108,7 +91,7 @@ class Run:
     def _check_batch(self, part: Part, chosen: Sequence[int]) -> None:
         items = {}
         for i, values in zip(chosen, self.job.source.read([part.places[i] for i in chosen]), strict=True):
-            item = _converted(self.job.conversion, self.job.scorer.subject, self.job.source, values)
+            item = self.job.item(values)
             if not isinstance(item, Bad) and len(item):
                 items[part.names[i]] = item
         if len(items) > 1:
@@ -118,15 +101,9 @@ class Run:
 def planned(
     subject: Subject, source: Source, conversion: Conversion, folder: Folder, sink: Sink, limits: Limits
 ) -> Run:
-    """List the source, try the model, and divide the items into parts.
-
-    Raises
-    ------
-    PyrnnxError
-        As `pyrnnx.score` raises.
-    """
+    """List the source, try the model, and divide the items into parts."""
     rows = subject.rows(limits.batch)
-    items = _fitting(_listed(source, conversion, sink), conversion, subject, limits.memory)
+    items = _fitting(_listed(source, conversion), conversion, subject, limits.memory)
     sample = _sample(source, items, conversion, subject, limits.skip_errors)
     scorer = scorer_of(subject, rows, sample, _lengths_to_try(items, sample, limits.memory))
     check_outputs(sink, subject.label, scorer.outputs)
@@ -143,14 +120,8 @@ def planned(
     return run
 
 
-def _listed(source: Source, conversion: Conversion, sink: Sink) -> Items:
-    """List the items, with their lengths in frames if there are frames.
-
-    Raises
-    ------
-    PyrnnxError
-        A source that cannot be listed, is empty, or has two items of the same name.
-    """
+def _listed(source: Source, conversion: Conversion) -> Items:
+    """List the items, with their lengths in frames if there are frames."""
     try:
         items = source.items()
     except OSError as error:
@@ -162,47 +133,38 @@ def _listed(source: Source, conversion: Conversion, sink: Sink) -> Items:
         seen: set[str] = set()
         twice = next(name for name in items.names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ArgumentError(f"score: source {shown(source.path)} has two items {shown(twice)}; expected unique names")
-    if sink.kind == "parquet":
-        broken = {
-            i: f"its name is not Unicode, which {sink.kind} needs"
-            for i, name in enumerate(items.names)
-            if not _is_unicode(name)
-        }
-        items = replace(items, bad={**items.bad, **broken})
     if conversion.frames is not None:
         return replace(items, lengths=conversion.frames.count(items.lengths))
     return items
 
 
-def _is_unicode(name: str) -> bool:
-    """Return whether a name is valid Unicode; file names need not be."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)
-
-
-def _fitting(items: Items, conversion: Conversion, subject: Subject, memory: int) -> Items:
-    """Return the items, with those that alone exceed the memory marked as bad, so that they are never read."""
-    takes, frames, most = subject.input, conversion.frames, memory // SHARES
-    step = float(math.prod(size for size in takes.step if size is not None))
-    if frames is not None:
-        step = float(frames.size + frames.context)
-        if step * takes.dtype.itemsize > most:
-            size = int(step) * takes.dtype.itemsize
-            raise ArgumentError(
-                f"score: frame is {frames.size}, context {frames.context}: a frame takes {size} bytes, "
-                f"{_too_much(size, memory)}"
-            )
-    # Floats, because headers may declare sizes beyond int64.
-    counts = items.lengths * step if items.counts is None else np.maximum(items.lengths * step, items.counts)
-    sizes = counts * takes.dtype.itemsize
+def _without(items: Items, sizes: AnyArray, memory: int, over: str) -> Items:
+    """Return the items, with those of more bytes than their share of the memory marked as bad: they are never read."""
     large = {
-        index: f"it takes over {sizes[index]:.0f} bytes with its results, {_too_much(sizes[index], memory)}"
-        for index in np.flatnonzero(sizes > most).tolist()
+        index: f"it takes {over}{sizes[index]:.0f} bytes with its results, {_too_much(sizes[index], memory)}"
+        for index in np.flatnonzero(sizes > memory // SHARES).tolist()
     }
     if not large:
         return items
     lengths = items.lengths.copy()
     lengths[list(large)] = 0
     return replace(items, lengths=lengths, bad={**large, **items.bad})
+
+
+def _fitting(items: Items, conversion: Conversion, subject: Subject, memory: int) -> Items:
+    """Return the items `_without` those that alone, before their results are known, exceed the memory."""
+    takes, frames = subject.input, conversion.frames
+    step = float(math.prod(size for size in takes.step if size is not None))
+    if frames is not None:
+        step = float(frames.size + frames.context)
+        if (size := int(step) * takes.dtype.itemsize) > memory // SHARES:
+            raise ArgumentError(
+                f"score: frame is {frames.size}, context {frames.context}: a frame takes {size} bytes, "
+                f"{_too_much(size, memory)}"
+            )
+    # Floats, because headers may declare sizes beyond int64.
+    counts = items.lengths * step if items.counts is None else np.maximum(items.lengths * step, items.counts)
+    return _without(items, counts * takes.dtype.itemsize, memory, "over ")
 
 
 def _too_much(size: float, memory: int) -> str:
@@ -217,28 +179,13 @@ def _lengths_to_try(items: Items, sample: AnyArray, memory: int) -> list[int]:
     return fitting.tolist() or [len(sample)]
 
 
-def _converted(conversion: Conversion, subject: Subject, source: Source, values: AnyArray | Bad) -> AnyArray | Bad:
-    if isinstance(values, Bad):
-        return values
-    try:
-        return conversion.item(subject.input, values, padded=subject.mixes_lengths)
-    except ArgumentError as error:
-        return Bad(f"{error}{source.advice(values)}")
-
-
 def _sample(source: Source, items: Items, conversion: Conversion, subject: Subject, skip_errors: bool) -> AnyArray:
-    """Return the first item that has time steps and fits the model.
-
-    Raises
-    ------
-    ArgumentError
-        A bad item before it, unless `skip_errors`; no such item among the first `SAMPLES`.
-    """
+    """Return the first item that has time steps and fits the model."""
     reason = ""
     candidates = np.flatnonzero((items.lengths > 0) | np.isin(np.arange(len(items)), list(items.bad)))
     for index in candidates[:SAMPLES].tolist():
         values = Bad(items.bad[index]) if index in items.bad else next(source.read([items.places[index]]))
-        item = _converted(conversion, subject, source, values)
+        item = converted(conversion, subject, source, values)
         if not isinstance(item, Bad):
             return item
         reason = f"item {shown(items.names[index])}: {item.reason}"
@@ -253,15 +200,10 @@ def _sized(items: Items, scorer: Scorer, sample: AnyArray, memory: int) -> tuple
     constant = scorer.size(0, step)
     sizes = items.lengths * (scorer.size(1, step) - constant) + constant
     sizes = np.where(items.lengths > 0, sizes, constant)
-    most = memory // SHARES
-    large = {
-        index: f"it takes {sizes[index]} bytes with its results, {_too_much(sizes[index], memory)}"
-        for index in np.flatnonzero(sizes > most).tolist()
-    }
-    if len(large) == len(items):
-        raise ArgumentError(f"score: item {shown(items.names[0])}: {large[0]}")
-    sizes[list(large)] = 0
-    return replace(items, bad={**large, **items.bad}), sizes
+    fitting = _without(items, sizes, memory, "")
+    if len(fitting.bad) == len(items):
+        raise ArgumentError(f"score: item {shown(items.names[0])}: {fitting.bad[0]}")
+    return fitting, np.where(sizes > memory // SHARES, 0, sizes)
 
 
 def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:

@@ -18,13 +18,7 @@ WIDTH = 30
 
 
 def progress_of(value: Any) -> Progress:
-    """Return the function to call with the number of finished items and the number of all items.
-
-    Raises
-    ------
-    ArgumentError
-        The value is neither None, a bool nor callable.
-    """
+    """Return the function to call with the number of finished items and the number of all items."""
     if callable(value):
         return value  # type: ignore[no-any-return]
     if value is not None and not isinstance(value, bool):

@@ -217,15 +217,7 @@ def _switch(name: str, value: Any) -> bool:
 
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
-    """Lock the sink folder for this process, until the end of the block or of the process.
-
-    Raises
-    ------
-    ArgumentError
-        Another process has locked the folder.
-    OSError
-        The lock file cannot be opened, or is a link.
-    """
+    """Lock the sink folder for this process, until the end of the block or of the process."""
     filelock = import_filelock()
     try:
         with filelock.FileLock(os.path.join(path, "lock"), timeout=0):
@@ -235,13 +227,7 @@ def _locked(path: str) -> Iterator[None]:
 
 
 def _sink_path(sink: Any, source: Source) -> str:
-    """Return the absolute path of the sink.
-
-    Raises
-    ------
-    ArgumentError
-        The path is no path of a folder; it is inside the source or contains it.
-    """
+    """Return the absolute path of the sink."""
     if not is_path(sink) or "\0" in os.fspath(sink):
         raise ArgumentError(f"score: sink is {shown_path(sink)}; expected a path")
     if is_url(os.fspath(sink)):
@@ -286,8 +272,16 @@ def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Pr
     run.job.folder.complete(run.header, ordered)
     items = sum(record["items"] for record in ordered)
     return ScoreReport(
-        *(run.job.folder.path, items, skipped, run.job.source.hidden),
-        *(len(ordered), resumed, computed, seconds, processes, run.job.scorer.rows),
+        sink=run.job.folder.path,
+        items=items,
+        skipped=skipped,
+        hidden=run.job.source.hidden,
+        parts=len(ordered),
+        resumed=resumed,
+        computed=computed,
+        seconds=seconds,
+        workers=processes,
+        batch=run.job.scorer.rows,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -14,11 +13,12 @@ from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
 from pyrnnx.scoring.conversion import Conversion
-from pyrnnx.scoring.manifest import Folder, names_digest
+from pyrnnx.scoring.manifest import Folder, part_identity
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
 from pyrnnx.scoring.sinks import SINKS, columns_of, durable
 from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.items import Bad
+from pyrnnx.scoring.subjects.interface import Subject
 from pyrnnx.scoring.subjects.outputs import Scorer
 
 _COMPUTES = threading.Lock()  # all parts of a process share one thread pool; they read and write without the lock
@@ -26,18 +26,10 @@ _COMPUTES = threading.Lock()  # all parts of a process share one thread pool; th
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that the parts of a run have in common; sent once to each worker.
+    """Everything that the parts of a run have in common; sent once to each worker."""
 
-    Attributes
-    ----------
-    run : str
-        Unique name of the run, as in the manifest.
-    identity : str
-        Checksum that runs share if they can reuse each other's parts.
-    """
-
-    run: str
-    identity: str
+    run: str  # unique name of the run, as in the manifest
+    identity: str  # checksum that runs share if they can reuse each other's parts
     scorer: Scorer
     source: Source
     conversion: Conversion
@@ -47,10 +39,10 @@ class Job:
     skip_errors: bool
     batch_invariant: bool
 
-    def item(self, values: AnyArray) -> AnyArray:
-        """Return the values of an item as the input takes them: see `Conversion.item`."""
+    def item(self, values: AnyArray | Bad) -> AnyArray | Bad:
+        """Return the values of an item as the input takes them, or why it does not."""
         subject = self.scorer.subject
-        return self.conversion.item(subject.input, values, padded=subject.mixes_lengths)
+        return converted(self.conversion, subject, self.source, values)
 
     def batches(self, lengths: Sequence[int], step: int) -> Iterator[list[int]]:
         """Yield the batches of items of these lengths, with steps of `step` bytes, as indices."""
@@ -64,14 +56,18 @@ class Job:
         )
 
 
-def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
-    """Score a part, and return its record and whether an earlier run had finished it.
+def converted(conversion: Conversion, subject: Subject, source: Source, values: AnyArray | Bad) -> AnyArray | Bad:
+    """Return the values of an item as a subject takes them; a `Bad` if it cannot."""
+    if isinstance(values, Bad):
+        return values
+    try:
+        return conversion.item(subject.input, values, padded=subject.mixes_lengths)
+    except ArgumentError as error:
+        return Bad(f"{error}{source.advice(values)}")
 
-    Raises
-    ------
-    PyrnnxError
-        An item that cannot be read or scored, unless `skip_errors`; a part that cannot be written.
-    """
+
+def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
+    """Score a part, and return its record and whether an earlier run had finished it."""
     job.folder.check_run(job.run)
     record = job.folder.finished(part, job.identity)
     if record is not None:
@@ -102,9 +98,8 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
         record = {
             "part": part.number,
             "first": part.first,
-            "names": names_digest(part),
             "run": job.run,
-            "identity": job.identity,
+            "identity": part_identity(job.identity, part),
             "items": len(scored),
             "skipped": skipped,
             "sha256": checksum,
@@ -133,7 +128,9 @@ def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
     position = 0
     try:
         for position, i in enumerate(readable):  # noqa: B007  # of use after the loop
-            items[i] = _checked(job, part, i, next(values, Bad("it is not there any more")))
+            item = items[i] = job.item(next(values, Bad("it is not there any more")))
+            if not isinstance(item, Bad) and len(item) != part.lengths[i]:
+                items[i] = Bad(f"it has {len(item)} time steps; expected {part.lengths[i]}, as when it was listed")
     except Exception as error:  # the source itself failed: the rest cannot be read
         for i in readable[position:]:
             items[i] = Bad(reason_of(error))
@@ -141,18 +138,6 @@ def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
         if isinstance(item, Bad):
             _reject(job, part, i, item)
     return items
-
-
-def _checked(job: Job, part: Part, i: int, values: AnyArray | Bad) -> AnyArray | Bad:
-    if isinstance(values, Bad):
-        return values
-    try:
-        item = job.item(values)
-        if len(item) != part.lengths[i]:
-            return Bad(f"it has {len(item)} time steps; expected {part.lengths[i]}, as when it was listed")
-    except ArgumentError as error:
-        return Bad(f"{error}{job.source.advice(values)}")
-    return item
 
 
 def _reject(job: Job, part: Part, i: int, bad: Bad) -> None:
@@ -165,7 +150,7 @@ def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[dict[st
     scorer = job.scorer
     results: list[dict[str, AnyArray] | Bad] = [item if isinstance(item, Bad) else Bad("") for item in items]
     good = [i for i, item in enumerate(items) if not isinstance(item, Bad)]
-    step = max((math.prod(shape) * size for shape, size in {_step(items[i]) for i in good}), default=0)
+    step = max((item[:1].nbytes for item in items if not isinstance(item, Bad)), default=0)
     for batch in job.batches([part.lengths[i] for i in good], step):
         chosen = [good[place] for place in batch]
         for i, result in zip(chosen, _scored(scorer, [items[i] for i in chosen]), strict=True):
@@ -174,11 +159,6 @@ def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[dict[st
             if isinstance(result, Bad):
                 _reject(job, part, i, result)
     return results
-
-
-def _step(item: Any) -> tuple[tuple[int, ...], int]:
-    """Return the shape of a step, and the bytes of an element."""
-    return item.shape[1:], item.dtype.itemsize
 
 
 def _scored(scorer: Scorer, items: Sequence[Any]) -> list[dict[str, AnyArray] | Bad]:

@@ -280,17 +280,6 @@ def test_folders_that_are_links(name: str, overwrite: bool, source: Path, out: P
     assert contents(tmp_path / "elsewhere") == before
 
 
-def test_a_zarr_group_that_is_a_fifo(source: Path, tmp_path: Path) -> None:
-    pytest.importorskip("zarr")
-    options: Any = {"workers": 0, "memory": PART}
-    pyrnnx.score(lstm(), source, tmp_path / "out.zarr", **options)
-    group = tmp_path / "out.zarr" / "parts" / "zarr.json"
-    group.unlink()
-    os.mkfifo(group)
-    with pytest.raises(PyrnnxError, match=r"zarr.json' cannot be opened: it is no regular file"):
-        pyrnnx.score(lstm(), source, tmp_path / "out.zarr", **options)
-
-
 def test_a_finished_run_starts_no_workers(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyrnnx.scoring import cluster
 

@@ -22,26 +22,13 @@ from pyrnnx.scoring.subjects.outputs import Output
 
 @dataclass(frozen=True)
 class Sink:
-    """A format of results.
+    """A format of results."""
 
-    Attributes
-    ----------
-    kind : str
-        Name of the format, as in `sink_format`.
-    suffix : str
-        Suffix of the names of parts.
-    write : callable
-        write(path, columns) writes the results of a part as a new file or folder.
-    begin : callable
-        begin(folder) prepares the folder that will contain all parts.
-    needs : callable
-        needs() imports the package that the format requires, or raises an `UnsupportedError`.
-    """
-
-    kind: str
-    suffix: str
-    write: Callable[[Path, Columns], None]
-    begin: Callable[[Path], None] = lambda folder: None
+    kind: str  # name of the format, as in `sink_format`
+    suffix: str  # suffix of the names of parts
+    write: Callable[[Path, Columns], None]  # write(path, columns) writes the results of a part as a new file or folder
+    begin: Callable[[Path], None] = lambda folder: None  # begin(folder) prepares the folder that will contain all parts
+    # needs() imports the package that the format requires, or raises an `UnsupportedError`
     needs: Callable[[], Any] = lambda: None
 
 
@@ -60,13 +47,7 @@ _SUFFIX = re.compile(r"[^/\\]\.([A-Za-z][A-Za-z0-9]*)$")
 
 
 def choose_sink(path: str, kind: Any) -> Sink:
-    """Return the format named `kind`; if it is None, the format of the path's suffix, or npz if there is no suffix.
-
-    Raises
-    ------
-    PyrnnxError
-        The format or suffix is unknown, or the format's package is not installed.
-    """
+    """Return the format named `kind`; if it is None, the format of the path's suffix, or npz if there is no suffix."""
     if kind is None:
         suffix = _SUFFIX.search(path)
         kind = suffix[1].lower() if suffix else "npz"
@@ -83,13 +64,7 @@ def choose_sink(path: str, kind: Any) -> Sink:
 
 
 def check_outputs(sink: Sink, label: str, outputs: Sequence[Output]) -> None:
-    """Raise for outputs that a format cannot store, before anything is computed.
-
-    Raises
-    ------
-    UnsupportedError
-        A dtype that is not numeric; a name that is reserved, occurs twice, or is no valid file name.
-    """
+    """Raise for outputs that a format cannot store, before anything is computed."""
     names = [name for output in outputs for name in (output.name, f"{output.name}{OFFSETS}")]
     for output in outputs:
         name = output.name

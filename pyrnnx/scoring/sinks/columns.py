@@ -12,23 +12,12 @@ OFFSETS = ".offsets"  # appended to the name of an output
 
 @dataclass(frozen=True)
 class Columns:
-    """Results of n items, in the order of the source.
+    """Results of n items, in the order of the source."""
 
-    Attributes
-    ----------
-    names : ndarray of str
-        [n].
-    indices : ndarray of int64
-        [n]: positions of the items in the source.
-    values : dict
-        By output: [sum of T, ...] if it has time steps, else [n, ...].
-    offsets : dict
-        By output with time steps: int64 [n + 1]; item i has ``values[offsets[i]:offsets[i + 1]]``.
-    """
-
-    names: AnyArray
-    indices: AnyArray
-    values: dict[str, AnyArray]
+    names: AnyArray  # [n]
+    indices: AnyArray  # [n]: positions of the items in the source
+    values: dict[str, AnyArray]  # by output: [sum of T, ...] if it has time steps, else [n, ...]
+    # by output with time steps: int64 [n + 1]; item i has ``values[offsets[i]:offsets[i + 1]]``
     offsets: dict[str, AnyArray]
 
     def arrays(self) -> dict[str, AnyArray]:

@@ -16,13 +16,7 @@ BLOCK = 2**20  # bytes read at once
 
 
 def open_own(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file of a sink for reading; reject a FIFO, a device or a link at once.
-
-    Raises
-    ------
-    OSError, ValueError
-        No file, or another kind of file.
-    """
+    """Open a regular file of a sink for reading; reject a FIFO, a device or a link at once."""
     if os.path.islink(path):  # not all systems have O_NOFOLLOW
         raise ValueError("it is a symbolic link; expected a regular file")
     return open_checked(path, getattr(os, "O_NOFOLLOW", 0))

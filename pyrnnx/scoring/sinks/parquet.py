@@ -17,7 +17,9 @@ _MOST = 2**31 - 1  # elements of a list array with offsets of 32 bits
 def write(path: Path, columns: Columns) -> None:
     """Write a new file of one row group."""
     pa = import_pyarrow()
-    arrays = {"name": pa.array(columns.names.tolist(), pa.string()), "index": pa.array(columns.indices)}
+    # Names of files need not be Unicode, which Parquet needs.
+    names = [name.encode("utf-8", "replace").decode() for name in columns.names.tolist()]
+    arrays = {"name": pa.array(names, pa.string()), "index": pa.array(columns.indices)}
     for name, values in columns.values.items():
         arrays[name] = _nested(values)
         if name in columns.offsets:

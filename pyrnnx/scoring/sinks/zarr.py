@@ -8,29 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.packages import import_zarr
 from pyrnnx.scoring.sinks.columns import Columns
-from pyrnnx.scoring.sinks.durable import open_own
 
 GROUP = "zarr.json"  # in the folder of all parts
 CHUNK = 2**23  # approximate bytes of a chunk; each chunk is a file
 
 
 def begin(folder: Path) -> None:
-    """Create the group that contains the parts.
-
-    Raises
-    ------
-    ArgumentError
-        An existing description of the group is a link or no regular file.
-    """
-    path = folder / GROUP
-    if os.path.lexists(path):
-        try:
-            open_own(path).close()
-        except ValueError as error:
-            raise ArgumentError(f"score: sink: {shown(os.fspath(path))} cannot be opened: {error}") from None
+    """Create the group that contains the parts."""
     import_zarr().open_group(os.fspath(folder), mode="a", zarr_format=3)
 
 

@@ -30,13 +30,7 @@ def open_source(
     channels: Any = None,
     rate: Any = None,
 ) -> Source:
-    """Return the source at a path, of the format `kind` or else of its files. The arguments are those of `score`.
-
-    Raises
-    ------
-    ArgumentError
-        Unknown path or kind; files of several formats, or of none; options of another format.
-    """
+    """Return the source at a path, of the format `kind` or else of its files. The arguments are those of `score`."""
     if not is_path(path):
         raise ArgumentError(f"score: source is {shown_path(path)}; expected a path")
     if kind is not None and (not isinstance(kind, str) or kind not in SOURCES):
@@ -66,13 +60,7 @@ def open_source(
 
 
 def _channels(channels: Any) -> Any:
-    """Return the index of a channel, "mean" or None.
-
-    Raises
-    ------
-    ArgumentError
-        Any other value.
-    """
+    """Return the index of a channel, "mean" or None."""
     if channels is None or channels == "mean":
         return channels
     if channels == "first":
@@ -85,13 +73,7 @@ def _channels(channels: Any) -> Any:
 
 
 def _kind(path: str) -> str:
-    """Return the format of the files at a path.
-
-    Raises
-    ------
-    ArgumentError
-        No files, or files of several formats.
-    """
+    """Return the format of the files at a path."""
     storage, suffixes = storage_of(path), ", ".join(_KINDS)
     if storage.is_file(path):
         suffix = Path(path).suffix.lower()

@@ -88,13 +88,7 @@ def _shape_of_file(storage: Files, path: str) -> tuple[int, ...]:
 
 
 def _shape(file: Any, size: int) -> tuple[int, ...]:
-    """Return the shape in the header of an .npy file of `size` bytes.
-
-    Raises
-    ------
-    FormatError
-        A broken header; an array of objects, or one that is larger than the file.
-    """
+    """Return the shape in the header of an .npy file of `size` bytes."""
     shape, dtype = _head(file)
     if dtype.hasobject:
         raise FormatError("it is an array of Python objects; expected numbers")

@@ -107,10 +107,10 @@ class AudioSource(Source):
             samples, rate = _decoded(raw)
         if self.channels is not None:
             self._check_channels(samples.shape)
-            if samples.ndim > 1 and self.channels == "mean":
-                samples = samples.mean(1, np.float64).astype(np.float32)  # rounded once
-            elif samples.ndim > 1:
+            if samples.ndim > 1 and isinstance(self.channels, int):
                 samples = np.ascontiguousarray(samples[:, self.channels])
+            elif samples.ndim > 1:
+                samples = samples.mean(1, np.float64).astype(np.float32)  # rounded once
         if self.rate in (None, rate):
             return samples
         shape = self._resampled_shape(_Header(rate, samples.shape))
@@ -121,13 +121,7 @@ class AudioSource(Source):
 
 
 def _opened(raw: BinaryIO) -> Any:
-    """Return a `soundfile.SoundFile` of an open file.
-
-    Raises
-    ------
-    FormatError
-        No recording; fewer samples than the header declares: the file was cut off, perhaps while it was copied.
-    """
+    """Return a `soundfile.SoundFile` of an open file."""
     soundfile = import_soundfile()
     try:
         file = soundfile.SoundFile(raw)
@@ -148,12 +142,6 @@ def _decoded(raw: BinaryIO) -> tuple[AnyArray, int]:
 
 
 def read_audio(path: str) -> AnyArray:
-    """Return the samples of a recording, float32, [T] or [T, C].
-
-    Raises
-    ------
-    OSError, ValueError, FormatError, soundfile.LibsndfileError
-        A file that cannot be read, or is shorter than its header declares.
-    """
+    """Return the samples of a recording, float32, [T] or [T, C]."""
     with open_checked(path) as raw:
         return _decoded(raw)[0]

@@ -50,13 +50,7 @@ class Source(ABC):
 
     @abstractmethod
     def items(self) -> Items:
-        """List all items, and read no more than their lengths.
-
-        Raises
-        ------
-        PyrnnxError
-            A source of another format.
-        """
+        """List all items, and read no more than their lengths."""
 
     def name_of(self, path: str) -> str:
         """Return the name of a file in items: its path in the folder, or its own name if the source is that file."""
@@ -101,13 +95,7 @@ class Source(ABC):
         return ""
 
     def files(self) -> list[str]:
-        """Return the sorted paths of all files of the format, at least one, without hidden ones.
-
-        Raises
-        ------
-        ArgumentError
-            The path does not exist; the folder has no such file.
-        """
+        """Return the sorted paths of all files of the format, at least one, without hidden ones."""
         if self._is_file:
             return [self.path]
         names = ", ".join(self.suffixes)

@@ -18,30 +18,15 @@ MOST = 2**62  # largest number of elements of an item
 
 @dataclass(frozen=True)
 class Items:
-    """Listing of a source's items in order, without their values.
+    """Listing of a source's items in order, without their values."""
 
-    Attributes
-    ----------
-    names : sequence of str
-        Unique names.
-    lengths : ndarray of int64
-        Sizes of the first axis; 0 for an item that cannot be read.
-    places : sequence
-        Location of each item, small and picklable, for `Source.read`.
-    bad : mapping
-        By index: why an item cannot be read, as far as the listing shows.
-    counts : ndarray of int64, optional
-        Number of elements of each item, as far as the listing shows. Default: `lengths`.
-    stamps : ndarray of int64, optional
-        `Source.stamps` at the time of the listing.
-    """
-
-    names: Sequence[str]
-    lengths: AnyArray
-    places: Sequence[Any]
+    names: Sequence[str]  # unique names
+    lengths: AnyArray  # sizes of the first axis; 0 for an item that cannot be read
+    places: Sequence[Any]  # location of each item, small and picklable, for `Source.read`
+    # by index: why an item cannot be read, as far as the listing shows
     bad: Mapping[int, str] = field(default_factory=dict)
-    counts: AnyArray | None = None
-    stamps: AnyArray | None = None
+    counts: AnyArray | None = None  # number of elements of each item, as far as the listing shows. Default: `lengths`
+    stamps: AnyArray | None = None  # `Source.stamps` at the time of the listing
 
     def __len__(self) -> int:
         return len(self.names)

@@ -34,12 +34,6 @@ class ParquetSource(Source):
     """Source of a .parquet file or a folder of them; a row's list [T], or list of lists [T, I], is an item.
 
     The column "name" names the items if it has strings; else file and row do: "part.parquet:17".
-
-    Parameters
-    ----------
-    path : str
-    column : str, optional
-        Default: the only column of lists.
     """
 
     kind = "parquet"

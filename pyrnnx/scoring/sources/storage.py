@@ -20,20 +20,11 @@ _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "Las
 
 
 class Status(NamedTuple):
-    """Properties of a file that change with its contents.
-
-    Attributes
-    ----------
-    size : int
-    version : str
-        Time of the last change of the contents, or the ETag of an object.
-    changed : str
-        Time of the last change of the file, also of its name; "" for an object.
-    """
+    """Properties of a file that change with its contents."""
 
     size: int
-    version: str
-    changed: str
+    version: str  # time of the last change of the contents, or the ETag of an object
+    changed: str  # time of the last change of the file, also of its name; "" for an object
 
 
 class Files:
@@ -59,11 +50,6 @@ class Files:
         """Yield the path of each folder, and the names of its folders and files, as `os.walk` does.
 
         Links to folders are left out.
-
-        Raises
-        ------
-        ArgumentError
-            A folder cannot be listed, or it is not known what an entry is; `os.walk` would leave these out.
         """
         left = [folder]
         while left:
@@ -163,15 +149,7 @@ class Objects(Files):
         return path.removeprefix(f"{folder}/")
 
     def _asked(self, question: str, path: str, *, fresh: bool = True, **options: Any) -> Any:
-        """Return the store's answer, as it is now; unless `fresh`, it may be from a listing since the last fresh one.
-
-        Raises
-        ------
-        FileNotFoundError
-            No such object.
-        ArgumentError
-            Any other error of the store or the network, which have many types.
-        """
+        """Return the store's answer, as it is now, or unless `fresh` as since the last fresh one."""
         if fresh:
             self._system.invalidate_cache()  # fsspec keeps listings
         try:
@@ -210,13 +188,7 @@ def _may_have_secret(url: str) -> bool:
 
 
 def normal(path: str) -> str:
-    """Return an absolute path, or a URL without a slash at its end.
-
-    Raises
-    ------
-    ArgumentError
-        A URL that may have a secret, because the manifest contains it.
-    """
+    """Return an absolute path, or a URL without a slash at its end."""
     if not is_url(path):
         return os.path.abspath(path)
     if _may_have_secret(path):

@@ -35,13 +35,7 @@ def subject_of(
     stream: bool | Mapping[str, str] = False,
     step: int | None = None,
 ) -> Subject:
-    """Return the subject of a model, a layer, a stack or a path; `step` is the size of a frame with its context.
-
-    Raises
-    ------
-    PyrnnxError
-        As `pyrnnx.score` raises.
-    """
+    """Return the subject of a model, a layer, a stack or a path; `step` is the size of a frame with its context."""
     if is_source(model) or isinstance(model, bytes):
         model = read_model_or_layer(model)
     if not isinstance(stream, (bool, Mapping)):

@@ -15,22 +15,13 @@ from pyrnnx.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Input:
-    """Input of a model that takes the sequences.
-
-    Attributes
-    ----------
-    name : str
-    dtype : numpy.dtype
-    axes : str
-        A letter for each axis: T for time steps, N for rows of a batch (optional), others for the axes of a step.
-    shape : tuple
-        Declared sizes in the order of `axes`; None for an open one.
-    """
+    """Input of a model that takes the sequences."""
 
     name: str
     dtype: np.dtype[Any]
+    # a letter for each axis: T for time steps, N for rows of a batch (optional), others for the axes of a step
     axes: str
-    shape: tuple[int | None, ...]
+    shape: tuple[int | None, ...]  # declared sizes in the order of `axes`; None for an open one
 
     def size(self, axis: str) -> int | None:
         """Return the declared size of an axis; None if it is open or missing."""
@@ -42,13 +33,7 @@ class Input:
         return tuple(size for axis, size in zip(self.axes, self.shape, strict=True) if axis not in "TN")
 
     def batch(self, items: Sequence[AnyArray], rows: int, steps: int) -> AnyArray:
-        """Return items [T, ...] as one array for this input, padded with zeros.
-
-        Raises
-        ------
-        ArgumentError
-            Steps of different shapes.
-        """
+        """Return items [T, ...] as one array for this input, padded with zeros."""
         batch = np.zeros((rows, steps, *items[0].shape[1:]), self.dtype)
         for row, item in zip(batch, items, strict=False):
             if item.shape[1:] != items[0].shape[1:]:  # NumPy would broadcast them
@@ -61,31 +46,15 @@ class Input:
 
 
 class Subject(ABC):
-    """Model or layer that can be called with batches and can be pickled.
-
-    Attributes
-    ----------
-    label : str
-    input : Input
-    mixes_lengths : bool
-        Whether items of different lengths may share a call.
-    lengths : str or None
-        Input of a model that takes the lengths.
-    axes : mapping
-        Letters of axes as in `Input`, by output, as far as they are known.
-    is_trusted : bool
-        Whether rows are known to be independent, so that batches need no check.
-    pushes : bool
-        Whether a call runs the model once for each time step, so that batches may be large.
-    """
+    """Model or layer that can be called with batches and can be pickled."""
 
     label: str
     input: Input
-    mixes_lengths: bool
-    lengths: str | None = None
-    axes: Mapping[str, str]
-    is_trusted: bool = False
-    pushes: bool = False
+    mixes_lengths: bool  # whether items of different lengths may share a call
+    lengths: str | None = None  # input of a model that takes the lengths
+    axes: Mapping[str, str]  # letters of axes as in `Input`, by output, as far as they are known
+    is_trusted: bool = False  # whether rows are known to be independent, so that batches need no check
+    pushes: bool = False  # whether a call runs the model once for each time step, so that batches may be large
 
     @property
     @abstractmethod
@@ -94,20 +63,8 @@ class Subject(ABC):
 
     @abstractmethod
     def rows(self, batch: int | None) -> int:
-        """Return the number of rows of a call for the argument `batch` of `score`.
-
-        Raises
-        ------
-        ArgumentError
-            A number of rows that the model does not take.
-        """
+        """Return the number of rows of a call for the argument `batch` of `score`."""
 
     @abstractmethod
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
-        """Return the outputs by name.
-
-        Raises
-        ------
-        PyrnnxError
-            As the model raises.
-        """
+        """Return the outputs by name."""

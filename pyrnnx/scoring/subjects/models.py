@@ -113,13 +113,7 @@ def layer_axes(model: Model) -> dict[str, str]:
 
 
 def rows_of_model(label: str, takes: Input, batch: int | None) -> int:
-    """Return the number of rows of a call, 1 by default.
-
-    Raises
-    ------
-    ArgumentError
-        The model has another fixed number of rows, or none.
-    """
+    """Return the number of rows of a call, 1 by default."""
     fixed = takes.size("N") if "N" in takes.axes else 1
     if fixed not in (None, batch or 1):
         declared = f"{shown(takes.name)} has {fixed} rows" if "N" in takes.axes else "axes has no N for rows"
@@ -131,25 +125,7 @@ def rows_of_model(label: str, takes: Input, batch: int | None) -> int:
 def sequences_input(
     label: str, name: Any, infos: Mapping[str, TensorInfo], supplied: Iterable[Any], hint: str = ""
 ) -> TensorInfo:
-    """Return the input with this name, or the only one without a value.
-
-    Parameters
-    ----------
-    label : str
-        Name of the model in error messages.
-    name : str or None
-    infos : mapping
-        All inputs, by name.
-    supplied : iterable of str
-        Names of inputs that have a value.
-    hint : str
-        End of the message if inputs have no value.
-
-    Raises
-    ------
-    ArgumentError
-        An unknown name; other inputs without a value.
-    """
+    """Return the input with this name, or the only one without a value."""
     values = set(supplied)
     free = [key for key, info in infos.items() if key not in values and key != name and not info.optional]
     if name is not None:

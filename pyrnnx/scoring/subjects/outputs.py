@@ -20,35 +20,18 @@ PUSHES = 64  # of a trial: all pushes have the same shapes
 
 @dataclass(frozen=True)
 class Output:
-    """An output of the model: the part of its shape that is the same for all items.
-
-    Attributes
-    ----------
-    name : str
-    dtype : numpy.dtype
-    rows, time : int or None
-        Axis of the batch's rows, and axis of the time steps; None if there is none.
-    shape : tuple of int
-        Shape of an item's result without the time steps.
-    follows : bool
-        Whether it has as many time steps as the item, so that the steps of the padding can be cut off.
-    """
+    """An output of the model: the part of its shape that is the same for all items."""
 
     name: str
     dtype: np.dtype[Any]
-    rows: int | None
+    rows: int | None  # axis of the batch's rows, and axis of the time steps; None if there is none
     time: int | None
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # shape of an item's result without the time steps
+    # whether it has as many time steps as the item, so that the steps of the padding can be cut off
     follows: bool = False
 
     def of_item(self, array: AnyArray, row: int, length: int | None) -> AnyArray:
-        """Return a copy of one row of a batch's output, [T, ...] if it has time steps, so that the batch can be freed.
-
-        Raises
-        ------
-        ArgumentError
-            The shape differs from the first item's.
-        """
+        """Return a copy of one row, [T, ...] if it has time steps, so that the batch can be freed."""
         axes = [axis for axis in (self.rows, self.time) if axis is not None]
         if array.ndim <= max(axes, default=-1) or array.dtype != self.dtype:
             raise self._differs(array)
@@ -79,28 +62,14 @@ class Output:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A subject with its outputs.
-
-    Attributes
-    ----------
-    subject : Subject
-    outputs : tuple of Output
-    rows : int
-        Maximum number of items of a call.
-    """
+    """A subject with its outputs."""
 
     subject: Subject
     outputs: tuple[Output, ...]
-    rows: int
+    rows: int  # maximum number of items of a call
 
     def run(self, items: Sequence[AnyArray]) -> list[dict[str, AnyArray]]:
-        """Return the results of each item of a batch, by output.
-
-        Raises
-        ------
-        PyrnnxError
-            As the model raises; an output whose shape differs from the first item's.
-        """
+        """Return the results of each item of a batch, by output."""
         results = _call(self.subject, items)
         if missing := [output.name for output in self.outputs if output.name not in results]:
             raise ArgumentError(f"output {shown(missing[0])} is missing")
@@ -125,22 +94,7 @@ def _call(subject: Subject, items: Sequence[AnyArray]) -> Mapping[str, AnyArray]
 
 
 def scorer_of(subject: Subject, rows: int, sample: AnyArray, lengths: Sequence[int]) -> Scorer:
-    """Call a model with the sample, one of the items [T, ...], to find the axes of its outputs.
-
-    Parameters
-    ----------
-    subject : Subject
-    rows : int
-        Maximum number of items of a call.
-    sample : ndarray
-    lengths : sequence of int
-        Lengths of the items that will be scored.
-
-    Raises
-    ------
-    ArgumentError
-        A model that fails with the sample; outputs without an axis of rows.
-    """
+    """Call a model with the sample, one of the items [T, ...], to find the axes of its outputs."""
     positive = np.array([length for length in lengths if length > 0])
     if subject.pushes:
         positive = np.minimum(positive, PUSHES)
@@ -172,6 +126,7 @@ def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple
     found = []
     for name, value in alone.items():
         array, axes = np.asarray(value), subject.axes.get(name)
+        row: int | None
         if axes is not None and len(axes) == array.ndim:
             row, time = axes.index("N"), axes.index("T") if "T" in axes else None
         else:
@@ -218,13 +173,7 @@ def _changed_axis(name: str, a: AnyArray, b: AnyArray) -> int | None:
 
 
 def check_batch(scorer: Scorer, names: Sequence[str], items: Sequence[AnyArray]) -> None:
-    """Compare the results of a batch with those of its items alone.
-
-    Raises
-    ------
-    ArgumentError
-        They differ, or the model fails with the batch; the message says which option to leave out.
-    """
+    """Compare the results of a batch with those of its items alone."""
     subject = scorer.subject
     if subject.pushes:
         items = [item[:PUSHES] for item in items]

@@ -174,7 +174,7 @@ class StreamSubject(Subject):
         self._stream.reset()
         known = {**self._stream.state, **self._initial}
         fed = set(self._stream.states.values())
-        starts = {}
+        starts: dict[str, AnyArray] = {}
         for info in self._stream.state_infos:
             sizes = [fixed(size) for size in info.shape or ()]
             value = known.get(info.name)
