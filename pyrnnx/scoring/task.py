@@ -15,7 +15,7 @@ from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, show
 from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import Folder, part_identity
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
-from pyrnnx.scoring.sinks import SINKS, columns_of, durable
+from pyrnnx.scoring.sinks import SINKS, arrays_of, durable
 from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.items import Bad
 from pyrnnx.scoring.subjects.interface import Subject
@@ -87,14 +87,14 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
     scored = [(i, result) for i, result in enumerate(results) if not isinstance(result, Bad)]
     del items, results
     names, indices = [part.names[i] for i, _ in scored], [part.first + i for i, _ in scored]
-    columns = columns_of(names, indices, [result for _, result in scored], job.scorer.outputs)
+    arrays = arrays_of(names, indices, [result for _, result in scored], job.scorer.outputs)
     path = job.folder.part(part.number)
     try:
         record = job.folder.finished(part, job.identity)
         if record is not None and record["run"] == job.run:  # this process was cut off or stopped meanwhile
             return record, False
         sink = SINKS[job.sink]
-        checksum = job.folder.write_part(part.number, job.run, lambda temporary: sink.write(temporary, columns))
+        checksum = job.folder.write_part(part.number, job.run, lambda temporary: sink.write(temporary, arrays))
         record = {
             "part": part.number,
             "first": part.first,

@@ -16,8 +16,11 @@ from pyrnnx.scoring.packages import import_pyarrow, import_zarr
 from pyrnnx.scoring.sinks import npz as npz_sink
 from pyrnnx.scoring.sinks import parquet as parquet_sink
 from pyrnnx.scoring.sinks import zarr as zarr_sink
-from pyrnnx.scoring.sinks.columns import NAMES, OFFSETS, Columns
+from pyrnnx.scoring.sinks.parquet import OFFSETS
 from pyrnnx.scoring.subjects.outputs import Output
+
+Arrays = dict[str, AnyArray]
+NAMES = ("name", "index")
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Sink:
 
     kind: str  # name of the format, as in `sink_format`
     suffix: str  # suffix of the names of parts
-    write: Callable[[Path, Columns], None]  # write(path, columns) writes the results of a part as a new file or folder
+    write: Callable[[Path, Arrays], None]  # write(path, columns) writes the results of a part as a new file or folder
     begin: Callable[[Path], None] = lambda folder: None  # begin(folder) prepares the folder that will contain all parts
     # needs() imports the package that the format requires, or raises an `UnsupportedError`
     needs: Callable[[], Any] = lambda: None
@@ -80,17 +83,21 @@ def check_outputs(sink: Sink, label: str, outputs: Sequence[Output]) -> None:
             )
 
 
-def columns_of(
+def arrays_of(
     names: Sequence[str], indices: Sequence[int], results: Sequence[dict[str, AnyArray]], outputs: Sequence[Output]
-) -> Columns:
-    """Return the results of a part as columns; remove them from `results` to free memory."""
-    values, offsets = {}, {}
+) -> dict[str, AnyArray]:
+    """Return the results of n items as arrays by name; remove them from `results` to free memory.
+
+    "name" and "index" are [n]. An output without time steps is [n, ...]; with time steps, it is the concatenation of
+    all items, and "OUTPUT.offsets" [n + 1] has their positions.
+    """
+    arrays: dict[str, AnyArray] = {"name": np.array(names, np.str_), "index": np.array(indices, np.int64)}
     for output in outputs:
-        arrays = [result.pop(output.name) for result in results]
+        pieces = [result.pop(output.name) for result in results]
+        empty = np.zeros((0, *output.shape), output.dtype)
         if output.time is not None:
-            offsets[output.name] = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
-            empty = np.zeros((0, *output.shape), output.dtype)
-            values[output.name] = np.concatenate(arrays) if arrays else empty
+            arrays[f"{output.name}{OFFSETS}"] = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
+            arrays[output.name] = np.concatenate(pieces) if pieces else empty
         else:
-            values[output.name] = np.stack(arrays) if arrays else np.zeros((0, *output.shape), output.dtype)
-    return Columns(np.array(names, np.str_), np.array(indices, np.int64), values, offsets)
+            arrays[output.name] = np.stack(pieces) if pieces else empty
+    return arrays

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pyrnnx.scoring.sinks.columns import Columns
+from pyrnnx._internal.dtypes import AnyArray
 
 
-def write(path: Path, columns: Columns) -> None:
+def write(path: Path, arrays: dict[str, AnyArray]) -> None:
     """Write a new file, not compressed. `numpy.savez` is of no use: it reserves names such as "file"."""
     with zipfile.ZipFile(path, "x", allowZip64=True) as archive:
-        for name, array in columns.arrays().items():
+        for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)

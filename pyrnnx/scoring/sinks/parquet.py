@@ -9,31 +9,29 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.scoring.packages import import_pyarrow
-from pyrnnx.scoring.sinks.columns import Columns
 
+OFFSETS = ".offsets"  # appended to the name of an output
 _MOST = 2**31 - 1  # elements of a list array with offsets of 32 bits
 
 
-def write(path: Path, columns: Columns) -> None:
+def write(path: Path, arrays: dict[str, AnyArray]) -> None:
     """Write a new file of one row group."""
     pa = import_pyarrow()
     # Names of files need not be Unicode, which Parquet needs.
-    names = [name.encode("utf-8", "replace").decode() for name in columns.names.tolist()]
-    arrays = {"name": pa.array(names, pa.string()), "index": pa.array(columns.indices)}
-    for name, values in columns.values.items():
-        arrays[name] = _nested(values)
-        if name in columns.offsets:
-            offsets = columns.offsets[name]
+    names = [name.encode("utf-8", "replace").decode() for name in arrays["name"].tolist()]
+    columns = {"name": pa.array(names, pa.string()), "index": pa.array(arrays["index"])}
+    for name, values in arrays.items():
+        if name in columns or name.removesuffix(OFFSETS) in arrays.keys() - {name}:
+            continue
+        columns[name] = _nested(values)
+        if (offsets := arrays.get(f"{name}{OFFSETS}")) is not None:
             wide = int(offsets[-1]) > _MOST
             cls = pa.LargeListArray if wide else pa.ListArray
-            arrays[name] = cls.from_arrays(offsets.astype(np.int64 if wide else np.int32), arrays[name])
+            columns[name] = cls.from_arrays(offsets.astype(np.int64 if wide else np.int32), columns[name])
     # Outputs of a network hardly repeat: dictionaries and statistics would only cost space.
+    rows = max(1, len(names))
     pa.parquet.write_table(
-        pa.table(arrays),
-        path,
-        use_dictionary=False,
-        write_statistics=["index"],
-        row_group_size=max(1, len(columns.names)),
+        pa.table(columns), path, use_dictionary=False, write_statistics=["index"], row_group_size=rows
     )
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.scoring.packages import import_zarr
-from pyrnnx.scoring.sinks.columns import Columns
 
 GROUP = "zarr.json"  # in the folder of all parts
 CHUNK = 2**23  # approximate bytes of a chunk; each chunk is a file
@@ -20,10 +20,10 @@ def begin(folder: Path) -> None:
     import_zarr().open_group(os.fspath(folder), mode="a", zarr_format=3)
 
 
-def write(path: Path, columns: Columns) -> None:
+def write(path: Path, arrays: dict[str, AnyArray]) -> None:
     """Write a new group."""
     group = import_zarr().open_group(os.fspath(path), mode="w-", zarr_format=3)
-    for name, array in columns.arrays().items():
+    for name, array in arrays.items():
         row = max(1, array.dtype.itemsize * int(np.prod(array.shape[1:])))
         chunks = (max(1, min(array.shape[0], CHUNK // row)), *(max(1, size) for size in array.shape[1:]))
         with warnings.catch_warnings():

@@ -39,9 +39,10 @@ class ZarrSource(Source):
         except PyrnnxError:
             raise
         except Exception as error:  # descriptions and codecs raise errors of many types
-            raise ArgumentError(
-                f"score: source {shown(self.path)} cannot be read as zarr ({reason_of(error)})"
-            ) from error
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> ArgumentError:
+        return ArgumentError(f"score: source {shown(self.path)} cannot be read as zarr ({reason_of(error)})")
 
     def _items(self, root: Any) -> Items:
         if hasattr(root, "shape"):
@@ -124,9 +125,7 @@ class ZarrSource(Source):
         try:
             return import_zarr().open(self.path, mode="r")
         except Exception as error:  # zarr raises errors of many types for other folders
-            raise ArgumentError(
-                f"score: source {shown(self.path)} cannot be read as zarr ({reason_of(error)})"
-            ) from error
+            raise self._unreadable(error) from error
 
     def files(self) -> list[str]:
         paths: list[str] = []
