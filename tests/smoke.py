@@ -239,6 +239,16 @@ def check_object() -> None:
         pyrnnx.score(lstm_layer(), "memory://smoke", Path(folder, "sink"), workers=0)
 
 
+def check_audio() -> None:
+    import soundfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        soundfile.write(Path(folder, "a.flac"), np.zeros(80 * I), 8_000)
+        options: Any = {"frame": I, "rate": 16_000, "workers": 0}
+        report = pyrnnx.score(lstm_layer(), Path(folder, "a.flac"), Path(folder, "sink"), **options)
+        assert report.items == 1
+
+
 EVERYWHERE = (check_metadata, check_operators, check_streams, check_threads, check_files)
 # Checks of each extra for users; tests/test_packaging.py compares these names with pyproject.toml.
 EXTRAS: dict[str, tuple[Callable[[], None], ...]] = {
@@ -252,7 +262,8 @@ EXTRAS: dict[str, tuple[Callable[[], None], ...]] = {
     "parquet": (check_parquet,),
     "zarr": (check_zarr,),
     "object": (check_object,),
-    "score": (check_dask, check_parquet, check_zarr, check_object),
+    "audio": (check_audio,),
+    "score": (check_dask, check_parquet, check_zarr, check_object, check_audio),
 }
 
 

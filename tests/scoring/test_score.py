@@ -334,13 +334,15 @@ def test_a_handler_that_is_installed_during_a_run(source: Path, tmp_path: Path) 
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("package", ["distributed", "pyarrow", "zarr"])
+@pytest.mark.parametrize("package", ["distributed", "pyarrow", "zarr", "filelock", "soundfile"])
 def test_packages_that_are_missing(package: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     options: dict[str, dict[str, Any]] = {
         "distributed": {"workers": 2},
         "pyarrow": {"sink_format": "parquet"},
         "zarr": {"sink_format": "zarr"},
+        "filelock": {},
+        "soundfile": {"source_format": "audio"},
     }
     with pytest.raises(PyrnnxError, match=f"needs the package {package}; .* adds it"):
         run(lstm(), source, tmp_path / "out", **options[package])
