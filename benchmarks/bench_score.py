@@ -255,13 +255,13 @@ MANY = (
 
 def dispatched(count: int = 500, ahead: int = 64) -> float:
     """Return the processor time per empty part of scheduler and client, which are this process."""
-    import distributed
-
+    from pyrnnx.scoring.packages import import_distributed
     from pyrnnx.scoring.parts import Part
 
     names = tuple(f"folder/recording{index:07}.wav" for index in range(240))
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
-        client = distributed.Client(cluster)
+    dask = import_distributed()
+    options: Any = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with dask.LocalCluster(**options) as cluster, dask.Client(cluster) as client:
         pending: set[Any] = set()
         number = 0
         with client.as_current():
@@ -271,7 +271,7 @@ def dispatched(count: int = 500, ahead: int = 64) -> float:
                     part = Part(number, 0, names, tuple((name,) for name in names), (300,) * len(names), {})
                     pending.add(client.submit(len, part.names, key=f"dispatched-{number}", pure=False))
                     number += 1
-                done = distributed.wait(pending, return_when="FIRST_COMPLETED").done
+                done = dask.wait(pending, return_when="FIRST_COMPLETED").done
                 for future in done:
                     future.result()
                 pending -= done

@@ -34,7 +34,7 @@ def probabilities(sink: Path) -> Iterator[tuple[str, list[float]]]:
 def length(path: Path) -> int:
     """Return the number of samples after resampling."""
     header = soundfile.info(path)
-    return round(header.frames * RATE / header.samplerate)
+    return int(header.frames * RATE / header.samplerate + 0.5)
 
 
 def main() -> None:
