@@ -86,9 +86,16 @@ FAULTS = (
         _FOLDER,
     ),
     Fault(
-        "a record may have fewer items",
+        "an altered record is used",
         "pyrnnx/scoring/manifest.py",
-        "        and items + len(skipped) == len(part.names)\n",
+        'sound = record.get("checksum") == _checksum(record) and ',
+        "sound = ",
+        _FOLDER,
+    ),
+    Fault(
+        "a record of another part is used",
+        "pyrnnx/scoring/manifest.py",
+        ' and record["identity"] == part_identity(identity, part)',
         "",
         _FOLDER,
     ),

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, NamedTuple
-from urllib.parse import urlsplit
 
 from pyrnnx._internal.files import is_path, open_checked
 from pyrnnx.errors import ArgumentError, reason_of, shown
@@ -184,7 +183,8 @@ def is_url(path: Any) -> bool:
 
 def _may_have_secret(url: str) -> bool:
     """Return whether a URL has a user, a password or a query, or is a chain of several URLs."""
-    return "@" in urlsplit(url).netloc or "?" in url or "::" in url
+    user, at, _ = url.partition("://")[2].partition("@")  # a password may have a slash
+    return (bool(at) and ("/" not in user or ":" in user)) or "?" in url or "::" in url
 
 
 def normal(path: str) -> str:
