@@ -77,7 +77,6 @@ MODULES = {
     "onnxruntime.inference": [],
     "onnxruntime.recurrent": [],
     "onnxruntime.functions": [],
-    "onnxruntime.guard": [],
     "onnxruntime.unfold": [],
     "onnxruntime.operators": ["onnxruntime/register.c"],
 }

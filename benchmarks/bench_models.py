@@ -1,146 +1,256 @@
 """Compare whole models with ONNX Runtime and OpenVINO: time of a call, largest difference, time to load, memory.
 
-`models.py` has the models; OpenVINO converts them to IRs.
+    python benchmarks/bench_models.py                                       # the models of models.py, and their IRs
+    python benchmarks/bench_models.py MODEL.onnx ... silero-vad==6.2.3 ...  # files, and all models of wheels
+
+`load` is pyrnnx.load, `drop-in` is pyrnnx.onnxruntime.InferenceSession. The inputs of MODEL.onnx are the arrays of
+MODEL.npz next to it, else random arrays of the declared shapes. OpenVINO converts the models of models.py to IRs.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import random
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
-from models import Model, all_models
+import onnx
+from bench_memory import CLEAR_REFS, MB, status
+from models import all_models
 from report import progress, table
 from versions import versions
 
-from pyrnnx.bench.measured import LIBRARIES, difference
-from pyrnnx.bench.timing import geometric_mean, measure, milliseconds
+from pyrnnx.bench.measured import difference
+from pyrnnx.bench.timing import SPIN_TIME, geometric_mean, milliseconds
 from pyrnnx.testing.runtimes.models import MODEL_RUNS, Run
 
-MB = 2**20
-RUNS: dict[str, Callable[[Path, int], Run]] = {LIBRARIES[key].name: run for key, run in MODEL_RUNS.items()}
-PEERS = {".onnx": "ONNX Runtime", ".xml": "OpenVINO"}  # by the suffix of the file
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the same downloads as in the tests
+
+import wheels
+
+UNTIMED, TIMED = 0.02, 0.03  # seconds of calls in a block
+SIZE = 20  # of dynamic dimensions, except the first
 
 
-def write_ir(path: Path) -> Path | None:
-    """Convert an .onnx file to an IR in the same folder, in float32; return None if OpenVINO fails."""
-    import openvino
+class File(NamedTuple):
+    """A model file with inputs for one call."""
 
-    try:
-        openvino.save_model(openvino.convert_model(path), path.with_suffix(".xml"), compress_to_fp16=False)
-    except Exception as error:  # of any type
-        progress(f"{path.name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
-        return None
-    return path.with_suffix(".xml")
+    name: str
+    path: Path
+    inputs: Mapping[str, Any]
 
 
-def timed(model: Model, path: Path, threads: int, rounds: int) -> tuple[list[str], float | None]:
-    """Return the cells of a row, milliseconds, ratio and largest difference of outputs, and the ratio itself."""
-    names = ("pyrnnx", PEERS[path.suffix])
-    try:
-        runs = {name: RUNS[name](path, threads) for name in names}
-        results = [list(map(np.array, run(model.inputs).values())) for run in runs.values()]
-    except Exception as error:  # of any type
-        progress(f"{model.name}, {path.suffix}: {type(error).__name__}: {str(error).splitlines()[0][:300]}")
-        return [""] * 4, None
-    calls = {name: partial(run, model.inputs) for name, run in runs.items()}
-    timings = measure(calls, rounds, threads=threads)
-    ratio = timings.ratio(names[1], names[0])
-    cells = [milliseconds(timings.median(name)) for name in names]
-    return [*cells, f"{ratio:.2f}", f"{difference(*results)[0]:.1e}"], ratio
+def random_inputs(path: Path, seed: int) -> dict[str, Any]:
+    """Return arrays for inputs without a default; Silero's rate is 16000, and its frames have 576 samples."""
+    generator, graph = np.random.default_rng(seed), onnx.load(path, load_external_data=False).graph
+    defaults = {tensor.name for tensor in graph.initializer}
+    inputs = {}
+    for info in graph.input:
+        if info.name in defaults:
+            continue
+        sizes = [axis.dim_value for axis in info.type.tensor_type.shape.dim]
+        is_state = info.name in ("state", "h", "c")
+        shape = [size if size > 0 else 1 if k == 0 or is_state else SIZE for k, size in enumerate(sizes)]
+        if info.name == "input" and "silero" in str(path) and shape == [1, SIZE]:
+            shape = [1, 576]
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+        values = generator.integers(0, 5, shape) if dtype.kind in "iu" else 0.3 * generator.normal(size=shape)
+        inputs[info.name] = np.array(16000 if info.name == "sr" else values, dtype)
+    return inputs
 
 
-def report(
-    suffix: str, models: Sequence[Model], paths: Sequence[Path | None], counts: Sequence[int], rounds: int
-) -> None:
-    peer = PEERS[suffix]
-    for threads in counts:
-        header = ["model", "pyrnnx, ms", f"{peer}, ms", "ratio", "difference"]
-        rows, ratios = [], []
-        for model, path in zip(models, paths, strict=True):
-            if path is not None:
-                cells, ratio = timed(model, path, threads, rounds)
-                rows.append([model.name, *cells])
-                ratios += [ratio] if ratio else []
-                progress(" | ".join(rows[-1]))
-        print(f"\n### {suffix[1:]} files, threads = {threads}\n\n{table(header, rows)}\n")
-        print(f"Geometric mean of the ratios: {geometric_mean(ratios):.2f}; lowest {min(ratios):.2f}.", flush=True)
+def session_run(cls: Callable[..., Any], path: Path, threads: int) -> Run:
+    """Return a call of a session with the options that users have by default."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 4, threads
+    session = cls(str(path), options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return lambda inputs: dict(zip(names, session.run(None, dict(inputs)), strict=True))
+
+
+def onnxruntime_run(path: Path, threads: int) -> Run:
+    import onnxruntime
+
+    return session_run(onnxruntime.InferenceSession, path, threads)
+
+
+def drop_in_run(path: Path, threads: int) -> Run:
+    import pyrnnx.onnxruntime
+
+    return session_run(pyrnnx.onnxruntime.InferenceSession, path, threads)
+
+
+RUNS: dict[str, Callable[[Path, int], Run]] = {
+    "ONNX Runtime": onnxruntime_run,
+    "OpenVINO": MODEL_RUNS["openvino"],
+    "load": MODEL_RUNS["pyrnnx"],
+    "drop-in": drop_in_run,
+}
+COMPARED = {".onnx": ("ONNX Runtime", "load", "drop-in"), ".xml": ("OpenVINO", "load")}  # the peer is the first
+
+
+def seconds_of(call: Callable[[], Any], threads: int, clock: Callable[[], float]) -> float:
+    """Return seconds of a call: the mean of a block, which follows untimed calls."""
+    if threads > 1:
+        time.sleep(SPIN_TIME)  # idle threads of the other library stop spinning
+    until = time.perf_counter() + UNTIMED
+    while time.perf_counter() < until:
+        call()
+    count, begin, until = 0, clock(), time.perf_counter() + TIMED
+    while not count or time.perf_counter() < until:
+        call()
+        count += 1
+    return (clock() - begin) / count
+
+
+def timed(file: File, path: Path, threads: int, options: argparse.Namespace) -> tuple[list[str], list[float]]:
+    """Return the cells of a row, and the peer's time divided by that of each other way."""
+    peer, *ways = COMPARED[path.suffix]
+    runs = {name: RUNS[name](path, threads) for name in (peer, *ways)}
+    results = {name: list(map(np.array, run(file.inputs).values())) for name, run in runs.items()}
+    calls = {name: partial(run, file.inputs) for name, run in runs.items()}
+    clock = time.process_time if options.processor_time else time.perf_counter
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(options.rounds):
+        for name in random.sample(list(calls), len(calls)):
+            seconds[name].append(seconds_of(calls[name], threads, clock))
+    ratios = [statistics.median(a / b for a, b in zip(seconds[peer], seconds[name], strict=True)) for name in ways]
+    cells = [milliseconds(statistics.median(seconds[name])) for name in calls]
+    cells += [f"{ratio:.2f}" for ratio in ratios]
+    return cells + [f"{difference(results[peer], results[name])[0]:.1e}" for name in ways], ratios
+
+
+def report(files: Sequence[tuple[File, Path]], suffix: str, threads: int, options: argparse.Namespace) -> None:
+    """Print a table of calls, and the mean and the lowest ratio of each way."""
+    peer, *ways = COMPARED[suffix]
+    header = ["model", *(f"{name}, ms" for name in (peer, *ways))]
+    header += [f"{name}: {what}" for what in ("ratio", "difference") for name in ways]
+    rows, ratios = [], []
+    for file, path in files:
+        try:
+            cells, row = timed(file, path, threads, options)
+        except Exception as error:  # of any type
+            progress(f"{file.name}, {suffix}: {type(error).__name__}: {str(error).splitlines()[0][:300]}")
+            continue
+        rows.append([file.name, *cells])
+        ratios.append(row)
+        progress(" | ".join(rows[-1]))
+    print(f"\n### {suffix[1:]} files, threads = {threads}\n\n{table(header, rows)}\n")
+    for name, values in zip(ways, zip(*ratios, strict=True), strict=False):
+        print(
+            f"{name}: mean of {len(values)} ratios {geometric_mean(values):.2f}, lowest {min(values):.2f}.", flush=True
+        )
 
 
 def load(name: str, path: Path, inputs: Path) -> None:
-    """Print milliseconds from the file to the first results, and growth of resident memory in MB: peak, and after.
+    """Print milliseconds from the file to the first results, and the growth of resident memory at its peak in MB.
 
     Imports of the packages do not count; late imports of a library do. The time is that of the processor, which other
     processes hardly change.
     """
     import onnxruntime  # noqa: F401
-    from bench_memory import CLEAR_REFS, status
 
-    import pyrnnx.frontends.onnx  # noqa: F401
+    import pyrnnx.frontends.onnx
+    import pyrnnx.onnxruntime  # noqa: F401
 
     arrays = dict(np.load(inputs))
     gc.collect()
     CLEAR_REFS.write_text("5")  # resets the peak to the resident size
     before, start = status("VmRSS"), time.process_time()
-    run = RUNS[name](path, 1)
-    run(arrays)
-    elapsed = time.process_time() - start
-    for _ in range(5):
-        run(arrays)
-    print(1e3 * elapsed, (status("VmHWM") - before) / MB, (status("VmRSS") - before) / MB)
+    RUNS[name](path, 1)(arrays)
+    print(1e3 * (time.process_time() - start), (status("VmHWM") - before) / MB)
 
 
-def report_loading(models: Sequence[Model], paths: Sequence[Path], rounds: int) -> None:
-    names, rows = ("pyrnnx", "ONNX Runtime"), []
-    for model, path in zip(models, paths, strict=True):
-        inputs = path.with_suffix(".npz")
-        np.savez(inputs, **model.inputs)
-        runs: dict[str, list[list[float]]] = {name: [] for name in names}
-        for _ in range(rounds):
-            for name in names:
-                command = [sys.executable, __file__, "--load", name, str(path), str(inputs)]
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
-                runs[name].append(list(map(float, done.stdout.split())))
-        lowest = [np.min(runs[name], axis=0) for name in names]  # other processes only slow down a load
-        rows.append([model.name, *(f"{values[k]:.0f}" for k in range(3) for values in lowest)])
+def report_loading(files: Sequence[File], folder: Path, rounds: int) -> None:
+    """Print a table of loads, each in a process of its own, relative to ONNX Runtime."""
+    peer, *ways = COMPARED[".onnx"]
+    rows, inputs = [], folder / "inputs.npz"
+    for file in files:
+        np.savez(inputs, **file.inputs)
+        lowest = {}  # of several runs, because other processes only slow down a load
+        for name in (peer, *ways):
+            command = [sys.executable, __file__, "--load", name, str(file.path), str(inputs)]
+            runs = [subprocess.run(command, capture_output=True, text=True, check=False) for _ in range(rounds)]
+            lowest[name] = np.min([[float(x) for x in run.stdout.split()] or [np.nan] * 2 for run in runs], axis=0)
+        ratios = [f"{lowest[name][k] / lowest[peer][k]:.2f}" for k in (0, 1) for name in ways]
+        rows.append([file.name, f"{lowest[peer][0]:.0f}", f"{lowest[peer][1]:.0f}", *ratios])
         progress(" | ".join(rows[-1]))
-    header = ["model", *(f"{name}: {unit}" for unit in ("load, ms", "peak, MB", "after, MB") for name in names)]
+    header = [
+        "model",
+        f"{peer}: ms",
+        f"{peer}: MB",
+        *(f"{name}: {what}" for what in ("time", "memory") for name in ways),
+    ]
     print(f"\n### From the file to the first results\n\n{table(header, rows)}")
 
 
+def files_of(options: argparse.Namespace, folder: Path) -> Iterator[File]:
+    """Yield the models of the command line, or those of models.py, which are written to the folder."""
+    for name in options.files:
+        paths = (
+            [Path(name)]
+            if Path(name).exists()
+            else sorted(wheels.fetch(name, options.wheels or folder).rglob("*.onnx"))
+        )
+        for path in paths:
+            saved = path.with_suffix(".npz")
+            yield File(path.stem, path, dict(np.load(saved)) if saved.exists() else random_inputs(path, 0))
+    for number, model in enumerate([] if options.files else all_models(folder, options.wheels or folder)):
+        path = folder / f"{number}.onnx"
+        path.write_bytes(model.contents)
+        yield File(model.name, path, model.inputs)
+
+
+def irs_of(files: Sequence[File]) -> Iterator[tuple[File, Path]]:
+    """Convert the models to IRs next to them, in float32; yield those that OpenVINO converts."""
+    import openvino
+
+    for file in files:
+        path = file.path.with_suffix(".xml")
+        try:
+            openvino.save_model(openvino.convert_model(file.path), path, compress_to_fp16=False)
+        except Exception as error:  # of any type
+            progress(f"{file.name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
+        else:
+            yield file, path
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=25)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", help=".onnx files or NAME==VERSION of wheels (default: models.py)")
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--models", default="", help="models whose names contain this text (default: all)")
     parser.add_argument("--only", choices=["onnx", "xml", "loading"], help="print only this table")
-    parser.add_argument("--wheels", type=Path, help="folder that caches published models (default: download them)")
-    parser.add_argument("--load", nargs=3, metavar=("LIBRARY", "MODEL", "INPUTS"), help="measure in this process")
+    parser.add_argument("--processor-time", action="store_true", help="for a busy machine; with one thread only")
+    parser.add_argument("--wheels", type=Path, help="folder that caches wheels (default: download them)")
+    parser.add_argument("--load", nargs=3, metavar=("WAY", "MODEL", "INPUTS"), help="measure in this process")
     options = parser.parse_args()
     if options.load:
-        name, path, inputs = options.load
-        load(name, Path(path), Path(inputs))
+        load(options.load[0], *map(Path, options.load[1:]))
         return
     print(table(["what", "here"], versions().items()))
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        models = [model for model in all_models(root, options.wheels or root) if options.models in model.name]
-        paths = [root / f"{number}.onnx" for number in range(len(models))]
-        for model, path in zip(models, paths, strict=True):
-            path.write_bytes(model.contents)
-        if options.only in (None, "onnx"):
-            report(".onnx", models, paths, options.threads, options.rounds)
-        if options.only in (None, "xml"):
-            report(".xml", models, [write_ir(path) for path in paths], options.threads, options.rounds)
+    with tempfile.TemporaryDirectory() as name:
+        files = [file for file in files_of(options, Path(name)) if options.models in file.name]
+        for threads in options.threads:
+            if options.only in (None, "onnx"):
+                report([(file, file.path) for file in files], ".onnx", threads, options)
+        irs = list(irs_of(files)) if options.only in (None, "xml") and not options.files else []
+        for threads in options.threads if irs else ():
+            report(irs, ".xml", threads, options)
         if options.only in (None, "loading"):
-            report_loading(models, paths, max(1, options.rounds // 3))
+            report_loading(files, Path(name), max(1, options.rounds // 3))
 
 
 if __name__ == "__main__":

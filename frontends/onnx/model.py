@@ -1,68 +1,47 @@
-"""ONNX models, run as a whole.
+"""ONNX models, run as a whole: one ONNX Runtime session of the model that the passes rewrite.
 
-file (bytes to a message) -> graph.check, graph.inline, graph.dense (a valid graph without functions and sparse tensors)
--> graph.fold (constants) -> recognise (layers that the graph spells out) -> recurrent_graph (layers of recurrent nodes)
--> runtime.program (one ONNX Runtime session with these layers)
+file (bytes to a message) -> graph.check -> passes.find_layers (layers) -> passes.rewritten (nodes) -> session
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, shortened, shown
+from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, shortened, shown
 from pyrnnx.layers.custom_operators import DOMAIN
-from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as core
-from pyrnnx.models.inputs import read_inputs
 from pyrnnx.models.layers import Layers
 from pyrnnx.models.roles import Role
 from pyrnnx.models.state_pairs import candidates_of
 from pyrnnx.models.stream import Carrier
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from .carried import Carried, carried
 from .external import load_external
-from .file import serialized, source_folder, source_label
-from .graph.check import sound_graph
+from .file import load_proto, serialized, source_folder, source_label
 from .graph.constants import array_of
-from .graph.dense import densified
-from .graph.fold import fold
-from .graph.inline import inlined
-from .graph.rebuild import with_graph
-from .graph.specialize import specialized
-from .graph.walk import Graph, all_graphs, local_names
-from .large import completed, load_parts
+from .graph.walk import Graph, all_graphs
+from .large import completed, without_large
 from .layers import NodeLayer, UnboundNode
 from .messages import copied
 from .messages import tensors as all_tensors
 from .onnx_package import import_onnx
+from .passes import FIRST_IR_WITH_DEFAULTS, Carried, Found, canonical, carried, find_layers, rewritten, without_layers
+from .plan import ONNXRUNTIME, PYRNNX, Plan, counted
 from .programs import Programs
-from .recognise import recognised
-from .recurrent_graph import RecurrentGraph, recurrent_graph
-from .recurrent_operators import check_handles
 from .roles import input_roles
-from .runtime.evaluator import evaluate_node
-from .runtime.plan import Plan
-from .runtime.program import Program
-from .runtime.recurrent import LayerCall
-from .runtime.session import is_installed
-from .runtime.settings import Settings
-from .stream_layer import StreamLayer
+from .session import NotRunnable, check_options, new_session, plain_session, threads_of
 from .value_info import tensor_info, value_info
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
     from .file import Source
-    from .graph.constants import Tensor
 
 
 class Model(core.Model):
@@ -71,13 +50,13 @@ class Model(core.Model):
     Parameters
     ----------
     proto : onnx.ModelProto
-        As `load_proto` returns it; must not change afterwards.
+        As `load_proto` returns it; large values are taken out of it, and it must not change otherwise.
     label : str
         How errors name the model.
-    runtime : str, optional
+    session_options : onnxruntime.SessionOptions, optional
         As in `read_model`.
-    calls : mapping, optional
-        Runners of nodes of other domains, by node name.
+    others : mapping, optional
+        Layers that run nodes of other domains, by node name.
     folder : Path, optional
         Folder of external data.
     arrays : mapping
@@ -91,48 +70,55 @@ class Model(core.Model):
     Raises
     ------
     PyrnnxError
-        Names or opsets are inconsistent, a function cannot be inlined, or a sparse tensor is invalid or, made dense,
-        exceeds the memory limit.
+        Texts, tensors, opsets or names are inconsistent, and ONNX Runtime rejects the model, too.
     """
 
-    _fixed = core.Model._fixed | {"runtime"}
+    _fixed = core.Model._fixed | {"session_options"}
 
     def __init__(
         self,
         proto: ModelProto,
         label: str = "ONNX model",
         *,
-        runtime: str | None = None,
-        calls: Mapping[str, LayerCall] = MappingProxyType({}),
+        session_options: Any = None,
+        others: Mapping[str, Any] = MappingProxyType({}),
         folder: Path | None = None,
         arrays: Mapping[str, AnyArray] = MappingProxyType({}),
     ) -> None:
         if not isinstance(proto, import_onnx().ModelProto):
             raise ArgumentError(f"{label}: proto is {type(proto).__name__}; expected an onnx.ModelProto")
-        self._proto, self._arrays, self.label, self._calls = proto, arrays, label, calls
-        self.runtime = config.choose_runtime(label, runtime)
+        if session_options is not None:
+            check_options(label, session_options)
+        self.label, self._others, self.session_options = label, others, session_options
         graph = Graph(proto.graph)
-        tensors = (tensor for inner in all_graphs(graph) for tensor in inner.tensors)
-        load_external(import_onnx(), label, chain(tensors, *map(all_tensors, proto.functions)), folder)
-        graph, opsets = sound_graph(proto, label, graph)
-        source, self._opsets = inlined(proto, opsets, label, graph)
-        if source is not proto:
-            graph = Graph(source.graph)
-        if DOMAIN in dict(graph.kinds):
-            check_handles(graph.node, label)
-        self._source = densified(source, label, graph)
-        if self._source is not source:
-            graph = Graph(self._source.graph)
-        graph.arrays = arrays
-        self._read = graph
+        inner = (tensor for inner in all_graphs(graph) for tensor in inner.tensors)
+        load_external(import_onnx(), label, chain(inner, *map(all_tensors, proto.functions)), folder)
+        self._proto, large = without_large(proto)
+        self._arrays = {**arrays, **large}
+        if self._proto is not proto:
+            graph = Graph(self._proto.graph)
+        self._source, self._graph, self._unreadable = self._checked(self._proto, graph)
+        graph = self._graph
+        graph.arrays = self._arrays
         self._defaults = frozenset(t.name for t in graph.initializer) & {value.name for value in graph.input}
         self.inputs = tuple(tensor_info(label, info, optional=info.name in self._defaults) for info in graph.input)
         self.outputs = tuple(tensor_info(label, info) for info in graph.output)
         self._lock = threading.RLock()
-        self._programs = Programs(self.outputs, self._defaults, self._new_program, self._lock)
-        self._graphs: dict[bool, RecurrentGraph] = {}
+        self._programs = Programs(label, self.outputs, self._defaults, self._new_session)
+        self._found: Found | None = None
         self._layers: Layers[NodeLayer | UnboundNode] | None = None
         self._carriers: dict[tuple[frozenset[str], bool | frozenset[str]], Carrier] = {}
+
+    def _checked(self, proto: ModelProto, graph: Graph) -> tuple[ModelProto, Graph, str]:
+        """Return the model as the passes want it, or unchanged, with the reason, if only ONNX Runtime can read it."""
+        try:
+            return *canonical(proto, graph, self.label), ""
+        except FormatError as error:
+            try:
+                plain_session(completed(proto, self._arrays))
+            except (NotRunnable, PyrnnxError):
+                raise error from None
+            return proto, graph, str(error)
 
     @property
     def proto(self) -> ModelProto:
@@ -140,8 +126,8 @@ class Model(core.Model):
         return completed(self._proto, self._arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the source; layers and programs are prepared again when needed."""
-        return _restored, (serialized(self.proto, self.label), self.label, self.runtime)
+        """Pickle the source; layers and sessions are prepared again when needed."""
+        return _restored, (serialized(self.proto, self.label), self.label)
 
     @property
     def layers(self) -> Layers[NodeLayer | UnboundNode]:
@@ -150,7 +136,8 @@ class Model(core.Model):
         A node with constant W, R, B and P is a `NodeLayer`; a node with weights that are computed at run time, or are
         inputs without a default, is an `UnboundNode`. The key is the node's name if unique, else a path of first
         outputs and body attributes: "h", "y/then_branch/h", with "#2" and so on if the path is another node's name.
-        Functions are inlined, so that each call has its own layers. ``layers[0]`` is the first.
+        Functions are inlined, so that each call has its own layers. ``layers[0]`` is the first. Layers that the graph
+        spells out, in a loop or in equal steps, are among them; their `origin` says where.
 
         Raises
         ------
@@ -159,77 +146,50 @@ class Model(core.Model):
         """
         with self._lock:
             if self._layers is None:
-                graph = self._recurrent_graph(defaults=True)
-                layers = graph.layers(self._opsets)
-                self._layers = Layers(self.label, layers, lambda layer: layer, graph.why_no_layers)
+                layered = self._with_layers()
+                self._layers = Layers(self.label, layered.model.layers, lambda layer: layer, layered.why_no_layers)
             return self._layers
 
-    def _recurrent_graph(self, *, defaults: bool) -> RecurrentGraph:
-        """Return the folded graph, with the defaults of inputs as constants or as inputs."""
-        if defaults not in self._graphs:
-            codes = self.runtime != "reference" and is_installed()
-            folded = fold(self._read, self._opsets, evaluate_node, self.label, defaults=defaults, codes=codes)
-            self._graphs[defaults] = recurrent_graph(recognised(folded, self._opsets, evaluate_node))
-        return self._graphs[defaults]
+    def _with_layers(self) -> Found:
+        with self._lock:
+            if self._found is None:
+                self._found = self._find(True, frozenset())
+            return self._found
 
-    def specialized(self, constants: Mapping[str, Any], sizes: Mapping[str, Sequence[int | None]]) -> Model:
-        """Return the model for calls with the same values of some inputs, known sizes, and many rows.
-
-        Parameters
-        ----------
-        constants : mapping
-            Values of inputs in every call. The result does not have these inputs.
-        sizes : mapping
-            Sizes of inputs, None for an open one.
-
-        Raises
-        ------
-        PyrnnxError
-            A constant that is no input, or does not fit it; sizes that are not those of an input.
-        """
-        infos = [info for info in self.inputs if info.name in constants]
-        checked = read_inputs(self.label, infos, (constants,))
-        source = completed(self._source, self._arrays)
-        proto = specialized(source, self.label, self._opsets, evaluate_node, checked, sizes)
-        return Model(proto, self.label, runtime=self.runtime, calls=self._calls)
-
-    def folded(self, carried: Mapping[str, Carried] = MappingProxyType({})) -> tuple[ModelProto, Mapping[str, Tensor]]:
-        """Return the model without functions, with constants and defaults folded, and its initializers by name.
-
-        In the model, initializers have only names and types. Recurrent nodes have the names of `layers`, without the
-        weights of prepared layers. The states of `carried` layers are inputs and outputs of their nodes.
-
-        Raises
-        ------
-        PyrnnxError
-            As for `layers`.
-        """
-        folded = fold(self._read, self._opsets, evaluate_node, self.label, defaults=True)
-        recurrent = recurrent_graph(recognised(folded, self._opsets, evaluate_node))
-        outputs = {output for node in carried.values() for output in node.states}
-        graph, _ = recurrent.rebuilt(outputs, self.layers, {name: node.edit for name, node in carried.items()})
-        names = local_names(graph)
-        graph.value_info.extend(value for value in self._source.graph.value_info if value.name in names)
-        return with_graph(self._source, graph), recurrent.tensors(graph)
+    def _find(self, defaults: bool, more: frozenset[str]) -> Found:
+        """Return the model with its layers; `more` are outputs besides the model's own."""
+        proto, graph = self._source, self._graph
+        if not defaults:
+            proto = copied(proto)
+            proto.ir_version = max(proto.ir_version, FIRST_IR_WITH_DEFAULTS)
+        if more:
+            proto = copied(proto)
+            proto.graph.output.extend(import_onnx().ValueInfoProto(name=name) for name in sorted(more))
+        if proto is not self._source:
+            graph = Graph(proto.graph)
+        if self._unreadable:
+            return without_layers(proto, self._arrays, self._unreadable)
+        return find_layers(proto, graph, self.label, self._arrays, self._others, defaults=defaults)
 
     @property
     def plan(self) -> Plan:
-        """Table of the engines that run the parts of the model, and why.
+        """Table of the engines that run the parts of the model.
 
         Raises
         ------
         PyrnnxError
-            An operator is unknown.
+            ONNX Runtime is not installed, or rejects the model.
         """
-        return Plan(self._programs.program().rows())
+        self._session()
+        result = rewritten(self._with_layers())
+        rest = [node for node in result.proto.graph.node if node.domain != DOMAIN]
+        rows = [(ONNXRUNTIME, shortened(counted(rest)), "")] if rest else []
+        return Plan([*rows, *((PYRNNX, what, why) for what, why in result.rows)])
 
-    def _new_program(
-        self,
-        defaults: bool,
-        more: frozenset[str],
-        carried: Mapping[str, Carried] = MappingProxyType({}),
-    ) -> Program:
-        """Build a program of the model.
+    def _new_session(
+        self, defaults: bool, more: frozenset[str], carried: Mapping[str, Carried] = MappingProxyType({})
+    ) -> Any:
+        """Return a session of the model.
 
         Parameters
         ----------
@@ -240,46 +200,45 @@ class Model(core.Model):
         carried : mapping
             Layers with states that are inputs and outputs, by name.
         """
-        recurrent, calls = self._recurrent_graph(defaults=defaults), self._calls
-        known = self._read.local | {output for node in carried.values() for output in node.states} | recurrent.added()
-        for name in sorted(more - known):
-            names = shortened(", ".join(shown(info.name) for info in self.outputs))
+        states = {output for node in carried.values() for output in node.states}
+        added = self._added(more - states)
+        more = more - states - added
+        layered = self._find(defaults, more) if more or not defaults else self._with_layers()
+        result = rewritten(layered, carried=carried, threads=threads_of(self.session_options))
+        graph = result.proto.graph
+        graph.input.extend(value_info(info) for node in carried.values() for info in node.infos)
+        known = {value.name for value in graph.output}
+        graph.output.extend(import_onnx().ValueInfoProto(name=name) for name in sorted((states | added) - known))
+        return new_session(result.proto, layered.arrays, self.session_options, layered.contents)
+
+    def _added(self, names: frozenset[str]) -> frozenset[str]:
+        """Return the names that are only in the graph with hidden layers.
+
+        Raises
+        ------
+        ArgumentError
+            A name is no value at the top level.
+        """
+        unknown = names - self._graph.local
+        for name in sorted(unknown - self._with_layers().model.graph.graph.local if unknown else ()):
+            outputs = shortened(", ".join(shown(info.name) for info in self.outputs))
             raise ArgumentError(
                 f"{self.label}: outputs has {shown(name)}, which is not a value at the model's top level; expected "
-                f"outputs ({names}) or values inside the graph"
+                f"outputs ({outputs}) or values inside the graph"
             )
-        # A replaced default may be a weight: without defaults, each call builds the layers.
-        layers: dict[str, Layer | UnboundNode | StreamLayer] = dict(self.layers) if defaults else {}
-        carried = {name: node for name, node in carried.items() if defaults or node.states}
-        if carried:
-            recurrent.check_weights(self.label, [name for name, node in carried.items() if node.states])
-            layers = {**layers, **{name: node.layer for name, node in carried.items()}}
-            calls = {**calls, **{name: LayerCall(node.layer) for name, node in carried.items() if name in calls}}
-        edits = {name: node.edit for name, node in carried.items()}
-        graph, large = recurrent.rebuilt(more, layers, edits)
-        states = [info for node in carried.values() for info in node.infos]
-        graph.input.extend(map(value_info, states))
-        settings = Settings(self.label, self._opsets, layers, self.runtime, calls)
-        wanted = dict.fromkeys([info.name for info in self.outputs] + sorted(more))
-        tensors = recurrent.tensors(graph)
-        empty = frozenset(info.name for info in states)
-        program = Program(
-            settings, self._source, graph, tensors, list(wanted), large, replaceable=not defaults, may_be_empty=empty
-        )
-        self._graphs.pop(defaults, None)  # frees weights that layers and sessions own now
-        return program
+        return unknown
+
+    def _session(self) -> Any:
+        return self._programs.program().session()
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         return self._programs.run(inputs, outputs)
 
     def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
-        with self._lock:
-            program = self._new_program(*self._programs.key(inputs, outputs))
-        values = program.call(inputs)
-        return {name: values[name] for name in outputs}
+        return self._programs.run(inputs, outputs, once=True)
 
     def _computed_values(self) -> tuple[Mapping[str, str], frozenset[str]]:
-        graph = self._read
+        graph = self._graph
         known = {value.name for value in graph.input}
         for node in graph.node:
             if not known.isdisjoint(node.needs):
@@ -287,15 +246,10 @@ class Model(core.Model):
         return {name: name for node in graph.node for name in node.output if name in known}, frozenset()
 
     def _layer_values(self) -> Mapping[str, Mapping[str, core.LayerValue]]:
-        layers = self.layers
-        with self._lock:
-            values = self._recurrent_graph(defaults=True).values(layers)
-            if self._programs:  # as `_new_program` leaves it
-                self._graphs.pop(True)
-        return values
+        return self._with_layers().model.values()
 
     def _input_roles(self) -> Mapping[str, Role]:
-        return input_roles(self._read, self.label)
+        return input_roles(self._graph, self.label)
 
     def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
         with self._lock:
@@ -311,11 +265,16 @@ class Model(core.Model):
         }
         if starts:
             arrays = {name: array for name, array in self._arrays.items() if name not in starts}
-            proto = self._without(starts)
-            model = Model(proto, self.label, runtime=self.runtime, calls=self._calls, arrays=arrays)
+            model = Model(
+                self._without(starts),
+                self.label,
+                session_options=self.session_options,
+                others=self._others,
+                arrays=arrays,
+            )
             return model._new_carrier(fed, layers)._replace(starts=starts)
         nodes = carried(
-            *(self._recurrent_graph(defaults=True), self.layers, self._calls, fed, layers),
+            *(self._with_layers().model, fed, layers),
             lambda names: candidates_of([info for info in self.inputs if info.name in names], self.outputs),
         )
         states = {output: name for node in nodes.values() for output, name in node.states.items()}
@@ -325,7 +284,7 @@ class Model(core.Model):
         return Carrier(_WithStates(self, nodes), states, backward=tuple(backward))
 
     def _without(self, initializers: Collection[str]) -> ModelProto:
-        """Return the inlined model without the defaults of inputs that every push supplies."""
+        """Return the model without the defaults of inputs that every push supplies."""
         proto = copied(self._source)
         for index in reversed(range(len(proto.graph.initializer))):
             if proto.graph.initializer[index].name in initializers:
@@ -344,15 +303,16 @@ class _WithStates:
         known = {info.name for info in model.outputs}
         names = [name for node in carried.values() for name in node.states if name not in known]
         self.outputs = (*model.outputs, *map(TensorInfo, names))
-        build = partial(model._new_program, carried=carried)
-        self._programs = Programs(model.outputs, model._defaults, build, model._lock)
+        self._programs = Programs(
+            model.label,
+            self.outputs,
+            model._defaults,
+            lambda defaults, more: model._new_session(defaults, more, carried),
+        )
 
     @property
     def layers(self) -> Layers[NodeLayer | UnboundNode]:
         return self._model.layers
-
-    def folded(self) -> tuple[ModelProto, Mapping[str, Tensor]]:
-        return self._model.folded(self._carried)
 
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         if not self._starts.keys() <= inputs.keys():
@@ -360,22 +320,20 @@ class _WithStates:
         return self._programs.run(inputs, outputs)
 
 
-def _restored(contents: bytes, label: str, runtime: str) -> Model:
-    proto, arrays = load_parts(contents)
-    return Model(proto, label, runtime=runtime, arrays=arrays)
+def _restored(contents: bytes, label: str) -> Model:
+    return Model(load_proto(contents), label)
 
 
-def read_model(source: Source, *, runtime: str | None = None) -> Model:
+def read_model(source: Source, *, session_options: Any = None) -> Model:
     """Read an ONNX model.
 
     Parameters
     ----------
     source : path, bytes or onnx.ModelProto
         A str is a path. External data is read from the folder of a path; a ModelProto is copied.
-    runtime : str, optional
-        Engine for non-recurrent nodes: "onnxruntime"; "reference", onnx's reference evaluator, many times slower; or
-        "auto", ONNX Runtime, and with a warning the reference evaluator for nodes that it cannot run. Default:
-        the environment variable PYRNNX_RUNTIME, else "auto".
+    session_options : onnxruntime.SessionOptions, optional
+        Options of the sessions that run the model. The operators of pyrnnx are registered in it. Default: the options
+        of ONNX Runtime, with `pyrnnx.get_num_threads()` threads.
 
     Returns
     -------
@@ -385,7 +343,7 @@ def read_model(source: Source, *, runtime: str | None = None) -> Model:
     Raises
     ------
     PyrnnxError
-        The file cannot be read, or is not a valid ONNX model. Unknown operators raise only when the model is called.
+        The file cannot be read, or is no valid ONNX model. What ONNX Runtime rejects raises when the model is called.
     """
-    proto, arrays = load_parts(source)
-    return Model(proto, source_label(source), runtime=runtime, folder=source_folder(source), arrays=arrays)
+    proto = load_proto(source, external=False)
+    return Model(proto, source_label(source), session_options=session_options, folder=source_folder(source))

@@ -47,4 +47,4 @@ def value_info(info: TensorInfo) -> ValueInfoProto:
 def _dimension(dimension: TensorShapeProto.Dimension) -> int | str | None:
     if dimension.HasField("dim_value"):
         return dimension.dim_value if dimension.dim_value >= 0 else None
-    return dimension.dim_param or None
+    return dimension.dim_param if isinstance(dimension.dim_param, str) and dimension.dim_param else None

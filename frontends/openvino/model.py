@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx import config
 from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, shortened, shown
 from pyrnnx.layers.layer import Layer
 from pyrnnx.models import model as base
@@ -66,12 +65,12 @@ class Model(base.Model):
     once, so it needs no files; it prepares itself for calls again.
     """
 
-    _fixed = base.Model._fixed | {"net", "weights", "runtime", "variables"}
+    _fixed = base.Model._fixed | {"net", "weights", "session_options", "variables"}
 
-    def __init__(self, net: Net, weights: BinFile, label: str = "", *, runtime: str | None = None) -> None:
+    def __init__(self, net: Net, weights: BinFile, label: str = "", *, session_options: Any = None) -> None:
         self.net, self.weights = net, weights
         self.label = label or (f"IR {shown(net.name)}" if net.name else "IR")
-        self.runtime = config.choose_runtime(self.label, runtime)
+        self.session_options = session_options
         self.inputs = input_infos(net)
         self.outputs = output_infos(net)
         self._keys = layer_keys(net.recurrent_paths())
@@ -83,7 +82,7 @@ class Model(base.Model):
         self._states = state_names(self._variables, [info.name for info in (*self.inputs, *self.outputs)])
         self.variables = tuple(TensorInfo(row.id, row.dtype, row.shape) for row in self._variables.values())
         names = {identifier: before for identifier, (before, *_) in self._states.items()}
-        self._session = Session(lambda: ModelStream(self, {}, None, False, self._carrier), names, self.label)
+        self._calls = Session(lambda: ModelStream(self, {}, None, False, self._carrier), names, self.label)
 
     @property
     def layers(self) -> Layers[Layer | IRLayer]:
@@ -117,7 +116,7 @@ class Model(base.Model):
     def __reduce__(self) -> tuple[Any, ...]:
         constants = (layer for layer in self.net.everything if layer.type == "Const")
         source = self.net, self.weights.only(constants), self.label
-        return partial(Model, runtime=self.runtime), source, dict(self.state) or None
+        return Model, source, dict(self.state) or None
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.state = state
@@ -128,15 +127,15 @@ class Model(base.Model):
 
         Variables that an assigned mapping lacks are reset. A value that does not fit raises ArgumentError.
         """
-        return State(self._session)
+        return State(self._calls)
 
     @state.setter
     def state(self, values: Mapping[str, Any]) -> None:
-        self._session.change(lambda _: values)
+        self._calls.change(lambda _: values)
 
     def reset_state(self) -> None:
         """Reset all variables to the first values that the model computes, else to zeros."""
-        self._session.reset()
+        self._calls.reset()
 
     def _bind(self, layer: NetLayer) -> BoundLayer | IRLayer:
         looped = self.net.looped.get(layer)
@@ -164,9 +163,12 @@ class Model(base.Model):
 
         return ConstantValues(self.net, self.weights)
 
+    def _session(self) -> Any:
+        return self._translated().model._session()
+
     def _run(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
         if self._variables:
-            return self._session.run(inputs, outputs)
+            return self._calls.run(inputs, outputs)
         return self._evaluate(inputs, outputs, frozenset())
 
     def _run_once(self, inputs: dict[str, Any], outputs: tuple[str, ...]) -> dict[str, Any]:
@@ -304,7 +306,7 @@ class Model(base.Model):
                     self._prepared,
                     everything=everything,
                     missing=missing,
-                    runtime=self.runtime,
+                    session_options=self.session_options,
                 )
             return self._programs[everything, missing]
 

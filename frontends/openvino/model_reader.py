@@ -19,7 +19,7 @@ from .model import Model
 from .net import net_of
 
 
-def read_model(xml: Any, weights: Any = None, *, runtime: str | None = None) -> Model:
+def read_model(xml: Any, weights: Any = None, *, session_options: Any = None) -> Model:
     """Read a whole IR.
 
     Parameters
@@ -30,8 +30,8 @@ def read_model(xml: Any, weights: Any = None, *, runtime: str | None = None) -> 
         The .bin file, or its contents. Default: the path of the .xml with suffix .bin; the file may be absent if no
         constant needs it. Constants are read from it on first use, so do not change it while the model is in use: see
         `BinFile`.
-    runtime : str, optional
-        Runtime of the operations around recurrent layers: see `pyrnnx.load`.
+    session_options : onnxruntime.SessionOptions, optional
+        Options of the sessions that run the model: see `pyrnnx.load`.
 
     Returns
     -------
@@ -52,13 +52,13 @@ def read_model(xml: Any, weights: Any = None, *, runtime: str | None = None) -> 
     """
     path = source_path(xml)
     with named_errors(path):
-        model = _model(parse(xml, "read_model", "net"), weights, path, runtime)
+        model = _model(parse(xml, "read_model", "net"), weights, path, session_options)
     for message in model.net.warnings:
         warn(message)
     return model
 
 
-def read_file(source: Path | bytes, *, runtime: str | None = None) -> Model | IRLayer:
+def read_file(source: Path | bytes, *, session_options: Any = None) -> Model | IRLayer:
     """Read an .xml file or its contents as `read_model` reads a net and `read_layer` a single layer.
 
     Raises
@@ -79,14 +79,14 @@ def read_file(source: Path | bytes, *, runtime: str | None = None) -> Model | IR
         if element.tag == "layer":
             result, messages = layer_of(element)
         else:
-            result = _model(element, None, path, runtime)
+            result = _model(element, None, path, session_options)
             messages = result.net.warnings
     for message in messages:
         warn(message)
     return result
 
 
-def _model(root: etree._Element, weights: Any, path: Path | None, runtime: str | None) -> Model:
+def _model(root: etree._Element, weights: Any, path: Path | None, session_options: Any) -> Model:
     net = net_of(root, "read_model")
     if weights is None and path is not None:
         bin_file = BinFile(path.with_suffix(".bin"), may_be_absent=True)
@@ -95,4 +95,4 @@ def _model(root: etree._Element, weights: Any, path: Path | None, runtime: str |
     for layer in net.everything:
         if layer.type == "Const":
             bin_file.check(layer)
-    return Model(net, bin_file, os.fspath(path) if path is not None else "", runtime=runtime)
+    return Model(net, bin_file, os.fspath(path) if path is not None else "", session_options=session_options)

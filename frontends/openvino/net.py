@@ -29,7 +29,7 @@ class Net(NetGraph):
     ----------
     name : str
     version : int
-        10 or 11, or newer if it uses only elements and attributes of 11.
+        10, 11 or newer, which is read as 11.
     layers, order : tuple of NetLayer
         The layers in the order of the XML, and in topological order.
     element : lxml element
@@ -93,7 +93,7 @@ def read_net(xml: Any) -> Net:
     Raises
     ------
     PyrnnxError
-        The XML is broken, the version is below 10 or uses more than version 11 has, a layer lacks id or type, an id
+        The XML is broken, the version is below 10, a layer lacks id or type, an id
         occurs twice, an edge has an unknown end, an input has no edge or two, the graph has a cycle, or `read_layer`
         rejects a recurrent layer. Other layers are not checked.
 

@@ -116,28 +116,3 @@ cdef bint is_declared(object value, const Array *declared):
         if not declared.sizes[2 * axis] <= cnp.PyArray_DIM(array, axis) <= declared.sizes[2 * axis + 1]:
             return False
     return True
-
-
-def have_elements(arrays) -> bool:
-    """Return whether all values are arrays that are not empty."""
-    for value in arrays:
-        if type(value) is not cnp.ndarray or cnp.PyArray_SIZE(<cnp.ndarray> value) == 0:
-            return False
-    return True
-
-
-def named_arrays(tuple names, list arrays, Py_ssize_t most_bytes):
-    """Return {name: array}; None if a value is no array, or the arrays have more than `most_bytes`."""
-    cdef:
-        Py_ssize_t k, used = 0
-        dict result = {}
-    if len(names) != len(arrays):
-        return None
-    for k in range(len(names)):
-        if type(arrays[k]) is not cnp.ndarray:
-            return None
-        used += cnp.PyArray_NBYTES(<cnp.ndarray> arrays[k])
-        if used > most_bytes:
-            return None
-        result[names[k]] = arrays[k]
-    return result

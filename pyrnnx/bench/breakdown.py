@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import tempfile
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from typing import Any
 
 from pyrnnx import config
 from pyrnnx.bench.timing import measure
-from pyrnnx.errors import ArgumentError, SlowRuntimeWarning, printable
+from pyrnnx.errors import ArgumentError, printable
 from pyrnnx.layers.custom_operators import RECURRENT
 from pyrnnx.load import load
-from pyrnnx.models.model import Model
+from pyrnnx.models.model import session_of
 from pyrnnx.testing.numbers import Array
 
 MIN_TIME = 2e-3  # seconds of the calls of a round, as in `timing`
@@ -106,25 +106,24 @@ def measure_parts(
     PyrnnxError
         ONNX Runtime does not run the model.
     """
-    from pyrnnx.frontends.onnx.runtime.session import profiled
+    from onnxruntime import SessionOptions
 
     config.set_num_threads(threads)
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
-        warnings.simplefilter("ignore", SlowRuntimeWarning)  # an error below
-        plain = _loaded(path)
-        call = measure({"": lambda: plain(inputs)}, rounds, threads=threads, progress=progress).median("")
-        with profiled(Path(folder)) as profile:
-            model = _loaded(path)
-            rows = list(model.plan.rows())
-            calls = min(max(rounds, round(rounds * MIN_TIME / call)), max(1, MOST_EVENTS // max(1, len(rows))))
-            progress(f"{calls} calls with a profile")
-            for _ in range(_UNTIMED + calls):
-                model(inputs)
-        events = profile.events()
+    plain = load(path)
+    call = measure({"": lambda: plain(inputs)}, rounds, threads=threads, progress=progress).median("")
+    options = SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level, options.enable_profiling = threads, 4, True
+    with tempfile.TemporaryDirectory() as folder:
+        options.profile_file_prefix = f"{folder}/profile"
+        model = load(path, session_options=options)
+        calls = min(max(rounds, round(rounds * MIN_TIME / call)), max(1, MOST_EVENTS // len(model.plan.rows() or [1])))
+        progress(f"{calls} calls with a profile")
+        for _ in range(_UNTIMED + calls):
+            model(inputs)
+        events = json.loads(Path(session_of(model).end_profiling()).read_text(encoding="utf-8"))
     parts = parts_of(events, calls)
     if not parts:
-        why = "; ".join(dict.fromkeys(why for _, _, why in rows if why)) or "it has no nodes"
-        raise ArgumentError(f"bench: --layers: ONNX Runtime does not run {printable(path.name)}: {why}")
+        raise ArgumentError(f"bench: --layers: {printable(path.name)} has no nodes")
     return Breakdown(printable(path.name), threads, calls, call, parts)
 
 
@@ -150,9 +149,3 @@ def _middle(values: Sequence[float]) -> float:
     """Return the mean of the middle half: a median, for times in whole microseconds."""
     quarter = len(values) // 4
     return statistics.fmean(sorted(values)[quarter : len(values) - quarter])
-
-
-def _loaded(path: Path) -> Model:
-    model = load(path)
-    assert isinstance(model, Model)  # the command has read it
-    return model

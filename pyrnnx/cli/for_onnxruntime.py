@@ -90,4 +90,4 @@ def verify(source: Model, target: Path, arrays: Mapping[str, AnyArray]) -> Verif
             results = dict(zip(names, session.run(names, call.inputs), strict=True))
             yield {name: (array, call.outputs[name]) for name, array in results.items()}, call.inputs
 
-    return verified(compared(), tries, source)
+    return verified(compared(), tries)

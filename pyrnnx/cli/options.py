@@ -13,8 +13,6 @@ OPTIONS = {
     "layers": "--layer",
     "opset": "--opset",
     "or leave it out of `layers`": "or a run without --stream",
-    "see model.plan": "see pyrnnx inspect",
-    'set runtime="reference"': "set PYRNNX_RUNTIME=reference in the environment",
 }
 
 

@@ -42,10 +42,6 @@ class Verified(NamedTuple):
         Shapes of the inputs of the first call by name.
     calls : sequence of str
         Shapes of the inputs of each call, with the numbers of lengths and other small integers, in words.
-    not_run : sequence of str
-        Branches of Ifs that no call ran.
-    unknown : sequence of str
-        Ifs inside bodies, of which the branches that ran are unknown.
     """
 
     differences: Mapping[str, float]
@@ -53,8 +49,6 @@ class Verified(NamedTuple):
     not_decided: Sequence[str]
     inputs: Mapping[str, tuple[int, ...]]
     calls: Sequence[str]
-    not_run: Sequence[str] = ()
-    unknown: Sequence[str] = ()
 
 
 def provided(source: Model | Layer | Stack, texts: Sequence[str] | None) -> dict[str, AnyArray]:
@@ -94,17 +88,16 @@ def verify(source: Model | Layer | Stack, target: Path, arrays: Mapping[str, Any
             pairs = {name: (b, a) for name, (a, b) in matched.values(ran).items()}
             yield pairs, ran.inputs_a if of_source else ran.inputs_b
 
-    return verified(compared(), both, source if of_source else written)
+    return verified(compared(), both)
 
 
 Compared: TypeAlias = tuple[Pairs, Mapping[str, Any]]  # and the inputs of the call
 
 
-def verified(calls: Iterable[Compared], tries: Tries[Any], model: Any = None) -> Verified:
-    """Compare outputs by name in all calls; `model` is the ONNX model of the two, whose branches are known."""
+def verified(calls: Iterable[Compared], tries: Tries[Any]) -> Verified:
+    """Compare outputs by name in all calls."""
     differences: dict[str, float] = {}
     shapes: dict[str, tuple[int, ...]] = {}
-    branches: tuple[list[str], list[str]] | None = None
     same = True
     for pairs, inputs in calls:
         outputs, expected = ({name: pair[place] for name, pair in pairs.items()} for place in (0, 1))
@@ -113,12 +106,7 @@ def verified(calls: Iterable[Compared], tries: Tries[Any], model: Any = None) ->
         shapes = shapes or {name: np.shape(array) for name, array in inputs.items()}
         for name, value in result.differences.items():
             differences[name] = largest((differences.get(name, math.nan), value))
-        if model is not None:
-            from pyrnnx.frontends.onnx.branches import branches_not_run
-
-            not_run, unknown = branches_not_run(model, inputs)
-            branches = [name for name in (branches or (not_run,))[0] if name in not_run], unknown
-    return Verified(differences, same, tries.reasons, shapes, tries.calls, *(branches or ()))
+    return Verified(differences, same, tries.reasons, shapes, tries.calls)
 
 
 def _pairs(layer: Layer | Stack, written: Model, call: Call) -> Pairs:

@@ -14,12 +14,6 @@ Recurrent
 Python
     Any number of inputs and outputs; no input has an empty name. Attribute: `handle` (int), a `PythonHandle`. The
     graph must have the element type (no shape) of each output in its value_info, or as its own output.
-Guard
-    Inputs: values, then a state for each leading value. Outputs: copies of the values. Attribute: `ranks` (str), a
-    character for each value: "A" for rank 0, "B" for rank 1 and so on, "?" for any rank. In lower case, or "!" for any
-    rank, the value must not be empty. Attribute `sizes` (str, optional): the sizes of all values in order, separated by
-    commas: a number; -1 for any; one number below -1 for sizes that are equal. The session fails if a value has another
-    rank or size, is empty, or differs in shape from its state.
 Unfold
     Input: X [N, L, C], float32. Output: its windows, [N, windows, kernel * C]. Attributes (ints): `kernel`, `stride`,
     `dilation`, `pad_begin`, `pad_end`. The session fails if X with its padding is shorter than a window.
@@ -47,7 +41,6 @@ from pyrnnx.operator.quantized import Quantized
 DOMAIN = "pyrnnx"
 RECURRENT = "Recurrent"
 PYTHON = "Python"
-GUARD = "Guard"
 UNFOLD = "Unfold"
 CALL_INPUTS = 4  # X, sequence_lens, initial_h, initial_c
 _INT, _STRING = 2, 3  # AttributeProto.AttributeType

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import INTEGERS, named_dtype
-from pyrnnx._kernels.declared import Declared, have_elements, named_arrays
+from pyrnnx._kernels.declared import Declared
 from pyrnnx.errors import ArgumentError, shortened, shown
 from pyrnnx.operator.check import as_array, as_declared_integers, conversion, native
 from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo, fits
-
-__all__ = ["Inputs", "given_names", "have_elements", "listed", "named_arrays", "read_inputs"]
 
 
 class Inputs:

@@ -4,7 +4,12 @@ A model stays one session of ONNX Runtime; its RNN, GRU, LSTM and DynamicQuantiz
 Scan, too, run on the kernels of pyrnnx.
 """
 
-from onnxruntime import SessionOptions
+from pyrnnx._internal.extras import needs
+
+try:
+    from onnxruntime import SessionOptions
+except ModuleNotFoundError:
+    raise ModuleNotFoundError(needs("pyrnnx.onnxruntime", "onnxruntime", "onnx"), name="onnxruntime") from None
 
 from .rewriting import library, rewrite
 from .session import InferenceSession

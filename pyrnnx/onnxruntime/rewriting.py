@@ -1,23 +1,19 @@
-"""Rewriting of models: recurrent nodes become operators of pyrnnx."""
+"""Rewriting of models: recurrent nodes, and layers that a graph spells out, become operators of pyrnnx."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+from pyrnnx.errors import FormatError
 from pyrnnx.frontends.onnx.file import has_external, load_needed, load_proto, source_label
-from pyrnnx.frontends.onnx.graph.check import check_model
-from pyrnnx.frontends.onnx.graph.inline import inlined
-from pyrnnx.frontends.onnx.recurrent_operators import (
-    Replaced,
-    check_handles,
-    constant_inputs,
-    has_recurrent,
-    replace_recurrent,
-)
+from pyrnnx.frontends.onnx.graph.walk import Graph
+from pyrnnx.frontends.onnx.large import complete, without_large
+from pyrnnx.frontends.onnx.passes import canonical, find_layers, recurrent_inputs, rewritten
 from pyrnnx.layers import custom_operators
+from pyrnnx.layers.layer import Layer
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -36,8 +32,9 @@ def library() -> str:
 def rewrite(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelProto:
     """Return a copy of a model whose recurrent nodes run on pyrnnx in sessions that have registered `library()`.
 
-    Nodes in bodies of If, Loop and Scan and in functions are replaced, too. Their weights stay in the model, checked;
-    they are packed when a session is made. Nodes whose weights are computed at run time are left to ONNX Runtime.
+    Nodes in bodies of If, Loop and Scan and in functions are replaced, too, and so are layers that the graph spells
+    out. Their weights stay in the model, checked; they are packed when a session is made. Nodes whose weights are
+    computed at run time are left to ONNX Runtime.
 
     Parameters
     ----------
@@ -58,29 +55,55 @@ def rewrite(model: str | os.PathLike[str] | bytes | ModelProto) -> ModelProto:
 
 
 @dataclass(frozen=True, eq=False)
-class Rewritten:
-    """Model with replaced recurrent nodes; `external` says whether it has external data."""
+class ForSession:
+    """Model for a session with pyrnnx's operators.
+
+    Attributes
+    ----------
+    proto : onnx.ModelProto
+    layers : mapping
+        Layers that run on pyrnnx, by name.
+    why_none : str
+        Why there are no layers, or no more layers, as far as it is known.
+    handles : sequence
+        They must live until the session is created.
+    external : bool
+        Whether the model has external data.
+    contents : collection of str
+        Operators and element types in the model.
+    """
 
     proto: ModelProto
-    result: Replaced
+    layers: Mapping[str, Layer] = field(default_factory=dict)
+    why_none: str = ""
+    handles: tuple[Any, ...] = ()
     external: bool = False
+    contents: Collection[str] = ()
 
 
-def replaced(model: Source, *, portable: bool, threads: int | None = None) -> Rewritten:
-    """Read a model, check it, and replace its recurrent nodes; as `replace_recurrent`.
+def replaced(model: Source, *, portable: bool, threads: int | None = None) -> ForSession:
+    """Read a model and rewrite it; as `passes.rewritten`.
 
     Unless it is to be portable, external data stays where it is, but for that of layers.
+
+    Raises
+    ------
+    PyrnnxError
+        A recurrent node is wrong, or the file cannot be read. A model that only ONNX Runtime can read is unchanged.
     """
     label, proto = source_label(model), load_proto(model, external=portable)
-    opsets: Mapping[str, int] = check_model(proto, label)
-    check_handles(proto.graph.node, label)
-    for function in proto.functions:
-        check_handles(function.node, label)
-    if not (has_recurrent(proto.graph.node) or any(has_recurrent(function.node) for function in proto.functions)):
-        return Rewritten(proto, Replaced({}, ()))
-    proto, opsets = inlined(proto, opsets, label)
+    try:
+        proto, graph = canonical(proto, Graph(proto.graph), label)
+    except FormatError as error:
+        if portable:
+            raise
+        return ForSession(proto, why_none=str(error))
     external = not portable and has_external(proto)
     if external:
-        load_needed(proto, model, constant_inputs(proto.graph))
-    result = replace_recurrent(proto, opsets, label, portable=portable, threads=threads)
-    return Rewritten(proto, result, external)
+        load_needed(proto, model, recurrent_inputs(proto))
+    light, arrays = without_large(proto)
+    layered = find_layers(light, graph if light is proto else Graph(light.graph), label, arrays)
+    result = rewritten(layered, portable=portable, computed=False, threads=threads)
+    complete(result.proto, layered.arrays)
+    layers = {name: layer for name, layer in layered.model.layers.items() if isinstance(layer, Layer)}
+    return ForSession(result.proto, layers, layered.why_no_layers(), tuple(result.handles), external, layered.contents)

@@ -13,6 +13,7 @@ import onnxruntime
 
 from pyrnnx import config
 from pyrnnx.frontends.onnx.file import serialized, source_label
+from pyrnnx.frontends.onnx.session import disabled_optimizers, prepare_options
 from pyrnnx.layers import custom_operators
 
 from .rewriting import replaced
@@ -42,12 +43,14 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
     ----------
     layers : mapping
         The layers that run on pyrnnx, by name.
+    why_none : str
+        Why the model has no layers, or why other parts of it are not recognised as layers; "" if unknown.
 
     Raises
     ------
     PyrnnxError
-        A model that is broken; attributes or weights that an operator does not allow; from `run`, inputs of recurrent
-        nodes that do not fit. Everything else is raised as ONNX Runtime raises it.
+        A file that cannot be read; attributes or weights that a recurrent operator does not allow; from `run`, inputs
+        of recurrent nodes that do not fit. Everything else is raised as ONNX Runtime raises it.
     """
 
     _outputs_meta: Any
@@ -62,7 +65,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         **kwargs: Any,
     ) -> None:
         self.layers: Mapping[str, Layer] = {}
+        self.why_none = ""
         self._handles: tuple[custom_operators.Handle, ...] = ()
+        self._disabled: list[str] = []
         self._folder: Path | None = None
         if isinstance(path_or_bytes, os.PathLike):
             path_or_bytes = os.fsdecode(path_or_bytes)
@@ -71,8 +76,9 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
             contents = self._rewritten(path_or_bytes, sess_options)
             if contents:
                 options = onnxruntime.SessionOptions() if sess_options is None else sess_options
-                options.register_custom_ops_library(custom_operators.library_path())
+                prepare_options(options)
                 model = contents
+                kwargs["disabled_optimizers"] = {*(kwargs.get("disabled_optimizers") or ()), *self._disabled}
         self._source = None if model is path_or_bytes else path_or_bytes
         with _original_errors():
             super().__init__(model, options, providers, provider_options, **kwargs)
@@ -81,7 +87,8 @@ class InferenceSession(onnxruntime.InferenceSession):  # type: ignore[misc]  # i
         """Read and rewrite the model; return empty values if no node runs on pyrnnx."""
         threads = 0 if options is None else options.intra_op_num_threads
         rewritten = replaced(source, portable=False, threads=threads or config.get_num_threads())
-        self.layers, self._handles = rewritten.result.layers, rewritten.result.handles
+        self.layers, self.why_none, self._handles = rewritten.layers, rewritten.why_none, rewritten.handles
+        self._disabled = disabled_optimizers(rewritten.contents)
         if rewritten.external and isinstance(source, str):
             self._folder = Path(source).parent
         is_ours = any(opset.domain == custom_operators.DOMAIN for opset in rewritten.proto.opset_import)
@@ -137,16 +144,22 @@ class _Output:
 
 def _without_our_sizes(meta: Any) -> Any:
     """Return an output's description, without names of sizes that the model lacks."""
-    ours = [isinstance(size, str) and size.startswith(_NAME_PREFIX) for size in meta.shape]
+    try:
+        shape = meta.shape
+    except UnicodeDecodeError:  # a name that is no text
+        return meta
+    ours = [isinstance(size, str) and size.startswith(_NAME_PREFIX) for size in shape]
     if not any(ours):
         return meta
-    shape = [None if own else size for size, own in zip(meta.shape, ours, strict=True)]
-    return _Output(meta.name, meta.type, shape)
+    own_shape = [None if own else size for size, own in zip(shape, ours, strict=True)]
+    return _Output(meta.name, meta.type, own_shape)
 
 
 def _is_onnx(path_or_bytes: Any, options: Any) -> bool:
     """Return whether a model is in ONNX's format, not ONNX Runtime's own."""
     if options is not None:
+        if not isinstance(options, onnxruntime.SessionOptions):
+            return False  # ONNX Runtime raises
         try:
             if options.get_session_config_entry("session.load_model_format").upper() == "ORT":
                 return False

@@ -58,8 +58,8 @@ def connected(scheduler: Any, workers: int | None) -> Iterator[Workers]:
     """Yield the workers of a scheduler (an address, or a client, which stays open), or those of new local processes."""
     dask = import_distributed()
     if scheduler is None:
-        with _local_cluster(workers or config.get_num_threads()) as found:
-            yield found
+        with _local_cluster(workers or config.get_num_threads()) as local:
+            yield local
     elif isinstance(scheduler, str):
         try:
             client = dask.Client(scheduler, timeout=ANSWER, set_as_default=False)

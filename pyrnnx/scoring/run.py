@@ -293,5 +293,5 @@ def _outcomes(
     if workers == 0 or run.looks_finished():
         yield (score_part(run.job, part) for part in run.parts()), 0
         return
-    with cluster.connected(scheduler, workers) as found:
-        yield found.scored(run.job, run.parts()), found.count()
+    with cluster.connected(scheduler, workers) as processes:
+        yield processes.scored(run.job, run.parts()), processes.count()

@@ -274,40 +274,6 @@ def test_weights_with_states_and_lengths(weights: str, suffix: str, tmp_path: Pa
     assert [info.name for info in load(tmp_path / f"g{suffix}").inputs] == ["X", *names]
 
 
-CHOICES = """<ir_version: 8, opset_import: ["" : 17]> choices (float[2] x, bool flag, bool inner) => (float[2] y) {
-    y = If (flag) <
-        then_branch = first () => (float[2] a) { a = Neg (x) },
-        else_branch = second () => (float[2] b) {
-            b = If (inner) <
-                then_branch = third () => (float[2] c) { c = Abs (x) },
-                else_branch = fourth () => (float[2] d) { d = Exp (x) }
-            >
-        }
-    >
-}"""
-
-
-@each_row(
-    ("options", "not_run", "unknown"),
-    [
-        ([], [], ["If (output 'b')"]),
-        (["--input", "flag=0"], ["then_branch of If (output 'y')"], ["If (output 'b')"]),
-    ],
-)
-@each_row("target", ["m.xml", "m.onnx"])
-def test_branches_that_the_check_does_not_run(
-    options: list[str], not_run: list[str], unknown: list[str], target: str, tmp_path: Path
-) -> None:
-    onnx.save(onnx.parser.parse_model(CHOICES), tmp_path / "choices.onnx")
-    more = ["--for", "onnxruntime"] if target.endswith(".onnx") else []
-    found = converted(str(tmp_path / "choices.onnx"), tmp_path / target, *more, *options, "--force")["checked"]
-    assert found["inputs"]["flag"] == {"shape": [], "random": not options}
-    assert (found["branches_not_run"], found["branches_unknown"]) == (not_run, unknown)
-    shown = pyrnnx("convert", str(tmp_path / "choices.onnx"), str(tmp_path / target), *more, *options, "--force").stdout
-    assert all(f"not run, not checked  {name}" in shown for name in not_run)
-    assert ("perhaps not run" in shown) == bool(unknown)
-
-
 @each_row("target", ["m.xml", "m.onnx"])
 def test_a_constant_output_decides_nothing(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     onnx.save(verdicts.dropped(0, 0), tmp_path / "zero.onnx")

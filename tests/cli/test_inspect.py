@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -153,19 +152,6 @@ def test_what_cannot_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "Unheard" in found["cannot_run"]
     assert found["plan"] == []
     assert "It cannot run why" in text(path, capsys)
-
-
-@pytest.mark.skipif(find_spec("onnxruntime") is None, reason="what ONNX Runtime does not run")
-def test_slow_parts_stand_in_the_plan_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    value = [helper.make_tensor_value_info(name, TensorProto.BFLOAT16, [3]) for name in ("X", "Y")]
-    node = helper.make_node("Elu", ["X"], ["Y"])
-    path = saved(
-        make_model(helper.make_graph([node], "g", value[:1], value[1:]), 22, ir_version=10), tmp_path / "m.onnx"
-    )
-    (row,) = facts(path, capsys)["plan"]
-    assert row["runner"] == "reference evaluator"
-    assert row["why"]
-    assert "Runs on What Why" in text(path, capsys)
 
 
 def test_names_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,10 +20,6 @@ NAMES = {**OPTIONS, "rate": "--rate", "frame": "--frame", "cast": "--cast", "sou
         ("frame is None; expected frame, too", "--frame is not set; expected --frame, too"),
         ("expected one of a, b, or source_format", "expected one of a, b, or --source-format"),
         ("layers has no 'x'", "--layer has no 'x'"),
-        (
-            'see model.plan, or set runtime="reference"',
-            "see pyrnnx inspect, or set PYRNNX_RUNTIME=reference in the environment",
-        ),
         ("item 'rate=3'; the frame cut, its cast", "item 'rate=3'; the frame cut, its cast"),
     ],
 )

@@ -283,11 +283,12 @@ def test_an_interrupt_before_the_layer_is_not_lost() -> None:
     nodes = [
         helper.make_node("Expand", ["X", "shape"], ["wide"]),
         helper.make_node("Erf", ["wide"], ["errors"]),
-        helper.make_node("ReduceMax", ["errors"], ["largest"], axes=[1], keepdims=1),
+        helper.make_node("ReduceMax", ["errors", "axis"], ["largest"], keepdims=1),
         helper.make_node("RNN", ["largest", "W", "R"], ["", "Y_h"], hidden_size=64),
     ]
     tensors = [numpy_helper.from_array(array, name) for name, array in weights.items()]
     tensors.append(numpy_helper.from_array(np.array([1, 60_000, 1]), "shape"))
+    tensors.append(numpy_helper.from_array(np.array([1]), "axis"))
     proto = model(nodes, [("X", FLOAT, ["T", 1, 1])], [("Y_h", FLOAT)], tensors)
     ran, timer = pyrnnx.load(proto), threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
     ran(np.ones((2, 1, 1), np.float32))

@@ -14,7 +14,7 @@ from sessions import BOOL, FLOAT, graph, model, recurrent, session
 
 from pyrnnx import FormatError, PyrnnxError, RecurrentOp, reference
 from pyrnnx.frontends.onnx import from_node, read_model
-from pyrnnx.frontends.onnx.recurrent_operators import has_recurrent
+from pyrnnx.frontends.onnx.passes.inline import has_recurrent
 from pyrnnx.layers import custom_operators
 from pyrnnx.layers.prepare import prepare
 from pyrnnx.onnxruntime import InferenceSession, library, rewrite

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -178,10 +177,3 @@ def flat(results: Any) -> list[Array]:
     if hasattr(results, "values"):
         results = list(results.values())
     return [array for result in results for array in flat(result)] if results is not None else []
-
-
-def quietly(door: Callable[[int], Any], number: int) -> list[Array]:
-    """Return the arrays of a call; a slower way that it falls back to gives a warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pyrnnx.errors.SlowRuntimeWarning)
-        return flat(door(number))

@@ -101,12 +101,12 @@ def _is_python(path: str) -> bool:
 
 def exhaust(name: str, allocator: _Allocator, most: int) -> tuple[Counter[str], list[str]]:
     """Fail each allocation of a door; return the kinds of outcomes, and what was wrong."""
-    from exhaustion.doors import DOORS, FRESH, quietly
+    from exhaustion.doors import DOORS, FRESH, flat
 
     door, attempt = DOORS[name], _in_a_child if name in FRESH else _attempt
-    expected = [quietly(door, number) for number in range(3)]
+    expected = [flat(door(number)) for number in range(3)]
     for _ in range(NOTHING_FAILS):
-        quietly(door, 0)
+        flat(door(0))
     allocator.choose()
     left = []
     for _ in range(ROUNDS):
@@ -126,14 +126,14 @@ def exhaust(name: str, allocator: _Allocator, most: int) -> tuple[Counter[str], 
 
 def _attempt(door: Any, number: int, k: int, allocator: _Allocator, expected: Any) -> str:
     """Return the outcome of a call whose k-th allocation fails, "" if it has no such one; with "!" if it is wrong."""
-    from exhaustion.doors import quietly
+    from exhaustion.doors import flat
 
     from pyrnnx import PyrnnxError
 
     outcome, results = "", None
     allocator.arm(k)
     try:
-        results = quietly(door, number)
+        results = flat(door(number))
         failed = allocator.disarm()
     except MemoryError:
         failed, outcome = allocator.disarm(), "MemoryError"
@@ -148,7 +148,7 @@ def _attempt(door: Any, number: int, k: int, allocator: _Allocator, expected: An
     if not outcome.startswith("!"):
         after = (number + 1) % 3
         try:
-            if not _same(quietly(door, after), expected[after]):
+            if not _same(flat(door(after)), expected[after]):
                 outcome = f"!wrong next: the call after one with {outcome}"
         except BaseException as error:
             outcome = f"!{type(error).__name__} next: {error}, after {outcome}"

@@ -71,7 +71,8 @@ def constructs() -> Iterator[Seed]:
 
     then, other = make_graph([lstm("X", "h")], {}, ["h"]), make_graph([lstm("X", "h")], {}, ["h"], weights)
     both = [node("If", ["c"], ["Y"], then_branch=then, else_branch=make_graph([lstm("X", "h2")], {}, ["h2"]))]
-    both.append(node("If", ["c"], ["Z"], then_branch=_renamed(other), else_branch=make_graph([], {}, ["Y"])))
+    same = make_graph([node("Identity", ["Y"], ["same"])], {}, ["same"])
+    both.append(node("If", ["c"], ["Z"], then_branch=_renamed(other), else_branch=same))
     yield _onnx("If", simple_model(both, {"X": X, "c": np.array(True)}, ["Y", "Z"], weights), [X, np.array(True)])
 
     body = [lstm("x", "y4"), node("Squeeze", ["y4", "one"], ["y"]), node("Identity", ["go"], ["on"])]

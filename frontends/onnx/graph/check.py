@@ -1,25 +1,19 @@
-"""Checks of a model: texts, tensors, opsets, functions, and names in graphs."""
+"""Checks of a model: texts, tensors, opsets, handles, and names in graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyrnnx.errors import FormatError, UnsupportedError, shown
+from pyrnnx.errors import FormatError, shown
+from pyrnnx.layers.custom_operators import DOMAIN
 
 from ..messages import walk_messages
-from ..onnx_package import import_onnx
-from ..schemas import OPERATORS
-from .local_functions import check_functions
-from .signatures import signature_of
 from .walk import DEFAULT_DOMAINS, Graph, Node, all_graphs, all_nodes, node_label
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
 
-# Layers check their own inputs, and exporters omit the roi of Resize-11 although ONNX requires it.
-_LENIENT = {("", "Resize"), *((operator.domain, operator.name) for operator in OPERATORS.values())}
 _FIRST_IR_WITH_OPSETS = 3
 
 
@@ -50,42 +44,18 @@ def opsets_of(model: ModelProto, label: str, graph: Graph | None = None) -> dict
     return versions
 
 
-def check_model(model: ModelProto, label: str) -> dict[str, int]:
-    """Check the texts, tensors, opsets, functions and names of a model; return its opsets.
+def check_model(model: ModelProto, graph: Graph, label: str) -> None:
+    """Check the texts, tensors, opsets and handles of a model; `graph` is its graph.
 
     Raises
     ------
     FormatError
     """
-    return sound_graph(model, label)[1]
-
-
-def sound_graph(model: ModelProto, label: str, graph: Graph | None = None) -> tuple[Graph, dict[str, int]]:
-    """Check a model as `check_model`; return its graph in topological order, and its opsets.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-    label : str
-        How errors name the model.
-    graph : Graph, optional
-        Its graph, if already read.
-
-    Raises
-    ------
-    FormatError
-    """
-    graph = Graph(model.graph) if graph is None else graph
     if not _has_sound_parts(model, graph):
         for message, texts in walk_messages(model):
             _check_message(message, texts, label)
-    _check_newest(model, label)
-    opsets = opsets_of(model, label, graph)
-    check_functions(model, label)
-    check_graph(graph, label)
-    _check_attributes(chain(graph.every, *(all_nodes(function.node) for function in model.functions)), label)
-    _check_inputs(graph, opsets, label)
-    return graph, opsets
+    opsets_of(model, label, graph)
+    _check_handles([*graph.every, *(node for function in model.functions for node in all_nodes(function.node))], label)
 
 
 def _has_sound_parts(model: ModelProto, graph: Graph) -> bool:
@@ -104,7 +74,6 @@ def _has_sound_parts(model: ModelProto, graph: Graph) -> bool:
         texts += (inner.proto.name, inner.proto.doc_string, *inner.local, *inner.needs)
         for node in inner.node:
             texts += (node.op_type, node.domain, node.name, *node.input)
-            texts += [attribute.name for attribute in node.attribute]
             if node.bodies:
                 texts += [node.proto.doc_string, *(attribute.doc_string for attribute in node.attribute)]
         for tensor in inner.tensors:
@@ -118,61 +87,14 @@ def _has_sound_parts(model: ModelProto, graph: Graph) -> bool:
     return True
 
 
-def _check_newest(model: ModelProto, label: str) -> None:
-    """Reject a default opset that the installed onnx package does not know."""
-    newest = import_onnx().defs.onnx_opset_version()
-    for opsets in (model.opset_import, *(function.opset_import for function in model.functions)):
-        for entry in opsets:
-            if entry.domain in DEFAULT_DOMAINS and entry.version > newest:
-                raise UnsupportedError(
-                    f"{label}: opset_import has version {entry.version} of the default domain; expected at most "
-                    f"{newest}, the newest that the installed onnx package has"
-                )
-
-
-def _check_attributes(nodes: Iterable[Node | NodeProto], label: str) -> None:
-    """Reject nodes with an attribute twice."""
+def _check_handles(nodes: Iterable[Node | NodeProto], label: str) -> None:
+    """Reject handles in nodes of a file: they could run a layer or function of another model."""
     for node in nodes:
-        if len(node.attribute) > 1:
-            names = [attribute.name for attribute in node.attribute]
-            if len(set(names)) < len(names):
-                name = max(names, key=names.count)
-                problem = f"attribute {shown(name)} is there {names.count(name)} times"
-                raise FormatError(f"{label}: {node_label(node)}: {problem}")
-
-
-def _check_inputs(graph: Graph, opsets: Mapping[str, int], label: str) -> None:
-    """Reject nodes without an input that their operator needs. Unknown operators may have any inputs."""
-    least: dict[tuple[str, str], int] = {}  # upper bound of required inputs
-    required: dict[tuple[str, str], list[str]] = {}
-    for node in graph.every:
-        key = "" if node.domain in DEFAULT_DOMAINS else node.domain, node.op_type
-        version = opsets.get(key[0], 1)
-        if key not in least:
-            signature = signature_of(node, version)
-            least[key] = _MANY if signature is None else signature.required
-        if len(node.input) >= least[key] and "" not in node.input[: least[key]]:
-            continue
-        if key not in required:
-            required[key] = _required_inputs(node.op_type, version, key[0])
-        for position, name in enumerate(required[key]):
-            if position >= len(node.input) or not node.input[position]:
-                raise FormatError(f"{label}: {node_label(node)}: its input {name} is missing; the operator needs it")
-
-
-_MANY = 2**31
-
-
-def _required_inputs(operator: str, version: int, domain: str) -> list[str]:
-    """Return the inputs of an operator that are neither optional nor variadic; they come first."""
-    defs = import_onnx().defs
-    if (domain, operator) in _LENIENT:
-        return []
-    try:
-        schema = defs.get_schema(operator, version, domain)
-    except Exception:  # no such operator; the class differs between versions
-        return []
-    return [formal.name for formal in schema.inputs if formal.option == defs.OpSchema.FormalParameterOption.Single]
+        if node.domain == DOMAIN and any(attribute.name == "handle" for attribute in node.attribute):
+            raise FormatError(
+                f"{label}: {node_label(node)} has a handle, which is valid only in the process that wrote it; "
+                "expected the original model, or one that pyrnnx.onnxruntime.rewrite wrote"
+            )
 
 
 def _check_message(message: Any, texts: list[Any], label: str) -> None:
@@ -185,7 +107,12 @@ def _check_message(message: Any, texts: list[Any], label: str) -> None:
         raise FormatError(f"{label}: tensor {shown(message.name)} has dims {shown(list(message.dims))}, below 0")
 
 
-def check_graph(graph: Graph, label: str) -> None:
+def is_in_order(graph: Graph) -> bool:
+    """Return whether each name of a graph and its bodies is defined once, before its use, as in nearly all files."""
+    return _is_in_order(graph, set())
+
+
+def check_names(graph: Graph, label: str) -> None:
     """Check the names of a graph, and sort its nodes.
 
     Raises
@@ -193,24 +120,7 @@ def check_graph(graph: Graph, label: str) -> None:
     FormatError
         A name is defined twice or never, or nodes form a cycle.
     """
-    if not _is_in_order(graph, set()):
-        _check_names(graph, (), label, set())
-
-
-def check_splits(graph: Graph, label: str) -> None:
-    """Check that each Split has `num_outputs` outputs: onnx and ONNX Runtime end the process as they infer its sizes.
-
-    Raises
-    ------
-    FormatError
-    """
-    if graph.kinds.isdisjoint((domain, "Split") for domain in DEFAULT_DOMAINS):
-        return
-    for node in graph.every:
-        for attribute in node.attribute if node.op_type == "Split" and node.domain in DEFAULT_DOMAINS else ():
-            if attribute.name == "num_outputs" and attribute.i != len(node.output):
-                problem = f"num_outputs is {attribute.i}; the node has {len(node.output)} outputs"
-                raise FormatError(f"{label}: {node_label(node)}: {problem}")
+    _check_names(graph, (), label, set())
 
 
 def _is_in_order(graph: Graph, visible: set[str]) -> bool:

@@ -42,7 +42,7 @@ class Constants:
         Whether initializers that are also inputs count as constants.
     """
 
-    def __init__(self, graph: Graph, outer: Constants | None, label: str, defaults: bool) -> None:
+    def __init__(self, graph: Graph, outer: Constants | None, label: str, defaults: bool = False) -> None:
         self._outer, self._label, self._local = outer, label, graph.local
         inputs = set() if defaults else {value.name for value in graph.input}
         # Tensors become arrays lazily: most weights are only passed on.
@@ -78,6 +78,11 @@ class Constants:
         owner = self.owner(name)
         return None if owner is None else owner._array(name)
 
+    def tensor(self, name: str) -> Tensor | None:
+        """Return an onnx.TensorProto or array of a name; None if it is not constant."""
+        owner = self.owner(name)
+        return None if owner is None else owner._values[name]
+
     def _array(self, name: str) -> AnyArray:
         array = self._values[name] = array_of(self._values[name], self._label)
         return array
@@ -101,17 +106,6 @@ def named(tensor: Tensor, name: str) -> TensorProto:
     copy = copied(tensor)
     copy.name = name
     return copy
-
-
-def add_without_values(initializers: Any, tensor: Tensor, name: str) -> TensorProto:
-    """Add a tensor to a repeated onnx.TensorProto, and return it, with its name, element type and shape only."""
-    if isinstance(tensor, np.ndarray):
-        dtype = np.dtype(object) if tensor.dtype.kind == "U" else tensor.dtype
-        element = import_onnx().helper.np_dtype_to_tensor_dtype(dtype)
-    else:
-        element = tensor.data_type
-    result: TensorProto = initializers.add(name=name, data_type=element, dims=shape_of(tensor))
-    return result
 
 
 # Dtypes whose raw data NumPy can view, by TensorProto.DataType.
@@ -149,6 +143,8 @@ def array_of(tensor: Tensor, label: str) -> AnyArray:
         is_raw = tensor.HasField("raw_data") and not tensor.data_location and not tensor.HasField("segment")
         if dtype is not None and is_raw:
             return np.frombuffer(tensor.raw_data, dtype).reshape(tensor.dims)  # four times faster than onnx
+        if tensor.data_location:
+            raise ValueError("its data is in another file")
         value = import_onnx().numpy_helper.to_array(tensor)
     except Exception as error:  # of several types
         raise FormatError(

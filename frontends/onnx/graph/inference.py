@@ -44,13 +44,19 @@ def infer_shapes(model: Any, *, data_prop: bool = False, **options: bool) -> Any
 
 
 def _crashing(model: Any) -> Iterator[Any]:
-    """Yield the nodes on which onnx may end the process: the type of an input is not declared."""
+    """Yield the nodes on which onnx may end the process: an input without a type, or outputs that are not counted."""
     graph = model.graph
     declared = {value.name for value in chain(graph.input, graph.value_info) if value.type.tensor_type.elem_type}
     for nodes, known in ((graph.node, declared), *((function.node, ()) for function in model.functions)):
         for node in all_nodes(nodes):
-            if node.op_type in _CRASHES and not (node.input and all(name in known for name in node.input)):
+            is_open = node.op_type in _CRASHES and not (node.input and all(name in known for name in node.input))
+            if is_open or (node.op_type == "Split" and _splits_otherwise(node)):
                 yield node
+
+
+def _splits_otherwise(node: Any) -> bool:
+    """Return whether a Split has another number of outputs than its attribute says."""
+    return any(entry.name == "num_outputs" and entry.i != len(node.output) for entry in node.attribute)
 
 
 def _has_long_vectors(graph: Any) -> bool:

@@ -21,6 +21,8 @@ _BODIES = {_GRAPH, _GRAPHS}
 _TENSOR, _MANY_TENSORS, _SPARSE, _MANY_SPARSE = 4, 9, 11, 12
 SPARSE = "", "sparse_initializer"  # in `Graph.kinds`
 _TENSORS = {_TENSOR, _MANY_TENSORS, _SPARSE, _MANY_SPARSE}
+# Operators of the default domain whose attributes can be graphs or tensors; in others, ONNX Runtime ignores them.
+_WITH_PARTS = {"Constant", "ConstantOfShape", "If", "Loop", "Scan", "SequenceMap"}
 AnyNode = TypeVar("AnyNode", "NodeProto", "Node")
 
 
@@ -53,16 +55,17 @@ class Node:
         As `needed_names` returns them; read-only.
     """
 
-    __slots__ = ("attribute", "bodies", "domain", "input", "name", "needs", "op_type", "output", "proto")
+    __slots__ = ("bodies", "domain", "input", "name", "needs", "op_type", "output", "proto")
 
     def __init__(self, proto: NodeProto, depth: int, tensors: list[TensorProto]) -> None:
         self.proto, self.op_type, self.domain, self.name = proto, proto.op_type, proto.domain, proto.name
-        # Slicing is twice as fast as iterating.
-        self.input, self.output, self.attribute = proto.input[:], proto.output[:], proto.attribute[:]
+        self.input, self.output = proto.input[:], proto.output[:]  # slicing is twice as fast as iterating
         self.bodies: tuple[tuple[str, Graph], ...] = ()
         self.needs = set(self.input)
         self.needs.discard("")
         has_bodies = False
+        if self.domain in DEFAULT_DOMAINS and self.op_type not in _WITH_PARTS:
+            return
         for attribute in self.attribute:
             kind = attribute.type
             if kind in _TENSORS:
@@ -74,6 +77,10 @@ class Node:
                 raise FormatError(f"{node_label(self)} is in {depth} bodies; expected at most {MOST_BODIES}")
             self.bodies = tuple((name, Graph(body, depth + 1)) for name, body in subgraphs(proto))
             self.needs.update(*(body.needs for _, body in self.bodies))
+
+    @property
+    def attribute(self) -> list[AttributeProto]:
+        return self.proto.attribute[:]
 
 
 class Graph:

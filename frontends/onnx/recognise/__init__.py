@@ -1,4 +1,4 @@
-"""Pass that recognises recurrent layers in graphs without recurrent nodes.
+"""Search for recurrent layers in graphs without recurrent nodes.
 
 forms, views      values as sums of products, and the operations that only move them
 scope, inferred   facts about values: node, constant, shape
@@ -7,9 +7,13 @@ cells             forms that are the equations of an RNN, a GRU or an LSTM
 unrolled          cells in chains with shared weights
 loops, bodies     Loop and Scan, and the cells in their bodies    masks     states that stay in some steps
 builder, emission the recurrent node in their place
-recognise         the pass
+invariants        values that a loop does not change
+recognise         the search
 """
 
-from .recognise import Recognised, recognised
+from .invariants import remove_invariants
+from .recognise import recognise
+from .unrolled import LEAST_STEPS, PRODUCTS
+from .values import ACTIVATIONS, LIMITS
 
-__all__ = ["Recognised", "recognised"]
+__all__ = ["ACTIVATIONS", "LEAST_STEPS", "LIMITS", "PRODUCTS", "recognise", "remove_invariants"]

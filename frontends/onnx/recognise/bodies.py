@@ -24,9 +24,10 @@ from .emission import (
 )
 from .forms import Dim, Ref, Shape
 from .loops import MOST_TRIPS, Loop, State
-from .masks import Lengths, Mask, Masked, emit_mask, last_state, mask_of, moved_steps, states_after
-from .scope import attribute_of
+from .masks import INT64, Lengths, Mask, Masked, emit_mask, last_state, mask_of, moved_steps, states_after
+from .scope import attribute_of, identity
 from .values import Values, with_shapes
+from .views import ITERATION
 
 _ONES = ("squeeze", "unsqueeze")
 
@@ -75,7 +76,7 @@ def layers_of(loop: Loop) -> list[Layer] | str:
 
 
 def _join_equal(loop: Loop, plain: Values, name: str, state: State, masked: Masked) -> None:
-    """Let other nodes that compute the same masked state be aliases of it, and let it have the state's shape."""
+    """Let other nodes that compute the same masked state be copies of it, and let it have the state's shape."""
     scope, chosen = loop.scope, plain.base(state.new)
     if name in scope.known:
         scope.known[chosen] = scope.known[name]
@@ -90,7 +91,7 @@ def _join_equal(loop: Loop, plain: Values, name: str, state: State, masked: Mask
                     for a, b in ((other.new, masked.new), (other.old, masked.old))
                 )
             ):
-                scope.aliases[node.output[0]] = chosen
+                scope.producers[node.output[0]] = identity(chosen, node.output[0])
 
 
 def _unfit(values: Values, cell: Cell, h: State, c: State | None, masked: Mapping[str, Masked]) -> str:
@@ -156,9 +157,9 @@ class _Emitted:
         if ref.name in self._loop.graph.graph.local:
             return None
         place = next((k for k in reversed(range(len(ref.views))) if ref.views[k][0] == "select"), None)
-        if place is None or ref.views[place][2] != "i" or any(v[0] not in _ONES for v in ref.views[place + 1 :]):
+        if place is None or ref.views[place][2] != ITERATION or any(v[0] not in _ONES for v in ref.views[place + 1 :]):
             return None
-        if any(view[0] == "select" and view[2] == "i" for view in ref.views[:place]):  # of a diagonal
+        if any(view[0] == "select" and view[2] == ITERATION for view in ref.views[:place]):  # of a diagonal
             return None
         return ref.name, replace(ref, views=ref.views[:place]), int(ref.views[place][1]), False
 
@@ -175,7 +176,7 @@ class _Emitted:
             return "", False
         x = self._builder.materialized(outer, whole_width(self._outer, outer))
         x = time_first(self._builder, x, shape, axis)
-        return (self._cut(x, shape[axis]) if self._loop.trips else x), is_reverse
+        return (x if self._loop.is_scan else self._cut(x, shape[axis])), is_reverse
 
     def _columns(self, name: str, ref: Ref) -> str:
         width = self._loop.scope.known[ref.name][-1]
@@ -189,22 +190,31 @@ class _Emitted:
         Runtime makes a Slice of a Gather and a Range, which takes as many steps as there are. A Range whose step is 0
         fails: beyond `most` iterations, a condition that compares rounded numbers may end the Loop early.
         """
-        trips = Values(self._outer).moves.numbers(self._loop.trips)
-        if isinstance(size, int) and trips == (size,) and size <= self._loop.most:
+        trips = self._loop.trips
+        numbers = Values(self._outer).moves.numbers(trips) if isinstance(trips, str) else (trips,)
+        if isinstance(size, int) and numbers == (size,) and size <= self._loop.most:
             return x
         if not self._builder.has_range:
             return ""
         if not self._steps:
             build = self._builder
-            limit, step = build.node("Squeeze", [self._loop.trips]), build.integers(1, scalar=True)
+            limit, step = self._limit(trips), build.integers(1, scalar=True)
             name = ""
             if self._loop.most < MOST_TRIPS:
                 name = f"at most {self._loop.most} iterations of {node_label(self._loop.node)}"
                 is_proved = build.node("Less", [limit, build.integers(self._loop.most + 1, scalar=True)])
-                step = build.node("Cast", [is_proved], to=7)
+                step = build.node("Cast", [is_proved], to=INT64)
             bounds = [build.integers(0, scalar=True), limit, step]
             self._steps = build.axes("Unsqueeze", build.node("Range", bounds, name=name), [1])
         return self._builder.node("GatherND", [x, self._steps])
+
+    def _limit(self, trips: str | int) -> str:
+        """Return the name of the number of iterations, a scalar of int64."""
+        build = self._builder
+        if isinstance(trips, int):
+            return build.integers(trips, scalar=True)
+        name = build.node("Squeeze", [trips])
+        return name if self._outer.element(trips) == INT64 else build.node("Cast", [name], to=INT64)
 
     def layer(self, layer: Layer) -> str:
         cell, builder, node = layer.cell, self._builder, self._loop.node
@@ -273,9 +283,6 @@ class _Emitted:
             if series is not None:
                 for user in self._users(loop.node.output[place]):
                     self._joined(user, *series)
-        for place, before in loop.unchanged.items():
-            if place < len(loop.node.output) and loop.node.output[place]:
-                builder.node("Identity", [before], builder.redirect(loop.node.output[place]))
         return ""
 
     def _shape_over_time(self, values: Values, value: str, axis: int, name: str) -> Shape:

@@ -164,7 +164,12 @@ class Builder:
         return tuple(outputs)
 
 
-_PARAMETERS = {"HardSigmoid": ("alpha", "beta"), "LeakyRelu": ("alpha",), "Elu": ("alpha",)}
+_PARAMETERS = {
+    "HardSigmoid": ("alpha", "beta"),
+    "Affine": ("alpha", "beta"),
+    "LeakyRelu": ("alpha",),
+    "Elu": ("alpha",),
+}
 _DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
 
 

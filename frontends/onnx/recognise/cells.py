@@ -8,7 +8,7 @@ LSTM  h' = o h(c'),        c' = f c + i g
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .values import Values
 ORDER = {"RNN": ("h",), "GRU": ("z", "r", "h"), "LSTM": ("i", "o", "f", "c")}  # gates in the weights of ONNX
 # Gates that determine the activations, in the order of ONNX; the other gates have the same function.
 _FUNCTIONS = {"RNN": ("h",), "GRU": ("z", "h"), "LSTM": ("i", "c", "out")}
+_LINEAR = "Affine"
 _SAME = {"RNN": (), "GRU": (("z", "r"),), "LSTM": (("i", "f"), ("i", "o"))}
 
 
@@ -214,9 +215,9 @@ class Matcher:
         others = [atom for atom in coming[0] if atom != z] if coming else []
         if coming and (len(others) != 1 or z not in coming[0]):
             return why
-        is_opposite = not single.function
+        is_opposite = self._is_state(single)
         n, kept = (others, [single]) if is_opposite else ([single], others)
-        if not n or not n[0].function or any(atom.function for atom in kept):
+        if not n or self._is_state(n[0]) or not all(map(self._is_state, kept)):
             return why
         gate = self._gate(z)
         if isinstance(gate, str):
@@ -224,9 +225,13 @@ class Matcher:
         update = gate[0].opposite() if is_opposite else gate[0]
         if update is None:
             return "the update gate has the opposite meaning, and no sigmoid"
-        cell = self._reset(ref, form, n[0], {"z": update}, gate[1] | {atom.ref for atom in kept})
+        new = n[0] if n[0].function else replace(n[0], function=_LINEAR, parameters=(1.0, 0.0))
+        cell = self._reset(ref, form, new, {"z": update}, gate[1] | {atom.ref for atom in kept})
         has_state = not isinstance(cell, str) and cell.h is not None
         return why if has_state and not kept else cell
+
+    def _is_state(self, atom: Atom) -> bool:
+        return not atom.function and atom.ref.name in self._states
 
     def _reset(self, ref: Ref, form: Form, n: Atom, gates: dict[str, Gate], states: set[Ref]) -> Cell | str:
         """Return the cell of a GRU whose gate z is known."""

@@ -82,14 +82,6 @@ def emit_state(builder: Builder, ref: Ref | None) -> str | None:
     return builder.axes("Unsqueeze", name, range(3 - len(shape))) if len(shape) < 3 else name
 
 
-def initial_states(builder: Builder, cell: Cell, h: Ref | None, c: Ref | None) -> list[str | None]:
-    """Return the names of the initial h and, for an LSTM, c, as `emit_state` returns them."""
-    states = [emit_state(builder, h)]
-    if cell.operator == "LSTM":
-        states.append(emit_state(builder, c))
-    return states
-
-
 def whole_width(scope: Scope, ref: Ref) -> int | None:
     """Return the width of the value that has the columns; None if unknown."""
     shape = _shape(scope, ref.name)
@@ -145,7 +137,9 @@ class Steps:
         parts = [_selected(ref.views) for ref in refs]
         first, ref = parts[0], refs[0]
         if first is None or any(
-            part is None or (part[0], part[1]) != first[:2] or (item.name, item.start, item.stop) != ref_key(ref)
+            part is None
+            or (part[0], part[1]) != first[:2]
+            or (item.name, item.start, item.stop) != (ref.name, ref.start, ref.stop)
             for part, item in zip(parts, refs, strict=True)
         ):
             return None
@@ -170,11 +164,6 @@ class Steps:
                 name = self._builder.axes("Squeeze", name, range(rank - 3))
             rows.append(self._builder.axes("Unsqueeze", name, range(3 - rank)) if rank < 3 else name)
         return self._builder.node("Concat", rows, axis=0)
-
-
-def ref_key(ref: Ref) -> tuple[str, int, int]:
-    """Return the name and the columns, without the views."""
-    return ref.name, ref.start, ref.stop
 
 
 def can_be_time_first(shape: Shape, axis: int) -> bool:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..graph.constants import named, shape_of
-from ..graph.fold import FoldedGraph
 from ..graph.inference import infer_shapes
-from ..graph.rebuild import rebuild, tensors_of
-from ..graph.signatures import declare
-from ..graph.walk import all_graphs, subgraphs
-from ..onnx_package import import_onnx
+from ..graph.walk import Graph, all_graphs, subgraphs
+from ..messages import copy_fields
 
 if TYPE_CHECKING:
+    from onnx import ModelProto
+
     from .forms import Shape
 
-_SMALL = 64  # elements; shapes are computed from such integers
+_SMALL = 64  # elements; shapes are computed from such vectors
 
 
 @dataclass
@@ -38,47 +34,38 @@ class Inferred:
     elements: dict[str, int] = field(default_factory=dict)
 
 
-def inferred(folded: FoldedGraph, opsets: Mapping[str, int]) -> Inferred:
-    """Infer the types of a graph from its inputs alone; declared types of other values may be wrong."""
-    onnx = import_onnx()
-    graph = rebuild(folded, values=False)
-    tensors = tensors_of(folded, graph)
-    del graph.initializer[:]
-    inputs = {value.name for value in graph.input}
-    for name, tensor in tensors.items():
-        if len(shape_of(tensor)) < 2 and max(shape_of(tensor), default=1) <= _SMALL:
-            graph.initializer.append(named(tensor, name))
-        elif name not in inputs:
-            if isinstance(tensor, np.ndarray):
-                element = onnx.helper.np_dtype_to_tensor_dtype(tensor.dtype)
-            else:
-                element = tensor.data_type
-            graph.input.append(onnx.helper.make_tensor_value_info(name, element, shape_of(tensor)))
-    for value in graph.output:
-        value.ClearField("type")
-    _clear(graph)
-    versions = [onnx.helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+def inferred(model: ModelProto) -> Inferred:
+    """Infer the types of a model from its inputs."""
     result = Inferred()
     try:
-        model = onnx.helper.make_model(graph, opset_imports=versions)
-        _collect(infer_shapes(model, data_prop=True).graph, result)
+        _collect(infer_shapes(_without_weights(model), data_prop=True).graph, result)
     except Exception:  # of several types; a model that cannot be inferred has no recognised layers
         return Inferred()
-    graphs = Counter(name for inner in all_graphs(folded.graph) for name in inner.local)
+    graphs = Counter(name for inner in all_graphs(Graph(model.graph)) for name in inner.local)
     for name in (name for name, count in graphs.items() if count > 1):
         result.shapes.pop(name, None)
         result.elements.pop(name, None)
     return result
 
 
-def _clear(graph: Any) -> None:
-    for node in graph.node:
-        for _, body in subgraphs(node):
-            del body.value_info[:]
-            for value in body.output:
-                if value.type.HasField("tensor_type"):
-                    value.type.tensor_type.ClearField("shape")
-            _clear(body)
+def _without_weights(model: ModelProto) -> ModelProto:
+    """Return a model with large initializers as inputs, and without declared outputs."""
+    result = type(model)()
+    copy_fields(model, result, {"graph"})
+    copy_fields(model.graph, result.graph, {"initializer", "output"})
+    inputs = {value.name for value in model.graph.input}
+    for tensor in model.graph.initializer:
+        if len(tensor.dims) < 2 and math.prod(tensor.dims) <= _SMALL:
+            result.graph.initializer.append(tensor)
+        elif tensor.name not in inputs:
+            kind = result.graph.input.add(name=tensor.name).type.tensor_type
+            kind.elem_type = tensor.data_type
+            kind.shape.SetInParent()
+            for size in tensor.dims:
+                kind.shape.dim.add(dim_value=size)
+    for value in model.graph.output:
+        result.graph.output.add(name=value.name)
+    return result
 
 
 def _collect(graph: Any, result: Inferred) -> None:
@@ -99,6 +86,3 @@ def _dimension(name: str, axis: int, dim: Any) -> int | str:
     if dim.HasField("dim_value") and dim.dim_value >= 0:
         return int(dim.dim_value)
     return str(dim.dim_param) if dim.dim_param else f"\0{name}[{axis}]"
-
-
-__all__ = ["Inferred", "declare", "inferred"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.fold import FoldedGraph
+from ..graph.scoped import ScopedGraph
 from ..graph.walk import Node
 from ..onnx_package import import_onnx
 from .scope import Scope, attribute_of
@@ -41,8 +41,8 @@ class Loop:
     ----------
     node, graph, scope
         The node; the body and what it sees.
-    trips : str
-        Number of iterations; empty for a Scan.
+    trips : str or int
+        Name of the number of iterations, or the number itself; empty for a Scan.
     most : int
         Number of iterations up to which the loop is proved to run all of them.
     states : list of State
@@ -51,28 +51,29 @@ class Loop:
         Input of a Scan, its time axis and whether it runs from the end, by input of the body.
     results : list
         Outputs of the body that become results over time: value, place, axis, and whether they run from the end.
-    unchanged : dict
-        Values before, by places of outputs that the loop does not change.
     sequences : dict
         Values that each iteration adds to an empty sequence, by place of the sequence.
     """
 
     node: Node
-    graph: FoldedGraph
+    graph: ScopedGraph
     scope: Scope
-    trips: str = ""
+    trips: str | int = ""
     most: int = MOST_TRIPS
     states: list[State] = field(default_factory=list)
     series: dict[str, tuple[str, int, bool]] = field(default_factory=dict)
     results: list[tuple[str, int, int, bool]] = field(default_factory=list)
-    unchanged: dict[int, str] = field(default_factory=dict)
     sequences: dict[int, str] = field(default_factory=dict)
 
+    @property
+    def is_scan(self) -> bool:
+        return self.node.op_type == "Scan"
 
-def read_loop(scope: Scope, node: Node, graph: FoldedGraph) -> Loop | str:
+
+def read_loop(scope: Scope, node: Node, graph: ScopedGraph) -> Loop | str:
     """Return a loop, or why its iterations are not steps."""
     loop = Loop(node, graph, scope.body(graph))
-    why = _read_scan(loop, scope) if node.op_type == "Scan" else _read_loop(loop, scope)
+    why = _read_scan(loop, scope) if loop.is_scan else _read_loop(loop, scope)
     return why or loop
 
 
@@ -107,28 +108,28 @@ def _read_loop(loop: Loop, scope: Scope) -> str:
     node, body = loop.node, loop.graph.graph
     names, outputs = [value.name for value in body.input], [value.name for value in body.output]
     states = len(names) - 2
-    if not node.input[0]:
-        return "the Loop has no number of iterations"
     if body.input[0].type.tensor_type.shape.dim:
         return "the iteration number of the Loop is no scalar"
-    loop.trips = node.input[0]
-    loop.scope.iterations[names[0]] = "i"
+    loop.scope.iterations.add(names[0])
     _read_states(loop, Values(scope), names[2:], outputs[1 : states + 1], node.input[2:])
     loop.results += [(name, place, 0, False) for place, name in enumerate(outputs[states + 1 :], states)]
-    return _unproved(loop, scope, names[1], outputs[0])
+    loop.trips = node.input[0]
+    trips = _count(scope, node.input[0]) if node.input[0] else None
+    if trips in (None, _Count("", MOST_TRIPS)) and (limit := _limit(loop, scope, outputs[0])) is not None:
+        trips, loop.trips = limit, limit.root or int(limit.more)
+    if trips is None:
+        return "the Loop has no number of iterations"
+    return _unproved(loop, scope, trips, names[1], outputs[0])
 
 
 def _read_states(
     loop: Loop, outer: Values, names: Sequence[str], outputs: Sequence[str], initial: Sequence[str]
 ) -> None:
     scope = loop.scope
-    plain = Values(scope)
     for place, (name, new, before) in enumerate(zip(names, outputs, initial, strict=True)):
-        if plain.base(new) == name and _is_same(scope, new, name):
-            scope.aliases[name] = outer.scope.aliases.get(before, before)
-            loop.unchanged[place] = before
-        elif loop.trips and (most := _counts(scope, name, new, before)):
-            scope.iterations[name], loop.most = "i", min(loop.most, most)
+        if not loop.is_scan and (most := _counts(scope, name, new, before)):
+            loop.most = min(loop.most, most)
+            scope.iterations.add(name)
         elif (added := _inserted(scope, name, new, before)) is not None:
             loop.sequences[place] = added
         else:
@@ -148,22 +149,18 @@ def _inserted(scope: Scope, name: str, new: str, before: str) -> str | None:
     return node.input[1] if len(node.input) == 2 and node.input[0] == name else None
 
 
-def _is_same(scope: Scope, new: str, name: str) -> bool:
-    while new != name and (node := scope.producer(new)) is not None and node.op_type == "Identity":
-        new = node.input[0]
-    return new == name
-
-
 @dataclass(frozen=True)
 class _Count:
     """Number of one element: `more` than the value `root`, or a constant if `root` is empty.
 
-    `most` is the largest number that is exact: above it, a type on the way rounds or wraps.
+    `most` is the largest number that is exact: above it, a type on the way rounds or wraps. `keeps_sign` is False if
+    an integer type on the way may turn a negative number into a positive one.
     """
 
     root: str
     more: float = 0
     most: int = MOST_TRIPS
+    keeps_sign: bool = True
 
 
 def _dtype(element: int) -> np.dtype[Any]:
@@ -181,20 +178,17 @@ def _exact(dtype: np.dtype[Any]) -> int:
 
 def _count(scope: Scope, name: str) -> _Count:
     """Return a value of one element as a number: a constant, or what an integer becomes by casts and sums."""
-    name = scope.aliases.get(name, name)
     array, node = scope.array(name), scope.producer(name)
     if array is not None:
         is_number = array.size == 1 and array.dtype.kind in "iuf"
         return _Count("", array.reshape(-1)[0].item()) if is_number else _Count(name)
-    if name in scope.iterations:
-        return _Count(_ITERATION)
-    if node is not None and node.op_type in ("Identity", "Squeeze", "Unsqueeze", "Reshape"):
+    if name in scope.iterations or node is None:
+        return _Count(_ITERATION if name in scope.iterations else name)
+    if node.op_type in ("Identity", "Squeeze", "Unsqueeze", "Reshape"):
         return _count(scope, node.input[0])
-    if node is not None and node.op_type == "Cast":
-        count = _count(scope, node.input[0])
-        if count.root == _ITERATION or _dtype(scope.element(count.root)).kind in "iu":
-            return replace(count, most=min(count.most, _exact(_dtype(attribute_of(node, "to")))))
-    if node is not None and node.op_type == "Add":
+    if node.op_type == "Cast":
+        return _cast(scope, _count(scope, node.input[0]), _dtype(attribute_of(node, "to"))) or _Count(name)
+    if node.op_type == "Add":
         steps = [k for k in (0, 1) if scope.array(node.input[k]) is not None]
         if len(steps) == 1 and _count(scope, node.input[steps[0]]) == _Count("", 1):
             count = _count(scope, node.input[1 - steps[0]])
@@ -203,13 +197,22 @@ def _count(scope: Scope, name: str) -> _Count:
     return _Count(name)
 
 
+def _cast(scope: Scope, count: _Count, target: np.dtype[Any]) -> _Count | None:
+    """Return a number in another type; None if the type may change it."""
+    if count.root == _ITERATION:
+        return replace(count, most=min(count.most, _exact(target)))
+    if (source := _dtype(scope.element(count.root))).kind in "iu":
+        keeps_sign = count.keeps_sign and (target.kind == "f" or np.can_cast(source, target))
+        return replace(count, most=min(count.most, _exact(target)), keeps_sign=keeps_sign)
+    is_number = not count.root and target.kind in "iuf"
+    return _Count("", np.asarray(count.more).astype(target).item()) if is_number else None
+
+
 def _counts(scope: Scope, name: str, new: str, before: str) -> int:
     """Return up to which number a state is the iteration number: 0 before, one more after each; 0 if it is not."""
     if scope.shape(before) != () or _count(scope, before) != _Count(""):
         return 0
-    node = scope.producer(new)
-    while node is not None and node.op_type == "Identity":
-        node = scope.producer(node.input[0])
+    node = scope.producer(scope.behind_identities(new))
     if node is None or node.op_type != "Add" or name not in node.input:
         return 0
     step = next((x for x in node.input if x != name), name)
@@ -217,15 +220,51 @@ def _counts(scope: Scope, name: str, new: str, before: str) -> int:
     return _exact(_dtype(scope.element(step))) if is_one else 0
 
 
-def _unproved(loop: Loop, outer: Scope, condition: str, new: str) -> str:
+def _limit(loop: Loop, outer: Scope, new: str) -> _Count | None:
+    """Return the number of iterations of a Loop that ends when the next iteration's number reaches it.
+
+    None for other conditions, and if the first iteration may run although the number is 0.
+    """
+    is_next = _ITERATION, 1
+    limits = [b for a, b in _comparisons(loop.scope, new) if (a.root, a.more) == is_next]
+    if len({limit.root for limit in limits}) != 1:
+        return None
+    limit = min(limits, key=lambda limit: (limit.more, limit.most))
+    if not limit.root:
+        return limit if limit.more >= 1 and float(limit.more).is_integer() else None
+    is_integer = _dtype(outer.element(limit.root)).kind in "iu"
+    is_outside = limit.root not in loop.graph.graph.local
+    is_positive = any(  # whenever the first iteration runs
+        not a.root and a.more >= 0 and (b.root, b.more) == (limit.root, 0) and b.keeps_sign
+        for a, b in _comparisons(outer, loop.node.input[1])
+    )
+    return limit if is_integer and is_outside and is_positive and not limit.more else None
+
+
+def _comparisons(scope: Scope, name: str) -> list[tuple[_Count, _Count]]:
+    """Return pairs a, b for a condition that is true if a < b in each; an empty list for other conditions."""
+    pairs, parts = [], [name]
+    for part in parts:
+        node = scope.producer(part)
+        if node is None or node.op_type not in ("And", "Identity", "Less"):
+            return []
+        if node.op_type == "Less":
+            pairs.append((_count(scope, node.input[0]), _count(scope, node.input[1])))
+        else:
+            parts += (source for source in node.input if source not in parts)
+    return pairs
+
+
+def _unproved(loop: Loop, outer: Scope, trips: _Count, condition: str, new: str) -> str:
     """Return why a Loop may run fewer iterations than its number; "" if it runs all of them up to `loop.most`."""
-    before, trips = loop.node.input[1], _count(outer, loop.trips)
+    before = loop.node.input[1]
     highest = (_exact(_dtype(outer.element(trips.root))) or MOST_TRIPS) if trips.root else int(trips.more)
     if trips.root and (trips.more or trips.most < highest):  # a Cast may change it
-        trips, highest = _Count(loop.trips), MOST_TRIPS
+        trips, highest = _Count(str(loop.trips)), MOST_TRIPS
+    is_same = loop.scope.behind_identities(new) == condition
     if before and not _is_true(outer, before):
-        loop.most = 0 if _is_same(loop.scope, new, condition) else min(loop.most, _true_to(outer, before, trips))
-    if not _is_same(loop.scope, new, condition) and not _is_true(loop.scope, new):
+        loop.most = 0 if is_same else min(loop.most, _true_to(outer, before, trips))
+    if not is_same and not _is_true(loop.scope, new):
         loop.most = min(loop.most, _true_to(loop.scope, new, trips))
     if loop.most >= highest:
         loop.most = MOST_TRIPS
@@ -239,15 +278,9 @@ def _is_true(scope: Scope, name: str) -> bool:
 
 def _true_to(scope: Scope, name: str, trips: _Count) -> int:
     """Return up to which number of iterations a condition is true while an iteration is left."""
-    most, parts = MOST_TRIPS, [name]
-    for part in parts:
-        node = scope.producer(part)
-        if node is None or node.op_type not in ("And", "Identity", "Less"):
-            return 0
-        if node.op_type != "Less":
-            parts += (source for source in node.input if source not in parts)
-            continue
-        counter, limit = (_count(scope, source) for source in node.input)
+    pairs = _comparisons(scope, name)
+    most = MOST_TRIPS if pairs else 0
+    for counter, limit in pairs:
         is_next = counter.more in (0, 1) if counter.root == _ITERATION else not counter.root and counter.more <= 0
         is_limit = limit.root == trips.root and (limit.more == 0 if limit.root else limit.more >= trips.more)
         most = min(most, counter.most, limit.most) if is_next and is_limit else 0

@@ -23,7 +23,7 @@ from .values import Values
 
 _FIRST_OPSET = 13  # of the operators that move the steps, with axes as inputs
 _PER_ELEMENT = ("Not", "Cast", "Identity")
-_INT32, _INT64 = 6, 7
+_INT32, INT64 = 6, 7
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,12 @@ def emit_mask(builder: Builder, loop: Loop, mask: Mask, rows: Dim, cut: Callable
     name, shape = series
     if shape[1:] != (rows, 1):
         return None
-    name = cut(name, shape[0]) if loop.trips else name
+    name = name if loop.is_scan else cut(name, shape[0])
     taken = builder.axes("Squeeze", name, [2])
     if not mask.is_new:
         taken = builder.node("Not", [taken])
-    first, ones = builder.integers(0, scalar=True), builder.node("Cast", [taken], to=_INT64)
-    rest = builder.node("Cast", [builder.node("Not", [taken])], to=_INT64)
+    first, ones = builder.integers(0, scalar=True), builder.node("Cast", [taken], to=INT64)
+    rest = builder.node("Cast", [builder.node("Not", [taken])], to=INT64)
     done, left = (builder.node("CumSum", [counted, first]) for counted in (ones, rest))
     total = builder.node("ReduceSum", [ones, builder.integers(0)], keepdims=1)
     behind = builder.node("Add", [total, left])
@@ -141,9 +141,9 @@ def _hoisted(builder: Builder, loop: Loop, name: str) -> tuple[str, Shape] | Non
 def _gathered(builder: Builder, loop: Loop, node: Node) -> tuple[str, Shape] | None:
     """Add the value of which a Gather takes the current step."""
     scope, local = loop.scope, loop.graph.graph.local
-    source = scope.aliases.get(node.input[0], node.input[0])
+    source = node.input[0]
     shape = None if source in local else Values(builder.scope).shape(source)
-    if shape is None or scope.iteration(node.input[1]) != ("i", True):
+    if shape is None or not scope.iteration(node.input[1]):
         return None
     return _first(builder, source, shape, int(attribute_of(node, "axis", 0)))
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..graph.walk import Node
 from .forms import Dim, Shape, broadcast
 from .scope import Scope, attribute_of, clamped, keeps_integers
-from .views import View
+from .views import ITERATION, View
 
 _SAME = ("Identity", "Dropout")
 _INTEGERS = ("Identity", "Squeeze", "Unsqueeze", "Reshape")  # keep the elements of a vector
@@ -106,10 +106,9 @@ class Moves:
 
     def parts(self, name: str) -> list[str]:
         """Return the values whose last axes are joined to a value; only itself if it is not a Concat of that axis."""
-        name = self._scope.aliases.get(name, name)
         move = self.of(name)
         while move is not None and move.how == ():
-            name = self._scope.aliases.get(move.source, move.source)
+            name = move.source
             move = self.of(name)
         node = self._scope.producer(name)
         if node is None or node.op_type != "Concat":
@@ -169,7 +168,7 @@ class Moves:
 
     def origin(self, name: str, axis: int) -> tuple[str, int]:
         """Return the axis of the value that a value's axis is moved from; it has the same size."""
-        key = self._scope.aliases.get(name, name), axis
+        key = name, axis
         if key not in self._scope.origins:
             node = self._scope.producer(key[0])
             # The other value of a Where may have more rows in a call.
@@ -219,11 +218,12 @@ class Moves:
         return Move(node.input[0], (("select", axis, number), *back))
 
     def index(self, name: str) -> tuple[int | str, bool] | None:
-        """Return a constant index, or the name of an iteration number, and whether it is a scalar."""
+        """Return a constant index, or ITERATION, and whether it is a scalar."""
         array = self._scope.array(name)
         if array is not None:
             return (int(array.reshape(-1)[0]), array.ndim == 0) if array.size == 1 and array.ndim < 2 else None
-        return self._scope.iteration(name)
+        is_scalar = self._scope.iteration(name)
+        return None if is_scalar is None else (ITERATION, is_scalar)
 
     def _squeeze(self, node: Node, shape: Shape, name: str) -> Move | None:
         axes = self._scope.integers(node, "axes", 1)
@@ -281,7 +281,6 @@ class Moves:
 
     def _numbers_of(self, name: str) -> tuple[Dim, ...] | None:
         known = self._scope.numbers(name)
-        name = self._scope.aliases.get(name, name)
         node = self._scope.producer(name)
         if known is not None or node is None or name != node.output[0]:
             return known

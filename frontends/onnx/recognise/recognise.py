@@ -1,16 +1,19 @@
-"""The pass: hidden layers become recurrent nodes; what is only nearly one stays, with the reason."""
+"""The search: hidden layers become recurrent nodes; what is only nearly one stays, with the reason."""
 
 from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
-from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING
 
-from ..graph.fold import Evaluate, FoldedGraph
-from ..graph.walk import Node, all_graphs
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import FormatError
+
+from ..graph.constants import named
+from ..graph.scoped import scoped
+from ..graph.walk import Graph, Node, all_graphs, sorted_nodes
 from ..messages import copied
 from .bodies import emit_loop, layers_of
 from .builder import Builder
@@ -18,127 +21,56 @@ from .emission import Step
 from .inferred import Inferred, inferred
 from .loops import read_loop
 from .scope import Scope
-from .unrolled import LEAST_STEPS, PRODUCTS, Unrolled, emit_chain, likeness
-from .values import FUNCTIONS, filler
+from .unrolled import Unrolled, emit_chain
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 
-@dataclass(frozen=True)
-class Recognised:
-    """A folded graph whose hidden layers are recurrent nodes.
+def recognise(model: ModelProto, label: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Replace the layers that are unrolled or in loops by recurrent nodes, in place.
 
-    Attributes
-    ----------
-    folded : FoldedGraph
-    origins : mapping
-        Where each recognised layer comes from, by the name of its node.
-    reasons : tuple of str
-        What the others lack, the most frequent first.
-    """
-
-    folded: FoldedGraph
-    origins: Mapping[str, str]
-    reasons: tuple[str, ...] = ()
-
-
-def recognised(folded: FoldedGraph, opsets: Mapping[str, int], evaluate: Evaluate) -> Recognised:
-    """Return a graph with recurrent nodes in place of the layers that are unrolled or in loops.
+    Return where each new node comes from, by its name, and what is missing in other parts, the most frequent first.
 
     Parameters
     ----------
-    folded : FoldedGraph
-    opsets : mapping
-        Version by domain.
-    evaluate : callable
-        Function that computes a node.
+    model : onnx.ModelProto
+        A model as ONNX Runtime simplifies it: its constants are initializers, its nodes sorted.
+    label : str
+        How errors name the model.
     """
-    if not _may_have_layers(folded):
-        return Recognised(folded, {}, _why_one_step(folded))
-    try:
-        return _Pass(folded, opsets, evaluate).result()
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        return Recognised(folded, {})  # an invalid graph: who runs it says what is wrong
+    search = _Search(model, label)
+    search.run()
+    return search.origins, tuple(reason for reason, _ in search.reasons.most_common())
 
 
-def _may_have_layers(folded: FoldedGraph) -> bool:
-    """Return whether a graph can have a layer: activations, and products in a loop or with a common factor."""
-    kinds = folded.graph.kinds
-    if not any(("", function) in kinds for function in FUNCTIONS) or not any(
-        ("", product) in kinds for product in PRODUCTS
-    ):
-        return False
-    if ("", "Loop") in kinds or ("", "Scan") in kinds:
-        return True
-    return any(count >= LEAST_STEPS for graph in _graphs(folded) for count in _factors(graph).values())
+class _Search:
+    def __init__(self, model: ModelProto, label: str) -> None:
+        self._graph = scoped(Graph(model.graph), label)
+        self._opset = next(entry.version for entry in model.opset_import if not entry.domain)
+        self._taken = {name for graph in all_graphs(self._graph.graph) for name in graph.local}
+        self._taken |= {node.name for node in self._graph.graph.every}
+        self._types: Callable[[], Inferred] = cache(partial(inferred, model))
+        self.origins: dict[str, str] = {}
+        self.reasons: Counter[str] = Counter()
 
+    def run(self) -> None:
+        self._search(Scope(self._graph, self._opset, self._types))
 
-def _why_one_step(folded: FoldedGraph) -> tuple[str, ...]:
-    """Return a reason if a product multiplies a state of zeros in a graph without other steps; else ()."""
-    makers = {name: node for node in folded.nodes for name in node.output}
-    for product in (node for node in folded.nodes if node.op_type in PRODUCTS):
-        node = makers.get(product.input[0])
-        while node is not None and node.op_type in ("Cast", "Identity"):
-            node = makers.get(node.input[0])
-        if node is not None and node.op_type == "ConstantOfShape" and not filler(node).any():
-            return (
-                "a matrix product multiplies a state of zeros, as if an exporter ran a recurrent layer for one time "
-                "step; the file computes no other steps: export it with the number of steps of your inputs",
-            )
-    return ()
+    def _search(self, scope: Scope) -> bool:
+        """Replace the layers of a graph and of its bodies; return whether there are any."""
+        new = _New(scope.graph.graph)
+        for index, bodies in scope.graph.bodies.items():
+            for body in bodies:
+                if self._search(scope.body(body)):
+                    new.read_again(index)
+        self._loops(scope, new)
+        self._unrolled(scope, new)
+        if new.is_changed:
+            new.write()
+        return new.is_changed
 
-
-def _graphs(folded: FoldedGraph) -> Iterator[FoldedGraph]:
-    yield folded
-    for bodies in folded.bodies.values():
-        for body in bodies:
-            yield from _graphs(body)
-
-
-def _factors(folded: FoldedGraph) -> Counter[tuple[object, ...]]:
-    """Count the products of a graph by their constant factors."""
-    counts: Counter[tuple[object, ...]] = Counter()
-    for node in folded.nodes:
-        array = folded.constants.value(node.input[1]) if node.op_type in PRODUCTS and len(node.input) > 1 else None
-        if array is not None and array.ndim == 2:
-            counts[likeness(array)] += 1
-    return counts
-
-
-class _Pass:
-    def __init__(self, folded: FoldedGraph, opsets: Mapping[str, int], evaluate: Evaluate) -> None:
-        self._folded, self._opsets, self._evaluate = folded, opsets, evaluate
-        self._taken = {name for graph in all_graphs(folded.graph) for name in graph.local}
-        self._taken |= {node.name for node in folded.graph.every}
-        self._types: Callable[[], Inferred] = cache(partial(inferred, folded, opsets))
-        self._origins: dict[str, str] = {}
-        self._reasons: Counter[str] = Counter()
-
-    def result(self) -> Recognised:
-        scope = Scope(self._folded, self._opsets, self._evaluate, self._types)
-        folded = self._graph(scope)
-        return Recognised(folded, self._origins, tuple(reason for reason, _ in self._reasons.most_common()))
-
-    def _graph(self, scope: Scope) -> FoldedGraph:
-        folded = scope.graph
-        bodies = {
-            index: tuple(self._graph(scope.body(body)) for body in inner) for index, inner in folded.bodies.items()
-        }
-        if any(a is not b for index in bodies for a, b in zip(bodies[index], folded.bodies[index], strict=True)):
-            folded = replace(folded, bodies=bodies)
-        folded = self._loops(scope, folded)
-        unrolled = Unrolled(scope)
-        done: dict[str, Step] = {}
-        for chain in unrolled.chains():
-            if any(cell.new_h.name in done for cell in chain.cells):
-                continue
-            builder, attempt = Builder(scope, self._taken), dict(done)
-            why = emit_chain(builder, chain, attempt)
-            new = self._applied(folded, builder, why, [node.output[0] for node in chain.products])
-            if new is not None:
-                folded, done = new, attempt
-        self._reasons.update(unrolled.reasons)
-        return folded
-
-    def _loops(self, scope: Scope, folded: FoldedGraph) -> FoldedGraph:
+    def _loops(self, scope: Scope, new: _New) -> None:
         for index, node in enumerate(scope.graph.nodes):
             if node.op_type not in ("Loop", "Scan") or node.domain:
                 continue
@@ -146,45 +78,80 @@ class _Pass:
             layers = loop if isinstance(loop, str) else layers_of(loop)
             builder = Builder(scope, self._taken)
             why = layers if isinstance(loop, str) or isinstance(layers, str) else emit_loop(builder, loop, layers)
-            new = self._applied(folded, builder, str(why), [name for name in node.output if name])
-            folded = folded if new is None else new
-        return folded
+            self._apply(new, builder, str(why), [[name] for name in node.output if name])
 
-    def _applied(self, folded: FoldedGraph, builder: Builder, why: str, old: Iterable[str]) -> FoldedGraph | None:
-        """Return a graph with the nodes of a builder; None if it still needs the `old` values."""
-        new = None if why else _applied(folded, builder)
-        if new is None or not _is_dead(new, [builder.replaced.get(name, name) for name in old]):
-            self._reasons[why or "a value inside of the steps is used elsewhere"] += 1
-            return None
-        new.constants.add(builder.constants)
-        self._origins |= builder.layers
-        return new
+    def _unrolled(self, scope: Scope, new: _New) -> None:
+        unrolled = Unrolled(scope)
+        done: dict[str, Step] = {}
+        for chain in unrolled.chains():
+            if any(cell.new_h.name in done for cell in chain.cells):
+                continue
+            builder, attempt = Builder(scope, self._taken), dict(done)
+            why = emit_chain(builder, chain, attempt)
+            if self._apply(new, builder, why, [[node.output[0] for node in products] for products in chain.products]):
+                done = attempt
+        self.reasons.update(unrolled.reasons)
+
+    def _apply(self, new: _New, builder: Builder, why: str, old: Iterable[list[str]]) -> bool:
+        """Add the nodes of a builder to a graph if it then does without one of each `old` values; return whether."""
+        if why or not new.add(builder, old):
+            self.reasons[why or "a value inside of the steps is used elsewhere"] += 1
+            return False
+        self.origins |= builder.layers
+        return True
 
 
-def _applied(folded: FoldedGraph, builder: Builder) -> FoldedGraph | None:
-    """Return a graph with the nodes of a builder; None if they depend on their own results."""
-    nodes = [_renamed(node, builder.replaced) for node in folded.nodes]
-    nodes += [Node(proto, 1, []) for proto in builder.nodes]
-    order = _sorted(nodes)
-    if order is None:
-        return None
-    places = {k: place for place, k in enumerate(order)}
-    graph = copy.copy(folded.graph)
-    graph.node = [nodes[k] for k in order]
-    graph.local = folded.graph.local | set(builder.constants) | {name for node in nodes for name in node.output if name}
-    graph.every = [*graph.node]
-    for node in graph.node:
-        for _, body in node.bodies:
-            graph.every += body.every
-    graph.kinds = {(node.domain, node.op_type) for node in graph.every}
-    return FoldedGraph(
-        graph,
-        tuple(graph.node),
-        folded.constants,
-        frozenset(places[k] for k in folded.folded),
-        {places[k]: bodies for k, bodies in folded.bodies.items()},
-        {places[k]: size for k, size in folded.large.items()},
-    )
+class _New:
+    """Nodes of a graph with those of its new layers."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph, self._nodes = graph, [*graph.node]
+        self._constants: dict[str, AnyArray] = {}
+        self.is_changed = False
+
+    def read_again(self, index: int) -> None:
+        """Read a node again, whose body is another one now."""
+        self._nodes[index] = Node(self._nodes[index].proto, 1, [])
+        self.is_changed = True
+
+    def add(self, builder: Builder, old: Iterable[list[str]]) -> bool:
+        """Add the nodes of a builder; return False if they depend on their own results, or all of some values stay."""
+        graph = copy.copy(self._graph)
+        graph.node = [_renamed(node, builder.replaced) for node in self._nodes]
+        graph.node += [Node(proto, 1, []) for proto in builder.nodes]
+        try:
+            nodes = sorted_nodes(graph, "")
+        except FormatError:
+            return False
+        nodes, needed = self._needed(nodes)
+        if any(needed.issuperset(builder.replaced.get(name, name) for name in equal) for equal in old):
+            return False
+        self._nodes = nodes
+        self._constants |= builder.constants
+        self.is_changed = True
+        return True
+
+    def _needed(self, nodes: list[Node]) -> tuple[list[Node], set[str]]:
+        """Return the nodes that the outputs need, and the names of all values that are needed."""
+        needed = {value.name for value in self._graph.output}
+        kept = []
+        for node in reversed(nodes):
+            if not needed.isdisjoint(node.output):
+                needed |= node.needs
+                kept.append(node)
+        return kept[::-1], needed
+
+    def write(self) -> None:
+        """Write the nodes and constants that the outputs need to the message of the graph."""
+        proto = self._graph.proto
+        nodes, needed = self._needed(self._nodes)
+        protos = [copied(node.proto) for node in nodes]
+        del proto.node[:]
+        proto.node.extend(protos)
+        for index in reversed(range(len(proto.initializer))):
+            if proto.initializer[index].name not in needed:
+                del proto.initializer[index]
+        proto.initializer.extend(named(array, name) for name, array in self._constants.items() if name in needed)
 
 
 def _renamed(node: Node, names: Mapping[str, str]) -> Node:
@@ -197,23 +164,3 @@ def _renamed(node: Node, names: Mapping[str, str]) -> Node:
     del new.proto.output[:]
     new.proto.output.extend(new.output)
     return new
-
-
-def _sorted(nodes: list[Node]) -> list[int] | None:
-    """Return the indices of nodes in topological order; None if they form a cycle."""
-    producers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
-    before = {index: {producers[name] for name in node.needs if name in producers} for index, node in enumerate(nodes)}
-    try:
-        return list(TopologicalSorter(before).static_order())
-    except CycleError:
-        return None
-
-
-def _is_dead(folded: FoldedGraph, names: Iterable[str]) -> bool:
-    """Return whether the outputs of a graph need none of these values."""
-    needed = {value.name for value in folded.graph.output}
-    for index in reversed(range(len(folded.nodes))):
-        node = folded.nodes[index]
-        if index not in folded.folded and not needed.isdisjoint(node.output):
-            needed |= node.needs
-    return needed.isdisjoint(names)

@@ -6,7 +6,7 @@ h0 --cell--> h1 --cell--> h2 --cell--> h3        becomes      (x1, x2, x3), h0 -
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyrnnx._internal.dtypes import AnyArray
@@ -14,9 +14,9 @@ from pyrnnx._internal.dtypes import AnyArray
 from ..graph.walk import Node, node_label
 from .builder import Builder
 from .cells import Cell, Matcher
-from .emission import Step, Steps, emit_rows, emit_series, in_order, initial_states, is_whole, states_fit
+from .emission import Step, Steps, emit_rows, emit_series, emit_state, in_order, is_whole, states_fit
 from .scope import Scope, attribute_of
-from .values import FUNCTIONS, Values, with_shapes
+from .values import ACTIVATIONS, Values, with_shapes
 
 _MOST_CANDIDATES = 120  # values behind the last product that may be the last state
 LEAST_STEPS = 2
@@ -30,10 +30,10 @@ def likeness(array: AnyArray) -> tuple[object, ...]:
 
 @dataclass(frozen=True)
 class Chain:
-    """Steps of an unrolled layer, in the order in which they run."""
+    """Steps of an unrolled layer, in the order in which they run, and the products of each step's state."""
 
     cells: tuple[Cell, ...]
-    products: tuple[Node, ...]
+    products: tuple[list[Node], ...]
 
 
 class Unrolled:
@@ -77,12 +77,14 @@ class Unrolled:
         factors = [self._plain.moves.parts(node.input[0]) for node in group]
         chains = []
         for column in zip(*factors, strict=False):  # of joined columns, some are the states
-            products = {self._plain.base(name): node for name, node in zip(column, group, strict=True)}
+            products: dict[str, list[Node]] = {}
+            for name, node in zip(column, group, strict=True):
+                products.setdefault(self._plain.base(name), []).append(node)
             if len(products) >= LEAST_STEPS:
                 chains += self._chains_of(products)
         return chains
 
-    def _chains_of(self, products: dict[str, Node]) -> list[Chain]:
+    def _chains_of(self, products: Mapping[str, list[Node]]) -> list[Chain]:
         """Return the chains of states that these products take."""
         stops = set(products)
         for name in products:
@@ -104,7 +106,7 @@ class Unrolled:
         starts = [h for h in cells if h not in {cell.new_h.name for cell in cells.values()}]
         return [chain for start in starts if (chain := self._chain(start, cells, products, matcher)) is not None]
 
-    def _values(self, stops: set[str], states: dict[str, Node]) -> Values:
+    def _values(self, stops: set[str], states: Iterable[str]) -> Values:
         """Return values whose stops have shapes: those of earlier steps determine those of later ones."""
         ordered = [value for name in states for value in (*sorted(self._cell_states(name)), name)]
         return with_shapes(self._scope, stops, ordered)
@@ -118,10 +120,12 @@ class Unrolled:
         return {
             self._plain.base(function.input[0])
             for function in functions
-            if function is not None and function.op_type in FUNCTIONS
+            if function is not None and function.op_type in ACTIVATIONS
         }
 
-    def _chain(self, start: str, cells: dict[str, Cell], products: dict[str, Node], matcher: Matcher) -> Chain | None:
+    def _chain(
+        self, start: str, cells: dict[str, Cell], products: Mapping[str, list[Node]], matcher: Matcher
+    ) -> Chain | None:
         steps: list[Cell] = []
         name = start
         while name in cells and self._follows(steps, cells[name]):
@@ -140,13 +144,13 @@ class Unrolled:
             return None
         return Chain(tuple(steps), tuple(products[cell.h.name] for cell in steps if cell.h and cell.h.name in products))
 
-    def _last(self, steps: list[Cell], products: dict[str, Node], matcher: Matcher) -> list[Cell]:
+    def _last(self, steps: list[Cell], products: Mapping[str, list[Node]], matcher: Matcher) -> list[Cell]:
         """Return the step behind the last product: its state enters no product."""
         name = steps[-1].new_h.name
         kind = self._scope.producer(name)
         if name not in products or kind is None:
             return []
-        for node in self._after(products[name]):
+        for node in (node for product in products[name] for node in self._after(product)):
             if node.op_type == kind.op_type and node.output[0] not in products:
                 cell = matcher.match(node.output[0])
                 if not isinstance(cell, Cell) or cell.new_h.name != node.output[0]:  # or columns of another value
@@ -199,10 +203,10 @@ def emit_chain(builder: Builder, chain: Chain, done: dict[str, Step]) -> str:
     if None in inputs:
         return "the steps have different weights"
     x, is_reverse = Steps(builder, done).input([refs for refs in inputs if refs is not None])
-    product = chain.products[0]
+    product = chain.products[0][0]
     name = f"{product.name or product.output[0]}/{complete.operator}"
     origin = f"{len(cells)} unrolled steps from {node_label(product)}"
-    states = initial_states(builder, complete, first.h, first.c)
+    states = [emit_state(builder, ref) for ref in (first.h, first.c)[: 2 if complete.operator == "LSTM" else 1]]
     known = [state for state in states if state is not None]
     if len(known) < len(states):
         return "the shape of an initial state is unknown"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from pyrnnx._internal.dtypes import AnyArray
 from ..graph.constants import array_of
 from ..graph.walk import Node
 from . import forms
-from .forms import Form, Ref, Shape
+from .forms import Dim, Form, Ref, Shape
 from .moves import Columns, Moves
 from .scope import Scope, attribute_of
 
@@ -21,7 +20,7 @@ _FLOATS = ("float32", "float64")
 _STRIPPED = ("Identity", "Cast", "Squeeze", "Unsqueeze", "Reshape", "Transpose")
 # Operators that are activation functions of the recurrent operators, with their parameters' defaults.
 # ThresholdedRelu is not one: it differs at x = alpha.
-FUNCTIONS: dict[str, dict[str, float]] = {
+ACTIVATIONS: dict[str, dict[str, float]] = {
     "Sigmoid": {},
     "Tanh": {},
     "Relu": {},
@@ -52,12 +51,12 @@ class Values:
 
     def base(self, name: str) -> str:
         """Return the value that a name is moved from without a selection, whatever the shapes."""
-        while (node := self.scope.producer(self.scope.aliases.get(name, name))) is not None:
+        while (node := self.scope.producer(name)) is not None:
             truth = self.moves.truth(node.input[0]) if node.op_type == "Where" else None
             if node.op_type not in _STRIPPED and truth is None:
                 break
             name = node.input[0 if truth is None else 1 if truth else 2]
-        return self.scope.aliases.get(name, name)
+        return name
 
     def shape(self, name: str) -> Shape | None:
         form = self.form(name)
@@ -65,7 +64,6 @@ class Values:
 
     def form(self, name: str) -> Form | None:
         """Return the form of a value; None if its shape is unknown."""
-        name = self.scope.aliases.get(name, name)
         if name not in self._forms:
             if name in self.stops:
                 self._forms[name] = self._leaf(name)
@@ -92,7 +90,6 @@ class Values:
 
     def ref(self, name: str) -> Ref | None:
         """Return a value as columns and views of the value that it is moved from; None if its shape is unknown."""
-        name = self.scope.aliases.get(name, name)
         if name not in self._refs:
             self._refs[name] = self._ref(name)
         return self._refs[name]
@@ -136,8 +133,10 @@ class Values:
         node = self.scope.producer(name)
         if node is None or name != node.output[0]:
             return None
-        if node.op_type in FUNCTIONS:
+        if node.op_type in ACTIVATIONS:
             return self._function(node)
+        if node.op_type in LIMITS:
+            return self._limited(node)
         compute = getattr(self, f"_{node.op_type.lower()}", None) if node.op_type in _OPERATORS else None
         form: Form | None = None if compute is None else compute(node)
         return form
@@ -146,9 +145,40 @@ class Values:
         ref, shape = self.ref(node.input[0]), self.shape(node.input[0])
         if ref is None or shape is None:
             return None
-        defaults = FUNCTIONS[node.op_type]
+        defaults = ACTIVATIONS[node.op_type]
         parameters = tuple(float(attribute_of(node, key, value)) for key, value in defaults.items())
         return forms.leaf(ref, shape, np.dtype(np.float32), node.op_type, parameters)
+
+    def _limited(self, node: Node) -> Form | None:
+        """Return a value between 0 and m as m * HardSigmoid with alpha = 1 / m."""
+        limits, name = self._limits(node), node.input[0]
+        inner = self.scope.producer(name)
+        if inner is not None and inner.op_type in LIMITS:
+            limits = [
+                pick(pair) for pick, pair in zip((max, min), zip(limits, self._limits(inner), strict=True), strict=True)
+            ]
+            name = inner.input[0]
+        ref, shape, (low, high) = self.ref(name), self.shape(name), limits
+        if ref is None or shape is None or low != 0 or not 0 < high < np.inf:
+            return None
+        dtype = np.dtype(np.float32)
+        form = forms.leaf(ref, shape, dtype, "HardSigmoid", (1 / high, 0.0))
+        return forms.scaled(form, np.full(form.width, high, dtype), form.shape)
+
+    def _limits(self, node: Node) -> list[float]:
+        """Return between which numbers a Clip, Max or Min keeps its first input."""
+        keys = ("min", "max")
+        sources = dict(
+            zip({"Clip": keys, "Max": keys[:1], "Min": keys[1:]}[node.op_type], node.input[1:], strict=False)
+        )
+        arrays = {key: self.scope.array(name) for key, name in sources.items() if name}
+        limits = []
+        for key, default in zip(keys, (-np.inf, np.inf), strict=True):
+            array = arrays.get(key)
+            is_unknown = key in arrays and (array is None or array.size != 1)
+            given = attribute_of(node, key, default) if array is None else array.reshape(-1)[0]
+            limits.append(np.nan if is_unknown else float(given))
+        return limits
 
     def _operands(self, node: Node) -> tuple[Form, Form] | None:
         if len(node.input) != 2:
@@ -194,6 +224,15 @@ class Values:
             return None
         return Form(shape, np.broadcast_to(form.bias, (shape[-1],)))
 
+    def _tile(self, node: Node) -> Form | None:
+        """Return a value whose axes keep their sizes where they are repeated once; onnx infers no names for them."""
+        shape, repeats = self.shape(node.input[0]), self.moves.numbers(node.input[1])
+        if not shape or repeats is None or len(repeats) != len(shape):
+            return None
+        sizes = tuple(_repeated(size, count) for size, count in zip(shape, repeats, strict=True))
+        last = sizes[-1]
+        return forms.leaf(Ref(node.output[0], 0, last), sizes, np.dtype(np.float32)) if isinstance(last, int) else None
+
     def _constantofshape(self, node: Node) -> Form | None:
         shape, array = self.moves.numbers(node.input[0]), filler(node)
         if not shape or not isinstance(shape[-1], int) or not shape[-1]:
@@ -213,10 +252,10 @@ class Values:
         form = self._linear(node.input[0], matrix if alpha == 1 else matrix * matrix.dtype.type(alpha))
         if form is None or len(node.input) < 3 or not node.input[2]:
             return form
-        bias = self.form(node.input[2])
-        if bias is None or not bias.is_constant:
-            return None
-        return forms.add(form, replace(bias, bias=bias.bias if beta == 1 else bias.bias * bias.bias.dtype.type(beta)))
+        added = self.form(node.input[2])
+        if added is not None and beta != 1:
+            added = forms.scaled(added, np.full(added.width, beta, added.bias.dtype), added.shape)
+        return None if added is None else forms.add(form, added)
 
     def _linear(self, name: str, matrix: AnyArray) -> Form | None:
         """Return a value times a constant matrix; of joined columns, each times its rows of the matrix."""
@@ -251,7 +290,7 @@ class Values:
         """Return what a matrix multiplies: zeros, an atom without function, or a gate times a state."""
         form = self.form(name)
         if form is None:
-            return self._leaf(self.scope.aliases.get(name, name), width)
+            return self._leaf(name, width)
         if form.is_constant and not form.bias.any():
             return form
         single = form.single
@@ -264,13 +303,23 @@ class Values:
 def with_shapes(scope: Scope, stops: Collection[str], ordered: Iterable[str]) -> Values:
     """Return values with these stops, whose shapes are computed in an order in which each needs earlier ones only."""
     for name in ordered:
+        shape = scope.shape(name)
+        if shape and all(isinstance(size, int) for size in shape):
+            scope.known[name] = shape
         form = None if name in scope.known else Values(scope, stops).expanded(name)
         if form is not None and None not in form.shape:
             scope.known[name] = form.shape
     return Values(scope, stops)
 
 
-_OPERATORS = {"Add", "Sub", "Neg", "Mul", "Expand", "ConstantOfShape", "MatMul", "Gemm"}
+LIMITS = ("Clip", "Max", "Min")
+_OPERATORS = {"Add", "Sub", "Neg", "Mul", "Expand", "Tile", "ConstantOfShape", "MatMul", "Gemm"}
+
+
+def _repeated(size: Dim, count: Dim) -> Dim:
+    if count == 1:
+        return size
+    return size * count if isinstance(size, int) and isinstance(count, int) else None
 
 
 def filler(node: Node) -> AnyArray:

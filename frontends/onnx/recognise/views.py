@@ -2,7 +2,7 @@
 
     ("squeeze", axis)   ("unsqueeze", axis)   ("transpose", axes)   ("select", axis, index)   ("flip", axis)
 
-An index is an int, or the name of the iteration number of a Loop. No view moves or removes the last axis.
+An index is an int, or ITERATION, the iteration number of a Loop. No view moves or removes the last axis.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 View: TypeAlias = tuple[Any, ...]
+ITERATION = "i"
 
 
 def pushed(view: View, shape: tuple[Any, ...]) -> tuple[Any, ...] | None:

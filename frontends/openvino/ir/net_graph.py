@@ -28,7 +28,7 @@ class NetGraph:
     ----------
     name : str
     version : int
-        10 or 11, or newer if it uses only elements and attributes of 11.
+        10, 11 or newer, which is read as 11.
     layers, order : tuple of NetLayer
         The layers in the order of the XML, and in topological order.
     element : lxml element
@@ -88,9 +88,9 @@ def net_graph(root: etree._Element, what: str) -> NetGraph:
     Raises
     ------
     PyrnnxError
-        The version is below 10 or uses more than version 11 has, a layer lacks id or type, an id occurs twice, an edge
-        has an unknown end, an input has no edge or two, the graph has a cycle, the same holds in the body of a loop or
-        an If, or bodies are nested deeper than `DEEPEST`.
+        The version is below 10, a layer lacks id or type, an id occurs twice, an edge has an unknown end, an input has
+        no edge or two, the graph has a cycle, the same holds in the body of a loop or an If, or bodies are nested
+        deeper than `DEEPEST`.
     """
     return _graph(root, what, read_version(what, root), 0)
 

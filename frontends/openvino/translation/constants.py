@@ -15,7 +15,7 @@ from ..net import Net
 from .context import LayerContext
 from .graph import SMALL, Graph, guarded
 from .inputs import ValueNames
-from .onnx_frontend import constant_values, import_onnx
+from .onnx_frontend import NotRunnable, constant_values, import_onnx, onnxruntime
 from .operations import translator
 from .registry import Translator
 
@@ -75,16 +75,20 @@ class ConstantValues:
         return self._cache.get(output) if array is None else array
 
     def _results(self, layer: NetLayer, known: Mapping[Output, AnyArray]) -> dict[Output, AnyArray]:
-        import_onnx(f"{layer.label}: computing its constant value")
+        what = f"{layer.label}: computing its constant value"
+        import_onnx(what)
+        onnxruntime(what)
         graph = Graph(layer.label)
         function = translator(layer)
         assert function is not None  # `layers` has only those with a translator
         names = translate_layer(layer, function, ValueNames(graph, lambda source: self._known(source, known)))
         infos = [graph.onnx.ValueInfoProto(name=name) for name in dict.fromkeys(names)]
-        arrays = constant_values(graph.model((), infos), names)
-        if len(arrays) != len(infos):
-            raise PyrnnxError(f"{layer.label}: its value, a constant, cannot be computed")
-        results = {Output(layer, k): arrays[name] for k, name in enumerate(names)}
+        try:
+            arrays = constant_values(graph.model((), infos), names)
+        except NotRunnable as error:
+            message = shortened(str(error))
+            raise PyrnnxError(f"{layer.label}: its value, a constant, cannot be computed ({message})") from error
+        results = {Output(layer, k): array for k, array in enumerate(arrays)}
         self._cache |= {key: array for key, array in results.items() if array.size <= SMALL}
         return results
 

@@ -13,7 +13,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
-from .onnx_frontend import all_nodes, import_onnx
+from .onnx_frontend import all_nodes, import_onnx, needed_names
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -55,25 +55,15 @@ def guarded(label: str, expected: str) -> Iterator[None]:
         raise FormatError(f"{label}: cannot be translated to ONNX ({reason}); expected {expected}") from error
 
 
-def merge_equal_initializers(model: ModelProto) -> ModelProto:
-    """Merge initializers with the same content, in place."""
-    graph, by_content, renamed = model.graph, dict[tuple[Any, ...], str](), dict[str, str]()
-    fixed = {info.name for info in (*graph.output, *graph.input)}
-    for tensor in graph.initializer:
-        content = (tensor.data_type, tuple(tensor.dims), hashlib.blake2b(tensor.raw_data, digest_size=16).digest())
-        if tensor.name not in fixed and tensor.HasField("raw_data"):
-            first = by_content.setdefault(content, tensor.name)
-            if first != tensor.name:
-                renamed[tensor.name] = first
-    if renamed:
-        for node in all_nodes(graph.node):
-            for k, name in enumerate(node.input):
-                if name in renamed:
-                    node.input[k] = renamed[name]
-        for k in reversed(range(len(graph.initializer))):
-            if graph.initializer[k].name in renamed:
-                del graph.initializer[k]
-    return model
+def drop_unused(graph: GraphProto) -> set[str]:
+    """Drop nodes whose results nothing needs; return the names that the others and the outputs need."""
+    needed = {value.name for value in graph.output}
+    for index in reversed(range(len(graph.node))):
+        if needed.isdisjoint(graph.node[index].output):
+            del graph.node[index]
+        else:
+            needed |= needed_names(graph.node[index])
+    return needed
 
 
 class Graph:

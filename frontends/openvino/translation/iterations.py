@@ -127,22 +127,26 @@ class Iterations:
         ctx = self.ctx
         infos = self._carried() + [self._input(item.mapped.layer) for item in sliced]
         outputs = self._outputs()
-        scanned = [ctx.unsqueeze(part.name, [part.slices.axis + 1]) if part.is_narrow else part.name for part in sliced]
-        first = self._first()
-        parts = [mapped.slices or Slices(0, 0, -1, 1, False) for mapped in self.stacked]
+        scanned = [self._parts_first(item) for item in sliced]
         results = ctx.nodes(
             "Scan",
-            *first,
+            *self._first(),
             *scanned,
             outputs=len(outputs),
             body=self._graph.proto(infos, outputs),
             num_scan_inputs=len(sliced),
-            scan_input_axes=[item.slices.axis for item in sliced],
             scan_input_directions=[int(item.slices.is_reversed) for item in sliced],
-            scan_output_axes=[slices.axis for slices in parts] or None,
-            scan_output_directions=[int(slices.is_reversed) for slices in parts] or None,
         )
         return self._by_place(results)
+
+    def _parts_first(self, item: Sliced) -> str:
+        """Move the axis of parts to the front: if Scan does so, ONNX Runtime ends the process at an empty value."""
+        ctx, axis = self.ctx, item.slices.axis
+        name = ctx.unsqueeze(item.name, [axis + 1]) if item.is_narrow else item.name
+        if axis == 0:
+            return name
+        others = [k for k in range(ctx.rank(item.mapped.place) + 1) if k != axis]
+        return ctx.transpose(name, [axis, *others])
 
     def by_loop(self, sliced: Sequence[Sliced], trips: str, condition: str) -> list[str]:
         """Translate the loop to a Loop; return the names of the layer's outputs."""
@@ -159,9 +163,6 @@ class Iterations:
         first = self._first()
         body = graph.proto(infos, outputs)
         results = ctx.nodes("Loop", trips, condition, *first, outputs=len(outputs) - 1, body=body)
-        for k, mapped in enumerate(self.stacked, self._num_carried):
-            if mapped.slices is not None:
-                results[k] = self._moved(results[k], mapped, mapped.slices)
         return self._by_place(results)
 
     def _count(self, step: str) -> None:
@@ -197,7 +198,7 @@ class Iterations:
         return self._graph.node("Reshape", [name, shape], f"{self.ctx.layer.name}/condition")[0]
 
     def _moved(self, name: str, mapped: Mapped, slices: Slices) -> str:
-        """Move the first axis, along which a Loop stacks, to where a Scan has it."""
+        """Move the first axis, along which results are stacked, to its place in the layer's output."""
         ctx, shape = self.ctx, mapped.layer.sources[0].port.shape or self.ctx.layer.outputs[mapped.place].shape
         if slices.is_reversed:
             name = ctx.slice(name, -1, BEGIN, 0, -1)
@@ -228,7 +229,7 @@ class Iterations:
                 raise FormatError(
                     f"{self.body.label}: {mapped.layer.label} has shape {shape}; expected {part} at axis {slices.axis}"
                 )
-            names[mapped.place] = _joined(ctx, name, slices)
+            names[mapped.place] = _joined(ctx, self._moved(name, mapped, slices), slices)
         return names
 
 

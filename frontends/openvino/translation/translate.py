@@ -17,8 +17,8 @@ from ..layers import BoundLayer, IRLayer
 from .bodies import BODIES
 from .constants import ConstantValues
 from .dimensions import input_info, output_info, variable_info, with_output_dimensions
-from .graph import LARGEST_MODEL, SMALL, Graph, guarded, merge_equal_initializers
-from .onnx_frontend import Model, fold_constants, import_onnx, runnable
+from .graph import LARGEST_MODEL, Graph, drop_unused, guarded
+from .onnx_frontend import Model, import_onnx, runnable
 from .scope import Prepared, Scope, Whole
 from .states import STATES
 
@@ -55,12 +55,15 @@ def export(constants: ConstantValues, names: Names, label: str) -> ModelProto:
                 "one, which inputs of ONNX models need"
             )
     with guarded(f"IR {shown(net.name)}", _EXPECTED):
-        translated = _Translation(constants, names, None).run()
+        result = _Translation(constants, names, None).run()
     with guarded(label, _EXPECTED):
-        result = fold_constants(translated, largest=SMALL)  # larger constants only if the model does not grow
+        needed = drop_unused(result.graph)  # what is computed in a wider type instead
+        for k in reversed(range(len(result.graph.initializer))):
+            if result.graph.initializer[k].name not in needed:
+                del result.graph.initializer[k]
         if result.ByteSize() > LARGEST_MODEL:
             raise UnsupportedError(f"{label}: the ONNX model would exceed {LARGEST_MODEL} bytes (2 GB)")
-        result = with_output_dimensions(merge_equal_initializers(result))
+        result = with_output_dimensions(result)
         for variable in variables(net):
             value = _first_value(variable, constants)
             if value is not None:
@@ -111,7 +114,7 @@ def program(
     *,
     everything: bool = False,
     missing: frozenset[str] = frozenset(),
-    runtime: str | None = None,
+    session_options: Any = None,
 ) -> Program:
     """Build the program of a net.
 
@@ -128,8 +131,8 @@ def program(
         Translate also layers that no output depends on, as far as possible.
     missing : frozenset of str
         The ids of variables that are not inputs: the net computes their first values.
-    runtime : str, optional
-        Runtime of the other nodes, as for `read_model`.
+    session_options : onnxruntime.SessionOptions, optional
+        As for `read_model`.
 
     Raises
     ------
@@ -143,7 +146,7 @@ def program(
     first_values = frozenset(translation.values[Output(layer, 0)] for layer in reads if layer in constants.net.order)
     run_by = translation.run_by
     flags = frozenset(translation.flags)
-    return Program(runnable(model, label, run_by, runtime), translation.values, first_values, flags, run_by)
+    return Program(runnable(model, label, run_by, session_options), translation.values, first_values, flags, run_by)
 
 
 class _Translation:
@@ -163,7 +166,7 @@ class _Translation:
         self.values, self.run_by = self._scope.values.names, self._whole.run_by
 
     def run(self, everything: bool = False, missing: frozenset[str] = frozenset()) -> ModelProto:
-        """Return the model without constant folding; variables are inputs unless they are `missing`."""
+        """Return the model; variables are inputs unless they are `missing`."""
         infos = []
         for layer, name in zip(self.net.parameters, self.names.inputs, strict=True):
             self.values[Output(layer, 0)] = name

@@ -114,6 +114,14 @@ class NodeContext:
         inputs = [value, self.const(f"shape{position}", np.zeros(0))]
         return self.layer("Reshape", 1, inputs, (value.precision, ()), special_zero=False)
 
+    def listed(self, position: int) -> Value:
+        """Return an input with one axis, which has none in what some exporters write."""
+        value = self[position]
+        if value.shape != ():
+            return value
+        inputs = [value, self.const(f"shape{position}", [1])]
+        return self.layer("Reshape", 1, inputs, (value.precision, (1,)), special_zero=False)
+
     def in_order(self, view: View) -> Value:
         """Return the value of a view with its axes in order, transposed if necessary."""
         return self.net.in_order(view, self.name)

@@ -9,25 +9,18 @@ which IR has not. A run in which the size is not 1 is an error of Reshape; OpenV
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyrnnx._internal.dtypes import AnyArray, named_dtype
+from pyrnnx._internal.dtypes import named_dtype
 from pyrnnx.errors import FormatError, shortened
 from pyrnnx.operator.tensor_info import TensorInfo
 
-from ..translation.onnx_frontend import (
-    array_of,
-    folded_graph,
-    import_onnx,
-    infer_shapes,
-    local_names,
-    subgraphs,
-    tensor_info,
-)
+from ..translation.graph import drop_unused
+from ..translation.onnx_frontend import import_onnx, infer_shapes, local_names, named, subgraphs, tensor_info
+from .constants import Constants
 from .sizes import Sizes, attribute_of, squeezed_one
 
 if TYPE_CHECKING:
@@ -35,25 +28,6 @@ if TYPE_CHECKING:
 
 _SMALL = 64  # elements of constants whose values shape inference needs: shapes, axes
 _ALLOWZERO = 14  # first opset of this attribute of Reshape
-_LARGEST = 1024  # elements of a constant that is computed here; the IR computes larger ones
-
-
-class Simplified(NamedTuple):
-    """A simplified graph.
-
-    Attributes
-    ----------
-    graph : onnx.GraphProto
-        Its nodes in topological order, and its outputs.
-    types : dict
-        Types and shapes of values, by name.
-    tensors : dict
-        Constants by name: an onnx.TensorProto or an array.
-    """
-
-    graph: GraphProto
-    types: dict[str, TensorInfo]
-    tensors: dict[str, Any]
 
 
 def simplified(
@@ -62,13 +36,13 @@ def simplified(
     label: str,
     given: Mapping[str, TensorInfo],
     tensors: Mapping[str, Any],
-) -> Simplified:
-    """Simplify a graph until nothing changes.
+) -> tuple[GraphProto, dict[str, TensorInfo], dict[str, Any]]:
+    """Simplify a graph until nothing changes; return it with the types of its values, and its constants, by name.
 
     Parameters
     ----------
     graph : onnx.GraphProto
-        Folded; its initializers are ignored.
+        Its initializers are ignored at the top level: `tensors` has them.
     opsets : mapping
         Version by domain.
     label : str
@@ -84,32 +58,45 @@ def simplified(
         Shape inference fails, because the model is faulty.
     """
     onnx = import_onnx()
-    large = {name: tensor for name, tensor in tensors.items() if _size(tensor) > _SMALL}
-    small = {name: array_of(tensor, label) for name, tensor in tensors.items() if name not in large}
+    constants = Constants(opsets, label, tensors)
     model = onnx.ModelProto(ir_version=onnx.IR_VERSION)
     model.opset_import.extend(onnx.helper.make_opsetid(*row) for row in opsets.items())
     model.graph.CopyFrom(graph)
-    _set_inputs(model, [*map(_value_info, given.values()), *(_info_of(name, large[name]) for name in large)], small)
+    del model.graph.initializer[:]
+    _move_constants(model.graph)
+    constants.tensors |= {tensor.name: tensor for tensor in model.graph.initializer}
     while True:
+        _set_inputs(model.graph, given.values(), constants)
         types = _inferred(model, label)
-        if not _replace_known(model.graph, types, opsets.get("", 1), label):
+        is_folded = constants.fold(model.graph, types)
+        if not _replace_known(model.graph, types, constants, opsets.get("", 1)) and not is_folded:
             break
-        model.graph.CopyFrom(folded_graph(model.graph, opsets, label, _LARGEST))
-    constants = {**large, **{tensor.name: tensor for tensor in model.graph.initializer}}
-    return Simplified(model.graph, types, constants)
+        constants.keep(drop_unused(model.graph))
+    return model.graph, types, constants.tensors
 
 
-def _size(tensor: Any) -> int:
-    return tensor.size if isinstance(tensor, np.ndarray) else math.prod(tensor.dims)
+def _move_constants(graph: GraphProto) -> None:
+    """Make the results of Constant nodes initializers, also in bodies."""
+    for index in reversed(range(len(graph.node))):
+        node = graph.node[index]
+        if node.op_type == "Constant" and not node.domain and node.attribute and node.attribute[0].name == "value":
+            graph.initializer.append(named(node.attribute[0].t, node.output[0]))
+            del graph.node[index]
+            continue
+        for _, body in subgraphs(node):
+            _move_constants(body)
 
 
-def _set_inputs(model: ModelProto, infos: Iterable[ValueInfoProto], constants: Mapping[str, AnyArray]) -> None:
-    from_array = import_onnx().numpy_helper.from_array
-    graph = model.graph
+def _set_inputs(graph: GraphProto, given: Iterable[TensorInfo], constants: Constants) -> None:
+    """Declare inputs and constants; large constants are inputs, as shape inference needs no values of them."""
     del graph.input[:]
     del graph.initializer[:]
-    graph.input.extend(infos)
-    graph.initializer.extend(from_array(array, name) for name, array in constants.items())
+    graph.input.extend(map(_value_info, given))
+    for name, tensor in constants.tensors.items():
+        if constants.size(name) > _SMALL:
+            graph.input.append(_info_of(name, tensor))
+        else:
+            graph.initializer.append(named(tensor, name))
 
 
 def _value_info(info: TensorInfo) -> ValueInfoProto:
@@ -139,12 +126,12 @@ def _inferred(model: ModelProto, label: str) -> dict[str, TensorInfo]:
     return {info.name: tensor_info(label, info) for info in (*graph.value_info, *graph.output, *graph.input)}
 
 
-def _replace_known(graph: GraphProto, types: dict[str, TensorInfo], opset: int, label: str) -> bool:
+def _replace_known(graph: GraphProto, types: dict[str, TensorInfo], tensors: Constants, opset: int) -> bool:
     """Replace nodes whose results are known, and Ifs whose conditions are; return whether there are any."""
-    sizes = Sizes(types, {tensor.name: array_of(tensor, label) for tensor in graph.initializer})
+    small = (name for name in tensors.tensors if tensors.size(name) <= _SMALL)
+    sizes = Sizes(types, {name: tensors.value(name) for name in small})
     producers = {name: node for node in graph.node for name in node.output}
     nodes: list[NodeProto] = []
-    from_array = import_onnx().numpy_helper.from_array
     changed = False
     for node in graph.node:
         value, info = sizes.add(node), sizes.result(node)
@@ -153,14 +140,14 @@ def _replace_known(graph: GraphProto, types: dict[str, TensorInfo], opset: int, 
             changed = True
         condition = sizes.constants.get(node.input[0]) if node.op_type == "If" and not node.domain else None
         if value is not None:
-            graph.initializer.append(from_array(value, node.output[0]))
+            tensors.tensors[node.output[0]] = value
             changed = True
         elif condition is not None and condition.size == 1:
-            nodes += _branch(graph, nodes, node, bool(condition.reshape(())))
+            nodes += _branch(graph, nodes, node, tensors, bool(condition.reshape(())))
             changed = True
         else:
             squeezed = squeezed_one(node, producers, sizes.constants)
-            instead = _reshaped(graph, node, squeezed, types, opset)
+            instead = _reshaped(graph, node, squeezed, types, tensors, opset)
             nodes += instead or [node]
             changed = changed or bool(instead)
     if changed:
@@ -170,7 +157,9 @@ def _replace_known(graph: GraphProto, types: dict[str, TensorInfo], opset: int, 
     return changed
 
 
-def _branch(graph: GraphProto, before: Iterable[NodeProto], node: NodeProto, condition: bool) -> list[NodeProto]:
+def _branch(
+    graph: GraphProto, before: Iterable[NodeProto], node: NodeProto, tensors: Constants, condition: bool
+) -> list[NodeProto]:
     """Return the nodes of the branch that runs, and Identities for the outputs of the If."""
     onnx = import_onnx()
     branch = onnx.GraphProto()
@@ -178,14 +167,19 @@ def _branch(graph: GraphProto, before: Iterable[NodeProto], node: NodeProto, con
     used = local_names(graph) | {name for earlier in before for name in earlier.output}
     names = {name: _unused(name, used) for name in local_names(branch)}
     _rename(branch, {old: new for old, new in names.items() if old != new})
-    graph.initializer.extend(branch.initializer)
+    tensors.tensors.update((tensor.name, tensor) for tensor in branch.initializer)
     ends = zip(branch.output, node.output, strict=True)
     identities = [onnx.helper.make_node("Identity", [end.name], [name]) for end, name in ends if name]
     return [*branch.node, *identities]
 
 
 def _reshaped(
-    graph: GraphProto, node: NodeProto, squeezed: tuple[str, int] | None, types: Mapping[str, TensorInfo], opset: int
+    graph: GraphProto,
+    node: NodeProto,
+    squeezed: tuple[str, int] | None,
+    types: Mapping[str, TensorInfo],
+    tensors: Constants,
+    opset: int,
 ) -> list[NodeProto]:
     """Return nodes that reshape a value to its sizes without one axis."""
     shape = None if squeezed is None or squeezed[0] not in types else types[squeezed[0]].shape
@@ -195,7 +189,7 @@ def _reshaped(
     onnx, used = import_onnx(), local_names(graph)
     sizes, places, target = (_unused(f"{node.output[0]}/{part}", used) for part in ("sizes", "places", "shape"))
     others = [k for k in range(len(shape)) if k != axis % len(shape)]
-    graph.initializer.append(onnx.numpy_helper.from_array(np.array(others, np.int64), places))
+    tensors.tensors[places] = np.array(others, np.int64)
     make, attributes = onnx.helper.make_node, {"allowzero": 1} if opset >= _ALLOWZERO else {}
     return [
         make("Shape", [name], [sizes]),

@@ -8,28 +8,30 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import FormatError, shortened
 from pyrnnx.layers.layer import Layer
 from pyrnnx.operator.tensor_info import TensorInfo
 
 from ..translation.onnx_frontend import (
     Model,
-    Tensors,
+    RecurrentModel,
     array_of,
     import_onnx,
     local_names,
     needed_names,
+    protos,
     read_model,
     tensor_info,
 )
 from .simplify import simplified
 
 if TYPE_CHECKING:
-    from onnx import GraphProto
+    from onnx import GraphProto, ModelProto
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A folded model, or a body of one of its nodes.
+    """A simplified model, or a body of one of its nodes.
 
     Attributes
     ----------
@@ -55,7 +57,7 @@ class Source:
     opsets: Mapping[str, int]
     layers: Mapping[str, Layer | Any]
     types: Mapping[str, TensorInfo]
-    tensors: Tensors
+    tensors: Mapping[str, Any]
 
     @property
     def opset(self) -> int:
@@ -88,8 +90,8 @@ class Source:
         captured = {info.name for info in graph.output}.union(*map(needed_names, graph.node)) - local_names(graph)
         types = {name: self.types[name] for name in captured & self.types.keys() - self.tensors.keys()}
         constants = {name: self.tensors[name] for name in captured & self.tensors.keys()}
-        row = simplified(copy, self.opsets, self.label, {**types, **inputs}, {**constants, **own})
-        return replace(self, graph=row.graph, inputs=tuple(inputs), types=row.types, tensors=row.tensors)
+        graph, types, own = simplified(copy, self.opsets, self.label, {**types, **inputs}, {**constants, **own})
+        return replace(self, graph=graph, inputs=tuple(inputs), types=types, tensors=own)
 
 
 def onnx_model(source: Any, label: str = "") -> Model:
@@ -106,15 +108,49 @@ def onnx_model(source: Any, label: str = "") -> Model:
 
 
 def source_of(model: Model) -> Source:
-    """Fold a model and infer its types.
+    """Simplify a model and infer its types.
 
     Raises
     ------
     PyrnnxError
-        As in `model.layers`; or shape inference fails, because the model is faulty.
+        As in `model.layers`; or functions cannot be inlined, or shape inference fails, because the model is faulty.
     """
-    proto, tensors = model.folded()
+    layered = model._with_layers()
+    proto = _inlined(_without_weights(layered.model), model.label)
+    tensors = {tensor.name: layered.arrays.get(tensor.name, tensor) for tensor in proto.graph.initializer}
+    given = {info.name: tensor_info(model.label, info) for info in proto.graph.input}
     opsets = {row.domain: row.version for row in proto.opset_import}
-    given = {info.name: tensor_info(model.label, info) for info in proto.graph.input if info.name not in tensors}
-    row = simplified(proto.graph, opsets, model.label, given, tensors)
-    return Source(model.label, row.graph, tuple(given), opsets, model.layers, row.types, row.tensors)
+    graph, types, tensors = simplified(proto.graph, opsets, model.label, given, tensors)
+    layers = {name: site.layer for name, site in layered.model.sites.items()}
+    return Source(model.label, graph, tuple(given), opsets, layers, types, tensors)
+
+
+def _without_weights(model: RecurrentModel) -> ModelProto:
+    """Return a copy of a model whose recurrent nodes have their unique names, and no inputs that their layers own."""
+    proto = type(model.proto).FromString(model.proto.SerializeToString())
+    names = {site.place: name for name, site in model.sites.items()}
+    for place, _, node in protos(model.graph, proto.graph) if names else ():
+        if place not in names:
+            continue
+        node.name, site = names[place], model.sites[names[place]]
+        if not isinstance(site.layer, Layer):
+            continue
+        for position, key in enumerate(site.arguments[: len(node.input)]):
+            if key in site.weights or key in site.layer.constants:
+                node.input[position] = ""
+        if all(attribute.name != "hidden_size" for attribute in node.attribute):
+            node.attribute.append(import_onnx().helper.make_attribute("hidden_size", site.layer.op.hidden_size))
+    return proto
+
+
+def _inlined(proto: ModelProto, label: str) -> ModelProto:
+    if not proto.functions:
+        return proto
+    import_onnx()
+    from onnx import inliner
+
+    try:
+        result: ModelProto = inliner.inline_local_functions(proto, convert_version=True)
+    except Exception as error:  # of several types
+        raise FormatError(f"{label}: its functions cannot be inlined ({shortened(str(error))})") from error
+    return result

@@ -8,7 +8,7 @@ from typing import Any
 from pyrnnx.errors import FormatError, PyrnnxError, UnsupportedError, shortened
 
 from ..ir.writer import NetWriter
-from ..translation.onnx_frontend import Model, import_onnx, subgraphs
+from ..translation.onnx_frontend import Model, import_onnx, is_recurrent, subgraphs
 from .context import NodeContext
 from .net import Net
 from .operations import WRITERS
@@ -49,7 +49,7 @@ def _write(context: NodeContext, source: Source) -> View | Sequential | Sequence
 
 def _written(context: NodeContext, source: Source) -> View | Sequential | Sequence[View | Sequential]:
     node = context.node
-    if node.name in source.layers:
+    if is_recurrent(node) and node.name in source.layers:
         return write_recurrent(context, source.layers[node.name])
     writer = None if node.domain else WRITERS.get(node.op_type)
     if writer is None:

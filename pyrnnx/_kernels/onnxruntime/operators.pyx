@@ -24,7 +24,6 @@ from pyrnnx._kernels.onnxruntime.api cimport (
     load_functions,
 )
 from pyrnnx._kernels.onnxruntime.functions cimport compute_python, create_python, destroy_python, infer_python
-from pyrnnx._kernels.onnxruntime.guard cimport compute_guard, create_guard, destroy_guard, infer_guard
 from pyrnnx._kernels.onnxruntime.inference cimport infer_recurrent
 from pyrnnx._kernels.onnxruntime.recurrent cimport (
     INPUT_COUNT,
@@ -46,7 +45,6 @@ cdef:
     OrtCustomOpDomain *domain = NULL
     OrtCustomOp recurrent_operator
     OrtCustomOp python_operator
-    OrtCustomOp guard_operator
     OrtCustomOp unfold_operator
 
 
@@ -55,9 +53,6 @@ cdef const char *recurrent_name(const OrtCustomOp *op) noexcept nogil:
 
 cdef const char *python_name(const OrtCustomOp *op) noexcept nogil:
     return b"Python"
-
-cdef const char *guard_name(const OrtCustomOp *op) noexcept nogil:
-    return b"Guard"
 
 cdef const char *unfold_name(const OrtCustomOp *op) noexcept nogil:
     return b"Unfold"
@@ -133,11 +128,6 @@ python_operator.GetName = python_name
 python_operator.CreateKernelV2, python_operator.KernelDestroy = create_python, destroy_python
 python_operator.KernelComputeV2, python_operator.InferOutputShapeFn = compute_python, infer_python
 
-guard_operator = variadic_operator()
-guard_operator.GetName = guard_name
-guard_operator.CreateKernelV2, guard_operator.KernelDestroy = create_guard, destroy_guard
-guard_operator.KernelComputeV2, guard_operator.InferOutputShapeFn = compute_guard, infer_guard
-
 unfold_operator = blank_operator()
 unfold_operator.GetName = unfold_name
 unfold_operator.GetInputTypeCount = unfold_operator.GetOutputTypeCount = single
@@ -169,8 +159,6 @@ cdef OrtStatus *register(OrtSessionOptions *options, const OrtApiBase *base) noe
                 status = ort.CustomOpDomain_Add(domain, &recurrent_operator)
             if status == NULL:
                 status = ort.CustomOpDomain_Add(domain, &python_operator)
-            if status == NULL:
-                status = ort.CustomOpDomain_Add(domain, &guard_operator)
             if status == NULL:
                 status = ort.CustomOpDomain_Add(domain, &unfold_operator)
             if status != NULL:

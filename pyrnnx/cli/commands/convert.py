@@ -38,7 +38,7 @@ def _suffixes() -> Iterable[str]:
     notes=(
         "If the format cannot express a node or layer, an error names it and nothing is written. Existing files are "
         "replaced only with --force. The result is read again, and its outputs are compared with those of A in several "
-        "calls, on random inputs or those of --input. The report lists branches of If that no call ran.",
+        "calls, on random inputs or those of --input.",
         "With --for onnxruntime, recurrent nodes of a model become operators of pyrnnx. Sessions of ONNX Runtime run B "
         "after register_custom_ops_library(pyrnnx.onnxruntime.library()).",
         "From weights or a .keras model, only recurrent layers are written; a warning lists the others.",
@@ -160,8 +160,6 @@ def convert(
         "checked": {
             "calls": list(verified.calls),
             "inputs": {name: {"shape": shape, "random": name not in arrays} for name, shape in verified.inputs.items()},
-            "branches_not_run": verified.not_run,
-            "branches_unknown": verified.unknown,
         },
     }
     return Result(facts, _shown(facts), status=Status.SUCCESS if facts["verified"] else Status.DIFFERENT)
@@ -193,7 +191,3 @@ def _checked(facts: dict[str, Any]) -> Iterable[tuple[str, str]]:
     ]
     yield "inputs", ", ".join(words) or "none"
     yield from tables.calls(facts["calls"])
-    if facts["branches_not_run"]:
-        yield "not run, not checked", ", ".join(facts["branches_not_run"])
-    if facts["branches_unknown"]:
-        yield "perhaps not run", f"a branch of {', '.join(facts['branches_unknown'])}"

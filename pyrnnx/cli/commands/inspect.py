@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +19,6 @@ from pyrnnx.cli.arguments import MODEL_FILE, Json, model_suffixes
 from pyrnnx.cli.facts import model_facts
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.targets import check_not_read
-from pyrnnx.errors import SlowRuntimeWarning
 from pyrnnx.layers.facts import NO_WEIGHTS, layer_facts
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import LayerValue, Model, layer_values
@@ -45,21 +43,19 @@ def inspect(
     if html is not None:
         check_report("inspect: --html", html)
         check_not_read("inspect: --html", html, [model])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SlowRuntimeWarning)  # the plan contains it
-        read = read_model_or_layer(model)
-        if not isinstance(read, Model):
-            facts: Facts = {"layer": {"name": read.name, **layer_facts(read)}, "ports": _ports(read)}
-            facts["layer"]["unusual"].remove(NO_WEIGHTS)  # no single layer has them
-            shown = _shown_layer(read.label, facts)
-            if html is not None:
-                _write(html, read.label, {"layers": [facts["layer"]]}, {read.name: read}, _values(read), shown)
-            return Result(facts, shown)
-        facts = model_facts(read)
-        shown = _shown_model(facts)
+    read = read_model_or_layer(model)
+    if not isinstance(read, Model):
+        facts: Facts = {"layer": {"name": read.name, **layer_facts(read)}, "ports": _ports(read)}
+        facts["layer"]["unusual"].remove(NO_WEIGHTS)  # no single layer has them
+        shown = _shown_layer(read.label, facts)
         if html is not None:
-            layers = dict(read.layers) if facts["layers"] else {}
-            _write(html, read.label, facts, layers, layer_values(read) if layers else {}, shown)
+            _write(html, read.label, {"layers": [facts["layer"]]}, {read.name: read}, _values(read), shown)
+        return Result(facts, shown)
+    facts = model_facts(read)
+    shown = _shown_model(facts)
+    if html is not None:
+        layers = dict(read.layers) if facts["layers"] else {}
+        _write(html, read.label, facts, layers, layer_values(read) if layers else {}, shown)
     return Result(facts, shown)
 
 

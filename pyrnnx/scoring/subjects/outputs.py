@@ -123,7 +123,7 @@ def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple
         is_open = takes.size("N") is None
         first = alone if is_open else _call(subject, [sequence] * rows)
         changed = _call(subject, [sequence] * 2 if is_open else [other, *[sequence] * (rows - 1)])
-    found = []
+    described = []
     for name, value in alone.items():
         array, axes = np.asarray(value), subject.axes.get(name)
         row: int | None
@@ -137,8 +137,8 @@ def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple
                 row = _rows_axis(name, np.asarray(first[name]), np.asarray(changed[name]), rows, time)
         shape = tuple(size for axis, size in enumerate(array.shape) if axis not in (row, time))
         follows = time is not None and array.shape[time] == steps and at_length[name].shape[time] == longer
-        found.append(Output(name, array.dtype, row, time, shape, follows))
-    return tuple(found)
+        described.append(Output(name, array.dtype, row, time, shape, follows))
+    return tuple(described)
 
 
 def _sequence(sample: AnyArray, steps: int) -> AnyArray:

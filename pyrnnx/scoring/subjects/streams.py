@@ -133,7 +133,8 @@ class StreamSubject(Subject):
         for step in range(steps):
             stay = np.flatnonzero(lengths[active] > step) if leave else active
             if len(stay) < len(active):
-                kept = {name: np.take(value, stay, self._rows_axes[name]) for name, value in self._stream.state.items()}
+                state = self._stream.state
+                kept = {name: np.take(value, stay, self._rows_axis(name)) for name, value in state.items()}
                 self._stream.restore(kept)
                 active = active[stay]
             frame = frames[step][active] if "N" in self.input.axes else frames[step]
@@ -150,14 +151,20 @@ class StreamSubject(Subject):
         self._shapes[rows] = {name: np.shape(array) for name, array in arrays.items()}
         if len(self._shapes) < 2:
             return
-        for name, one in self._shapes[1].items():
-            two = self._shapes[2][name]
-            axes = [axis for axis, sizes in enumerate(zip(one, two, strict=False)) if sizes[0] != sizes[1]]
-            if len(one) != len(two) or len(axes) != 1:
+        for name, single in self._shapes[1].items():
+            double = self._shapes[2][name]
+            axes = [axis for axis, (a, b) in enumerate(zip(single, double, strict=False)) if a != b]
+            if len(single) != len(double) or len(axes) != 1:
                 raise ArgumentError(
-                    f"{shown(name)} has shape {one} for a row and {two} for two; expected an axis of rows, or batch=1"
+                    f"{shown(name)} has shape {single} for a row and {double} for two; expected an axis of rows, or "
+                    "batch=1"
                 )
             self._rows_axes[name] = axes[0]
+
+    def _rows_axis(self, name: str) -> int:
+        if name not in self._rows_axes:
+            raise ArgumentError(f"{shown(name)} has no axis of rows that the first pushes show; expected batch=1")
+        return self._rows_axes[name]
 
     def _push(self, frame: AnyArray) -> AnyArray:
         """Return the steps of all rows as the model takes them."""
@@ -195,7 +202,7 @@ class StreamSubject(Subject):
         if len(pieces[-1][0]) == rows:
             joined = np.stack([array for _, array in pieces])
         else:
-            axis = self._rows_axes[name]
+            axis = self._rows_axis(name)
             joined = np.zeros([len(pieces), *first.shape[:axis], rows, *first.shape[axis + 1 :]], first.dtype)
             by_row = np.moveaxis(joined, axis + 1, 1)
             for step, (active, array) in enumerate(pieces):

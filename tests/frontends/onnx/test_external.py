@@ -16,6 +16,7 @@ from rows import each_row
 
 from pyrnnx import ArgumentError, FormatError, get_memory_limit, set_memory_limit
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.onnxruntime import InferenceSession
 
 node = helper.make_node
 X = np.ones((2, 3), np.float32)
@@ -150,3 +151,23 @@ def test_beyond_the_limit(tmp_path: Path) -> None:
         read_model(path)
     finally:
         set_memory_limit(before)
+
+
+def test_the_drop_in_reads_beside_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Conv that may become a product, and a Constant: other data of that name is in the current folder."""
+    W, x = np.ones((64, 8, 8), np.float32), np.ones((1, 8, 8), np.float32)
+    constant = node("Constant", [], ["k"], value=onnx.numpy_helper.from_array(np.full(64, 3, np.float32), "k"))
+    model = simple_model(
+        [node("Conv", ["x", "W"], ["c"]), constant, node("Add", ["c", "k"], ["y"])], {"x": x}, ["y"], {"W": W}
+    )
+    for dim, size in zip(model.graph.input[0].type.tensor_type.shape.dim, x.shape, strict=True):
+        dim.dim_value = size
+    path = tmp_path / "model.onnx"
+    options = {"save_as_external_data": True, "location": "w.bin", "size_threshold": 0, "convert_attribute": True}
+    onnx.save(model, os.fspath(path), **options)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "w.bin").write_bytes(bytes((tmp_path / "w.bin").stat().st_size))
+    monkeypatch.chdir(other)
+    for results in (read_model(path)(x).values(), InferenceSession(path).run(None, {"x": x})):
+        np.testing.assert_array_equal(next(iter(results))[0, :, 0], 64 + 3)

@@ -66,7 +66,7 @@ def test_default_inputs() -> None:
 
 
 def test_intermediate_outputs() -> None:
-    """Values that nothing needs any more, folded or dead ones, too."""
+    """Values that nothing needs, and constants, too."""
     nodes = [
         node("Add", ["a", "a"], ["twice"]),
         node("Mul", ["x", "twice"], ["scaled"]),
@@ -91,19 +91,8 @@ def test_unknown_operator_is_an_error_of_the_call() -> None:
     proto.opset_import.append(helper.make_opsetid("test", 1))
     model = read_model(proto)
     assert len(model.layers) == 1
-    with pytest.raises(UnsupportedError, match=r"test\.Nonsense 'it' cannot be run") as caught:
+    with pytest.raises(UnsupportedError, match=r"^ONNX model: ONNX Runtime cannot run the model: .*test:Nonsense"):
         model(given)
-    assert isinstance(caught.value.__cause__, NotImplementedError)
-
-
-def test_failing_operator_is_named() -> None:
-    inner = make_graph([node("MatMul", ["x", "x"], ["m"], name="inner")], {}, ["m"])
-    outer = node("If", ["c"], ["y"], name="outer", then_branch=inner, else_branch=inner)
-    given = {"x": np.ones((2, 3), np.float32), "c": np.array(True)}
-    with pytest.raises(ArgumentError, match=r"MatMul 'inner' failed: .* 'x' float32 \(2, 3\)") as caught:
-        read_model(simple_model([outer], given, ["y"]))(given)
-    assert caught.value.__cause__ is not None
-    assert "not aligned" in str(caught.value)
 
 
 def test_layer_that_does_not_fit_is_named() -> None:

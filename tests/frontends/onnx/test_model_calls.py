@@ -44,12 +44,20 @@ UNFIT: dict[str, tuple[onnx.NodeProto, Array, str]] = {
     "a token beyond the table": (
         node("Gather", ["a", "x"], ["y"], name="table"),
         np.array([[0, 7]]),
-        r"Gather 'table' failed: .* 'a' float32 \(2, 3\); 'x' int64 \(1, 2\) from 0 to 7 \(IndexError",
+        "Gather node. Name:'table' .*idx=7 must be within",
     ),
-    "shapes": (node("MatMul", ["x", "a"], ["y"], name="m"), X, r"MatMul 'm' failed: .* 'x' float32 \(2, 3\)"),
-    "a shape": (node("Reshape", ["a", "x"], ["y"]), np.array([5, 7]), r"Reshape .* 'x' int64 \(2,\) from 5 to 7"),
-    "an axis": (node("Concat", ["a", "x"], ["y"], axis=0), np.ones(3, np.float32), r"Concat .* 'x' float32 \(3,\)"),
-    "a division": (node("Range", ["zero", "zero", "x"], ["y"]), np.array(0), r"Range .* \((ZeroDivision|Value)Error"),
+    "shapes": (node("MatMul", ["x", "a"], ["y"], name="m"), X, "MatMul node. Name:'m' .*dimension mismatch"),
+    "a shape": (node("Reshape", ["a", "x"], ["y"]), np.array([5, 7]), "Reshape node.* cannot be reshaped"),
+    "an axis": (
+        node("Concat", ["a", "x"], ["y"], axis=0),
+        np.ones((1, 2), np.float32),
+        "Concat node.*dimensions must match",
+    ),
+    "a division": (
+        node("Range", ["zero", "zero", "x"], ["y"]),
+        np.array(0),
+        "Range node.*delta in Range operator can not be zero",
+    ),
 }
 
 
@@ -57,16 +65,8 @@ UNFIT: dict[str, tuple[onnx.NodeProto, Array, str]] = {
 def test_values_that_an_operator_does_not_take(name: str) -> None:
     one, value, message = UNFIT[name]
     model = read_model(simple_model([one], {"x": value}, ["y"], {"a": X, "zero": np.array(0)}))
-    with pytest.raises(ArgumentError, match=rf"^ONNX model: {message}"):
+    with pytest.raises(ArgumentError, match=f"^ONNX model: the call failed in ONNX Runtime: .*{message}"):
         model(value)
-
-
-def test_what_the_evaluator_has_not_is_unsupported() -> None:
-    model = read_model(
-        simple_model([node("ImageDecoder", ["x"], ["y"])], {"x": np.zeros(4, np.uint8)}, ["y"], opset=20)
-    )
-    with pytest.raises(PyrnnxError, match=r"ImageDecoder \(output 'y'\) failed"):
-        model(np.zeros(4, np.uint8))
 
 
 def test_operators_that_onnx_defines_as_functions_of_their_inputs_types() -> None:
@@ -95,10 +95,6 @@ def long_operator(model: onnx.ModelProto) -> None:
     model.opset_import.add(domain=LONG, version=1)
 
 
-def long_opset_domain(model: onnx.ModelProto) -> None:
-    model.opset_import.add(domain=LONG, version=0)
-
-
 def long_functions(model: onnx.ModelProto) -> None:
     call = node(LONG, ["p"], ["q"], domain="test")
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("test", 1)]
@@ -117,7 +113,7 @@ def no_utf8(model: onnx.ModelProto) -> None:
 
 @pytest.mark.parametrize(
     "break_it",
-    [long_name, long_tensor, long_operator, long_opset_domain, long_functions, long_value, no_utf8],
+    [long_name, long_tensor, long_operator, long_functions, long_value, no_utf8],
     ids=lambda function: function.__name__,
 )
 def test_messages_are_bounded(break_it: Callable[[onnx.ModelProto], None]) -> None:
@@ -126,24 +122,3 @@ def test_messages_are_bounded(break_it: Callable[[onnx.ModelProto], None]) -> No
     with pytest.raises(PyrnnxError) as caught:
         read_model(model)(X)
     assert len(str(caught.value)) < 2000
-
-
-def test_groups_in_the_evaluator() -> None:
-    """ConvTranspose: onnx 1.23 mixes up the biases of groups, and fails if a group has several channels."""
-    pytest.importorskip("onnxruntime")
-    values = np.linspace(-1, 1, 48, dtype=np.float32)
-    constants = {"W": values[:24].reshape(4, 2, 3), "B": values[:4]}
-    convolution = helper.make_node("ConvTranspose", ["X", "W", "B"], ["Y"], group=2, strides=[2])
-    arrays = {"X": values[:20].reshape(1, 4, 5)}
-    model = simple_model([convolution], arrays, ["Y"], constants)
-    ours, theirs = (read_model(model, runtime=runtime)(arrays)["Y"] for runtime in ("reference", "onnxruntime"))
-    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-6)  # sums of 6 products of at most 1
-
-
-def test_what_the_evaluator_computes_wrongly() -> None:
-    """GridSample, cubic, border: off by some hundredths in onnx 1.23."""
-    sample = helper.make_node("GridSample", ["X", "grid"], ["Y"], mode="cubic", padding_mode="border")
-    arrays = {"X": np.ones((1, 1, 4, 5), np.float32), "grid": np.zeros((1, 2, 3, 2), np.float32)}
-    model = simple_model([sample], arrays, ["Y"], opset=20)
-    with pytest.raises(PyrnnxError, match=r"GridSample .*: mode cubic with padding_mode border is wrong"):
-        read_model(model, runtime="reference")(arrays)

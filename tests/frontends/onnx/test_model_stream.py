@@ -19,10 +19,10 @@ from onnx import helper
 from onnx_streams import SHAPE, H, I, N, gru, stack, stepwise
 from quantized_models import CASES, make_case
 from real_models import MODELS, frames
+from whole_models import onnxruntime_witness
 
 from pyrnnx import ArgumentError
-from pyrnnx.frontends.onnx import read_model
-from pyrnnx.frontends.onnx.runtime import session
+from pyrnnx.frontends.onnx import read_model, session
 from pyrnnx.testing.numbers import Array
 
 # Sums of some tens of terms, in another order where BLAS or a runtime sees another number of rows.
@@ -39,12 +39,11 @@ STACKS: dict[str, tuple[Sequence[str], int]] = {
 }
 
 
-@pytest.mark.parametrize("runtime", ["auto", "reference"])
 @pytest.mark.parametrize("dtype", TOLERANCES)
 @pytest.mark.parametrize("name", STACKS)
-def test_pushes_give_the_whole(name: str, dtype: str, runtime: str) -> None:
+def test_pushes_give_the_whole(name: str, dtype: str) -> None:
     cells, layout = STACKS[name]
-    model = read_model(stack(cells, layout, np.dtype(dtype)), runtime=runtime)
+    model = read_model(stack(cells, layout, np.dtype(dtype)))
 
     @settings(max_examples=8)
     @given(sizes=st.lists(st.integers(0, 4), min_size=1, max_size=6), seed=st.integers(0, 99), restored=st.booleans())
@@ -133,10 +132,9 @@ BEGINNINGS: dict[str, tuple[list[Any], dict[str, Array]]] = {
 }
 
 
-@pytest.mark.parametrize("runtime", ["auto", "reference"])
 @pytest.mark.parametrize("name", BEGINNINGS)
-def test_beginnings_inside_the_graph(name: str, runtime: str) -> None:
-    model = read_model(gru("h", BEGINNINGS[name]), runtime=runtime)
+def test_beginnings_inside_the_graph(name: str) -> None:
+    model = read_model(gru("h", BEGINNINGS[name]))
     X = rng.uniform(-1, 1, (6, N, I)).astype(np.float32)
     stream = model.stream()
     parts = [stream.push(X[begin:end])["Y"] for begin, end in ((0, 2), (2, 3), (3, 3), (3, 5), (5, 6))]
@@ -173,9 +171,8 @@ def test_nodes_that_nothing_needs_are_no_layers() -> None:
 
 
 @pytest.mark.parametrize("optional", [False, True], ids=["zeros", "default"])
-@pytest.mark.parametrize("runtime", ["auto", "reference"])
-def test_fed_back(runtime: str, optional: bool) -> None:
-    model = read_model(stepwise(optional), runtime=runtime)
+def test_fed_back(optional: bool) -> None:
+    model = read_model(stepwise(optional))
     X = rng.uniform(-1, 1, (6, N, I)).astype(np.float32)
     stream = model.stream()
     assert dict(stream.states) == {"hn": "h", "cn": "c"}
@@ -219,9 +216,8 @@ def test_quantized_layers_go_on_push_by_push() -> None:
     assert list(stream.state) == ["it.initial_h", "it.initial_c"]
 
 
-@pytest.mark.parametrize("runtime", ["auto", "reference"])
-def test_halves_are_rounded_once_a_push(runtime: str) -> None:
-    model = read_model(stack(("LSTM",), dtype=np.float16), runtime=runtime)
+def test_halves_are_rounded_once_a_push() -> None:
+    model = read_model(stack(("LSTM",), dtype=np.float16))
     X = rng.uniform(-1, 1, (4, 2, N, I)).astype(np.float16)
     layer: Any = model.layers["layer0"]
     stream, states = model.stream(), list[Any]()
@@ -260,7 +256,6 @@ def test_streams_in_threads() -> None:
 
 
 def test_memory_stays() -> None:
-    pytest.importorskip("onnxruntime")  # caches of onnx's evaluator level off after some thousand pushes only
     stream, x = read_model(stack(("LSTM", "GRU"))).stream(), np.ones((1, N, I), np.float32)
     for _ in range(20):
         stream.push(x)
@@ -293,8 +288,6 @@ def test_models_share_their_layers_and_plans() -> None:
 
 def test_one_session_runs_all_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first push, which has no states yet, runs in the session of the others."""
-    pytest.importorskip("onnxruntime")
-    session.last_opset()  # creates sessions once
     sessions: list[Any] = []
     new = session._session
 
@@ -312,8 +305,8 @@ def test_one_session_runs_all_pushes(monkeypatch: pytest.MonkeyPatch) -> None:
             X = rng.uniform(-1, 1, (6, rows, I)).astype(np.float32)
             pushed = [next(iter(stream.push(X[begin : begin + 2]).values())) for begin in (0, 2, 4)]
             assert len(sessions) == 1
-            reference = read_model(stack(cells), runtime="reference")(X)
-            np.testing.assert_allclose(np.concatenate(pushed), next(iter(reference.values())), rtol=0, atol=2e-6)
+            (expected,) = onnxruntime_witness(stack(cells))({"x0": X})
+            np.testing.assert_allclose(np.concatenate(pushed), expected, rtol=0, atol=2e-6)
         with pytest.raises(ArgumentError, match="initial_h has shape"):
             stream.push(rng.uniform(-1, 1, (2, 2, I)).astype(np.float32))
         empty = model.stream()

@@ -115,6 +115,7 @@ def test_inputs_that_are_not_fed_back(name: str) -> None:
 
 
 def test_weights_that_are_inputs_with_a_default() -> None:
+    """Pushes that pass others would need another layer."""
     proto = stack(("GRU",))
     graph = proto.graph
     graph.input.extend(
@@ -127,11 +128,14 @@ def test_weights_that_are_inputs_with_a_default() -> None:
     graph.node.append(helper.make_node("Add", ["x1", "shift"], ["shifted"]))
     graph.output[0].name = "shifted"
     model, X = read_model(proto), np.ones((2, N, I), np.float32)
+    W = next(numpy_helper.to_array(one) for one in graph.initializer if one.name == "W0")
     stream = model.stream()
     expected = np.concatenate([stream.push(x)["shifted"] for x in (X, X)])
     np.testing.assert_allclose(expected, model(np.ones((4, N, I), np.float32))["shifted"], rtol=0, atol=1e-6)
-    with pytest.raises(UnsupportedError, match="stream: W of 'layer0' is an input with a default"):
-        stream.push(X, shift=np.ones(1, np.float32))
+    others: list[dict[str, Any]] = [{"shift": np.ones(1, np.float32)}, {"W0": 2 * W}]
+    for other in others:
+        with pytest.raises(UnsupportedError, match="GRU 'layer0': stream: its weights are inputs with a default"):
+            stream.push(X, **other)
 
 
 def test_fed_back_states_of_a_backward_layer() -> None:

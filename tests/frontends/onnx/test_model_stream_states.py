@@ -32,9 +32,8 @@ def fed_and_carried() -> onnx.ModelProto:
     return simple_model(nodes, {"x": ZEROS, "prev": ZEROS}, ["hn"], WEIGHTS)
 
 
-@pytest.mark.parametrize("runtime", ["auto", "reference"])
-def test_an_output_that_is_fed_back_and_carried(runtime: str) -> None:
-    model = read_model(fed_and_carried(), runtime=runtime)
+def test_an_output_that_is_fed_back_and_carried() -> None:
+    model = read_model(fed_and_carried())
     stream = model.stream({"hn": "prev"}, initial={"prev": ZEROS})
     layer: Any = model.layers["rnn"]
     before = ZEROS
@@ -108,11 +107,10 @@ def lstm_states(lens: str = "", *, inside: bool = False) -> onnx.ModelProto:
 
 
 @pytest.mark.parametrize("layers", [True, False])
-@pytest.mark.parametrize("runtime", ["auto", "reference"])
 @pytest.mark.parametrize("inside", [False, True], ids=["a layer", "in branches"])
-def test_no_steps_leave_states_that_are_fed_back(inside: bool, runtime: str, layers: bool) -> None:
+def test_no_steps_leave_states_that_are_fed_back(inside: bool, layers: bool) -> None:
     """Whatever lies between the layer and the inputs and outputs that are fed back."""
-    model, more = read_model(lstm_states(inside=inside), runtime=runtime), [np.array(True)] if inside else []
+    model, more = read_model(lstm_states(inside=inside)), [np.array(True)] if inside else []
     begin = np.linspace(-1, 1, 2 * N * H, dtype=np.float32).reshape(2, 1, N, H)
     stream = model.stream({"new_state": "state"}, initial={"state": begin}, layers=layers)
     np.testing.assert_array_equal(stream.push(X[:0], *more)["new_state"], begin)
@@ -126,9 +124,8 @@ def test_no_steps_leave_states_that_are_fed_back(inside: bool, runtime: str, lay
     np.testing.assert_allclose(stream.state["state"], whole["new_state"], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("runtime", ["auto", "reference"])
-def test_rows_without_steps_keep_their_states(runtime: str) -> None:
-    model = read_model(lstm_states("lens"), runtime=runtime)
+def test_rows_without_steps_keep_their_states() -> None:
+    model = read_model(lstm_states("lens"))
     begin = np.linspace(-1, 1, 2 * N * H, dtype=np.float32).reshape(2, 1, N, H)
     stream = model.stream({"new_state": "state"}, initial={"state": begin})
     lens = np.array([2, 0, 1], np.int32)

@@ -13,12 +13,26 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
-from exporter_graphs import LOOP, OPEN, H, I, jax, tf2onnx, torch, torch_masked, torch_one_step
+from exporter_graphs import (
+    ENDLESS,
+    LARGEST,
+    LOOP,
+    OPEN,
+    H,
+    I,
+    jax,
+    tf2onnx,
+    tf2onnx_lstm,
+    torch,
+    torch_masked,
+    torch_one_step,
+)
 from rows import each_row
 from whole_models import check_calls, onnxruntime_witness
 
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx.passes.hidden import hidden_layers
 from pyrnnx.frontends.openvino import read_model as read_ir
 
 TOLERANCE = 1e-6  # sums of fewer than ten products, in another order, through nine steps
@@ -45,6 +59,17 @@ def check(proto: onnx.ModelProto) -> Any:
 EXPORTS = {
     **{f"tf2onnx {kind}": (kind, tf2onnx(kind)) for kind in ("RNN", "GRU")},
     **{f"tf2onnx {kind}, open": (kind, tf2onnx(kind, OPEN)) for kind in ("RNN", "GRU")},
+    **{
+        f"tf2onnx {kind}, {name}": (kind.split()[0], tf2onnx(kind, parts))
+        for kind in ("RNN", "GRU", "GRU before")
+        for name, parts in {
+            "ended by a condition": LOOP | ENDLESS,
+            "ended by a condition, open": OPEN | ENDLESS,
+            "of the largest number": LOOP | LARGEST,
+            "of the largest number, open": OPEN | LARGEST,
+        }.items()
+    },
+    "tf2onnx LSTM of one row": ("LSTM", tf2onnx_lstm()),
     **{f"jax {kind}": (kind, jax(kind)) for kind in ("RNN", "LSTM")},
     "torch LSTM": ("LSTM", torch()),
     "jax, deeper than the forms of values": ("RNN", jax("RNN", 50)),
@@ -56,7 +81,7 @@ def test_exports_have_layers(name: str) -> None:
     kind, proto = EXPORTS[name]
     model = check(proto)
     assert [layer.op.cell for layer in model.layers.values()] == [kind], model.layers.why_none
-    operators = {node.op_type for node in model.folded()[0].graph.node}
+    operators = {node.op_type for node in hidden_layers(proto, "model").model.graph.node}
     assert operators.isdisjoint({"MatMul", "Loop", "Sigmoid", "Tanh"}), operators
 
 
@@ -139,8 +164,8 @@ NEIGHBOURS: dict[str, dict[str, str]] = {
     "false at first, open": OPEN
     | {"before": OPEN["before"].replace("Less(none, steps_open)", "Less(steps_f, steps_open)")},
 }
-# Neighbours that run each step, so that they may be layers.
-SAME = ("starts below zero",)
+# Neighbours that run each step, so that they may be layers: ONNX Runtime compares half precision in float32.
+SAME = ("starts below zero", "rounded to half precision, open")
 
 
 @each_row("name", NEIGHBOURS)
@@ -148,6 +173,32 @@ def test_neighbours_of_loops_run_their_own_steps(name: str) -> None:
     model = check(tf2onnx("RNN", NEIGHBOURS[name]))
     assert name in SAME or not model.layers
     assert model.layers or "the condition of the Loop may end it early" in model.layers.why_none
+
+
+# Loops that only a condition ends.
+CONDITIONS: dict[str, dict[str, str]] = {
+    "limit below": LOOP
+    | {"below_k": "k_f = Cast<to = 1>(k_next) l = Constant<value = float {4}>() below = Less(k_f, l)"},
+    "limit between": LOOP
+    | {"below_k": "k_f = Cast<to = 1>(k_next) l = Constant<value = float {3.5}>() below = Less(k_f, l)"},
+    "limit of no iteration": LOOP
+    | {"below_k": "k_f = Cast<to = 1>(k_next) l = Constant<value = float {-1}>() below = Less(k_f, l)"},
+    "limit of another input": OPEN
+    | {"below_k": f"{OF_Z} k_f = Cast<to = 1>(k_next) l = Cast<to = 1>(z_0) below = Less(k_f, l)"},
+    "counter before": LOOP
+    | {"below_k": "k_f = Cast<to = 1>(k) l = Constant<value = float {4}>() below = Less(k_f, l)"},
+    "condition of the state": LOOP | {"below_k": "size = ReduceSum<keepdims = 0>(new) below = Less(steps_f, size)"},
+    "true at first": OPEN | {"before": OPEN["before"].replace("Less(none, steps_open)", "Less(none, one_f)")},
+    "counts from one": LOOP | {"one": "int32 one = {1}, int32 start = {1}"},
+}
+
+
+@each_row("name", CONDITIONS)
+@pytest.mark.parametrize("endless", [ENDLESS, ENDLESS | LARGEST], ids=["no number", "largest number"])
+def test_loops_that_a_condition_ends_run_their_own_steps(name: str, endless: dict[str, str]) -> None:
+    model = check(tf2onnx("RNN", CONDITIONS[name] | endless))
+    assert len(model.layers) == (name == "limit below")
+    assert model.layers or "the Loop" in model.layers.why_none
 
 
 def test_narrow_counters_are_exact_for_few_steps() -> None:

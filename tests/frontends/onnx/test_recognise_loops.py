@@ -15,6 +15,7 @@ from whole_models import check_calls, onnxruntime_witness
 
 from pyrnnx import PyrnnxError
 from pyrnnx.frontends.onnx import read_model
+from pyrnnx.frontends.onnx.passes.hidden import hidden_layers
 
 I, H, N = 3, 4, 4
 TOLERANCE = 1e-6  # sums of fewer than ten products, in another order, through five steps
@@ -74,6 +75,35 @@ def test_loops_of_other_numbers_of_iterations(name: str) -> None:
             model({**inputs, "M": np.array(6)})
 
 
+# Numbers that end a Loop, computed from an input M; the number that the first one must exceed; and whether it is found.
+ENDS: dict[str, tuple[str, str, bool]] = {
+    "number": ("n = Identity(M)", "0", True),
+    "narrower number, whose sign is another one": ("n = Cast <to = 6> (M)", "0", False),
+    "unsigned number": ("n = Cast <to = 12> (M)", "0", False),
+    "first iteration in any case": ("n = Identity(M)", "-5", False),
+}
+
+
+@each_row("name", ENDS)
+@pytest.mark.parametrize("trips", ["", "most"])
+def test_loops_that_a_number_in_the_condition_ends(name: str, trips: str) -> None:
+    count, least, is_layer = ENDS[name]
+    proto = parsed(
+        f"""m (int64 M, float[T, N, 3] X, float[N, 4] h0) => (float[N, 4] h_last)
+        <int64 most = {{9223372036854775807}}, float least = {{{least}}}, int64 one = {{1}}> {{
+            {count} limit = Cast <to = 1> (n) some = Less(least, limit)
+            h_last = Loop(most, some, h0) <body = step (int64 i, bool c, float[N, 4] h) => (bool go, float[N, 4] hn) {{
+                x = Gather <axis = 0> (X, i) {STEP} k = Add(i, one) next = Cast <to = 1> (k) go = Less(next, limit) }}>
+        }}"""
+    )
+    proto.graph.node[-1].input[0] = trips
+    model, witness = read_model(proto), onnxruntime_witness(proto)
+    assert len(model.layers) == is_layer, model.layers.why_none
+    inputs = {"X": RNG.normal(size=(5, N, 3)).astype(np.float32), "h0": RNG.normal(size=(N, 4)).astype(np.float32)}
+    calls = ({**inputs, "M": np.array(number)} for number in (5, 2, 1, 0, 3 - 2**32))
+    check_calls(model, witness, *calls, atol=TOLERANCE)
+
+
 MASKED = {
     "cast to integers": "r = Cast <to = 7> (nn) k = Cast <to = 1> (r) y = Where(m, k, h)",
     "cast of the old state": "r = Cast <to = 7> (h) k = Cast <to = 1> (r) y = Where(m, nn, k)",
@@ -96,6 +126,29 @@ def test_results_beside_a_masked_state(name: str) -> None:
     arrays = {"X": RNG.normal(size=(5, 4, 3)).astype(np.float32), "h0": RNG.normal(size=(4, 4)).astype(np.float32)}
     inputs = {**arrays, "mask": RNG.integers(0, 2, (5, 4, 1)).astype(bool)}
     check_calls(read_model(proto), onnxruntime_witness(proto), inputs, atol=TOLERANCE)
+
+
+def test_a_mask_whose_rows_are_computed_from_the_input() -> None:
+    """ONNX Runtime would replace the computed shape by one whose number of rows is unknown."""
+    proto = parsed(
+        """m (float[N, 5, 3] X, bool[N, 5] mask) => (float[N, 4] h_last)
+        <int64[1] first = {0}, int64[1] one = {1}, int64[1] five = {5}, int64[1] width = {4}, float zero = {0}> {
+            sizes = Shape(X) rows = Gather <axis = 0> (sizes, first) whole = Concat <axis = 0> (rows, five, one)
+            column = Reshape(mask, whole) masks = Transpose <perm = [1, 0, 2]> (column)
+            Xt = Transpose <perm = [1, 0, 2]> (X) start = Concat <axis = 0> (rows, width) h0 = Expand(zero, start)
+            h_last = Scan <num_scan_inputs = 2, body = step (float[N, 4] h, float[N, 3] x, bool[N, 1] m)
+                => (float[N, 4] hn) {
+                    a = MatMul(x, W) q = MatMul(h, R) s = Add(a, q) nn = Tanh(s) hn = Where(m, nn, h)
+            }> (h0, Xt, masks)
+        }"""
+    )
+    model = read_model(proto)
+    assert len(model.layers) == 1, model.layers.why_none
+    calls = [
+        {"X": RNG.normal(size=(rows, 5, 3)).astype(np.float32), "mask": RNG.integers(0, 2, (rows, 5)).astype(bool)}
+        for rows in (3, 1)
+    ]
+    check_calls(model, onnxruntime_witness(proto), *calls, atol=TOLERANCE)
 
 
 def test_scan_over_the_last_axis() -> None:
@@ -228,4 +281,4 @@ def test_lookalikes(name: str) -> None:
     ]
     model = read_model(proto)
     check_calls(model, onnxruntime_witness(proto), *arrays, atol=TOLERANCE)
-    assert read_model(model.folded()[0]).outputs  # no name is defined twice
+    assert read_model(hidden_layers(proto, "model").model).outputs  # no name is defined twice

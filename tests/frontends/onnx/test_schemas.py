@@ -9,8 +9,6 @@ import pytest
 from rows import each_row
 
 from pyrnnx.frontends.onnx import SCHEMAS, schema
-from pyrnnx.frontends.onnx.graph.sizes.call import element_bytes
-from pyrnnx.frontends.onnx.runtime.operators import _OLDER, mended_ops
 from pyrnnx.frontends.onnx.schemas import NEWEST_OPSET, QUANTIZED_LSTM
 from pyrnnx.frontends.onnx.schemas import OPERATORS as ROWS
 from pyrnnx.testing.cases import OPERATORS
@@ -72,25 +70,3 @@ def test_quantized_lstm() -> None:
     assert sorted(theirs.attributes) == sorted(QUANTIZED_LSTM.attributes)
     for one in QUANTIZED_LSTM.declared:
         assert theirs.attributes[one.name].type.name == one.type.name, one.name
-
-
-@pytest.mark.parametrize("operator", _OLDER)
-def test_older_operators(operator: str) -> None:
-    """The replacements exist at the named version, and the operators from the first one on."""
-    from onnx.reference.ops import load_op
-
-    first, equal, version = _OLDER[operator]
-    assert min(one.since_version for one in onnx.defs.get_all_schemas_with_history() if one.name == operator) == first
-    assert defined(equal, version).since_version == version
-    names = {one.__name__ for opset in (first, version - 1) for one in mended_ops(opset)}
-    assert operator in names
-    assert operator not in {one.__name__ for opset in (first - 1, version) for one in mended_ops(opset)}
-    with pytest.raises(Exception, match=operator):  # onnx itself has none there; else the row is not needed
-        load_op("", operator, first)
-
-
-def test_sizes_of_elements() -> None:
-    for name, number in onnx.TensorProto.DataType.items():
-        if name != "UNDEFINED":
-            expected = onnx.helper.tensor_dtype_to_np_dtype(number).itemsize
-            assert element_bytes(number) == expected

@@ -132,6 +132,35 @@ def test_outputs_that_are_one_value_an_input_or_a_constant(tmp_path: Path) -> No
         np.testing.assert_array_equal(array, wanted)
 
 
+def test_sizes_as_int32_and_a_large_constant_of_a_node(tmp_path: Path) -> None:
+    """Constant nodes: tf2onnx writes the first states of layers so, and Paddle all weights."""
+    g = Graph()
+    sizes = g.add("Cast", g.add("Shape", "x"), to=onnx.TensorProto.INT32)
+    first = g.add("Slice", sizes, *(g.constant(np.array([k])) for k in (0, 1, 0)))
+    shape = g.add(
+        "Cast", g.add("Concat", first, g.constant(np.array([2], np.int32)), axis=0), to=onnx.TensorProto.INT64
+    )
+    table = g.rng.uniform(-0.5, 0.5, (3, 700)).astype(np.float32)
+    weights = g.add("Constant", value=onnx.numpy_helper.from_array(table))
+    outputs = [g.add("Expand", g.constant(np.float32(0.5)), shape), g.add("MatMul", "x", weights)]
+    check(g.model({"x": (1, ("N", 3))}, outputs), tmp_path / "model.xml", {"x": ROW})
+
+
+def test_bounds_of_a_slice_without_axes(tmp_path: Path) -> None:
+    """Constant and computed ones, as exporters write them; ONNX wants one axis, and so does OpenVINO."""
+    g = Graph()
+    rows = g.add("Gather", g.add("Shape", "x"), g.constant(np.array(0)))
+    axis = g.constant(np.array([1]))
+    parts = [
+        g.add("Slice", "x", g.constant(np.array(1)), g.constant(np.array(3)), axis),
+        g.add("Slice", "x", rows, g.constant(np.array(3)), axis),
+    ]
+    path = write_model(g.model({"x": (1, ("N", 3))}, parts), tmp_path / "model.xml")
+    for arrays in (run_openvino(path, {"x": ROW}), read_model(path)(ROW).values()):
+        for array in arrays:
+            np.testing.assert_array_equal(array, ROW[:, 1:3])
+
+
 @each_row("name", ["a,b", "a\\b", "é漢字😀", "a/b:0", "node0", "stack", "x" * 5000])
 def test_names_of_inputs_outputs_and_layers(name: str, tmp_path: Path) -> None:
     proto = Stack("GRU", 1).model()

@@ -198,7 +198,6 @@ UNSOUND: dict[str, Callable[[], Any]] = {
     "an attribute that is missing": lambda: one("Cast"),
     "no groups": lambda: one("Conv", np.ones((2, 3, 2), np.float32), group=0),
     "a matrix of no axes": lambda: one("MatMul", np.float32(2)),
-    "starts without axes": lambda: one("Slice", np.int64(0), np.int64(1)),
     "a value of many": lambda: one("ConstantOfShape", inputs={"x": (TensorProto.INT64, (2,))}, value=_pair()),
     "perm of other axes": lambda: one("Transpose", perm=[0, 1]),
 }

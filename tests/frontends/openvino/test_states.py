@@ -89,12 +89,11 @@ def test_variables_of_every_iteration(initial: float | None, tmp_path: Path) -> 
     np.testing.assert_array_equal(last, rows[-1])
 
 
-@pytest.mark.parametrize("runtime", ["auto", "reference"])
 @pytest.mark.parametrize("initial", [None, 0.5], ids=["zeros", "computed"])
 @pytest.mark.parametrize("kind", ["Loop", "If"])
-def test_variables_that_are_not_always_reached(kind: str, initial: float | None, runtime: str, tmp_path: Path) -> None:
+def test_variables_that_are_not_always_reached(kind: str, initial: float | None, tmp_path: Path) -> None:
     """A variable has no value before a body has run that computes its first one."""
-    model = read_model(save(states.in_a_body(kind, initial=initial), tmp_path), runtime=runtime)
+    model = read_model(save(states.in_a_body(kind, initial=initial), tmp_path))
     steps = np.ones((bodies.T, bodies.N), np.float32)
     never, often = (
         (np.array(0, np.int32), np.array(3, np.int32)) if kind == "Loop" else (np.array(False), np.array(True))

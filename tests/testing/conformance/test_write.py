@@ -114,6 +114,8 @@ def test_irs_of_onnx_cases_compute_the_same(folder: Path) -> None:
             assert "no IR (" in report
             continue
         assert "no IR" not in report
+        if case.dtype == "bfloat16":  # ONNX Runtime has no kernels for the operators beside the layer
+            continue
         model, arrays = pyrnnx.load(path / "model.xml"), make_arrays(case)
         results = model({name: arrays[name] for name in (info.name for info in model.inputs)})
         for given, wanted in zip(results.values(), right(case), strict=True):

@@ -1,4 +1,4 @@
-"""Operations that move blocks between batch and space, and columns of patches to images."""
+"""Operations that move blocks between batch and space."""
 
 from __future__ import annotations
 
@@ -59,15 +59,3 @@ def _of_batch(ctx: LayerContext, block: list[int]) -> str:
     for size in block:
         product *= size
     return ctx.constant([product, *[1] * (len(block) - 1)])
-
-
-@translates("Col2Im", since=15)
-def _col2im(ctx: LayerContext) -> str:
-    """Map data [N, C k_1 k_2, L] or [C k_1 k_2, L], output_size, kernel_size -> [N, C, H, W] or [C, H, W]."""
-    strides, dilations = (ctx.wholes(name, [1, 1], count=2, low=1, high=LARGEST) for name in ("strides", "dilations"))
-    begin, end = (ctx.wholes(name, [0, 0], count=2, low=0, high=LARGEST) for name in ("pads_begin", "pads_end"))
-    sizes = [ctx.list_of_int64(k) for k in (1, 2)]
-    rank = ctx.rank(0, low=2)
-    data = ctx.unsqueeze(ctx[0], [0] if rank == 2 else [])
-    image = ctx.node("Col2Im", data, *sizes, strides=strides, dilations=dilations, pads=begin + end)
-    return ctx.squeeze(image, [0] if rank == 2 else [])

@@ -164,7 +164,7 @@ def _non_zero(ctx: LayerContext) -> str:
 def _one_hot(ctx: LayerContext) -> str:
     """Translate OneHot: negative indices are ignored, or since opset 16 may count from the end, as in ONNX."""
     axis, indices = ctx.axis_of(ctx.whole("axis"), 0, extra=1), ctx.int64(0)
-    depth = ctx.scalar_int64(1)  # onnx's evaluator rejects [1], which the text allows
+    depth = ctx.scalar_int64(1)
     from_end = False
     if ctx.opset >= 16:
         modes = {"ignore_negative": False, "normalize": True}
@@ -194,22 +194,8 @@ def _row(ctx: LayerContext, k: int) -> str:
 def _bucketize(ctx: LayerContext) -> str:
     """Count the bounds below each value, or, if buckets contain their left bound, not above it."""
     dtype, right = ctx.type_attribute("output_type", "i64"), ctx.flag("with_right_bound", True)
-    return _count(ctx, ctx[1], ctx[0], "Less" if right else "LessOrEqual", dtype)
-
-
-@translates("SearchSorted", since=15)
-def _search_sorted(ctx: LayerContext) -> str:
-    dtype = ctx.type_attribute("output_type", "i64")
-    comparison = "LessOrEqual" if ctx.flag("right_mode", False) else "Less"
-    ordered = ctx[0]
-    if ctx.rank(0) > 1:
-        ordered = ctx.unsqueeze(ordered, [ctx.rank(0) - 1])
-    return _count(ctx, ordered, ctx[1], comparison, dtype)
-
-
-def _count(ctx: LayerContext, ordered: str, values: str, comparison: str, dtype: str) -> str:
     last = ctx.constant([-1])
-    compared = ctx.node(comparison, ordered, ctx.node("Unsqueeze", values, last))
+    compared = ctx.node("Less" if right else "LessOrEqual", ctx[1], ctx.node("Unsqueeze", ctx[0], last))
     count = ctx.node("ReduceSum", ctx.cast(compared, "int64"), last, keepdims=0)
     return count if dtype == "int64" else ctx.cast(count, dtype)
 

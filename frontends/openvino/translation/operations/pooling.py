@@ -107,18 +107,13 @@ class _Window:
 
 
 def _max_pool(ctx: LayerContext, window: _Window, outputs: int) -> list[str]:
-    n, dtype = window.count, ctx.dtype(0)
-    low = -np.inf if dtype.startswith(("float", "bfloat")) else np.iinfo(dtype).min
     if window.pads is not None:
-        before, after = window.pads[:n], window.pads[n:]
-        if outputs > 1 or before == after:
-            return ctx.nodes("MaxPool", ctx[0], outputs=outputs, **window.attributes(window.pads))
-        # onnx's evaluator confuses the axes of asymmetric pads.
-        padded = ctx.node("Pad", ctx[0], ctx.constant([0, 0, *before, 0, 0, *after]), ctx.constant(low, dtype))
-        return [ctx.node("MaxPool", padded, **window.attributes())]
+        return ctx.nodes("MaxPool", ctx[0], outputs=outputs, **window.attributes(window.pads))
     if outputs > 1:
         allowed = "floor and explicit pads if the sizes of the input are unknown and output 1 is used"
         ctx.refuse("rounding_type or auto_pad", f"{window.rounding}, {window.same}", allowed)
+    dtype = ctx.dtype(0)
+    low = -np.inf if dtype.startswith(("float", "bfloat")) else np.iinfo(dtype).min
     padded = ctx.node("Pad", ctx[0], window.pads_by_nodes(), ctx.constant(low, dtype))
     return [ctx.node("MaxPool", padded, **window.attributes())]
 

@@ -121,7 +121,7 @@ def _lrn(ctx: LayerContext) -> str:
     before, after = (size - 1) // 2, size // 2
     pads = [0, before, *[0] * (rank - 2), 0, after, *[0] * (rank - 2)]
     square = ctx.node("Pad", ctx.node("Mul", ctx[0], ctx[0]), ctx.constant(pads))
-    # The sum over a window of channels is written out: onnx's evaluator of LRN is wrong.
+    # The sum over a window of channels is written out: ONNX Runtime's LRN has odd sizes only.
     shifted = [ctx.slice(square, k, k + 1 - size or END, 1) for k in range(size)]
     total = ctx.node("Sum", *shifted)
     scaled = ctx.node("Add", ctx.node("Mul", total, ctx.constant(alpha / size, dtype)), ctx.constant(bias, dtype))

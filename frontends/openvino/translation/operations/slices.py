@@ -168,17 +168,13 @@ def _pad(ctx: LayerContext) -> str:
     if mode == "symmetric":
         return _symmetric(ctx)
     if begin is not None and end is not None:
-        pads = ctx.constant(np.maximum(np.concatenate([begin, end]), 0))
+        pads = ctx.constant(np.concatenate([begin, end]))
     else:
         pads = ctx.concat([ctx.list_of_int64(1), ctx.list_of_int64(2)])
     fill = [ctx[3]] if mode == "constant" and ctx.has(3) else []
     if fill and ctx.shape(3) != ():
         fill = [ctx.reshape(fill[0], [])]
-    result = _padded(ctx, pads, fill, mode)
-    if begin is None or end is None or not ((begin < 0).any() or (end < 0).any()):
-        return result
-    first, last = np.maximum(-begin, 0), np.where(end < 0, end, END)  # onnx's evaluator rejects negative pads
-    return ctx.node("Slice", result, ctx.constant(first), ctx.constant(last))
+    return _padded(ctx, pads, fill, mode)
 
 
 def _pads(ctx: LayerContext, k: int, what: str) -> AnyArray | None:

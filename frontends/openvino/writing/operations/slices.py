@@ -17,14 +17,14 @@ def _slice(ctx: NodeContext) -> View:
     if ctx.opset < 10:
         bounds = [ctx.const(name, ctx.integers(name, 9)) for name in ("starts", "ends")]
     else:
-        bounds = [ctx[1], ctx[2]]
+        bounds = [ctx.listed(1), ctx.listed(2)]
     start, stop = bounds
     listed = ctx.integers("axes", 3)
     count = start.shape[0] if listed is None else len(listed)
     if count is None:
         ctx.refuse("a Slice without axes whose starts have a dynamic size", "axes")
     axes = [ctx.axis(axis, view.rank) for axis in (range(count) if listed is None else listed)]
-    step = ctx[4] if ctx.has(4) else ctx.const("steps", np.ones(count), start.precision)
+    step = ctx.listed(4) if ctx.has(4) else ctx.const("steps", np.ones(count), start.precision)
     inner = [view.order[axis] for axis in axes]
     inputs = [view.value, start, stop, step, ctx.const("axes", inner, start.precision)]
     _, shape = ctx.output(view.rank)

@@ -32,6 +32,16 @@ TF_GRU = """two0, two1 = Split<axis = 0>(b_in) p = MatMul(h, R_in) {next} x = Ga
     s = Add(p, b1) hn = Slice(s, from2, all2, axes2) hr = Slice(s, from1, to2, axes2) hz = Slice(s, from0, to1, axes2)
     z0 = Add(xz, hz) z = Sigmoid(z0) r0 = Add(xr, hr) rr = Sigmoid(r0) n0 = Mul(rr, hn) n1 = Add(xn, n0) n = Tanh(n1)
     kept = Mul(z, h) rest = Sub(one_f, z) come = Mul(rest, n) y = Add(kept, come) new = Identity(y)"""
+# Keras 2: reset_after=False, a linear candidate, and hard sigmoids as limits.
+TF_GRU_BEFORE = """R_zr = Slice(R_in, from0, to2, axes2) R_n = Slice(R_in, from2, all2, axes2) p = MatMul(h, R_zr)
+    {next} x = Gather(Xt, {index}) q = MatMul(x, W_in) two0, two1 = Split<axis = 0>(b_in) b0 = Squeeze(two0, first)
+    r = Add(q, b0) xz, xr, xn = Split<axis = -1>(r) hz, hr = Split<axis = -1>(p)
+    fifth = Constant<value = float {{0.2}}>() half = Constant<value = float {{0.5}}>()
+    z0 = Add(xz, hz) z1 = Mul(z0, fifth) z2 = Add(z1, half) z3 = Min(z2, one_f) z = Max(z3, none)
+    r0 = Add(xr, hr) r1 = Mul(r0, fifth) r2 = Add(r1, half) rr = Clip(r2, none, one_f)
+    n0 = Mul(rr, h) n1 = MatMul(n0, R_n) n = Add(xn, n1)
+    kept = Mul(z, h) rest = Sub(one_f, z) come = Mul(rest, n) y = Add(kept, come) new = Identity(y)"""
+TF_CELLS = {"RNN": TF_RNN, "GRU": TF_GRU, "GRU before": TF_GRU_BEFORE}
 
 # Parts of a Loop that tf2onnx writes, for a fixed number of steps and, in `OPEN`, for an open one.
 LOOP = {
@@ -48,6 +58,7 @@ LOOP = {
     "go": "go = And(first_below, below)",
     "one": "int32 one = {1}, int32 start = {0}",
     "steps": "5",
+    "h0": "h0 = Expand(none, target)",
 }
 OPEN = LOOP | {
     "T": "T",
@@ -59,11 +70,19 @@ OPEN = LOOP | {
     "below_i": """i_f = Cast<to = 1>(i) limit_i = Cast<to = 1>(steps) first_below = Less(i_f, limit_i)""",
     "below_k": """k_f = Cast<to = 1>(k_next) limit_k = Cast<to = 1>(steps_in) below = Less(k_f, limit_k)""",
 }
+# A Loop without a number of iterations, which its condition ends.
+ENDLESS = {"trips": "", "go": "go = Identity(below)"}
+# A Loop with the largest number of iterations, which its condition ends, and the zeros that Keras 2 starts from.
+LARGEST = {
+    "trips": "most",
+    "h0": """zeros = ConstantOfShape(shape) total = ReduceSum<keepdims = 0>(zeros, later)
+        column = Unsqueeze(total, second) h0 = Tile(column, widths)""",
+}
 
 
 def tf2onnx(kind: str, parts: Mapping[str, str] = LOOP) -> onnx.ModelProto:
     """Return a Loop over the steps of X [N, T, I]."""
-    cell = (TF_RNN if kind == "RNN" else TF_GRU).format(**parts)
+    cell = TF_CELLS[kind].format(**parts)
     steps = {"in": ", int32 steps_in", "out": ", int32 steps_out", "same": "steps_out = Identity(steps_in)"}
     steps = steps if parts["limits"] else dict.fromkeys(steps, "")
     after = ", steps" if parts["limits"] else ""
@@ -72,14 +91,14 @@ def tf2onnx(kind: str, parts: Mapping[str, str] = LOOP) -> onnx.ModelProto:
      int32[1] size_32 = {{{H}}}, int64[1] first = {{0}}, int64[1] second = {{1}}, int64[2] from0 = {{0, 0}},
      int64[2] from1 = {{0, {H}}}, int64[2] from2 = {{0, {2 * H}}}, int64[2] to1 = {{2147483647, {H}}},
      int64[2] to2 = {{2147483647, {2 * H}}}, int64[2] all2 = {{2147483647, 2147483647}}, int64[2] axes2 = {{0, 1}},
-     {parts["one"]}> {{
+     int64 most = {{9223372036854775807}}, int64[2] later = {{1, 2}}, int64[2] widths = {{1, {H}}}, {parts["one"]}> {{
         Xt = Transpose<perm = [1, 0, 2]>(X)
         {parts["before"]}
         again = And(at_first, at_first)
         shape = Shape(X) shape_32 = Cast<to = 6>(shape) rows = Slice(shape_32, first, second, first)
-        packed = Concat<axis = 0>(rows, size_32) target = Cast<to = 7>(packed) h0 = Expand(none, target)
+        packed = Concat<axis = 0>(rows, size_32) target = Cast<to = 7>(packed) {parts["h0"]}
         k_last, last {", steps_last" if after else ""}, W_last, b_last, R_last, Y =
-            Loop({parts["trips"]}, again, {parts["start"]}, h0 {after}, W, b, R) <body = step
+            Loop({parts["trips"] or "trips"}, again, {parts["start"]}, h0 {after}, W, b, R) <body = step
             (int64 i, bool c, {parts["counter"]} k, float[m, {H}] h {steps["in"]}, float[u, v] W_in, float[] b_in,
              float[u, v] R_in)
             => (bool go, {parts["counter"]} k_next, float[m, {H}] new {steps["out"]}, float[u, v] W_out, float[] b_out,
@@ -87,7 +106,25 @@ def tf2onnx(kind: str, parts: Mapping[str, str] = LOOP) -> onnx.ModelProto:
                 {cell} {parts["below_i"]} {parts["below_k"]} {parts["go"]} {steps["same"]}
                 W_out = Identity(W_in) b_out = Identity(b_in) R_out = Identity(R_in) }}>
     }}"""
-    return parsed(text, kind, 15)
+    model = parsed(text, kind.split(maxsplit=1)[0], 15)
+    if not parts["trips"]:
+        next(node for node in model.graph.node if node.op_type == "Loop").input[0] = ""
+    return model
+
+
+def tf2onnx_lstm(T: int = 5) -> onnx.ModelProto:
+    """Return a Loop over the steps of X [1, T, I], whose Gemm adds h R as a row."""
+    text = f"""m (float[1, {T}, {I}] X) => (float[1, {H}] last, float[{T}, 1, {H}] Y)
+    <int64 trips = {{{T}}}, float steps_f = {{{T}}}, bool yes = {{1}}, int32 one = {{1}}, int32 start = {{0}}> {{
+        Xt = Transpose<perm = [1, 0, 2]>(X) size = Constant<value = int64[2] {{1, {H}}}>() h0 = ConstantOfShape(size)
+        k_last, last, c_last, Y = Loop(trips, yes, start, h0, h0) <body = step
+            (int64 i, bool c, int32 k, float[m, {H}] h0_in, float[m, {H}] c0)
+            => (bool go, int32 k_next, float[m, {H}] h1, float[m, {H}] c1, float[m, {H}] y) {{
+                k_next = Add(k, one) k_f = Cast<to = 1>(k_next) go = Less(k_f, steps_f) x = Gather(Xt, k)
+                p = MatMul(h0_in, R) row = Squeeze(p) s0 = Gemm(x, W, row) g0 = Add(s0, b)
+                {_lstm(0).replace(", num_outputs = 4", "")} y = Identity(h1) }}>
+    }}"""
+    return parsed(text, "LSTM", 15)
 
 
 def jax(kind: str, T: int = 4, *, other: str = "") -> onnx.ModelProto:

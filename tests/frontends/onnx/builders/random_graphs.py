@@ -21,7 +21,8 @@ node = helper.make_node
 FLOATS = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE}
 # Opsets in which RNN, GRU, LSTM or the operators around them changed.
 OPSETS = (6, 7, 9, 11, 13, 14, 17, 21, 22)
-UNARY = ("Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Identity", "Softsign", "Softplus")
+UNARY = ("Relu", "Tanh", "Sigmoid", "Neg", "Abs", "Identity")
+UNARY_OF_FLOAT32 = (*UNARY, "Softsign", "Softplus")  # ONNX Runtime has no float64 for the last ones
 ACTIVATIONS = ("Relu", "Tanh", "Sigmoid", "Softsign", "Softplus", "LeakyRelu", "HardSigmoid", "Elu")
 
 
@@ -74,7 +75,7 @@ class Graph:
 
 def unary(graph: Graph, values: list[Value]) -> Value:
     x = graph.rng.choice(values)
-    return graph.add(graph.rng.choice(UNARY), [x.name], x.size)
+    return graph.add(graph.rng.choice(UNARY if graph.dtype == "float64" else UNARY_OF_FLOAT32), [x.name], x.size)
 
 
 def binary(graph: Graph, values: list[Value]) -> Value:

@@ -1,4 +1,4 @@
-"""Operations around recurrent layers, as cases: embeddings, spectra, blocks, decoders."""
+"""Operations around recurrent layers, as cases: spectra, blocks, decoders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from openvino_operations import Case, Maker, const, f16, f32, i32, i64, ops
 
 Make = Callable[[Maker], Any]
 N, T, C = 4, 9, 3  # of few classes, so that some repeat and some are blank
-ROWS = [1, 0, 0, 3, 2]  # of a table of 4
 
 
 def masked(*, merged: bool, dtype: Any = f32) -> Make:
@@ -33,45 +32,8 @@ def by_length(*, merged: bool, blank: int | None = None, kinds: tuple[str, str] 
     return make
 
 
-def packed(*, weighted: bool = False, reduction: str | None = None, shape: tuple[int, ...] = (4, 3)) -> Make:
-    def make(p: Maker) -> Any:
-        given = [p(*shape), p(of=[[1, 3], [0, 0], [2, 1]], dtype=i32)] + ([p(3, 2)] if weighted else [])
-        if reduction is None:
-            return ops(3).embedding_bag_packed_sum(*given)
-        return ops(15).embedding_bag_packed(*given, reduction=reduction)
-
-    return make
-
-
-def offsets(*, default: int | None, weighted: bool = False, reduction: str | None = None, dtype: Any = f32) -> Make:
-    """Bags of 2, 0, 2 and 1 rows. OpenVINO compiles none with weights and open dimensions."""
-
-    def make(p: Maker) -> Any:
-        given = [p(4, 3, dtype=dtype), p(of=ROWS, dtype=i32), p(of=[0, 2, 2, 4], dtype=i32)]
-        index = [] if default is None else [const(default, i32)]
-        weights = [p(5, dtype=dtype)] if weighted else []
-        if reduction is None:
-            return ops(3).embedding_bag_offsets_sum(*given, *index, *weights)
-        return ops(15).embedding_bag_offsets(*given, *index, *weights, reduction=reduction)
-
-    return make
-
-
-def segments(*, default: int | None, weighted: bool = False) -> Make:
-    def make(p: Maker) -> Any:
-        given = [p(4, 2, 3), p(of=ROWS, dtype=i64), p(of=[0, 0, 2, 2, 2], dtype=i64), const(5)]
-        index = [] if default is None else [const(default)]
-        return ops(3).embedding_segments_sum(*given, *index, *([p(5)] if weighted else []))
-
-    return make
-
-
 def short_time(*shape: int, window: int = 8, transposed: bool = False) -> Make:
     return lambda p: ops(15).stft(p(*shape), p(window), const(8), const(3), transposed)
-
-
-def col2im(shape: tuple[int, ...], size: list[int], kernel: list[int], *options: list[int]) -> Make:
-    return lambda p: ops(15).col2im(p(*shape), const(size), const(kernel), *options)
 
 
 def blocks(
@@ -89,20 +51,6 @@ DECODING = (
     Case("CTCGreedyDecoderSeqLen blank first", by_length(merged=True, blank=0)),
     Case("CTCGreedyDecoderSeqLen i64", by_length(merged=False, blank=1, kinds=("i64", "i64"))),
 )
-EMBEDDINGS = (
-    Case("EmbeddingBagPackedSum", packed()),
-    Case("EmbeddingBagPackedSum weighted", packed(weighted=True, shape=(4, 2, 3)), dynamic=False),
-    Case("EmbeddingBagPacked", packed(reduction="sum", weighted=True), dynamic=False),
-    Case("EmbeddingBagPacked mean", packed(reduction="mean")),
-    Case("EmbeddingBagOffsetsSum", offsets(default=None)),
-    Case("EmbeddingBagOffsetsSum default", offsets(default=3)),
-    Case("EmbeddingBagOffsetsSum weighted", offsets(default=1, weighted=True), dynamic=False),
-    Case("EmbeddingBagOffsets", offsets(default=-1, weighted=True, reduction="sum"), dynamic=False),
-    Case("EmbeddingBagOffsets mean", offsets(default=2, reduction="mean")),
-    Case("EmbeddingBagOffsets mean of none", offsets(default=None, reduction="mean")),
-    Case("EmbeddingSegmentsSum", segments(default=None)),
-    Case("EmbeddingSegmentsSum default", segments(default=2, weighted=True), dynamic=False),
-)
 BLOCKS = (
     Case("BatchToSpace", blocks("batch_to_space", (12, 2, 3), [1, 2, 3], [0, 0, 0], [0, 0, 0])),
     Case("BatchToSpace cropped", blocks("batch_to_space", (12, 2, 4), [1, 2, 3], [0, 1, 2], [0, 0, 1])),
@@ -110,9 +58,6 @@ BLOCKS = (
     Case("SpaceToBatch", blocks("space_to_batch", (2, 4, 9), [1, 2, 3], [0, 0, 0], [0, 0, 0])),
     Case("SpaceToBatch padded", blocks("space_to_batch", (2, 3, 5), [1, 2, 3], [0, 1, 2], [0, 0, 2])),
     Case("SpaceToBatch i32", blocks("space_to_batch", (3, 2, 3, 2), [1, 1, 2, 2], [0, 0, 1, 0], [0, 0, 2, 2], i32)),
-    Case("Col2Im", col2im((2, 12, 9), [4, 4], [2, 2])),
-    Case("Col2Im unbatched", col2im((12, 9), [4, 4], [2, 2])),
-    Case("Col2Im all", col2im((2, 12, 12), [5, 6], [2, 3], [2, 1], [2, 1], [1, 0], [0, 2])),
 )
 SHORT_TIME = (
     Case("STFT", short_time(2, 20)),
@@ -120,4 +65,4 @@ SHORT_TIME = (
     Case("STFT transposed", short_time(2, 20, transposed=True)),
     Case("STFT narrow window", short_time(2, 20, window=5)),
 )
-AROUND = DECODING + EMBEDDINGS + BLOCKS + SHORT_TIME
+AROUND = DECODING + BLOCKS + SHORT_TIME

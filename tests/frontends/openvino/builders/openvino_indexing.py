@@ -89,8 +89,6 @@ INDEXING = (
         True)),
     Case("Bucketize left", lambda p: ops(3).bucketize(p(of=[[0.5, 1, 9], [2, -1, 3]]), const([1, 2, 3], f32), "i32",
         False)),
-    Case("SearchSorted left", lambda p: ops(15).search_sorted(p(of=[[1, 2, 3], [4, 5, 6]]), p(of=[[2, 9], [5, 1]]))),
-    Case("SearchSorted right", lambda p: ops(15).search_sorted(p(of=[1, 2, 2, 3]), p(of=[2, 1]), True)),
     Case("Unique", lambda p: ops(10).unique(p(of=[3, 1, 3, 2, 1]), None, True)),
     Case("Unique unsorted", lambda p: ops(10).unique(p(of=[3, 1, 3, 2, 1], dtype=i32), None, False, "i32", "i32")),
     Case("Unique axis", lambda p: ops(10).unique(p(of=[[1, 2], [1, 2], [0, 1]]), const(0), True)),

@@ -79,6 +79,15 @@ GRAPHS = {
                 else_branch = b () => (float[M,2,K] v) { v = Identity(x) }>
             y = Tanh(h) }""",
         {"x": X[..., None]}, (np.array([2]), np.array([1])), absent=("If",)),
+    "squeezed if of size 1, by nodes Constant": Bodies(
+        """(float[M,2,K] x) => (float[M,2] y) {
+            k = Constant <value = int64[1] {2}> () n = Constant <value = int64[1] {1}> ()
+            s = Shape(x) d = Gather(s, k) one = Equal(d, n)
+            h = If (one) <then_branch = a () => (float[M,2] u) {
+                    axes = Constant <value = int64[1] {2}> () u = Squeeze(x, axes) },
+                else_branch = b () => (float[M,2,K] v) { v = Identity(x) }>
+            y = Tanh(h) }""",
+        {"x": X[..., None]}, absent=("If",)),
     "counted": Bodies(
         f"""(float[M,2] x) => (float[M,2] y, float[N,M,2] rows) {{
             y, rows = Loop (c0, , x) <body = {SUM} {{

@@ -175,35 +175,6 @@ def test_a_newer_one_is_read_with_a_warning(loop: bool) -> None:
         np.testing.assert_array_equal(one, other)
 
 
-ODD = {
-    "an attribute of the net": ("<net ", '<net mode="a" ', "its <net> has attribute 'mode'"),
-    "an element of the net": ("<edges>", "<sections/><edges>", "its <net> has <'sections'>"),
-    "an attribute of a layer": ('id="8"', 'id="8" device="CPU"', "its <layer> has attribute 'device'"),
-    "an element of a layer": ("</layer>", "<quantization/></layer>", "its <layer> has <'quantization'>"),
-    "an attribute of a port": ("<port ", '<port scale="1" ', "its <port> has attribute 'scale'"),
-    "an attribute of an edge": ("<edge ", '<edge order="1" ', "its <edge> has attribute 'order'"),
-    "an element in a dimension": ("<dim>", "<dim><symbol/>", "its <dim> has <'symbol'>"),
-}
-
-
-@each_row(("old", "new", "words"), ODD.values(), ids=ODD)
-def test_a_newer_one_that_holds_more_is_an_error(old: str, new: str, words: str) -> None:
-    text = of_version(12).replace(old, new, 1)
-    assert text != of_version(12)
-    with pytest.raises(UnsupportedError, match=f"{NEWER}, and {words}; expected elements and attributes of version 11"):
-        read_model(text, BIN)
-
-
-@each_row("tag", ["port_map", "input", "body", "back_edges"])
-def test_a_newer_one_with_more_in_a_loop(tag: str) -> None:
-    text = of_version(12, looped("GRU")[0])
-    begin = "input external_port_id" if tag == "input" else tag
-    odd = text.replace(f"<{begin}", "<" + begin.replace(tag, f'{tag} odd="1"'), 1)
-    assert odd != text
-    with pytest.raises(UnsupportedError, match=f"its <{tag}> has attribute 'odd'"):
-        read_net(odd)
-
-
 @each_row("dims", [(3,), (3, 5, 1), (4, 5), (3, 9), (3, 0)])
 def test_data_and_port_that_contradict_each_other(dims: tuple[int, ...]) -> None:
     with pytest.raises(PyrnnxError, match=r"Parameter 'x' \(id 0\): <data> has shape '3,1..8', output port 0"):

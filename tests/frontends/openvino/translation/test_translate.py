@@ -58,7 +58,6 @@ def matmul(folder: Path, *, f16: bool) -> Model:
 def test_equal_constants_are_one(tmp_path: Path) -> None:
     proto = to_onnx(matmul(tmp_path, f16=False))
     assert sum(list(one.dims) == [64, 64] for one in proto.graph.initializer) == 1
-    assert "Transpose" not in {node.op_type for node in proto.graph.node}  # computed in the export
 
 
 def test_too_large_for_a_protobuf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

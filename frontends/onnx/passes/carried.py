@@ -1,0 +1,298 @@
+"""Pass for streams: layers whose initial states are zeros or constants: the stream carries their states.
+
+    X -> LSTM -> Y                 becomes    X, lstm.initial_h, lstm.initial_c -> LSTM -> Y, lstm.Y_h, lstm.Y_c
+
+Before the first push a state of zeros has no known batch size: an array without elements stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.errors import UnsupportedError, shown
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator.tensor_info import TensorInfo
+
+from ..graph.constants import array_of
+from ..graph.scoped import Place, ScopedGraph
+from ..graph.walk import Node, node_label
+from ..stream_layer import StreamLayer
+from .recurrent import RecurrentModel, Site
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+_STATES = {"initial_h": "Y_h", "initial_c": "Y_c"}
+_SHAPES = ("Shape", "Size")  # operators that ignore values
+# Operators that return zeros for zeros in their first input, or in all inputs.
+_FIRST = (
+    *("Cast", "CastLike", "Expand", "Flatten", "Gather", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Tile"),
+    *("Transpose", "Unsqueeze"),
+)
+_ALL = ("Concat",)
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Node whose states a stream carries, or, without states, whose initial states the stream feeds back.
+
+    Attributes
+    ----------
+    layer : StreamLayer
+    inputs, outputs : mapping
+        New names of its inputs and outputs, by position.
+    """
+
+    layer: StreamLayer
+    inputs: Mapping[int, str] = field(default_factory=dict)
+    outputs: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def is_backward(self) -> bool:
+        """True if states are fed back although the layer starts at the end of a sequence."""
+        return not self.inputs and self.layer.op.direction.reversed != (False,)
+
+    @property
+    def states(self) -> dict[str, str]:
+        """New inputs, by the outputs that supply them in the next push."""
+        return dict(zip(self.outputs.values(), self.inputs.values(), strict=True))
+
+    @property
+    def starts(self) -> dict[str, AnyArray]:
+        """Initial values of the new inputs; an array of sizes 0 stands for zeros, which have the batch size of X."""
+        rank = len(self.layer.convention.axes_of("initial_h"))
+        zeros = np.zeros((0,) * rank, self.layer.dtype)
+        values = [zeros if start is None else start for start in self.layer.starts.values()]
+        return dict(zip(self.inputs.values(), values, strict=True))
+
+    @property
+    def infos(self) -> list[TensorInfo]:
+        """Descriptions of the new inputs."""
+        sizes = {"D": self.layer.op.num_directions, "H": self.layer.op.hidden_size}
+        shape = tuple(sizes.get(axis) for axis in self.layer.convention.axes_of("initial_h"))
+        return [TensorInfo(name, self.layer.dtype.name, shape, optional=True) for name in self.inputs.values()]
+
+    def apply(self, node: NodeProto) -> None:
+        """Give a node its new inputs and outputs."""
+        for names, new in ((node.input, self.inputs), (node.output, self.outputs)):
+            names.extend([""] * (max(new, default=-1) + 1 - len(names)))
+            for position, name in new.items():
+                names[position] = name
+
+
+def carried(
+    model: RecurrentModel,
+    fed: frozenset[str],
+    chosen: bool | frozenset[str],
+    candidates: Callable[[set[str]], str],
+) -> dict[str, Carried]:
+    """Return the nodes whose states a stream carries or feeds back, by name.
+
+    Parameters
+    ----------
+    model : RecurrentModel
+    fed : frozenset of str
+        Inputs that the stream feeds back.
+    chosen : bool or frozenset of str
+        Whether to carry all layers, or the names of the layers.
+    candidates : callable
+        Function that lists, for a message, the outputs that match these inputs.
+
+    Raises
+    ------
+    UnsupportedError
+        A layer's states cannot be carried from push to push.
+    """
+    if not chosen and not fed:
+        return {}
+    sites = {site.place: name for name, site in model.sites.items()}
+    taken = set(model.graph.graph.local)
+    inputs = {value.name for value in model.graph.graph.input}
+    result = {}
+    for place in _found(model.graph, set(fed), inputs, sites):
+        name = sites[place.graph, place.index]
+        is_chosen = chosen if isinstance(chosen, bool) else name in chosen
+        site = model.sites[name]
+        new = place.carried(name, site, taken, candidates) if is_chosen else None
+        new = new or place.resumed(site)
+        if new is not None:
+            result[name] = new
+    return result
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Recurrent node in its graph.
+
+    Attributes
+    ----------
+    graph, index
+        Its graph and index.
+    fed, given : set of str
+        Names whose values (not only shapes) depend on fed-back inputs, and on any input.
+    body : str
+        Label of the node whose body contains it; "" at the top level.
+    """
+
+    graph: ScopedGraph
+    index: int
+    fed: set[str]
+    given: set[str]
+    body: str
+
+    def carried(self, name: str, site: Site, taken: set[str], candidates: Callable[[set[str]], str]) -> Carried | None:
+        """Return the node with carried states; None if all its states are fed back."""
+        layer, arguments, sources = site.layer, site.arguments, site.sources()
+        label = f"{layer.label}: stream"
+        states = [state for state in _STATES if state in arguments and sources.get(state) not in self.fed]
+        if isinstance(layer, Layer) and not layer.op.has_cell_state:
+            states = [state for state in states if state == "initial_h"]
+        if not states:
+            return None
+        self._check(label, layer, sources)
+        given = {f"{key} ({shown(sources[key])})": self._given(sources, key) for key in states if key in sources}
+        if unfed := set().union(*given.values()):
+            determined = ", ".join(state for state, names in given.items() if names)
+            raise UnsupportedError(
+                f"{label}: inputs of the model, which are not fed back, set {determined}; expected them in "
+                f"states={{output: input}}, by shapes: {candidates(unfed)}; or leave the layer out of `layers`"
+            )
+        starts = {state: self._start(label, state, sources.get(state)) for state in states}
+        inputs, outputs = {}, {}
+        for state in states:
+            inputs[arguments.index(state)] = _new_name(f"{name}.{layer.convention.name_of(state)}", taken)
+            place = site.results.index(_STATES[state])
+            own = site.node.output[place] if place < len(site.node.output) else ""
+            outputs[place] = own or _new_name(f"{name}.{layer.convention.name_of(_STATES[state])}", taken)
+        return Carried(StreamLayer(layer, starts), inputs, outputs)
+
+    def resumed(self, site: Site) -> Carried | None:
+        """Return a prepared layer whose states are fed back; None for other nodes."""
+        sources = site.sources()
+        if not isinstance(site.layer, Layer) or self.fed.isdisjoint(sources.get(state, "") for state in _STATES):
+            return None
+        return Carried(StreamLayer(site.layer, {}))
+
+    def _check(self, label: str, layer: Any, sources: Mapping[str, str]) -> None:
+        instead = "or leave it out of `layers`"
+        if self.body:
+            raise UnsupportedError(
+                f"{label}: it is inside a body of {self.body}; expected a layer at the top level, {instead}"
+            )
+        if not isinstance(layer, Layer):
+            raise UnsupportedError(f"{label}: its weights are computed in every call; expected constants, {instead}")
+        if layer.op.direction.reversed != (False,):
+            raise UnsupportedError(
+                f"{label}: direction is {layer.op.direction.value}; expected forward, because other directions "
+                f"start at the end of a sequence, {instead}"
+            )
+        if sources.get("sequence_lens") in self.given:
+            lengths = layer.convention.name_of("sequence_lens")
+            raise UnsupportedError(
+                f"{label}: {lengths} is computed from the model's inputs; expected none, or seq_length for every row, "
+                f"{instead}"
+            )
+
+    def _start(self, label: str, argument: str, source: str | None) -> AnyArray | None:
+        """Return the initial value of a state; None means zeros."""
+        if source is None or _is_zero(self.graph, source):
+            return None
+        value = self.graph.constants.value(source)
+        if value is None:
+            raise UnsupportedError(
+                f"{label}: {argument} ({shown(source)}) is computed in every call; expected zeros, a constant, or an "
+                "input in `states`, or leave the layer out of `layers`"
+            )
+        return value
+
+    def _given(self, sources: Mapping[str, str], argument: str) -> set[str]:
+        """Return the inputs of the graph that determine a state, but not X."""
+        inputs = (value.name for value in self.graph.graph.input)
+        reached = ((name, _reached(self.graph, {name})) for name in inputs)
+        return {name for name, names in reached if sources[argument] in names and sources.get("X") not in names}
+
+
+def _found(
+    graph: ScopedGraph, fed: set[str], given: set[str], sites: Mapping[Place, str], body: str = ""
+) -> Iterator[_Found]:
+    """Yield the recurrent nodes that the outputs of a graph need, also in bodies."""
+    seen, fed, given = _reached(graph, fed, shapes=True), _reached(graph, fed), _reached(graph, given)
+    for index in _needed(graph):
+        node = graph.nodes[index]
+        if (graph, index) in sites:
+            yield _Found(graph, index, fed, given, body)
+        if node.op_type == "If" and not seen.isdisjoint(node.input):
+            continue  # the model itself chooses: fed-back state, or zeros
+        for inner in graph.bodies.get(index, ()):
+            own = {value.name for value in inner.graph.input}
+            fed_inside, given_inside = (
+                names | (set() if names.isdisjoint(node.input) else own) for names in (fed, given)
+            )
+            yield from _found(inner, fed_inside, given_inside, sites, node_label(node))
+
+
+def _reached(graph: ScopedGraph, names: set[str], *, shapes: bool = False) -> set[str]:
+    """Return the names and all names whose values depend on them, with `shapes` also on their shapes."""
+    reached = set(names)
+    for node in graph.nodes:
+        looks = shapes or node.op_type not in _SHAPES or node.domain
+        if looks and not reached.isdisjoint(node.needs):
+            reached.update(node.output)
+    return reached - {""}
+
+
+def _needed(graph: ScopedGraph) -> list[int]:
+    """Return the indices of the nodes that run."""
+    names, indices = {value.name for value in graph.graph.output}, []
+    for index in reversed(range(len(graph.nodes))):
+        node = graph.nodes[index]
+        if not names.isdisjoint(name for name in node.output if name):
+            names |= node.needs
+            indices.append(index)
+    return indices[::-1]
+
+
+def _is_zero(graph: ScopedGraph, name: str) -> bool:
+    """Return whether a value is zero in every call, of any shape."""
+    producers = {output: node for node in graph.nodes for output in node.output}
+    left, seen = [name], set[str]()
+    while left:
+        current = left.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        value = graph.constants.value(current)
+        if value is not None:
+            if value.any():
+                return False
+            continue
+        node = producers.get(current)
+        if node is None or node.domain:
+            return False
+        if node.op_type in _FIRST:
+            left.append(node.input[0])
+        elif node.op_type in _ALL:
+            left += node.input
+        elif node.op_type != "ConstantOfShape" or _fills(node):
+            return False
+    return True
+
+
+def _fills(node: Node) -> bool:
+    """Return whether a ConstantOfShape is not zero."""
+    values = (attribute.t for attribute in node.attribute if attribute.name == "value")
+    return any(array_of(value, node_label(node)).any() for value in values)
+
+
+def _new_name(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}#{number}"
+    taken.add(name)
+    return name

@@ -1,0 +1,298 @@
+"""Pass that turns recurrent nodes into operators of pyrnnx, also in bodies.
+
+    (x, W, R, B, "", h) -> GRU -> Y      becomes      (x, "", h) -> pyrnnx.Recurrent (handle) -> Y
+
+W, R, B and P, and what only they need, are dropped. A node whose weights are computed at run time becomes a call of a
+Python function, which builds a layer in each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, MutableSequence, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pyrnnx.errors import UnsupportedError
+from pyrnnx.layers import custom_operators
+from pyrnnx.layers.custom_operators import DOMAIN, PYTHON, RECURRENT, Handle
+from pyrnnx.layers.layer import Layer
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
+
+from ..graph.constants import named
+from ..graph.scoped import Place, ScopedGraph, protos
+from ..graph.walk import first_output, node_label
+from ..layers import UnboundNode
+from ..makers import MAKERS
+from ..messages import copied
+from ..nodes import check_count, is_recurrent
+from ..schemas import OPERATORS
+from ..stream_layer import StreamLayer
+from .recurrent import AnyLayer, RecurrentModel, with_sources
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
+
+class Edited(Protocol):
+    """A node with other inputs and outputs, and the layer that runs it then."""
+
+    @property
+    def layer(self) -> StreamLayer: ...
+    def apply(self, node: NodeProto) -> None: ...
+
+
+@dataclass(eq=False)
+class Rewritten:
+    """A model whose recurrent nodes are operators of pyrnnx.
+
+    Attributes
+    ----------
+    proto : onnx.ModelProto
+    handles : list of Handle
+        They must live until sessions of the model are created; empty if the nodes are portable.
+    rows : list of (str, str)
+        Labels of the replaced nodes, and what is unusual about them, for the plan.
+    """
+
+    proto: ModelProto
+    handles: list[Handle] = field(default_factory=list)
+    rows: list[tuple[str, str]] = field(default_factory=list)
+
+
+def replace_recurrent(
+    model: RecurrentModel,
+    *,
+    carried: Mapping[str, Edited],
+    portable: bool = False,
+    computed: bool = True,
+    threads: int | None = None,
+) -> Rewritten:
+    """Return a copy of a model whose recurrent nodes are operators of pyrnnx, also in bodies.
+
+    Parameters
+    ----------
+    model : RecurrentModel
+    carried : mapping
+        Layers whose states are inputs and outputs of the model, by name.
+    portable : bool
+        Whether the nodes have weights as inputs. Otherwise they have handles, for sessions of this process.
+    computed : bool
+        Whether nodes with computed weights become functions of Python, which cannot be portable. Otherwise they stay.
+    threads : int, optional
+        Threads of a session that a call of a node may use. Default: `pyrnnx.get_num_threads()` when the session is
+        created.
+
+    Raises
+    ------
+    UnsupportedError
+        The weights of a layer with carried states are inputs.
+    """
+    result = Rewritten(copied(model.proto))
+    names = {site.place: name for name, site in model.sites.items()}
+    added: dict[tuple[int, int], str] = {}
+    needs: dict[Place, set[str]] = {}
+    graphs = {model.graph: result.proto.graph}
+    for place, graph, node in protos(model.graph, result.proto.graph) if names else ():
+        graphs[place[0]] = graph
+        if place not in names:
+            continue
+        node.name = name = names[place]
+        site, edit = model.sites[name], carried.get(name)
+        if edit is not None:
+            if isinstance(site.layer, UnboundNode):
+                raise UnsupportedError(
+                    f"{site.layer.label}: stream: its weights are inputs with a default, and the call passed such "
+                    "inputs; expected none of them, or the layer left out of `layers`"
+                )
+            edit.apply(node)
+        layer = site.layer if edit is None else edit.layer
+        arguments = dict(zip(site.arguments, node.input, strict=False))
+        outputs = dict(zip(site.results, node.output, strict=False))
+        if portable and isinstance(layer, Layer):
+            inputs = [arguments.get(key, "") for key in custom_operators.call_inputs()]
+            inputs += _add_weights(graph, node, layer, added)
+            attributes: dict[str, Any] = dict(custom_operators.portable_attributes(layer))
+            _rewrite(node, attributes, inputs, layer, outputs, threads)
+            result.rows.append((node_label(node), ""))
+        elif computed or not isinstance(site.layer, UnboundNode):
+            _replace(model, result, graph, node, layer, arguments, outputs, threads)
+        needs[place] = set(node.input)
+    if names:
+        _prune(model, graphs, needs)
+    if result.rows and DOMAIN not in model.opsets:
+        result.proto.opset_import.add(domain=DOMAIN, version=1)
+    return result
+
+
+def _replace(
+    model: RecurrentModel,
+    result: Rewritten,
+    graph: GraphProto,
+    node: NodeProto,
+    layer: AnyLayer,
+    arguments: Mapping[str, str],
+    outputs: Mapping[str, str],
+    threads: int | None,
+) -> None:
+    label = node_label(node)
+    inputs = [arguments.get(argument, "") for argument in CALL_ARGUMENTS]
+    attributes: dict[str, Any] = {}
+    is_checked = isinstance(layer, StreamLayer) and bool(layer.starts and inputs[1])  # by Python
+    if isinstance(layer, StreamLayer) and not is_checked:
+        attributes |= {"keeps_states": 1, "optional_states": int(bool(layer.starts))}
+        layer = layer.layer
+    if isinstance(layer, Layer):
+        result.handles.append(custom_operators.recurrent_handle(layer))
+        attributes["handle"] = int(result.handles[-1])
+        _rewrite(node, attributes, inputs, layer, outputs, threads)
+        result.rows.append((label, ""))
+        return
+    present = [name for name in outputs.values() if name]
+    element = _element(model, layer, arguments.get("X", ""))
+    if not element:
+        return  # ONNX Runtime runs it
+    if is_checked:
+        function, sources = _layer_run(layer, arguments, outputs), [name for name in inputs if name]
+        result.rows.append((label, ""))
+    else:
+        function, sources = _unbound_run(model, layer, copied(node)), [name for name in node.input if name]
+        result.rows.append((label, "its weights are computed; each call builds a layer"))
+    # The session cannot infer types behind a custom operator.
+    own = {value.name: value for value in graph.output}
+    for name in present:
+        value = own[name] if name in own else graph.value_info.add(name=name)
+        value.type.tensor_type.elem_type = element
+    result.handles.append(custom_operators.python_handle(function))
+    custom_operators.rewrite_node(node, PYTHON, {"handle": int(result.handles[-1])}, sources, present)
+
+
+def _rewrite(
+    node: NodeProto,
+    attributes: dict[str, Any],
+    inputs: Sequence[str],
+    layer: Layer,
+    outputs: Mapping[str, str],
+    threads: int | None,
+) -> None:
+    if threads is not None:
+        attributes["threads"] = threads
+    results = [outputs.get(name, "") for name in OUTPUTS[: 3 if layer.op.has_cell_state else 2]]
+    custom_operators.rewrite_node(node, RECURRENT, attributes, inputs, results)
+
+
+def _element(model: RecurrentModel, layer: AnyLayer, X: str) -> int:
+    """Return the element type of a layer's results; 0 if it is not known."""
+    dtype = getattr(layer, "dtype", None)
+    if dtype is not None:
+        return custom_operators.ELEMENT_TYPES[str(dtype)]
+    return model.elements.get(X, 0)
+
+
+Function = Callable[..., Sequence[Any]]
+
+
+def _layer_run(layer: StreamLayer, arguments: Mapping[str, str], outputs: Mapping[str, str]) -> Function:
+    """Return a function of the present arguments of a layer that returns its present results."""
+    given = [key for key in CALL_ARGUMENTS if arguments.get(key)]
+    places = [OUTPUTS.index(key) for key, name in outputs.items() if name]
+
+    def run(*arrays: Any) -> Sequence[Any]:
+        values = dict(zip(given, arrays, strict=True))
+        results = layer.run(*map(values.get, CALL_ARGUMENTS))
+        return [results[place] for place in places]
+
+    return run
+
+
+def _unbound_run(model: RecurrentModel, layer: AnyLayer, node: NodeProto) -> Function:
+    """Return a function that runs a node with computed weights; each call builds a layer."""
+    places = [place for place, name in enumerate(node.output) if name]
+    present = [bool(name) for name in node.input]
+
+    def given(arrays: Sequence[Any]) -> list[Any]:
+        remaining = iter(arrays)
+        return [next(remaining) if is_present else None for is_present in present]
+
+    if not is_recurrent(node):
+        return lambda *arrays: [layer(*given(arrays))[place] for place in places]
+    row, maker, opset = OPERATORS[node.op_type], MAKERS[node.op_type], model.opsets.get(node.domain, 1)
+    check_count(node_label(node), "input", node.input, row.inputs)
+
+    def run(*arrays: Any) -> Sequence[Any]:
+        values = dict(zip(row.inputs, given(arrays), strict=False))
+        sources = dict(zip(row.inputs, node.input, strict=False))
+        weights = {sources[key]: values[key] for key in row.weights if sources.get(key)}
+        results = maker.layer(node, weights, opset).run(*map(values.get, CALL_ARGUMENTS))
+        return [results[place] for place in places]
+
+    return run
+
+
+def _add_weights(graph: GraphProto, node: NodeProto, layer: Layer, added: dict[tuple[int, int], str]) -> list[str]:
+    """Add the weights of a layer as initializers of its graph; return the names of the node's inputs for them.
+
+    `added` has the names of those that other layers of the graph added, by graph and array.
+    """
+    weights, names = custom_operators.portable_weights(layer), []
+    for key in custom_operators.all_inputs()[len(custom_operators.call_inputs()) :]:
+        place = id(graph), id(weights.get(key))
+        if key in weights and place not in added:
+            added[place] = f"pyrnnx/{first_output(node)}/{key}"
+            graph.initializer.append(named(weights[key], added[place]))
+        names.append(added[place] if key in weights else "")
+    return names
+
+
+def _weight_sources(model: RecurrentModel) -> set[str]:
+    """Return the names that the weights of layers depend on, in the graph and its bodies."""
+    names = [name for site in model.sites.values() for key, name in site.sources().items() if key in site.weights]
+    return with_sources(names, model.graph.graph.every)
+
+
+def _prune(model: RecurrentModel, graphs: Mapping[ScopedGraph, GraphProto], needs: Mapping[Place, set[str]]) -> None:
+    """Drop nodes and initializers that only weights of layers needed.
+
+    Parameters
+    ----------
+    model : RecurrentModel
+        The model before recurrent nodes were replaced.
+    graphs : mapping
+        New graphs, by the old ones.
+    needs : mapping
+        Names that replaced nodes still have, by place.
+    """
+    sources = _weight_sources(model)
+    if sources:
+        _prune_graph(model.graph, graphs, needs, sources)
+
+
+def _prune_graph(
+    graph: ScopedGraph, graphs: Mapping[ScopedGraph, GraphProto], needs: Mapping[Place, set[str]], sources: set[str]
+) -> set[str]:
+    """Prune a graph and its bodies; return the names that it needs."""
+    needed = {value.name for value in graph.graph.output}
+    dead = []
+    for index in reversed(range(len(graph.nodes))):
+        node = graph.nodes[index]
+        inner = set[str]()
+        for body in graph.bodies.get(index, ()):
+            inner |= _prune_graph(body, graphs, needs, sources) - body.graph.local
+        place = graph, index
+        if place in needs:
+            needed |= needs[place]
+        elif needed.isdisjoint(node.output) and not sources.isdisjoint(node.output):
+            dead.append(index)
+        else:
+            needed |= inner.union(node.input) if node.bodies else node.needs
+    if graph in graphs:
+        proto = graphs[graph]
+        _drop(proto.initializer, sources - needed - {value.name for value in graph.graph.input})
+        for index in dead:
+            del proto.node[index]
+    return needed
+
+
+def _drop(values: MutableSequence[TensorProto], names: set[str]) -> None:
+    for index in reversed(range(len(values)) if names else ()):
+        if values[index].name in names:
+            del values[index]

@@ -1,0 +1,214 @@
+"""Pass that finds the layers of recurrent nodes, prepared if their weights are constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pyrnnx.layers.layer import Layer
+from pyrnnx.models.model import LayerValue
+from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
+
+from ..graph.inference import infer_shapes
+from ..graph.scoped import Place, ScopedGraph, named_nodes
+from ..graph.walk import AnyNode, Node, all_nodes, needed_names, subgraphs
+from ..layers import NodeLayer, UnboundNode
+from ..makers import MAKERS
+from ..messages import copied
+from ..nodes import is_recurrent
+from ..schemas import OPERATORS
+from .constants import compute_constants
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto
+
+
+AnyLayer = Any  # Layer, StreamLayer, or a layer whose weights are arguments
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A recurrent node of a model.
+
+    Attributes
+    ----------
+    place : tuple of ScopedGraph and int
+    layer : Layer, or a layer whose weights are arguments
+    arguments, results : sequence of str
+        Names of its inputs and outputs in the operator's definition.
+    weights : collection of str
+        Those of its inputs that the layer owns.
+    """
+
+    place: Place
+    layer: AnyLayer
+    arguments: Sequence[str]
+    results: Sequence[str]
+    weights: Sequence[str] = ()
+
+    @property
+    def node(self) -> Node:
+        graph, index = self.place
+        return graph.nodes[index]
+
+    def sources(self) -> dict[str, str]:
+        """Return the names of values that the node takes, by argument."""
+        return {key: name for key, name in zip(self.arguments, self.node.input, strict=False) if name}
+
+
+@dataclass(frozen=True, eq=False)
+class RecurrentModel:
+    """A model and its recurrent nodes.
+
+    Attributes
+    ----------
+    proto : onnx.ModelProto
+        Its functions have no recurrent nodes; its default domain is "".
+    graph : ScopedGraph
+    opsets : mapping
+        Version by domain.
+    sites : mapping
+        Recurrent nodes, also in bodies, by unique name.
+    """
+
+    proto: ModelProto
+    graph: ScopedGraph
+    opsets: Mapping[str, int]
+    sites: Mapping[str, Site]
+
+    @property
+    def layers(self) -> dict[str, NodeLayer | UnboundNode]:
+        """Layers of ONNX's operators, by name."""
+        return {name: site.layer for name, site in self.sites.items() if is_recurrent(site.node)}
+
+    def values(self) -> dict[str, dict[str, LayerValue]]:
+        """Return names and axes of the arrays of each top-level layer, except weights."""
+        writers = {value: (node.op_type,) for node in self.graph.nodes for value in node.output}
+        readers: dict[str, tuple[str, ...]] = {}
+        for node in self.graph.nodes:
+            for value in node.input:
+                readers[value] = (*readers.get(value, ()), node.op_type)
+        values: dict[str, dict[str, LayerValue]] = {}
+        for name, site in self.sites.items():
+            if site.place[0] is self.graph and is_recurrent(site.node):
+                named = [*site.sources().items(), *zip(site.results, site.node.output, strict=False)]
+                axes_of, kept = site.layer.convention.axes_of, OPERATORS[site.node.op_type].weights
+                values[name] = {
+                    key: LayerValue(axes_of(key), (value,), (readers if key in OUTPUTS else writers).get(value, ()))
+                    for key, value in named
+                    if value and key not in kept
+                }
+        return values
+
+    @cached_property
+    def elements(self) -> Mapping[str, int]:
+        """Element types of values, as far as onnx infers them, by name; 0 if values of one name differ."""
+        elements: dict[str, int] = {}
+        try:
+            _collect(infer_shapes(self.proto).graph, elements)
+        except Exception:  # of several types; what has no type stays with ONNX Runtime
+            _collect(self.proto.graph, elements)
+        return elements
+
+
+def _collect(graph: GraphProto, elements: dict[str, int]) -> None:
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        if element := value.type.tensor_type.elem_type:
+            elements[value.name] = element if elements.get(value.name, element) == element else 0
+    for node in graph.node:
+        for _, body in subgraphs(node):
+            _collect(body, elements)
+
+
+def find_recurrent(
+    proto: ModelProto,
+    graph: ScopedGraph,
+    opsets: Mapping[str, int],
+    others: Mapping[str, AnyLayer],
+    origins: Mapping[str, str],
+) -> RecurrentModel:
+    """Return a model with the layers of its recurrent nodes, prepared if their weights are constants.
+
+    Parameters
+    ----------
+    proto : onnx.ModelProto
+    graph : ScopedGraph
+        Its graph.
+    opsets : mapping
+        Version by domain.
+    others : mapping
+        Layers of nodes of other domains, by node name.
+    origins : mapping
+        Where recognised layers come from, by node name.
+
+    Raises
+    ------
+    PyrnnxError
+        An operator rejects an attribute or a weight.
+    """
+
+    def is_ours(node: Node) -> bool:
+        return is_recurrent(node) or bool(node.domain and node.name in others)
+
+    places = named_nodes(graph, is_ours)
+    wanted: dict[ScopedGraph, list[str]] = {}
+    for inner, index in places.values():
+        wanted.setdefault(inner, []).extend(inner.nodes[index].input[1:])
+    compute_constants(graph, proto, wanted)
+    sites = {}
+    for name, (inner, index) in places.items():
+        node = inner.nodes[index]
+        if is_recurrent(node):
+            row, layer = OPERATORS[node.op_type], _layer(inner, node, name, opsets)
+            weights = row.weights if isinstance(layer, Layer) else ()
+            if isinstance(layer, NodeLayer) and node.name in origins:
+                layer._recognised_in(origins[node.name])
+            sites[name] = Site((inner, index), layer, row.inputs, OUTPUTS, weights)
+        else:
+            layer = others[node.name]
+            arguments = CALL_ARGUMENTS if isinstance(layer, Layer) else layer.arguments
+            sites[name] = Site((inner, index), layer, arguments, OUTPUTS[1:] if is_cell(layer) else OUTPUTS)
+    return RecurrentModel(proto, graph, opsets, sites)
+
+
+def recurrent_inputs(model: ModelProto) -> set[str]:
+    """Return the names that the inputs of recurrent nodes, but X, and of functions depend on, also in bodies."""
+    nodes, functions = [*all_nodes(model.graph.node)], {function.name for function in model.functions}
+    left = [name for node in nodes if node.op_type in OPERATORS for name in node.input[1:]]
+    left += [name for node in nodes if node.op_type in functions for name in node.input]
+    return with_sources(left, nodes)
+
+
+def is_cell(layer: Any) -> bool:
+    """Return whether a layer runs single steps, and has no Y."""
+    return "T" not in layer.convention.axes_of("X")
+
+
+def _layer(graph: ScopedGraph, node: Node, name: str, opsets: Mapping[str, int]) -> NodeLayer | UnboundNode:
+    proto = copied(node.proto)
+    proto.name = name
+    row, make, opset = OPERATORS[node.op_type], MAKERS[node.op_type], opsets.get(node.domain, 1)
+    sources = {key: source for key, source in zip(row.inputs, node.input, strict=False) if source}
+    values = {source: graph.constants.value(source) for key, source in sources.items() if key != "X"}
+    constants = {source: value for source, value in values.items() if value is not None}
+    if all(sources[key] in constants for key in row.weights if key in sources):
+        return make.layer(proto, constants, opset)
+    return make.unbound(proto, constants, opset)
+
+
+def with_sources(names: list[str], nodes: Iterable[AnyNode]) -> set[str]:
+    """Return the names and all names that they depend on."""
+    producers: dict[str, list[AnyNode]] = {}
+    for node in nodes if names else ():
+        for output in node.output:
+            producers.setdefault(output, []).append(node)
+    left, sources = names, set[str]()
+    while left:
+        name = left.pop()
+        if name and name not in sources:
+            sources.add(name)
+            for node in producers.get(name, ()):
+                left.extend(needed_names(node))
+    return sources

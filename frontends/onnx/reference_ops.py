@@ -1,0 +1,103 @@
+"""RNN, GRU, LSTM and DynamicQuantizeLSTM as operators of onnx's ReferenceEvaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pyrnnx._internal.immutable import is_immutable
+from pyrnnx.layers.layer import CONSTANTS, Layer
+
+from .makers import MAKERS, Maker
+from .messages import copied
+from .onnx_package import import_onnx
+from .schemas import OPERATORS
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+
+def reference_ops() -> list[type[Any]]:
+    """Return operators for ``onnx.reference.ReferenceEvaluator(model, new_ops=reference_ops())``.
+
+    They are RNN, GRU and LSTM of every opset, and com.microsoft's DynamicQuantizeLSTM, with all features. Read-only
+    weights, such as initializers, are prepared once; other weights are prepared in every call.
+
+    Returns
+    -------
+    list of type
+
+    Raises
+    ------
+    PyrnnxError
+        The onnx package is not installed.
+    """
+    return list(_operator_classes())
+
+
+@cache
+def _operator_classes() -> tuple[type[Any], ...]:
+    import_onnx()
+    from onnx.reference.op_run import OpRun
+
+    class Recurrent(OpRun):
+        """Recurrent node."""
+
+        op_domain: str
+        inputs: tuple[str, ...]
+        weights: tuple[str, ...]
+        maker: Maker
+
+        def __init__(self, onnx_node: NodeProto, run_params: Any, schema: Any = None) -> None:
+            super().__init__(onnx_node, run_params, schema)
+            # Weights, linked attributes and their layer: one tuple, so that threads never see a part.
+            self._cache: tuple[tuple[Any, ...], Mapping[str, Any], Layer] | None = None
+
+        def _run(self, *arrays: Any, **attributes: Any) -> tuple[Any, ...]:
+            inputs = dict(zip(self.inputs, arrays, strict=False))
+            layer = self._prepared(inputs, attributes)
+            outputs = layer.run(inputs.get("X"), *map(inputs.get, CONSTANTS))
+            return outputs[: len(self.onnx_node.output)]
+
+        def _prepared(self, inputs: Mapping[str, Any], attributes: Mapping[str, Any]) -> Layer:
+            weights = tuple(map(inputs.get, self.weights))
+            linked = {name: attributes[name] for name in self._linked()}
+            if self._cache is not None:
+                used, values, cached = self._cache
+                if linked == values and all(a is b for a, b in zip(weights, used, strict=True)):
+                    return cached
+            node = self._resolved(linked)
+            sources = dict(zip(self.inputs, node.input, strict=False))
+            constants = {sources[name]: a for name, a in zip(self.weights, weights, strict=True) if a is not None}
+            layer = self.maker.layer(node, constants, self.run_params["opsets"].get(self.op_domain, 1))
+            if all(a is None or is_immutable(a, or_owned=True) for a in weights):
+                self._cache = weights, linked, layer
+            return layer
+
+        def _linked(self) -> list[str]:
+            if not self.has_linked_attribute:
+                return []
+            return [attribute.name for attribute in self.onnx_node.attribute if attribute.ref_attr_name]
+
+        def _resolved(self, linked: Mapping[str, Any]) -> NodeProto:
+            """Return the node with the values of attributes that reference its function."""
+            if not linked:
+                return self.onnx_node
+            onnx = import_onnx()
+            node = copied(self.onnx_node)
+            del node.attribute[:]
+            for attribute in self.onnx_node.attribute:
+                if attribute.name not in linked:
+                    node.attribute.append(attribute)
+                elif linked[attribute.name] is not None:
+                    node.attribute.append(
+                        onnx.helper.make_attribute(attribute.name, linked[attribute.name], attr_type=attribute.type)
+                    )
+            return node
+
+    def members(name: str) -> dict[str, Any]:
+        row = OPERATORS[name]
+        return {"op_domain": row.domain, "inputs": row.inputs, "weights": row.weights, "maker": MAKERS[name]}
+
+    return tuple(type(name, (Recurrent,), members(name)) for name in OPERATORS)

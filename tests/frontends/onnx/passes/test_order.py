@@ -1,0 +1,352 @@
+"""All passes in their order: models that both doors run, and those that they leave to ONNX Runtime."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from both_doors import run_both, weights_like
+from onnx import TensorProto, helper
+from onnx_models import make_graph, simple_model
+from rows import each_row
+
+import pyrnnx
+from pyrnnx import PyrnnxError, UnsupportedError, reference
+from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
+from pyrnnx.frontends.onnx.graph.walk import Graph
+from pyrnnx.frontends.onnx.passes import find_layers, rewritten
+from pyrnnx.onnxruntime import InferenceSession
+
+node = helper.make_node
+I, H = 3, 40
+X = weights_like(0, x=(5, 2, I))["x"]
+WEIGHTS = weights_like(1, W=(1, 3 * H, I), R=(1, 3 * H, H))  # R is large enough to become an array of the model
+OTHER = weights_like(2, W=(1, 3 * H, I), R=(1, 3 * H, H))
+GRU = node("GRU", ["x", "W", "R"], ["y"], hidden_size=H, name="gru")
+
+
+def plain(**others: Any) -> onnx.ModelProto:
+    nodes = [GRU, node("Add", ["y", "shift"], ["z"])]
+    return simple_model(nodes, {"x": X}, ["z"], WEIGHTS | {"shift": np.array(0.5, np.float32)}, **others)
+
+
+def with_defaults(ir_version: int) -> onnx.ModelProto:
+    """All initializers are inputs, too."""
+    proto = plain(ir_version=ir_version)
+    for tensor in proto.graph.initializer:
+        proto.graph.input.append(helper.make_tensor_value_info(tensor.name, TensorProto.FLOAT, tensor.dims))
+    return proto
+
+
+@each_row("ir_version", [3, 4, 8])
+def test_defaults(ir_version: int) -> None:
+    """A call may replace them, with any of them left out; the layer has those of the file."""
+    model = read_model(with_defaults(ir_version))
+    assert [info.optional for info in model.inputs] == [False, True, True, True]
+    assert [type(layer) for layer in model.layers.values()] == [NodeLayer]
+    shift = np.array(2, np.float32)
+    replaced: list[dict[str, Any]] = [{}, {"R": OTHER["R"]}, {"shift": shift}, {**OTHER, "shift": shift}, {}]
+    for more in replaced:
+        weights = WEIGHTS | {name: array for name, array in more.items() if name in "WR"}
+        expected = reference.gru(X, **weights)[0] + more.get("shift", 0.5)
+        np.testing.assert_allclose(model({"x": X, **more})["z"], expected, atol=2e-6)
+        (y,) = model({"x": X, **more}, outputs=["y"]).values()
+        np.testing.assert_allclose(y, reference.gru(X, **weights)[0], atol=2e-6)
+    session = InferenceSession(with_defaults(ir_version).SerializeToString())
+    is_constant = ir_version == 3  # ONNX Runtime's rule
+    assert len(session.layers) == is_constant
+    np.testing.assert_allclose(session.run(None, {"x": X})[0], model(X)["z"], atol=2e-6)
+
+
+def test_only_some_defaults_are_weights() -> None:
+    proto = plain()
+    proto.graph.input.append(helper.make_tensor_value_info("shift", TensorProto.FLOAT, []))
+    run_both(proto, {"x": X}, {"x": X, "shift": np.array(3, np.float32)}, layers=["gru"])
+
+
+@each_row("size", [0, 10**6])
+def test_external_data(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(plain(), path, save_as_external_data=True, location="data.bin", size_threshold=size)
+    model, session = pyrnnx.load(path), InferenceSession(path)
+    assert list(model.layers) == list(session.layers) == ["gru"]
+    expected = read_model(plain())(X)["z"]
+    np.testing.assert_array_equal(session.run(None, {"x": X})[0], expected)
+    (tmp_path / "data.bin").unlink(missing_ok=True)
+    np.testing.assert_array_equal(model(X)["z"], expected)
+
+
+def parallel_of(contents: bytes) -> bytes:
+    return bytes(read_model(contents)(X)["z"].tobytes())
+
+
+def of_pickle(model: Any) -> bytes:
+    return bytes(model(X)["z"].tobytes())
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_other_processes(method: str) -> None:
+    """A model is sent to them, or read there."""
+    model = read_model(plain())
+    expected = model(X)["z"].tobytes()
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        assert pool.apply(of_pickle, (model,)) == expected
+        assert pool.apply(parallel_of, (plain().SerializeToString(),)) == expected
+
+
+def test_pickles_of_unreadable_models() -> None:
+    proto = plain()
+    proto.opset_import.append(helper.make_opsetid("ai.onnx", 12))
+    model = read_model(proto)
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.layers.why_none == model.layers.why_none
+    np.testing.assert_array_equal(copy(X)["z"], model(X)["z"])
+
+
+# Parts that the passes leave alone
+
+
+def sequences() -> onnx.ModelProto:
+    """Values that are no tensors."""
+    nodes = [
+        *(node("SequenceConstruct", ["x", "x"], ["s"]), node("SequenceAt", ["s", "one"], ["t"])),
+        node("GRU", ["t", "W", "R"], ["y"], hidden_size=H, name="gru"),
+    ]
+    return simple_model(nodes, {"x": X}, ["y"], WEIGHTS | {"one": np.array(1)})
+
+
+def other_domains() -> onnx.ModelProto:
+    """Operators that only ONNX Runtime has."""
+    nodes = [node("Gelu", ["x"], ["g"], domain="com.microsoft"), node("GRU", ["g", "W", "R"], ["y"], hidden_size=H)]
+    return simple_model(nodes, {"x": X}, ["y"], WEIGHTS, domains={"com.microsoft": 1})
+
+
+def dead_nodes() -> onnx.ModelProto:
+    nodes = [GRU, node("GRU", ["x", "W", "R"], ["unused"], hidden_size=H), node("Neg", ["unused"], ["dead"])]
+    return simple_model(nodes, {"x": X}, ["y"], WEIGHTS)
+
+
+def missing_outputs() -> onnx.ModelProto:
+    nodes = [
+        node("GRU", ["x", "W", "R"], ["", "h"], hidden_size=H),
+        node("Dropout", ["h"], ["d", ""]),
+        node("Split", ["d"], ["a", "b"], axis=2),
+    ]
+    return simple_model(nodes, {"x": X}, ["h", "b"], WEIGHTS)
+
+
+def optional_inputs() -> onnx.ModelProto:
+    return simple_model(
+        [GRU, node("Clip", ["y", "", "most"], ["z"])], {"x": X}, ["z"], WEIGHTS | {"most": np.float32(0)}
+    )
+
+
+SOUND = (sequences, other_domains, dead_nodes, missing_outputs, optional_inputs)
+
+
+def body_of_an_operator_that_runs_none() -> onnx.ModelProto:
+    body = make_graph([node("Neg", ["x"], ["p"])], {}, ["p"])
+    return simple_model([GRU, node("Neg", ["y"], ["z"], then_branch=body)], {"x": X}, ["z"], WEIGHTS)
+
+
+def product_without_inputs() -> onnx.ModelProto:
+    nodes = [node("MatMul", [], ["p"]), node("Cast", [], ["c"], to=1), node("MatMul", ["c", "x"], ["z"])]
+    return simple_model(nodes, {"x": X}, ["z"])
+
+
+def size_that_is_no_text() -> onnx.ModelProto:
+    proto = plain()
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "steps"
+    return onnx.ModelProto.FromString(proto.SerializeToString().replace(b"steps", b"step\xff"))
+
+
+@each_row("make", [body_of_an_operator_that_runs_none, product_without_inputs, size_that_is_no_text])
+def test_altered_models(make: Callable[[], onnx.ModelProto]) -> None:
+    """Each runs, or is an error of pyrnnx."""
+    with contextlib.suppress(PyrnnxError):
+        model = read_model(make())
+        assert all(size is None or isinstance(size, str | int) for size in model.inputs[0].shape or ())
+        assert isinstance(len(model.layers), int)
+        model(X)
+
+
+@each_row("make", SOUND)
+def test_around_layers(make: Callable[[], onnx.ModelProto]) -> None:
+    run_both(make(), {"x": X}, {"x": X[:1]}, {"x": X[:, :1]})
+
+
+def without(change: Callable[[onnx.ModelProto], Any]) -> Callable[[], onnx.ModelProto]:
+    def make() -> onnx.ModelProto:
+        proto = plain()
+        change(proto)
+        return proto
+
+    return make
+
+
+UNREADABLE: dict[str, tuple[Callable[[], onnx.ModelProto], str]] = {
+    "two versions": (
+        without(lambda proto: proto.opset_import.add(domain="ai.onnx", version=12)),
+        "opset_import has the versions 17 and 12",
+    ),
+    "a text": (
+        without(lambda proto: proto.ParseFromString(proto.SerializeToString().replace(b"gru", b"gr\xff"))),
+        "is not UTF-8",
+    ),
+    "an initializer twice": (
+        without(lambda proto: proto.graph.initializer.append(proto.graph.initializer[2])),
+        "the initializer 'shift' is defined twice",
+    ),
+}
+
+
+@each_row("name", UNREADABLE)
+def test_what_only_onnxruntime_reads(name: str) -> None:
+    make, why = UNREADABLE[name]
+    run_both(make(), {"x": X}, layers=[])
+    assert why in read_model(make()).layers.why_none
+
+
+NOT_FOUND: dict[str, tuple[list[Any], str]] = {
+    "nothing recurrent": ([node("Neg", ["x"], ["y"])], ""),
+    "a loop": (
+        [
+            node(
+                "Loop",
+                ["three", "", "x"],
+                ["y"],
+                body=make_graph(
+                    [node("Identity", ["go"], ["on"]), node("Neg", ["v"], ["w"])],
+                    {"k": np.array(0), "go": np.array(True), "v": X},
+                    ["on", "w"],
+                ),
+            )
+        ],
+        "Loop",
+    ),
+}
+
+
+@each_row("name", NOT_FOUND)
+def test_why_there_are_none(name: str) -> None:
+    nodes, why = NOT_FOUND[name]
+    proto = simple_model(nodes, {"x": X}, ["y"], {"three": np.array(3)})
+    run_both(proto, {"x": X}, layers=[])
+    assert why in read_model(proto).layers.why_none
+
+
+# Errors of recurrent nodes, through both doors
+
+
+def broken(**changes: Any) -> onnx.ModelProto:
+    proto = plain()
+    for key, value in changes.items():
+        if key in WEIGHTS:
+            tensor = next(one for one in proto.graph.initializer if one.name == key)
+            tensor.CopyFrom(onnx.numpy_helper.from_array(value, key))
+        else:
+            proto.graph.node[0].attribute.append(helper.make_attribute(key, value))
+    return proto
+
+
+BROKEN: dict[str, tuple[dict[str, Any], str]] = {
+    "a weight": ({"R": WEIGHTS["R"][:, :-1]}, "GRU 'gru': R has shape"),
+    "a direction": ({"direction": "sideways"}, "GRU 'gru': direction"),
+    "an attribute": ({"output_sequence": 1}, "GRU 'gru': .*output_sequence"),
+    "an activation": ({"activations": ["Tanh", "Sine"]}, "GRU 'gru': .*Sine"),
+}
+
+
+@each_row("name", BROKEN)
+def test_recurrent_nodes_that_are_wrong(name: str) -> None:
+    changes, message = BROKEN[name]
+    proto = broken(**changes)
+    for use in (
+        lambda: read_model(proto).layers,
+        lambda: read_model(proto)(X),
+        lambda: InferenceSession(proto.SerializeToString()),
+    ):
+        with pytest.raises(PyrnnxError, match=message):
+            use()
+
+
+def test_a_call_that_does_not_fit() -> None:
+    model, session = read_model(plain()), InferenceSession(plain().SerializeToString())
+    wrong = np.zeros((5, 2, I + 1), np.float32)
+    for use in (lambda: model(wrong), lambda: session.run(None, {"x": wrong})):
+        with pytest.raises(PyrnnxError, match=r"^GRU 'gru': X has shape \(5, 2, 4\)"):
+            use()
+
+
+# Parts that the passes make
+
+
+def made(proto: onnx.ModelProto, **options: Any) -> onnx.ModelProto:
+    found = find_layers(proto, Graph(proto.graph), "ONNX model")
+    return rewritten(found, **options).proto
+
+
+def test_weights_are_dropped_and_the_rest_stays() -> None:
+    proto = plain()
+    before = proto.SerializeToString()
+    result = made(proto)
+    assert [(one.domain, one.op_type) for one in result.graph.node] == [("pyrnnx", "Recurrent"), ("", "Add")]
+    assert [tensor.name for tensor in result.graph.initializer] == ["shift"]
+    assert proto.SerializeToString() == before
+    assert {one.name for one in made(proto, portable=True).graph.initializer} > {"shift"}
+
+
+def test_weights_that_others_need_stay() -> None:
+    proto = simple_model([GRU, node("ReduceSum", ["R"], ["s"])], {"x": X}, ["y", "s"], WEIGHTS)
+    assert [tensor.name for tensor in made(proto).graph.initializer] == ["R"]
+    run_both(proto, {"x": X}, layers=["gru"])
+
+
+def test_weights_that_a_body_needs_stay() -> None:
+    """One that is an initializer, and one that is computed."""
+    bodies: dict[str, Any] = {
+        "then_branch": make_graph([node("ReduceSum", ["R"], ["a"])], {}, ["a"]),
+        "else_branch": make_graph([node("ReduceMax", ["W"], ["b"])], {}, ["b"]),
+    }
+    nodes = [node("Neg", ["V"], ["W"]), GRU, node("If", ["c"], ["s"], **bodies)]
+    constants = {"V": -WEIGHTS["W"], "R": WEIGHTS["R"]}
+    proto = simple_model(nodes, {"x": X, "c": np.array(True)}, ["y", "s"], constants)
+    run_both(proto, {"x": X, "c": np.array(True)}, {"x": X, "c": np.array(False)}, layers=["gru"])
+
+
+def test_a_weight_that_is_an_output() -> None:
+    proto = simple_model([GRU, node("Identity", ["W"], ["w"])], {"x": X}, ["y", "w", "R"], WEIGHTS)
+    results = run_both(proto, {"x": X}, layers=["gru"])
+    np.testing.assert_array_equal(results["R"], WEIGHTS["R"])
+
+
+def test_a_computed_weight_of_a_type_that_is_unknown() -> None:
+    """Then load leaves the node to ONNX Runtime, too."""
+    nodes = [
+        *(node("SequenceConstruct", ["x"], ["s"]), node("SequenceAt", ["s", "zero"], ["t"])),
+        *(node("ReduceSum", ["x"], ["sum"], keepdims=0), node("Mul", ["W", "sum"], ["V"])),
+        node("GRU", ["t", "V", "R"], ["y"], hidden_size=H, name="gru"),
+    ]
+    proto = simple_model(nodes, {"x": X}, ["y"], WEIGHTS | {"zero": np.array(0)})
+    run_both(proto, {"x": X / 10}, layers=[])
+    assert [type(layer) for layer in read_model(proto).layers.values()] == [UnboundNode]
+
+
+def test_outputs_that_are_nowhere() -> None:
+    with pytest.raises(PyrnnxError, match="outputs has 'nowhere', which is not a value at the model's top level"):
+        read_model(plain())(X, outputs=["nowhere"])
+
+
+def test_what_is_refused_has_one_error() -> None:
+    proto = plain()
+    proto.graph.node[1].op_type = "Frob"
+    with pytest.raises(UnsupportedError, match=r"^ONNX model: ONNX Runtime cannot run the model: .*Frob"):
+        read_model(proto)(X)

@@ -1,0 +1,202 @@
+"""Layers of ONNX models: constant and computed weights, in branches, functions and loops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx_models import GRU, LSTM, branches, case_model, lstm_node, make_graph, simple_model, value_info, weights_of
+from rows import each_row
+
+from pyrnnx import ArgumentError, Layer, reference
+from pyrnnx.frontends.onnx import NodeLayer, UnboundNode, read_model
+from pyrnnx.testing.cases import RUNTIME_INPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import assert_close, tolerance_of
+
+node = helper.make_node
+TOLERANCE = tolerance_of(LSTM.dtype)
+
+
+def test_layer_of_constants() -> None:
+    model, given = case_model(GRU)
+    (found,) = read_model(model).layers.values()
+    assert isinstance(found, NodeLayer)
+    assert_close(
+        found(given["X"], *(given[n] for n in RUNTIME_INPUTS[1:] if n in given)),
+        expected_outputs(GRU, make_arrays(GRU)),
+        TOLERANCE,
+    )
+
+
+def test_layer_with_computed_weights() -> None:
+    model, given = case_model(LSTM, ("B", "initial_h"))
+    model.graph.node[0].name = "it"
+    read = read_model(model)
+    (found,) = read.layers.values()
+    assert isinstance(found, UnboundNode)
+    assert (found.label, found.dtype, found.sizes, found.op) == ("LSTM 'it'", None, {}, None)
+    assert_close(list(read(given).values()), expected_outputs(LSTM, make_arrays(LSTM)), TOLERANCE)
+    arrays = make_arrays(LSTM)
+    layer = found.bind(arrays["W"], arrays["R"], arrays["B"])
+    assert_close(layer(given["X"], initial_c=given["initial_c"]), expected_outputs(LSTM, make_arrays(LSTM)), TOLERANCE)
+    W, R, B = (arrays[name] for name in ("W", "R", "B"))
+    assert_close(
+        found(given["X"], W, R, B, initial_c=given["initial_c"]), expected_outputs(LSTM, make_arrays(LSTM)), TOLERANCE
+    )
+    assert "UnboundNode LSTM &#x27;it&#x27;" in read._repr_html_()
+
+
+@each_row(
+    ("arguments", "named", "words"),
+    [
+        (1, {}, "R is missing; it is required"),
+        (3, {"H": 1, "Z": 1}, "argument 'Z' is unknown; expected X, W, R, B, sequence_lens, initial_h"),
+        (3, {"R": 1}, "R was given twice"),
+        (9, {}, "9 arrays were given; expected at most 8: X, W, R, B, sequence_lens"),
+    ],
+    ids=["missing", "unknown", "twice", "too many"],
+)
+def test_calls_of_computed_weights_that_do_not_fit(arguments: int, named: dict[str, Any], words: str) -> None:
+    model, _ = case_model(LSTM, ("B", "initial_h"))
+    layer = read_model(model).layers[0]
+    with pytest.raises(ArgumentError) as caught:
+        layer(*[np.ones((1, 1, 1), np.float32)] * arguments, **named)
+    assert words in str(caught.value)
+
+
+def test_unbound_layer_with_hidden_size() -> None:
+    model, _ = case_model(GRU, ())
+    model.graph.node[0].attribute.append(helper.make_attribute("hidden_size", 5))
+    (found,) = read_model(model).layers.values()
+    assert isinstance(found, UnboundNode)
+    assert (found.op is not None and found.op.hidden_size, found.convention.name) == (5, "ONNX, layout 0")
+
+
+def test_layers_in_branches() -> None:
+    proto, given = branches()
+    model = read_model(proto)
+    assert set(model.layers) == {"Y/else_branch/h", "Y/then_branch/h", "own", "V"}
+    for condition, seed, branch in ((True, 1, "then_branch"), (False, 2, "else_branch")):
+        weights = weights_of(LSTM, seed=seed)
+        expected = reference.lstm(given["X"], **weights)
+        assert_close([model({**given, "c": np.array(condition)})["Y"]], expected[:1], TOLERANCE)
+        layer = model.layers[f"Y/{branch}/h"]
+        assert isinstance(layer, Layer)
+        assert_close(layer.run(given["X"]), expected, TOLERANCE)
+    assert_close([model(given)["Z"]], expected[:1], TOLERANCE)
+
+
+def test_layers_in_functions() -> None:
+    """Each call of a function has a layer of its own; its linked attributes have the values of the call."""
+    inner = node("GRU", ["x", "w", "r"], ["y", ""], name="gru")
+    for name in ("direction", "hidden_size"):
+        kind = onnx.AttributeProto.STRING if name == "direction" else onnx.AttributeProto.INT
+        inner.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=name, type=kind))
+    body = helper.make_function(
+        "test", "Run", ["x", "w", "r"], ["y"], [inner], [helper.make_opsetid("", 17)], ["direction", "hidden_size"]
+    )
+    arrays: dict[str, Any] = make_arrays(Case("function", "GRU", {}, (), I=3, H=5))
+    nodes = [
+        node("Run", ["X", "W", "R"], ["F"], domain="test", direction="forward", hidden_size=5),
+        node("Run", ["X", "W", "R"], ["B"], domain="test", direction="reverse", hidden_size=5),
+    ]
+    constants = {name: arrays[name] for name in ("W", "R")}
+    proto = simple_model(nodes, {"X": arrays["X"]}, ["F", "B"], constants, domains={"test": 1}, functions=[body])
+    model = read_model(proto)
+    assert [layer.op.direction.value for layer in model.layers.values() if layer.op] == ["forward", "reverse"]
+    for result, direction in zip(model(arrays["X"]).values(), ("forward", "reverse"), strict=True):
+        assert_close([result], reference.gru(**arrays, direction=direction)[:1], TOLERANCE)
+
+
+def test_layer_in_a_loop() -> None:
+    """X runs through the same LSTM three times; the body takes its weights from outside."""
+    body = make_graph(
+        [lstm_node("o", ["y4"], "x"), node("Squeeze", ["y4", "one"], ["y"]), node("Identity", ["go"], ["on"])],
+        {"k": np.array(0), "go": np.array(True), "x": np.zeros((1, 1, 1), np.float32)},
+        ["on", "y"],
+    )
+    X = make_arrays(LSTM)["X"]
+    constants = {**weights_of(LSTM, "o"), "one": np.array([1]), "three": np.array(3)}
+    model = read_model(simple_model([node("Loop", ["three", "", "X"], ["Y"], body=body)], {"X": X}, ["Y"], constants))
+    assert list(model.layers) == ["Y/body/y4"]
+    expected = X
+    for _ in range(3):
+        expected = reference.lstm(expected, **weights_of(LSTM))[0][:, 0]
+    np.testing.assert_allclose(model(X)["Y"], expected, atol=TOLERANCE)
+
+
+def test_layer_in_a_scan() -> None:
+    """Each sequence begins with the last state of the previous one."""
+    inner = node("LSTM", ["x", "oW", "oR", "oB", "", "h"], ["y", "h_next"], hidden_size=LSTM.H)
+    last = node("Identity", ["y"], ["all"])
+    h = make_arrays(LSTM)["initial_h"]
+    X = np.stack([make_arrays(LSTM, seed=seed)["X"] for seed in (1, 2, 3)])
+    body = make_graph([inner, last], {"h": h, "x": X[0]}, ["h_next", "all"])
+    scan = node("Scan", ["h0", "X"], ["h_last", "Y"], body=body, num_scan_inputs=1)
+    weights = weights_of(LSTM, "o")
+    model = read_model(simple_model([scan], {"h0": h, "X": X}, ["h_last", "Y"], weights))
+    assert list(model.layers) == ["h_last/body/y"]
+    results, state = model(h, X), h
+    for x, y in zip(X, results["Y"], strict=True):
+        expected = reference.lstm(x, **weights_of(LSTM), initial_h=state)
+        np.testing.assert_allclose(y, expected[0], atol=TOLERANCE)
+        state = expected[1]
+    np.testing.assert_allclose(results["h_last"], state, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_results_of_a_loop(count: int) -> None:
+    """Stacked along a new axis, of any rank."""
+    nodes = [
+        node("Add", ["v", "a"], ["w"]),
+        node("ReduceSum", ["w"], ["sum"], keepdims=0),
+        node("Identity", ["go"], ["on"]),
+        node("Identity", ["w"], ["seen"]),
+    ]
+    a = np.array([[1.0, 2.0, 3.0], [5.0, 7.0, 11.0]], np.float32)
+    body = make_graph(nodes, {"k": np.array(0), "go": np.array(True), "v": a}, ["on", "w", "seen", "sum"])
+    body.output[2].CopyFrom(value_info("seen", a))
+    loop = node("Loop", ["n", "", "a"], ["last", "all", "sums"], body=body)
+    model = read_model(simple_model([loop], {"n": np.array(0)}, ["last", "all", "sums"], {"a": a}))
+    last, stacked, sums = model(np.array(count)).values()
+    expected = np.array([a * (k + 2) for k in range(count)], np.float32).reshape(count, 2, 3)
+    np.testing.assert_array_equal(last, a * (count + 1))
+    np.testing.assert_array_equal(stacked, expected)
+    np.testing.assert_array_equal(sums, expected.sum((1, 2)))
+
+
+def test_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions run the very layers of `layers`, whichever comes first."""
+    made: list[str] = []
+    original = NodeLayer.__init__
+
+    def counted(self: Any, *arguments: Any, **keywords: Any) -> None:
+        made.append(keywords["name"])
+        original(self, *arguments, **keywords)
+
+    monkeypatch.setattr(NodeLayer, "__init__", counted)
+    proto, given = branches()
+    model = read_model(proto)
+    for _ in range(3):
+        model(given)
+    assert len(model.layers) == len(made) == len(set(made)) == 4
+
+
+def test_names_of_layers() -> None:
+    """Empty and repeated names give way to outputs, and those to the names of other nodes."""
+    nodes = [
+        lstm_node("o", ["a"], name="same"),
+        lstm_node("o", ["b"], name="same"),
+        lstm_node("o", ["", "c"]),
+        lstm_node("o", ["d"]),
+        node("Identity", ["X"], ["e"], name="d"),
+        lstm_node("o", ["f"], name="mine"),
+    ]
+    X = make_arrays(LSTM)["X"]
+    model = read_model(simple_model(nodes, {"X": X}, ["a"], weights_of(LSTM, "o")))
+    assert list(model.layers) == ["a", "b", "c", "d#2", "mine"]
+    assert model.layers["mine"].label == "LSTM 'mine'"
+    assert repr(model) == "<Model ONNX model: (X) -> (a)>"

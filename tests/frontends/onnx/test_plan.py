@@ -1,0 +1,150 @@
+"""Plans of models: the engine of each part, and the reason."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx_models import LSTM, branches, make_graph, simple_model, weights_of
+from rows import each_row
+
+from pyrnnx import UnsupportedError, reference
+from pyrnnx.frontends.onnx import read_model
+from pyrnnx.testing.numbers import Array
+
+node = helper.make_node
+ORT, OURS = "ONNX Runtime", "pyrnnx"
+X = np.linspace(-1, 1, LSTM.T * LSTM.N * LSTM.I, dtype=np.float32).reshape(LSTM.T, LSTM.N, LSTM.I)
+
+
+def lstm(source: str, result: str, name: str = "lstm") -> onnx.NodeProto:
+    return node("LSTM", [source, "W", "R", "B"], [result], hidden_size=LSTM.H, name=name)
+
+
+def around(before: str, after: str, *, dtype: Any = np.float32, opset: int = 17) -> tuple[onnx.ModelProto, Array]:
+    """An operator, an LSTM, an operator."""
+    nodes = [node(before, ["x"], ["a"], name="before"), lstm("a", "b"), node(after, ["b"], ["y"], name="after")]
+    weights = {name: array.astype(dtype) for name, array in weights_of(LSTM).items()}
+    inputs = X.astype(dtype)
+    return simple_model(nodes, {"x": inputs}, ["y"], weights, opset), inputs
+
+
+def computed() -> tuple[onnx.ModelProto, Array]:
+    """Weights that depend on the input."""
+    one = np.ones(1, np.float32)
+    nodes = [
+        *(node("ReduceMax", ["x"], ["m"]), node("Div", ["m", "m"], ["one"]), node("Mul", ["W", "one"], ["W1"])),
+        *(node("LSTM", ["x", "W1", "R", "B"], ["b"], hidden_size=LSTM.H, name="lstm"), node("Mul", ["b", "k"], ["y"])),
+    ]
+    return simple_model(nodes, {"x": X}, ["y"], {**weights_of(LSTM), "k": -one}), X
+
+
+COMPUTED = "its weights are computed; each call builds a layer"
+Rows = list[tuple[str, str, str]]
+WHOLE: Rows = [(ORT, "Relu, Neg", ""), (OURS, "LSTM 'lstm'", "")]
+# The model and its plan; the result of each is -LSTM(max(x, 0)), or -LSTM(x).
+PLANS: dict[str, tuple[Callable[[], tuple[onnx.ModelProto, Array]], Rows]] = {
+    "float32": (lambda: around("Relu", "Neg"), WHOLE),
+    "float64": (lambda: around("Relu", "Neg", dtype=np.float64), WHOLE),
+    "float16": (lambda: around("Relu", "Neg", dtype=np.float16), WHOLE),
+    "opset 7": (lambda: around("Relu", "Neg", opset=7), WHOLE),
+    "opset 1": (lambda: around("Relu", "Neg", opset=1), WHOLE),
+    "computed": (computed, [(ORT, "2 Mul, ReduceMax, Div", ""), (OURS, "LSTM 'lstm'", COMPUTED)]),
+}
+
+
+@each_row("name", PLANS)
+def test_who_runs_what(name: str) -> None:
+    make, rows = PLANS[name]
+    proto, inputs = make()
+    model = read_model(proto)
+    assert model.plan.rows() == rows
+    source = inputs if name == "computed" else np.maximum(inputs, 0)
+    expected = -reference.lstm(source, **{key: a.astype(inputs.dtype) for key, a in weights_of(LSTM).items()})[0]
+    result = model(inputs)["y"]
+    assert result.dtype == inputs.dtype
+    # float16: rounded to 11 bits; the others: float32, some steps.
+    np.testing.assert_allclose(result, expected, rtol=0, atol=2e-3 if inputs.dtype == np.float16 else 1e-6)
+
+
+REFUSED: dict[str, tuple[Callable[[], tuple[onnx.ModelProto, Array]], str]] = {
+    "no kernel": (
+        lambda: around("Selu", "Neg", dtype=np.float64),
+        r"Could not find an implementation for Selu.*before",
+    ),
+    "bfloat16": (lambda: around("Relu", "Neg", dtype=ml_dtypes.bfloat16, opset=22), "Relu"),
+    "unknown": (lambda: around("Relu", "Frob"), "Frob"),
+}
+
+
+@each_row("name", REFUSED)
+def test_what_onnxruntime_has_not(name: str) -> None:
+    make, why = REFUSED[name]
+    proto, inputs = make()
+    model = read_model(proto)
+    assert list(model.layers) == ["lstm"]
+    for use in (lambda: model.plan, lambda: model(inputs)):
+        with pytest.raises(UnsupportedError, match=rf"^ONNX model: ONNX Runtime cannot run the model: .*{why}"):
+            use()
+
+
+def test_strings() -> None:
+    names = np.array(["b", "a", "b"], object)
+    encode = node("LabelEncoder", ["s"], ["k"], domain="ai.onnx.ml", keys_strings=["a", "b"], values_floats=[1.0, 2.0])
+    model = read_model(simple_model([encode], {"s": names}, ["k"], domains={"ai.onnx.ml": 2}))
+    assert model.plan.rows() == [(ORT, "LabelEncoder", "")]
+    np.testing.assert_array_equal(model(names)["k"], [2, 1, 2])
+
+
+def test_pickled() -> None:
+    """A copy of a plan is printed alike, and so is the plan of a copy of the model."""
+    model = read_model(around("Relu", "Neg")[0])
+    text = "ONNX Runtime  Relu, Neg\npyrnnx        LSTM 'lstm'"
+    for plan in (model.plan, pickle.loads(pickle.dumps(model.plan)), pickle.loads(pickle.dumps(model)).plan):
+        assert str(plan) == text
+        assert repr(plan) == "<Plan: 1 session of ONNX Runtime, 1 recurrent layer>"
+        assert "LSTM" in plan._repr_html_()
+
+
+def test_printed_with_bodies() -> None:
+    proto, _ = branches()
+    assert str(read_model(proto).plan).splitlines() == [
+        "ONNX Runtime  If (2 Recurrent)",
+        "pyrnnx        LSTM 'Y/else_branch/h'",
+        "pyrnnx        LSTM 'Y/then_branch/h'",
+        "pyrnnx        LSTM 'own'",
+        "pyrnnx        LSTM 'V'",
+    ]
+
+
+def test_a_graph_without_nodes() -> None:
+    model = read_model(simple_model([], {"x": X}, ["x"]))
+    assert str(model.plan) == ""
+    assert repr(model.plan) == "<Plan: nothing to run>"
+    np.testing.assert_array_equal(model(X)["x"], X)
+
+
+def test_bodies_without_recurrent_nodes() -> None:
+    then, other = (make_graph([node(op, ["x"], ["p"])], {}, ["p"]) for op in ("Neg", "Abs"))
+    choice = node("If", ["c"], ["a"], then_branch=then, else_branch=other)
+    nodes = [node("Relu", ["x"], ["r"]), choice, node("Add", ["a", "r"], ["y"])]
+    model = read_model(simple_model(nodes, {"x": X, "c": np.array(True)}, ["y"]))
+    assert model.plan.rows() == [(ORT, "Relu, If (Abs, Neg), Add", "")]
+    for condition in (True, False):
+        expected = np.maximum(X, 0) + (-X if condition else np.abs(X))
+        np.testing.assert_array_equal(model(X, np.array(condition))["y"], expected)
+
+
+def test_intermediate_values_have_sessions_of_their_own() -> None:
+    proto, inputs = around("Relu", "Neg")
+    model = read_model(proto)
+    np.testing.assert_array_equal(model(inputs, outputs=["a"])["a"], np.maximum(inputs, 0))
+    both = model(inputs, outputs=["y", "b"])
+    np.testing.assert_array_equal(both["y"], -both["b"])
+    assert list(model(inputs)) == ["y"]

@@ -1,0 +1,314 @@
+"""Models called repeatedly with other values, shapes, dtypes, memory layouts, threads and settings."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx_models import make_graph, simple_model
+
+import pyrnnx
+from pyrnnx import ArgumentError, PyrnnxError, UnsupportedError, reference
+from pyrnnx.frontends.onnx import Model, read_model
+from pyrnnx.testing.cases import Case, make_arrays
+from pyrnnx.testing.numbers import Array
+
+node = helper.make_node
+CASE = Case("lstm of frames", "LSTM", {}, ("B", "initial_h", "initial_c"), T=1, N=1, I=4, H=6)
+ARRAYS = make_arrays(CASE)
+WEIGHTS: dict[str, Any] = {name: ARRAYS[name] for name in ("W", "R", "B")}
+SCALE = np.array([0.5, -1, 2, 0.25], np.float32)
+TOLERANCE = 1e-5  # float32, some steps
+
+
+def frame_model(opset: int = 17) -> onnx.ModelProto:
+    """y = tanh(LSTM(x * scale)), with states that go in and out."""
+    nodes = [
+        node("Mul", ["x", "scale"], ["a"]),
+        node("LSTM", ["a", "W", "R", "B", "", "h", "c"], ["b", "h_n", "c_n"], hidden_size=CASE.H),
+        node("Tanh", ["b"], ["y"]),
+    ]
+    given = {"x": ARRAYS["X"], "h": ARRAYS["initial_h"], "c": ARRAYS["initial_c"]}
+    return simple_model(nodes, given, ["y", "h_n", "c_n"], WEIGHTS | {"scale": SCALE}, opset)
+
+
+def drawn(seed: int, T: int = 1, N: int = 1) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    shapes = {"x": (T, N, CASE.I), "h": (1, N, CASE.H), "c": (1, N, CASE.H)}
+    return {name: rng.uniform(-1, 1, shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+def expected(given: dict[str, Array]) -> dict[str, Array]:
+    x = np.asarray(given["x"], np.float64) * SCALE
+    Y, h, c = reference.run("LSTM", X=x, **WEIGHTS, initial_h=given["h"], initial_c=given["c"])
+    return {"y": np.tanh(Y), "h_n": h, "c_n": c}
+
+
+def check(results: dict[str, Array], given: dict[str, Array]) -> None:
+    assert list(results) == ["y", "h_n", "c_n"]
+    for name, wanted in expected(given).items():
+        assert results[name].dtype == np.float32
+        np.testing.assert_allclose(results[name], wanted, rtol=0, atol=TOLERANCE, err_msg=name)
+
+
+def warm(model: Model, **sizes: int) -> None:
+    for seed in range(3):
+        check(model(drawn(seed, **sizes)), drawn(seed, **sizes))
+
+
+@pytest.fixture
+def model() -> Model:
+    found = read_model(frame_model())
+    warm(found)
+    return found
+
+
+def test_many_calls(model: Model) -> None:
+    for seed in range(20):
+        given = drawn(seed)
+        check(model(given), given)
+        check(model(*given.values()), given)
+        named: dict[str, Any] = dict(given)
+        check(model(**named), given)
+        check(model(dict(reversed(given.items()))), given)
+
+
+def test_a_first_call_has_the_same_bits(model: Model) -> None:
+    given = drawn(7)
+    fresh, again = read_model(frame_model())(given), model(given)
+    for name in fresh:
+        np.testing.assert_array_equal(fresh[name], again[name])
+
+
+def test_changing_shapes(model: Model) -> None:
+    for T, N in [
+        (1, 1),
+        (3, 1),
+        (3, 1),
+        (3, 1),
+        (1, 1),
+        (2, 5),
+        (2, 5),
+        (2, 5),
+        (1, 1),
+        (1, 1),
+        (0, 1),
+        (1, 1),
+        (4, 0),
+    ]:
+        given = drawn(T + N, T, N)
+        check(model(given), given)
+
+
+ODD: dict[str, Callable[[Array], Any]] = {
+    "a view backwards": lambda x: np.ascontiguousarray(x[..., ::-1])[..., ::-1],
+    "Fortran order": np.asfortranarray,
+    "every second of twice as many": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "misaligned": lambda x: np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(x.shape),
+    "big-endian": lambda x: x.astype(">f4"),
+    "broadcast": lambda x: np.broadcast_to(x[..., :1], x.shape),
+    "a subclass": lambda x: (
+        x.view(np.matrix) if x.ndim == 2 else np.ma.MaskedArray(x).view(type("Own", (np.ndarray,), {}))
+    ),
+    "not writable": lambda x: np.frombuffer(x.tobytes(), np.float32).reshape(x.shape),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_arrays_in_memory_of_every_kind(model: Model, name: str) -> None:
+    given = drawn(3)
+    plain = {key: np.array(ODD[name](array), np.float32) for key, array in given.items()}
+    odd = {key: ODD[name](array) for key, array in given.items()}
+    check(read_model(frame_model())(odd), plain)
+    for _ in range(3):
+        check(model(odd), plain)
+
+
+def test_results_are_the_callers(model: Model) -> None:
+    """No later call changes them, and changing them changes no later call."""
+    first = model(drawn(1))
+    kept = {name: array.copy() for name, array in first.items()}
+    model(drawn(2))
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, kept[name])
+        assert array.flags.writeable
+        assert array.flags.owndata or array.base is not None
+        array.fill(np.nan)
+    check(model(drawn(1)), drawn(1))
+
+
+def test_inputs_are_not_changed(model: Model) -> None:
+    given = drawn(1)
+    kept = {name: array.copy() for name, array in given.items()}
+    results = model(given)
+    for array in results.values():
+        array.fill(0)
+    for name, array in given.items():
+        np.testing.assert_array_equal(array, kept[name])
+
+
+def test_an_input_that_is_an_output() -> None:
+    """And one that is an output twice."""
+    nodes = [node("Neg", ["x"], ["y"])]
+    model = read_model(simple_model(nodes, {"x": SCALE}, ["y", "x"]))
+    for _ in range(4):
+        given = SCALE.copy()
+        results = model(given)
+        results["x"].fill(9)
+        np.testing.assert_array_equal(results["y"], -SCALE)
+
+
+def test_states_fed_back(model: Model) -> None:
+    """The results of one call are the inputs of the next, as in a stream."""
+    state, frames = drawn(0), drawn(5, T=40)["x"]
+    results = []
+    for frame in frames:
+        found = model({**state, "x": frame[np.newaxis]})
+        state = {"h": found["h_n"], "c": found["c_n"]}
+        results.append(found["y"])
+    whole = expected({**drawn(0), "x": frames})
+    np.testing.assert_allclose(np.concatenate(results), whole["y"], rtol=0, atol=TOLERANCE)
+    np.testing.assert_allclose(state["c"], whole["c_n"], rtol=0, atol=TOLERANCE)
+
+
+def test_pushes_by_name(model: Model) -> None:
+    frames = drawn(5, T=9)["x"]
+    stream = model.stream({"h_n": "h", "c_n": "c"}, initial={name: drawn(0)[name] for name in "hc"})
+    results = [stream.push(x=frame[np.newaxis])["y"] for frame in frames]
+    whole = expected({**drawn(0), "x": frames})
+    np.testing.assert_allclose(np.concatenate(results), whole["y"], rtol=0, atol=TOLERANCE)
+    with pytest.raises(ArgumentError, match="input 'x' was given twice, by place and by name"):
+        stream.push(frames[:1], x=frames[:1])
+    with pytest.raises(ArgumentError, match="input 'X' is unknown"):
+        stream.push(X=frames[:1])
+
+
+def test_integers_are_arrays_without_axes() -> None:
+    """Sampling rates are Python integers in most calls."""
+    declared = {"x": np.ones(3, np.int64), "rate": np.array(1)}
+    model = read_model(simple_model([node("Add", ["x", "rate"], ["y"])], declared, ["y"], {}))
+    x = np.array([1, 2, 3])
+    for rate in (16000, 16000, 8000, 16000):
+        np.testing.assert_array_equal(model({"x": x, "rate": rate})["y"], x + rate)
+
+
+def test_threads(model: Model) -> None:
+    """Sixteen at once, each with shapes of its own and with the common ones."""
+    start = threading.Barrier(16)
+
+    def work(number: int) -> None:
+        start.wait()
+        for seed in range(30):
+            given = drawn(100 * number + seed, T=1 if seed % 3 else 1 + number % 2)
+            check(model(given), given)
+
+    with ThreadPoolExecutor(16) as pool:
+        for future in [pool.submit(work, number) for number in range(16)]:
+            future.result()
+
+
+@pytest.fixture
+def settings() -> Iterator[None]:
+    threads = pyrnnx.get_num_threads()
+    yield
+    pyrnnx.set_num_threads(threads)
+
+
+def test_settings_in_between(model: Model, settings: None) -> None:
+    """Another number of threads makes another session, with the same results."""
+    wanted = model(drawn(1))
+    for threads in (1, 2, 1, 3):
+        before = model._programs.program().session()
+        pyrnnx.set_num_threads(threads)
+        for _ in range(3):
+            found = model(drawn(1))
+            for name in wanted:
+                np.testing.assert_array_equal(found[name], wanted[name])
+        assert model._programs.program().session() is not before
+
+
+# Errors are those of a first call
+
+WRONG: dict[str, tuple[Any, ...]] = {
+    "an input is missing": ({"x": drawn(1)["x"]},),
+    "one too many": ({**drawn(1), "z": SCALE},),
+    "another name": ({"X": drawn(1)["x"], "h": drawn(1)["h"], "c": drawn(1)["c"]},),
+    "arrays too many": (*drawn(1).values(), SCALE),
+    "too few arrays": (drawn(1)["x"],),
+    "float64": ({name: array.astype(np.float64) for name, array in drawn(1).items()},),
+    "integers": ({**drawn(1), "x": np.zeros((1, 1, 4), np.int32)},),
+    "a rank": ({**drawn(1), "x": np.zeros((1, 4), np.float32)},),
+    "a state of other rows": ({**drawn(1), "h": np.zeros((1, 2, 6), np.float32)},),
+    "another input size": ({**drawn(1), "x": np.zeros((1, 1, 5), np.float32)},),
+    "None": ({**drawn(1), "c": None},),
+    "lists, which are float64": ({name: array.tolist() for name, array in drawn(1).items()},),
+    "nothing": (),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_calls(model: Model, name: str) -> None:
+    with pytest.raises(PyrnnxError) as cold:
+        read_model(frame_model())(*WRONG[name])
+    with pytest.raises(type(cold.value)) as bound:
+        model(*WRONG[name])
+    assert str(bound.value) == str(cold.value)
+    check(model(drawn(1)), drawn(1))
+
+
+def table_model() -> Model:
+    """A step that fails for some values: rows of a table by number, then an LSTM."""
+    nodes = [
+        node("Gather", ["table", "i"], ["a"], name="rows"),
+        node("LSTM", ["a", "W", "R", "B"], ["y"], hidden_size=CASE.H),
+        node("Neg", ["y"], ["z"]),
+    ]
+    table = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+    return read_model(simple_model(nodes, {"i": np.zeros((1, 1), int)}, ["z"], WEIGHTS | {"table": table}))
+
+
+def test_a_step_that_fails_for_values() -> None:
+    model, good, bad = table_model(), np.array([[2]]), np.array([[7]])
+    wanted = model(good)["z"]
+    for _ in range(3):
+        np.testing.assert_array_equal(model(good)["z"], wanted)
+    for _ in range(2):
+        with pytest.raises(ArgumentError, match=r"Gather node\. Name:'rows' .*idx=7"):
+            model(bad)
+        np.testing.assert_array_equal(model(good)["z"], wanted)
+
+
+def test_results_whose_shape_depends_on_values() -> None:
+    """NonZero gives as many columns as there are; the shape of the first calls must not be kept."""
+    nodes = [node("NonZero", ["x"], ["n"]), node("Cast", ["n"], ["z"], to=1)]
+    model = read_model(simple_model(nodes, {"x": SCALE}, ["z"]))
+    for values in ([1, 0, 2, 0], [1, 0, 2, 0], [1, 0, 2, 0], [0, 3, 0, 4], [1, 2, 3, 4], [0, 0, 0, 0], [1, 0, 2, 0]):
+        x = np.array(values, np.float32)
+        np.testing.assert_array_equal(model(x)["z"], [np.nonzero(x)[0]])
+
+
+def test_branches_whose_results_differ_in_shape() -> None:
+    then = make_graph([node("LSTM", ["x", "W", "R", "B"], ["p"], hidden_size=CASE.H)], {}, ["p"])
+    other = make_graph([node("Neg", ["x"], ["p"])], {}, ["p"])
+    choice = node("If", ["b"], ["y"], then_branch=then, else_branch=other)
+    given = {"x": drawn(1)["x"], "b": np.array(True)}
+    model = read_model(simple_model([choice, node("Abs", ["y"], ["z"])], given, ["z"], WEIGHTS))
+    for condition in [True] * 4 + [False] * 4 + [True, False] * 3:
+        z = model(given["x"], np.array(condition))["z"]
+        assert z.shape == ((1, 1, 1, 6) if condition else (1, 1, 4))
+        if not condition:
+            np.testing.assert_array_equal(z, np.abs(given["x"]))
+
+
+def test_an_input_without_a_type() -> None:
+    """ONNX Runtime needs one."""
+    proto = simple_model([node("Add", ["x", "x"], ["y"])], {"x": SCALE}, ["y"])
+    proto.graph.input[0].type.Clear()
+    with pytest.raises(UnsupportedError, match=r"input \(x\) does not have type information"):
+        read_model(proto)(SCALE)

@@ -1,0 +1,168 @@
+"""The operators in onnx's ReferenceEvaluator."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+from onnx_models import make_graph, simple_model
+
+from pyrnnx import ArgumentError, UnsupportedError
+from pyrnnx.frontends.onnx import reference_ops
+from pyrnnx.frontends.onnx.makers import MAKERS
+from pyrnnx.testing.cases import OUTPUTS, RUNTIME_INPUTS, Case, expected_outputs, make_arrays
+from pyrnnx.testing.numbers import Array, assert_close, tolerance_of
+from pyrnnx.testing.onnx_models import make_node
+
+LSTM = Case("lstm of an evaluator", "LSTM", {}, ("B", "P", "initial_h", "initial_c"), (4, 1, 3), I=3, H=5)
+GRU = Case("gru of an evaluator", "GRU", {"direction": "reverse", "clip": 0.5}, ("B",), (4, 1, 3), I=3, H=5)
+LINKED = Case("linked", "GRU", {}, (), I=3, H=5)
+module: Any = importlib.import_module("pyrnnx.frontends.onnx.reference_ops")  # a function has its name
+TOLERANCE = tolerance_of(LSTM.dtype)
+
+
+def evaluator(case: Case, constant: bool = True, outputs: tuple[str, ...] = ()) -> ReferenceEvaluator:
+    arrays = make_arrays(case)
+    constants = {n: a for n, a in arrays.items() if constant and n not in RUNTIME_INPUTS}
+    given = {n: a for n, a in arrays.items() if n not in constants}
+    node = make_node(case, arrays)
+    if outputs:
+        del node.output[:]
+        node.output.extend(outputs)
+    names = [name for name in outputs or OUTPUTS[case.operator] if name]
+    model = simple_model([node], given, names, constants, case.opset)
+    return ReferenceEvaluator(model, new_ops=reference_ops())
+
+
+def run(session: ReferenceEvaluator, arrays: dict[str, Array]) -> list[Array]:
+    return list(session.run(None, {name: arrays[name] for name in session.input_names}))
+
+
+def test_operators() -> None:
+    names = [(cls.__name__, cls.op_domain) for cls in reference_ops()]
+    assert names == [("RNN", ""), ("GRU", ""), ("LSTM", ""), ("DynamicQuantizeLSTM", "com.microsoft")]
+    assert all(issubclass(cls, onnx.reference.op_run.OpRun) for cls in reference_ops())
+
+
+@pytest.mark.parametrize("outputs", [("Y",), ("Y", "Y_h"), ("", "Y_h"), ("", "", "Y_c")])
+def test_as_many_outputs_as_are_named(outputs: tuple[str, ...]) -> None:
+    arrays = make_arrays(LSTM)
+    expected = dict(zip(OUTPUTS["LSTM"], expected_outputs(LSTM, arrays), strict=True))
+    results = run(evaluator(LSTM, outputs=outputs), arrays)
+    assert_close(results, [expected[name] for name in outputs if name], TOLERANCE)
+
+
+@pytest.fixture
+def prepared(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The names of operators, one for each time that weights are prepared."""
+    calls: list[str] = []
+
+    def counted(operator: str, make: Any) -> Any:
+        def made(*arguments: Any) -> Any:
+            calls.append(operator)
+            return make(*arguments)
+
+        return made
+
+    makers = {key: replace(maker, layer=counted(key, maker.layer)) for key, maker in MAKERS.items()}
+    monkeypatch.setattr(module, "MAKERS", makers)
+    module._operator_classes.cache_clear()
+    yield calls
+    module._operator_classes.cache_clear()
+
+
+def test_constant_weights_are_prepared_once(prepared: list[str]) -> None:
+    session, arrays = evaluator(LSTM), make_arrays(LSTM)
+    expected = expected_outputs(LSTM, arrays)
+    for _ in range(3):
+        assert_close(run(session, arrays), expected, TOLERANCE)
+    assert prepared == ["LSTM"]
+
+
+def test_weights_changed_in_place_are_felt(prepared: list[str]) -> None:
+    session, arrays = evaluator(LSTM, constant=False), make_arrays(LSTM)
+    for factor in (1, 0.5, 3):
+        arrays["W"] *= np.float32(factor)
+        assert_close(run(session, arrays), expected_outputs(LSTM, arrays), TOLERANCE)
+    assert prepared == ["LSTM"] * 3
+
+
+def test_a_view_that_cannot_be_written_may_change_all_the_same() -> None:
+    session, arrays = evaluator(LSTM, constant=False), make_arrays(LSTM)
+    owner = arrays["R"]
+    arrays["R"] = owner.view()
+    arrays["R"].flags.writeable = False
+    for _ in range(2):
+        assert_close(run(session, arrays), expected_outputs(LSTM, arrays), TOLERANCE)
+        owner *= np.float32(0.25)
+
+
+def test_other_constant_weights_take_their_place(prepared: list[str]) -> None:
+    """Weights that are inputs, given as arrays that nobody can write."""
+    session = evaluator(LSTM, constant=False)
+    for seed in (1, 1, 2):
+        arrays = make_arrays(LSTM, seed=seed)
+        for name, array in arrays.items():
+            arrays[name] = np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+        for _ in range(2):
+            assert_close(run(session, arrays), expected_outputs(LSTM, arrays), TOLERANCE)
+    assert prepared == ["LSTM"] * 3
+
+
+def test_inside_a_branch() -> None:
+    arrays = make_arrays(GRU)
+    branch = make_graph([make_node(GRU, arrays)], {}, ["Y"])
+    other = make_graph([helper.make_node("Identity", ["X"], ["same"])], {}, ["same"])
+    choice = helper.make_node("If", ["c"], ["Z"], then_branch=branch, else_branch=other)
+    model = simple_model([choice], {**arrays, "c": np.array(True)}, ["Z"])
+    session = ReferenceEvaluator(model, new_ops=reference_ops())
+    expected = expected_outputs(GRU, arrays)
+    assert_close(run(session, {**arrays, "c": np.array(True)}), expected[:1], TOLERANCE)
+
+
+def test_linked_attributes(prepared: list[str]) -> None:
+    """Attributes that an evaluator of a function sets at each call; a layer for each set of values."""
+    node = helper.make_node("GRU", ["X", "W", "R"], ["Y"], hidden_size=GRU.H)
+    kinds = {"direction": onnx.AttributeProto.STRING, "clip": onnx.AttributeProto.FLOAT}
+    kinds |= {"activations": onnx.AttributeProto.STRINGS}
+    for name, kind in kinds.items():
+        node.attribute.append(onnx.AttributeProto(name=name, ref_attr_name=f"outer_{name}", type=kind))
+    (cls,) = (cls for cls in reference_ops() if cls.__name__ == "GRU")
+    parameters = {"log": lambda *_: None, "opsets": {"": 17}, "verbose": 0, "new_ops": None}
+    operator = cls(node, parameters)
+    arrays = make_arrays(LINKED)
+    frozen = {n: np.frombuffer(a.tobytes(), a.dtype).reshape(a.shape) for n, a in arrays.items()}
+    values: list[dict[str, Any]] = [
+        {"direction": "forward", "clip": np.float32(0.5), "activations": ["Sigmoid", "Tanh"]},
+        {"direction": "reverse", "clip": np.float32(0.25), "activations": ["HardSigmoid", "Relu"]},
+    ]
+    for attributes in (*values, values[1]):
+        linked = {f"outer_{name}": value for name, value in attributes.items()}
+        results = operator.run(*frozen.values(), linked_attributes=linked)
+        assert_close(results, expected_outputs(LINKED, arrays, **attributes)[:1], TOLERANCE)
+    assert prepared == ["GRU", "GRU"]
+
+
+def test_unknown_attribute_is_an_error() -> None:
+    arrays = make_arrays(LSTM)
+    node = make_node(LSTM, arrays)
+    node.attribute.append(helper.make_attribute("output_sequence", 1))
+    session = ReferenceEvaluator(simple_model([node], arrays, ["Y"]), new_ops=reference_ops())
+    with pytest.raises(UnsupportedError, match="'output_sequence' does not exist in LSTM-14"):
+        run(session, arrays)
+
+
+def test_missing_weight_is_an_error() -> None:
+    arrays = make_arrays(LSTM)
+    node = make_node(LSTM, arrays)
+    node.input[2] = ""
+    session = ReferenceEvaluator(simple_model([node], arrays, ["Y"]), new_ops=reference_ops())
+    with pytest.raises(ArgumentError, match="R is missing"):
+        run(session, arrays)
