@@ -24,7 +24,7 @@ from report import progress, table
 from pyrnnx.bench.peers import OnnxRuntime, Peer, Pyrnnx
 from pyrnnx.bench.timing import geometric_mean
 from pyrnnx.bench.workload import Case, make_arrays
-from pyrnnx.comparison.agreement import LONG_TOLERANCES
+from pyrnnx.comparison.distances import LONG_TOLERANCES
 
 MOST_OPERATIONS = 4e7  # of a call; qemu runs about 1e8 in a second
 PEERS: tuple[type[Peer], ...] = (Pyrnnx, OnnxRuntime)

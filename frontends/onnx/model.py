@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -32,6 +33,7 @@ from .messages import copied
 from .messages import tensors as all_tensors
 from .onnx_package import import_onnx
 from .passes import FIRST_IR_WITH_DEFAULTS, Carried, Found, canonical, carried, find_layers, rewritten, without_layers
+from .passes.inline import inline_functions
 from .plan import ONNXRUNTIME, PYRNNX, Plan, counted
 from .programs import Programs
 from .roles import input_roles
@@ -249,7 +251,12 @@ class Model(core.Model):
         return self._with_layers().model.values()
 
     def _input_roles(self) -> Mapping[str, Role]:
-        return input_roles(self._graph, self.label)
+        graph = self._graph
+        with suppress(PyrnnxError):  # functions that cannot be inlined show no roles
+            if self._source.functions:
+                graph = Graph(inline_functions(self._source, self.label, every=True).graph)
+                graph.arrays = self._arrays
+        return input_roles(graph, self.label)
 
     def _carrier(self, fed: frozenset[str], layers: bool | frozenset[str]) -> Carrier:
         with self._lock:

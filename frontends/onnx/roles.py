@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import ChainMap
 from collections.abc import Iterator, MutableMapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,9 @@ _COMPARED = ("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal")
 _RESHAPING = {"Unsqueeze", "Squeeze", "Reshape", "Expand", "Flatten", "Tile", "Transpose"}
 _PASSING = {"Cast", "Identity", "Slice", "Concat", "Where", "Clip", "Split", *_RESHAPING}
 _COMPUTING = {"Add", "Sub", "Mul", "Div", "Mod", "Abs", "Min", "Max", "Ceil", "Floor", "Neg", "Gather"}
+_ELEMENTWISE = {"Cast", "Identity", "Add", "Sub", "Mul", "Div"}
+_MOVING = {"Transpose", "Slice", "Squeeze", "Unsqueeze"}
+_MOST_ROWS = 2**20  # that are counted of a table whose shape is not known
 
 
 class _Value(NamedTuple):
@@ -47,6 +51,8 @@ class _Value(NamedTuple):
         Shape of a constant.
     array : ndarray or None
         Numbers of a small constant.
+    most : int or None
+        Bound of the rows of a constant, or of a value computed from constants alone; None for other values.
     """
 
     exact: frozenset[str] = frozenset()
@@ -54,6 +60,7 @@ class _Value(NamedTuple):
     is_range: bool = False
     shape: tuple[int, ...] | None = None
     array: AnyArray | None = None
+    most: int | None = None
 
 
 _UNKNOWN = _Value()
@@ -74,7 +81,7 @@ def _shown(graph: Graph, scope: _Scope, label: str) -> Iterator[tuple[str, Role]
         if tensor.name not in scope or not scope[tensor.name].exact:
             scope[tensor.name] = _constant(graph.arrays.get(tensor.name, tensor), label)
     for node in sorted_nodes(graph, label):
-        inputs = [scope.get(name, _UNKNOWN) for name in node.input]
+        inputs = [scope.get(name, _UNKNOWN) for name in node.input] or [_UNKNOWN]
         yield from _of_node(node, inputs)
         for _, body in node.bodies:
             inner: _Scope = ChainMap({}, scope)
@@ -91,12 +98,12 @@ def _shown(graph: Graph, scope: _Scope, label: str) -> Iterator[tuple[str, Role]
 def _constant(tensor: Any, label: str) -> _Value:
     shape = shape_of(tensor)
     if math.prod(shape) > _MOST_READ:
-        return _Value(shape=shape)
-    array = array_of(tensor, label)
+        return _Value(shape=shape, most=max(shape))
+    array, most = array_of(tensor, label), max(shape, default=1)
     if array.dtype.kind not in "iuf":
-        return _Value(shape=shape)
+        return _Value(shape=shape, most=most)
     counts = array.size > 1 and np.array_equal(array.ravel(), np.arange(array.size))
-    return _Value(is_range=counts, shape=shape, array=array)
+    return _Value(is_range=counts, shape=shape, array=array, most=most)
 
 
 def _result(node: Node, inputs: list[_Value], label: str) -> _Value:
@@ -106,12 +113,15 @@ def _result(node: Node, inputs: list[_Value], label: str) -> _Value:
         numbers = [attribute.i for attribute in node.attribute if attribute.name == "value_int"]
         return _constant(tensors[0] if tensors else np.array(numbers[0]), label) if tensors or numbers else _UNKNOWN
     if node.op_type in ("Range", "CumSum"):
-        return _Value(is_range=True)
+        numbers = [value.array.item() for value in inputs if value.array is not None and value.array.size == 1]
+        if node.op_type == "Range" and len(numbers) == len(inputs) and abs(numbers[1]) <= _MOST_READ:
+            return _constant(np.arange(*numbers), label)
+        return _Value(is_range=True, most=_most(node, inputs))
     if node.op_type == "DequantizeLinear":
-        return _Value(shape=inputs[0].shape)
+        return _Value(shape=inputs[0].shape, most=inputs[0].most)
     passing, computing = node.op_type in _PASSING, node.op_type in _COMPUTING
     if not (passing or computing):
-        return _UNKNOWN
+        return _Value(most=_most(node, inputs))
     inputs = inputs[:1] if node.op_type == "Gather" else inputs  # its rows, not which of them
     exact: frozenset[str] = frozenset().union(*(value.exact for value in inputs))
     computed: frozenset[str] = frozenset().union(*(value.computed for value in inputs))
@@ -120,9 +130,30 @@ def _result(node: Node, inputs: list[_Value], label: str) -> _Value:
         exact if passing else frozenset(),
         computed if passing else exact | computed,
         any(value.is_range for value in inputs),
-        same.shape if node.op_type in ("Cast", "Identity") else None,
+        _shape(node, inputs),
         same.array,
+        _most(node, inputs),
     )
+
+
+def _shape(node: Node, inputs: list[_Value]) -> tuple[int, ...] | None:
+    """Return the shape of a constant that is computed from others element by element."""
+    shapes = [value.shape for value in inputs if value.shape is not None]
+    if node.op_type not in _ELEMENTWISE or len(shapes) < len(inputs):
+        return None
+    with suppress(ValueError):
+        return np.broadcast_shapes(*shapes)
+    return None
+
+
+def _most(node: Node, inputs: list[_Value]) -> int | None:
+    """Return a bound of the rows of a value that is computed from constants alone."""
+    known = [value.most for value in inputs if value.most is not None]
+    if not known or len(known) < len(inputs) or node.bodies:
+        return None
+    if node.op_type in _ELEMENTWISE or node.op_type in _MOVING:
+        return max(known)
+    return min(sum(known) if node.op_type == "Concat" else math.prod(known) * _MOST_READ, _MOST_ROWS)
 
 
 def _of_node(node: Node, inputs: list[_Value]) -> Iterator[tuple[str, Role]]:
@@ -137,6 +168,7 @@ def _of_node(node: Node, inputs: list[_Value]) -> Iterator[tuple[str, Role]]:
             yield from ((name, _compared(node.op_type, other)) for name in value.exact | value.computed)
     for indices, rows in _indices(node, inputs):
         yield from ((name, Role(rows=rows)) for name in indices.exact)
+        yield from ((name, Role(reach=rows)) for name in indices.computed)
 
 
 def _compared(operator: str, other: _Value) -> Role:
@@ -158,11 +190,15 @@ def _indices(node: Node, inputs: list[_Value]) -> Iterator[tuple[_Value, int]]:
     """Yield values that select rows of a constant, and the number of these rows."""
     if len(inputs) < 2:
         return
-    if node.op_type in ("Gather", "GatherElements") and inputs[0].shape:
-        shape = inputs[0].shape
+    if node.op_type in ("Gather", "GatherElements", "GatherND"):
+        shape = inputs[0].shape or ()
         axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+        if node.op_type == "GatherND":
+            shape = (max(shape[:-1] or shape, default=0),) if shape else ()
         if -len(shape) <= axis < len(shape):
             yield inputs[1], shape[axis]
+        elif inputs[0].most is not None:
+            yield inputs[1], inputs[0].most
     depth = inputs[1].array
     if node.op_type == "OneHot" and depth is not None and depth.size == 1:
         yield inputs[0], int(depth.ravel()[0])

@@ -70,8 +70,8 @@ def onnxruntime(what: str = "a call of a whole model") -> Any:
     """
     try:
         import onnxruntime as module
-    except ImportError:
-        raise PyrnnxError(needs(what, "onnxruntime", "onnx")) from None
+    except ImportError as error:
+        raise PyrnnxError(needs(what, "onnxruntime", "onnx")) from error
     return module
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pyrnnx.bench.workload import OPSET, WEIGHTS, Array, Case, make_arrays, make_model, make_node
-from pyrnnx.comparison.agreement import LONG_TOLERANCES
+from pyrnnx.comparison.distances import LONG_TOLERANCES
 from pyrnnx.errors import PyrnnxError
 from pyrnnx.testing.runtimes.worker import line_of
 

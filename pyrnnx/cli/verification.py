@@ -16,7 +16,7 @@ from pyrnnx.comparison.distances import largest
 from pyrnnx.comparison.layers import run_layer
 from pyrnnx.comparison.model_runs import Call, try_alone
 from pyrnnx.comparison.models import try_models
-from pyrnnx.comparison.tries import Tries
+from pyrnnx.comparison.tries import Tries, unvaried
 from pyrnnx.errors import ArgumentError
 from pyrnnx.layers.layer import Layer
 from pyrnnx.load import load
@@ -106,7 +106,7 @@ def verified(calls: Iterable[Compared], tries: Tries[Any]) -> Verified:
         shapes = shapes or {name: np.shape(array) for name, array in inputs.items()}
         for name, value in result.differences.items():
             differences[name] = largest((differences.get(name, math.nan), value))
-    return Verified(differences, same, tries.reasons, shapes, tries.calls)
+    return Verified(differences, same, [*tries.reasons, *unvaried(tries.spreads)], shapes, tries.calls)
 
 
 def _pairs(layer: Layer | Stack, written: Model, call: Call) -> Pairs:

@@ -84,12 +84,12 @@ def compare(
         X [seq_length, batch_size, input_size], sequence_lens [batch_size], initial_h, initial_c [num_directions,
         batch_size, hidden_size]: canonical names and axes, whatever the layers' conventions; real numbers, converted to
         each layer's dtype. Missing arrays are random, in sizes that fit the layers. A cell takes one step: seq_length
-        1. For two models: arrays by the names of a's inputs. Both models take them unchanged, except that b takes them
-        in the axes of its layer if a pair of layers arranges them differently. If None, both run several times, on
-        random numbers in sizes with which both run: three rows or more, lengths with 0, 1 and all steps among them,
-        other integers that vary, and steps until no output is empty (`ModelComparison.calls`). Inputs and outputs are
-        matched by name, else by the ONNX and OpenVINO names of one array (initial_h, H), else by dtype and rank, in
-        order.
+        1. For two models: arrays by the names of a's inputs; missing ones are random. Both models take them unchanged,
+        except that b takes them in the axes of its layer if a pair of layers arranges them differently. If None, both
+        run several times, on random numbers in sizes with which both run: three rows or more, lengths with 0, 1 and all
+        steps among them, other integers that vary, and steps until no output is empty (`ModelComparison.calls`). Inputs
+        and outputs are matched by name, else by the ONNX and OpenVINO names of one array (initial_h, H), else by dtype
+        and rank, in order.
     seed : int
         Seed of the random arrays, 0 or above.
     intermediates : bool, optional
@@ -109,7 +109,7 @@ def compare(
         arrays by two conventions and their layers arrange them differently; `ModelComparison.not_compared` says so.
         Outputs are still compared if all those arrays are inputs and outputs of paired layers, which determine the
         arrangement. The variables of models (of IRs) are unchanged. `verdict` is "not decided" if equal outputs would
-        not show that the two are the same; `not_decided` says why.
+        not show that the two are the same; `undecided` says why.
 
     Raises
     ------

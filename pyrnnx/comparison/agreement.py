@@ -11,35 +11,51 @@ import numpy as np
 
 from pyrnnx._internal import scalars
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
-from pyrnnx.comparison.distances import UNLIKE, Deviation, deviation, element_distances, largest
+from pyrnnx.comparison.distances import (
+    LONG_TOLERANCES,
+    TOLERANCES,
+    UNLIKE,
+    Deviation,
+    deviation,
+    element_distances,
+    largest,
+    magnitude,
+)
 from pyrnnx.errors import ArgumentError, shown
 
 TOLERANCE = 1e-5  # about a hundred roundings of float32 around 1: one computation in another order of its sums
 
-# Allowed difference, relative to max(1, largest expected magnitude).
-TOLERANCES: Mapping[str, float] = {
-    "float64": 1e-10,  # the oracle's own arithmetic: only the order of sums differs
-    "float32": 1e-5,  # 2^-24 a rounding, sums of up to some hundred terms, carried over some steps
-    "float16": 2e-3,  # computed in float32 and rounded once: 2^-11 = 4.9e-4 of the value
-    "bfloat16": 2e-2,  # the same with 2^-8 = 3.9e-3
-}
-
-# The same of longer sequences, and of whole models: errors carried over some hundred steps and some layers, and
-# approximate activations. Another computation is apart by more than 1e-2.
-LONG_TOLERANCES: Mapping[str, float] = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
-
 
 class Tolerance(NamedTuple):
-    """Two numbers agree if abs(a - b) <= atol + rtol * abs(b); NaN with NaN, and an infinity with the same one."""
+    """Two numbers agree if abs(a - b) <= atol + rtol * abs(b); NaN with NaN, and an infinity with the same one.
 
-    atol: float = TOLERANCE
-    rtol: float = TOLERANCE
+    Without numbers, it is the default tolerance of each output (see `Deviation.apart`).
+    """
+
+    atol: float | None = None
+    rtol: float | None = None
 
     def __str__(self) -> str:
+        if self.atol is None or self.rtol is None:
+            return "default tolerance"
         return f"atol={self.atol:g}, rtol={self.rtol:g}"
 
 
 DEFAULT = Tolerance()
+
+
+class Limits(NamedTuple):
+    """The tolerance of two arrays: abs(a - b) <= atol + rtol * abs(b)."""
+
+    atol: float
+    rtol: float
+
+
+def tolerance_of(atol: float | None, rtol: float | None) -> Tolerance:
+    """Return the default tolerance, or that of one or two numbers; the other one is then 1e-5."""
+    if atol is None and rtol is None:
+        return DEFAULT
+    return Tolerance(TOLERANCE if atol is None else atol, TOLERANCE if rtol is None else rtol)
 
 
 def read_tolerance(caller: str, name: str, value: Any) -> float:
@@ -64,7 +80,7 @@ class Rule:
     ----------
     atol : float or None
         None: `by_dtype`, times the largest finite magnitude of b if that is above 1. Errors carry over from step to
-        step, so small numbers have errors as large.
+        step, so small numbers have errors as large. `between` applies it to each element instead.
     rtol : float
     by_dtype : mapping
         The number for each dtype; other dtypes have 0.
@@ -74,7 +90,7 @@ class Rule:
     rtol: float = 0.0
     by_dtype: Mapping[str, float] = field(default_factory=lambda: TOLERANCES)
 
-    def tolerance(self, b: Any, *dtypes: str) -> Tolerance:
+    def tolerance(self, b: Any, *dtypes: str) -> Limits:
         """Return the tolerance for an array b, or a sequence of arrays; the coarsest dtype decides, by default of b."""
         arrays = [np.asarray(array) for array in (b if isinstance(b, (list, tuple)) else (b,))]
         atol = self.atol
@@ -82,11 +98,18 @@ class Rule:
             names = dtypes or [array.dtype.name for array in arrays]
             atol = max((self.by_dtype.get(name, 0.0) for name in names), default=0.0)
             atol *= max(map(magnitude, arrays)) if atol else 0.0
-        return Tolerance(atol, self.rtol)
+        return Limits(atol, self.rtol)
 
-    def between(self, a: AnyArray, b: AnyArray) -> Tolerance:
-        """Return the tolerance for two arrays, by the coarser of their dtypes."""
-        return self.tolerance(b, a.dtype.name, b.dtype.name)
+    def limits(self, *dtypes: str) -> Limits:
+        """Return the tolerance of each element, by the coarsest of the dtypes."""
+        if self.atol is not None:
+            return Limits(self.atol, self.rtol)
+        number = max((self.by_dtype.get(name, 0.0) for name in dtypes), default=0.0)
+        return Limits(number, max(number, self.rtol))
+
+    def between(self, a: AnyArray, b: AnyArray) -> Limits:
+        """Return the tolerance of each element of two arrays, by the coarser of their dtypes, as `compare` has it."""
+        return self.limits(a.dtype.name, b.dtype.name)
 
     def beyond(self, a: AnyArray, b: AnyArray) -> AnyArray:
         """Return a mask of the elements in which two arrays of numbers, of one shape, do not agree."""
@@ -94,12 +117,6 @@ class Rule:
 
 
 LONG = Rule(by_dtype=LONG_TOLERANCES)
-
-
-def magnitude(array: AnyArray) -> float:
-    """Return the largest finite magnitude of an array, at least 1."""
-    wide = np.abs(array.astype(np.float64))
-    return float(wide[np.isfinite(wide)].max(initial=1.0))
 
 
 def in_range(array: AnyArray, dtype: str | np.dtype[Any]) -> AnyArray:
@@ -132,15 +149,21 @@ class Agreement:
 
 
 def agreement(outputs: Mapping[Any, Any], expected: Mapping[Any, Any], rule: Rule, *dtypes: str) -> Agreement:
-    """Compare outputs by name with those that are expected; `dtypes` are for `Rule.tolerance`."""
+    """Compare outputs by name with those that are expected; `dtypes` are for `Rule.limits`."""
     deviations = {
         name: deviation(outputs[name], right) or UNLIKE if name in outputs else UNLIKE
         for name, right in expected.items()
     }
     apart = (
-        name for name, deviation in deviations.items() if not deviation.within(*rule.tolerance(expected[name], *dtypes))
+        name
+        for name, deviation in deviations.items()
+        if not deviation.within(*rule.limits(*(dtypes or _dtypes(expected[name]))))
     )
     return Agreement({name: deviation.largest for name, deviation in deviations.items()}, next(apart, None))
+
+
+def _dtypes(value: Any) -> list[str]:
+    return [np.asarray(array).dtype.name for array in (value if isinstance(value, (list, tuple)) else (value,))]
 
 
 def is_away(outputs: Mapping[str, AnyArray], right: Mapping[str, AnyArray], rule: Rule) -> bool:

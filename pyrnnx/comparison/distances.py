@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -12,6 +12,17 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 
+# Allowed absolute and relative difference; other dtypes have 0.
+TOLERANCES: Mapping[str, float] = {
+    "float64": 1e-10,  # the oracle's own arithmetic: only the order of sums differs
+    "float32": 1e-5,  # 2^-24 a rounding, sums of up to some hundred terms, carried over some steps
+    "float16": 2e-3,  # computed in float32 and rounded once: 2^-11 = 4.9e-4 of the value
+    "bfloat16": 2e-2,  # the same with 2^-8 = 3.9e-3
+}
+
+# The same of longer sequences, and of whole models: errors carried over some hundred steps and some layers, and
+# approximate activations. Another computation is apart by more than 1e-2.
+LONG_TOLERANCES: Mapping[str, float] = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 _EXACT_INTEGERS = 2.0**53  # up to here float64 holds every integer
 _TEXT = "OSU"  # kinds of the dtypes of strings
 
@@ -48,33 +59,45 @@ class Deviation(WithNumbers):
         them has at least its difference and at most its abs(b).
     unlike : str
         Why there is no difference of numbers, such as "shapes () and (2,)"; `largest` is then infinity. Else empty.
+    apart : bool
+        Whether abs(a - b) exceeds the default tolerance, that of the coarser of the two dtypes, plus as much of abs(b).
     """
 
     largest: float
     deciding: AnyArray = field(default_factory=lambda: np.zeros((2, 0)), repr=False)
     unlike: str = ""
+    apart: bool = False
 
     @property
     def largest_relative(self) -> float:
         """The largest abs(a - b) / abs(b), 0 if the two agree: the least rtol that `within` accepts with atol 0.
 
-        Infinity if b is zero and a is not, or if `largest` is infinite; NaN if there is nothing to compare.
+        Infinity if b is zero and a is not, if integers differ, or if `largest` is infinite; NaN if there is nothing to
+        compare.
         """
         if not math.isfinite(self.largest):
             return self.largest
         return float(Distances(*self.deciding).relative().max(initial=0))
 
-    def within(self, atol: float, rtol: float) -> bool:
-        """Return whether abs(a - b) <= atol + rtol * abs(b) for all elements."""
+    def within(self, atol: float | None = None, rtol: float | None = None) -> bool:
+        """Return whether abs(a - b) <= atol + rtol * abs(b) for all elements; without numbers, not `apart`.
+
+        No rtol applies to integers.
+        """
+        if math.isinf(self.largest) or atol is None or rtol is None:
+            return not (math.isinf(self.largest) or self.apart)
         size, distance = self.deciding
-        return not math.isinf(self.largest) and bool((distance <= atol + rtol * size).all())
+        return bool((distance <= atol + rtol * size).all())
 
 
 UNLIKE = Deviation(math.inf)  # of a value that is missing, or of another shape or kind
 
 
 class Distances(NamedTuple):
-    """abs(b) and abs(a - b) of each element: 0 for two NaNs, infinity for a NaN and a number."""
+    """abs(b) and abs(a - b) of each element: 0 for two NaNs, infinity for a NaN and a number.
+
+    The size of integers is 0, so that no relative tolerance applies to them.
+    """
 
     size: AnyArray
     distance: AnyArray
@@ -111,37 +134,49 @@ def _numeric_distances(a: AnyArray, b: AnyArray) -> Distances | None:
     wide_a, wide_b = _widened(a), _widened(b)
     if wide_a is None or wide_b is None:
         return None
-    return Distances(np.abs(wide_b), _distances(a, b, wide_a, wide_b))
+    is_exact = a.dtype.kind in "biu" and b.dtype.kind in "biu"
+    return Distances(np.abs(wide_b) * (not is_exact), _distances(a, b, wide_a, wide_b))
 
 
-def deviation(a: Any, b: Any) -> Deviation | None:
+def deviation(a: Any, b: Any, tolerances: Mapping[str, float] = LONG_TOLERANCES) -> Deviation | None:
     """Return how far two values of any kind are from each other; None if their kinds or shapes differ.
 
     Values are arrays of numbers (of any dtypes: bool counts as 0 and 1, integers of any size are exact, complex numbers
     have the absolute value of their difference), arrays of strings, sequences of arrays, or two times None.
+    `tolerances` decide whether they are `apart`.
     """
     if a is None and b is None:
         return Deviation(math.nan)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return _of_sequences([deviation(*pair) for pair in zip(a, b, strict=False)], len(a) == len(b))
+        return _of_sequences([deviation(*pair, tolerances) for pair in zip(a, b, strict=False)], len(a) == len(b))
     arrays = isinstance(a, (np.ndarray, np.generic)) and isinstance(b, (np.ndarray, np.generic))
-    return _of_arrays(a, b) if arrays and a.shape == b.shape else None
+    return _of_arrays(a, b, tolerances) if arrays and a.shape == b.shape else None
 
 
 def joined(parts: Sequence[Deviation]) -> Deviation:
     """Return the deviation of all elements of several deviations."""
     size, distance = np.concatenate([np.zeros((2, 0)), *(part.deciding for part in parts)], axis=1)
     unlike = next((part.unlike for part in parts if part.unlike), "")
-    return Deviation(largest(part.largest for part in parts), _deciding(size, distance), unlike)
+    apart = any(part.apart for part in parts)
+    return Deviation(largest(part.largest for part in parts), _deciding(size, distance), unlike, apart)
 
 
-def _of_arrays(a: AnyArray, b: AnyArray) -> Deviation | None:
+def _of_arrays(a: AnyArray, b: AnyArray, tolerances: Mapping[str, float]) -> Deviation | None:
     flat_a, flat_b = a.ravel(), b.ravel()
     if a.dtype.kind in _TEXT and b.dtype.kind in _TEXT:
         same = flat_a.tolist() == flat_b.tolist()
         return Deviation(math.nan if not flat_a.size else 0.0 if same else math.inf)
     distances = _numeric_distances(flat_a, flat_b)
-    return None if distances is None else _summary(*distances)
+    if distances is None:
+        return None
+    allowed = max(tolerances.get(array.dtype.name, 0.0) for array in (a, b))
+    return _summary(*distances, allowed)
+
+
+def magnitude(array: AnyArray) -> float:
+    """Return the largest finite magnitude of an array, at least 1."""
+    wide = np.abs(array.astype(np.float64))
+    return float(wide[np.isfinite(wide)].max(initial=1.0))
 
 
 def _of_sequences(parts: list[Deviation | None], same_length: bool) -> Deviation | None:
@@ -185,11 +220,14 @@ def _correct_integers(a: AnyArray, b: AnyArray, wide_a: AnyArray, wide_b: AnyArr
     distance[rounded] = [float(abs(Fraction(x) - Fraction(y))) for x, y in pairs]
 
 
-def _summary(size: AnyArray, distance: AnyArray) -> Deviation:
+def _summary(size: AnyArray, distance: AnyArray, allowed: float) -> Deviation:
     if not distance.size:
         return Deviation(math.nan)
     most = float(distance.max())
-    return Deviation(most) if math.isinf(most) else Deviation(most, _deciding(size, distance))
+    if math.isinf(most):
+        return Deviation(most, apart=True)
+    apart = bool(Distances(size, distance).beyond(allowed, allowed).any())
+    return Deviation(most, _deciding(size, distance), "", apart)
 
 
 def _deciding(size: AnyArray, distance: AnyArray) -> AnyArray:

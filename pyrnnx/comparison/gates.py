@@ -10,7 +10,7 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison import oracle
-from pyrnnx.comparison.agreement import DEFAULT
+from pyrnnx.comparison.agreement import TOLERANCE
 from pyrnnx.comparison.distances import element_distances
 from pyrnnx.comparison.steps import Place, Profile, Steps
 from pyrnnx.comparison.weights import directions
@@ -120,7 +120,7 @@ def _compared(
         if np.isnan(a[name]).all() != np.isnan(b[name]).all():  # a gate that one of them couples to another
             continue
         distances = element_distances(a[name], b[name])
-        beyond = distances.beyond(*DEFAULT)
+        beyond = distances.beyond(TOLERANCE, TOLERANCE)
         first = steps.first(name, a[name], b[name], beyond)
         if first is not None:
             firsts.append((int(steps.order[beyond.any(axis=-1)].min()), first))

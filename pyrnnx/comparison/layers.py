@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx.comparison.agreement import Rule
 from pyrnnx.comparison.aspects import Difference, differing_conventions, differing_operators
-from pyrnnx.comparison.distances import UNLIKE, Deviation, deviation, element_distances, joined, largest
+from pyrnnx.comparison.distances import TOLERANCES, UNLIKE, Deviation, deviation, element_distances, joined, largest
 from pyrnnx.comparison.gates import Gates, Source, gates
 from pyrnnx.comparison.inputs import NO_DIMS, call_inputs, converted, random_array
 from pyrnnx.comparison.result import Result
@@ -151,10 +152,12 @@ def compare_layers(
         differs = any(profile.first is not None for profile in profiles.values())
         for name, first in outputs[0].items():
             second = outputs[1][name]
-            parts.setdefault(name, []).append(deviation(first, second) or UNLIKE)
+            parts.setdefault(name, []).append(deviation(first, second, TOLERANCES) or UNLIKE)
             if not differs:
                 arrays = call
-                profiles[name] = output_profile(name, first, second, directions(bound_a.op), call["sequence_lens"])
+                limits = Rule().between(first, second)._asdict()
+                names, lengths = directions(bound_a.op), call["sequence_lens"]
+                profiles[name] = output_profile(name, first, second, names, lengths, **limits)
         if place == 0 and "X" not in (inputs or {}):
             reasons = undecided(outputs, call["sequence_lens"])
     return Comparison(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
@@ -67,7 +67,7 @@ def matched_outputs(a: Model, b: Model, axes: Axes) -> Matched:
 
 
 def matched_inputs(a: Model, b: Model, axes: Axes) -> Matched:
-    """Match the inputs that a model requires.
+    """Match the inputs that a model requires, and those with defaults that are to be varied.
 
     Raises
     ------
@@ -82,7 +82,20 @@ def matched_inputs(a: Model, b: Model, axes: Axes) -> Matched:
                 f"compare: {label(a if first else b)} has the input {shown(name)} and "
                 f"{label(b if first else a)} has no input that matches it; expected models with the same inputs"
             )
-    return Matched(matched, axes)
+    optional = [{info.name for info in model.inputs if info.optional} for model in (a, b)]
+    varied = optional[0] & optional[1] & (_varied(a) | _varied(b))
+    return Matched({**matched, **{name: (name, name) for name in sorted(varied)}}, axes)
+
+
+def _varied(model: Model) -> set[str]:
+    """Return the names of inputs whose defaults are not weights: states, lengths, masks, or with open dimensions."""
+    roles = input_roles(model)
+    varied = {name for values in layer_values(model).values() for value in values.values() for name in value.names}
+    for info in model.inputs:
+        role = _role(info, roles)
+        if role.is_length or role.is_mask or not all(isinstance(size, int) for size in info.shape or ()):
+            varied.add(info.name)
+    return varied
 
 
 def axes_of_layers(a: LayerValues, b: LayerValues, pairs: Sequence[tuple[str, str]]) -> Axes:
@@ -232,8 +245,12 @@ def try_alone(
     hint: str,
     words: Callable[[PyrnnxError], str] = str,
     kind: int = VARIED,
+    *,
+    optional: bool = True,
 ) -> Tries[Call]:
     """Return the calls of a model on the given inputs by name, and random numbers for the others.
+
+    Some calls have values for `optional` inputs.
 
     The shapes of given inputs set symbolic dimensions; `kind` is that of the first integers. Other arguments are those
     of `Maker`, and of `Tries`.
@@ -241,11 +258,11 @@ def try_alone(
 
     def run(arrays: dict[str, Any]) -> Call:
         every = {**arrays, **given}
-        inputs = {info.name: every[info.name] for info in required}
+        inputs = {info.name: every[info.name] for info in wanted if info.name in every}
         with kept_states(model):
             return Call(inputs, model(inputs))
 
-    required, maker = _maker(model, given, seed, dims, what, hint)
+    wanted, maker = _maker(model, given, seed, dims, what, hint, _varied(model) if optional else set())
     maker.first_kind = kind
     return Tries(
         run,
@@ -266,13 +283,19 @@ def random_calls(
 
 
 def _maker(
-    model: Model, given: Mapping[str, AnyArray], seed: int, dims: Mapping[str, int], what: str, hint: str
+    model: Model,
+    given: Mapping[str, AnyArray],
+    seed: int,
+    dims: Mapping[str, int],
+    what: str,
+    hint: str,
+    varied: Collection[str] = (),
 ) -> tuple[list[TensorInfo], Maker]:
-    """Return the inputs that a call has, and a maker of those that are not given."""
+    """Return the inputs that a call has, or may have if `varied`, and a maker of those that are not given."""
     layers, roles = layer_values(model), input_roles(model)
     axes = axes_of_layers(layers, layers, [(name, name) for name in layers])
     inputs = _completed(model, layers)
-    required = [info for info in inputs.values() if not info.optional or info.name in given]
+    required = [info for info in inputs.values() if not info.optional or info.name in (*given, *varied)]
     known = {name: size for info in required if info.name in given for name, size in _symbols(info, given[info.name])}
     wanted = [Wanted(info, info, axes.get((info.name, info.name)), _role(info, roles)) for info in required]
     check_dims(dims, symbols_of(inputs.values()), what)

@@ -21,6 +21,7 @@ from pyrnnx.comparison.model_runs import (
     Matched,
     Run,
     axes_of_layers,
+    by_own_names,
     matched_inputs,
     matched_outputs,
     try_both,
@@ -29,7 +30,7 @@ from pyrnnx.comparison.model_runs import (
 )
 from pyrnnx.comparison.pairs import Pair, pair_layers, turned_layers
 from pyrnnx.comparison.result import Result
-from pyrnnx.comparison.tries import Tries
+from pyrnnx.comparison.tries import Tries, unvaried
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
 from pyrnnx.models.layers import AnyLayer
 from pyrnnx.models.model import Model, layer_values
@@ -70,6 +71,9 @@ class ModelComparison(Result):
     not_decided : tuple of str
         Why equal outputs do not show that the models are the same, in words: an output that is empty, missing or
         constant, an integer input that did not vary, or a layer that runs in another direction.
+    spreads : dict
+        How far each output varied between calls on random inputs. One that varies by no more than the tolerance is not
+        decided, as a constant one.
     """
 
     a: str
@@ -84,6 +88,10 @@ class ModelComparison(Result):
     input_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
     not_decided: tuple[str, ...] = ()
+    spreads: Mapping[str, Deviation] = field(default_factory=dict)
+
+    def undecided(self, atol: float | None = None, rtol: float | None = None) -> list[str]:
+        return [*self.not_decided, *unvaried(self.spreads, atol, rtol)]
 
     @property
     def first_difference(self) -> str | None:
@@ -214,17 +222,23 @@ def _matched(a: Model, b: Model) -> _Match:
 def _tries(
     a: Model, b: Model, match: _Match, inputs: Mapping[str, Any] | None, seed: int, dims: Mapping[str, int]
 ) -> Tries[Run]:
-    if inputs is None:
-        return try_both(a, b, match.inputs, match.outputs, seed, dims)
+    given = {name: np.asarray(array) for name, array in by_own_names(a, inputs or {}, INPUTS).items()}
+    if inputs is None or {both[0] for both in match.inputs.names.values()} - given.keys():
+        return try_both(a, b, match.inputs, match.outputs, seed, dims, given)
     return try_given(a, b, match.inputs, match.outputs, inputs)
 
 
 def _turned(match: _Match, a: Mapping[str, AnyLayer], b: Mapping[str, AnyLayer]) -> tuple[str, ...]:
     """Return, in words, which layers have a counterpart that runs in another direction."""
     return tuple(
-        f"{label(a[first])} has the weights of {label(b[second])}, which runs in another direction"
+        f"{label(a[first])} of a, {_direction(a[first])}, has the weights of {label(b[second])} of b, which runs in "
+        f"another direction, {_direction(b[second])}"
         for first, second in turned_layers(a, b, *match.rest)
     )
+
+
+def _direction(layer: AnyLayer) -> str:
+    return "" if layer.op is None else layer.op.direction.value
 
 
 def _compared(
@@ -234,14 +248,14 @@ def _compared(
     parts: dict[str, list[Deviation]] = {}
     differences: dict[str, Difference] = {}
     chosen: Run | None = None
-    found = False
+    is_chosen = False
     shapes: dict[str, tuple[int, ...]] = {}
     for ran in tries:
         values = match.outputs.values(ran)
         if chosen is None:
             chosen, shapes = ran, {name: np.shape(array) for name, array in ran.inputs_a.items()}
-        if not found and differs(values):
-            chosen, found = ran, True
+        if not is_chosen and differs(values):
+            chosen, is_chosen = ran, True
         for name, both in values.items():
             apart = deviation(*both) if all(match.outputs.names[name]) else None
             if apart is None:
@@ -258,6 +272,7 @@ def _compared(
         input_shapes=shapes,
         calls=tuple(tries.calls),
         not_decided=(*result.not_decided, *tries.reasons),
+        spreads=tries.spreads,
     )
     return result, chosen
 

@@ -23,6 +23,7 @@ OPEN_SIZES: tuple[Sizes, ...] = ((3, 3), (1, 3), (3, 1), (1, 64), (1, 512), (3, 
 # Integers in the order in which they are tried, for models that refuse some.
 VARIED, WITHOUT_ZERO, NARROW, ONES = range(4)
 _FEW = 8
+_SINGLE = ((*range(_FEW), 12, 24), (1, 2), (0, 1))  # of an input that is one number, such as a mode or a trip count
 _SMALL = (range(_FEW), range(1, 4), range(1, 3))  # of an unknown role
 _MOST_FLAGS = 4  # that have all values together
 _SCALES = (1.0, 2.0, 8.0, 0.1)  # of the floats of each call
@@ -46,7 +47,7 @@ class Wanted(NamedTuple):
 
     @property
     def selects(self) -> bool:
-        """Whether its numbers select from a known number of rows."""
+        """True if its numbers select from a known number of rows."""
         return self.is_integer and self.role.rows is not None and not self.is_flag
 
     @property
@@ -72,6 +73,8 @@ class Maker:
         Whether an input has a dimension whose size is free; known after the first call.
     first_kind : int
         Kind of the integers that are tried first.
+    attempt : int
+        Place of the call among all, also those that are refused: each has another of the single numbers.
     """
 
     wanted: Sequence[Wanted]
@@ -82,11 +85,15 @@ class Maker:
     inner_steps: Callable[[dict[str, AnyArray]], Sequence[int]] = lambda arrays: ()
     is_open: bool = field(default=False, init=False)
     first_kind: int = field(default=VARIED, init=False)
+    attempt: int = field(default=0, init=False)
     _seen: dict[str, set[int]] = field(default_factory=dict, init=False)
     _rows: dict[str, AnyArray] = field(default_factory=dict, init=False)
     _decks: dict[str, list[int]] = field(default_factory=dict, init=False)
     _flags: dict[str, int] = field(default_factory=dict, init=False)
     _calls: int = field(default=0, init=False)
+    _rounds: int = field(default=0, init=False)
+    _singles: set[str] = field(default_factory=set, init=False)
+    _passed: set[str] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         check_dims(self.dims, symbols_of(info for entry in self.wanted for info in entry[:2]), self.what)
@@ -104,12 +111,16 @@ class Maker:
         for group in kinds:
             for sizes in OPEN_SIZES:
                 for kind in group[min(self.first_kind, len(group) - 1) :]:
-                    yield sizes, kind, self.arrays(sizes, kind)
+                    yield sizes, kind, self.arrays(sizes, kind, optional=False)
                 if not self.is_open:
                     break
+            for attempt in range(1, self._rounds):
+                self.attempt = attempt
+                for sizes in OPEN_SIZES if self.is_open else OPEN_SIZES[:1]:
+                    yield sizes, group[0], self.arrays(sizes, group[0], optional=False)
 
-    def arrays(self, sizes: Sizes, kind: int) -> dict[str, AnyArray]:
-        """Return the arrays of the next call by the names of the first model."""
+    def arrays(self, sizes: Sizes, kind: int, *, optional: bool = True) -> dict[str, AnyArray]:
+        """Return the arrays of the next call by the names of the first model, with or without optional inputs."""
         rng = np.random.default_rng([self.seed, self._calls] if self._calls else self.seed)
         known = _Open(sizes, self.dims)
         arrays = {}
@@ -124,15 +135,17 @@ class Maker:
                 T = steps if steps is not None else _steps_beside(entry, self.wanted, arrays)
                 array = arrays[entry.info.name]
                 arrays[entry.info.name] = self._lengths(entry.info.name, array, T, kind, rng)
-        return arrays
+        left_out = [] if optional else [entry.info.name for entry in self.wanted if entry.info.optional]
+        return {name: array for name, array in arrays.items() if name not in left_out}
 
     def accepted(self, arrays: Mapping[str, AnyArray]) -> None:
         """Record the integers of a call that was compared."""
         self._calls += 1
-        lengths = [arrays[entry.info.name] for entry in self.wanted if entry.is_length]
+        self._passed |= arrays.keys()
+        lengths = [arrays[entry.info.name] for entry in self.wanted if entry.is_length and entry.info.name in arrays]
         is_whole = all(array.size and (array == array.flat[0]).all() for array in lengths)
         for entry in self.wanted:
-            if not entry.is_integer:
+            if not entry.is_integer or entry.info.name not in arrays:
                 continue
             numbers = arrays[entry.info.name].astype(np.int64).ravel()
             if not entry.selects or entry.is_length:
@@ -147,17 +160,22 @@ class Maker:
         return rows, sum(map(len, self._seen.values())), min(self._calls, 2 ** min(len(self._flags), _MOST_FLAGS))
 
     def left(self) -> list[str]:
-        """Return, for each integer input whose numbers did not vary enough yet, what is left, in words."""
+        """Return, for each input whose numbers did not vary enough yet, what is left, in words."""
         words = []
         for entry in self.wanted:
-            if not entry.is_integer:
-                continue
             seen, name = self._seen.get(entry.info.name, set()), shown(entry.info.name)
+            if entry.info.name not in self._passed:
+                words.append(f"input {name} had no other value than its default")
+                continue
+            if not entry.is_integer:
+                if entry.role.rows is not None:
+                    words.append(f"input {name} selects from {entry.role.rows} rows by numbers that are no integers")
+                continue
             if entry.selects:
                 rows = self._rows_of(entry)
                 if not rows.all():
                     words.append(f"input {name} selects from {rows.size} rows, of which {rows.sum()} were compared")
-            if entry.selects and not entry.is_length:
+            if (entry.selects and not entry.is_length) or entry.info.name in self.fixed():
                 continue
             if len(seen) < 2 or (entry.is_length and not self._decks.get(entry.info.name)):
                 words.append(f"input {name} could not be varied")
@@ -194,12 +212,14 @@ class Maker:
             is_new = ~rows[deck]
         else:
             limits = np.iinfo(str(entry.info.dtype))
-            numbers = set(_SMALL[kind][: max(2, number)])
+            numbers = set(_SINGLE[kind] if number == 1 else _SMALL[kind][:number])
             if kind == VARIED and number > _FEW and limits.max < 2**16:  # samples and codes, which have all numbers
                 numbers = set(np.linspace(limits.min, limits.max, 256).astype(int).tolist())
             if kind == VARIED:
                 self._decks[name] = [value for value in role.values if limits.min <= value <= limits.max]
                 numbers |= set(self._decks[name])
+            if number == 1:
+                return np.array([self._single(name, sorted(numbers), kind)])
             deck = np.array(sorted(numbers))
             is_new = ~np.isin(deck, list(self._seen.get(name, ())))
         fresh, rest = rng.permutation(deck[is_new]), rng.permutation(deck[~is_new])
@@ -208,6 +228,17 @@ class Maker:
     def _rows_of(self, entry: Wanted) -> AnyArray:
         """Return a mask of the rows that an input selected in a call."""
         return self._rows.setdefault(entry.info.name, np.zeros(entry.role.rows or 0, bool))
+
+    def _single(self, name: str, numbers: Sequence[int], kind: int) -> int:
+        """Return the next of the numbers of an input: 1 and 0 come first, together for all inputs."""
+        self._rounds = max(self._rounds, len(numbers))
+        self._singles.add(name)
+        if name in self.fixed():
+            return next(iter(self._seen[name]))
+        first = [number for number in ((0, 1) if kind == NARROW else (1, 0)) if number in numbers]
+        others = [number for number in numbers if number not in first]
+        rng = np.random.default_rng([self.seed, *name.encode()])
+        return int([*first, *rng.permutation(others)][self.attempt % len(numbers)])
 
     def _flag(self, name: str) -> bool:
         """Return the value of a flag that is a single one: all of these have all values together in some call."""
@@ -229,6 +260,20 @@ class Maker:
         self._decks[name] = [*wanted]
         first = sorted(wanted - self._seen.get(name, set()), reverse=True)
         return spread_lengths(rng, steps, like.size, least, first).astype(like.dtype).reshape(like.shape)
+
+    @property
+    def has_optional(self) -> bool:
+        return any(entry.info.optional for entry in self.wanted)
+
+    def has_untried(self) -> bool:
+        """Return whether some single numbers were not in any call yet, accepted or refused."""
+        return self.attempt + 1 < self._rounds
+
+    def fixed(self) -> list[str]:
+        """Return the inputs of one number of which the model accepts one only, if all were tried."""
+        if self.attempt < self._rounds:
+            return []
+        return [name for name in sorted(self._singles) if len(self._seen.get(name, ())) == 1]
 
     def rows_left(self) -> int:
         """Return how many rows no integer of a call has selected yet, of the input that has most."""

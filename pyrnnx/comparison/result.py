@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from pyrnnx.comparison.agreement import TOLERANCE, read_tolerance
+from pyrnnx.comparison.agreement import read_tolerance, tolerance_of
 from pyrnnx.comparison.distances import Deviation
 from pyrnnx.errors import ArgumentError
 
@@ -63,20 +63,24 @@ class Result(ABC):
     def _deviations(self) -> Iterable[Deviation]:
         """Return the deviations of all that was compared."""
 
+    def undecided(self, atol: float | None = None, rtol: float | None = None) -> list[str]:
+        """Return why equal outputs do not show that the two are the same within this tolerance, in words."""
+        return list(self.not_decided)
+
     def _different(self) -> bool:
         """Return whether outputs differ for any tolerance."""
         return False
 
-    def equal(self, atol: float = TOLERANCE, rtol: float = TOLERANCE) -> bool:
+    def equal(self, atol: float | None = None, rtol: float | None = None) -> bool:
         """Return whether the verdict is "same" (see `verdict`)."""
         return self.verdict(atol, rtol) == "same"
 
-    def verdict(self, atol: float = TOLERANCE, rtol: float = TOLERANCE) -> Verdict:
+    def verdict(self, atol: float | None = None, rtol: float | None = None) -> Verdict:
         """Return "same", "different" or "not decided".
 
         "same": everything was compared, and abs(a - b) <= atol + rtol * abs(b) for all numbers. "different": some
         numbers are apart by more, or outputs have other shapes or kinds. "not decided": nothing is apart, but not all
-        was compared, or the inputs could not have shown a difference; `not_decided` says why.
+        was compared, or the inputs could not have shown a difference; `undecided` says why.
 
         Only numbers count: conventions always differ between formats, operators may differ without an effect, and a
         layer of a model may have no counterpart in a model that computes the same. NaN agrees with NaN, and an infinity
@@ -84,20 +88,24 @@ class Result(ABC):
 
         Parameters
         ----------
-        atol, rtol : float
-            Tolerances, finite, 0 or above. The default suits two float32 computations of the same; float16 and bfloat16
-            need about 1e-3 and 1e-2.
+        atol, rtol : float, optional
+            Tolerances, finite, 0 or above; if only one is set, the other is 1e-5. Default: for both, of layers
+            `pyrnnx.testing.numbers.TOLERANCES`, of outputs of models `LONG_TOLERANCES` of the coarser of the two
+            dtypes. No rtol applies to integers.
 
         Raises
         ------
         ArgumentError
             A tolerance that is no such number.
         """
-        tolerance = read_tolerance("equal", "atol", atol), read_tolerance("equal", "rtol", rtol)
+        tolerance = tolerance_of(
+            None if atol is None else read_tolerance("equal", "atol", atol),
+            None if rtol is None else read_tolerance("equal", "rtol", rtol),
+        )
         if self._different() or not all(deviation.within(*tolerance) for deviation in self._deviations()):
             return "different"
         is_empty = not self.deviations or any(math.isnan(deviation.largest) for deviation in self._deviations())
-        return "not decided" if is_empty or self.not_decided or not self._complete() else "same"
+        return "not decided" if is_empty or self.undecided(*tolerance) or not self._complete() else "same"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as dicts, lists, strings and numbers for ``json.dumps(..., allow_nan=False)``.

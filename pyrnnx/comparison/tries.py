@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import INTEGERS
-from pyrnnx.comparison.distances import deviation
+from pyrnnx.comparison.distances import UNLIKE, Deviation, deviation, element_distances, joined
 from pyrnnx.comparison.random_inputs import WITHOUT_ZERO, Maker, Sizes
 from pyrnnx.errors import PyrnnxError, shown
 
@@ -17,8 +18,10 @@ MOST_CALLS = 64
 MOST_STEPS = 6144  # to which open dimensions are doubled while an output is empty
 _CONSTANT_CALLS = 5  # before an output counts as constant
 _MOST_ELEMENTS = 4096  # of an integer input that selects from many rows, in one call
+_MOST_IDLE = 4
 _SHOWN_VALUES = 8
-_MORE_STEPS = 5  # of the second call: some mistakes show only after several steps
+_MORE_STEPS = 9  # of the second call, on every axis that may be time: some mistakes show only after several steps
+_NOTHING = Deviation(0.0)  # spread of an output of one call
 R = TypeVar("R")
 
 
@@ -33,6 +36,8 @@ class Tries(Generic[R]):
         Shapes, lengths and other small integers of each call, in words.
     reasons : list of str
         Why equal outputs would not show that two models are the same; complete after the last call.
+    spreads : dict
+        How far each output varied between calls on random inputs (see `unvaried`); complete after the last call.
     """
 
     def __init__(
@@ -44,11 +49,12 @@ class Tries(Generic[R]):
         given: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self._run, self._outputs, self._maker, self._words = run, outputs, maker, words
-        self._given, self._is_random = given, bool(maker.wanted) and not given
+        self._given, self._is_random = given, bool(maker.wanted)
         self._seen = Outputs()
         self._kind = 0
         self.calls: list[str] = []
         self.reasons: list[str] = []
+        self.spreads: dict[str, Deviation] = {}
 
     def __iter__(self) -> Iterator[R]:
         """Yield the result of each call.
@@ -65,13 +71,19 @@ class Tries(Generic[R]):
                 sizes = larger
                 yield result
         idle = 0  # calls, one after the other, that no model accepts or that show nothing new
-        while self._maker.wanted and len(self.calls) < MOST_CALLS and idle < 4 and self._is_more_needed():
+        while self._maker.wanted and len(self.calls) < MOST_CALLS and self._is_more_needed(idle):
+            self._maker.attempt += 1
             before = self._maker.progress(), self._seen.constant()
-            results = self._called(self._next_sizes(sizes)) or self._called(sizes)
-            yield from results
-            idle = 0 if (self._maker.progress(), self._seen.constant()) != before else idle + 1
+            larger = self._next_sizes(sizes)
+            others = (sizes[0], larger[1]), (larger[0], sizes[1]), sizes  # if it refuses more of both
+            yield from next(filter(None, map(self._called, (larger, *others))), [])
+            is_idle = (self._maker.progress(), self._seen.constant()) == before and not self._maker.has_untried()
+            idle = idle + 1 if is_idle else 0
         self.reasons = self._seen.reasons(self._maker.is_open, constant=self._is_random)
         self.reasons += self.left()
+        self.spreads = self._seen.spreads if self._is_random else {}
+        for name in self._maker.fixed():
+            self.calls[0] += f" (other numbers of {shown(name)} were refused)"
         if self._kind == WITHOUT_ZERO and self.calls:
             self.calls[-1] += " (numbers of 0 were refused)"
 
@@ -85,6 +97,8 @@ class Tries(Generic[R]):
             try:
                 result = self._run(arrays)
             except PyrnnxError as error:  # noqa: PERF203  # only a run shows whether sizes and integers fit
+                if isinstance(error.__cause__, ImportError):  # no inputs help without the package
+                    raise
                 first = first or error
             else:
                 self._kind = kind
@@ -94,14 +108,16 @@ class Tries(Generic[R]):
         raise type(first)(self._words(first)) from first
 
     def _called(self, sizes: Sizes) -> list[R]:
-        """Return the result of a call; none if it is refused."""
-        try:
-            arrays = self._maker.arrays(sizes, self._kind)
-            result = self._run(arrays)
-        except PyrnnxError:
-            return []
-        self._record(arrays, result)
-        return [result]
+        """Return the result of a call, with optional inputs unless that is refused; none if both are refused."""
+        for optional in (True, False):
+            with suppress(PyrnnxError):
+                arrays = self._maker.arrays(sizes, self._kind, optional=optional)
+                result = self._run(arrays)
+                self._record(arrays, result)
+                return [result]
+            if not self._maker.has_optional:
+                break
+        return []
 
     def _record(self, arrays: Mapping[str, Any], result: R) -> None:
         self._maker.accepted(arrays)
@@ -117,7 +133,11 @@ class Tries(Generic[R]):
                 yield sizes[0] * factor, sizes[1]
             factor *= 2
 
-    def _is_more_needed(self) -> bool:
+    def _is_more_needed(self, idle: int) -> bool:
+        if self._maker.has_untried():
+            return True
+        if idle >= _MOST_IDLE:
+            return False
         if len(self.calls) < 2:
             return True
         if self._maker.left():
@@ -125,12 +145,12 @@ class Tries(Generic[R]):
         return self._is_random and len(self.calls) < _CONSTANT_CALLS and bool(self._seen.constant())
 
     def _next_sizes(self, sizes: Sizes) -> Sizes:
-        """Return sizes with more steps or rows; more of both if there are many rows to select from."""
+        """Return larger sizes, except of axes of one element; even larger if there are many rows to select from."""
         rows = self._maker.rows_left()
         first, others = sizes
         while rows > first * others and 2 * first * others <= _MOST_ELEMENTS:
             first, others = others, 2 * first
-        return first + (first > 2), others + _MORE_STEPS
+        return first + _MORE_STEPS * (first > 1), others + _MORE_STEPS * (others > 1)
 
 
 class Outputs:
@@ -139,7 +159,7 @@ class Outputs:
     def __init__(self) -> None:
         self._first: dict[str, Sequence[Any]] = {}
         self._filled: set[str] = set()
-        self._varied: set[str] = set()
+        self.spreads: dict[str, Deviation] = {}
         self._calls = 0
 
     def add(self, outputs: Mapping[str, Sequence[Any]]) -> None:
@@ -151,8 +171,9 @@ class Outputs:
             elif all(value is None or _has_elements(value) for value in values):
                 if name not in self._filled:
                     self._first[name] = values
-                elif any(map(_differ, self._first[name], values)):
-                    self._varied.add(name)
+                else:
+                    spreads = [self.spreads.get(name), *map(_spread, self._first[name], values)]
+                    self.spreads[name] = joined([spread for spread in spreads if spread is not None])
                 self._filled.add(name)
             else:
                 self._first.setdefault(name, values)
@@ -166,8 +187,8 @@ class Outputs:
         ]
 
     def constant(self) -> list[str]:
-        """Return the outputs that are the same in all calls."""
-        return [name for name in self._first if name in self._filled - self._varied]
+        """Return the outputs that vary by no more than the default tolerance."""
+        return [name for name in self._first if name in self._filled and self.spreads.get(name, _NOTHING).within()]
 
     def reasons(self, is_open: bool, *, constant: bool) -> list[str]:
         """Return what these outputs do not show, in words."""
@@ -176,7 +197,9 @@ class Outputs:
         missing = [name for name, values in self._first.items() if all(value is None for value in values)]
         words += [f"output {shown(name)} is missing" for name in missing]
         if constant:
-            words += [f"output {shown(name)} is constant in {self._calls} calls" for name in self.constant()]
+            in_calls = f"{self._calls} call{'s' if self._calls > 1 else ''}"
+            still = [name for name in self.constant() if not self.spreads.get(name, _NOTHING).largest]
+            words += [f"output {shown(name)} is constant in {in_calls}" for name in still]
         return words if self._first else ["there is no output"]
 
 
@@ -186,13 +209,25 @@ def _has_elements(value: Any) -> bool:
     return bool(np.size(value))
 
 
-def _differ(a: Any, b: Any) -> bool:
-    """Return whether two values differ in the part that both have."""
+def unvaried(spreads: Mapping[str, Deviation], atol: float | None = None, rtol: float | None = None) -> list[str]:
+    """Return which outputs vary by no more than the tolerance, by default that of `Deviation.apart`, in words."""
+    return [
+        f"output {shown(name)} varied by no more than {spread.largest:.3g} in all calls, which the tolerance allows"
+        for name, spread in spreads.items()
+        if spread.largest and spread.within(atol, rtol)
+    ]
+
+
+def _spread(a: Any, b: Any) -> Deviation:
+    """Return how far two values are from each other in the part that both have; NaN and infinity show no difference."""
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.ndim == b.ndim:
         corner = tuple(slice(min(sizes)) for sizes in zip(a.shape, b.shape, strict=True))
         a, b = a[corner], b[corner]
-    difference = deviation(a, b)
-    return difference is None or not difference.within(0, 0)
+        if a.dtype.kind in "iufcV" and b.dtype.kind == a.dtype.kind:
+            is_finite = np.isfinite(element_distances(a, b).distance)
+            a, b = a[is_finite], b[is_finite]
+            return (deviation(a, b) or UNLIKE) if a.size else _NOTHING
+    return deviation(a, b) or UNLIKE
 
 
 def in_words(arrays: Mapping[str, Any]) -> str:

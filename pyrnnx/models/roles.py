@@ -22,12 +22,15 @@ class Role(NamedTuple):
         The number of rows that its numbers select from; None if it is not known.
     values : tuple of int
         Numbers around those with which the model compares it.
+    reach : int
+        The number of rows that numbers computed from it select from, which are its `rows` if it selects from no others.
     """
 
     is_length: bool = False
     is_mask: bool = False
     rows: int | None = None
     values: tuple[int, ...] = ()
+    reach: int = 0
 
 
 def named_role(name: str) -> Role:
@@ -39,9 +42,11 @@ def named_role(name: str) -> Role:
 def merged(roles: Iterable[Role]) -> Role:
     """Return one role for an input that has several; its numbers select from the fewest rows."""
     roles = list(roles)
+    reach = max((role.reach for role in roles), default=0)
     return Role(
         any(role.is_length for role in roles),
         any(role.is_mask for role in roles),
-        min((role.rows for role in roles if role.rows is not None), default=None),
+        min((role.rows for role in roles if role.rows is not None), default=reach or None),
         tuple(sorted({value for role in roles for value in role.values})),
+        reach,
     )

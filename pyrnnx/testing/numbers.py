@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from pyrnnx._internal.dtypes import named_dtype
-from pyrnnx.comparison.agreement import LONG_TOLERANCES, TOLERANCES, in_range, magnitude
-from pyrnnx.comparison.distances import element_distances
+from pyrnnx.comparison.agreement import in_range
+from pyrnnx.comparison.distances import LONG_TOLERANCES, TOLERANCES, element_distances, magnitude
 
 __all__ = ["DTYPES", "LONG_TOLERANCES", "TOLERANCES", "Array", "assert_close", "numpy_dtype", "tolerance_of"]
 

@@ -90,8 +90,10 @@ def series(axis: Any) -> dict[str, list[int]]:
 def test_a_difference_of_exactly_0_is_drawn_at_0() -> None:
     """No axis of logarithms has a 0: this one is linear below its smallest number."""
     pytest.importorskip("matplotlib")
-    differences = {"a": 0.0, "b": 2e-7, "c": 1e-4, "d": 0.0, "e": math.inf}
-    deviations = {name: Deviation(value, np.array([[1.0], [value]])) for name, value in differences.items()}
+    differences = {"a": 0.0, "b": 2e-7, "c": 1e-3, "d": 0.0, "e": math.inf}
+    deviations = {
+        name: Deviation(value, np.array([[1.0], [value]]), apart=value > 1e-4) for name, value in differences.items()
+    }
     figure: Any = ModelComparison("a", "b", {}, (), (), deviations).plot()
     (axis,) = figure.axes
     assert series(axis) == {"agree": [1], "apart": [2], "exactly 0": [0, 3], "infinite, or of other shapes": [4]}

@@ -98,7 +98,7 @@ def test_tolerances_that_are_given() -> None:
     assert_same(a, b, inputs=X, rtol=0.01, atol=0.001)
     assert "apart by more than atol 0.99;" in message(a, b, inputs=X, atol=0.99)
     assert "apart by more than atol 0, rtol 0.009;" in message(a, b, inputs=X, atol=0, rtol=0.009)
-    assert "apart by more than atol 0.00101;" in message(a, b, inputs=X)  # 1e-5 of the largest magnitude, 101
+    assert "apart by more than atol 1e-05, rtol 1e-05;" in message(a, b, inputs=X)
 
 
 # Planted differences

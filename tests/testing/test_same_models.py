@@ -66,6 +66,9 @@ def model() -> Model:
 
 def test_what_is_the_same(model: Model, tmp_path: Path) -> None:
     assert_same(model, model)
+    assert_same(model, model, inputs={"h0": np.ones((1, N, H), "f4")})  # the others are random
+    with pytest.raises(AssertionError):
+        assert_same(model, read_model(proto(shift=1)), inputs={"h0": np.ones((1, N, H), "f4")})
     onnx.save(proto(), tmp_path / "model.onnx")
     write_model(model, tmp_path / "model.xml")
     assert_same(str(tmp_path / "model.onnx"), model)
@@ -84,9 +87,10 @@ def test_a_weight_in_a_layer(model: Model) -> None:
     inputs = {"frames": np.ones((T, N, I), "f4"), "h0": np.full((1, N, H), 0.5, "f4")}
     told = message(model, other, inputs=inputs)
     a, b = model(inputs)["out"], other(inputs)["out"]
-    index = tuple(np.argwhere(np.abs(a - b) > 1e-5)[0].tolist())
+    apart = np.abs(a - b) > 1e-4 + 1e-4 * np.abs(b)
+    index = tuple(np.argwhere(apart)[0].tolist())
     assert f"the first is at a {a[index]:.9g} {list(index)} b {b[index]:.9g} {list(index)}" in told
-    assert f"output 'out': {(np.abs(a - b) > 1e-5).sum()} of {a.size} numbers" in told
+    assert f"output 'out': {apart.sum()} of {a.size} numbers" in told
 
 
 def test_a_difference_outside_of_the_layers(model: Model) -> None:
@@ -188,7 +192,6 @@ REJECTED: list[tuple[dict[str, Any], str]] = [
     ({"a": Layer}, "assert_same: a is the class Layer; expected"),
     ({"inputs": [1]}, r"assert_same: inputs is \[1\]; expected a mapping of arrays by name"),
     ({"inputs": {"z": 1}}, "inputs has 'z'; expected names out of frames, h0"),
-    ({"inputs": {"h0": np.ones((1, N, H), "f4")}}, "input 'frames' is missing; expected frames, h0"),
     ({"outputs": ["z"]}, "outputs has 'z'; expected names out of out, Y_h, size"),
     ({"outputs": "out"}, "outputs is 'out'; expected names out of"),
     ({"outputs": []}, r"outputs is \[\]; expected names out of"),

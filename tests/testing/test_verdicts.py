@@ -146,16 +146,37 @@ PLANTED: dict[str, tuple[onnx.ModelProto, onnx.ModelProto, str, str]] = {
     "Scan of a cell of its own": (verdicts.scanned(0.5), verdicts.scanned(0.75), "different", "same"),
     "first row of a table": (verdicts.embedding(9), verdicts.embedding(9, 0), "different", "same"),
     "last row of a table": (verdicts.embedding(3000), verdicts.embedding(3000, 2999), "different", "same"),
+    "a row by ids + 1": (verdicts.looked_up("Add"), verdicts.looked_up("Add", 0), "not decided", "not decided"),
+    "a row by ids modulo rows": (verdicts.looked_up("Mod"), verdicts.looked_up("Mod", 40), "different", "same"),
+    "a row of a table turned": (
+        verdicts.looked_up("Transpose"),
+        verdicts.looked_up("Transpose", 40),
+        "different",
+        "same",
+    ),
+    "a row by real ids": (verdicts.looked_up("Cast"), verdicts.looked_up("Cast", 25), "not decided", "not decided"),
     "more rows": (verdicts.embedding(9), verdicts.embedding(10), "not decided", "same"),
     "a table too large": (verdicts.embedding(300_000), verdicts.embedding(300_000), "not decided", "not decided"),
     "dropped steps": (verdicts.dropped(1), verdicts.dropped(2), "different", "same"),
+    "late steps": (verdicts.late(1), verdicts.late(2), "different", "same"),
+    "large integers": (verdicts.counted(2**60), verdicts.counted(2**60 + 1), "different", "same"),
+    "a small column": (verdicts.scaled(1e-3), verdicts.scaled(2e-3), "different", "same"),
+    "a state with a default": (verdicts.with_state(True), verdicts.with_state(False), "different", "same"),
+    "three flags": (verdicts.flagged(2), verdicts.flagged(3), "different", "same"),
+    "a mode": (verdicts.in_mode(2), verdicts.in_mode(3), "different", "same"),
+    "0 and infinity": (verdicts.saturated(1), verdicts.saturated(2), "not decided", "not decided"),
     "all steps dropped": (verdicts.dropped(1, 9999), verdicts.dropped(2, 9999), "not decided", "not decided"),
+    "near 0": (verdicts.near_zero(1), verdicts.near_zero(-1), "not decided", "not decided"),
+    "a number of one value": (verdicts.fixed(1), verdicts.fixed(2), "different", "same"),
+    "a weight that no output shows": (verdicts.hidden(0), verdicts.hidden(0.05), "different", "same"),
     "constant": (verdicts.dropped(0, 0), verdicts.dropped(0, 0), "not decided", "not decided"),
 }
 REASONS = {
     "a table too large": "input 'ids' selects from 300000 rows, of which ",
     "all steps dropped": "output 'y' is empty in every call, with sizes of up to 6144",
     "constant": "output 'y' is constant in 5 calls",
+    "a number of one value": "'number' [7] (other numbers of 'number' were refused)",
+    "near 0": "output 'y' varied by no more than ",
 }
 
 
@@ -177,13 +198,37 @@ def test_planted_models(name: str, tmp_path: Path, capsys: pytest.CaptureFixture
     assert REASONS.get(name, "") in " ".join(captured.split())
 
 
+def test_one_tolerance(tmp_path: Path) -> None:
+    """Differences between 1e-5 and 1e-4 of the largest magnitude are those of rounding, for every command."""
+    protos = verdicts.dropped(1, 0), verdicts.dropped(1 + 6e-5, 0)
+    a, b = map(read_model, protos)
+    assert compare(a, b).verdict() == "same"
+    assert compare(a, b).verdict(1e-5) == "different"
+    assert_same(a, b)
+    paths = [str(tmp_path / f"{letter}.onnx") for letter in "ab"]
+    for path, proto in zip(paths, protos, strict=True):
+        onnx.save(proto, path)
+    assert main(["compare", *paths]) == 0
+    assert main(["compare", *paths, "--rtol", "1e-5"]) == 1
+
+
+def test_a_layer_that_no_output_shows() -> None:
+    a, b = read_model(verdicts.hidden(0)), read_model(verdicts.hidden(0.05))
+    assert all(deviation.within() for deviation in compare(a, b).deviations.values())
+    with pytest.raises(AssertionError, match=r"layers that differ: layer [\s\S]* W forward: z 0.05"):
+        assert_same(a, b)
+    assert_same(a, b, outputs=["y"])
+
+
 def test_a_layer_that_runs_in_another_direction() -> None:
-    """With one step, both directions agree."""
+    """Both directions agree with one step."""
     a, b = (read_model(verdicts.one_layer("GRU", direction)) for direction in ("forward", "reverse"))
     inputs = {"X": np.ones((1, 3, I), "f4"), "lens": np.ones(3, "i4")}
     result = compare(a, b, inputs)
     assert result.largest_difference == 0
-    assert result.not_decided == ("GRU 'layer' has the weights of GRU 'layer', which runs in another direction",)
+    words = "GRU 'layer' of a, forward, has the weights of GRU 'layer' of b, which runs in another direction, reverse"
+    assert result.not_decided == (words,)
+    assert f"not decided: {words}" in str(result)
     with pytest.raises(ArgumentError, match=r"not decided whether .* has the weights of"):
         assert_same(a, b, inputs=inputs)
 
@@ -200,11 +245,12 @@ def test_functions_that_return_nothing(value: Any) -> None:
 def test_what_was_compared_is_said() -> None:
     a, b = (read_model(verdicts.one_layer("LSTM", direction)) for direction in ("forward", "reverse"))
     text = verdict(compare(a, a))
-    assert text.startswith("the same (atol=1e-05, rtol=1e-05): 2 outputs on 'X' (3, 3, 4), 'lens' [")
+    assert text.startswith("the same (default tolerance): 2 outputs on 'X' (3, 3, 4), 'lens' [")
     assert text.endswith("] and 1 other call")
     calls = compare(a, a).calls
     assert sorted(map(int, calls[0].partition("[")[2].strip("]").split(","))) == [0, 1, 3]
     assert compare(a, b).verdict() == "different"
+    assert "not decided" not in str(compare(a, b))
 
 
 def test_functions_that_refuse_rows_of_length_0() -> None:

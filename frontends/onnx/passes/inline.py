@@ -25,8 +25,8 @@ def has_recurrent(nodes: Iterable[NodeProto]) -> bool:
     )
 
 
-def inline_functions(model: ModelProto, label: str) -> ModelProto:
-    """Return the model without functions that contain recurrent nodes.
+def inline_functions(model: ModelProto, label: str, *, every: bool = False) -> ModelProto:
+    """Return the model without functions that contain recurrent nodes, or without any.
 
     It is the model itself if it has none, or if onnx would inline them otherwise than ONNX Runtime runs them.
 
@@ -38,7 +38,7 @@ def inline_functions(model: ModelProto, label: str) -> ModelProto:
     calling = {
         function_key(function.domain, function.name, "")[:2]
         for function in model.functions
-        if has_recurrent(function.node)
+        if every or has_recurrent(function.node)
     }
     if not calling:
         return model

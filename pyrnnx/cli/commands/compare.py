@@ -19,7 +19,7 @@ from pyrnnx.cli.arrays import inputs_of
 from pyrnnx.cli.result import Result
 from pyrnnx.cli.status import Status
 from pyrnnx.cli.targets import check_not_read, input_files
-from pyrnnx.comparison.agreement import Tolerance, first_apart
+from pyrnnx.comparison.agreement import Tolerance, first_apart, tolerance_of
 from pyrnnx.comparison.distances import Deviation
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.models import ModelComparison
@@ -40,9 +40,11 @@ from pyrnnx.comparison.views.text import (
 from pyrnnx.comparison.weights import in_lines
 from pyrnnx.errors import ArgumentError, printable, shown
 
-_TOLERANCE = "1e-5"  # the default of `pyrnnx.Comparison.equal`
 _STYLES = {"same": "bold green", "different": "bold red", "not decided": "bold yellow"}
-_TOLERANCE_HELP = "Numbers are the same if abs(a - b) <= atol + rtol * abs(b)."
+_TOLERANCE_HELP = (
+    "Numbers are the same if abs(a - b) <= atol + rtol * abs(b); if only one is set, the other is 1e-5. Default: by "
+    "the type of the output."
+)
 
 
 @command(
@@ -67,8 +69,8 @@ def compare(
     ],
     inputs: Inputs = None,
     dims: Dims = None,
-    atol: Annotated[str, typer.Option("--atol", metavar="NUMBER", help=_TOLERANCE_HELP)] = _TOLERANCE,
-    rtol: Annotated[str, typer.Option("--rtol", metavar="NUMBER", help=_TOLERANCE_HELP)] = _TOLERANCE,
+    atol: Annotated[str | None, typer.Option("--atol", metavar="NUMBER", help=_TOLERANCE_HELP)] = None,
+    rtol: Annotated[str | None, typer.Option("--rtol", metavar="NUMBER", help=_TOLERANCE_HELP)] = None,
     seed: Seed = "0",
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE.png", help="Write a picture of the differences.")
@@ -77,7 +79,10 @@ def compare(
     as_json: Json = False,
 ) -> Result:
     """Compare two models or layers: their conventions and their numbers."""
-    tolerance = Tolerance(number("compare: --atol", atol), number("compare: --rtol", rtol))
+    limits = {"atol": atol, "rtol": rtol}
+    tolerance = tolerance_of(
+        **{name: None if text is None else number(f"compare: --{name}", text) for name, text in limits.items()}
+    )
     seed_number, open_sizes = integer("compare: --seed", seed), sizes("compare: --dim", dims)
     arrays = inputs_of("compare: --input", inputs, a)
     for option, path in (("--plot", plot and picture_path(plot)), ("--html", html)):
@@ -102,7 +107,7 @@ def compare(
 
 def _data(result: Comparison | ModelComparison, tolerance: Tolerance) -> dict[str, Any]:
     verdict = {"equal": result.equal(*tolerance), "verdict": result.verdict(*tolerance)}
-    data = {**result.to_dict(), **verdict, **tolerance._asdict()}
+    data = {**result.to_dict(), **verdict, "not_decided": result.undecided(*tolerance), **tolerance._asdict()}
     if isinstance(result, ModelComparison):
         data["first_difference"] = first_apart(result.values, tolerance)
     return data
@@ -151,7 +156,7 @@ def _models(result: ModelComparison, tolerance: Tolerance) -> Iterable[Renderabl
     for pair in result.layers.values():
         yield from _layers(pair, tolerance, gates=pair is first)
     yield tables.heading("Models", f"{result.a} and {result.b}")
-    yield from (tables.indented(tables.text(line)) for line in model_notes(result))
+    yield from (tables.indented(tables.text(line)) for line in model_notes(result, tolerance))
     if result.deviations:
         yield _deviations(result.deviations, tolerance)
     yield from _paragraph(value_notes(result, tolerance))
@@ -163,7 +168,7 @@ def _layers(result: Comparison, tolerance: Tolerance, *, gates: bool = True) -> 
     yield tables.heading("Layers", "" if rows or marked else f"{result.a} and {result.b}")
     if rows or marked:
         yield tables.table(("", result.a, result.b), [*rows, *marked])
-    lines = [*layer_notes(result), *(in_lines(result.weights) if result.weights else [])]
+    lines = [*layer_notes(result, tolerance), *(in_lines(result.weights) if result.weights else [])]
     if result.deviations:
         yield from (tables.indented(tables.text(line)) for line in lines)
         yield _deviations(result.deviations, tolerance)

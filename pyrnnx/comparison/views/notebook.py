@@ -43,7 +43,8 @@ def layer_html(comparison: Comparison, *, gates: bool = True, tolerance: Toleran
     parts.append(_deviations("output", comparison.deviations.items(), tolerance))
     same = [] if rows or not comparison.weights else in_lines(comparison.weights)
     return whole(
-        *parts, lines([*layer_notes(comparison), *same, *places(comparison, gates=gates, tolerance=tolerance)])
+        *parts,
+        lines([*layer_notes(comparison, tolerance), *same, *places(comparison, gates=gates, tolerance=tolerance)]),
     )
 
 
@@ -52,7 +53,7 @@ def model_html(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT) -
     first = first_pair(comparison, tolerance)
     parts = [
         _deviations(f"output of {comparison.a} and {comparison.b}", comparison.deviations.items(), tolerance),
-        lines([*model_notes(comparison), *value_notes(comparison, tolerance)]),
+        lines([*model_notes(comparison, tolerance), *value_notes(comparison, tolerance)]),
     ]
     for name, pair in comparison.layers.items():
         words = "apart" if part(pair, tolerance) or pair.not_compared else "the same numbers"

@@ -54,8 +54,8 @@ def model_dict(comparison: ModelComparison) -> dict[str, Any]:
 
 def _verdict(comparison: Comparison | ModelComparison) -> dict[str, Any]:
     verdict = comparison.verdict()
-    calls = _attributes(comparison, "calls", "not_decided")
-    return {"equal": verdict == "same", "verdict": verdict, **calls}
+    calls = _attributes(comparison, "calls")
+    return {"equal": verdict == "same", "verdict": verdict, **calls, "not_decided": comparison.undecided()}
 
 
 def _attributes(comparison: Comparison | ModelComparison, *names: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from pyrnnx._internal.extras import needs
 from pyrnnx._internal.files import is_path
 from pyrnnx._internal.writing import write_files
-from pyrnnx.comparison.agreement import TOLERANCE
+from pyrnnx.comparison.distances import LONG_TOLERANCES
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.models import ModelComparison
 from pyrnnx.comparison.steps import Profile
@@ -22,6 +22,7 @@ from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, show
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_TOLERANCE = LONG_TOLERANCES["float32"]  # the default of most outputs
 _MOST_NAMES = 40  # values whose names fit on the axis
 _DECADES = 6  # range of the colours below the largest difference
 
@@ -68,12 +69,12 @@ def plot_models(comparison: ModelComparison, path: Any) -> Figure:
     figure = figures.Figure(figsize=(min(4 + 0.25 * len(heights), 14), 4.5), layout="constrained")
     axis = figure.subplots()
     above = numbers[np.isfinite(numbers) & (numbers > 0)]
-    low = min(above.min(initial=TOLERANCE), TOLERANCE) / 10  # below it the axis is linear down to 0
-    high = max(above.max(initial=TOLERANCE), TOLERANCE) * 10
+    low = min(above.min(initial=_TOLERANCE), _TOLERANCE) / 10  # below it the axis is linear down to 0
+    high = max(above.max(initial=_TOLERANCE), _TOLERANCE) * 10
     places, infinite, zero = np.arange(len(numbers)), np.isinf(numbers), numbers == 0
     tops = np.where(infinite, high * 2, numbers)
     axis.vlines(places, 0, tops, color="tab:gray", alpha=0.6)
-    apart = np.array([not values[name].within(TOLERANCE, TOLERANCE) for name in heights])
+    apart = np.array([not values[name].within() for name in heights])
     for chosen, style in (
         (~apart & ~zero, {"color": "tab:blue", "label": "agree"}),
         (apart & ~infinite, {"color": "tab:red", "label": "apart"}),
@@ -84,7 +85,7 @@ def plot_models(comparison: ModelComparison, path: Any) -> Figure:
     if infinite.any():  # on the upper edge, whatever the axis shows
         label = "infinite, or of other shapes"
         axis.plot(places[infinite], tops[infinite], "^", color="tab:red", clip_on=False, label=label)
-    axis.axhline(TOLERANCE, color="tab:gray", linestyle="--", linewidth=1, label=f"tolerance {TOLERANCE:g}")
+    axis.axhline(_TOLERANCE, color="tab:gray", linestyle="--", linewidth=1, label=f"tolerance {_TOLERANCE:g}")
     axis.set_yscale("symlog", linthresh=low)
     axis.set(ylim=(0, high * 2), ylabel="largest abs(a - b)")
     axis.set_xlabel("shared values, in the order of a" if comparison.values else "outputs")
@@ -117,7 +118,7 @@ def _scale(profiles: Mapping[str, Profile]) -> Any:
     numbers = np.concatenate([profile.image.ravel() for profile in profiles.values()])
     above = numbers[np.isfinite(numbers) & (numbers > 0)]
     if not above.size:
-        return LogNorm(TOLERANCE, 1)
+        return LogNorm(_TOLERANCE, 1)
     high = float(above.max())
     low = max(high / 10**_DECADES, float(above.min()))
     return LogNorm(low if low < high else high / 10, high)

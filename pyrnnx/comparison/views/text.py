@@ -81,7 +81,7 @@ def layer_lines(
         if aspects
         else wrapped(title(comparison), width, "    ")
     )
-    notes = layer_notes(comparison)
+    notes = layer_notes(comparison, tolerance)
     if comparison.weights:
         notes += in_lines(comparison.weights)
     notes += [
@@ -100,15 +100,14 @@ def title(comparison: Comparison | ModelComparison) -> str:
     return printable(f"{comparison.a} and {comparison.b}")
 
 
-def layer_notes(comparison: Comparison) -> list[str]:
+def layer_notes(comparison: Comparison, tolerance: Tolerance = DEFAULT) -> list[str]:
     """Return the notes on two layers that are in no table."""
     lines = [f"paired by: {comparison.paired_by}"] if comparison.paired_by else []
     if comparison.not_compared:
         lines.append(f"not compared: {printable(comparison.not_compared)}")
     elif not comparison.operators:
         lines.append("operators: the same")
-    lines += _calls(comparison)
-    lines += [f"not decided: {reason}" for reason in comparison.not_decided]
+    lines += _calls(comparison) + _undecided_lines(comparison, tolerance)
     if comparison.weights_source:
         lines.append(f"weights of both: {printable(comparison.weights_source)}")
     return lines
@@ -157,7 +156,7 @@ def model_lines(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT, 
     first = first_pair(comparison, tolerance)
     for pair in comparison.layers.values():
         lines += ["", *layer_lines(pair, gates=pair is first, tolerance=tolerance, width=width)]
-    notes = model_notes(comparison)
+    notes = model_notes(comparison, tolerance)
     notes += [
         f"largest difference of output {shown(name)}: {in_words(deviation)}"
         for name, deviation in comparison.deviations.items()
@@ -166,13 +165,18 @@ def model_lines(comparison: ModelComparison, *, tolerance: Tolerance = DEFAULT, 
     return [*lines, "", *_all_wrapped(notes, width)]
 
 
-def model_notes(comparison: ModelComparison) -> list[str]:
+def model_notes(comparison: ModelComparison, tolerance: Tolerance = DEFAULT) -> list[str]:
     """Return the notes on two models that are in no table."""
     lines = [f"layer without a counterpart: {name}" for name in comparison.unpaired]
-    lines += _calls(comparison)
-    lines += [f"not decided: {reason}" for reason in comparison.not_decided]
+    lines += _calls(comparison) + _undecided_lines(comparison, tolerance)
     lines += [f"{difference.aspect}: {difference.a}; {difference.b}" for difference in comparison.outputs]
     return lines + ([f"outputs: not compared: {comparison.not_compared}"] if comparison.not_compared else [])
+
+
+def _undecided_lines(comparison: Comparison | ModelComparison, tolerance: Tolerance) -> list[str]:
+    if comparison.verdict(*tolerance) != "not decided":
+        return []
+    return [f"not decided: {printable(reason)}" for reason in comparison.undecided(*tolerance)]
 
 
 def _calls(comparison: Comparison | ModelComparison) -> list[str]:
@@ -192,15 +196,15 @@ def _compared(comparison: Comparison | ModelComparison) -> str:
 
 def verdict(comparison: Comparison | ModelComparison, tolerance: Tolerance = DEFAULT) -> str:
     """Return whether two layers or models compute the same within this tolerance, why, and which parts do not."""
-    found = comparison.verdict(*tolerance)
-    words = f"{'the same' if found == 'same' else found} ({tolerance})"
-    if found == "not decided":
-        words += f": {'; '.join(undecided(comparison))}"
-    elif found == "same":
+    result = comparison.verdict(*tolerance)
+    words = f"{'the same' if result == 'same' else result} ({tolerance})"
+    if result == "not decided":
+        words += f": {'; '.join(undecided(comparison, tolerance))}"
+    elif result == "same":
         words += f": {_compared(comparison)}"
     if isinstance(comparison, Comparison):
         return words
-    if found == "different":
+    if result == "different":
         matched = [not deviation.within(*tolerance) for deviation in comparison.deviations.values()]
         outputs = matched + [True] * len(comparison.outputs)
         pairs = [
@@ -215,9 +219,9 @@ def verdict(comparison: Comparison | ModelComparison, tolerance: Tolerance = DEF
     return words
 
 
-def undecided(comparison: Comparison | ModelComparison) -> list[str]:
+def undecided(comparison: Comparison | ModelComparison, tolerance: Tolerance = DEFAULT) -> list[str]:
     """Return why it is not decided whether two layers or models are the same."""
-    reasons = [*comparison.not_decided]
+    reasons = comparison.undecided(*tolerance)
     if comparison.not_compared:
         reasons.append(f"not compared: {comparison.not_compared}")
     if isinstance(comparison, ModelComparison):

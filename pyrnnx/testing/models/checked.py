@@ -18,7 +18,7 @@ from pyrnnx.comparison.agreement import LONG, Rule, agreement
 from pyrnnx.comparison.distances import largest
 from pyrnnx.comparison.layers import label, undecided
 from pyrnnx.comparison.model_runs import Call
-from pyrnnx.comparison.tries import in_words
+from pyrnnx.comparison.tries import in_words, unvaried
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, shortened, shown
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.load import read_model_or_layer
@@ -210,7 +210,7 @@ def check_model(
         Sizes of symbolic dimensions of the inputs, by their names.
     atol, rtol : float, optional
         Tolerances: abs(a - b) <= atol + rtol * abs(b); if only one is set, the other is 0. Default: by the dtype of the
-        output, `pyrnnx.testing.numbers.LONG_TOLERANCES` times its largest magnitude if above 1.
+        output, `pyrnnx.testing.numbers.LONG_TOLERANCES`.
     timeout : float
         Seconds for each run.
     progress : callable
@@ -234,7 +234,9 @@ def check_model(
             whole: AloneModel | None = None
             tries = try_calls(model, inputs, seed, dims or {}, "check")
             calls = list(tries)
-            arrays, words, reasons = calls[0].inputs, tries.calls, tries.reasons
+            arrays, words = calls[0].inputs, tries.calls
+            limits = () if rule is LONG else (rule.atol, rule.rtol)
+            reasons = [*tries.reasons, *unvaried(tries.spreads, *limits)]
             runs = layer_runs(model, arrays)
         elif dims:
             raise ArgumentError(f"check: dims is set for {model.label}, a single layer; expected a whole model")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyrnnx._internal import scalars
 from pyrnnx.comparison import only_layer
 from pyrnnx.comparison.agreement import Rule, read_tolerance
+from pyrnnx.comparison.distances import LONG_TOLERANCES
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.onnx.schemas import DEFAULT_OPSET
 from pyrnnx.models.model import Model
@@ -56,14 +58,14 @@ def assert_same(
         Arrays by the names of a (of b, if a is a function): those that its own call has, or ONNX's or OpenVINO's; in
         a's own arrangement. A node also accepts the names of its inputs, and a layer without weights W, R, B and P.
         Missing arrays are random, as in `pyrnnx.compare`: states are not zero, and lengths differ, with 0, 1 and all
-        steps among them. Models run several times. For two models, pass all or none; for two functions, which have no
-        names of their own, pass all.
+        steps among them. Models run several times. For two functions, which have no names of their own, pass all.
     outputs : sequence of str, optional
         Names of the outputs to compare. Default: all outputs of a.
     atol, rtol : float, optional
         ``abs(a - b) <= atol + rtol * abs(b)`` for every number; NaN agrees with NaN, and an infinity with the same one.
-        Default: rtol 0, and for atol `pyrnnx.testing.numbers.TOLERANCES` of the coarser of the two dtypes, times the
-        largest magnitude in that output of b, if above 1. Dtypes may differ: the message shows them if numbers differ.
+        Default: rtol 0 if atol is given, else both are `pyrnnx.testing.numbers.TOLERANCES` of the coarser of the two
+        dtypes; for models and functions that are compared with them, `LONG_TOLERANCES`. No rtol applies to integers.
+        Dtypes may differ: the message shows them if numbers differ.
     opset : int
         Opset of an onnx.NodeProto.
     seed : int
@@ -137,7 +139,8 @@ def assert_same(
     By its numbers, b computes that layer as if the gates of W, R and B were in
         the order i, f, c, o.
     <BLANKLINE>
-    Y: 90 of 90 numbers are apart by more than atol 1e-10; the first is at
+    Y: 90 of 90 numbers are apart by more than atol 1e-10, rtol
+        1e-10; the first is at
       Y at time step 0, direction 0 (forward), row 0, unit 0
       a      ...    Y[0, 0, 0, 0]
       b      ...    Y[0, 0, 0, 0]
@@ -183,7 +186,7 @@ def _difference(
                 f"{'; '.join(run.undecided)}; expected inputs that show a difference"
             )
         return layers_differ(run, parting, rule) if parting else ""
-    return difference_of(a, b, inputs, outputs, rule, seed)
+    return difference_of(a, b, inputs, outputs, replace(rule, by_dtype=LONG_TOLERANCES), seed)
 
 
 def _layer_of(subject: Subject) -> LayerSubject | FunctionSubject:

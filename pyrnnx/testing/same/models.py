@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.comparison.agreement import TOLERANCES, Rule, Tolerance, first_apart
-from pyrnnx.comparison.distances import deviation
+from pyrnnx.comparison.agreement import DEFAULT, Rule, Tolerance, first_apart
+from pyrnnx.comparison.distances import LONG_TOLERANCES, deviation
 from pyrnnx.comparison.inputs import HINT
 from pyrnnx.comparison.layers import Comparison, label
 from pyrnnx.comparison.model_runs import Call, by_own_names, try_alone
@@ -18,8 +18,8 @@ from pyrnnx.comparison.models import ModelComparison, compare_models
 from pyrnnx.comparison.random_inputs import VARIED, WITHOUT_ZERO
 from pyrnnx.comparison.steps import first_index
 from pyrnnx.comparison.tries import Outputs as Seen
-from pyrnnx.comparison.tries import Tries
-from pyrnnx.comparison.views.text import apart_in_words
+from pyrnnx.comparison.tries import Tries, unvaried
+from pyrnnx.comparison.views.text import apart_in_words, undecided
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.frontends.torch.tensors import as_numpy
 from pyrnnx.models.model import Model
@@ -99,7 +99,7 @@ def _functions_differ(
     else:
         given = by_own_names(model, inputs or {}, "assert_same: inputs")
         arrays = {name: np.asarray(array) for name, array in given.items()}
-        tries = try_alone(model, arrays, seed, {}, "assert_same", HINT, kind=kind)
+        tries = try_alone(model, arrays, seed, {}, "assert_same", HINT, kind=kind, optional=False)
     seen, labels = Seen(), ("", "")
     for call in tries:
         outputs = _called(a, b, model, call.inputs, call.outputs)
@@ -108,7 +108,8 @@ def _functions_differ(
             return message, labels, []
         seen.add({name: outputs.values[name] for name in _chosen(outputs, names)})
     left = tries.left() if isinstance(tries, Tries) else []
-    return "", labels, [*seen.reasons(is_open=False, constant=not inputs), *left]
+    still = [] if inputs else unvaried(seen.spreads, *_fixed(rule))
+    return "", labels, [*seen.reasons(is_open=False, constant=not inputs), *still, *left]
 
 
 def _models_differ(
@@ -133,7 +134,13 @@ def _models_differ(
         )
     axes = {name: matched.axes[both] for name, both in matched.names.items() if both in matched.axes}
     outputs = Outputs(labels, matched.values(ran), comparison, axes)
-    return _message(outputs, names, rule) or _decided(labels, comparison.not_decided)
+    if names is not None:  # layers may serve other outputs
+        comparison = replace(comparison, layers={})
+    message, tolerance = _message(outputs, names, rule), _fixed(rule)
+    if not message and any(pair.verdict(*tolerance) == "different" for pair in comparison.layers.values()):
+        return _with_title(outputs, [*_layers(comparison, rule), *wrapped("The outputs agree on these inputs.")])
+    is_open = comparison.verdict(*tolerance) == "not decided"
+    return message or _decided(labels, undecided(comparison, tolerance) if is_open else [])
 
 
 def _called(
@@ -201,10 +208,14 @@ def _message(outputs: Outputs, names: Sequence[str] | None, rule: Rule) -> str:
     for name in _chosen(outputs, names):
         lines = _differing(name, outputs, rule)
         if lines:
-            title = f"{outputs.labels[0]} (a) and {outputs.labels[1]} (b) are not the same"
             layers = [] if outputs.comparison is None else _layers(outputs.comparison, rule)
-            return "\n".join([*wrapped(title), "", *layers, *lines])
+            return _with_title(outputs, [*layers, *lines])
     return ""
+
+
+def _with_title(outputs: Outputs, lines: Iterable[str]) -> str:
+    a, b = outputs.labels
+    return "\n".join([*wrapped(f"{a} (a) and {b} (b) are not the same"), "", *lines])
 
 
 def _chosen(outputs: Outputs, names: Sequence[str] | None) -> Sequence[str]:
@@ -255,8 +266,10 @@ def _are_numbers(value: Any) -> bool:
 
 
 def _fixed(rule: Rule) -> Tolerance:
-    """Return the tolerance of values that are no arrays of numbers: sequences of them, strings."""
-    return Tolerance(TOLERANCES["float32"] if rule.atol is None else rule.atol, rule.rtol)
+    """Return the tolerance of values that are no arrays of numbers: sequences of them, strings, layers."""
+    if rule.atol is None and not rule.rtol:
+        return DEFAULT
+    return Tolerance(LONG_TOLERANCES["float32"] if rule.atol is None else rule.atol, rule.rtol)
 
 
 def _two(name: str, a: Any, b: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.comparison import oracle
-from pyrnnx.comparison.agreement import Rule, Tolerance, agreement, is_away
+from pyrnnx.comparison.agreement import Limits, Rule, agreement, is_away
 from pyrnnx.comparison.aspects import Difference
 from pyrnnx.comparison.layers import Comparison
 from pyrnnx.comparison.steps import Place
@@ -132,7 +132,7 @@ def own_index(side: Side, name: str, place: Place, run: Run) -> str:
     return f"{side.convention.name_of(name)}[{', '.join(str(letters[axis]) for axis in axes)}]"
 
 
-def in_words_of(tolerance: Tolerance) -> str:
+def in_words_of(tolerance: Limits) -> str:
     """Return "atol 1e-05, rtol 0.1", without an rtol of 0."""
     return f"atol {tolerance.atol:.3g}" + (f", rtol {tolerance.rtol:.3g}" if tolerance.rtol else "")
 

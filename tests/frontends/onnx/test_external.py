@@ -163,8 +163,8 @@ def test_the_drop_in_reads_beside_the_model(tmp_path: Path, monkeypatch: pytest.
     for dim, size in zip(model.graph.input[0].type.tensor_type.shape.dim, x.shape, strict=True):
         dim.dim_value = size
     path = tmp_path / "model.onnx"
-    options = {"save_as_external_data": True, "location": "w.bin", "size_threshold": 0, "convert_attribute": True}
-    onnx.save(model, os.fspath(path), **options)
+    external = {"location": "w.bin", "size_threshold": 0, "convert_attribute": True}
+    onnx.save(model, os.fspath(path), save_as_external_data=True, **external)  # type: ignore[arg-type]
     other = tmp_path / "other"
     other.mkdir()
     (other / "w.bin").write_bytes(bytes((tmp_path / "w.bin").stat().st_size))

@@ -272,9 +272,15 @@ WITHOUT = """
 import sys
 sys.modules["onnxruntime"] = None
 import pyrnnx
+from pyrnnx.testing import assert_same
 model = pyrnnx.load(sys.argv[1])
 print(list(model.layers))
-for use in (lambda: model.plan, lambda: model(model.layers["lstm"].weights["W"])):
+for use in (
+    lambda: model.plan,
+    lambda: model(model.layers["lstm"].weights["W"]),
+    lambda: pyrnnx.compare(model, model),
+    lambda: assert_same(model, model),
+):
     try:
         use()
     except pyrnnx.PyrnnxError as error:
@@ -288,5 +294,6 @@ def test_without_onnxruntime(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WITHOUT, str(tmp_path / "model.onnx")]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert lines[0] == "['lstm']"
-    assert len(lines) == 3
+    assert len(lines) == 5
     assert all('pip install "pyrnnx[onnx]"' in line for line in lines[1:])
+    assert all(line.startswith("a call of a whole model needs the package onnxruntime; ") for line in lines[2:])

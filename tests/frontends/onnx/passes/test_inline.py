@@ -156,7 +156,8 @@ def test_attributes_with_a_default() -> None:
     proto = model([*first, other], [layer], ["y", "z"])
     proto.graph.initializer.append(onnx.numpy_helper.from_array(np.array([1, 2, H]), "shape"))
     run_both(proto, {"x": X, "c": np.array(True)})
-    assert [layer.op.linear_before_reset for layer in read_model(proto).layers.values()] == [True, False]
+    ops = [layer.op for layer in read_model(proto).layers.values()]
+    assert [op.linear_before_reset for op in ops if op is not None] == [True, False]
 
 
 def test_a_default_below_a_missing_attribute_is_left_to_onnxruntime() -> None:
