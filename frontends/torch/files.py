@@ -33,6 +33,8 @@ SAFETENSORS, PICKLED = (".safetensors",), (".pt", ".pth", ".bin", ".ckpt")
 OPERATIONS = 2**20  # limit of the pickles of a file: a tensor takes about 40, and loading them all some 6 seconds
 SHARED = 100  # limit of all tensors, in sizes of the file: modules may share tensors, which are stored once
 _ARCHIVE = b"PK\x03\x04"  # first bytes of a .pt file since PyTorch 1.6
+_SCRIPT = "it is a TorchScript archive"
+_EXPECTED = "expected only tensors, as written by torch.save(module.state_dict(), path)"
 _PICKLES = 5  # of an older file, before the numbers
 
 
@@ -186,18 +188,16 @@ def _load_pickled(label: str, path: str | os.PathLike[str]) -> PickledArrays:
         ) from error
     with open_regular("from_state_dict", path, expected="a file of torch.save(module.state_dict(), path)") as file:
         size = os.fstat(file.fileno()).st_size
-        _check_bounds(label, file, size)
+        bounded = _Bounded(file, size)
+        _check_bounds(label, bounded, size)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch's, about the file's version of pickle or about its own code
-                loaded = torch.load(_Bounded(file, size), map_location="cpu", weights_only=True)
+                loaded = torch.load(bounded, map_location="cpu", weights_only=True)
         except MemoryError:
             raise FormatError(f"{label}: its contents exceed memory; the file has {size} bytes") from None
         except Exception as error:  # of pickle, zip files and PyTorch, which differ between versions
-            raise FormatError(
-                f"{label}: {_why_not_loaded(error)}; expected only tensors, as written by "
-                "torch.save(module.state_dict(), path)"
-            ) from error
+            raise FormatError(f"{label}: {_why_not_loaded(error)}; {_EXPECTED}") from error
     if not isinstance(loaded, Mapping):
         raise FormatError(f"{label}: it contains {shown(type(loaded).__name__)}; expected a mapping of tensors")
     return PickledArrays(label, _flat(loaded), size)
@@ -217,6 +217,8 @@ def _check_bounds(label: str, file: IO[bytes], size: int) -> None:
         if is_archive:
             with zipfile.ZipFile(file) as archive:
                 members = archive.infolist()
+                if any(member.filename.endswith("/constants.pkl") for member in members):
+                    raise FormatError(f"{label}: {_SCRIPT}; {_EXPECTED}")
                 unpacked = sum(member.file_size for member in members)
                 if unpacked > size:
                     raise FormatError(
@@ -250,7 +252,7 @@ def _why_not_loaded(error: Exception) -> str:
     """Return the reason in one line, without PyTorch's advice to load the file unsafely."""
     text = str(error)
     if "TorchScript" in text:
-        return "it is a TorchScript archive"
+        return _SCRIPT
     refused = re.search(r"GLOBAL (\S+)", text)
     if refused is not None:
         return f"it contains {shown(refused[1])}, which is not a tensor"
