@@ -63,7 +63,9 @@ class _Window:
         return self == _Window(1, 1, 1, 0, 0)
 
 
-def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> None:
+def multiply_windows(
+    proto: ModelProto, arrays: Mapping[str, AnyArray], computed: Callable[[list[str]], Tensors]
+) -> None:
     """Replace the convolutions of a model in place.
 
     Parameters
@@ -71,6 +73,8 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> None:
     proto : onnx.ModelProto
     arrays : mapping
         Values of initializers that the model lacks, by name.
+    computed : callable
+        Returns the values of names that depend on constants only, as PyTorch writes the pads of Pad.
     """
     graph = proto.graph
     if not any(node.op_type == "Conv" for node in graph.node):
@@ -82,7 +86,11 @@ def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> None:
         if tensor.name not in inputs and not tensor.data_location
     }
     windows = {first_output(node): window for node in graph.node if (window := _window(node, tensors)) is not None}
-    lengths = _lengths(graph, tensors, windows) if windows else {}
+    if not windows:
+        return
+    parameters = {name for node in graph.node if node.op_type in _RULES for name in node.input[1:] if name}
+    tensors |= computed(sorted(parameters - {*tensors}))
+    lengths = _lengths(graph, tensors, windows)
     chosen = {name: window for name, window in windows.items() if 0 < lengths.get(name, 0) <= _MOST_WINDOWS}
     if not chosen:
         return

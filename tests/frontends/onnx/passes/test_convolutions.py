@@ -175,8 +175,12 @@ def test_wrong_estimates() -> None:
     check_calls(model, exact, {"x": x}, {"x": x[:1]}, atol=1e-5)
 
 
-def test_chains() -> None:
-    """Lengths are estimated through the operators around convolutions, and shared weights stay for the other nodes."""
+@pytest.mark.parametrize("computed", [False, True])
+def test_chains(computed: bool) -> None:
+    """Lengths are estimated through the operators around convolutions, and shared weights stay for the other nodes.
+
+    PyTorch writes pads as a few nodes that compute them.
+    """
     first, second = Convolution(0, kernel=128, stride=64, has_bias=False), Convolution(0, pads=(1, 1))
     W, V = weights_of(first, 1, 90)["W"], weights_of(second, 45, 45)
     constants = {
@@ -194,6 +198,16 @@ def test_chains() -> None:
         conv(second, ["b", "V", "B"], "y"),
         node("ReduceSum", ["V"], ["sum"]),
     ]
+    if computed:
+        constants["reversed"] = constants.pop("pads")[::-1].astype(np.float32).reshape(2, 2)
+        constants |= {"ends": np.array([-1]), "begin": np.array([-5]), "all": np.array([-1])}
+        nodes = [
+            node("Reshape", ["reversed", "all"], ["flat"]),
+            node("Slice", ["flat", "ends", "begin", "zero", "all"], ["floats"]),
+            node("Cast", ["floats"], ["pads"], to=onnx.TensorProto.INT64),
+            *nodes,
+        ]
+        constants["zero"] = np.array([0])
     x = rng.standard_normal((3, 320)).astype(np.float32)
     model = read_model(declare(simple_model(nodes, {"x": x}, ["y", "sum"], constants), 320))
     assert counts(model) == (0, 3)
