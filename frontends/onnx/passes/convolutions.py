@@ -88,8 +88,10 @@ def multiply_windows(
     windows = {first_output(node): window for node in graph.node if (window := _window(node, tensors)) is not None}
     if not windows:
         return
-    parameters = {name for node in graph.node if node.op_type in _RULES for name in node.input[1:] if name}
-    tensors |= computed(sorted(parameters - {*tensors}))
+    wanted = {name for node in graph.node if node.op_type in _RULES for name in node.input[1:] if name}
+    wanted |= {first_output(node) for node in graph.node if node.op_type == "Constant"} - {""}
+    values = computed(sorted(wanted - {*tensors}))
+    tensors |= {name: value for name, value in values.items() if not getattr(value, "data_location", 0)}
     lengths = _lengths(graph, tensors, windows)
     chosen = {name: window for name, window in windows.items() if 0 < lengths.get(name, 0) <= _MOST_WINDOWS}
     if not chosen:

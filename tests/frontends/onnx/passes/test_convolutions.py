@@ -179,7 +179,7 @@ def test_wrong_estimates() -> None:
 def test_chains(computed: bool) -> None:
     """Lengths are estimated through the operators around convolutions, and shared weights stay for the other nodes.
 
-    PyTorch writes pads as a few nodes that compute them.
+    PyTorch writes pads as a few nodes that compute them, and numbers as Constant nodes.
     """
     first, second = Convolution(0, kernel=128, stride=64, has_bias=False), Convolution(0, pads=(1, 1))
     W, V = weights_of(first, 1, 90)["W"], weights_of(second, 45, 45)
@@ -187,12 +187,13 @@ def test_chains(computed: bool) -> None:
         "W": W, "V": V["W"], "B": V["B"], "pads": np.array([0, 0, 0, 64]), "one": np.array([1]),
         "from": np.array([45, 1]), "to": np.array([90, 2**62]), "axes": np.array([1, 2]), "steps": np.array([1, 1]),
     }  # fmt: skip
+    power = node("Mul", ["part", "part"], ["power"])
     nodes = [
         node("Pad", ["x", "pads"], ["padded"], mode="reflect"),
         node("Unsqueeze", ["padded", "one"], ["wave"]),
         conv(first, ["wave", "W"], "spectrum"),
         node("Slice", ["spectrum", "from", "to", "axes", "steps"], ["part"]),
-        node("Mul", ["part", "part"], ["power"]),
+        power,
         conv(second, ["power", "V", "B"], "a"),
         node("Relu", ["a"], ["b"]),
         conv(second, ["b", "V", "B"], "y"),
@@ -205,8 +206,10 @@ def test_chains(computed: bool) -> None:
             node("Reshape", ["reversed", "all"], ["flat"]),
             node("Slice", ["flat", "ends", "begin", "zero", "all"], ["floats"]),
             node("Cast", ["floats"], ["pads"], to=onnx.TensorProto.INT64),
+            node("Constant", [], ["two"], value_float=2.0),
             *nodes,
         ]
+        nodes[nodes.index(power)] = node("Pow", ["part", "two"], ["power"])
         constants["zero"] = np.array([0])
     x = rng.standard_normal((3, 320)).astype(np.float32)
     model = read_model(declare(simple_model(nodes, {"x": x}, ["y", "sum"], constants), 320))
