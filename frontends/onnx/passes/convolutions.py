@@ -23,9 +23,11 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.layers import custom_operators
 
 from ..graph.constants import PLAIN, array_of, named, shape_of
-from ..graph.walk import first_output, needed_names, node_label
+from ..graph.scoped import scoped
+from ..graph.walk import Graph, first_output, needed_names, node_label
 from ..messages import copied
 from ..onnx_package import import_onnx
+from .constants import compute_constants
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
@@ -63,9 +65,7 @@ class _Window:
         return self == _Window(1, 1, 1, 0, 0)
 
 
-def multiply_windows(
-    proto: ModelProto, arrays: Mapping[str, AnyArray], computed: Callable[[list[str]], Tensors]
-) -> None:
+def multiply_windows(proto: ModelProto, arrays: Mapping[str, AnyArray]) -> None:
     """Replace the convolutions of a model in place.
 
     Parameters
@@ -73,8 +73,6 @@ def multiply_windows(
     proto : onnx.ModelProto
     arrays : mapping
         Values of initializers that the model lacks, by name.
-    computed : callable
-        Returns the values of names that depend on constants only, as PyTorch writes the pads of Pad.
     """
     graph = proto.graph
     if not any(node.op_type == "Conv" for node in graph.node):
@@ -88,10 +86,7 @@ def multiply_windows(
     windows = {first_output(node): window for node in graph.node if (window := _window(node, tensors)) is not None}
     if not windows:
         return
-    wanted = {name for node in graph.node if node.op_type in _RULES for name in node.input[1:] if name}
-    wanted |= {first_output(node) for node in graph.node if node.op_type == "Constant"} - {""}
-    values = computed(sorted(wanted - {*tensors}))
-    tensors |= {name: value for name, value in values.items() if not getattr(value, "data_location", 0)}
+    tensors |= _computed(proto, arrays, tensors)
     lengths = _lengths(graph, tensors, windows)
     chosen = {name: window for name, window in windows.items() if 0 < lengths.get(name, 0) <= _MOST_WINDOWS}
     if not chosen:
@@ -161,6 +156,23 @@ def _product(node: NodeProto, window: _Window, prefix: str) -> list[NodeProto]:
 
 
 # Estimated lengths
+
+
+def _computed(proto: ModelProto, arrays: Mapping[str, AnyArray], tensors: Tensors) -> dict[str, Tensor]:
+    """Return other constants that lengths depend on: PyTorch writes pads as a few nodes that compute them."""
+    nodes = proto.graph.node
+    names = {name for node in nodes if node.op_type in _RULES for name in node.input[1:]}
+    names |= {first_output(node) for node in nodes if node.op_type == "Constant"}
+    graph = Graph(proto.graph)
+    graph.arrays = arrays
+    root = scoped(graph, "")
+    compute_constants(root, proto, {root: sorted(names - {*tensors})})
+    values = {name: root.constants.tensor(name) for name in names - {*tensors, ""}}
+    return {name: value for name, value in values.items() if value is not None and not _is_external(value)}
+
+
+def _is_external(tensor: Tensor) -> bool:
+    return not isinstance(tensor, np.ndarray) and bool(tensor.data_location)
 
 
 def _lengths(graph: Any, tensors: Tensors, windows: Mapping[str, _Window]) -> dict[str, int]:

@@ -16,7 +16,6 @@ from ..graph.walk import Graph, all_graphs, all_nodes
 from ..large import without_large
 from ..messages import copied
 from ..onnx_package import import_onnx
-from .constants import compute_constants
 from .convolutions import multiply_windows
 from .hidden import hidden_layers
 from .inline import has_recurrent, inline_functions
@@ -27,7 +26,6 @@ from .recurrent import RecurrentModel, find_recurrent
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-    from ..graph.constants import Tensor
     from .carried import Carried
 
 FIRST_IR_WITH_DEFAULTS = 4  # in older files, an initializer that is also an input is a constant
@@ -146,13 +144,7 @@ def rewritten(
     if not layered.model.opsets:  # ONNX Runtime alone can read it
         return Rewritten(copied(layered.model.proto))
     result = replace_recurrent(layered.model, carried=carried, portable=portable, computed=computed, threads=threads)
-
-    def values_of(names: list[str]) -> dict[str, Tensor]:
-        root = layered.model.graph
-        compute_constants(root, layered.model.proto, {root: names})
-        return {name: value for name in names if (value := root.constants.tensor(name)) is not None}
-
-    multiply_windows(result.proto, layered.arrays, values_of)
+    multiply_windows(result.proto, layered.arrays)
     result.proto = converted(result.proto, layered.model.opsets)
     return result
 
