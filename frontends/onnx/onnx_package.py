@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyrnnx._internal.extras import needs
-from pyrnnx.errors import PyrnnxError
+from pyrnnx._internal.extras import import_package
 
 
 def import_onnx(what: str = "an ONNX model") -> Any:
@@ -16,8 +15,4 @@ def import_onnx(what: str = "an ONNX model") -> Any:
     PyrnnxError
         It is not installed.
     """
-    try:
-        import onnx
-    except ImportError as error:
-        raise PyrnnxError(needs(what, "onnx", "onnx")) from error
-    return onnx
+    return import_package("onnx", what, "onnx")

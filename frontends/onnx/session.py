@@ -15,8 +15,8 @@ import numpy as np
 
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
-from pyrnnx._internal.extras import needs
-from pyrnnx.errors import ArgumentError, PyrnnxError, UnsupportedError, printable, shortened, shown
+from pyrnnx._internal.extras import import_package
+from pyrnnx.errors import ArgumentError, UnsupportedError, printable, shortened, shown
 from pyrnnx.layers import custom_operators
 
 from .large import complete
@@ -68,11 +68,7 @@ def onnxruntime(what: str = "a call of a whole model") -> Any:
     PyrnnxError
         It is not installed.
     """
-    try:
-        import onnxruntime as module
-    except ImportError as error:
-        raise PyrnnxError(needs(what, "onnxruntime", "onnx")) from error
-    return module
+    return import_package("onnxruntime", what, "onnx")
 
 
 def disabled_optimizers(contents: Collection[str]) -> list[str]:

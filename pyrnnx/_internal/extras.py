@@ -1,4 +1,23 @@
-"""Words for a package that an extra of pyrnnx installs."""
+"""Packages that an extra of pyrnnx installs: their imports, and words for their absence."""
+
+from importlib import import_module
+from typing import Any
+
+from pyrnnx.errors import PyrnnxError
+
+
+def import_package(package: str, what: str, extra: str) -> Any:
+    """Return a package, which `what` needs; the arguments are those of `needs`.
+
+    Raises
+    ------
+    PyrnnxError
+        It is not installed.
+    """
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise PyrnnxError(needs(what, package, extra)) from error
 
 
 def needs(what: str, package: str, extra: str) -> str:
