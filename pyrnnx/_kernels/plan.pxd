@@ -12,7 +12,8 @@ cdef inline Py_ssize_t round_up(Py_ssize_t n, Py_ssize_t multiple) noexcept nogi
 
 
 cdef struct Pool:
-    # A pool of another runtime: it runs task(argument, k) for each k below count, possibly one after the other.
+    # A pool of another runtime: it runs task(argument, rank) `count` times, possibly one after the other: with rank 0
+    # once, in the thread that calls it, and with rank 1 in all others.
     void *context
     void (*run)(void *context, int count, Task task, void *argument) noexcept nogil
 

@@ -10,6 +10,8 @@ from pyrnnx._kernels.parameters cimport Parameters
 from pyrnnx._kernels.threads cimport (
     Interrupt,
     Task,
+    barrier_begin,
+    barrier_begun,
     barrier_close,
     barrier_enter,
     barrier_init,
@@ -197,6 +199,8 @@ cdef bint lead(Plan *plan, Py_ssize_t job, bint is_caller) noexcept nogil:
         Block b
     set_block(&b, plan, job)
     b.is_caller = is_caller
+    if b.team != NULL:
+        barrier_begin(&b.team.barrier)
     done = run_rows(&b)
     if b.team != NULL:
         barrier_close(&b.team.barrier)
@@ -206,9 +210,12 @@ cdef bint lead(Plan *plan, Py_ssize_t job, bint is_caller) noexcept nogil:
 cdef void follow(Team *team) noexcept nogil:
     """Share the steps of a team's leader."""
     cdef:
-        int place = barrier_join(&team.barrier)
+        int place
         unsigned seen = 0
         Block b
+    if not barrier_begun(&team.barrier):
+        return
+    place = barrier_join(&team.barrier)
     while barrier_enter(&team.barrier, place, &seen):
         b = team.leader
         b.is_caller, b.unpolled = False, 0
@@ -309,6 +316,11 @@ cdef void set_team(Team *team, Py_ssize_t limit, int threads, Interrupt *interru
         barrier_close(&team.barrier)
 
 
+cdef bint may_not_call(int size) noexcept nogil:
+    """Return False: the threads of another runtime's pool come once."""
+    return False
+
+
 cdef void run_plan(Plan *plan, char *memory, const Pool *pool) noexcept nogil:
     cdef:
         Py_ssize_t team
@@ -319,6 +331,8 @@ cdef void run_plan(Plan *plan, char *memory, const Pool *pool) noexcept nogil:
     if plan.team_size > 1:
         for team in range(plan.jobs):
             set_team(&plan.teams[team], plan.team_size, size, plan.call.interrupt, rests)
+            if pool != NULL:
+                plan.teams[team].may_call = may_not_call
     if pool != NULL and size > 1:
         pool.run(pool.context, size, run_member, plan)
     else:
@@ -340,7 +354,7 @@ cdef bint run_call(const Call *call, const Parameters *parameters, const bint *r
                    const Pool *pool) noexcept nogil:
     """Plan and run a call with at most `threads` threads; return False if it is out of memory.
 
-    Jobs run in the pool of another runtime, unless it is NULL, but threads that share steps are always ours.
+    They are those of another runtime's pool unless it is NULL: ours would wait for processors on which its threads spin.
     """
     cdef:
         Plan plan
@@ -354,11 +368,11 @@ cdef bint run_call(const Call *call, const Parameters *parameters, const bint *r
     plan.call, plan.steps, plan.directions = call, steps, directions
     plan.parameters, plan.reverse = parameters, reverse
     divide(&plan, threads)
-    if plan.team_size > 1:
-        pool = NULL  # which may run one task after the other
     if pool == NULL and threads > 1:
         threads = team_take(threads)
         divide(&plan, threads)
+    elif plan.team_size > 1 and team_rests():
+        divide(&plan, directions)
     size_blocks(&plan)
     if plan.jobs * plan.block_bytes <= STACK_BYTES:
         memory = stack

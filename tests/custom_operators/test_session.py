@@ -206,22 +206,26 @@ def test_sixteen_threads_call_one_session_while_others_end(ours: Any) -> None:
     assert not wrong
 
 
-@each_row(("T", "N", "H"), [(10, 50, 64), (60, 1, 256)], ids=["rows", "units of one row"])
-def test_threads_do_not_change_results(T: int, N: int, H: int) -> None:
+@each_row(
+    ("T", "N", "H", "direction"),
+    [(10, 50, 64, "forward"), (60, 1, 256, "forward"), (30, 1, 256, "bidirectional")],
+    ids=["rows", "units of one row", "units of both directions"],
+)
+def test_threads_do_not_change_results(T: int, N: int, H: int, direction: str) -> None:
     """Calls that are large enough to be divided, of one session at a time and of several."""
-    random, weights = np.random.default_rng(0), random_weights(RecurrentOp("GRU", H), 32)
+    random, weights = np.random.default_rng(0), random_weights(RecurrentOp("GRU", H, direction), 32)
     tensors = [numpy_helper.from_array(a, name) for name, a in weights.items()]
-    node = helper.make_node("GRU", ["x", "W", "R", "B"], ["Y"], hidden_size=H)
+    node = helper.make_node("GRU", ["x", "W", "R", "B"], ["Y"], hidden_size=H, direction=direction)
     contents = model([node], [("x", FLOAT)], [("Y", FLOAT)], tensors).SerializeToString()
     x, sessions = random.normal(size=(T, N, 32)).astype(np.float32), []
-    for threads in (1, 2, 3):
+    for threads in (1, 2, 3, 5):
         options = SessionOptions()
         options.intra_op_num_threads = threads
         sessions.append(InferenceSession(contents, options, CPU))
     expected = sessions[0].run(None, {"x": x})[0]
     assert np.array_equal(sessions[1].run(None, {"x": x})[0], expected)
-    with ThreadPoolExecutor(3) as callers:
-        results = list(callers.map(lambda k: sessions[k % 3].run(None, {"x": x})[0], range(30)))
+    with ThreadPoolExecutor(4) as callers:
+        results = list(callers.map(lambda k: sessions[k % 4].run(None, {"x": x})[0], range(40)))
     assert all(np.array_equal(result, expected) for result in results)
 
 

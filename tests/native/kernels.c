@@ -136,11 +136,13 @@ static void run_steps(call *s, member m) {
 static void run_rank(void *argument, int rank) {
     call *s = argument;
     if (rank == 0) {
+        pyrnnx_barrier_begin(&s->barrier);
         project(s);
         run_steps(s, (member){.size = 1});
         pyrnnx_barrier_close(&s->barrier);
         return;
     }
+    if (!pyrnnx_barrier_begun(&s->barrier)) return;
     const int place = pyrnnx_barrier_join(&s->barrier);
     unsigned seen = 0;
     while (pyrnnx_barrier_enter(&s->barrier, place, &seen)) run_steps(s, (member){s->begin, place, s->barrier.size});

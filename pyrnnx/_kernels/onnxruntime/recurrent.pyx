@@ -39,6 +39,7 @@ from pyrnnx._kernels.threads cimport Interrupt, Task
 
 cdef extern from "Python.h" nogil:
     int Py_IsInitialized()
+    unsigned long PyThread_get_thread_ident()
 
 cnp.import_array()
 
@@ -304,25 +305,30 @@ cdef OrtStatus *make_output(OrtKernelContext *context, size_t place, size_t coun
 cdef struct Tasks:
     Task task
     void *argument
+    unsigned long caller
+    bint caller_ran
 
 
 cdef void run_task(void *pointer, size_t number) noexcept nogil:
-    cdef const Tasks *tasks = <const Tasks *> pointer
-    tasks.task(tasks.argument, <int> number)
+    cdef:
+        Tasks *tasks = <Tasks *> pointer
+        int rank = 1
+    if PyThread_get_thread_ident() == tasks.caller and not tasks.caller_ran:
+        tasks.caller_ran, rank = True, 0
+    tasks.task(tasks.argument, rank)
 
 
 cdef void run_tasks(void *context, int count, Task task, void *argument) noexcept nogil:
-    """Run tasks on ONNX Runtime's threads."""
+    """Run tasks on ONNX Runtime's threads; the others may have taken all before the caller does."""
     cdef:
         Tasks tasks
         OrtStatus *status
-        int k
-    tasks.task, tasks.argument = task, argument
+    tasks.task, tasks.argument, tasks.caller, tasks.caller_ran = task, argument, PyThread_get_thread_ident(), False
     status = ort.KernelContext_ParallelFor(<const OrtKernelContext *> context, run_task, count, 0, &tasks)
     if status != NULL:  # none has run
         ort.ReleaseStatus(status)
-        for k in range(count):
-            task(argument, k)
+    if not tasks.caller_ran:
+        task(argument, 0)
 
 
 cdef OrtStatus *run(const Kernel *kernel, OrtKernelContext *context, Call *call, size_t outputs) noexcept nogil:

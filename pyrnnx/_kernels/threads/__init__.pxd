@@ -29,6 +29,8 @@ cdef extern from "threads/barrier.h" nogil:
 
     void spin "pyrnnx_spin"(int spins)
     void barrier_init "pyrnnx_barrier_init"(Barrier *barrier, int limit, const Interrupt *interrupt)
+    void barrier_begin "pyrnnx_barrier_begin"(Barrier *barrier)
+    bint barrier_begun "pyrnnx_barrier_begun"(Barrier *barrier)
     int barrier_join "pyrnnx_barrier_join"(Barrier *barrier)
     bint barrier_enter "pyrnnx_barrier_enter"(Barrier *barrier, int place, unsigned *seen)
     int barrier_joined "pyrnnx_barrier_joined"(Barrier *barrier, int expected)

@@ -28,6 +28,7 @@ typedef struct {
     unsigned round;
     pyrnnx_verdict verdict;            /* written by the last to arrive, read by all after the round */
     int regroup;                       /* written by the leader: whether the next verdict is PYRNNX_REGROUP */
+    int begun;                         /* whether there is a leader, which closes the team at the end */
     int joined, closed;                /* followers that joined; whether they must leave */
     unsigned admission;                /* of the followers below `size`: a count and the size, in one word */
     long long begin, late;             /* nanoseconds: when long waits were last begun to count; their sum */
@@ -53,6 +54,8 @@ static inline int pyrnnx_barrier_enter(pyrnnx_barrier *barrier, int place, unsig
     return 0;
 }
 static inline void pyrnnx_spin(int spins) { (void)spins; }
+static inline void pyrnnx_barrier_begin(pyrnnx_barrier *barrier) { barrier->begun = 1; }
+static inline int pyrnnx_barrier_begun(pyrnnx_barrier *barrier) { return barrier->begun; }
 static inline int pyrnnx_barrier_joined(pyrnnx_barrier *barrier, int expected) {
     (void)barrier, (void)expected;
     return 0;
@@ -71,7 +74,7 @@ static inline pyrnnx_verdict pyrnnx_barrier_wait(pyrnnx_barrier *barrier) { retu
 
 #else
 
-enum { PYRNNX_SPINS = 2000 /* about 20 to 100 us */ };
+enum { PYRNNX_SPINS = 2000 /* about 20 to 100 us */, PYRNNX_LEADER_SPINS = 10 * PYRNNX_SPINS };
 
 static inline void pyrnnx_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -91,6 +94,15 @@ static inline void pyrnnx_spin(int spins) {
 
 static inline void pyrnnx_barrier_init(pyrnnx_barrier *barrier, int limit, const pyrnnx_interrupt *interrupt) {
     *barrier = (pyrnnx_barrier){.size = 1, .limit = limit, .interrupt = interrupt};
+}
+
+/* Let followers join. */
+static inline void pyrnnx_barrier_begin(pyrnnx_barrier *barrier) { PYRNNX_STORE(&barrier->begun, 1); }
+
+/* Return whether there is a leader; wait for it, but not long: its thread may have to run this one's task first. */
+static inline int pyrnnx_barrier_begun(pyrnnx_barrier *barrier) {
+    for (int spin = 0; spin < PYRNNX_LEADER_SPINS && !PYRNNX_LOAD(&barrier->begun); spin++) pyrnnx_spin(spin);
+    return PYRNNX_LOAD(&barrier->begun);
 }
 
 /* Join as a follower; return its place, from 1 on, and from the team's limit on if there is none. */

@@ -97,6 +97,8 @@ static void allow_all_processors(void) {}
 static int thread_id(void) { return 0; }
 #endif
 
+#define RELAXED(value) __atomic_load_n(&(value), __ATOMIC_RELAXED)
+
 static int change_state(int rank, int from, int to) {
     return __atomic_compare_exchange_n(&pool.worker[rank].state, &from, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
@@ -205,7 +207,10 @@ void pyrnnx_team_run(int size, int call, pyrnnx_task task, void *argument, pyrnn
     if (size > 1) wait_for_workers(size, interrupt);
 }
 
-int pyrnnx_team_rests(void) { return pool.rest_end != 0 && pyrnnx_now() < pool.rest_end; }
+int pyrnnx_team_rests(void) {
+    long long end = RELAXED(pool.rest_end);
+    return end != 0 && pyrnnx_now() < end;
+}
 
 int pyrnnx_team_may_call(int size) {
     if (pyrnnx_team_rests()) return 0;
@@ -215,9 +220,10 @@ int pyrnnx_team_may_call(int size) {
 }
 
 void pyrnnx_team_rest(long long lost) {
-    long long now = pyrnnx_now(), regained = (now - pool.rest_end) / 4;
-    pool.lost = (pool.lost > regained ? pool.lost - regained : 0) + lost;
-    pool.rest_end = now + (2 * pool.lost < LONGEST_REST ? 2 * pool.lost : LONGEST_REST);
+    long long now = pyrnnx_now(), regained = (now - RELAXED(pool.rest_end)) / 4, before = RELAXED(pool.lost);
+    lost += before > regained ? before - regained : 0;
+    __atomic_store_n(&pool.lost, lost, __ATOMIC_RELAXED);
+    __atomic_store_n(&pool.rest_end, now + (2 * lost < LONGEST_REST ? 2 * lost : LONGEST_REST), __ATOMIC_RELAXED);
 }
 
 void pyrnnx_team_release(void) { PYRNNX_STORE(&pool.taken, 0); }

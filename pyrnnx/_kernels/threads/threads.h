@@ -25,9 +25,9 @@ void pyrnnx_team_call(int size);
 void pyrnnx_team_release(void);
 
 /* Threads that meet at a barrier wait for each other's processors, so after a disturbance they rest, twice as long as
-   what disturbances cost lately, in nanoseconds. Only the owner of the team may ask and rest. */
+   what disturbances cost lately, in nanoseconds, whatever pool they are of. */
 int pyrnnx_team_rests(void);
-int pyrnnx_team_may_call(int size); /* whether the rest has ended and all workers have left the task */
+int pyrnnx_team_may_call(int size); /* of the owner: whether the rest has ended and all workers left the task */
 void pyrnnx_team_rest(long long lost);
 
 #endif
