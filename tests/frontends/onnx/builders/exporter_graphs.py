@@ -1,6 +1,6 @@
 """Graphs as exporters write them without recurrent nodes: Loops of tf2onnx, steps of jax2onnx, masked steps of PyTorch.
 
-The texts repeat the exports of benchmarks/hidden_exports.py node by node, with small sizes and names.
+The texts repeat exports node by node, with small sizes and names.
 """
 
 from __future__ import annotations
