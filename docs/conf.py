@@ -27,13 +27,13 @@ copyright = author  # the name that Sphinx reads
 version = release = pyrnnx.__version__
 
 extensions = [
-    "myst_nb",
+    "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.githubpages",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["generated", "built", "jupyter_execute"]
+exclude_patterns = ["generated", "built"]
 nitpicky = True
 default_role = "py:obj"
 today_fmt = "%Y-%m-%d"
@@ -45,10 +45,6 @@ numpydoc_validation_checks: set[str] = set()
 
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_inline", "substitution"]
 myst_heading_anchors = 4
-nb_execution_mode = "force"
-nb_execution_timeout = 120
-nb_execution_raise_on_error = True
-nb_merge_streams = True
 
 html_theme = "furo"
 html_title = f"pyrnnx {release}"
@@ -138,7 +134,7 @@ def colour_results(app: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> None:
     app.add_directive("drawing", Drawing)
-    app.connect("builder-inited", make_generated, priority=100)  # before autosummary and the notebook
+    app.connect("builder-inited", make_generated, priority=100)  # before autosummary
     app.connect("missing-reference", resolve_missing)
     app.connect("source-read", read_source)
     app.connect("doctree-read", colour_results)

@@ -27,8 +27,7 @@ ELSEWHERE = {"stateful_irs.md"}  # tests/frontends/openvino/test_stateful_docs.p
 SLOW = {"howto/shell.md"}  # each command is a process, and some start others
 SMOKE = "quickstart.md"  # the page that the default run reads
 COMMANDS = ("pyrnnx", "pytest")  # the others install something, or build these pages
-# The commands of the first two take minutes, and their own tests know them; the third is of recordings that nobody has.
-NOT_RUN = {"conformance.md", "reliability.md", "scale.md"}
+NOT_RUN = {"conformance.md", "reliability.md"}  # their commands take minutes, and have tests of their own
 DOCUMENTED = ("pyrnnx.reference", "pyrnnx.testing.same", "pyrnnx.testing.strategies")
 OPTIONAL = ("torch", "keras")
 PAGES = {str(path.relative_to(DOCS)): list(read_samples(path)) for path in pages(DOCS)}
