@@ -65,13 +65,11 @@ def make_generated(app: Sphinx) -> None:
     """Write drawings and plots from the code and the recorded figures."""
     import drawings
     import figures
-    import rooms
 
     folder = Path(app.srcdir) / "generated"
     folder.mkdir(exist_ok=True)
     drawings.write(folder)
     figures.write(folder, ROOT / "benchmarks" / "README.md")
-    rooms.write(folder)
 
 
 def resolve_missing(app: Sphinx, env: Any, node: nodes.Element, contnode: nodes.Node) -> nodes.Node | None:
