@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from report import progress, table
+from report import progress, table, versions
 
 import pyrnnx
 from pyrnnx.bench.timing import geometric_mean, measure, milliseconds
@@ -133,7 +133,7 @@ def main() -> None:
     means = [["geometric mean"], *(["", "", f"{geometric_mean(ratios[kind]):.2f}"] for kind in kinds)]
     rows.append([cell for part in means for cell in part])
     names = [f"{name}, {kind}" for kind in kinds for name in ("PyTorch ms", "pyrnnx ms", "ratio")]
-    print(f"PyTorch {torch.__version__}, {arguments.threads} threads")
+    print(f"{versions()}\n\n### Modules, threads = {arguments.threads}\n")
     print(table(["module", *names], rows))
 
 

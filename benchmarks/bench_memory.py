@@ -8,7 +8,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from report import MB, progress, reset_peak, status, table
+from report import MB, progress, reset_peak, status, table, versions
 
 from pyrnnx.bench.peers import PEERS
 from pyrnnx.bench.workload import Case, make_arrays
@@ -57,6 +57,7 @@ def main() -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         peak, after = map(int, done.stdout.splitlines()[-1].split())
         rows.append((cls.name, f"{peak / MB:.0f}", f"{(peak - Y) / MB:.0f}", f"{after / MB:.0f}"))
+    print(versions())
     print(f"\n### {case.kind} {case.shape} {case.dtype}, threads = {arguments.threads}: Y is {Y / MB:.0f} MB\n")
     print(table(["library", "peak growth MB", "beyond Y MB", "growth after the call MB"], rows))
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from bench_models import published
-from report import table
+from report import table, versions
 
 import pyrnnx
 from pyrnnx import Layer, RecurrentOp
@@ -180,7 +180,8 @@ def main() -> None:
                 command = [sys.executable, __file__, *sys.argv[1:], "--one", way, "--folder", temporary]
                 done = subprocess.run(command, capture_output=True, text=True, check=True)
                 results[way].append(json.loads(done.stdout.splitlines()[-1]))
-        print(f"{arguments.items} recordings, {size / 1e6:.0f} MB; the best of {arguments.rounds} rounds\n")
+        print(versions())
+        print(f"\n{arguments.items} recordings, {size / 1e6:.0f} MB; the best of {arguments.rounds} rounds\n")
         print(table(HEADINGS, [row_of(way, runs, size) for way, runs in results.items()]))
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from bench_models import RUNS
-from report import MB, progress, status, table
+from report import MB, progress, status, table, versions
 
 import pyrnnx
 
@@ -120,7 +120,7 @@ def main() -> int:
     rows = []
     for name, seconds in result["seconds"].items():
         rows.append([name, *(f"{1e3 * value:.3f}" for value in np.percentile(seconds[WARM:], PERCENTILES))])
-    print(f"{model.name}, {options.frames} frames of 32 ms, threads = {options.threads}\n")
+    print(f"{versions()}\n\n{model.name}, {options.frames} frames of 32 ms, threads = {options.threads}\n")
     print(table(["library", *(f"{percentile} %, ms" for percentile in PERCENTILES)], rows))
     differences, memory = result["differences"], result["memory"]
     for name, values in differences.items():
