@@ -6,7 +6,7 @@ import os
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
@@ -18,6 +18,9 @@ from sessions import CPU, FLOAT, INT32, model, onnxruntime
 
 from pyrnnx import ArgumentError, RecurrentOp
 from pyrnnx.onnxruntime import InferenceSession, SessionOptions
+
+if TYPE_CHECKING:
+    from pyrnnx.operator.op import DirectionName
 
 rng = np.random.default_rng(0)
 
@@ -211,7 +214,7 @@ def test_sixteen_threads_call_one_session_while_others_end(ours: Any) -> None:
     [(10, 50, 64, "forward"), (60, 1, 256, "forward"), (30, 1, 256, "bidirectional")],
     ids=["rows", "units of one row", "units of both directions"],
 )
-def test_threads_do_not_change_results(T: int, N: int, H: int, direction: str) -> None:
+def test_threads_do_not_change_results(T: int, N: int, H: int, direction: DirectionName) -> None:
     """Calls that are large enough to be divided, of one session at a time and of several."""
     random, weights = np.random.default_rng(0), random_weights(RecurrentOp("GRU", H, direction), 32)
     tensors = [numpy_helper.from_array(a, name) for name, a in weights.items()]
