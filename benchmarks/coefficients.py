@@ -5,7 +5,7 @@ repeatedly: after each fit, the weight of a node is multiplied by its error (Law
 error approaches the least possible. A ratio is fitted as numerator = target * denominator, with the denominator of
 the last fit in the weights. Errors are relative to the first term of the function, which the polynomials correct. The
 coefficients are rounded once. A common factor of all coefficients changes a ratio by their rounding only: of FACTORS
-factors, the one with the least error as computed is chosen.
+factors, the one is chosen whose mean error in any interval of width 1 is least, because means add up over time steps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FITS = 25
 FLOOR = "1e-6"
 COLUMNS = 4  # of long numbers, as clang-format arranges them
 FACTORS = 2048
-TRIALS = ((9973, 128), (997, 32), (97, 8), (7, 1))  # every n-th float32 is computed; so many of the best are kept
+MEAN_POINTS = 9973  # of an interval; a prime number, so that their last bits vary
 # Products of two float32 are exact in float64; for float64 64 bits if long double has them.
 WIDE: dict[str, Any] = {"float": np.float64, "double": np.longdouble}
 Compute = Callable[[Fma, Sequence[Any], Array], Array]  # as functions.h computes it: fma, coefficients, argument
@@ -76,7 +76,8 @@ def _tanh_ratio_steps(fma: Fma, c: Sequence[Any], x: Array) -> Array:
     w = x * x
     square, n, d = w * w, c[:5], c[5:]
     numerator = fma(fma(n[4], square, fma(n[3], w, n[2])), x * square, x * fma(n[1], w, n[0]))
-    denominator = fma(fma(d[4], square, fma(d[3], w, d[2])), square, fma(d[1], w, d[0]))
+    top = fma(fma(d[5], w, d[4]), square, fma(d[3], w, d[2]))
+    denominator = fma(top, square, fma(d[1], w, d[0]))
     return np.asarray(np.minimum(numerator, denominator) / denominator)
 
 
@@ -113,7 +114,7 @@ FUNCTIONS = {
         names=("TANH",),
     ),
     "TANH_RATIO": Function(
-        counts={"float": (5, 5)},
+        counts={"float": (5, 6)},
         interval=lambda: (mpf(0), mpf(ONE_AT) ** 2),
         target=lambda w: mpmath.tanh(sqrt(w)) / sqrt(w),
         share=lambda w: sqrt(w) / mpmath.tanh(sqrt(w)),
@@ -121,7 +122,7 @@ FUNCTIONS = {
         exact=np.tanh,
         steps=_tanh_ratio_steps,
         names=("TANH_NUMERATOR", "TANH_DENOMINATOR"),
-        bounds=(0.4, 5),
+        bounds=(0.2, 5),
     ),
 }
 
@@ -177,22 +178,26 @@ def fitted(kind: str, function: Function) -> list[Any]:
             weights = [weight * (error / worst + mpf(FLOOR)) for weight, error in zip(weights, errors, strict=True)]
         factors = [1 + mpf(k) / FACTORS for k in range(FACTORS if function.counts[kind][1] else 1)]
         choices = [[DTYPES[kind](float(c * factor)) for c in coefficients] for factor in factors]
-    for step, count in TRIALS if len(choices) > 1 else ():
-        choices = sorted(choices, key=_worst_of(kind, function, step))[:count]
-    return choices[0]
+    return min(choices, key=_largest_mean(kind, function)) if len(choices) > 1 else choices[0]
 
 
-def _worst_of(kind: str, function: Function, step: int) -> Callable[[list[Any]], float]:
-    """Return a function of coefficients: the worst error that they compute; infinity if the last point is not exact."""
-    points = np.concatenate([*_points(kind, function, step), np.array([function.points[1]], DTYPES[kind])])
-    exact = function.exact(points.astype(WIDE[kind]))
+def _largest_mean(kind: str, function: Function) -> Callable[[list[Any]], float]:
+    """Return a function of coefficients: the largest mean error in an interval, beyond that of rounding, in ulp.
 
-    def worst(coefficients: list[Any]) -> float:
-        y = function.steps(_fma(kind), coefficients, points)
-        ends_right = y[-1] == exact[-1].astype(y.dtype)
-        return float(np.abs(y.astype(exact.dtype) / exact - 1).max()) if ends_right else np.inf
+    It is infinite if the last point is not exact.
+    """
+    ends = np.arange(int(function.points[0]), int(function.points[1]))
+    points = (ends[:, None] + (np.arange(MEAN_POINTS) + 0.5) / MEAN_POINTS).astype(DTYPES[kind])
+    exact, last = function.exact(points.astype(np.longdouble)), np.array([function.points[1]], DTYPES[kind])
+    rounded = exact.astype(points.dtype)
 
-    return worst
+    def largest(coefficients: list[Any]) -> float:
+        if function.steps(_fma(kind), coefficients, last) != function.exact(last):
+            return np.inf
+        errors = (function.steps(_fma(kind), coefficients, points) - rounded.astype(WIDE[kind])) / np.spacing(rounded)
+        return float(np.abs(errors.mean(1)).max())
+
+    return largest
 
 
 def polynomial_error(kind: str, function: Function, coefficients: Sequence[Any]) -> float:
@@ -249,9 +254,11 @@ def define(kind: str, function: Function, coefficients: Sequence[Any]) -> str:
 
 def _define(head: str, coefficients: Sequence[Any]) -> str:
     cells = [literal(c) + "," for c in coefficients]
-    line = f"{head}{{{' '.join(cells)[:-1]}}}"
-    if len(line) <= 120:
-        return line
+    line = f"{{{' '.join(cells)[:-1]}}}"
+    if len(head + line) <= 120:
+        return head + line
+    if len(line) <= 116:
+        return f"{head}\\\n    {line}"
     widths = [max(map(len, cells[column::COLUMNS])) for column in range(COLUMNS)]
     rows = [cells[start : start + COLUMNS] for start in range(0, len(cells), COLUMNS)]
     lines = [" ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

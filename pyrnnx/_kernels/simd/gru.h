@@ -14,16 +14,11 @@ INLINE int NAME(gru_is_usual)(const pyrnnx_parameters *p) {
     return f[0].number == PYRNNX_Sigmoid && f[1].number == PYRNNX_Tanh;
 }
 
-INLINE V NAME(update_gate)(V a) {
-    V D, N = NAME(sigmoid_fraction)(1, a, &D);
-    return N / D;
-}
-
 /* Plain, phase 0, sums [z, r]: work = r H'. `projected` passes z to phase 1. */
 INLINE void NAME(gru_usual_reset)(const NAME(group) *g, const int clips) {
     const V clip = SET1((REAL)g->parameters->clip);
     FOR_EACH_VECTOR(g) {
-        STORE(PROJECTED(g, 0), NAME(update_gate)(NAME(clipped)(clips, clip, LOAD(SUM(g, 0)))));
+        STORE(PROJECTED(g, 0), NAME(sigmoid_quotient)(NAME(clipped)(clips, clip, LOAD(SUM(g, 0)))));
         /* not a fraction, which is never 0: r h must vanish for any h */
         const V reset = NAME(sigmoid)(NAME(clipped)(clips, clip, LOAD(SUM(g, 1))));
         STORE(STATE(g, work), reset * LOAD(STATE(g, h_prev)));
@@ -61,9 +56,9 @@ INLINE void NAME(gru_usual)(const NAME(group) *g, const int linear, const int cl
     const int h = linear ? 2 : 0;
     if (linear)
         FOR_EACH_VECTOR(g) {
-            V D, N = NAME(sigmoid_fraction)(0, NAME(clipped)(clips, clip, LOAD(SUM(g, 1))), &D);
+            V D, N = NAME(sigmoid_fraction)(NAME(clipped)(clips, clip, LOAD(SUM(g, 1))), &D);
             STORE(SUM(g, 2), FMA(N, LOAD(SUM(g, 2)) / D, LOAD(PROJECTED(g, 2))));
-            STORE(SUM(g, 0), NAME(update_gate)(NAME(clipped)(clips, clip, LOAD(SUM(g, 0)))));
+            STORE(SUM(g, 0), NAME(sigmoid_quotient)(NAME(clipped)(clips, clip, LOAD(SUM(g, 0)))));
         }
     FOR_EACH_VECTOR(g) {
         const V z = LOAD(linear ? SUM(g, 0) : PROJECTED(g, 0));

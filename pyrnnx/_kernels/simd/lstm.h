@@ -3,8 +3,8 @@
  *
  * Sums [i, o, f, c]. If i and f are coupled, [i or f, o, c], and the other gate is 1 minus the computed one.
  *
- * The usual activations, sigmoid and tanh, stay fractions N/D:
- *   C = N_f (C' / D_f) + N_i (N_g / (D_i D_g))              H = N_o N_c / (D_o D_c)
+ * The usual activations, sigmoid and tanh, stay fractions N/D, but for f:
+ *   C = f C' + N_i (N_g / (D_i D_g))                        H = N_o N_c / (D_o D_c)
  * All others go through activate(), gate by gate over the whole group.
  */
 
@@ -17,20 +17,20 @@ INLINE void NAME(lstm_usual)(const NAME(group) *g, const int peeps, const int cl
     const V clip = SET1((REAL)g->parameters->clip), one = SET1(1);
     const int plain = variant == PYRNNX_PLAIN, from_f = variant == PYRNNX_COUPLED_INPUT, candidate = plain ? 3 : 2;
     FOR_EACH_VECTOR(g) {
-        V c = LOAD(STATE(g, c)), Di, Df, Dg;
-        V Ni = NAME(sigmoid_fraction)(!plain, WITH_PEEPHOLE(g, SUM(g, 0), from_f ? 2 : 0, c), &Di);
+        V c = LOAD(STATE(g, c)), Di, Dg;
         V Ng = NAME(tanh_fraction)(NAME(clipped)(clips, clip, LOAD(SUM(g, candidate))), &Dg);
-        if (plain) { /* the numerators Nf and Ni are the last to be known */
-            V Nf = NAME(sigmoid_fraction)(1, WITH_PEEPHOLE(g, SUM(g, 2), 2, c), &Df);
-            STORE(STATE(g, c), FMA(Ni, Ng / (Di * Dg), Nf * (c / Df)));
+        if (plain) {
+            V Ni = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 0), 0, c), &Di);
+            V f = NAME(sigmoid_quotient)(WITH_PEEPHOLE(g, SUM(g, 2), 2, c));
+            STORE(STATE(g, c), FMA(Ni, Ng / (Di * Dg), f * c));
         } else {
-            V first = Ni / Di, other = one - first;
+            V first = NAME(sigmoid_quotient)(WITH_PEEPHOLE(g, SUM(g, 0), from_f ? 2 : 0, c)), other = one - first;
             STORE(STATE(g, c), FMA(from_f ? first : other, c, (from_f ? other : first) * Ng / Dg));
         }
     }
     FOR_EACH_VECTOR(g) {
         V c = LOAD(STATE(g, c)), Do, Dc;
-        V No = NAME(sigmoid_fraction)(0, WITH_PEEPHOLE(g, SUM(g, 1), 1, c), &Do);
+        V No = NAME(sigmoid_fraction)(WITH_PEEPHOLE(g, SUM(g, 1), 1, c), &Do);
         V Nc = NAME(tanh_fraction)(c, &Dc), h = No * Nc / (Do * Dc);
         STORE(STATE(g, h_next), NAME(at_most_one)(h));
     }
