@@ -7,17 +7,17 @@ from pyrnnx.errors import PyrnnxError
 
 
 def import_package(package: str, what: str, extra: str) -> Any:
-    """Return a package, which `what` needs; the arguments are those of `needs`.
+    """Return a package or one of its modules, which `what` needs; the arguments are those of `needs`.
 
     Raises
     ------
     PyrnnxError
-        It is not installed.
+        It is not installed, or a library that it loads is missing.
     """
     try:
         return import_module(package)
-    except ImportError as error:
-        raise PyrnnxError(needs(what, package, extra)) from error
+    except (ImportError, OSError) as error:
+        raise PyrnnxError(needs(what, package.partition(".")[0], extra)) from error
 
 
 def needs(what: str, package: str, extra: str) -> str:

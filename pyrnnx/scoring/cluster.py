@@ -16,8 +16,8 @@ from itertools import islice
 from typing import Any
 
 from pyrnnx import config
+from pyrnnx._internal.extras import import_package
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
-from pyrnnx.scoring.packages import import_distributed
 from pyrnnx.scoring.parts import Part
 from pyrnnx.scoring.sources.storage import shown_path
 from pyrnnx.scoring.task import Job
@@ -28,7 +28,11 @@ ANSWER = 10  # seconds until a scheduler must answer first
 LOOK = 5  # seconds between checks of the scheduler
 MAIN = 'expected the call below if __name__ == "__main__":, because it starts processes'
 RESUME = "the same call scores the unfinished parts"
-_ADDRESS = re.compile(r"([a-z][a-z0-9]*://)?(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/@\[\]\0]+):([0-9]{1,5})")
+_ADDRESS = re.compile(r"([a-z][a-z0-9]*://)?[^\s@/]+:[0-9]+")
+
+
+def import_distributed() -> Any:
+    return import_package("distributed", "score: several processes (workers=0 does without)", "dask")
 
 
 def check_main() -> None:
@@ -40,8 +44,7 @@ def check_main() -> None:
 def check_scheduler(scheduler: Any) -> None:
     """Raise an `ArgumentError` unless the value is an address of a scheduler, or a connected synchronous client."""
     if isinstance(scheduler, str):
-        match = _ADDRESS.fullmatch(scheduler)
-        if not match or not 0 < int(match[2]) < 2**16:
+        if not _ADDRESS.fullmatch(scheduler):
             raise ArgumentError(
                 f'score: scheduler is {shown_path(scheduler)}; expected an address, such as "tcp://host:8786"'
             )
@@ -63,7 +66,7 @@ def connected(scheduler: Any, workers: int | None) -> Iterator[Workers]:
     elif isinstance(scheduler, str):
         try:
             client = dask.Client(scheduler, timeout=ANSWER, set_as_default=False)
-        except (OSError, ValueError, TypeError, TimeoutError) as error:
+        except Exception as error:  # addresses and networks cause errors of many types
             reason = printable(str(error)) or f"within {ANSWER} seconds"
             raise ArgumentError(f"score: scheduler {shown(scheduler)} does not answer ({reason})") from None
         with _closing(client):
@@ -163,11 +166,11 @@ class Workers:
 
     def count(self) -> int:
         with self._errors():
-            return len(self._threads_of_workers())
+            return len(self._asked(self._client.nthreads))
 
-    def _threads_of_workers(self) -> dict[str, int]:
-        threads: dict[str, int] = _within(self._patience, self._client.nthreads)
-        return threads
+    def _asked(self, question: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the scheduler's answer, unless it is silent for too long."""
+        return _within(self._patience, question, *arguments)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -196,7 +199,7 @@ class Workers:
         setup = dask_worker.Setup(job, self._threads)
         with self._errors():
             try:
-                _within(self._patience, self._client.register_plugin, setup)
+                self._asked(self._client.register_plugin, setup)
                 yield from self._outcomes(setup.name, parts)
             finally:
                 if self._client.status == "running":
@@ -209,7 +212,7 @@ class Workers:
         client = self._client
         pending: set[Any] = set()
         while True:
-            room = AHEAD * max(1, sum(self._threads_of_workers().values())) - len(pending)
+            room = AHEAD * max(1, sum(self._asked(client.nthreads).values())) - len(pending)
             for part in islice(parts, max(0, room)):
                 key = f"{name}-{part.number}"
                 pending.add(client.submit(dask_worker.run_part, name, part, key=key, pure=False))
@@ -236,7 +239,7 @@ class Workers:
                 raise CancelledError(f"connection {client.status}")
             with client.as_current(), contextlib.suppress(dask.TimeoutError):
                 done = dask.wait(pending, timeout=min(LOOK, self._patience), return_when="FIRST_COMPLETED").done
-            if not done and self._threads_of_workers():
+            if not done and self._asked(client.nthreads):
                 last_seen = time.monotonic()
             elif not done and time.monotonic() - last_seen > self._patience:
                 raise PyrnnxError(f"score: the scheduler has had no workers for {self._patience:g} seconds; {RESUME}")

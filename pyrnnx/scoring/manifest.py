@@ -24,17 +24,18 @@ from pathlib import Path
 from typing import Any
 
 from pyrnnx._internal import writing
-from pyrnnx._internal.files import is_folder
+from pyrnnx._internal.files import open_checked
 from pyrnnx.errors import ArgumentError, FormatError, PyrnnxError, reason_of, shown
+from pyrnnx.scoring import durable
 from pyrnnx.scoring.parts import Part
-from pyrnnx.scoring.sinks import SINKS, durable, zarr
+from pyrnnx.scoring.sinks import SINKS, ZARR_GROUP
 
 FORMAT = 1
 _SUFFIXES = "|".join(re.escape(sink.suffix) for sink in SINKS.values())
 _PART = re.compile(rf"(\d{{5,}})(?:{_SUFFIXES})")
 _RECORD = re.compile(r"(\d{5,})\.json")
-_OF_RUN = re.compile(r"[0-9a-f]{32}")
-_HALF = re.compile(rf"(?:\d{{5,}}(?:{_SUFFIXES}|\.json)|manifest\.json)\.[0-9a-f]{{32}}")  # of durable.write_whole
+_RUN = re.compile(r"[0-9a-f]{32}")
+_UNFINISHED_MANIFEST = re.compile(r"manifest\.json\.[0-9a-f]{32}")  # of durable.write_whole
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Folder:
             sound = record.get("checksum") == _checksum(record) and record["identity"] == part_identity(identity, part)
             if sound and record["sha256"] == durable.checksum(self.part(part.number)):
                 return record
-        except (OSError, ValueError):  # broken JSON, links, FIFOs
+        except (OSError, ValueError):  # a missing file; broken JSON
             pass
         return None
 
@@ -117,20 +118,13 @@ class Folder:
 
     def check(self, header: Mapping[str, Any], *, overwrite: bool) -> None:
         """Raise unless the folder is new or has results of the same run; change nothing."""
-        for folder in (self.parts, self.records, self.tmp):
-            if os.path.lexists(folder) and not is_folder(folder):
-                kind = "a symbolic link" if folder.is_symlink() else "no folder"
-                raise ArgumentError(
-                    f"score: sink {shown(self.path)}: {shown(folder.name)} is {kind}; expected a folder"
-                )
         before = self._before()
-        if before is not None and not overwrite:
-            changed = list(_changes(before, header))
-            if changed:
-                raise ArgumentError(
-                    f"score: sink {shown(self.path)} has results of another run: {'; '.join(changed)}; expected the "
-                    "same, another sink, or overwrite=True, which removes them"
-                )
+        changed = [] if before is None or overwrite else list(_changes(before, header))
+        if changed:
+            raise ArgumentError(
+                f"score: sink {shown(self.path)} has results of another run: {'; '.join(changed)}; expected the same, "
+                "another sink, or overwrite=True, which removes them"
+            )
 
     def begin(self, header: Mapping[str, Any], *, overwrite: bool) -> None:
         """Take the folder for a run, after a `check`, and remove the files of earlier runs that this one cannot use.
@@ -146,13 +140,13 @@ class Folder:
                 if pattern.fullmatch(path.name) and path.name not in planned:
                     writing.remove(path)
         if overwrite and self.manifest.exists():
-            (self.parts / zarr.GROUP).unlink(missing_ok=True)
+            (self.parts / ZARR_GROUP).unlink(missing_ok=True)
         self.tmp.mkdir(parents=True, exist_ok=True)
         self.write({**header, "complete": False})
         for path in _entries(self.tmp):  # after the new manifest: a worker that has found the old one cannot rename now
-            if _OF_RUN.fullmatch(path.name):
+            if _RUN.fullmatch(path.name):
                 self.end(path.name)
-            elif _HALF.fullmatch(path.name):
+            elif _UNFINISHED_MANIFEST.fullmatch(path.name):
                 writing.remove(path)
         for folder in (self.parts, self.records, self.unfinished(header["run"])):
             folder.mkdir(exist_ok=True)
@@ -160,9 +154,8 @@ class Folder:
     def end(self, run: str) -> None:
         """Remove the folder of a run's unfinished files, atomically for workers that still write there."""
         closed = self.tmp / uuid.uuid4().hex
-        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        with contextlib.suppress(OSError):  # there is none, or the next run removes what is left
             os.replace(self.unfinished(run), closed)
-        with contextlib.suppress(OSError):  # the next run removes what is left
             writing.remove(closed)
 
     def complete(self, header: Mapping[str, Any], records: list[dict[str, Any]]) -> None:
@@ -170,7 +163,7 @@ class Folder:
         self.end(header["run"])
         for record in records:
             path = self.part(record["part"])
-            size = durable.size(path) if os.path.lexists(path) else 0
+            size = durable.size(path) if path.exists() else 0
             if size != record["bytes"]:
                 raise PyrnnxError(
                     f"score: {shown(os.fspath(path))} has {size} bytes; expected {record['bytes']}, as written; the "
@@ -191,35 +184,31 @@ class Folder:
                 )
             return manifest
         for path in sorted(_entries(Path(self.path))):
-            if not self._precedes_manifest(path):
+            # A run that died may have made an empty lock, and "tmp" with a part of the manifest.
+            is_own = path.name == "lock" and not path.stat().st_size
+            if not is_own and not (path == self.tmp and _holds_only(path, _UNFINISHED_MANIFEST)):
                 raise ArgumentError(
                     f"score: sink {shown(self.path)} has {shown(path.name)} but no manifest.json; expected a new or "
                     "empty folder, or the sink of an earlier run"
                 )
         return None
 
-    def _precedes_manifest(self, path: Path) -> bool:
-        """Return whether a run creates this entry before it writes the manifest."""
-        if path.name == "lock":
-            return path.is_file() and not path.is_symlink() and not path.stat().st_size
-        return path == self.tmp and not path.is_symlink() and all(_HALF.fullmatch(half.name) for half in _entries(path))
-
 
 def _entries(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if is_folder(folder) else []
+    return list(folder.iterdir()) if folder.is_dir() else []
+
+
+def _holds_only(folder: Path, names: re.Pattern[str]) -> bool:
+    return all(names.fullmatch(path.name) for path in _entries(folder))
 
 
 def _loaded(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file."""
     try:
-        with durable.open_own(path) as file:
-            contents = file.read()
-    except ValueError as error:
-        raise FormatError(f"score: {shown(os.fspath(path))} cannot be opened: {error}") from None
-    try:
-        value = json.loads(contents.decode("utf-8"))
+        with open_checked(path) as file:
+            value = json.loads(file.read().decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"score: {shown(os.fspath(path))} is no JSON ({reason_of(error)})") from None
+        raise FormatError(f"score: {shown(os.fspath(path))} is no JSON file ({reason_of(error)})") from None
     if not isinstance(value, dict):
         raise FormatError(f"score: {shown(os.fspath(path))} is a JSON {type(value).__name__}; expected an object")
     return value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,14 +27,6 @@ from pyrnnx.scoring.subjects.outputs import Scorer, check_batch, scorer_of
 from pyrnnx.scoring.task import Job, converted
 
 SAMPLES = 100  # items of which the first that fits the model becomes the sample
-
-
-class Limits(NamedTuple):
-    """Limits of a run: the arguments of `score` with the same names."""
-
-    memory: int
-    batch: int | None
-    skip_errors: bool
 
 
 @dataclass(frozen=True)
@@ -58,62 +50,65 @@ class Run:
         """Raise a `PyrnnxError` if scored items have changed since they were listed."""
         source, items = self.job.source, self.items
         assert items.stamps is not None
+        again = "the same call with overwrite=True scores it again"
         now_listed = source.stamps(items.places)
         for name, before, now in zip(items.names, items.stamps.tolist(), now_listed, strict=True):
             if before != now and name not in skipped:
                 raise PyrnnxError(
                     f"score: item {shown(name)}: its file has changed since it was listed, so that the results are out "
-                    "of date; the same call with overwrite=True scores it again"
+                    f"of date; {again}"
                 )
         if not any(items.stamps) and source.fingerprint() != self.header["source"]["fingerprint"]:
-            raise PyrnnxError(
-                f"score: source {shown(source.path)} has changed since it was listed; the same call with "
-                "overwrite=True scores it again"
-            )
+            raise PyrnnxError(f"score: source {shown(source.path)} has changed since it was listed; {again}")
 
     def check_first_batch(self, step: int) -> None:
         """Raise an `ArgumentError` if the items of the first batch have other results alone; `step` is in bytes."""
         subject = self.job.scorer.subject
         if self.job.scorer.rows == 1 or subject.is_trusted:
             return
-        first: tuple[Part, list[int]] | None = None
+        first = next(self._batches(step), None)
+        if first is None:
+            return
+        if subject.mixes_lengths:  # padding shows only in a batch of different lengths
+            first = next((batch for batch in self._batches(step) if len({length for _, _, length in batch}) > 1), first)
+        items = {}
+        for (name, _, _), values in zip(first, self.job.source.read([place for _, place, _ in first]), strict=True):
+            item = self.job.item(values)
+            if not isinstance(item, Bad) and len(item):
+                items[name] = item
+        if len(items) > 1:
+            check_batch(self.job.scorer, list(items), list(items.values()))
+
+    def _batches(self, step: int) -> Iterator[list[tuple[str, Any, int]]]:
+        """Yield the batches of several items: name, place and length of each."""
         for part in self.parts():
             good = [i for i, length in enumerate(part.lengths) if length > 0 and i not in part.bad]
             for batch in self.job.batches([part.lengths[i] for i in good], step):
                 if len(batch) > 1:
-                    chosen = part, [good[place] for place in batch]
-                    first = first or chosen
-                    # Padding shows only in a batch of different lengths.
-                    if not subject.mixes_lengths or len({part.lengths[i] for i in chosen[1]}) > 1:
-                        return self._check_batch(*chosen)
-        return None if first is None else self._check_batch(*first)
-
-    def _check_batch(self, part: Part, chosen: Sequence[int]) -> None:
-        items = {}
-        for i, values in zip(chosen, self.job.source.read([part.places[i] for i in chosen]), strict=True):
-            item = self.job.item(values)
-            if not isinstance(item, Bad) and len(item):
-                items[part.names[i]] = item
-        if len(items) > 1:
-            check_batch(self.job.scorer, list(items), list(items.values()))
+                    chosen = sorted(good[place] for place in batch)
+                    yield [(part.names[i], part.places[i], part.lengths[i]) for i in chosen]
 
 
 def planned(
-    subject: Subject, source: Source, conversion: Conversion, folder: Folder, sink: Sink, limits: Limits
+    subject: Subject,
+    source: Source,
+    conversion: Conversion,
+    folder: Folder,
+    sink: Sink,
+    memory: int,
+    batch: int | None,
+    skip_errors: bool,
 ) -> Run:
     """List the source, try the model, and divide the items into parts."""
-    rows = subject.rows(limits.batch)
-    items = _fitting(_listed(source, conversion), conversion, subject, limits.memory)
-    sample = _sample(source, items, conversion, subject, limits.skip_errors)
-    scorer = scorer_of(subject, rows, sample, _lengths_to_try(items, sample, limits.memory))
+    rows = subject.rows(batch)
+    items = _fitting(_listed(source, conversion), conversion, subject, memory)
+    sample = _sample(source, items, conversion, subject, skip_errors)
+    scorer = scorer_of(subject, rows, sample, _lengths_to_try(items, sample, memory))
     check_outputs(sink, subject.label, scorer.outputs)
-    items, sizes = _sized(items, scorer, sample, limits.memory)
-    starts = boundaries(sizes, limits.memory, rows if subject.pushes else 1)
+    items, sizes = _sized(items, scorer, sample, memory)
+    starts = boundaries(sizes, memory, rows if subject.pushes else 1)
     invariant = config.get_batch_invariant()
-    job = Job(
-        *(uuid.uuid4().hex, "", scorer, source, conversion, folder, sink.kind),
-        *(limits.memory, limits.skip_errors, invariant),
-    )
+    job = Job(uuid.uuid4().hex, "", scorer, source, conversion, folder, sink.kind, memory, skip_errors, invariant)
     header = _header(job, items, len(starts) - 1)
     run = Run(replace(job, identity=identity(header)), items, starts, header)
     run.check_first_batch(sample[:1].nbytes)
@@ -144,8 +139,6 @@ def _without(items: Items, sizes: AnyArray, memory: int, over: str) -> Items:
         index: f"it takes {over}{sizes[index]:.0f} bytes with its results, {_too_much(sizes[index], memory)}"
         for index in np.flatnonzero(sizes > memory // SHARES).tolist()
     }
-    if not large:
-        return items
     lengths = items.lengths.copy()
     lengths[list(large)] = 0
     return replace(items, lengths=lengths, bad={**large, **items.bad})
@@ -182,8 +175,8 @@ def _lengths_to_try(items: Items, sample: AnyArray, memory: int) -> list[int]:
 def _sample(source: Source, items: Items, conversion: Conversion, subject: Subject, skip_errors: bool) -> AnyArray:
     """Return the first item that has time steps and fits the model."""
     reason = ""
-    candidates = np.flatnonzero((items.lengths > 0) | np.isin(np.arange(len(items)), list(items.bad)))
-    for index in candidates[:SAMPLES].tolist():
+    candidates = [index for index, length in enumerate(items.lengths.tolist()) if length > 0 or index in items.bad]
+    for index in candidates[:SAMPLES]:
         values = Bad(items.bad[index]) if index in items.bad else next(source.read([items.places[index]]))
         item = converted(conversion, subject, source, values)
         if not isinstance(item, Bad):
@@ -196,10 +189,9 @@ def _sample(source: Source, items: Items, conversion: Conversion, subject: Subje
 
 def _sized(items: Items, scorer: Scorer, sample: AnyArray, memory: int) -> tuple[Items, AnyArray]:
     """Return the items, with those that exceed the memory marked as bad, and the bytes of each with its results."""
-    step = int(np.prod(sample.shape[1:])) * sample.dtype.itemsize
+    step = sample[:1].nbytes
     constant = scorer.size(0, step)
     sizes = items.lengths * (scorer.size(1, step) - constant) + constant
-    sizes = np.where(items.lengths > 0, sizes, constant)
     fitting = _without(items, sizes, memory, "")
     if len(fitting.bad) == len(items):
         raise ArgumentError(f"score: item {shown(items.names[0])}: {fitting.bad[0]}")

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyrnnx._internal import scalars
+from pyrnnx._internal.extras import import_package
 from pyrnnx._internal.files import is_path
 from pyrnnx.errors import ArgumentError, reason_of, shown
 from pyrnnx.scoring import cluster
 from pyrnnx.scoring.conversion import Conversion, frames_of
 from pyrnnx.scoring.manifest import Folder
-from pyrnnx.scoring.packages import import_filelock
-from pyrnnx.scoring.plan import Limits, Run, planned
+from pyrnnx.scoring.plan import Run, planned
 from pyrnnx.scoring.progress import Progress, progress_of, remembered_interrupts
 from pyrnnx.scoring.report import ScoreReport
 from pyrnnx.scoring.sinks import choose_sink
@@ -173,14 +173,13 @@ def score(
         cluster.check_scheduler(scheduler)
     elif count != 0:
         cluster.check_main()
-    replace = _switch("overwrite", overwrite)
-    limits = Limits(
-        scalars.byte_count("score", "memory", memory, 1),
-        None if batch is None else scalars.integer("score", "batch", batch, 1),
-        _switch("skip_errors", skip_errors),
-    )
+    for name, value in (("cast", cast), ("skip_errors", skip_errors), ("overwrite", overwrite)):
+        if not isinstance(value, (bool, np.bool_)):
+            raise ArgumentError(f"score: {name} is {shown(value)}; expected True or False")
+    size = scalars.byte_count("score", "memory", memory, 1)
+    rows = None if batch is None else scalars.integer("score", "batch", batch, 1)
     frames = frames_of(frame, context, tail)
-    conversion = Conversion(frames, _switch("cast", cast))
+    opened = open_source(source, source_format, column, channels=channels, rate=rate)
     subject = subject_of(
         model,
         input=input,
@@ -191,34 +190,28 @@ def score(
         stream=stream,
         step=None if frames is None else frames.size + frames.context,
     )
-    opened = open_source(source, source_format, column, channels=channels, rate=rate)
     path = _sink_path(sink, opened)
     kind = choose_sink(path, sink_format)
-    run = planned(subject, opened, conversion, Folder(path, kind.suffix), kind, limits)
+    folder = Folder(path, kind.suffix)
+    run = planned(subject, opened, Conversion(frames, bool(cast)), folder, kind, size, rows, bool(skip_errors))
     try:
-        run.job.folder.check(run.header, overwrite=replace)
+        folder.check(run.header, overwrite=overwrite)
         Path(path).mkdir(parents=True, exist_ok=True)
         with _locked(path):
             try:
-                run.job.folder.begin(run.header, overwrite=replace)
-                kind.begin(run.job.folder.parts)
+                folder.begin(run.header, overwrite=overwrite)
+                kind.begin(folder.parts)
                 return _run(run, scheduler, count, show)
             finally:
-                run.job.folder.end(run.job.run)
+                folder.end(run.job.run)
     except OSError as error:
         raise ArgumentError(f"score: sink {shown(path)} cannot be written to ({reason_of(error)})") from error
-
-
-def _switch(name: str, value: Any) -> bool:
-    if not isinstance(value, (bool, np.bool_)):
-        raise ArgumentError(f"score: {name} is {shown(value)}; expected True or False")
-    return bool(value)
 
 
 @contextmanager
 def _locked(path: str) -> Iterator[None]:
     """Lock the sink folder for this process, until the end of the block or of the process."""
-    filelock = import_filelock()
+    filelock = import_package("filelock", "score: the lock of the sink", "score")
     try:
         with filelock.FileLock(os.path.join(path, "lock"), timeout=0):
             yield

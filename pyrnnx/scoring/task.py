@@ -12,15 +12,17 @@ from typing import Any
 from pyrnnx import config
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
+from pyrnnx.scoring import durable
 from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import Folder, part_identity
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
-from pyrnnx.scoring.sinks import SINKS, arrays_of, durable
+from pyrnnx.scoring.sinks import SINKS, arrays_of
 from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.items import Bad
 from pyrnnx.scoring.subjects.interface import Subject
 from pyrnnx.scoring.subjects.outputs import Scorer
 
+Results = dict[str, AnyArray]
 _COMPUTES = threading.Lock()  # all parts of a process share one thread pool; they read and write without the lock
 
 
@@ -41,8 +43,7 @@ class Job:
 
     def item(self, values: AnyArray | Bad) -> AnyArray | Bad:
         """Return the values of an item as the input takes them, or why it does not."""
-        subject = self.scorer.subject
-        return converted(self.conversion, subject, self.source, values)
+        return converted(self.conversion, self.scorer.subject, self.source, values)
 
     def batches(self, lengths: Sequence[int], step: int) -> Iterator[list[int]]:
         """Yield the batches of items of these lengths, with steps of `step` bytes, as indices."""
@@ -83,41 +84,39 @@ def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
         waited = time.perf_counter()
         results = _computed(job, part, items)
     computed = time.perf_counter()
-    skipped = {part.names[i]: result.reason for i, result in enumerate(results) if isinstance(result, Bad)}
-    scored = [(i, result) for i, result in enumerate(results) if not isinstance(result, Bad)]
-    del items, results
-    names, indices = [part.names[i] for i, _ in scored], [part.first + i for i, _ in scored]
-    arrays = arrays_of(names, indices, [result for _, result in scored], job.scorer.outputs)
-    path = job.folder.part(part.number)
+    del items
     try:
         record = job.folder.finished(part, job.identity)
         if record is not None and record["run"] == job.run:  # this process was cut off or stopped meanwhile
             return record, False
-        sink = SINKS[job.sink]
-        checksum = job.folder.write_part(part.number, job.run, lambda temporary: sink.write(temporary, arrays))
-        record = {
-            "part": part.number,
-            "first": part.first,
-            "run": job.run,
-            "identity": part_identity(job.identity, part),
-            "items": len(scored),
-            "skipped": skipped,
-            "sha256": checksum,
-            "bytes": durable.size(path),
-            "seconds": {
-                "read": read - started,
-                "compute": computed - waited,
-                "write": time.perf_counter() - computed,
-            },
-            "engine": config.ISA,
-        }
-        job.folder.finish(record)
+        record = _written(job, part, results)
+        times = {"read": read - started, "compute": computed - waited, "write": time.perf_counter() - computed}
+        job.folder.finish({**record, "seconds": times, "engine": config.ISA})
     except OSError as error:
+        path = os.fspath(job.folder.part(part.number))
         raise ArgumentError(
-            f"score: part {part.number} cannot be written to {shown(os.fspath(path))} ({reason_of(error)}); "
+            f"score: part {part.number} cannot be written to {shown(path)} ({reason_of(error)}); "
             "finished parts stay valid, and the same call scores the others"
         ) from error
     return record, False
+
+
+def _written(job: Job, part: Part, results: Sequence[Results | Bad]) -> dict[str, Any]:
+    """Write the results, and return the record of the part."""
+    good = {i: result for i, result in enumerate(results) if not isinstance(result, Bad)}
+    names, indices = [part.names[i] for i in good], [part.first + i for i in good]
+    arrays = arrays_of(names, indices, list(good.values()), job.scorer.outputs)
+    write = SINKS[job.sink].write
+    return {
+        "part": part.number,
+        "first": part.first,
+        "run": job.run,
+        "identity": part_identity(job.identity, part),
+        "items": len(good),
+        "skipped": {part.names[i]: result.reason for i, result in enumerate(results) if isinstance(result, Bad)},
+        "sha256": job.folder.write_part(part.number, job.run, lambda temporary: write(temporary, arrays)),
+        "bytes": durable.size(job.folder.part(part.number)),
+    }
 
 
 def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
@@ -135,33 +134,30 @@ def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
         for i in readable[position:]:
             items[i] = Bad(reason_of(error))
     for i, item in enumerate(items):
-        if isinstance(item, Bad):
-            _reject(job, part, i, item)
+        _check(job, part, i, item)
     return items
 
 
-def _reject(job: Job, part: Part, i: int, bad: Bad) -> None:
-    if not job.skip_errors:
-        raise ArgumentError(f"score: item {shown(part.names[i])}: {printable(bad.reason)} (skip_errors=True skips it)")
+def _check(job: Job, part: Part, i: int, item: Any) -> None:
+    """Raise for a bad item or result, unless bad items are skipped."""
+    if isinstance(item, Bad) and not job.skip_errors:
+        raise ArgumentError(f"score: item {shown(part.names[i])}: {printable(item.reason)} (skip_errors=True skips it)")
 
 
-def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[dict[str, AnyArray] | Bad]:
+def _computed(job: Job, part: Part, items: list[AnyArray | Bad]) -> list[Results | Bad]:
     """Return the results of all items; remove items from the list when they are done, to free their memory."""
-    scorer = job.scorer
-    results: list[dict[str, AnyArray] | Bad] = [item if isinstance(item, Bad) else Bad("") for item in items]
+    results: list[Results | Bad] = [item if isinstance(item, Bad) else Bad("") for item in items]
     good = [i for i, item in enumerate(items) if not isinstance(item, Bad)]
     step = max((item[:1].nbytes for item in items if not isinstance(item, Bad)), default=0)
     for batch in job.batches([part.lengths[i] for i in good], step):
         chosen = [good[place] for place in batch]
-        for i, result in zip(chosen, _scored(scorer, [items[i] for i in chosen]), strict=True):
-            results[i] = result
-            items[i] = Bad("")
-            if isinstance(result, Bad):
-                _reject(job, part, i, result)
+        for i, result in zip(chosen, _scored(job.scorer, [items[i] for i in chosen]), strict=True):
+            results[i], items[i] = result, Bad("")
+            _check(job, part, i, result)
     return results
 
 
-def _scored(scorer: Scorer, items: Sequence[Any]) -> list[dict[str, AnyArray] | Bad]:
+def _scored(scorer: Scorer, items: Sequence[Any]) -> list[Results | Bad]:
     """Return the results of a batch; if the model rejects it, run its items alone to find the bad ones."""
     try:
         return list(scorer.run(items))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mutation.fault import Fault
 
 _BATCHES = "tests/scoring/test_batches.py"
-_FOLDER = "tests/scoring/test_folder.py tests/scoring/test_changes.py"
+_FOLDER = "tests/scoring/test_folder.py"
 
 FAULTS = (
     Fault(
@@ -18,8 +18,8 @@ FAULTS = (
     Fault(
         "a batch of equal lengths checks padding",
         "pyrnnx/scoring/plan.py",
-        "if not subject.mixes_lengths or len({part.lengths[i] for i in chosen[1]}) > 1:",
-        "if True:",
+        "if subject.mixes_lengths:  # padding shows only in a batch of different lengths",
+        "if False:",
         _BATCHES,
     ),
     Fault(
@@ -69,7 +69,7 @@ FAULTS = (
         "pyrnnx/scoring/plan.py",
         "if before != now and name not in skipped:",
         "if before is None:",
-        "tests/scoring/test_changes.py",
+        "tests/scoring/test_folder.py",
     ),
     Fault(
         "a bad item fails its whole batch",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -182,64 +181,6 @@ def test_a_folder_that_cannot_be_listed(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(PyrnnxError, match=r"source '.*closed' cannot be read \(Permission denied\)"):
         pyrnnx.score(lstm(), tmp_path / "in", tmp_path / "out", workers=0)
-
-
-def test_an_entry_of_unknown_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system need not tell it in a listing, and may refuse it then: it could be a folder with items."""
-    write_npy(tmp_path / "in", sequences((3, 2)))
-
-    class Entry:
-        name, path = "sub", str(tmp_path / "in" / "sub")
-
-        def is_dir(self, *, follow_symlinks: bool = True) -> bool:
-            raise PermissionError(13, "Permission denied", self.path)
-
-    @contextmanager
-    def scandir(path: Any) -> Iterator[Any]:
-        yield iter([Entry()])
-
-    monkeypatch.setattr(os, "scandir", scandir)
-    with pytest.raises(PyrnnxError, match=r"source '.*sub' cannot be read \(Permission denied\)"):
-        pyrnnx.score(lstm(), tmp_path / "in", tmp_path / "out", workers=0)
-
-
-def test_links_to_folders_are_not_followed(tmp_path: Path) -> None:
-    """Nor is a linked array an item of a zarr group: its description is in another place, which is not compared."""
-    zarr = pytest.importorskip("zarr")
-    group = zarr.open_group(str(tmp_path / "in"), mode="w")
-    group["a"] = group["b"] = np.concatenate(sequences((3, 2)))
-    (tmp_path / "in" / "b").rename(tmp_path / "b")
-    (tmp_path / "in" / "b").symlink_to(tmp_path / "b")
-    assert run(tmp_path / "in").items == 1
-
-
-@each_row("name", ["values", "offsets", "names"])
-def test_a_linked_part_of_a_ragged_group(name: str, tmp_path: Path) -> None:
-    """Without "names", items would be called 0, 1, ...; without the others, each array would be an item."""
-    zarr = pytest.importorskip("zarr")
-    group = zarr.open_group(str(tmp_path / "in"), mode="w")
-    group["values"], group["offsets"] = np.concatenate(sequences((3, 2))), np.array([0, 3, 5])
-    group["names"] = np.array([2024, 2023])
-    (tmp_path / "in" / name).rename(tmp_path / name)
-    (tmp_path / "in" / name).symlink_to(tmp_path / name)
-    with pytest.raises(PyrnnxError, match=rf"'{name}' of zarr group '.*in' is a link; expected an array"):
-        run(tmp_path / "in")
-
-
-def test_deeply_nested_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Deeper than Python's recursion."""
-    folder = tmp_path / "in"
-    deep = folder / ("d/" * 1100)
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    for _ in range(1100):
-        os.mkdir("d")
-        os.chdir("d")
-    files = write_npy(deep, sequences((3, 2)))
-    assert run(folder).items == 2
-    for file in files.iterdir():
-        file.unlink()
-    os.removedirs(deep)  # shutil.rmtree, by which pytest removes old folders, recurses
 
 
 def test_recordings_of_two_rates(tmp_path: Path) -> None:

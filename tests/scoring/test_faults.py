@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import pickle
 import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
@@ -131,21 +129,6 @@ def test_a_network_that_resets_connections(network: Proxy, score: Callable[..., 
 
 
 @pytest.mark.e2e
-def test_a_network_that_is_slow_and_pauses(network: Proxy, score: Callable[..., Any]) -> None:
-    """The run goes on: nothing waits for longer than the client's timeout."""
-
-    def pause() -> None:
-        network.open.clear()
-        time.sleep(TIMEOUT / 6)
-        network.open.set()
-
-    network.delay = 0.05
-    with client_of(network.port) as client:
-        report = score(scheduler=client, progress=Once(pause))
-    assert (report.items, report.resumed) == (len(ITEMS), 0)
-
-
-@pytest.mark.e2e
 def test_a_worker_that_hangs(score: Callable[..., Any], tmp_path: Path) -> None:
     """Another worker scores its parts; resumed, it changes nothing."""
     with scheduler(tmp_path, 2, env=SHORT) as cluster:
@@ -204,15 +187,6 @@ def test_clients(workers: Scheduler, score: Callable[..., Any]) -> None:
 
     with pytest.raises(PyrnnxError, match="expected an address or a synchronous Client"):
         asyncio.run(asynchronous())
-
-
-@pytest.mark.e2e
-def test_times_of_files_decide_nothing(score: Callable[..., Any], tmp_path: Path) -> None:
-    score(workers=0)
-    times = [path for folder in ("parts", "done") for path in (tmp_path / "out" / folder).iterdir()]
-    for path, hour in zip(times, np.tile([-1e5, 1e5, 0], len(times)), strict=False):
-        os.utime(path, (time.time() + 3600 * hour,) * 2)
-    assert score(workers=0).computed == 0
 
 
 ZOMBIE = """

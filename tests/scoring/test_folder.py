@@ -1,4 +1,4 @@
-"""The folder of results: files of others are not touched, and only parts of the same run are reused."""
+"""The folder of results: only parts of the same run are reused, and files of others stay."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import itertools
 import json
 import os
 import shutil
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rows import each_row
 from scoring_data import PART, assert_equal, contents, expected, lstm, of_npz, sequences, write_npy
 
 import pyrnnx
@@ -20,6 +20,7 @@ from pyrnnx import PyrnnxError
 
 ITEMS = sequences()
 NAMED = {f"{index:03}.npy": item for index, item in enumerate(ITEMS)}
+LAST = len(ITEMS) - 1
 
 
 @pytest.fixture
@@ -37,20 +38,114 @@ def run(source: Path, model: Any = None, **options: Any) -> Any:
     return pyrnnx.score(model or lstm(), source, sink, **{"workers": 0, "memory": PART, **options})
 
 
+def manifest_of(out: Path) -> Any:
+    return json.loads((out / "manifest.json").read_text())
+
+
+def test_a_finished_run_computes_nothing(source: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does it start workers."""
+    from pyrnnx.scoring import cluster
+
+    first = run(source)
+    times = {path: path.stat().st_mtime_ns for path in (out / "parts").iterdir()}
+    monkeypatch.setattr(cluster, "connected", lambda *arguments: pytest.fail("workers were started"))
+    again = run(source, workers=2)
+    assert (again.resumed, again.computed, again.items, again.rate) == (first.parts, 0, len(ITEMS), 0)
+    assert again.workers == 0
+    assert {path: path.stat().st_mtime_ns for path in (out / "parts").iterdir()} == times
+
+
+@pytest.mark.parametrize("where", ["parts", "done"])
+def test_a_killed_run(where: str, source: Path, out: Path, killed: Any) -> None:
+    folder = out / where
+    with killed(lambda name, path: name == "sync_folder" and path == folder and len(list(folder.iterdir())) == 2):
+        run(source)
+    assert run(source).resumed == (1 if where == "parts" else 2)
+    assert_equal(of_npz(out), expected(lstm(), NAMED))
+
+
 @pytest.mark.parametrize("after", [1, 2, 7, 8, 9])
 def test_an_overwriting_run_that_is_killed(after: int, source: Path, out: Path, killed: Any) -> None:
     """No part of the model before is taken for one of the model after, wherever it ends."""
     run(source)
-    before = json.loads((out / "manifest.json").read_text())["model"]
+    before = manifest_of(out)["model"]
     calls = itertools.count(1)
     with killed(lambda name, path: next(calls) == after):
         run(source, lstm(seed=1), overwrite=True)
-    taken = json.loads((out / "manifest.json").read_text())["model"] != before
+    taken = manifest_of(out)["model"] != before
     if not taken:
         with pytest.raises(PyrnnxError, match="the model: sha256"):
             run(source, lstm(seed=1))
     run(source, lstm(seed=1), overwrite=not taken)
     assert_equal(of_npz(out), expected(lstm(seed=1), NAMED))
+
+
+def test_a_folder_that_a_run_only_began_with(source: Path, out: Path) -> None:
+    (out / "tmp").mkdir(parents=True)
+    (out / "lock").touch()
+    (out / "tmp" / f"manifest.json.{'0' * 32}").write_text("{")
+    assert run(source).items == len(ITEMS)
+    assert not list((out / "tmp").iterdir())
+
+
+def _changed(folder: Path) -> dict[str, Any]:
+    np.save(folder / "004.npy", ITEMS[0])
+    return {}
+
+
+CHANGES: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
+    "model": (lambda folder: {"model": lstm(seed=1)}, "the model: sha256"),
+    "source": (_changed, "the source: fingerprint"),
+    "options": (lambda folder: {"batch": 5}, "the options: batch was 32 and is 5"),
+    "outputs": (lambda folder: {"outputs": ["Y_h"]}, "the options: outputs"),
+    "memory": (lambda folder: {"memory": 2 * PART}, f"memory was {PART} and is {2 * PART}"),
+}
+
+
+@each_row("name", CHANGES)
+def test_another_run(name: str, tmp_path: Path) -> None:
+    source = write_npy(tmp_path / "in", ITEMS)
+    run(source)
+    change, words = CHANGES[name]
+    options = change(source)
+    with pytest.raises(PyrnnxError, match=words):
+        run(source, **options)
+    assert run(source, overwrite=True, **options).resumed == 0
+    assert len(of_npz(tmp_path / "out")) == len(ITEMS)
+
+
+def test_two_runs_at_once(source: Path) -> None:
+    inner = []
+
+    def progress(done: int, total: int) -> None:
+        with pytest.raises(PyrnnxError, match="another process is writing") as raised:
+            run(source)
+        inner.append(raised)
+
+    run(source, progress=progress)
+    assert inner
+
+
+FOREIGN = ("tmp/thesis.txt", "parts/thesis.txt", "done/thesis.txt", "lock", "thesis.txt", "parts/00000.npz")
+
+
+@each_row("name", FOREIGN)
+def test_files_of_others(name: str, tmp_path: Path) -> None:
+    """Without a manifest, a folder that has any is not taken; an overwriting run removes none of them."""
+    source, out = write_npy(tmp_path / "in", ITEMS), tmp_path / "out"
+    path = out / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    for overwrite in (False, True):
+        with pytest.raises(PyrnnxError, match=rf"has '{name.partition('/')[0]}' but no manifest.json"):
+            run(source, overwrite=overwrite)
+    assert contents(out) == {name: b"mine"}
+    if path.name == "thesis.txt":
+        shutil.rmtree(out)
+        run(source)
+        path.write_text("mine")
+        run(source, lstm(seed=1), overwrite=True)
+        assert path.read_text() == "mine"
 
 
 def test_a_record_of_another_model(source: Path, out: Path, tmp_path: Path) -> None:
@@ -63,56 +158,6 @@ def test_a_record_of_another_model(source: Path, out: Path, tmp_path: Path) -> N
     assert_equal(of_npz(out), expected(lstm(), NAMED))
 
 
-FOREIGN = ["tmp/thesis.txt", "parts/thesis.txt", "done/thesis.txt", "lock", "thesis.txt", "parts/00000.npz"]
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("name", FOREIGN)
-def test_files_of_others(name: str, overwrite: bool, source: Path, out: Path) -> None:
-    path = out / name
-    path.parent.mkdir(parents=True)
-    path.write_text("mine")
-    with pytest.raises(PyrnnxError, match=rf"has '{name.partition('/')[0]}' but no manifest.json"):
-        run(source, overwrite=overwrite)
-    assert contents(out) == {name: b"mine"}
-
-
-@pytest.mark.parametrize("name", FOREIGN[:5])
-def test_files_of_others_beside_results(name: str, source: Path, out: Path) -> None:
-    run(source)
-    (out / name).write_text("mine")
-    run(source, lstm(seed=1), overwrite=True)
-    assert (out / name).read_text() == "mine"
-
-
-def test_a_lock_that_is_a_link(source: Path, out: Path, tmp_path: Path) -> None:
-    (tmp_path / "letter").write_text("mine")
-    run(source)
-    (out / "lock").unlink()
-    (out / "lock").symlink_to(tmp_path / "letter")
-    with pytest.raises(PyrnnxError, match="cannot be written to"):
-        run(source)
-    assert (tmp_path / "letter").read_text() == "mine"
-
-
-def test_a_folder_that_a_run_only_began_with(source: Path, out: Path) -> None:
-    (out / "tmp").mkdir(parents=True)
-    (out / "lock").touch()
-    (out / "tmp" / f"manifest.json.{'0' * 32}").write_text("{")
-    assert run(source).items == len(ITEMS)
-    assert not list((out / "tmp").iterdir())
-
-
-def test_parts_outside_the_plan_are_removed(source: Path, out: Path) -> None:
-    run(source)
-    before = contents(out / "parts")
-    shutil.copy(out / "parts" / "00001.npz", out / "parts" / "00099.npz")
-    shutil.copy(out / "done" / "00001.json", out / "done" / "00099.json")
-    run(source)
-    assert contents(out / "parts") == before
-    assert not (out / "done" / "00099.json").exists()
-
-
 def edited(**values: Any) -> Callable[[Path], object]:
     def edit(path: Path) -> None:
         path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
@@ -120,33 +165,87 @@ def edited(**values: Any) -> Callable[[Path], object]:
     return edit
 
 
-RECORDS: dict[str, Callable[[Path], object]] = {
-    "deep": lambda path: path.write_text("[" * 100_000),
-    "list": lambda path: path.write_text("[]"),
-    "more items": edited(items=999),
-    "skipped list": edited(skipped=["a"]),
-    "skipped of another part": edited(items=0, skipped={"x": "y"}),
-    "another part": edited(part=0),
-    "another division": edited(first=0),
-    "no sha256": edited(sha256=None),
-    "no run": edited(run=None),
-    "no identity": edited(identity=None),
-    "of another part": lambda path: [
-        shutil.copy(path.parents[1] / one.replace("1", "0"), path.parents[1] / one)
-        for one in ("parts/00001.npz", "done/00001.json")
-    ],
+def _as_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _as_fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _of_another_part(path: Path) -> None:
+    for name in ("parts/00001.npz", "done/00001.json"):
+        shutil.copy(path.parents[1] / name.replace("1", "0"), path.parents[1] / name)
+
+
+SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "no part": ("parts/00001.npz", os.remove),
+    "a shorter part": ("parts/00001.npz", lambda path: path.write_bytes(path.read_bytes()[:-1])),
+    "a FIFO as part": ("parts/00001.npz", _as_fifo),
+    "no JSON": ("done/00001.json", lambda path: path.write_text("{")),
+    "a deep list": ("done/00001.json", lambda path: path.write_text("[" * 100_000)),
+    "a list": ("done/00001.json", lambda path: path.write_text("[]")),
+    "more items": ("done/00001.json", edited(items=999)),
+    "another division": ("done/00001.json", edited(first=0)),
+    "no identity": ("done/00001.json", edited(identity=None)),
+    "another part": ("done/00001.json", _of_another_part),
+    "a FIFO as record": ("done/00001.json", _as_fifo),
 }
 
 
-@pytest.mark.parametrize("name", RECORDS)
-def test_records_that_do_not_fit(name: str, source: Path, out: Path) -> None:
+@each_row("name", SPOILED)
+def test_parts_that_are_computed_again(name: str, tmp_path: Path) -> None:
+    source, out = write_npy(tmp_path / "in", ITEMS), tmp_path / "out"
     parts = run(source).parts
     before = contents(out / "parts")
-    RECORDS[name](out / "done" / "00001.json")
+    path, spoil = SPOILED[name]
+    spoil(out / path)
+    for folder, suffix in (("parts", "npz"), ("done", "json")):  # outside of the plan
+        shutil.copy(out / folder / f"00000.{suffix}", out / folder / f"00099.{suffix}")
     assert run(source).resumed == parts - 1
     assert contents(out / "parts") == before
-    manifest = json.loads((out / "manifest.json").read_text())
-    assert [one["part"] for one in manifest["results"]] == list(range(parts))
+    assert not (out / "done" / "00099.json").exists()
+    assert [record["part"] for record in manifest_of(out)["results"]] == list(range(parts))
+
+
+MANIFESTS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "half": (lambda path: path.write_bytes(path.read_bytes()[:99]), "is no JSON"),
+    "deep": (lambda path: path.write_text("[" * 100_000), "is no JSON"),
+    "binary": (lambda path: path.write_bytes(b"\xff\xfe"), "is no JSON"),
+    "digits": (lambda path: path.write_text('{"format": %s}' % ("1" * 10_000)), "is no"),
+    "list": (lambda path: path.write_text("[1]"), "is a JSON list; expected an object"),
+    "format": (edited(format=2), "is no manifest of format 1"),
+    "options": (edited(options=None), "the options was None"),
+    "folder": (_as_folder, "is no JSON file .it is a folder"),
+    "FIFO": (_as_fifo, "is no JSON file .it is no regular file"),
+}
+
+
+@each_row("name", MANIFESTS)
+def test_manifests_that_do_not_fit(name: str, tmp_path: Path) -> None:
+    source, out = write_npy(tmp_path / "in", ITEMS), tmp_path / "out"
+    run(source)
+    spoil, words = MANIFESTS[name]
+    spoil(out / "manifest.json")
+    before = contents(out)
+    with pytest.raises(PyrnnxError, match=words):
+        run(source)
+    assert contents(out) == before
+
+
+@pytest.mark.parametrize("spoil", [os.remove, lambda path: path.write_bytes(b"short")])
+def test_a_part_that_is_lost_while_it_runs(spoil: Callable[[Path], object], source: Path, out: Path) -> None:
+    def progress(done: int, total: int) -> None:
+        if done == total:
+            spoil(out / "parts" / "00000.npz")
+
+    with pytest.raises(PyrnnxError, match=r"00000.npz.*the same call computes what is missing"):
+        run(source, progress=progress)
+    assert not manifest_of(out)["complete"]
+    run(source)
+    assert_equal(of_npz(out), expected(lstm(), NAMED))
 
 
 def test_an_item_that_could_not_be_listed(source: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,123 +266,51 @@ def test_an_item_that_could_not_be_listed(source: Path, out: Path, monkeypatch: 
     assert_equal(of_npz(out), expected(lstm(), NAMED))
 
 
-def _as_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def _as_fifo(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
-def _as_link(path: Path) -> None:
-    """To a copy of itself."""
-    path.rename(path.with_suffix(".copy"))
-    path.symlink_to(path.with_suffix(".copy"))
-
-
-MANIFESTS: dict[str, tuple[Callable[[Path], object], str]] = {
-    "half": (lambda path: path.write_bytes(path.read_bytes()[:99]), "is no JSON"),
-    "deep": (lambda path: path.write_text("[" * 100_000), "is no JSON"),
-    "binary": (lambda path: path.write_bytes(b"\xff\xfe"), "is no JSON"),
-    "digits": (lambda path: path.write_text('{"format": %s}' % ("1" * 10_000)), "is no"),
-    "list": (lambda path: path.write_text("[1]"), "is a JSON list; expected an object"),
-    "format": (edited(format=2), "is no manifest of format 1"),
-    "options": (edited(options=None), "the options was None"),
-    "folder": (_as_folder, "cannot be opened: it is a folder"),
-    "FIFO": (_as_fifo, "cannot be opened: it is no regular file"),
-    "link": (_as_link, "cannot be opened: it is a symbolic link"),
-}
-
-
-@pytest.mark.parametrize("name", MANIFESTS)
-def test_manifests_that_do_not_fit(name: str, source: Path, out: Path) -> None:
-    run(source)
-    spoil, words = MANIFESTS[name]
-    spoil(out / "manifest.json")
-    before = contents(out) if name != "FIFO" else {}
-    with pytest.raises(PyrnnxError, match=words):
-        run(source)
-    assert name == "FIFO" or contents(out) == before
-
-
-@pytest.mark.parametrize("spoil", [os.remove, lambda path: path.write_bytes(b"short")])
-def test_a_part_that_is_lost_while_it_runs(spoil: Callable[[Path], object], source: Path, out: Path) -> None:
-    def progress(done: int, total: int) -> None:
-        if done == total:
-            spoil(out / "parts" / "00000.npz")
-
-    with pytest.raises(PyrnnxError, match=r"00000.npz.*the same call computes what is missing"):
-        run(source, progress=progress)
-    assert not json.loads((out / "manifest.json").read_text())["complete"]
-    run(source)
-    assert_equal(of_npz(out), expected(lstm(), NAMED))
-
-
-def test_skipped_items_are_tried_again(source: Path, out: Path) -> None:
+def test_skipped_items(source: Path, out: Path) -> None:
+    """They are tried again, and an error without `skip_errors`."""
     gone = source / "011.npy"
+    bad = source / "003.npy"
+    np.save(bad, np.ones((4, 2), np.float32))
 
     def progress(done: int, total: int) -> None:
         gone.rename(gone.with_suffix(".away")) if done == 0 else None
 
-    assert list(run(source, skip_errors=True, progress=progress).skipped) == ["011.npy"]
+    first = run(source, skip_errors=True, progress=progress)
+    assert list(first.skipped) == [bad.name, gone.name]
     gone.with_suffix(".away").rename(gone)
-    assert run(source, skip_errors=True).skipped == {}
-    assert_equal(of_npz(out), expected(lstm(), NAMED))
-
-
-def test_what_was_skipped_is_an_error_without_skip_errors(source: Path) -> None:
-    np.save(source / "003.npy", np.ones((4, 2), np.float32))
-    first = run(source, skip_errors=True)
-    with pytest.raises(PyrnnxError, match=r"item '003.npy'"):
+    with pytest.raises(PyrnnxError, match=f"item '{bad.name}'"):
         run(source)
-    assert run(source, skip_errors=True).resumed == first.parts - 1
+    again = run(source, skip_errors=True)
+    assert (list(again.skipped), again.resumed) == ([bad.name], first.parts - 2)
+    assert_equal(of_npz(out), expected(lstm(), {key: NAMED[key] for key in NAMED if key != bad.name}))
 
 
-@pytest.mark.parametrize("spoil", [_as_fifo, _as_folder, _as_link])
-@pytest.mark.parametrize("name", ["parts/00001.npz", "done/00001.json"])
-def test_what_is_no_regular_file(name: str, spoil: Callable[[Path], None], source: Path, out: Path) -> None:
-    """A record or part that is a FIFO would be waited for, and what a link leads to may be another's."""
-    first = run(source)
-    before = (out / name).read_bytes()
-    spoil(out / name)
-    if spoil is _as_folder:
-        with pytest.raises(PyrnnxError, match="cannot be written"):
-            run(source)
-        (out / name).rmdir()
-    assert run(source).resumed == first.parts - 1
-    assert stat.S_ISREG((out / name).lstat().st_mode)
-    copy = (out / name).with_suffix(".copy")
-    assert not copy.exists() or copy.read_bytes() == before
-    assert_equal(of_npz_alone(out), expected(lstm(), NAMED))
+@pytest.mark.parametrize("way", [os.replace, lambda new, old: old.write_bytes(new.read_bytes())])
+@pytest.mark.parametrize("when", ["before its part is read", "after its part is read"])
+def test_a_recording_that_is_replaced(way: Callable[[Path, Path], object], when: str, source: Path, out: Path) -> None:
+    """By one of the same size: the run is not complete under the fingerprint of the recording before."""
+    new, old = source.parent / "new.npy", source / f"{LAST:03}.npy"
+    np.save(new, -ITEMS[LAST])
+
+    def progress(done: int, total: int) -> None:
+        if new.exists() and done == (total if when.startswith("after") else 0):
+            way(new, old)
+            new.unlink(missing_ok=True)
+
+    with pytest.raises(PyrnnxError, match=rf"item '{old.name}': its file has changed since it was listed"):
+        run(source, progress=progress)
+    assert not manifest_of(out)["complete"]
 
 
-def of_npz_alone(out: Path) -> Any:
-    """Results, without copies beside the parts."""
-    for path in (out / "parts").glob("*.copy"):
-        path.unlink()
-    return of_npz(out)
+def test_a_zarr_array_that_is_described_anew(tmp_path: Path) -> None:
+    """The fingerprint of zarr contains only the descriptions."""
+    zarr = pytest.importorskip("zarr")
+    array = zarr.open_array(str(tmp_path / "in"), mode="w", shape=(3, 4, 5), dtype="f4", chunks=(1, 4, 5))
+    array[...] = 1
 
+    def progress(done: int, total: int) -> None:
+        if done == total:
+            array.attrs["changed"] = True
 
-@pytest.mark.parametrize("overwrite", [False, True])
-@pytest.mark.parametrize("name", ["parts", "done", "tmp"])
-def test_folders_that_are_links(name: str, overwrite: bool, source: Path, out: Path, tmp_path: Path) -> None:
-    """The target of a link is neither changed nor removed."""
-    run(source)
-    (out / name).rename(tmp_path / "elsewhere")
-    (out / name).symlink_to(tmp_path / "elsewhere")
-    (tmp_path / "elsewhere" / "00077.npz").write_text("mine")
-    before = contents(tmp_path / "elsewhere")
-    with pytest.raises(PyrnnxError, match=f"'{name}' is a symbolic link; expected a folder"):
-        run(source, lstm(seed=1), overwrite=overwrite)
-    assert contents(tmp_path / "elsewhere") == before
-
-
-def test_a_finished_run_starts_no_workers(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pyrnnx.scoring import cluster
-
-    parts = run(source).parts
-    monkeypatch.setattr(cluster, "connected", lambda *arguments: pytest.fail("workers were started"))
-    report = run(source, workers=2)
-    assert (report.resumed, report.computed, report.workers) == (parts, 0, 0)
+    with pytest.raises(PyrnnxError, match="has changed since it was listed"):
+        run(tmp_path / "in", progress=progress)

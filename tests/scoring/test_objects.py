@@ -18,8 +18,6 @@ from scoring_faults import Proxy, free_port, proxy
 
 import pyrnnx
 from pyrnnx import PyrnnxError
-from pyrnnx.scoring.sources import open_source
-from pyrnnx.scoring.sources.storage import normal
 
 fsspec = pytest.importorskip("fsspec")
 MemoryFileSystem = fsspec.get_filesystem_class("memory")
@@ -139,17 +137,6 @@ def test_secrets_in_urls(url: Any, memory: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@each_row(
-    "url",
-    [
-        "abfs://container/x", "hdfs://nn:8020/x", "s3://bucket/a@b.npy", "file:///data/a:b/x.npy", "gs://b/o#123",
-        "s3://arn:aws:s3:us-east-1:123456789012:accesspoint/ap/x.npy", "s3://bucket/year=2024/x.npy",
-    ],
-)  # fmt: skip
-def test_urls_without_credentials(url: str) -> None:
-    assert normal(url) == url
-
-
 @contextmanager
 def failing(error: Exception, question: str, *ends: str, first: int = 0) -> Iterator[None]:
     """Within failing(error, question), fsspec's memory raises it for paths with these ends, from call `first` on."""
@@ -189,35 +176,6 @@ def test_properties_that_cannot_be_read(memory: str, tmp_path: Path) -> None:
     for path in (memory, f"{memory}/003.npy"):
         with failing(BUSY, "info", path[-9:]), pytest.raises(PyrnnxError, match=r"cannot be read \(SlowDown\)"):
             run(path, tmp_path / "out")
-
-
-def test_names_of_a_zarr_group_that_cannot_be_read(tmp_path: Path) -> None:
-    """They are not replaced by numbers."""
-    zarr = pytest.importorskip("zarr")
-    group = zarr.open_group(str(tmp_path / "in"), mode="w", zarr_format=2)
-    group["values"] = np.concatenate(ITEMS)
-    group["offsets"] = np.cumsum([0, *map(len, ITEMS)])
-    group["names"] = np.array(list(NAMED))
-    system = fsspec.filesystem("memory")
-    system.put(f"{tmp_path}/in/", "memory://ragged/", recursive=True)
-    with failing(BUSY, "info", "names/.zarray"), pytest.raises(PyrnnxError, match=r"names/.* \(SlowDown\)"):
-        run("memory://ragged", tmp_path / "out")
-    run("memory://ragged", tmp_path / "out")
-    assert list(of_npz(tmp_path / "out")) == list(NAMED)
-    system.rm("memory://ragged", recursive=True)
-
-
-def test_a_fingerprint_of_descriptions_that_cannot_be_read(tmp_path: Path) -> None:
-    """Stores raise errors of many types."""
-    zarr = pytest.importorskip("zarr")
-    zarr.open_group(str(tmp_path / "in"), mode="w")["a"] = ITEMS[0]
-    system = fsspec.filesystem("memory")
-    system.put(f"{tmp_path}/in/", "memory://group/", recursive=True)
-    source = open_source("memory://group")
-    before = source.fingerprint()
-    with failing(RuntimeError("broken"), "cat_file", "zarr.json"):
-        assert source.fingerprint() == before
-    system.rm("memory://group", recursive=True)
 
 
 def test_files_of_several_items_that_fail_in_turn(tmp_path: Path) -> None:

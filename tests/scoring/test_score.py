@@ -18,7 +18,6 @@ from scoring_data import (
     READERS,
     SIZE,
     assert_equal,
-    contents,
     expected,
     lstm,
     of_npz,
@@ -66,89 +65,6 @@ def test_options_do_not_change_results(options: Any, source: Path, tmp_path: Pat
     layer = lstm(convention=OPENVINO_SEQUENCE)  # [N, T, I] in, [N, D, T, H] out
     run(layer, source, tmp_path / "out", **options)
     assert_equal(of_npz(tmp_path / "out"), expected(lstm(), NAMED))
-
-
-def test_a_finished_run_computes_nothing(source: Path, tmp_path: Path) -> None:
-    first = run(lstm(), source, tmp_path / "out")
-    before = contents(tmp_path / "out" / "parts")
-    times = [one.stat().st_mtime_ns for one in (tmp_path / "out" / "parts").iterdir()]
-    again = run(lstm(), source, tmp_path / "out")
-    assert (again.resumed, again.computed, again.items, again.rate) == (first.parts, 0, len(ITEMS), 0)
-    assert contents(tmp_path / "out" / "parts") == before
-    assert [one.stat().st_mtime_ns for one in (tmp_path / "out" / "parts").iterdir()] == times
-
-
-def test_what_is_broken_or_lost_is_computed_again(source: Path, tmp_path: Path) -> None:
-    first = run(lstm(), source, tmp_path / "out")
-    before = contents(tmp_path / "out" / "parts")
-    parts = sorted((tmp_path / "out" / "parts").iterdir())
-    parts[0].unlink()
-    parts[1].write_bytes(parts[1].read_bytes()[:-1])
-    (tmp_path / "out" / "done" / "00002.json").write_text("{")
-    (tmp_path / "out" / "tmp" / f"00003.npz.{0:032x}").write_text("half")
-    again = run(lstm(), source, tmp_path / "out")
-    assert again.resumed == first.parts - 3
-    assert contents(tmp_path / "out" / "parts") == before
-    assert not list((tmp_path / "out" / "tmp").iterdir())
-
-
-@pytest.mark.parametrize("where", ["parts", "done"])
-def test_a_killed_run(where: str, source: Path, tmp_path: Path, killed: Any) -> None:
-    folder = tmp_path / "out" / where
-    with killed(lambda name, path: name == "sync_folder" and path == folder and len(list(folder.iterdir())) == 2):
-        run(lstm(), source, tmp_path / "out")
-    again = run(lstm(), source, tmp_path / "out")
-    assert again.resumed == (1 if where == "parts" else 2)
-    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), NAMED))
-
-
-def _changed(folder: Path) -> dict[str, Any]:
-    np.save(folder / "004.npy", ITEMS[0])
-    return {}
-
-
-CHANGES: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
-    "model": (lambda folder: {"model": lstm(seed=1)}, "the model: sha256"),
-    "source": (_changed, "the source: fingerprint"),
-    "options": (lambda folder: {"batch": 5}, "the options: batch was 32 and is 5"),
-    "outputs": (lambda folder: {"outputs": ["Y_h"]}, "the options: outputs"),
-    "memory": (lambda folder: {"memory": 2 * PART}, f"memory was {PART} and is {2 * PART}"),
-}
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_another_run(name: str, source: Path, tmp_path: Path) -> None:
-    run(lstm(), source, tmp_path / "out")
-    change, words = CHANGES[name]
-    options = change(source)
-    model = options.pop("model", lstm())
-    with pytest.raises(PyrnnxError, match=words):
-        run(model, source, tmp_path / "out", **options)
-    report = run(model, source, tmp_path / "out", overwrite=True, **options)
-    assert report.resumed == 0
-    assert len(of_npz(tmp_path / "out")) == len(ITEMS)
-
-
-def test_folders_of_others_are_left_alone(source: Path, tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "letter.txt").write_text("mine")
-    for overwrite in (False, True):
-        with pytest.raises(PyrnnxError, match=r"has 'letter.txt' but no manifest.json"):
-            run(lstm(), source, tmp_path / "out", overwrite=overwrite)
-    with pytest.raises(PyrnnxError, match="overlap"):
-        run(lstm(), source, source / "out")
-
-
-def test_two_runs_at_once(source: Path, tmp_path: Path) -> None:
-    inner = []
-
-    def progress(done: int, total: int) -> None:
-        with pytest.raises(PyrnnxError, match="another process is writing") as raised:
-            run(lstm(), source, tmp_path / "out")
-        inner.append(raised)
-
-    run(lstm(), source, tmp_path / "out", progress=progress)
-    assert inner
 
 
 BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
@@ -325,15 +241,6 @@ def test_an_interrupt_during_a_destructor(source: Path, tmp_path: Path) -> None:
     assert run(lstm(), source, tmp_path / "out").resumed == 1
 
 
-def test_a_handler_that_is_installed_during_a_run(source: Path, tmp_path: Path) -> None:
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        run(lstm(), source, tmp_path / "out", progress=lambda *_: signal.signal(signal.SIGINT, signal.SIG_IGN))
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.parametrize("package", ["distributed", "pyarrow", "zarr", "filelock", "soundfile"])
 def test_packages_that_are_missing(package: str, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
@@ -346,10 +253,3 @@ def test_packages_that_are_missing(package: str, source: Path, tmp_path: Path, m
     }
     with pytest.raises(PyrnnxError, match=f"needs the package {package}; .* adds it"):
         run(lstm(), source, tmp_path / "out", **options[package])
-
-
-def test_the_line_of_progress(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(lstm(), source, tmp_path / "out", progress=True)
-    assert f"{len(ITEMS)}/{len(ITEMS)} items" in capsys.readouterr().err
-    run(lstm(), source, tmp_path / "out")
-    assert capsys.readouterr().err == ""

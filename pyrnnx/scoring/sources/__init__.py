@@ -13,8 +13,8 @@ from pyrnnx.scoring.sources.arrays import NpySource, NpzSource
 from pyrnnx.scoring.sources.audio import AudioSource
 from pyrnnx.scoring.sources.base import Source, files_with
 from pyrnnx.scoring.sources.parquet import ParquetSource
-from pyrnnx.scoring.sources.storage import normal, shown_path, storage_of
-from pyrnnx.scoring.sources.zarr import ZarrSource
+from pyrnnx.scoring.sources.storage import FILE, normal, shown_path, storage_of
+from pyrnnx.scoring.sources.zarr import DESCRIPTIONS, ZarrSource
 
 SOURCES: dict[str, type[Source]] = {
     cls.kind: cls for cls in (ZarrSource, NpySource, NpzSource, ParquetSource, AudioSource)
@@ -31,32 +31,28 @@ def open_source(
     rate: Any = None,
 ) -> Source:
     """Return the source at a path, of the format `kind` or else of its files. The arguments are those of `score`."""
-    if not is_path(path):
+    if not is_path(path) or "\0" in os.fspath(path):
         raise ArgumentError(f"score: source is {shown_path(path)}; expected a path")
     if kind is not None and (not isinstance(kind, str) or kind not in SOURCES):
         raise ArgumentError(f"score: source_format is {shown(kind)}; expected one of {', '.join(SOURCES)}")
-    if "\0" in os.fspath(path):
-        raise ArgumentError(f"score: source is {shown_path(path)}; expected a path without NUL")
-    absolute = normal(os.fspath(path))
     if column is not None and not isinstance(column, str):
         raise ArgumentError(f"score: column is {shown(column)}; expected a name")
-    storage = storage_of(absolute)
-    if not storage.is_file(absolute) and not storage.is_folder(absolute) and not storage.has(absolute):
+    absolute = normal(os.fspath(path))
+    if storage_of(absolute).kind(absolute) is None:
         raise ArgumentError(f"score: source {shown_path(path)} does not exist; expected a file, a folder or a URL")
     kind = kind or _kind(absolute)
-    chosen = _channels(channels), None if rate is None else scalars.integer("score", "rate", rate, 1)
-    for name, value, needed in (
-        ("column", column, "parquet"),
-        ("channels", channels, "audio"),
-        ("rate", rate, "audio"),
-    ):
-        if value is not None and kind != needed:
+    options = {
+        "column": (column, ParquetSource),
+        "channels": (_channels(channels), AudioSource),
+        "rate": (None if rate is None else scalars.integer("score", "rate", rate, 1), AudioSource),
+    }
+    for name, (value, cls) in options.items():
+        if value is not None and kind != cls.kind:
             raise ArgumentError(
-                f"score: {name} is {shown(value)}, and the source is {kind}; expected a source of {needed}"
+                f"score: {name} is {shown(value)}, and the source is {kind}; expected a source of {cls.kind}"
             )
-    if kind == ParquetSource.kind:
-        return ParquetSource(absolute, column)
-    return AudioSource(absolute, *chosen) if kind == AudioSource.kind else SOURCES[kind](absolute)
+    chosen = SOURCES[kind]
+    return chosen(absolute, **{name: value for name, (value, cls) in options.items() if cls is chosen})
 
 
 def _channels(channels: Any) -> Any:
@@ -65,7 +61,7 @@ def _channels(channels: Any) -> Any:
         return channels
     if channels == "first":
         return 0
-    if isinstance(channels, str) and channels.isascii() and channels.isdigit():
+    if isinstance(channels, str) and channels.isdecimal():
         channels = int(channels)
     return scalars.integer(
         "score", "channels", channels, 0, expected='"mean", "first", or the index of a channel from 0'
@@ -75,14 +71,14 @@ def _channels(channels: Any) -> Any:
 def _kind(path: str) -> str:
     """Return the format of the files at a path."""
     storage, suffixes = storage_of(path), ", ".join(_KINDS)
-    if storage.is_file(path):
+    if storage.kind(path) == FILE:
         suffix = Path(path).suffix.lower()
         if suffix in _KINDS:
             return _KINDS[suffix]
         raise ArgumentError(
             f"score: source {shown(path)} is a file; expected a folder, or a file that ends in {suffixes}"
         )
-    if any(storage.has(storage.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup")):
+    if any(storage.kind(storage.join(path, name)) for name in DESCRIPTIONS):
         return ZarrSource.kind
     paths = [file.lower() for file in files_with(path, ("",))[0]]
     kinds = list(dict.fromkeys(kind for end, kind in _KINDS.items() if any(file.endswith(end) for file in paths)))

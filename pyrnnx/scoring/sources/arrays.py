@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
-from pyrnnx.scoring.sources.base import Source, size_of
+from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.items import Bad, Items, attempted, consecutive, listed
 from pyrnnx.scoring.sources.storage import HEAD, Files
 
@@ -84,22 +85,19 @@ def _shape_of_member(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
 
 def _shape_of_file(storage: Files, path: str) -> tuple[int, ...]:
     with storage.open(path, HEAD) as file:
-        return _shape(file, size_of(file))
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        return _shape(file, size)
 
 
 def _shape(file: Any, size: int) -> tuple[int, ...]:
     """Return the shape in the header of an .npy file of `size` bytes."""
-    shape, dtype = _head(file)
+    version = np.lib.format.read_magic(file)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read(file)
     if dtype.hasobject:
         raise FormatError("it is an array of Python objects; expected numbers")
     declared, available = math.prod(shape) * dtype.itemsize, size - file.tell()
     if declared > available:
         raise FormatError(f"it has {available} bytes of values; its header declares {declared}")
     return shape
-
-
-def _head(file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    version = np.lib.format.read_magic(file)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = read(file)
-    return shape, dtype

@@ -9,14 +9,22 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.extras import import_package
 from pyrnnx._internal.files import open_checked
 from pyrnnx.errors import ArgumentError, FormatError, shown
-from pyrnnx.scoring.packages import import_soundfile, import_soxr
 from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.items import Bad, Items, attempted, listed
 from pyrnnx.scoring.sources.storage import HEAD
 
 _CUT_OFF = re.compile(r"^data : \d+ \(should be", re.MULTILINE)  # libsndfile only logs this, and reads what is there
+
+
+def import_soundfile() -> Any:
+    return import_package("soundfile", "reading recordings", "audio")
+
+
+def import_soxr() -> Any:
+    return import_package("soxr", "resampling recordings", "audio")
 
 
 class _Header(NamedTuple):

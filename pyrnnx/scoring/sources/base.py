@@ -7,12 +7,12 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.scoring.sources.items import Bad, Items
-from pyrnnx.scoring.sources.storage import Files, Status, storage_of
+from pyrnnx.scoring.sources.storage import FILE, FOLDER, Files, storage_of
 
 
 class Source(ABC):
@@ -38,7 +38,7 @@ class Source(ABC):
     def __init__(self, path: str) -> None:
         self.path, self.hidden = path, 0
         self.options: dict[str, Any] = {}
-        self._is_file = self.storage.is_file(path)
+        self._is_file = self.storage.kind(path) == FILE
 
     @cached_property
     def storage(self) -> Files:
@@ -67,12 +67,9 @@ class Source(ABC):
     def fingerprint(self) -> str:
         """Return a checksum of the names, sizes and modification times, or ETags, of all files."""
         digest = hashlib.sha256()
-        storage = self.storage
-        status_of = storage.statuses(self.path)
+        version_of = self.storage.versions(self.path)
         for path in self.files():
-            status = status_of(path)
-            facts = "" if status is None else f"{status.size}\0{status.version}"  # None: a broken link
-            digest.update(os.fsencode(f"{storage.relative(path, self.path)}\0{facts}\n"))
+            digest.update(os.fsencode(f"{self.storage.relative(path, self.path)}\0{version_of(path)}\n"))
         return digest.hexdigest()
 
     def file_of(self, place: Any) -> str | None:
@@ -80,14 +77,14 @@ class Source(ABC):
         return self.path_of(place[0])
 
     def stamps(self, places: Iterable[Any]) -> Iterator[int]:
-        """Yield for each item a number that changes with its file, 0 if it is in several."""
-        status_of = self.storage.statuses(self.path)
+        """Yield for each item a number of this process that changes with the item's file, 0 if it is in several."""
+        version_of = self.storage.versions(self.path)
         before: str | None = None
         stamp = 0
         for place in places:
             path = self.file_of(place)
             if path is None or path != before:
-                before, stamp = path, 0 if path is None else _stamp(status_of(path))
+                before, stamp = path, 0 if path is None else hash(version_of(path))
             yield stamp
 
     def advice(self, values: AnyArray) -> str:
@@ -99,7 +96,7 @@ class Source(ABC):
         if self._is_file:
             return [self.path]
         names = ", ".join(self.suffixes)
-        if not self.storage.is_folder(self.path):
+        if self.storage.kind(self.path) != FOLDER:
             raise ArgumentError(
                 f"score: source {shown(self.path)} is no folder; expected a folder of {names} files, or one file"
             )
@@ -110,20 +107,6 @@ class Source(ABC):
                 f"is {self.kind}"
             )
         return paths
-
-
-def _stamp(status: Status | None) -> int:
-    """Return 63 bits of a checksum of a file's properties, the same on every machine; -1 if there is no file."""
-    if status is None:
-        return -1
-    return int.from_bytes(hashlib.blake2b(" ".join(map(str, status)).encode(), digest_size=8).digest(), "big") >> 1
-
-
-def size_of(file: BinaryIO) -> int:
-    """Return the size of a file at whose start the reader is."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(0)
-    return size
 
 
 def files_with(folder: str, suffixes: tuple[str, ...]) -> tuple[list[str], int]:

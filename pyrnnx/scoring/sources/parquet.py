@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.extras import import_package
 from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring.packages import import_pyarrow
 from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.items import Bad, Items, consecutive
 
@@ -18,16 +18,11 @@ ROWS = 256  # rows decoded at once, because a row group may be larger than memor
 NAMES = "name"
 
 
-class _Listing(NamedTuple):
-    names: list[str]
-    lengths: list[int]
-    places: list[tuple[tuple[str, int], int]]
-    bad: dict[int, str]
-
-    def add(self, name: str, length: int, place: tuple[tuple[str, int], int]) -> None:
-        self.names.append(name)
-        self.lengths.append(length)
-        self.places.append(place)
+def import_pyarrow() -> Any:
+    """Return pyarrow with the modules that scoring uses."""
+    for module in ("pyarrow.compute", "pyarrow.parquet", "pyarrow.types"):
+        import_package(module, "score: Parquet", "parquet")
+    return import_package("pyarrow", "score: Parquet", "parquet")
 
 
 class ParquetSource(Source):
@@ -44,39 +39,45 @@ class ParquetSource(Source):
         self.column, self.options = column, {"column": column}
 
     def items(self) -> Items:
-        listing = _Listing([], [], [], {})
+        names: list[str] = []
+        lengths: list[int] = []
+        places: list[Any] = []
+        bad: dict[int, str] = {}
         for path in self.files():
-            relative = self.name_of(path)
             try:
-                with self._open(path) as file:
-                    self._list(listing, path, relative, file)
-            except PyrnnxError:
+                for name, length, place in self._listing(path):
+                    if length is None:
+                        bad[len(names)] = "null; expected a list"
+                    names.append(name)
+                    lengths.append(length or 0)
+                    places.append(place)
+            except PyrnnxError:  # noqa: PERF203  # a try for each file
                 raise
             except Exception as error:  # decoders and object stores raise errors of many types
-                listing.bad[len(listing.names)] = f"it cannot be read as Parquet ({reason_of(error)})"
-                listing.add(relative, 0, ((path, 0), 0))
-        return Items(listing.names, np.array(listing.lengths, np.int64), listing.places, listing.bad)
+                bad[len(names)] = f"it cannot be read as Parquet ({reason_of(error)})"
+                names.append(self.name_of(path))
+                lengths.append(0)
+                places.append(((path, 0), 0))
+        return Items(names, np.array(lengths, np.int64), places, bad)
 
-    def _list(self, listing: _Listing, path: str, relative: str, file: Any) -> None:
-        column = self._column(path, file)
-        has_names = file.schema_arrow.names.count(NAMES) == 1
-        columns = [column, NAMES] if has_names else [column]
-        start = 0
-        for group in range(file.num_row_groups):
-            row, place = 0, (path, group)
-            for batch in file.iter_batches(ROWS, [group], columns=columns):
-                names = batch.column(NAMES).to_pylist() if has_names else [None] * len(batch)
-                lengths = import_pyarrow().compute.list_value_length(batch.column(column)).to_pylist()
-                for name, length in zip(names, lengths, strict=True):
-                    if length is None:
-                        listing.bad[len(listing.names)] = "null; expected a list"
-                    listing.add(
-                        name if isinstance(name, str) else f"{relative}:{start + row}",
-                        length or 0,
-                        (place, row),
-                    )
-                    row += 1
-            start += row
+    def _listing(self, path: str) -> Iterator[tuple[str, int | None, Any]]:
+        """Yield name, length (None for a null) and place of each row of a file."""
+        list_length = import_pyarrow().compute.list_value_length
+        with self._open(path) as file:
+            column = self._column(path, file)
+            has_names = file.schema_arrow.names.count(NAMES) == 1
+            columns = [column, NAMES] if has_names else [column]
+            start = 0
+            for group in range(file.num_row_groups):
+                row, place = 0, (path, group)
+                for batch in file.iter_batches(ROWS, [group], columns=columns):
+                    names = batch.column(NAMES).to_pylist() if has_names else [None] * len(batch)
+                    lengths = list_length(batch.column(column)).to_pylist()
+                    for name, length in zip(names, lengths, strict=True):
+                        named = name if isinstance(name, str) else f"{self.name_of(path)}:{start + row}"
+                        yield named, length, (place, row)
+                        row += 1
+                start += row
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
         for (path, group), run in consecutive(places):
@@ -114,23 +115,23 @@ class ParquetSource(Source):
         return str(place[0][0])
 
     def _column(self, path: str, file: Any) -> str:
-        types = import_pyarrow().types
-        lists = [
-            field.name
-            for field in file.schema_arrow
-            if types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type)
-        ]
-        twice = next((name for name in lists if file.schema_arrow.names.count(name) > 1), None)
-        if twice is not None and self.column in (None, twice):
-            raise ArgumentError(f"score: {shown(path)} has two columns {shown(twice)}; expected one")
-        if self.column is None and len(lists) == 1:
-            return str(lists[0])
-        if self.column not in lists:
+        """Return the column with this source's name, or the only column of lists."""
+        names = file.schema_arrow.names
+        lists = [field.name for field in file.schema_arrow if _is_list(field.type)]
+        column = lists[0] if self.column is None and len(set(lists)) == 1 else self.column
+        if column in lists and names.count(column) > 1:
+            raise ArgumentError(f"score: {shown(path)} has two columns {shown(column)}; expected one")
+        if column not in lists:
             raise ArgumentError(
-                f"score: column is {shown(self.column)}; expected a column of lists of {shown(path)}: "
+                f"score: column is {shown(column)}; expected a column of lists of {shown(path)}: "
                 f"{', '.join(map(shown, lists)) or 'there is none'}"
             )
-        return str(self.column)
+        return str(column)
+
+
+def _is_list(kind: Any) -> bool:
+    types = import_pyarrow().types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def _values(values: Any) -> AnyArray | Bad:
@@ -139,7 +140,7 @@ def _values(values: Any) -> AnyArray | Bad:
         return Bad("null; expected a list")
     types = import_pyarrow().types
     sizes = [len(values)]
-    while types.is_list(values.type) or types.is_large_list(values.type) or types.is_fixed_size_list(values.type):
+    while _is_list(values.type):
         widths = set(import_pyarrow().compute.list_value_length(values).to_pylist())
         if None in widths or len(widths) > 1:
             return Bad(f"lists of different lengths ({', '.join(sorted(map(str, widths)))}) in one sequence")

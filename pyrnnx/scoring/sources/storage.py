@@ -6,24 +6,18 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
+from pyrnnx._internal.extras import import_package
 from pyrnnx._internal.files import is_path, open_checked
 from pyrnnx.errors import ArgumentError, reason_of, shown
-from pyrnnx.scoring.packages import import_fsspec
 
 HEAD = 2**16  # bytes that a request for a header reads
+FILE, FOLDER = "file", "directory"
 MISSING = "no such object"  # the message of a FileNotFoundError of fsspec is only the path
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # also "s3:/bucket", which Path makes of "s3://bucket"
+_SECRET = re.compile(r"[@?]|::")  # a user, a password or a query, or a chain of several URLs
 _VERSIONS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "mtime", "LastModified", "last_modified", "created")
-
-
-class Status(NamedTuple):
-    """Properties of a file that change with its contents."""
-
-    size: int
-    version: str  # time of the last change of the contents, or the ETag of an object
-    changed: str  # time of the last change of the file, also of its name; "" for an object
 
 
 class Files:
@@ -33,47 +27,32 @@ class Files:
         """Open a file for reading. `block` is the size of requests for an object; 0 reads the whole at once."""
         return open_checked(path)
 
-    def statuses(self, folder: str) -> Callable[[str], Status | None]:
-        """Return a function that returns the status of a file below a folder, None if there is none."""
+    def versions(self, folder: str) -> Callable[[str], str | None]:
+        """Return a function that returns for a file below a folder a text that changes with its contents, else None."""
 
-        def status(path: str) -> Status | None:
+        def version(path: str) -> str | None:
             try:
                 status = os.stat(path)
             except OSError:
                 return None
-            return Status(status.st_size, str(status.st_mtime_ns), str(status.st_ctime_ns))
+            return f"{status.st_size} {status.st_mtime_ns}"
 
-        return status
+        return version
 
     def walk(self, folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
         """Yield the path of each folder, and the names of its folders and files, as `os.walk` does.
 
-        Links to folders are left out.
+        Links to folders are not followed.
         """
-        left = [folder]
-        while left:
-            path, folders, files = left.pop(), [], []
-            try:
-                with os.scandir(path) as entries:
-                    for entry in entries:
-                        if entry.is_dir(follow_symlinks=False):
-                            folders.append(entry.name)
-                        elif not (entry.is_symlink() and os.path.isdir(entry.path)):
-                            files.append(entry.name)
-            except OSError as error:
-                raise _unreadable(error.filename or path, error) from None
-            yield path, folders, files
-            left += [os.path.join(path, name) for name in folders]
 
-    def is_file(self, path: str) -> bool:
-        return os.path.isfile(path)
+        def fail(error: OSError) -> None:
+            raise _unreadable(error.filename, error) from None
 
-    def is_folder(self, path: str) -> bool:
-        return os.path.isdir(path)
+        return os.walk(folder, onerror=fail)
 
-    def has(self, path: str) -> bool:
-        """Return whether there is something with this name, if only a broken link."""
-        return os.path.lexists(path)
+    def kind(self, path: str) -> str | None:
+        """Return `FILE` or `FOLDER`, None if there is neither."""
+        return FOLDER if os.path.isdir(path) else FILE if os.path.exists(path) else None
 
     def join(self, folder: str, name: str) -> str:
         return os.path.join(folder, name)
@@ -86,8 +65,9 @@ class Objects(Files):
     """Objects of a store, whose names are those of files in folders."""
 
     def __init__(self, url: str) -> None:
+        fsspec = import_package("fsspec.core", "score: URLs", "object")
         try:
-            self._system = import_fsspec().core.url_to_fs(url)[0]
+            self._system = fsspec.url_to_fs(url)[0]
         except Exception as error:  # packages of stores raise errors of many types, and some connect here
             raise _unreadable(url, error) from error
 
@@ -100,46 +80,27 @@ class Objects(Files):
             raise FileNotFoundError(MISSING) from error
         return file
 
-    def statuses(self, folder: str) -> Callable[[str], Status | None]:
-        try:
-            infos = self._asked("find", folder, detail=True)
-        except FileNotFoundError as error:  # of the whole bucket
-            raise _unreadable(folder, error) from error
+    def versions(self, folder: str) -> Callable[[str], str | None]:
         root = self._name(folder)
-        return {folder + name.removeprefix(root): _status_of(info) for name, info in infos.items()}.get
+        infos = self._asked("find", folder, detail=True)
+        return {folder + name.removeprefix(root): _version_of(info) for name, info in infos.items()}.get
 
     def walk(self, folder: str) -> Iterator[tuple[str, list[str], list[str]]]:
         # fsspec's own `walk` leaves out a subfolder whose listing fails.
         root, pending = self._name(folder), [folder]
         while pending:
             parent = pending.pop()
-            try:
-                infos = self._asked("ls", parent, fresh=parent == folder, detail=True)
-            except FileNotFoundError as error:
-                raise _unreadable(parent, error) from error
             names: dict[bool, list[str]] = {True: [], False: []}
-            for info in infos:
+            for info in self._asked("ls", parent, detail=True):
                 path = info["name"].rstrip("/")
                 if path != self._name(parent):  # a marker of the folder itself
-                    names[info["type"] == "directory"].append(path.rpartition("/")[2])
+                    names[info["type"] == FOLDER].append(path.rpartition("/")[2])
             yield folder + self._name(parent).removeprefix(root), names[True], names[False]
             pending += [self.join(parent, name) for name in names[True]]
 
-    def is_file(self, path: str) -> bool:
-        return self._type(path) not in (None, "directory")
-
-    def is_folder(self, path: str) -> bool:
-        return self._type(path) == "directory"
-
-    def has(self, path: str) -> bool:
-        return self._type(path) is not None
-
-    def _type(self, path: str) -> str | None:
-        """Return "file" or "directory", None if there is neither; fsspec's `isfile` returns False for any error."""
-        try:
-            return str(self._asked("info", path)["type"])
-        except FileNotFoundError:
-            return None
+    def kind(self, path: str) -> str | None:
+        info = self._asked("info", path, {"type": None})  # fsspec's `isfile` returns False for any error
+        return info["type"] and (FOLDER if info["type"] == FOLDER else FILE)
 
     def join(self, folder: str, name: str) -> str:
         return f"{folder}/{name}"
@@ -147,15 +108,14 @@ class Objects(Files):
     def relative(self, path: str, folder: str) -> str:
         return path.removeprefix(f"{folder}/")
 
-    def _asked(self, question: str, path: str, *, fresh: bool = True, **options: Any) -> Any:
-        """Return the store's answer, as it is now, or unless `fresh` as since the last fresh one."""
-        if fresh:
-            self._system.invalidate_cache()  # fsspec keeps listings
+    def _asked(self, question: str, path: str, missing: Any = None, **options: Any) -> Any:
+        """Return the store's answer, as it is now, or `missing` if there is no such object."""
+        self._system.invalidate_cache()  # fsspec caches listings
         try:
             return getattr(self._system, question)(path, **options)
-        except FileNotFoundError:
-            raise
         except Exception as error:
+            if missing is not None and isinstance(error, FileNotFoundError):
+                return missing
             raise _unreadable(path, error) from error
 
     def _name(self, url: str) -> str:
@@ -163,17 +123,15 @@ class Objects(Files):
         return str(self._system._strip_protocol(url))
 
 
-def _unreadable(url: str, error: Exception) -> ArgumentError:
-    reason = MISSING if isinstance(error, FileNotFoundError) and is_url(url) else reason_of(error)
-    return ArgumentError(f"score: source {shown_path(url)} cannot be read ({reason})")
+def _unreadable(path: str, error: Exception) -> ArgumentError:
+    reason = MISSING if isinstance(error, FileNotFoundError) and is_url(path) else reason_of(error)
+    return ArgumentError(f"score: source {shown_path(path)} cannot be read ({reason})")
 
 
-def _status_of(info: dict[str, Any]) -> Status:
+def _version_of(info: dict[str, Any]) -> str:
     version = next((info[key] for key in _VERSIONS if info.get(key)), "")
     # Some stores give seconds in a listing, but a datetime for the object itself.
-    return Status(
-        int(info.get("size") or 0), str(version.timestamp() if hasattr(version, "timestamp") else version), ""
-    )
+    return f"{info.get('size') or 0} {version.timestamp() if hasattr(version, 'timestamp') else version}"
 
 
 def is_url(path: Any) -> bool:
@@ -181,17 +139,11 @@ def is_url(path: Any) -> bool:
     return isinstance(path, str) and "://" in path and _URL.match(path) is not None
 
 
-def _may_have_secret(url: str) -> bool:
-    """Return whether a URL has a user, a password or a query, or is a chain of several URLs."""
-    user, at, _ = url.partition("://")[2].partition("@")  # a password may have a slash
-    return (bool(at) and ("/" not in user or ":" in user)) or "?" in url or "::" in url
-
-
 def normal(path: str) -> str:
     """Return an absolute path, or a URL without a slash at its end."""
     if not is_url(path):
         return os.path.abspath(path)
-    if _may_have_secret(path):
+    if _SECRET.search(path):
         raise ArgumentError(
             f"score: source is {shown_path(path)}; expected the URL of one store without user, password and query, "
             "because fsspec takes credentials from the environment"
@@ -204,7 +156,7 @@ def shown_path(path: Any) -> str:
     if not is_path(path):
         return f"of type {type(path).__name__}"
     text = os.fspath(path)
-    is_secret = _URL.match(text) and re.search(r"[@?]|::", text)
+    is_secret = _URL.match(text) and _SECRET.search(text)
     return shown(f"{text.partition(':')[0]}://..." if is_secret else text)
 
 

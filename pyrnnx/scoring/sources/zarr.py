@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
+from pyrnnx._internal.extras import import_package
 from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring.packages import import_zarr
 from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.items import Bad, Items, attempted, listed
 from pyrnnx.scoring.sources.storage import Files
 
+DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup")  # files with these names describe an array or a group
 VALUES, OFFSETS, NAMES = "values", "offsets", "names"
 _ROWS = ""  # as the first entry of a place: a row of the array itself
+
+
+def import_zarr() -> Any:
+    return import_package("zarr", "score: zarr", "zarr")
 
 
 class ZarrSource(Source):
@@ -35,7 +39,8 @@ class ZarrSource(Source):
         try:
             for path in self.files():
                 self.storage.open(path).close()  # rejects a FIFO, on which zarr would block
-            return self._items(self._root())
+            root = self._root()
+            return self._rows(root) if hasattr(root, "shape") else self._arrays(root)
         except PyrnnxError:
             raise
         except Exception as error:  # descriptions and codecs raise errors of many types
@@ -44,63 +49,51 @@ class ZarrSource(Source):
     def _unreadable(self, error: Exception) -> ArgumentError:
         return ArgumentError(f"score: source {shown(self.path)} cannot be read as zarr ({reason_of(error)})")
 
-    def _items(self, root: Any) -> Items:
-        if hasattr(root, "shape"):
-            if len(root.shape) < 2:
-                raise ArgumentError(
-                    f"score: zarr array {shown(self.path)} has shape {root.shape}; expected [N, T, ...]"
-                )
-            count = root.shape[0]
-            names = list(map(str, range(count)))
-            return listed(names, [(_ROWS, i, i + 1) for i in range(count)], [root.shape[1:]] * count)
-        members = {key: attempted(root.__getitem__, key) for key in self._members()}
-        keys = [key for key, member in members.items() if isinstance(member, Bad) or hasattr(member, "shape")]
-        if VALUES in keys and OFFSETS in keys:
-            return self._ragged(root, keys)
-        if not keys:
-            raise ArgumentError(f"score: zarr group {shown(self.path)} has no arrays")
-        arrays = [members[key] for key in keys]
-        shapes = [array if isinstance(array, Bad) else array.shape for array in arrays]
-        return listed(keys, [(key,) for key in keys], shapes)
+    def _rows(self, array: Any) -> Items:
+        if len(array.shape) < 2:
+            raise ArgumentError(f"score: zarr array {shown(self.path)} has shape {array.shape}; expected [N, T, ...]")
+        count = array.shape[0]
+        names = list(map(str, range(count)))
+        return listed(names, [(_ROWS, i, i + 1) for i in range(count)], [array.shape[1:]] * count)
 
-    def _members(self) -> list[str]:
-        """Return the names in the group, also those with broken descriptions, for which zarr's own list raises."""
+    def _arrays(self, root: Any) -> Items:
+        # zarr's own list of members raises for an array with a broken description.
         storage = self.storage
-        for name in (VALUES, OFFSETS, NAMES):
-            if os.path.islink(os.path.join(self.path, name)):
-                raise ArgumentError(
-                    f"score: {shown(name)} of zarr group {shown(self.path)} is a link; expected an array, because "
-                    "links are not followed"
-                )
         folders = next(iter(storage.walk(self.path)), ("", [], []))[1]
-        return [
+        keys = [
             name
             for name in sorted(folders)
-            if any(storage.has(storage.join(self.path, f"{name}/{file}")) for file in (".zarray", "zarr.json"))
+            if any(storage.kind(storage.join(self.path, f"{name}/{file}")) for file in DESCRIPTIONS[:2])
         ]
+        members = {key: attempted(root.__getitem__, key) for key in keys}
+        arrays = {key: item for key, item in members.items() if isinstance(item, Bad) or hasattr(item, "shape")}
+        if VALUES in arrays and OFFSETS in arrays:
+            return self._ragged(root, NAMES in arrays)
+        if not arrays:
+            raise ArgumentError(f"score: zarr group {shown(self.path)} has no arrays")
+        shapes = [array if isinstance(array, Bad) else array.shape for array in arrays.values()]
+        return listed(list(arrays), [(key,) for key in arrays], shapes)
 
-    def _ragged(self, root: Any, keys: list[str]) -> Items:
+    def _ragged(self, root: Any, has_names: bool) -> Items:
         offsets = np.asarray(root[OFFSETS][...])
         values = root[VALUES].shape
         if not values:
             raise ArgumentError(f'score: zarr group {shown(self.path)}: "values" has no axes; expected [T, ...]')
-        total = values[0]
         sound = offsets.ndim == 1 and len(offsets) and offsets.dtype.kind in "iu"
-        if not sound or offsets[0] < 0 or offsets[-1] > total or (np.diff(offsets.astype(np.int64)) < 0).any():
+        if not sound or offsets[0] < 0 or offsets[-1] > values[0] or (np.diff(offsets.astype(np.int64)) < 0).any():
             raise ArgumentError(
-                f'score: zarr group {shown(self.path)}: "offsets" are not ascending integers from 0 to {total}, the '
-                'length of "values"'
+                f'score: zarr group {shown(self.path)}: "offsets" are not ascending integers from 0 to {values[0]}, '
+                'the length of "values"'
             )
         offsets = offsets.astype(np.int64)
         count = len(offsets) - 1
-        names = list(map(str, np.ravel(root[NAMES][...]))) if NAMES in keys else list(map(str, range(count)))
+        names = list(map(str, np.ravel(root[NAMES][...]) if has_names else range(count)))
         if len(names) != count:
             raise ArgumentError(
                 f'score: zarr group {shown(self.path)} has {len(names)} "names" and {count + 1} "offsets"; expected '
                 "one more offset than names"
             )
-        pairs = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-        places = [(VALUES, *pair) for pair in pairs]
+        places = [(VALUES, *pair) for pair in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
         return listed(names, places, [(length, *values[1:]) for length in np.diff(offsets).tolist()])
 
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
@@ -110,36 +103,33 @@ class ZarrSource(Source):
             try:
                 pieces = _pieces(root, run)
             except Exception as error:  # noqa: PERF203  # codecs raise errors of many types
-                yield from [Bad(reason_of(error))] if len(run) == 1 else self._one_by_one(run)
+                if len(run) == 1:
+                    yield Bad(reason_of(error))
+                else:
+                    yield from (item for place in run for item in self.read([place]))
             else:
                 yield from pieces
 
     def file_of(self, place: Any) -> str | None:
         return None  # the chunks of an array are files
 
-    def _one_by_one(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
-        for place in places:
-            yield from self.read([place])
-
     def _root(self) -> Any:
+        zarr = import_zarr()
         try:
-            return import_zarr().open(self.path, mode="r")
+            return zarr.open(self.path, mode="r")
         except Exception as error:  # zarr raises errors of many types for other folders
             raise self._unreadable(error) from error
 
     def files(self) -> list[str]:
+        """Return the sorted paths of all descriptions."""
         paths: list[str] = []
         storage = self.storage
         for parent, folders, files in storage.walk(self.path):
             folders.sort()
-            descriptions = {
-                name: storage.join(parent, name) for name in files if name in (".zarray", ".zgroup", "zarr.json")
-            }
-            paths += descriptions.values()
-            if ".zarray" in descriptions or (
-                "zarr.json" in descriptions and _is_array(storage, descriptions["zarr.json"])
-            ):  # skip its chunks: perhaps millions
-                folders.clear()
+            found = {name: storage.join(parent, name) for name in files if name in DESCRIPTIONS}
+            paths += found.values()
+            if ".zarray" in found or ("zarr.json" in found and _is_array(storage, found["zarr.json"])):
+                folders.clear()  # skip its chunks: perhaps millions
         return sorted(paths)
 
 

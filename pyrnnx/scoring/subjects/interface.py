@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError
+from pyrnnx.errors import ArgumentError, shown
+from pyrnnx.models.inputs import given_names
 
 
 @dataclass(frozen=True)
@@ -68,3 +69,14 @@ class Subject(ABC):
     @abstractmethod
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
         """Return the outputs by name."""
+
+
+def chosen_outputs(label: str, outputs: Any, allowed: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in the argument `outputs` of `score`; all allowed ones if it is None."""
+    if outputs is None:
+        return tuple(allowed)
+    names = given_names(label, outputs)
+    for name in names:
+        if name not in allowed:
+            raise ArgumentError(f"{label}: outputs has {shown(name)}; expected names out of {', '.join(allowed)}")
+    return names

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.errors import ArgumentError, UnsupportedError, shown
+from pyrnnx.errors import ArgumentError, UnsupportedError
 from pyrnnx.layers.layer import Layer
-from pyrnnx.models.inputs import given_names
 from pyrnnx.operator.quantized import Quantized
-from pyrnnx.scoring.subjects.interface import Input, Subject
+from pyrnnx.scoring.subjects.interface import Input, Subject, chosen_outputs
 from pyrnnx.stacks.stack import Stack
 
 ROWS = 32  # of a batch by default
@@ -48,11 +47,7 @@ class LayerSubject(Subject):
                 f"score: {layer.label} takes X [{', '.join(axes)}]; expected sequences (T) of rows (N)"
             )
         self.input = Input("X", layer.dtype, axes, tuple(layer.input_size if axis == "I" else None for axis in axes))
-        self._outputs = given_names(f"score: {layer.label}", outputs) if outputs is not None else layer.output_names
-        for name in self._outputs:
-            if name not in layer.output_names:
-                allowed = ", ".join(layer.output_names)
-                raise ArgumentError(f"score: {layer.label}: outputs has {shown(name)}; expected names out of {allowed}")
+        self._outputs = chosen_outputs(f"score: {layer.label}", outputs, layer.output_names)
         self.axes = {name: convention.axes_of(name if name == "Y" else "state") for name in self._outputs}
 
     @property
@@ -82,7 +77,7 @@ class StackSubject(Subject):
         self.label, self._stack = stack.label, stack
         axes = "NTI" if stack.batch_first else "TNI"
         self.input = Input("X", stack.dtype, axes, tuple(stack.input_size if axis == "I" else None for axis in axes))
-        self._outputs = None if outputs is None else given_names(f"score: {stack.label}", outputs)
+        self._outputs = outputs
         self.axes = {"Y": axes}
 
     @property
@@ -99,9 +94,4 @@ class StackSubject(Subject):
                 outputs |= {f"{name}.{k}": state for k, state in enumerate(value) if state is not None}
             else:
                 outputs[name] = value
-        for name in self._outputs or ():
-            if name not in outputs:
-                raise ArgumentError(
-                    f"{self.label}: outputs has {shown(name)}; expected names out of {', '.join(outputs)}"
-                )
-        return {name: outputs[name] for name in self._outputs or outputs}
+        return {name: outputs[name] for name in chosen_outputs(self.label, self._outputs, list(outputs))}

@@ -44,7 +44,9 @@ class ModelSubject(Subject):
         supplied = {*self._constants, *self._states, self.lengths}
         info = sequences_input(self.label, name, infos, supplied, self._hint(infos))
         known = layer_axes(model)
-        self.input = _input(self.label, info, axes or known.get(info.name))
+        letters = checked_axes(self.label, info, axes, known.get(info.name))
+        shape = tuple(map(fixed, info.shape or [None] * len(letters)))
+        self.input = Input(info.name, named_dtype(info.dtype or "float32"), letters, shape)
         self._outputs = given_names(f"score: {self.label}", outputs) if outputs is not None else None
         names = self._outputs or [output.name for output in model.outputs]
         # Operators before a layer may change the axes, so that the layer's rows are not the rows of the input.
@@ -158,26 +160,24 @@ def names_of(names: Iterable[str]) -> str:
     return ", ".join(map(shown, names)) or "none"
 
 
-def _input(label: str, info: TensorInfo, axes: Any) -> Input:
-    declared = info.in_words()
-    if axes is None:
+def checked_axes(label: str, info: TensorInfo, axes: Any, default: str | None, *, push: bool = False) -> str:
+    """Return the letters of an input's axes: the argument `axes` of `score`, or the default; of a push if `push`."""
+    letters = default if axes is None else axes
+    example = '"NI", or "NTI" with time steps' if push else '"NTI", or "TI" for a model without batches'
+    if letters is None:
         raise ArgumentError(
-            f"score: {label}: the axes of time steps (T) and rows (N) of {shown(info.name)} ({declared}) are unknown; "
-            'expected axes, such as "NTI", or "TI" for a model without batches'
+            f"score: {label}: the axes of {shown(info.name)} ({info.in_words()}){' in a push' if push else ''} are "
+            f"unknown; expected axes, with T for time steps and N for rows, such as {example}"
         )
-    if (
-        not isinstance(axes, str)
-        or "T" not in axes
-        or len(set(axes)) != len(axes)
-        or not (axes.isalpha() and axes.isupper())
-    ):
+    is_word = isinstance(letters, str) and (not letters or (letters.isalpha() and letters.isupper()))
+    if not is_word or len(set(letters)) != len(letters) or not (push or "T" in letters):
+        needs = "" if push else " with a T"
         raise ArgumentError(
-            f'score: {label}: axes is {shown(axes)}; expected different letters with a T, such as "NTI"'
+            f"score: {label}: axes is {shown(axes)}; expected different letters{needs}, such as {example}"
         )
-    if info.shape is not None and len(info.shape) != len(axes):
+    if info.shape is not None and len(info.shape) != len(letters):
         raise ArgumentError(
             f"score: {label}: axes is {shown(axes)}; expected {len(info.shape)} letters, because {shown(info.name)} is "
-            f"{declared}"
+            f"{info.in_words()}"
         )
-    dtype = np.dtype(named_dtype(info.dtype or "float32"))
-    return Input(info.name, dtype, axes, tuple(map(fixed, info.shape or [None] * len(axes))))
+    return str(letters)

@@ -9,12 +9,11 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray, named_dtype
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.models.inputs import given_names
 from pyrnnx.models.model import Model
 from pyrnnx.operator.check import as_array
 from pyrnnx.operator.tensor_info import TensorInfo
-from pyrnnx.scoring.subjects.interface import Input, Subject
-from pyrnnx.scoring.subjects.models import fixed, layer_axes, rows_of_model, sequences_input
+from pyrnnx.scoring.subjects.interface import Input, Subject, chosen_outputs
+from pyrnnx.scoring.subjects.models import checked_axes, fixed, layer_axes, rows_of_model, sequences_input
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -60,20 +59,13 @@ class StreamSubject(Subject):
         own_axes = layer_axes(model)
         self._axes, sizes = self._push_axes(info, axes, own_axes.get(info.name), step)
         known = [output.name for output in model.outputs]
-        self._outputs = [output for output in known if output not in self._stream.states]
-        if outputs is not None:
-            self._outputs = list(given_names(f"score: {self.label}", outputs))
-        for output in self._outputs:
-            if output not in known:
-                raise ArgumentError(
-                    f"score: {self.label}: outputs has {shown(output)}; expected names out of {', '.join(known)}"
-                )
+        own = [output for output in known if output not in self._stream.states]
+        self._outputs = own if outputs is None else chosen_outputs(f"score: {self.label}", outputs, known)
         by_axis = dict(zip(self._axes, sizes, strict=True))
         steps = "".join(axis for axis in self._axes if axis not in "NT")
         letters = f"{'N' if 'N' in by_axis else ''}T{steps}"
-        dtype = np.dtype(named_dtype(info.dtype or "float32"))
         shape = tuple(None if axis == "T" else by_axis[axis] for axis in letters)
-        self.input = Input(info.name, dtype, letters, shape)
+        self.input = Input(info.name, named_dtype(info.dtype or "float32"), letters, shape)
         same = own_axes.get(info.name) == self._axes
         self._times = {
             name: own_axes[name].index("T") for name in self._outputs if same and "T" in own_axes.get(name, "")
@@ -85,18 +77,8 @@ class StreamSubject(Subject):
         self, info: TensorInfo, axes: Any, known: str | None, step: int | None
     ) -> tuple[str, tuple[int | None, ...]]:
         """Return the axes of a push, and their sizes as far as they are known."""
-        where = f"score: {self.label}: axes is {shown(axes)}"
         rank = None if info.shape is None else len(info.shape)
-        letters = axes if axes is not None else known or {1: "I", 2: "NI"}.get(rank or 0)
-        if letters is None:
-            raise ArgumentError(
-                f"score: {self.label}: the axes of {shown(info.name)} ({info.in_words()}) in a push are unknown; "
-                'expected axes with N for rows, and T for time steps if there are any, such as "NCI" or "NTI"'
-            )
-        if not isinstance(letters, str) or len(set(letters)) != len(letters) or not (letters + "A").isalpha():
-            raise ArgumentError(f'{where}; expected different letters, such as "NI" or "NTI"')
-        if rank not in (None, len(letters)):
-            raise ArgumentError(f"{where}; expected {rank} letters, because {shown(info.name)} is {info.in_words()}")
+        letters = checked_axes(self.label, info, axes, known or {1: "I", 2: "NI"}.get(rank or 0), push=True)
         sizes = [fixed(dimension) for dimension in info.shape or [None] * len(letters)]
         if "T" in letters:
             place = letters.index("T")

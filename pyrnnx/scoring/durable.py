@@ -7,19 +7,11 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 from pyrnnx._internal import writing
-from pyrnnx._internal.files import is_folder, open_checked
+from pyrnnx._internal.files import open_checked
 
 BLOCK = 2**20  # bytes read at once
-
-
-def open_own(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file of a sink for reading; reject a FIFO, a device or a link at once."""
-    if os.path.islink(path):  # not all systems have O_NOFOLLOW
-        raise ValueError("it is a symbolic link; expected a regular file")
-    return open_checked(path, getattr(os, "O_NOFOLLOW", 0))
 
 
 def write_whole(path: Path, folder: Path, write: Callable[[Path], object]) -> str:
@@ -43,12 +35,12 @@ def checksum(path: Path, *, sync: bool = False) -> str:
     With `sync`, flush them to disk.
     """
     digest = hashlib.sha256()
-    if is_folder(path):
+    if path.is_dir():
         for file in sorted(_files(path)):
-            digest.update(f"{file.relative_to(path).as_posix()}\0{file.lstat().st_size}\n".encode())
+            digest.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\n".encode())
             _add(digest, file, sync)
         if sync:
-            for folder in (path, *filter(is_folder, path.rglob("*"))):
+            for folder in (path, *(inner for inner in path.rglob("*") if inner.is_dir())):
                 writing.sync_folder(folder)
     else:
         _add(digest, path, sync)
@@ -56,7 +48,7 @@ def checksum(path: Path, *, sync: bool = False) -> str:
 
 
 def _add(digest: hashlib._Hash, path: Path, sync: bool) -> None:
-    with open_own(path) as file:
+    with open_checked(path) as file:
         while block := file.read(BLOCK):
             digest.update(block)
         if sync:
@@ -65,11 +57,8 @@ def _add(digest: hashlib._Hash, path: Path, sync: bool) -> None:
 
 def size(path: Path) -> int:
     """Return the bytes of a file, or of all files of a folder."""
-    if is_folder(path):
-        return sum(file.lstat().st_size for file in _files(path))
-    return path.lstat().st_size
+    return sum(file.stat().st_size for file in _files(path)) if path.is_dir() else path.stat().st_size
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield everything in a folder that is no folder, at any depth."""
-    return (path for path in folder.rglob("*") if not is_folder(path))
+    return (path for path in folder.rglob("*") if not path.is_dir())
