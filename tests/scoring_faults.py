@@ -28,8 +28,6 @@ class Proxy:
     ----------
     port : int
         Where it listens.
-    delay : float
-        Seconds before each piece is forwarded.
     open : threading.Event
         Cleared, nothing is forwarded: connections stay, and pieces wait.
     refuses : bool
@@ -42,7 +40,7 @@ class Proxy:
 
     def __init__(self, target: int) -> None:
         self._target, self._resets = target, 0
-        self.delay, self.refuses, self.open = 0.0, False, threading.Event()
+        self.refuses, self.open = False, threading.Event()
         self.spoils, self.spoiled, self._answers = False, 0, 0
         self.open.set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -83,7 +81,6 @@ class Proxy:
                     piece = end.recv(2**16)
                     if not piece:
                         return
-                    time.sleep(self.delay)
                     if self.spoils and end is far and piece.startswith(b"HTTP/"):
                         self._answers += 1
                         if not (self._answers % 7 and self._answers % 11):

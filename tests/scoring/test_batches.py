@@ -137,20 +137,6 @@ def test_a_batch_of_a_later_part(tmp_path: Path) -> None:
         pyrnnx.score(model_of(GRAPHS["maximum behind lengths"]), source, tmp_path / "out", **options)
 
 
-def test_a_model_as_ir(tmp_path: Path) -> None:
-    from pyrnnx.frontends.openvino import write_model
-
-    source = write_npy(tmp_path / "in", ITEMS)
-    for name in ("sum behind lengths", "maximum behind lengths"):
-        path = write_model(model_of(GRAPHS[name]), str(tmp_path / "model.xml"))
-        options: Any = {"workers": 0, "axes": "TNI", "lengths": "lens", "batch": 9, "outputs": ["Z"], "overwrite": True}
-        if GRAPHS[name].error:
-            with pytest.raises(PyrnnxError, match="leave out lengths='lens'"):
-                pyrnnx.score(path, source, tmp_path / "out", **options)
-        else:
-            assert pyrnnx.score(path, source, tmp_path / "out", **options).items == len(ITEMS)
-
-
 def test_items_of_different_steps(tmp_path: Path) -> None:
     """Steps of one value are not repeated to the size of those of the other items."""
     model = onnx.parser.parse_model(

@@ -248,24 +248,6 @@ def test_a_part_that_is_lost_while_it_runs(spoil: Callable[[Path], object], sour
     assert_equal(of_npz(out), expected(lstm(), NAMED))
 
 
-def test_an_item_that_could_not_be_listed(source: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parts begin elsewhere then, under the same fingerprint: a part with as many items is not taken for another."""
-    from pyrnnx.scoring.sources import arrays
-
-    real = arrays._shape_of_file
-
-    def broken(storage: Any, path: str) -> Any:
-        if path.endswith("002.npy"):
-            raise OSError("no network")
-        return real(storage, path)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(arrays, "_shape_of_file", broken)
-        assert list(run(source, skip_errors=True).skipped) == ["002.npy"]
-    assert run(source, skip_errors=True).skipped == {}
-    assert_equal(of_npz(out), expected(lstm(), NAMED))
-
-
 def test_skipped_items(source: Path, out: Path) -> None:
     """They are tried again, and an error without `skip_errors`."""
     gone = source / "011.npy"

@@ -114,32 +114,6 @@ def test_an_ir_with_states(source: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(found[name]["Co"], wanted["Y_c"])
 
 
-def test_the_same_model_at_another_path(source: Path, tmp_path: Path) -> None:
-    onnx.save(recurrent(lengths=True), tmp_path / "a.onnx")
-    onnx.save(recurrent(lengths=True), tmp_path / "b.onnx")
-    run(tmp_path / "a.onnx", source, lengths="lens")
-    assert run(tmp_path / "b.onnx", source, lengths="lens").computed == 0
-    assert run(recurrent(lengths=True), source, lengths="lens").computed == 0
-    changed = recurrent(lengths=True)
-    changed.graph.node[0].attribute.append(onnx.helper.make_attribute("clip", 0.5))
-    with pytest.raises(PyrnnxError, match="the model: sha256"):
-        run(changed, source, lengths="lens")
-
-
-def test_fixed_rows_and_as_many_directions(tmp_path: Path) -> None:
-    """Two axes of an output have two places: those of its directions, and those of its rows."""
-    source, examples = (
-        write_npy(tmp_path / "in", [item[:, :4] for item in sequences((6, 6, 6))]),
-        Path(__file__).parents[2] / "examples",
-    )
-    options: Any = {"input": "X", "axes": "TNI", "lengths": "sequence_lens", "workers": 0, "batch": 2}
-    options["inputs"] = {"initial_h": np.zeros((2, 2, 8), np.float32)}
-    for name in ("small_rnn.onnx", "small_model.xml"):
-        pyrnnx.score(examples / name, source, tmp_path / name.partition(".")[0], **options)
-    rnn, ir = (of_npz(tmp_path / name) for name in ("small_rnn", "small_model"))
-    assert_equal(ir, rnn)
-
-
 def test_one_row_and_another_axis_of_one_element(tmp_path: Path) -> None:
     nodes = [node("Einsum", ["X"], ["e"], equation="tni->tni"), node("Unsqueeze", ["e", "two"], ["Y"])]
     model = model_of(nodes, {"X": ["T", 1, SIZE]}, {"Y": 4}, {"two": np.array([2])})
@@ -173,23 +147,6 @@ def test_an_output_without_rows(source: Path) -> None:
     assert {name: one["most"] for name, one in of_npz(source.parent / "out").items()} == {
         name: item.max() for name, item in NAMED.items()
     }
-
-
-def test_fewer_time_steps_than_the_item(tmp_path: Path) -> None:
-    """A convolution of width 3 and stride 2 over [N, I, T]; one step is left of the shortest item."""
-    rng = np.random.default_rng(0)
-    items = sequences((7, 3, 9, 7, 12, 9))
-    source = write_npy(tmp_path / "in", items)
-    weights = {"W": rng.normal(size=(4, SIZE, 3)).astype(np.float32)}
-    nodes = [onnx.helper.make_node("Conv", ["X", "W"], ["Y"], strides=[2])]
-    model = model_of(nodes, {"X": ["N", SIZE, "T"]}, {"Y": 3}, weights)
-    run(model, source, axes="NIT", batch=4)
-    found = of_npz(tmp_path / "out")
-    for index, item in enumerate(items):
-        starts = range(0, len(item) - 2, 2)
-        wanted = [np.einsum("oik,ki->o", weights["W"], item[i : i + 3]) for i in starts]
-        # ONNX Runtime sums in an order of its own.
-        np.testing.assert_allclose(found[f"{index:03}.npy"]["Y"], np.reshape(wanted, (-1, 4)), rtol=1e-4, atol=1e-5)
 
 
 def test_initial_states_of_an_undeclared_size(source: Path) -> None:
@@ -279,30 +236,6 @@ def test_rows_as_many_as_time_steps(tmp_path: Path) -> None:
     wanted = expected(lstm(), {f"{i:03}.npy": one for i, one in enumerate(items)})
     for name, outputs in wanted.items():
         np.testing.assert_allclose(found[name]["Z"], np.tanh(outputs["Y"]), rtol=1e-6, atol=1e-7)
-
-
-@pytest.mark.parametrize("name", ["file", "allow_pickle", "args"])
-def test_an_output_with_a_name_of_savez(name: str, source: Path) -> None:
-    model = recurrent(lengths=False, after=[onnx.helper.make_node("Identity", ["Y"], [name])])
-    model.graph.output.append(onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [None] * 4))
-    run(model, source)
-    for outputs in of_npz(source.parent / "out").values():
-        np.testing.assert_array_equal(outputs[name], outputs["Y"])
-
-
-def test_another_input_of_lengths_is_another_run(source: Path) -> None:
-    """An input that has a default, and counts only when it is named."""
-    make = onnx.helper.make_node
-    add = [make("Cast", ["M"], ["F"], to=1), make("Unsqueeze", ["F", "axes"], ["U"]), make("Add", ["Y", "U"], ["Z"])]
-    model = recurrent(lengths=False, after=add)
-    model.graph.input.append(onnx.helper.make_tensor_value_info("M", onnx.TensorProto.INT32, ["N"]))
-    for name, array in {"M": np.zeros(1, np.int32), "axes": np.array([0, 1, 3])}.items():
-        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-    del model.graph.output[:]
-    model.graph.output.append(onnx.helper.make_tensor_value_info("Z", onnx.TensorProto.FLOAT, [None] * 4))
-    run(model, source)
-    with pytest.raises(PyrnnxError, match="the options: lengths was None and is 'M'"):
-        run(model, source, lengths="M")
 
 
 def test_an_ir_that_keeps_a_state(source: Path, tmp_path: Path) -> None:

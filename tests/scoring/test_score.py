@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,44 +60,17 @@ def test_results(kind: str, source: Path, tmp_path: Path) -> None:
     assert [one["part"] for one in manifest["results"]] == list(range(report.parts))
 
 
-@pytest.mark.parametrize("options", [{}, {"batch": 1}, {"batch": 3}, {"memory": "1MiB"}])
-def test_options_do_not_change_results(options: Any, source: Path, tmp_path: Path) -> None:
+@each_row("options", [{}, {"batch": 1}, {"batch": 3}, {"memory": "1MiB"}, {"cast": True}])
+def test_options_do_not_change_results(options: Any, tmp_path: Path) -> None:
+    items = [item.astype(np.float64) for item in ITEMS] if options.get("cast") else ITEMS
     layer = lstm(convention=OPENVINO_SEQUENCE)  # [N, T, I] in, [N, D, T, H] out
-    run(layer, source, tmp_path / "out", **options)
+    run(layer, write_npy(tmp_path / "in", items), tmp_path / "out", **options)
     assert_equal(of_npz(tmp_path / "out"), expected(lstm(), NAMED))
 
 
-BAD: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no array": (lambda path: path.write_bytes(b"no"), "magic"),
-    "another dtype": (lambda path: np.save(path, ITEMS[6].astype(np.float64)), "float64; expected float32.*cast=True"),
-    "another shape": (lambda path: np.save(path, ITEMS[6][:, 1:]), r"shape \(30, 4\); expected \[T, 5\]"),
-    "too large": (
-        lambda path: np.save(path, np.ones((900, SIZE), np.float32)),
-        "bytes with its results, more than 1/3 of memory=12000",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("place", [0, 6])
-def test_bad_items(name: str, place: int, source: Path, tmp_path: Path) -> None:
-    spoil, words = BAD[name]
-    spoil(source / f"{place:03}.npy")
-    with pytest.raises(PyrnnxError, match=f"item '{place:03}.npy': .*{words}"):
-        run(lstm(), source, tmp_path / "out")
-    report = run(lstm(), source, tmp_path / "out", skip_errors=True)
-    assert list(report.skipped) == [f"{place:03}.npy"]
-    assert report.items == len(ITEMS) - 1
-    wanted = {name: item for name, item in NAMED.items() if name != f"{place:03}.npy"}
-    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), wanted))
-    with np.load(tmp_path / "out" / "parts" / "00000.npz") as part:
-        assert place not in part["index"]
-
-
-def test_cast(tmp_path: Path) -> None:
-    source = write_npy(tmp_path / "in", [item.astype(np.float64) for item in ITEMS])
-    run(lstm(), source, tmp_path / "out", cast=True)
-    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), NAMED))
+def test_a_single_file(source: Path, tmp_path: Path) -> None:
+    run(lstm(), source / "003.npy", tmp_path / "out")
+    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), {"003.npy": ITEMS[3]}))
 
 
 def test_frames_of_wav(tmp_path: Path) -> None:
@@ -142,20 +115,6 @@ def test_channels_are_named(tmp_path: Path) -> None:
         run(lstm(), tmp_path / "in", tmp_path / "out", frame=SIZE, channels=2)
 
 
-@each_row("suffix", ["npy", "npz", "wav"])
-def test_a_single_file(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"a.{suffix}"
-    item, options, name = ITEMS[0], {}, path.name
-    if suffix == "wav":
-        write_wav(path, np.arange(3 * SIZE))
-        item, options = (np.arange(3 * SIZE) / 2**15).astype(np.float32).reshape(3, SIZE), {"frame": SIZE}
-    else:
-        np.save(path, item) if suffix == "npy" else np.savez(path, x=item)
-        name += "/x" if suffix == "npz" else ""
-    run(lstm(), path, tmp_path / "out", **options)
-    assert_equal(of_npz(tmp_path / "out"), expected(lstm(), {name: item}))
-
-
 @contextmanager
 def small_files(size: int) -> Iterator[None]:
     """Files of this process of so many bytes at most."""
@@ -186,41 +145,51 @@ REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "memory 0": ({"memory": 0}, "memory is 0"),
     "too little memory": ({"memory": 100}, "more than 1/3 of memory=100; expected memory="),
     "cast": ({"cast": "yes"}, "cast is 'yes'; expected True or False"),
-    "frame": ({"frame": 0}, "frame is 0"),
+    "frame 0": ({"frame": 0}, "frame is 0"),
+    "frame": ({"frame": 10**30}, "frame is 1000.*; expected an integer from 1 to 2147483647"),
+    "a frame beyond memory": (
+        {"frame": 10**9},
+        f"a frame takes 4000000000 bytes, more than 1/3 of memory={PART}; expected memory=12000000000 or above",
+    ),
     "context": ({"context": 3}, "context is 3 and frame is None"),
+    "long context": ({"frame": 2, "context": 10**15}, "context is 10000"),
+    "rate": ({"rate": 0}, "rate is 0; expected an integer, 1 or above"),
+    "rate of arrays": ({"rate": 16_000}, "rate is 16000, and the source is npy; expected a source of audio"),
+    "channels": (
+        {"channels": "left"},
+        'is \'left\'; expected "mean", "first", or the index of a channel',
+    ),
+    "channels of arrays": ({"channels": "mean"}, "channels is 'mean', and the source is npy"),
     "scheduler": ({"scheduler": "tcp://127.0.0.1:1"}, "workers 0; expected an address"),
     "no address": ({"scheduler": "host", "workers": 1}, "scheduler is 'host'; expected an address, such as"),
-    "a password": (
-        {"scheduler": "tcp://u:secret@host:1", "workers": 1},
-        r"scheduler is 'tcp://\.\.\.'; expected",
-    ),
+    "a password": ({"scheduler": "tcp://u:secret@host:1", "workers": 1}, r"scheduler is 'tcp://\.\.\.'; expected"),
     "a password without workers": ({"scheduler": "tcp://u:secret@host:1"}, r"scheduler is 'tcp://\.\.\.', wo"),
     "bytes": ({"scheduler": b"tcp://u:secret@host:1"}, "scheduler is of type bytes, workers 0; expected"),
     "sink_format": ({"sink_format": "csv"}, "sink_format is 'csv'; expected one of zarr, parquet, npz"),
+    "unknown suffix": ({"sink": "o2.csv"}, r"ends in '.csv'; expected a name that ends in .zarr, .parquet, .npz or"),
+    "sink": ({"sink": 3}, "sink is of type int; expected a path"),
+    "NUL": ({"sink": "a\0b"}, "sink is .*; expected a path"),
+    "a long sink": ({"sink": "x" * 300}, "File name too long"),
+    "a file": ({"sink": "in/000.npy"}, "is no folder"),
+    "a sink in the source": ({"sink": "in/out"}, "overlap"),
     "outputs": ({"outputs": ["Z"]}, "outputs has 'Z'; expected names out of Y, Y_h, Y_c"),
     "axes": ({"axes": "NTI"}, "axes is 'NTI'; expected None for a layer or stack"),
     "progress": ({"progress": 3}, "progress is 3"),
+    "model": ({"model": 3}, "model has type int; expected a path"),
+    "constants": ({"model": lstm(constants={"sequence_lens": [1, 2]})}, "has the constants sequence_lens"),
+    "no source": ({"source": "gone", "axes": "NTI"}, "source 'gone' does not exist"),  # before other arguments
 }
 
 
-@pytest.mark.parametrize("name", REJECTED)
-def test_rejected(name: str, source: Path, tmp_path: Path) -> None:
+@each_row("name", REJECTED)
+def test_rejected(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options, words = REJECTED[name]
+    given: Any = {"model": lstm(), "source": "in", "sink": "out", "workers": 0, "memory": PART, **options}
+    write_npy(tmp_path / "in", ITEMS)
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(PyrnnxError, match=words):
-        run(lstm(), source, tmp_path / "out", **options)
+        pyrnnx.score(**given)
     assert not (tmp_path / "out").exists()
-
-
-def test_rejected_models(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(PyrnnxError, match="model has type int; expected a path"):
-        run(3, source, tmp_path / "out")
-    with pytest.raises(PyrnnxError, match="has the constants sequence_lens"):
-        run(lstm(constants={"sequence_lens": [1, 2]}), source, tmp_path / "out")
-    with pytest.raises(PyrnnxError, match="sink is of type int; expected a path"):
-        pyrnnx.score(lstm(), source, 3, workers=0)  # type: ignore[arg-type]
-    (tmp_path / "file").touch()
-    with pytest.raises(PyrnnxError, match="is no folder"):
-        run(lstm(), source, tmp_path / "file")
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

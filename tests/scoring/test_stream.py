@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from peers import onnxruntime_session
 from rows import each_row
-from scoring_data import assert_equal, contents, of_npz, write_npy, write_wav
+from scoring_data import of_npz, write_npy, write_wav
 from stream_graphs import CONTEXT, FRAME, GRAPHS, HIDDEN, SIZE, Graph, model_of
 
 import pyrnnx
@@ -81,35 +81,6 @@ def test_a_layer_with_its_own_state(tmp_path: Path) -> None:
             np.testing.assert_allclose(result["y1"].ravel(), whole.ravel(), rtol=0, atol=1e-6)  # sums in another order
 
 
-def test_ways_to_batch(tmp_path: Path) -> None:
-    """Any batches have the same results."""
-    graph = GRAPHS["convolutions"]
-    source = write_npy(tmp_path / "in", ITEMS)
-    results = []
-    ways: Any = ({}, {"batch": 2}, {"batch": 3}, {"batch": 8}, {"batch": 3, "memory": 4_000})
-    for number, options in enumerate(ways):
-        sink = tmp_path / f"out{number}"
-        pyrnnx.score(model_of(graph), source, sink, **OPTIONS, **options)
-        results.append(of_npz(sink))
-    assert len(list((tmp_path / "out4" / "parts").iterdir())) > 1
-    for result in results[1:]:
-        for name, outputs in results[0].items():
-            np.testing.assert_allclose(result[name]["y1"], outputs["y1"], rtol=0, atol=1e-5)
-
-
-def test_tail(tmp_path: Path) -> None:
-    graph = GRAPHS["rows first"]
-    source = write_npy(tmp_path / "in", ITEMS)
-    pyrnnx.score(model_of(graph), source, tmp_path / "out", tail="drop", **OPTIONS)
-    for index, item in enumerate(ITEMS):
-        wanted = loop(graph, item, "drop")
-        result = of_npz(tmp_path / "out")[f"{index:03}.npy"]["y1"]
-        assert len(result) == len(item) // FRAME
-        np.testing.assert_allclose(result.reshape(wanted.shape), wanted, rtol=1e-5, atol=2e-5)
-    with pytest.raises(ArgumentError, match="the options: tail was 'drop' and is 'pad'"):
-        pyrnnx.score(model_of(graph), source, tmp_path / "out", **OPTIONS)
-
-
 def test_states_are_written_if_named(tmp_path: Path) -> None:
     graph = GRAPHS["rows first"]
     source = write_npy(tmp_path / "in", ITEMS)
@@ -129,30 +100,6 @@ def test_pairs_of_other_names(tmp_path: Path) -> None:
     pyrnnx.score(model, source, tmp_path / "out", **{**OPTIONS, "stream": {"state_out": "x1"}})
     wanted = loop(graph, ITEMS[0])
     np.testing.assert_allclose(of_npz(tmp_path / "out")["000.npy"]["y1"], wanted, rtol=1e-5, atol=2e-5)
-
-
-def test_a_model_as_ir(tmp_path: Path) -> None:
-    from pyrnnx.frontends.openvino import write_model
-
-    graph = GRAPHS["rows first"]
-    path = write_model(model_of(graph), str(tmp_path / "model.xml"))
-    pyrnnx.score(path, write_npy(tmp_path / "in", ITEMS), tmp_path / "out", batch=2, **OPTIONS)
-    wanted = loop(graph, ITEMS[3])
-    (result,) = of_npz(tmp_path / "out")["003.npy"].values()
-    np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=2e-5)
-
-
-def test_killed_and_resumed(tmp_path: Path, killed: Callable[[Callable[[str, Path], bool]], Any]) -> None:
-    source = write_npy(tmp_path / "in", ITEMS)
-    options = {**OPTIONS, "memory": 4_000, "batch": 2}
-    model = model_of(GRAPHS["convolutions"])
-    pyrnnx.score(model, source, tmp_path / "whole", **options)
-    with killed(lambda name, path: name == "sync_folder" and path.name == "done"):
-        pyrnnx.score(model, source, tmp_path / "out", **options)
-    report = pyrnnx.score(model, source, tmp_path / "out", **options)
-    assert 0 < report.resumed < report.parts
-    assert contents(tmp_path / "out" / "parts") == contents(tmp_path / "whole" / "parts")
-    assert_equal(of_npz(tmp_path / "out"), of_npz(tmp_path / "whole"))
 
 
 GRAPH = GRAPHS["rows first"]
