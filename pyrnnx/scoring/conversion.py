@@ -10,7 +10,9 @@ import numpy as np
 from pyrnnx._internal import scalars
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.scoring.subjects.interface import Input
+from pyrnnx.scoring.sources.base import Source
+from pyrnnx.scoring.sources.items import Bad
+from pyrnnx.scoring.subjects.interface import Subject
 
 _LARGEST = 2**31 - 1  # values of a frame
 TAILS = ("pad", "drop")
@@ -56,13 +58,24 @@ def frames_of(frame: Any, context: Any, tail: Any) -> Frames | None:
 
 @dataclass(frozen=True)
 class Conversion:
-    """Conversion of an item's values for the input of a model."""
+    """Conversion of the items of a source for the input of a subject."""
 
+    source: Source
+    subject: Subject
     frames: Frames | None
-    cast: bool  # whether to convert values to the model's dtype
+    cast: bool  # whether to convert values to the subject's dtype
 
-    def item(self, takes: Input, values: AnyArray, *, padded: bool) -> AnyArray:
-        """Return values [T, ...] as the input takes them; with `padded`, they may be shorter than a fixed T."""
+    def item(self, values: AnyArray | Bad) -> AnyArray | Bad:
+        """Return the values [T, ...] of an item as the input takes them; a `Bad` if it cannot."""
+        if isinstance(values, Bad):
+            return values
+        try:
+            return self._converted(values)
+        except ArgumentError as error:
+            return Bad(f"{error}{self.source.advice(values)}")
+
+    def _converted(self, values: AnyArray) -> AnyArray:
+        takes = self.subject.input
         if values.dtype != takes.dtype:
             if not self.cast or values.dtype.kind not in "biuf" or takes.dtype.kind not in "iuf":
                 hint = "" if self.cast else " (cast=True converts)"
@@ -81,15 +94,15 @@ class Conversion:
             expected = ", ".join("?" if size is None else str(size) for size in ("T", *step))
             frames = self.frames
             cut = "" if frames is None else f" after frame={frames.size} and context={frames.context} cut it"
-            raise ArgumentError(f"it has shape {values.shape}{cut}; expected [{expected}]{self._advice(values, takes)}")
-        steps = takes.size("T")
+            raise ArgumentError(f"it has shape {values.shape}{cut}; expected [{expected}]{self._advice(values)}")
+        steps, padded = takes.size("T"), self.subject.mixes_lengths
         if steps is not None and (len(values) > steps if padded else len(values) != steps):
             raise ArgumentError(f"it has {len(values)} time steps; expected {'at most ' if padded else ''}{steps}")
         return values
 
-    def _advice(self, values: AnyArray, takes: Input) -> str:
-        """Return how frames could make single values fit the steps of an input; "" if they could not."""
-        sizes = [size for size in takes.step if size != 1]
+    def _advice(self, values: AnyArray) -> str:
+        """Return how frames could make single values fit the steps of the input; "" if they could not."""
+        sizes = [size for size in self.subject.input.step if size != 1]
         if self.frames is not None or values.ndim != 1 or len(sizes) != 1:
             return ""
         return f", or frame={'N' if sizes[0] is None else sizes[0]}, which cuts samples into steps of this size"

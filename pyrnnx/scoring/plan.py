@@ -19,12 +19,10 @@ from pyrnnx.scoring.manifest import FORMAT, Folder, identity
 from pyrnnx.scoring.parts import SHARES, Part, boundaries
 from pyrnnx.scoring.parts import part as build_part
 from pyrnnx.scoring.sinks import Sink, check_outputs
-from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.items import Bad, Items
 from pyrnnx.scoring.subjects.digest import digest
-from pyrnnx.scoring.subjects.interface import Subject
 from pyrnnx.scoring.subjects.outputs import Scorer, check_batch, scorer_of
-from pyrnnx.scoring.task import Job, converted
+from pyrnnx.scoring.task import Job
 
 SAMPLES = 100  # items of which the first that fits the model becomes the sample
 
@@ -48,7 +46,7 @@ class Run:
 
     def check_unchanged(self, skipped: Container[str]) -> None:
         """Raise a `PyrnnxError` if scored items have changed since they were listed."""
-        source, items = self.job.source, self.items
+        source, items = self.job.conversion.source, self.items
         assert items.stamps is not None
         again = "the same call with overwrite=True scores it again"
         now_listed = source.stamps(items.places)
@@ -72,12 +70,15 @@ class Run:
         if subject.mixes_lengths:  # padding shows only in a batch of different lengths
             first = next((batch for batch in self._batches(step) if len({length for _, _, length in batch}) > 1), first)
         items = {}
-        for (name, _, _), values in zip(first, self.job.source.read([place for _, place, _ in first]), strict=True):
-            item = self.job.item(values)
+        for (name, _, _), values in zip(
+            first, self.job.conversion.source.read([place for _, place, _ in first]), strict=True
+        ):
+            item = self.job.conversion.item(values)
             if not isinstance(item, Bad) and len(item):
                 items[name] = item
         if len(items) > 1:
-            check_batch(self.job.scorer, list(items), list(items.values()))
+            longest_first = sorted(items, key=lambda name: -len(items[name]))
+            check_batch(self.job.scorer, longest_first, [items[name] for name in longest_first])
 
     def _batches(self, step: int) -> Iterator[list[tuple[str, Any, int]]]:
         """Yield the batches of several items: name, place and length of each."""
@@ -90,33 +91,28 @@ class Run:
 
 
 def planned(
-    subject: Subject,
-    source: Source,
-    conversion: Conversion,
-    folder: Folder,
-    sink: Sink,
-    memory: int,
-    batch: int | None,
-    skip_errors: bool,
+    conversion: Conversion, folder: Folder, sink: Sink, memory: int, batch: int | None, skip_errors: bool
 ) -> Run:
     """List the source, try the model, and divide the items into parts."""
+    subject = conversion.subject
     rows = subject.rows(batch)
-    items = _fitting(_listed(source, conversion), conversion, subject, memory)
-    sample = _sample(source, items, conversion, subject, skip_errors)
+    items = _fitting(_listed(conversion), conversion, memory)
+    sample = _sample(items, conversion, skip_errors)
     scorer = scorer_of(subject, rows, sample, _lengths_to_try(items, sample, memory))
     check_outputs(sink, subject.label, scorer.outputs)
     items, sizes = _sized(items, scorer, sample, memory)
     starts = boundaries(sizes, memory, rows if subject.pushes else 1)
     invariant = config.get_batch_invariant()
-    job = Job(uuid.uuid4().hex, "", scorer, source, conversion, folder, sink.kind, memory, skip_errors, invariant)
+    job = Job(uuid.uuid4().hex, "", scorer, conversion, folder, sink.kind, memory, skip_errors, invariant)
     header = _header(job, items, len(starts) - 1)
     run = Run(replace(job, identity=identity(header)), items, starts, header)
     run.check_first_batch(sample[:1].nbytes)
     return run
 
 
-def _listed(source: Source, conversion: Conversion) -> Items:
+def _listed(conversion: Conversion) -> Items:
     """List the items, with their lengths in frames if there are frames."""
+    source = conversion.source
     try:
         items = source.items()
     except OSError as error:
@@ -144,9 +140,9 @@ def _without(items: Items, sizes: AnyArray, memory: int, over: str) -> Items:
     return replace(items, lengths=lengths, bad={**large, **items.bad})
 
 
-def _fitting(items: Items, conversion: Conversion, subject: Subject, memory: int) -> Items:
+def _fitting(items: Items, conversion: Conversion, memory: int) -> Items:
     """Return the items `_without` those that alone, before their results are known, exceed the memory."""
-    takes, frames = subject.input, conversion.frames
+    takes, frames = conversion.subject.input, conversion.frames
     step = float(math.prod(size for size in takes.step if size is not None))
     if frames is not None:
         step = float(frames.size + frames.context)
@@ -172,19 +168,19 @@ def _lengths_to_try(items: Items, sample: AnyArray, memory: int) -> list[int]:
     return fitting.tolist() or [len(sample)]
 
 
-def _sample(source: Source, items: Items, conversion: Conversion, subject: Subject, skip_errors: bool) -> AnyArray:
+def _sample(items: Items, conversion: Conversion, skip_errors: bool) -> AnyArray:
     """Return the first item that has time steps and fits the model."""
     reason = ""
     candidates = [index for index, length in enumerate(items.lengths.tolist()) if length > 0 or index in items.bad]
     for index in candidates[:SAMPLES]:
-        values = Bad(items.bad[index]) if index in items.bad else next(source.read([items.places[index]]))
-        item = converted(conversion, subject, source, values)
+        values = Bad(items.bad[index]) if index in items.bad else next(conversion.source.read([items.places[index]]))
+        item = conversion.item(values)
         if not isinstance(item, Bad):
             return item
         reason = f"item {shown(items.names[index])}: {item.reason}"
         if not skip_errors:
             raise ArgumentError(f"score: {reason} (skip_errors=True skips it)")
-    raise ArgumentError(f"score: no item fits {subject.label}: {reason or 'none has time steps'}")
+    raise ArgumentError(f"score: no item fits {conversion.subject.label}: {reason or 'none has time steps'}")
 
 
 def _sized(items: Items, scorer: Scorer, sample: AnyArray, memory: int) -> tuple[Items, AnyArray]:
@@ -199,18 +195,19 @@ def _sized(items: Items, scorer: Scorer, sample: AnyArray, memory: int) -> tuple
 
 
 def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
-    subject, scorer, frames = job.scorer.subject, job.scorer, job.conversion.frames
+    scorer, conversion = job.scorer, job.conversion
+    subject, source, frames = conversion.subject, conversion.source, conversion.frames
     return {
         "format": FORMAT,
         "pyrnnx": __version__,
         "run": job.run,
         "model": {"sha256": digest(subject.what, leave_out=subject.label)},
         "source": {
-            "path": job.source.path,
-            "format": job.source.kind,
+            "path": source.path,
+            "format": source.kind,
             "items": len(items),
-            "hidden": job.source.hidden,
-            "fingerprint": job.source.fingerprint(),
+            "hidden": source.hidden,
+            "fingerprint": source.fingerprint(),
         },
         "options": {
             "sink_format": job.sink,
@@ -219,11 +216,11 @@ def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:
             "lengths": subject.lengths,
             "stream": subject.pushes,
             "outputs": [[output.name, output.dtype.name, list(output.shape)] for output in scorer.outputs],
-            **job.source.options,
+            **source.options,
             "frame": frames.size if frames else None,
             "context": frames.context if frames else 0,
             "tail": frames.tail if frames else None,
-            "cast": job.conversion.cast,
+            "cast": conversion.cast,
             "memory": job.memory,
             "batch": scorer.rows,
             "batch_invariant": job.batch_invariant,

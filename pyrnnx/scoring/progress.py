@@ -1,14 +1,10 @@
-"""Progress of a run: a line on the terminal, or calls of the caller's function; and Ctrl-C in between."""
+"""Progress of a run: a line on the terminal, or calls of the caller's function."""
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
 from pyrnnx.errors import ArgumentError, shown
@@ -44,33 +40,3 @@ def _line() -> Progress:
         sys.stderr.flush()
 
     return show
-
-
-@contextmanager
-def remembered_interrupts() -> Iterator[Callable[[], None]]:
-    """Yield a function that raises KeyboardInterrupt if Ctrl-C arrived in the block.
-
-    Python drops a KeyboardInterrupt that is raised in a destructor, such as that of Dask's futures. A handler that the
-    program has installed stays, and then the function does nothing.
-    """
-    arrived = False
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal arrived
-        arrived = True
-        signal.default_int_handler(number, frame)
-
-    def check() -> None:
-        if arrived:
-            raise KeyboardInterrupt
-
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield check
-        return
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield check
-    finally:
-        if signal.getsignal(signal.SIGINT) is interrupt:
-            signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -19,7 +19,7 @@ from pyrnnx.scoring import cluster
 from pyrnnx.scoring.conversion import Conversion, frames_of
 from pyrnnx.scoring.manifest import Folder
 from pyrnnx.scoring.plan import Run, planned
-from pyrnnx.scoring.progress import Progress, progress_of, remembered_interrupts
+from pyrnnx.scoring.progress import Progress, progress_of
 from pyrnnx.scoring.report import ScoreReport
 from pyrnnx.scoring.sinks import choose_sink
 from pyrnnx.scoring.sources import open_source
@@ -193,7 +193,7 @@ def score(
     path = _sink_path(sink, opened)
     kind = choose_sink(path, sink_format)
     folder = Folder(path, kind.suffix)
-    run = planned(subject, opened, Conversion(frames, bool(cast)), folder, kind, size, rows, bool(skip_errors))
+    run = planned(Conversion(opened, subject, frames, bool(cast)), folder, kind, size, rows, bool(skip_errors))
     try:
         folder.check(run.header, overwrite=overwrite)
         Path(path).mkdir(parents=True, exist_ok=True)
@@ -245,7 +245,7 @@ def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Pr
     resumed = computed = done = 0
     show(0, len(run.items))
     try:
-        with remembered_interrupts() as check, _outcomes(run, scheduler, workers) as (outcomes, processes):
+        with _outcomes(run, scheduler, workers) as (outcomes, processes):
             started = time.perf_counter()
             for record, was_finished in outcomes:
                 records[record["part"]] = record
@@ -253,7 +253,6 @@ def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Pr
                 computed += 0 if was_finished else record["items"]
                 done += record["items"] + len(record["skipped"])
                 show(done, len(run.items))
-                check()
             seconds = time.perf_counter() - started
     except KeyboardInterrupt:
         parts = run.header["parts"]
@@ -268,7 +267,7 @@ def _run(run: Run, scheduler: str | Client | None, workers: int | None, show: Pr
         sink=run.job.folder.path,
         items=items,
         skipped=skipped,
-        hidden=run.job.source.hidden,
+        hidden=run.job.conversion.source.hidden,
         parts=len(ordered),
         resumed=resumed,
         computed=computed,

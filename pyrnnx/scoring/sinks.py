@@ -23,7 +23,6 @@ NAMES = ("name", "index")
 OFFSETS = ".offsets"  # appended to the name of an output
 ZARR_GROUP = "zarr.json"  # in the folder of all parts
 _ZARR_CHUNK = 2**23  # approximate bytes of a chunk; each chunk is a file
-_PARQUET_MOST = 2**31 - 1  # elements of a list array with offsets of 32 bits
 _SUFFIX = re.compile(r"[^/\\]\.([A-Za-z][A-Za-z0-9]*)$")  # begins with a letter: a name such as "run.2" has none
 
 
@@ -64,9 +63,7 @@ def write_parquet(path: Path, arrays: Arrays) -> None:
             continue
         columns[name] = _nested(pa, values)
         if (offsets := arrays.get(f"{name}{OFFSETS}")) is not None:
-            wide = int(offsets[-1]) > _PARQUET_MOST
-            cls = pa.LargeListArray if wide else pa.ListArray
-            columns[name] = cls.from_arrays(offsets.astype(np.int64 if wide else np.int32), columns[name])
+            columns[name] = pa.LargeListArray.from_arrays(offsets, columns[name])
     # Outputs of a network hardly repeat: dictionaries and statistics would only cost space.
     rows = max(1, len(names))
     pa.parquet.write_table(
@@ -78,12 +75,7 @@ def _nested(pa: Any, values: AnyArray) -> Any:
     """Return an array [n, a, b] as n lists of a lists of b numbers."""
     flat = pa.array(np.ascontiguousarray(values).reshape(-1))
     for axis in range(values.ndim - 1, 0, -1):
-        width = values.shape[axis]
-        if width:
-            flat = pa.FixedSizeListArray.from_arrays(flat, width)
-        else:  # `from_arrays` cannot derive the number of empty lists from no elements
-            count = int(np.prod(values.shape[:axis]))
-            flat = pa.FixedSizeListArray.from_buffers(pa.list_(flat.type, 0), count, [None], children=[flat])
+        flat = pa.FixedSizeListArray.from_arrays(flat, values.shape[axis])
     return flat
 
 

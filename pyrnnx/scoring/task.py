@@ -17,9 +17,7 @@ from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import Folder, part_identity
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
 from pyrnnx.scoring.sinks import SINKS, arrays_of
-from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.items import Bad
-from pyrnnx.scoring.subjects.interface import Subject
 from pyrnnx.scoring.subjects.outputs import Scorer
 
 Results = dict[str, AnyArray]
@@ -33,17 +31,12 @@ class Job:
     run: str  # unique name of the run, as in the manifest
     identity: str  # checksum that runs share if they can reuse each other's parts
     scorer: Scorer
-    source: Source
     conversion: Conversion
     folder: Folder
     sink: str
     memory: int
     skip_errors: bool
     batch_invariant: bool
-
-    def item(self, values: AnyArray | Bad) -> AnyArray | Bad:
-        """Return the values of an item as the input takes them, or why it does not."""
-        return converted(self.conversion, self.scorer.subject, self.source, values)
 
     def batches(self, lengths: Sequence[int], step: int) -> Iterator[list[int]]:
         """Yield the batches of items of these lengths, with steps of `step` bytes, as indices."""
@@ -55,16 +48,6 @@ class Job:
             mixes_lengths=scorer.subject.mixes_lengths,
             row_size=lambda length: scorer.size(length, step),
         )
-
-
-def converted(conversion: Conversion, subject: Subject, source: Source, values: AnyArray | Bad) -> AnyArray | Bad:
-    """Return the values of an item as a subject takes them; a `Bad` if it cannot."""
-    if isinstance(values, Bad):
-        return values
-    try:
-        return conversion.item(subject.input, values, padded=subject.mixes_lengths)
-    except ArgumentError as error:
-        return Bad(f"{error}{source.advice(values)}")
 
 
 def score_part(job: Job, part: Part) -> tuple[dict[str, Any], bool]:
@@ -123,11 +106,11 @@ def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
     """Read and check the items of a part."""
     items: list[AnyArray | Bad] = [Bad(part.bad.get(i, "")) for i in range(len(part.names))]
     readable = [i for i in range(len(part.names)) if i not in part.bad]
-    values = job.source.read([part.places[i] for i in readable])
+    values = job.conversion.source.read([part.places[i] for i in readable])
     position = 0
     try:
         for position, i in enumerate(readable):  # noqa: B007  # of use after the loop
-            item = items[i] = job.item(next(values, Bad("it is not there any more")))
+            item = items[i] = job.conversion.item(next(values, Bad("it is not there any more")))
             if not isinstance(item, Bad) and len(item) != part.lengths[i]:
                 items[i] = Bad(f"it has {len(item)} time steps; expected {part.lengths[i]}, as when it was listed")
     except Exception as error:  # the source itself failed: the rest cannot be read

@@ -81,22 +81,15 @@ FAULTS = (
     Fault(
         "an altered part is reused",
         "pyrnnx/scoring/manifest.py",
-        'if sound and record["sha256"] == durable.checksum(self.part(part.number)):',
-        "if sound and durable.checksum(self.part(part.number)):",
-        _FOLDER,
-    ),
-    Fault(
-        "an altered record is used",
-        "pyrnnx/scoring/manifest.py",
-        'sound = record.get("checksum") == _checksum(record) and ',
-        "sound = ",
+        'if is_same and record["sha256"] == durable.checksum(self.part(part.number)) else None',
+        "if is_same and durable.checksum(self.part(part.number)) else None",
         _FOLDER,
     ),
     Fault(
         "a record of another part is used",
         "pyrnnx/scoring/manifest.py",
-        ' and record["identity"] == part_identity(identity, part)',
-        "",
+        'is_same = record["identity"] == part_identity(identity, part)',
+        "is_same = True",
         _FOLDER,
     ),
     Fault(

@@ -187,8 +187,6 @@ SPOILED: dict[str, tuple[str, Callable[[Path], object]]] = {
     "no JSON": ("done/00001.json", lambda path: path.write_text("{")),
     "a deep list": ("done/00001.json", lambda path: path.write_text("[" * 100_000)),
     "a list": ("done/00001.json", lambda path: path.write_text("[]")),
-    "more items": ("done/00001.json", edited(items=999)),
-    "another division": ("done/00001.json", edited(first=0)),
     "no identity": ("done/00001.json", edited(identity=None)),
     "another part": ("done/00001.json", _of_another_part),
     "a FIFO as record": ("done/00001.json", _as_fifo),

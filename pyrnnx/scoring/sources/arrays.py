@@ -13,27 +13,27 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
-from pyrnnx.scoring.sources.base import Source
+from pyrnnx.scoring.sources.base import FileSource, Source
 from pyrnnx.scoring.sources.items import Bad, Items, attempted, consecutive, listed
 from pyrnnx.scoring.sources.storage import HEAD, Files
 
 
-class NpySource(Source):
-    """Source of .npy files [T, ...] in a folder; an item is named by its path in the folder."""
+class NpySource(FileSource):
+    """Source of .npy files [T, ...] in a folder."""
 
     kind = "npy"
     suffixes = (".npy",)
 
-    def items(self) -> Items:
-        paths = self.files()
-        names = [self.name_of(path) for path in paths]
-        return listed(
-            names, [(name,) for name in names], [attempted(_shape_of_file, self.storage, path) for path in paths]
-        )
+    def header(self, path: str) -> tuple[int, ...]:
+        with self.storage.open(path, HEAD) as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(0)
+            return _shape(file, size)
 
-    def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
-        for (name,) in places:
-            yield attempted(_load, self.storage, self.path_of(name))
+    def values(self, path: str) -> AnyArray:
+        with self.storage.open(path, 0) as file:
+            values: AnyArray = np.load(file, allow_pickle=False)
+            return values
 
 
 class NpzSource(Source):
@@ -67,11 +67,6 @@ class NpzSource(Source):
                     yield archive if isinstance(archive, Bad) else attempted(archive.__getitem__, places[index][1])
 
 
-def _load(storage: Files, path: str) -> Any:
-    with storage.open(path, 0) as file:
-        return np.load(file, allow_pickle=False)
-
-
 def _members(storage: Files, path: str) -> list[tuple[str, tuple[int, ...] | Bad]]:
     """Return the names and shapes of the arrays in an .npz file."""
     with storage.open(path, HEAD) as file, zipfile.ZipFile(file) as archive:
@@ -81,13 +76,6 @@ def _members(storage: Files, path: str) -> list[tuple[str, tuple[int, ...] | Bad
 def _shape_of_member(archive: zipfile.ZipFile, name: str) -> tuple[int, ...]:
     with archive.open(name) as file:
         return _shape(file, archive.getinfo(name).file_size)
-
-
-def _shape_of_file(storage: Files, path: str) -> tuple[int, ...]:
-    with storage.open(path, HEAD) as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        return _shape(file, size)
 
 
 def _shape(file: Any, size: int) -> tuple[int, ...]:

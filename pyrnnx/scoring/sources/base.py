@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.scoring.sources.items import Bad, Items
+from pyrnnx.scoring.sources.items import Bad, Items, attempted, listed
 from pyrnnx.scoring.sources.storage import FILE, FOLDER, Files, storage_of
 
 
@@ -107,6 +107,32 @@ class Source(ABC):
                 f"is {self.kind}"
             )
         return paths
+
+
+class FileSource(Source):
+    """Source of a folder of files, each of which is an item, named by its path in the folder."""
+
+    def items(self) -> Items:
+        paths = self.files()
+        names = [self.name_of(path) for path in paths]
+        shapes = self.shapes(names, [attempted(self.header, path) for path in paths])
+        return listed(names, [(name,) for name in names], shapes)
+
+    def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
+        for (name,) in places:
+            yield attempted(self.values, self.path_of(name))
+
+    @abstractmethod
+    def header(self, path: str) -> Any:
+        """Return what the header of a file declares: by default, the shape of the item."""
+
+    @abstractmethod
+    def values(self, path: str) -> AnyArray:
+        """Return the values of a file."""
+
+    def shapes(self, names: Sequence[str], headers: Sequence[Any]) -> Sequence[tuple[int, ...] | Bad]:
+        """Return the shapes of the items with these headers, each of which may be a `Bad`."""
+        return headers
 
 
 def files_with(folder: str, suffixes: tuple[str, ...]) -> tuple[list[str], int]:

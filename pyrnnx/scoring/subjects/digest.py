@@ -32,14 +32,10 @@ def _add(checksum: hashlib._Hash, value: Any, leave_out: str) -> None:
     elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
         checksum.update(f"{value.dtype.name}{value.shape}".encode())
         checksum.update(np.ascontiguousarray(value).tobytes())
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            _add(checksum, key, leave_out)
-            _add(checksum, item, leave_out)
     elif isinstance(value, Set):
         checksum.update("".join(sorted(digest(item, leave_out) for item in value)).encode())
-    elif isinstance(value, Sequence):
-        for item in value:
+    elif isinstance(value, (Mapping, Sequence)):
+        for item in value.items() if isinstance(value, Mapping) else value:
             _add(checksum, item, leave_out)
     elif isinstance(value, type) or hasattr(value, "__qualname__"):
         checksum.update(f"{value.__module__}.{value.__qualname__}".encode())

@@ -68,7 +68,7 @@ class Subject(ABC):
 
     @abstractmethod
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
-        """Return the outputs by name."""
+        """Return the outputs of a batch by name; the longest items come first."""
 
 
 def chosen_outputs(label: str, outputs: Any, allowed: Sequence[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from pyrnnx.scoring.subjects.interface import Input, Subject
 
 # Differences of a row between batches, by itemsize (rtol, atol): products of another shape sum in another order.
 TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-3, 1e-3), 8: (1e-6, 1e-6)}
-PUSHES = 64  # of a trial: all pushes have the same shapes
+PUSHES = 64  # of a trial
 
 
 @dataclass(frozen=True)
@@ -95,21 +95,15 @@ def _call(subject: Subject, items: Sequence[AnyArray]) -> Mapping[str, AnyArray]
 
 def scorer_of(subject: Subject, rows: int, sample: AnyArray, lengths: Sequence[int]) -> Scorer:
     """Call a model with the sample, one of the items [T, ...], to find the axes of its outputs."""
-    positive = np.array([length for length in lengths if length > 0])
-    if subject.pushes:
-        positive = np.minimum(positive, PUSHES)
-    fixed = subject.input.size("T")
-    # The median first: a model with strides may leave no time steps of a short sequence.
-    tried = [fixed] if fixed else sorted({int(positive.min()), int(np.median(positive))}, reverse=True)
-    failure: PyrnnxError | None = None
-    for steps in tried:
-        try:
-            return Scorer(subject, _outputs(subject, rows, sample, steps), rows)
-        except PyrnnxError as error:  # noqa: PERF203  # two attempts
-            failure = error
-    raise ArgumentError(
-        f"score: {subject.label} fails with sequences of {tried[-1]} steps of the first item: {failure}"
-    )
+    steps = int(np.median([length for length in lengths if length > 0]))
+    # All pushes have the same shapes, and some models take only a fixed number of time steps.
+    steps = subject.input.size("T") or (min(steps, PUSHES) if subject.pushes else steps)
+    try:
+        return Scorer(subject, _outputs(subject, rows, sample, steps), rows)
+    except PyrnnxError as error:
+        raise ArgumentError(
+            f"score: {subject.label} fails with sequences of {steps} steps of the first item: {error}"
+        ) from None
 
 
 def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple[Output, ...]:

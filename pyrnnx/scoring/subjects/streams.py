@@ -107,25 +107,27 @@ class StreamSubject(Subject):
             shape = [1 if axis == "T" else size for axis, size in zip(self.input.axes, batch.shape, strict=True)]
             results_of_zeros = self.call(np.zeros(shape, batch.dtype), np.ones_like(lengths))
             return {name: array[:0] for name, array in results_of_zeros.items()}
-        leave = "N" in self.input.axes and self.input.size("N") is None
+        has_rows = "N" in self.input.axes
+        leave = has_rows and self.input.size("N") is None
         frames = np.moveaxis(batch, self.input.axes.index("T"), 0)
         self._stream.restore(self._starts(rows))
-        active = np.arange(rows)
-        results: dict[str, list[tuple[AnyArray, AnyArray]]] = {name: [] for name in self._outputs}
+        before = rows
+        results: dict[str, list[AnyArray]] = {name: [] for name in self._outputs}
         for step in range(steps):
-            stay = np.flatnonzero(lengths[active] > step) if leave else active
-            if len(stay) < len(active):
+            active = np.count_nonzero(lengths > step) if leave else rows  # the first rows: the longest items come first
+            if active < before:
                 state = self._stream.state
-                kept = {name: np.take(value, stay, self._rows_axis(name)) for name, value in state.items()}
-                self._stream.restore(kept)
-                active = active[stay]
-            frame = frames[step][active] if "N" in self.input.axes else frames[step]
+                self._stream.restore(
+                    {name: value.take(range(active), self._rows_axis(name)) for name, value in state.items()}
+                )
+            before = active
+            frame = frames[step][:active] if has_rows else frames[step]
             outputs = self._stream.push({self.input.name: self._push(frame), **self._constants})
             if step == 0 and leave and rows in (1, 2) and rows not in self._shapes:
                 self._learn_rows(rows, outputs)
             for name, pieces in results.items():
-                pieces.append((active, outputs[name]))
-        return {name: self._joined(name, pieces, rows) for name, pieces in results.items()}
+                pieces.append(outputs[name])
+        return {name: self._joined(name, pieces) for name, pieces in results.items()}
 
     def _learn_rows(self, rows: int, outputs: Mapping[str, AnyArray]) -> None:
         """Find the axes of rows of states and outputs by the shapes for one row and for two."""
@@ -178,17 +180,17 @@ class StreamSubject(Subject):
                 starts[info.name] = np.repeat(value, rows, axis) if is_one else value
         return starts
 
-    def _joined(self, name: str, pieces: Sequence[tuple[AnyArray, AnyArray]], rows: int) -> AnyArray:
+    def _joined(self, name: str, pieces: Sequence[AnyArray]) -> AnyArray:
         """Return the results of all pushes [pushes, ...], with zeros for rows that are over."""
-        _, first = pieces[0]
-        if len(pieces[-1][0]) == rows:
-            joined = np.stack([array for _, array in pieces])
+        first = pieces[0]
+        if pieces[-1].shape == first.shape:
+            joined = np.stack(pieces)
         else:
             axis = self._rows_axis(name)
-            joined = np.zeros([len(pieces), *first.shape[:axis], rows, *first.shape[axis + 1 :]], first.dtype)
+            joined = np.zeros([len(pieces), *first.shape], first.dtype)
             by_row = np.moveaxis(joined, axis + 1, 1)
-            for step, (active, array) in enumerate(pieces):
-                by_row[step, active] = np.moveaxis(array, axis, 0)
+            for step, array in enumerate(pieces):
+                by_row[step, : array.shape[axis]] = np.moveaxis(array, axis, 0)
         if name in self._times and joined.shape[self._times[name] + 1] == 1:
             joined = joined.squeeze(self._times[name] + 1)
         return joined
