@@ -17,6 +17,7 @@ from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import Folder, part_identity
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
 from pyrnnx.scoring.sinks import SINKS, arrays_of
+from pyrnnx.scoring.sources.base import Source
 from pyrnnx.scoring.sources.items import Bad
 from pyrnnx.scoring.subjects.outputs import Scorer
 
@@ -104,21 +105,26 @@ def _written(job: Job, part: Part, results: Sequence[Results | Bad]) -> dict[str
 
 def _read(job: Job, part: Part) -> list[AnyArray | Bad]:
     """Read and check the items of a part."""
-    items: list[AnyArray | Bad] = [Bad(part.bad.get(i, "")) for i in range(len(part.names))]
-    readable = [i for i in range(len(part.names)) if i not in part.bad]
-    values = job.conversion.source.read([part.places[i] for i in readable])
-    position = 0
-    try:
-        for position, i in enumerate(readable):  # noqa: B007  # of use after the loop
-            item = items[i] = job.conversion.item(next(values, Bad("it is not there any more")))
-            if not isinstance(item, Bad) and len(item) != part.lengths[i]:
-                items[i] = Bad(f"it has {len(item)} time steps; expected {part.lengths[i]}, as when it was listed")
-    except Exception as error:  # the source itself failed: the rest cannot be read
-        for i in readable[position:]:
-            items[i] = Bad(reason_of(error))
-    for i, item in enumerate(items):
+    items: list[AnyArray | Bad] = []
+    values = _values(job.conversion.source, [place for i, place in enumerate(part.places) if i not in part.bad])
+    for i, length in enumerate(part.lengths):
+        item = Bad(part.bad[i]) if i in part.bad else job.conversion.item(next(values))
+        if not isinstance(item, Bad) and len(item) != length:
+            item = Bad(f"it has {len(item)} time steps; expected {length}, as when it was listed")
         _check(job, part, i, item)
+        items.append(item)
     return items
+
+
+def _values(source: Source, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
+    """Yield the values of items, and a `Bad` for each that the source does not yield."""
+    reason = "it is not there any more"
+    try:
+        yield from source.read(places)
+    except Exception as error:  # the source itself failed: the rest cannot be read
+        reason = reason_of(error)
+    while True:
+        yield Bad(reason)
 
 
 def _check(job: Job, part: Part, i: int, item: Any) -> None:
