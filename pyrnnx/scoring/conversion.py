@@ -10,8 +10,7 @@ import numpy as np
 from pyrnnx._internal import scalars
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, shown
-from pyrnnx.scoring.sources.base import Source
-from pyrnnx.scoring.sources.items import Bad
+from pyrnnx.scoring.sources.base import Bad, Source
 from pyrnnx.scoring.subjects.interface import Subject
 
 _LARGEST = 2**31 - 1  # values of a frame

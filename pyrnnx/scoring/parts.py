@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
-from pyrnnx.scoring.sources.items import Items
+from pyrnnx.scoring.sources.base import Items
 
 SHARES = 3  # shares of the memory: items and results; copies of results while they are written; a padded batch
 BATCH = 2**23  # bytes of a padded batch and its results; items of a 39 MB batch took 1.6 times as long as of 5 to 10 MB

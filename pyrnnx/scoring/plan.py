@@ -19,7 +19,7 @@ from pyrnnx.scoring.manifest import FORMAT, Folder, identity
 from pyrnnx.scoring.parts import SHARES, Part, boundaries
 from pyrnnx.scoring.parts import part as build_part
 from pyrnnx.scoring.sinks import Sink, check_outputs
-from pyrnnx.scoring.sources.items import Bad, Items
+from pyrnnx.scoring.sources.base import Bad, Items
 from pyrnnx.scoring.subjects.digest import digest
 from pyrnnx.scoring.subjects.outputs import Scorer, check_batch, scorer_of
 from pyrnnx.scoring.task import Job

@@ -19,8 +19,7 @@ from pyrnnx.scoring import cluster
 from pyrnnx.scoring.conversion import Conversion, frames_of
 from pyrnnx.scoring.manifest import Folder
 from pyrnnx.scoring.plan import Run, planned
-from pyrnnx.scoring.progress import Progress, progress_of
-from pyrnnx.scoring.report import ScoreReport
+from pyrnnx.scoring.report import Progress, ScoreReport, progress_of
 from pyrnnx.scoring.sinks import choose_sink
 from pyrnnx.scoring.sources import open_source
 from pyrnnx.scoring.sources.base import Source
@@ -75,15 +74,13 @@ def score(
     Parameters
     ----------
     model : path, bytes, ModelProto, Model, Layer or Stack
-        An argument or a result of `pyrnnx.load`, a layer or a stack. Every item is an independent sequence with initial
-        states of zero. With `stream`, a model may take one time step in a call.
+        Every item is an independent sequence with initial states of zero.
     source : path or URL
-        A folder or a file, under the same path for every worker, or the URL of an object store that fsspec reads, such
-        as "s3://bucket/folder": zarr (an array [N, T, ...]; a group of arrays; a group
-        with "values" and "offsets"), .npy files, .npz files (each array is an item), recordings (.wav, .flac, .ogg or
-        .mp3; float32, integers from -1 to 1), or .parquet files (a column of lists). Items have the shape [T, ...].
-        Files and folders whose names begin with "." are left out; the report has their number. A URL has no user,
-        password or query: fsspec takes credentials from the environment.
+        A folder or a file, under the same path for every worker, or a URL that fsspec reads, such as
+        "s3://bucket/folder", without "@", "?" and "::". zarr: an array [N, T, ...], a group of arrays, or a group with
+        "values" and "offsets". .npy files. .npz files: each array is an item. Recordings (.wav, .flac, .ogg or .mp3):
+        float32, integers from -1 to 1. .parquet files: a column of lists. Items have the shape [T, ...]. Files and
+        folders whose names begin with "." are left out; the report has their number.
     sink : path
         A folder, under the same path for every worker. It gets manifest.json, and the results in parts/. "name" and
         "index" identify the items. An output "Y" without time steps is [n, ...]. With time steps, it is the
@@ -107,13 +104,12 @@ def score(
         Arrays for other inputs, the same in every call. Default: zeros for initial states of recurrent layers; the
         model's own defaults.
     outputs : sequence of str, optional
-        Names of outputs to write. Default: all.
+        Names of outputs to write. Default: all; with `stream`, all but the states.
     channels : int or str, optional
-        Channel of recordings with several channels: an index from 0, "first", or "mean" for the mean of all. Default:
-        items [T, channels].
+        Channel of recordings: an index from 0, "first", or "mean" for the mean of all. Default: items [T, channels].
     rate : int, optional
-        Samples per second that the model needs: recordings of another rate are resampled (by soxr). Default: the rate
-        of the recordings, which must be the same for all.
+        Samples per second that the model needs: other recordings are resampled (by soxr). Default: the rate of the
+        recordings, which must be the same for all.
     frame, context : int, optional
         Cut items [T], such as samples, into frames [frames, context + frame]. Each frame begins with the `context`
         preceding values; zeros precede the first frame. Default: no frames.
@@ -122,20 +118,18 @@ def score(
         "pad".
     stream : bool or mapping
         Whether each time step of an item (a frame, with `frame`) is a call of its own, in which the model gets its
-        states back: see `Model.stream`. A mapping has the states, {output: input}. Each recording begins with the
-        states that `inputs` has, else zeros or the model's own defaults; results are those of all calls, [T, ...].
-        States are only written if `outputs` names them. A call has a row for each of `batch` recordings. Default:
-        False.
+        states back: see `Model.stream`. A mapping has the states, {output: input}. Each item begins with the states in
+        `inputs`, else zeros or the model's defaults; results are those of all calls, [T, ...]. Default: False.
     cast : bool
         Convert items to the input's dtype. Default: another dtype is a bad item.
     workers : int, optional
-        Number of processes to start on this machine; each gets an equal share of `pyrnnx.get_num_threads()`. 0 scores
-        in this process, without Dask. With `scheduler`: number of workers to wait for. Default: one for each of
-        `pyrnnx.get_num_threads()`, that is, for each core; with `scheduler`, 1.
+        Processes to start on this machine; each gets an equal share of `pyrnnx.get_num_threads()`. 0 scores in this
+        process, without Dask. With `scheduler`: workers to wait for. Default: one for each of
+        `pyrnnx.get_num_threads()`; with `scheduler`, 1.
     scheduler : str or distributed.Client, optional
         Address of a Dask scheduler, such as "tcp://host:8786", or a client of one, which stays open; the workers have
         this version of pyrnnx. A scheduler that is silent or without workers for longer than the client's timeout, 60
-        seconds for an address, is an error. Default: start processes on this machine for this call.
+        seconds for an address, is an error.
     memory : int or str
         Memory limit in bytes of a part in a worker: its items, results and their copies, not the memory of the model's
         calls (see `pyrnnx.set_memory_limit`). A larger item is a bad item. Default: "256MiB".

@@ -17,8 +17,7 @@ from pyrnnx.scoring.conversion import Conversion
 from pyrnnx.scoring.manifest import Folder, part_identity
 from pyrnnx.scoring.parts import BATCH, SHARES, Part, batches
 from pyrnnx.scoring.sinks import SINKS, arrays_of
-from pyrnnx.scoring.sources.base import Source
-from pyrnnx.scoring.sources.items import Bad
+from pyrnnx.scoring.sources.base import Bad, Source
 from pyrnnx.scoring.subjects.outputs import Scorer
 
 Results = dict[str, AnyArray]

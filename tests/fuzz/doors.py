@@ -24,7 +24,7 @@ from pyrnnx.frontends import keras, torch
 from pyrnnx.frontends.keras import file as keras_file
 from pyrnnx.frontends.keras import h5, process
 from pyrnnx.scoring.sources import open_source
-from pyrnnx.scoring.sources.items import Bad
+from pyrnnx.scoring.sources.base import Bad
 
 Step = Callable[..., Any]
 SUFFIXES = {"safetensors": "safetensors", "pt": "pt", "keras": "keras", "npy": "npy", "wav": "wav", "command": "txt"}

@@ -190,6 +190,7 @@ def store(server: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Itera
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{network.port}")
         limits = {"config_kwargs": {"connect_timeout": 1, "read_timeout": 1, "retries": {"total_max_attempts": 2}}}
         monkeypatch.setitem(fsspec.config.conf, "s3", limits)
+        monkeypatch.setattr(s3fs.S3FileSystem, "retries", 2)
         s3fs.S3FileSystem.clear_instance_cache()
         yield network
     s3fs.S3FileSystem.clear_instance_cache()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pyrnnx import ArgumentError, Layer, RecurrentOp
 from pyrnnx.scoring.parts import PARTS, SHARES, SMALL, batches, boundaries, part
-from pyrnnx.scoring.sources.items import Bad, Items
+from pyrnnx.scoring.sources.base import Bad, Items
 from pyrnnx.scoring.subjects.digest import digest
 from pyrnnx.scoring.task import _scored
 from pyrnnx.testing.numbers import Array

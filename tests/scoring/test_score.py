@@ -68,8 +68,9 @@ def test_options_do_not_change_results(options: Any, tmp_path: Path) -> None:
     assert_equal(of_npz(tmp_path / "out"), expected(lstm(), NAMED))
 
 
-def test_a_single_file(source: Path, tmp_path: Path) -> None:
-    run(lstm(), source / "003.npy", tmp_path / "out")
+def test_a_single_file(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(lstm(), source / "003.npy", tmp_path / "out", progress=True)
+    assert "1/1 items" in capsys.readouterr().err
     assert_equal(of_npz(tmp_path / "out"), expected(lstm(), {"003.npy": ITEMS[3]}))
 
 

@@ -14,7 +14,7 @@ from scoring_data import sequences, write_npy, write_wav
 from pyrnnx import PyrnnxError
 from pyrnnx.scoring.conversion import Frames
 from pyrnnx.scoring.sources import open_source
-from pyrnnx.scoring.sources.items import Bad
+from pyrnnx.scoring.sources.base import Bad
 from pyrnnx.testing.numbers import Array
 
 ITEMS = sequences((4, 1, 0, 9, 4), size=3)

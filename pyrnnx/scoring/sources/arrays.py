@@ -13,8 +13,7 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import FormatError
-from pyrnnx.scoring.sources.base import FileSource, Source
-from pyrnnx.scoring.sources.items import Bad, Items, attempted, consecutive, listed
+from pyrnnx.scoring.sources.base import Bad, FileSource, Items, Source, attempted, consecutive, listed
 from pyrnnx.scoring.sources.storage import HEAD, Files
 
 

@@ -12,8 +12,7 @@ from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.extras import import_package
 from pyrnnx._internal.files import open_checked
 from pyrnnx.errors import ArgumentError, FormatError, shown
-from pyrnnx.scoring.sources.base import FileSource
-from pyrnnx.scoring.sources.items import Bad
+from pyrnnx.scoring.sources.base import Bad, FileSource
 from pyrnnx.scoring.sources.storage import HEAD
 
 _CUT_OFF = re.compile(r"^data : \d+ \(should be", re.MULTILINE)  # libsndfile only logs this, and reads what is there

@@ -11,8 +11,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.extras import import_package
 from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring.sources.base import Source
-from pyrnnx.scoring.sources.items import Bad, Items, consecutive
+from pyrnnx.scoring.sources.base import Bad, Items, Source, consecutive
 
 ROWS = 256  # rows decoded at once, because a row group may be larger than memory
 NAMES = "name"

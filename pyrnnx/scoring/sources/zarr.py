@@ -11,8 +11,7 @@ import numpy as np
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx._internal.extras import import_package
 from pyrnnx.errors import ArgumentError, PyrnnxError, reason_of, shown
-from pyrnnx.scoring.sources.base import Source
-from pyrnnx.scoring.sources.items import Bad, Items, attempted, listed
+from pyrnnx.scoring.sources.base import Bad, Items, Source, attempted, listed
 from pyrnnx.scoring.sources.storage import Files
 
 DESCRIPTIONS = ("zarr.json", ".zarray", ".zgroup")  # files with these names describe an array or a group
