@@ -98,7 +98,9 @@ def planned(
     rows = subject.rows(batch)
     items = _fitting(_listed(conversion), conversion, memory)
     sample = _sample(items, conversion, skip_errors)
-    scorer = scorer_of(subject, rows, sample, _lengths_to_try(items, sample, memory))
+    most = max(1, memory // SHARES // max(1, sample[:1].nbytes))
+    lengths = np.minimum(items.lengths[items.lengths > 0], most)
+    scorer = scorer_of(subject, rows, sample, {int(np.median(lengths)), int(lengths.min())})
     check_outputs(sink, subject.label, scorer.outputs)
     items, sizes = _sized(items, scorer, sample, memory)
     starts = boundaries(sizes, memory, rows if subject.pushes else 1)
@@ -159,13 +161,6 @@ def _fitting(items: Items, conversion: Conversion, memory: int) -> Items:
 def _too_much(size: float, memory: int) -> str:
     """Return why an item of this size does not fit, and the memory with which it does."""
     return f"more than 1/{SHARES} of memory={memory}; expected memory={SHARES * size:.0f} or above"
-
-
-def _lengths_to_try(items: Items, sample: AnyArray, memory: int) -> list[int]:
-    """Return the lengths of the items that fit the memory, as far as the sample's steps show."""
-    lengths = items.lengths[items.lengths > 0]
-    fitting = lengths[lengths * float(max(1, sample[:1].nbytes)) <= memory // SHARES]
-    return fitting.tolist() or [len(sample)]
 
 
 def _sample(items: Items, conversion: Conversion, skip_errors: bool) -> AnyArray:

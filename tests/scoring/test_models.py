@@ -99,6 +99,16 @@ def test_one_row_and_another_axis_of_one_element(source: Path) -> None:
         np.testing.assert_array_equal(results["Y"].reshape(-1, SIZE), NAMED[name])
 
 
+def test_a_model_that_limits_the_time_steps(source: Path) -> None:
+    """The trial doubles a number of time steps."""
+    nodes = "S = Shape (X) T = Gather <axis = 0> (S, zero) t = Range (zero, T, one) p = Gather (P, t) Y = Add (X, p)"
+    P = np.random.default_rng(0).normal(size=(12, 1, SIZE)).astype(np.float32)
+    model = model_of(f"(float[T, N, {SIZE}] X) => (float[?,?,?] Y) {{ {nodes} }}", P=P, zero=0, one=1)
+    run(model, source, axes="TNI", batch=2)
+    for name, results in of_npz(source.parent / "out").items():
+        np.testing.assert_array_equal(results["Y"], NAMED[name] + P[: len(NAMED[name]), 0])
+
+
 # What a model of X [T, N, 5] computes, its rows, and the error of batch=2 (of as many as the model has).
 ROWS = {
     "no axis": ("Y = ReduceMax <keepdims = 0> (X)", "N", r"output 'Y' has shape \(\), and its axis of rows is unknown"),

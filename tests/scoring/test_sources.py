@@ -18,6 +18,7 @@ from pyrnnx.scoring.sources.base import Bad
 from pyrnnx.testing.numbers import Array
 
 ITEMS = sequences((4, 1, 0, 9, 4), size=3)
+KINDS = ("npy", "wav")
 EQUAL = sequences((4,) * 5, size=3)
 
 
@@ -208,7 +209,7 @@ REJECTED: dict[str, tuple[Callable[[Path], Any], tuple[Any, ...], str]] = {
     "nothing at all": (lambda folder: None, ("",), "has no files; expected a zarr folder"),
     "nothing known": (lambda folder: (folder / "a.csv").touch(), ("",), "no files of a known format"),
     "format": (lambda folder: None, ("", "mp3"), "source_format is 'mp3'; expected one of zarr"),
-    "two formats": (lambda folder: [(folder / f"a.{end}").touch() for end in ("npy", "wav")], ("",), "several"),
+    "two formats": (lambda folder: [(folder / f"a.{end}").write_bytes(b"") for end in KINDS], ("",), "several"),
     "no such file": (lambda folder: (folder / "a.npy").touch(), ("", "audio"), "no .wav, .flac, .*file; exp"),
     "column": (lambda folder: (folder / "a.npy").touch(), ("", None, "x"), "column is 'x', and the source is npy"),
     "no name": (lambda folder: None, ("", None, []), r"column is \[\]"),

@@ -28,14 +28,13 @@ ITEMS = [
 OPTIONS: Any = {"frame": FRAME, "context": CONTEXT, "stream": True, "workers": 0}
 
 
-def frames(samples: Array, tail: str = "pad") -> list[Array]:
+def frames(samples: Array) -> list[Array]:
     """Frames in the order of time, each with the end of the samples before it."""
-    size = len(samples) // FRAME * FRAME if tail == "drop" else len(samples)
-    padded = np.concatenate([np.zeros(CONTEXT, np.float32), samples[:size], np.zeros(-size % FRAME, np.float32)])
-    return [padded[start : start + SIZE] for start in range(0, size, FRAME)]
+    padded = np.pad(samples, (CONTEXT, -len(samples) % FRAME))
+    return [padded[start : start + SIZE] for start in range(0, len(samples), FRAME)]
 
 
-def loop(graph: Graph, samples: Array, tail: str = "pad") -> Array:
+def loop(graph: Graph, samples: Array) -> Array:
     """The results of a plain loop, a frame and a row at a time, in ONNX Runtime."""
     session = onnxruntime_session(model_of(graph).SerializeToString())
     inputs = dict(graph.options.get("inputs", {}))
@@ -43,7 +42,7 @@ def loop(graph: Graph, samples: Array, tail: str = "pad") -> Array:
     others = {name: np.array(value) for name, value in inputs.items()}
     results = []
     rank = len(model_of(graph).graph.input[0].type.tensor_type.shape.dim)
-    for frame in frames(samples, tail):
+    for frame in frames(samples):
         y, state = session.run(None, {"frame": frame[(np.newaxis,) * (rank - 1)], "state": state, **others})
         results.append(y.reshape(-1))
     return np.array(results)

@@ -41,7 +41,7 @@ def open_source(
     if storage_of(absolute).kind(absolute) is None:
         raise ArgumentError(f"score: source {shown_path(path)} does not exist; expected a file, a folder or a URL")
     kind = kind or _kind(absolute)
-    options = {
+    options: dict[str, tuple[Any, type[Source]]] = {
         "column": (column, ParquetSource),
         "channels": (_channels(channels), AudioSource),
         "rate": (None if rate is None else scalars.integer("score", "rate", rate, 1), AudioSource),

@@ -16,7 +16,7 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, printable, reason_of, shown
-from pyrnnx.scoring.sources.storage import FILE, FOLDER, Files, storage_of
+from pyrnnx.scoring.sources.storage import FILE, Files, storage_of
 
 MOST = 2**62  # largest number of elements of an item
 
@@ -173,10 +173,6 @@ class Source(ABC):
         if self._is_file:
             return [self.path]
         names = ", ".join(self.suffixes)
-        if self.storage.kind(self.path) != FOLDER:
-            raise ArgumentError(
-                f"score: source {shown(self.path)} is no folder; expected a folder of {names} files, or one file"
-            )
         paths, self.hidden = files_with(self.path, self.suffixes)
         if not paths:
             raise ArgumentError(

@@ -71,7 +71,8 @@ class ModelSubject(Subject):
 
     def _hint(self, infos: Mapping[str, TensorInfo]) -> str:
         """Return the end of a message on inputs without a value: what could supply them."""
-        lengths = {name for layer in layer_values(self._model).values() for name in names_in(layer, "sequence_lens")}
+        layers = [layer for layer in layer_values(self._model).values() if "sequence_lens" in layer]
+        lengths = {name for layer in layers for name in layer["sequence_lens"].names}
         if self.lengths is None and (named := [name for name in infos if name in lengths]):
             return f"; or lengths={named[0]!r}, the lengths of the rows"
         try:
@@ -101,11 +102,6 @@ class ModelSubject(Subject):
             self._model.reset_state()  # type: ignore[attr-defined]  # a method of IRs only
         results: dict[str, Any] = self._model(inputs, outputs=self._outputs)
         return results
-
-
-def names_in(layer: Mapping[str, Any], argument: str) -> Iterable[str]:
-    """Return the names in the graph of an argument of a layer."""
-    return layer[argument].names if argument in layer else ()
 
 
 def layer_axes(model: Model) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from pyrnnx.scoring.subjects.interface import Input, Subject
 
 # Differences of a row between batches, by itemsize (rtol, atol): products of another shape sum in another order.
 TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-3, 1e-3), 8: (1e-6, 1e-6)}
-PUSHES = 64  # of a trial
+PUSHES = 64  # of a trial: all pushes have the same shapes
 
 
 @dataclass(frozen=True)
@@ -93,17 +93,21 @@ def _call(subject: Subject, items: Sequence[AnyArray]) -> Mapping[str, AnyArray]
     return subject.call(takes.batch(items, rows, steps), lengths)
 
 
-def scorer_of(subject: Subject, rows: int, sample: AnyArray, lengths: Sequence[int]) -> Scorer:
-    """Call a model with the sample, one of the items [T, ...], to find the axes of its outputs."""
-    steps = int(np.median([length for length in lengths if length > 0]))
-    # All pushes have the same shapes, and some models take only a fixed number of time steps.
-    steps = subject.input.size("T") or (min(steps, PUSHES) if subject.pushes else steps)
-    try:
-        return Scorer(subject, _outputs(subject, rows, sample, steps), rows)
-    except PyrnnxError as error:
-        raise ArgumentError(
-            f"score: {subject.label} fails with sequences of {steps} steps of the first item: {error}"
-        ) from None
+def scorer_of(subject: Subject, rows: int, sample: AnyArray, lengths: Iterable[int]) -> Scorer:
+    """Call a model with the sample, one of the items [T, ...], at one of these lengths, to find the axes of outputs.
+
+    The longest is the first: a model with strides may leave no time steps of a short sequence. But a model may limit
+    the number of time steps.
+    """
+    takes = subject.input.size("T")
+    failure: PyrnnxError | None = None
+    for length in [takes] if takes else sorted(lengths, reverse=True):
+        steps = min(length, PUSHES) if subject.pushes else length
+        try:
+            return Scorer(subject, _outputs(subject, rows, sample, steps), rows)
+        except PyrnnxError as error:  # two attempts
+            failure = error
+    raise ArgumentError(f"score: {subject.label} fails with sequences of {steps} steps of the first item: {failure}")
 
 
 def _outputs(subject: Subject, rows: int, sample: AnyArray, steps: int) -> tuple[Output, ...]:

@@ -103,6 +103,7 @@ class StreamSubject(Subject):
     def call(self, batch: AnyArray, lengths: AnyArray) -> Mapping[str, AnyArray]:
         """Return the outputs [pushes, ...] of items; a push has the rows of the items that are not over."""
         steps, rows = int(lengths.max(initial=0)), len(lengths)
+        assert (np.diff(lengths) <= 0).all()
         if not steps:  # a push shows the shapes of the outputs
             shape = [1 if axis == "T" else size for axis, size in zip(self.input.axes, batch.shape, strict=True)]
             results_of_zeros = self.call(np.zeros(shape, batch.dtype), np.ones_like(lengths))
@@ -114,12 +115,12 @@ class StreamSubject(Subject):
         before = rows
         results: dict[str, list[AnyArray]] = {name: [] for name in self._outputs}
         for step in range(steps):
-            active = np.count_nonzero(lengths > step) if leave else rows  # the first rows: the longest items come first
+            # The longest items come first, so that the rows of items that are not over are the first ones.
+            active = int(np.count_nonzero(lengths > step)) if leave else rows
             if active < before:
                 state = self._stream.state
-                self._stream.restore(
-                    {name: value.take(range(active), self._rows_axis(name)) for name, value in state.items()}
-                )
+                left = {name: value.take(range(active), self._rows_axis(name)) for name, value in state.items()}
+                self._stream.restore(left)
             before = active
             frame = frames[step][:active] if has_rows else frames[step]
             outputs = self._stream.push({self.input.name: self._push(frame), **self._constants})
