@@ -1,4 +1,4 @@
-"""What a run tells: its progress, and its report at the end."""
+"""Report of a run, and its progress while it runs."""
 
 from __future__ import annotations
 

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from layers import random_layer
 from rows import each_row
-from scoring_data import of_npz, write_npy
+from scoring_data import Results, of_npz, write_npy
 
 import pyrnnx
 from pyrnnx import PyrnnxError, RecurrentOp
 from pyrnnx.operator.quantized import Quantized
-from pyrnnx.testing.numbers import Array
 
 onnx = pytest.importorskip("onnx")
 
@@ -85,10 +84,14 @@ def model_of(graph: Graph) -> Any:
     return model
 
 
-def call_alone(model: Any, item: Array, axes: str) -> Array:
+def assert_as_alone(model: Any, axes: str, scored: Results) -> None:
+    """The axes differ, because time steps come first, and so does the order of sums. Values are up to 50 * 25."""
     order = ["NTI".index(letter) for letter in axes]
-    result: Array = model({"X": item[np.newaxis].transpose(order), "lens": np.array([len(item)], np.int32)})["Z"]
-    return result
+    for index, item in enumerate(ITEMS):
+        lens = {"lens": np.array([len(item)], np.int32)} if len(model.inputs) > 1 else {}
+        wanted = model({"X": item[np.newaxis].transpose(order), **lens})["Z"]
+        result = scored[f"{index:03}.npy"]["Z"]
+        np.testing.assert_allclose(np.sort(result.ravel()), np.sort(wanted.ravel()), rtol=1e-4, atol=1e-4)
 
 
 @each_row("name", GRAPHS)
@@ -104,11 +107,7 @@ def test_the_first_batch(name: str, tmp_path: Path) -> None:
         assert not (tmp_path / "out").exists()
         options["batch"] = 1
     pyrnnx.score(model, source, tmp_path / "out", **options)
-    scored = of_npz(tmp_path / "out")
-    for index, item in enumerate(ITEMS):
-        wanted, result = call_alone(model, item, graph.axes), scored[f"{index:03}.npy"]["Z"]
-        # The axes differ, because time steps come first, and so does the order of sums. Values are up to 50 * 25.
-        np.testing.assert_allclose(np.sort(result.ravel()), np.sort(wanted.ravel()), rtol=1e-4, atol=1e-4)
+    assert_as_alone(model, graph.axes, of_npz(tmp_path / "out"))
 
 
 @each_row("name", ["softmax over time", "no lengths", "fewer time steps"])
@@ -118,14 +117,8 @@ def test_items_of_equal_length(name: str, tmp_path: Path) -> None:
     proto = model_of(graph)
     del proto.graph.input[1], proto.graph.node[-1]  # lens
     model, source = pyrnnx.load(proto), write_npy(tmp_path / "in", ITEMS)
-    report = pyrnnx.score(model, source, tmp_path / "out", workers=0, axes=graph.axes, batch=9)
-    assert report.batch == 9
-    scored = of_npz(tmp_path / "out")
-    for index, item in enumerate(ITEMS):
-        wanted = model(item[np.newaxis].transpose(["NTI".index(letter) for letter in graph.axes]))["Z"]
-        np.testing.assert_allclose(
-            np.sort(scored[f"{index:03}.npy"]["Z"].ravel()), np.sort(wanted.ravel()), rtol=1e-4, atol=1e-4
-        )
+    assert pyrnnx.score(model, source, tmp_path / "out", workers=0, axes=graph.axes, batch=9).batch == 9
+    assert_as_alone(model, graph.axes, of_npz(tmp_path / "out"))
 
 
 def test_a_batch_of_a_later_part(tmp_path: Path) -> None:

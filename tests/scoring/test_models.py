@@ -51,7 +51,7 @@ def recurrent(X: str = "T, N", lengths: bool = False, before: str = "") -> Any:
     )
 
 
-# Of an LSTM, with Z = tanh(Y): what `recurrent` takes, and options.
+# Arguments of `recurrent` and options of `score`.
 FORMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "lengths": ({"lengths": True}, {"lengths": "lens", "batch": 5}),
     "one at a time": ({"lengths": True}, {"lengths": "lens"}),
@@ -109,7 +109,7 @@ def test_a_model_that_limits_the_time_steps(source: Path) -> None:
         np.testing.assert_array_equal(results["Y"], NAMED[name] + P[: len(NAMED[name]), 0])
 
 
-# What a model of X [T, N, 5] computes, its rows, and the error of batch=2 (of as many as the model has).
+# Nodes of a model of X [T, N, 5], its rows, and the error of batch=2.
 ROWS = {
     "no axis": ("Y = ReduceMax <keepdims = 0> (X)", "N", r"output 'Y' has shape \(\), and its axis of rows is unknown"),
     "two axes": (

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrnnx import ArgumentError, Layer, RecurrentOp
-from pyrnnx.scoring.parts import PARTS, SHARES, SMALL, batches, boundaries, part
-from pyrnnx.scoring.sources.base import Bad, Items
+from pyrnnx.scoring.parts import PARTS, SHARES, SMALL, batches, boundaries
+from pyrnnx.scoring.sources.base import Bad
 from pyrnnx.scoring.subjects.digest import digest
 from pyrnnx.scoring.task import _scored
 from pyrnnx.testing.numbers import Array
@@ -34,13 +34,6 @@ def test_many_parts_of_much_data() -> None:
     starts = boundaries(np.full(10_000, 10**6, np.int64), 10**12)
     assert PARTS <= len(starts) - 1 <= PARTS + 1
     assert len(boundaries(np.full(100, SMALL // 100, np.int64), 10**12)) == 2
-
-
-def test_a_part() -> None:
-    items = Items(list("abcde"), np.arange(5), [(i,) for i in range(5)], {0: "zero", 3: "three"})
-    found = part(items, np.array([0, 2, 5]), 1)
-    assert (found.first, found.names, found.places) == (2, ("c", "d", "e"), ((2,), (3,), (4,)))
-    assert (found.lengths, found.bad) == ((2, 3, 4), {1: "three"})
 
 
 @settings(max_examples=80)

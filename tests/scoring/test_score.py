@@ -74,17 +74,21 @@ def test_a_single_file(source: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert_equal(of_npz(tmp_path / "out"), expected(lstm(), {"003.npy": ITEMS[3]}))
 
 
-def test_frames_of_wav(tmp_path: Path) -> None:
+@each_row("tail", ["pad", "drop"])
+@each_row("context", [0, 2, 5])
+def test_frames_of_wav(tail: str, context: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    samples = {f"{index}.wav": rng.integers(-(2**15), 2**15, size) for index, size in enumerate((50, 7, 23, 1))}
-    for name, values in samples.items():
-        write_wav(tmp_path / "in" / name, values)
-    run(lstm(6), tmp_path / "in", tmp_path / "out", frame=4, context=2)
+    samples = {f"{index}.wav": rng.integers(-(2**15), 2**15, size) for index, size in enumerate((50, 7, 23, 1, 0, 4))}
     items = {}
     for name, values in samples.items():
-        padded = np.concatenate([np.zeros(2), values, np.zeros(-len(values) % 4)]).astype(np.float32) / 2**15
-        items[name] = np.stack([padded[i : i + 6] for i in range(0, len(padded) - 2, 4)])
-    assert_equal(of_npz(tmp_path / "out"), expected(lstm(6), items))
+        write_wav(tmp_path / "in" / name, values)
+        whole = values[: len(values) // 4 * 4] if tail == "drop" else np.pad(values, (0, -len(values) % 4))
+        padded = np.pad(whole, (context, 0)).astype(np.float32) / 2**15
+        frames = [padded[start : start + context + 4] for start in range(0, len(whole), 4)]
+        items[name] = np.reshape(frames, (-1, context + 4)).astype(np.float32)
+    layer = lstm(context + 4)
+    run(layer, tmp_path / "in", tmp_path / "out", frame=4, context=context, tail=tail)
+    assert_equal(of_npz(tmp_path / "out"), expected(layer, items))
 
 
 CHANNELS: dict[Any, Any] = {

@@ -12,7 +12,6 @@ from rows import each_row
 from scoring_data import sequences, write_npy, write_wav
 
 from pyrnnx import PyrnnxError
-from pyrnnx.scoring.conversion import Frames
 from pyrnnx.scoring.sources import open_source
 from pyrnnx.scoring.sources.base import Bad
 from pyrnnx.testing.numbers import Array
@@ -173,22 +172,8 @@ def test_hidden_files_are_counted(tmp_path: Path) -> None:
     assert (len(source.items()), source.hidden) == (len(ITEMS), 2)
 
 
-@each_row("tail", ["pad", "drop"])
-@each_row("context", [0, 2, 5])
-@each_row("length", [0, 1, 3, 7, 9])
-def test_frames(length: int, context: int, tail: str) -> None:
-    frames, values = Frames(3, context, tail), np.arange(1, length + 1, dtype=np.float32)
-    found = frames.cut(values)
-    assert found.shape == (int(frames.count(np.array([length]))[0]), context + 3)
-    assert len(found) == (length // 3 if tail == "drop" else -(-length // 3))
-    for index, frame in enumerate(found):
-        for place, value in enumerate(frame):
-            sample = index * 3 - context + place
-            assert value == (values[sample] if 0 <= sample < length else 0)
-
-
 def test_changed_sources_have_other_fingerprints(tmp_path: Path) -> None:
-    """Of zarr, the descriptions count. The folder of an array's chunks is called c, too, and is left out."""
+    """The descriptions of zarr count. The folder of an array's chunks is called c, too, and is left out."""
     write_npy(tmp_path / "npy", ITEMS)
     before = open_source(tmp_path / "npy").fingerprint()
     np.save(tmp_path / "npy" / "new.npy", ITEMS[0])

@@ -125,9 +125,11 @@ class ZarrSource(Source):
         storage = self.storage
         for parent, folders, files in storage.walk(self.path):
             folders.sort()
-            found = {name: storage.join(parent, name) for name in files if name in DESCRIPTIONS}
-            paths += found.values()
-            if ".zarray" in found or ("zarr.json" in found and _is_array(storage, found["zarr.json"])):
+            descriptions = {name: storage.join(parent, name) for name in files if name in DESCRIPTIONS}
+            paths += descriptions.values()
+            if ".zarray" in descriptions or (
+                "zarr.json" in descriptions and _is_array(storage, descriptions["zarr.json"])
+            ):
                 folders.clear()  # skip its chunks: perhaps millions
         return sorted(paths)
 
