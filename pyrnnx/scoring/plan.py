@@ -96,19 +96,20 @@ def planned(
     """List the source, try the model, and divide the items into parts."""
     subject = conversion.subject
     rows = subject.rows(batch)
-    items = _fitting(_listed(conversion), conversion, memory)
-    sample = _sample(items, conversion, skip_errors)
-    most = max(1, memory // SHARES // max(1, sample[:1].nbytes))
-    lengths = np.minimum(items.lengths[items.lengths > 0], most)
-    scorer = scorer_of(subject, rows, sample, {int(np.median(lengths)), int(lengths.min())})
+    items = _listed(conversion)
+    sizes = _input_sizes(items, conversion, memory)
+    sample = _sample(items, sizes, conversion, memory, skip_errors)
+    step = sample[:1].nbytes
+    lengths = [length for length in items.lengths.tolist() if 0 < length * step <= memory // SHARES] or [len(sample)]
+    scorer = scorer_of(subject, rows, sample, {int(np.median(lengths)), min(lengths)})
     check_outputs(sink, subject.label, scorer.outputs)
-    items, sizes = _sized(items, scorer, sample, memory)
+    items, sizes = _fitting(items, sizes, scorer, step, memory)
     starts = boundaries(sizes, memory, rows if subject.pushes else 1)
     invariant = config.get_batch_invariant()
     job = Job(uuid.uuid4().hex, "", scorer, conversion, folder, sink.kind, memory, skip_errors, invariant)
     header = _header(job, items, len(starts) - 1)
     run = Run(replace(job, identity=identity(header)), items, starts, header)
-    run.check_first_batch(sample[:1].nbytes)
+    run.check_first_batch(step)
     return run
 
 
@@ -131,19 +132,8 @@ def _listed(conversion: Conversion) -> Items:
     return items
 
 
-def _without(items: Items, sizes: AnyArray, memory: int, over: str) -> Items:
-    """Return the items, with those of more bytes than their share of the memory marked as bad: they are never read."""
-    large = {
-        index: f"it takes {over}{sizes[index]:.0f} bytes with its results, {_too_much(sizes[index], memory)}"
-        for index in np.flatnonzero(sizes > memory // SHARES).tolist()
-    }
-    lengths = items.lengths.copy()
-    lengths[list(large)] = 0
-    return replace(items, lengths=lengths, bad={**large, **items.bad})
-
-
-def _fitting(items: Items, conversion: Conversion, memory: int) -> Items:
-    """Return the items `_without` those that alone, before their results are known, exceed the memory."""
+def _input_sizes(items: Items, conversion: Conversion, memory: int) -> AnyArray:
+    """Return the bytes of each item without its results, as floats: headers may declare sizes beyond int64."""
     takes, frames = conversion.subject.input, conversion.frames
     step = float(math.prod(size for size in takes.step if size is not None))
     if frames is not None:
@@ -153,9 +143,8 @@ def _fitting(items: Items, conversion: Conversion, memory: int) -> Items:
                 f"score: frame is {frames.size}, context {frames.context}: a frame takes {size} bytes, "
                 f"{_too_much(size, memory)}"
             )
-    # Floats, because headers may declare sizes beyond int64.
     counts = items.lengths * step if items.counts is None else np.maximum(items.lengths * step, items.counts)
-    return _without(items, counts * takes.dtype.itemsize, memory, "over ")
+    return counts * takes.dtype.itemsize
 
 
 def _too_much(size: float, memory: int) -> str:
@@ -163,12 +152,18 @@ def _too_much(size: float, memory: int) -> str:
     return f"more than 1/{SHARES} of memory={memory}; expected memory={SHARES * size:.0f} or above"
 
 
-def _sample(items: Items, conversion: Conversion, skip_errors: bool) -> AnyArray:
+def _sample(items: Items, sizes: AnyArray, conversion: Conversion, memory: int, skip_errors: bool) -> AnyArray:
     """Return the first item that has time steps and fits the model."""
     reason = ""
     candidates = [index for index, length in enumerate(items.lengths.tolist()) if length > 0 or index in items.bad]
     for index in candidates[:SAMPLES]:
-        values = Bad(items.bad[index]) if index in items.bad else next(conversion.source.read([items.places[index]]))
+        values: AnyArray | Bad
+        if index in items.bad:
+            values = Bad(items.bad[index])
+        elif sizes[index] > memory // SHARES:
+            values = Bad(f"it takes over {sizes[index]:.0f} bytes with its results, {_too_much(sizes[index], memory)}")
+        else:
+            values = next(conversion.source.read([items.places[index]]))
         item = conversion.item(values)
         if not isinstance(item, Bad):
             return item
@@ -178,15 +173,20 @@ def _sample(items: Items, conversion: Conversion, skip_errors: bool) -> AnyArray
     raise ArgumentError(f"score: no item fits {conversion.subject.label}: {reason or 'none has time steps'}")
 
 
-def _sized(items: Items, scorer: Scorer, sample: AnyArray, memory: int) -> tuple[Items, AnyArray]:
+def _fitting(items: Items, sizes: AnyArray, scorer: Scorer, step: int, memory: int) -> tuple[Items, AnyArray]:
     """Return the items, with those that exceed the memory marked as bad, and the bytes of each with its results."""
-    step = sample[:1].nbytes
     constant = scorer.size(0, step)
-    sizes = items.lengths * (scorer.size(1, step) - constant) + constant
-    fitting = _without(items, sizes, memory, "")
-    if len(fitting.bad) == len(items):
-        raise ArgumentError(f"score: item {shown(items.names[0])}: {fitting.bad[0]}")
-    return fitting, np.where(sizes > memory // SHARES, 0, sizes)
+    sizes = np.maximum(sizes, items.lengths * float(scorer.size(1, step) - constant) + constant)
+    large = np.flatnonzero(sizes > memory // SHARES).tolist()
+    over = {
+        index: f"it takes {sizes[index]:.0f} bytes with its results, {_too_much(sizes[index], memory)}"
+        for index in large
+    }
+    items = replace(items, lengths=items.lengths.copy(), bad={**over, **items.bad})
+    items.lengths[large] = sizes[large] = 0
+    if len(items.bad) == len(items):
+        raise ArgumentError(f"score: item {shown(items.names[0])}: {items.bad[0]}")
+    return items, sizes.astype(np.int64)
 
 
 def _header(job: Job, items: Items, parts: int) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def _kind(path: str) -> str:
         raise ArgumentError(
             f"score: source {shown(path)} is a file; expected a folder, or a file that ends in {suffixes}"
         )
-    if any(storage.kind(storage.join(path, name)) for name in DESCRIPTIONS):
+    if any(storage.kind(os.path.join(path, name)) for name in DESCRIPTIONS):
         return ZarrSource.kind
     paths = [file.lower() for file in files_with(path, ("",))[0]]
     kinds = list(dict.fromkeys(kind for end, kind in _KINDS.items() if any(file.endswith(end) for file in paths)))

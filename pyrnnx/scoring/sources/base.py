@@ -131,11 +131,11 @@ class Source(ABC):
 
     def name_of(self, path: str) -> str:
         """Return the name of a file in items: its path in the folder, or its own name if the source is that file."""
-        return os.path.basename(path) if path == self.path else self.storage.relative(path, self.path)
+        return os.path.basename(path) if path == self.path else os.path.relpath(path, self.path)
 
     def path_of(self, name: str) -> str:
         """Return the path of a file by the name that `name_of` returned."""
-        return self.path if self._is_file else self.storage.join(self.path, name)
+        return self.path if self._is_file else os.path.join(self.path, name)
 
     @abstractmethod
     def read(self, places: Sequence[Any]) -> Iterator[AnyArray | Bad]:
@@ -146,7 +146,7 @@ class Source(ABC):
         digest = hashlib.sha256()
         version_of = self.storage.versions(self.path)
         for path in self.files():
-            digest.update(os.fsencode(f"{self.storage.relative(path, self.path)}\0{version_of(path)}\n"))
+            digest.update(os.fsencode(f"{os.path.relpath(path, self.path)}\0{version_of(path)}\n"))
         return digest.hexdigest()
 
     def file_of(self, place: Any) -> str | None:
@@ -219,5 +219,5 @@ def files_with(folder: str, suffixes: tuple[str, ...]) -> tuple[list[str], int]:
         matching = [name for name in files if name.lower().endswith(suffixes)]
         hidden += sum(name.startswith(".") for name in (*folders, *matching))
         folders[:] = [name for name in folders if not name.startswith(".")]
-        paths += [storage.join(parent, name) for name in matching if not name.startswith(".")]
+        paths += [os.path.join(parent, name) for name in matching if not name.startswith(".")]
     return sorted(paths), hidden

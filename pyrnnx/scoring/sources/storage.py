@@ -54,12 +54,6 @@ class Files:
         """Return `FILE` or `FOLDER`, None if there is neither."""
         return FOLDER if os.path.isdir(path) else FILE if os.path.exists(path) else None
 
-    def join(self, folder: str, name: str) -> str:
-        return os.path.join(folder, name)
-
-    def relative(self, path: str, folder: str) -> str:
-        return os.path.relpath(path, folder)
-
 
 class Objects(Files):
     """Objects of a store, whose names are those of files in folders."""
@@ -96,17 +90,11 @@ class Objects(Files):
                 if path != self._name(parent):  # a marker of the folder itself
                     names[info["type"] == FOLDER].append(path.rpartition("/")[2])
             yield folder + self._name(parent).removeprefix(root), names[True], names[False]
-            pending += [self.join(parent, name) for name in names[True]]
+            pending += [f"{parent}/{name}" for name in names[True]]
 
     def kind(self, path: str) -> str | None:
         info = self._asked("info", path, {"type": None})  # fsspec's `isfile` returns False for any error
         return info["type"] and (FOLDER if info["type"] == FOLDER else FILE)
-
-    def join(self, folder: str, name: str) -> str:
-        return f"{folder}/{name}"
-
-    def relative(self, path: str, folder: str) -> str:
-        return path.removeprefix(f"{folder}/")
 
     def _asked(self, question: str, path: str, missing: Any = None, **options: Any) -> Any:
         """Return the store's answer, as it is now, or `missing` if there is no such object."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -62,7 +63,7 @@ class ZarrSource(Source):
         keys = [
             name
             for name in sorted(folders)
-            if any(storage.kind(storage.join(self.path, f"{name}/{file}")) for file in DESCRIPTIONS[:2])
+            if any(storage.kind(os.path.join(self.path, f"{name}/{file}")) for file in DESCRIPTIONS[:2])
         ]
         members = {key: attempted(root.__getitem__, key) for key in keys}
         arrays = {key: item for key, item in members.items() if isinstance(item, Bad) or hasattr(item, "shape")}
@@ -125,7 +126,7 @@ class ZarrSource(Source):
         storage = self.storage
         for parent, folders, files in storage.walk(self.path):
             folders.sort()
-            descriptions = {name: storage.join(parent, name) for name in files if name in DESCRIPTIONS}
+            descriptions = {name: os.path.join(parent, name) for name in files if name in DESCRIPTIONS}
             paths += descriptions.values()
             if ".zarray" in descriptions or (
                 "zarr.json" in descriptions and _is_array(storage, descriptions["zarr.json"])
