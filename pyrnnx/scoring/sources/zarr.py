@@ -60,6 +60,12 @@ class ZarrSource(Source):
         # zarr's own list of members raises for an array with a broken description.
         storage = self.storage
         folders = next(iter(storage.walk(self.path)), ("", [], []))[1]
+        for name in folders:
+            if os.path.islink(os.path.join(self.path, name)):
+                raise ArgumentError(
+                    f"score: {shown(name)} of zarr group {shown(self.path)} is a link; expected an array, because "
+                    "links are not followed"
+                )
         keys = [
             name
             for name in sorted(folders)

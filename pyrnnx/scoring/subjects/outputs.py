@@ -11,7 +11,7 @@ import numpy as np
 
 from pyrnnx._internal.dtypes import AnyArray
 from pyrnnx.errors import ArgumentError, PyrnnxError, shown
-from pyrnnx.scoring.subjects.interface import Input, Subject
+from pyrnnx.scoring.subjects.interface import Subject
 
 # Differences of a row between batches, by itemsize (rtol, atol): products of another shape sum in another order.
 TOLERANCES = {2: (3e-2, 3e-2), 4: (1e-3, 1e-3), 8: (1e-6, 1e-6)}
@@ -85,7 +85,7 @@ class Scorer:
 
 def _call(subject: Subject, items: Sequence[AnyArray]) -> Mapping[str, AnyArray]:
     """Return the outputs of a batch of items, padded to the rows and time steps that the model declares, if any."""
-    takes: Input = subject.input
+    takes = subject.input
     steps = takes.size("T") or max(map(len, items))
     rows = takes.size("N") or len(items)
     lengths = np.full(rows, steps, np.int64)
