@@ -64,9 +64,15 @@ class PyrnnxError(ValueError):
 
     The message names the operator or layer, the argument, its value and the allowed values, in about 4,000 characters
     at most.
+
+    Attributes
+    ----------
+    argument : str
+        Name of the argument, if a caller may know it by another name: the command puts its option before the message.
     """
 
-    def __init__(self, message: str = "") -> None:
+    def __init__(self, message: str = "", *, argument: str = "") -> None:
+        self.argument = argument
         if len(message) > SHOWN_MESSAGE:
             half = SHOWN_MESSAGE // 2
             message = f"{message[:half]} ... {message[-half:]}"

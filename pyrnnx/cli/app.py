@@ -1,64 +1,75 @@
-"""The Typer application: its options, and the decorator that registers commands."""
+"""The Typer application: the table of commands, and the decorator that registers one."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from pyrnnx._version import __version__
-from pyrnnx.cli.options import OPTIONS, with_options
-from pyrnnx.cli.result import Result
-from pyrnnx.cli.status import MEANINGS
+from pyrnnx.cli.output import Result
 from pyrnnx.errors import PyrnnxError
 
-_STATUSES = "; ".join(f"{int(status)} {meaning}" for status, meaning in MEANINGS.items())
-EPILOG = f"Exit status: {_STATUSES}."
+# The line of each command in the help of all, in its order. A module is imported when its command is asked for.
+COMMANDS = {
+    "inspect": "Show the inputs, outputs and recurrent layers of a model, and which engine runs each part, and why.",
+    "run": "Run a model or a layer, and show its outputs and times.",
+    "score": (
+        "Run a model over all sequences of a source larger than memory, in several processes or on a Dask cluster."
+    ),
+    "compare": "Compare two models or layers: their conventions and their numbers.",
+    "check": "Compare a model's outputs with those of other runtimes, and show which of them are right.",
+    "convert": "Write a model, a recurrent layer of one, or weights as ONNX or as OpenVINO IR.",
+    "bench": "Time a model or an operator in pyrnnx and in the installed peers: ONNX Runtime, OpenVINO, PyTorch.",
+    "conformance": (
+        "Run cases of the recurrent operators in runtimes, and report which results are right, wrong or missing."
+    ),
+    "config": "Show the engine, instruction sets and threads of this machine, and the versions of packages.",
+}
+_STATUSES = (
+    "Exit status: 0 success; of two things compared: the same; 1 they differ, or a check failed; 2 an error: an input "
+    "or option is rejected, or a result cannot be written; 130 interrupted; 141 the reader of the output has closed it."
+)
+_registered: dict[str, Any] = {}  # Typer's commands by name
+
+
+class _Group(TyperGroup):
+    """Group of all commands, of which each is imported only when it is invoked."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: TyperCommand(name, short_help=line) for name, line in COMMANDS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import a command, and return it."""
+        name = args[0]
+        if name in COMMANDS:
+            import_module(f"pyrnnx.cli.commands.{name}")
+            self.commands[name] = _registered[name]
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
     name="pyrnnx",
+    cls=_Group,
     help="Recurrent operators of ONNX and OpenVINO on a CPU.",
-    epilog=EPILOG,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
+    epilog=_STATUSES,
+    rich_markup_mode=None,  # plain help does not take the time to import Rich
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-@dataclass(frozen=True)
-class Call:
-    """A parsed command, not run inside Typer so that Typer does not handle its errors."""
-
-    function: Callable[..., Result]
-    arguments: dict[str, Any]
-    options: Mapping[str, str]  # options of the command by the names of Python's arguments
-
-    @property
-    def as_json(self) -> bool:
-        """Return whether the option ``--json`` is set."""
-        return self.arguments.get("as_json") is True
-
-    def run(self) -> Result:
-        """Run the command; its errors name options in place of Python's arguments."""
-        try:
-            return self.function(**self.arguments)
-        except PyrnnxError as error:
-            message = with_options(str(error), self.options)
-            if message == str(error):
-                raise
-            raise type(error)(message) from error
-
-
 def command(
-    name: str, *examples: str, notes: Sequence[str] = (), options: Mapping[str, str] = OPTIONS
+    name: str, *examples: str, notes: Sequence[str] = ()
 ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Return a decorator that registers a function as the command `name`.
 
-    Typer reads its annotations, and shows its docstring as help. Its line in the help of all commands is in
-    `pyrnnx.cli.commands`.
+    Typer reads its annotations, and shows its docstring as help. An error that has the name of a parameter begins with
+    the option of that parameter.
 
     Parameters
     ----------
@@ -66,18 +77,25 @@ def command(
         Command lines at the end of the help.
     notes : sequence of str
         Paragraphs between help and examples.
-    options : mapping
-        Options by the names that arguments have in the messages of Python functions.
     """
 
     def register(function: Callable[..., Result]) -> Callable[..., Result]:
         @functools.wraps(function)
-        def call(**arguments: Any) -> Call:
-            return Call(function, arguments, options)
+        def call(**arguments: Any) -> tuple[Result, bool]:
+            try:
+                return function(**arguments), arguments.get("as_json", False)
+            except PyrnnxError as error:
+                option = options.get(error.argument)
+                if option is None:
+                    raise
+                raise type(error)(f"{option}: {error}") from error
 
         lines = [*notes, *(f"Example: {example}" for example in examples)]
-        # Typer reads markup here, and needs an empty line to break a line.
-        app.command(name, epilog="\n\n".join(lines).replace("[", r"\["))(call)
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(name, epilog="\n\n".join(lines))(call)  # only an empty line breaks a line
+        built: Any = typer.main.get_command(single)
+        options = {parameter.name: parameter.opts[0] for parameter in built.params}
+        _registered[name] = built
         return function
 
     return register
@@ -99,3 +117,6 @@ def _options(
     ] = False,
 ) -> None:
     """Declare the options of all commands; `pyrnnx.cli.entry` handles --debug."""
+
+
+group: Any = typer.main.get_command(app)

@@ -1,4 +1,4 @@
-"""Arrays from files and from the command line, and their summaries."""
+"""Arrays from files and from the command line, and files of outputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,21 +22,11 @@ from pyrnnx.config import get_memory_limit
 from pyrnnx.errors import ArgumentError, reason_of, shortened, shown
 from pyrnnx.operator.tensor_info import TensorInfo
 
-_ARCHIVES, _ARRAYS, _SOUNDS = (".npz",), (".npy",), (".wav",)
 EXPECTED = "NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or FILE.npz"
-_ZIP, _MAGIC = b"PK\x03\x04", np.lib.format.MAGIC_PREFIX
 
 
-def read_npz(label: str, path: str, accept: Callable[[str], object] = lambda name: None) -> dict[str, AnyArray]:
+def read_npz(label: str, path: str) -> dict[str, AnyArray]:
     """Return the arrays of an .npz file.
-
-    Parameters
-    ----------
-    label : str
-        Command and option for the error message.
-    path : str
-    accept : callable
-        Called with each name before anything is read; may raise.
 
     Raises
     ------
@@ -44,21 +34,15 @@ def read_npz(label: str, path: str, accept: Callable[[str], object] = lambda nam
         A missing file; no .npz file; objects, which could run code; broken arrays, or arrays larger than
         `pyrnnx.get_memory_limit`.
     """
-    expected = "an .npz file, without objects"
-    with open_regular(label, path, expected="an .npz file") as file, _as_argument_error(label, path, expected):
-        if file.read(len(_MAGIC)) == _MAGIC:
-            raise ArgumentError(f"{label}: {shown(path)} is an .npy file; expected an .npz file")
-        archive = zipfile.ZipFile(file)
-        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        for name in members:
-            accept(name)
-        total, limit = sum(info.file_size for info in members.values()), get_memory_limit()
+    with _opened(label, path, "an .npz file, without objects") as file, zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        total, limit = sum(info.file_size for info in members), get_memory_limit()
         if total > limit:
             raise ValueError(f"its arrays take {total} bytes, more than the {limit} allowed")
         arrays = {}
-        for name, info in members.items():
+        for info in members:
             with archive.open(info) as member:
-                arrays[name] = _array(member, info.file_size)
+                arrays[info.filename.removesuffix(".npy")] = _array(member, info.file_size)
         return arrays
 
 
@@ -70,11 +54,7 @@ def read_npy(label: str, path: str) -> AnyArray:
     ArgumentError
         A missing file; no .npy file; objects; a broken array.
     """
-    expected = "an .npy file, without objects"
-    with open_regular(label, path, expected="an .npy file") as file, _as_argument_error(label, path, expected):
-        if file.read(len(_ZIP)) == _ZIP:
-            raise ArgumentError(f"{label}: {shown(path)} is an .npz file; expected an .npy file")
-        file.seek(0)
+    with _opened(label, path, "an .npy file, without objects") as file:
         return _array(file, os.fstat(file.fileno()).st_size)
 
 
@@ -118,6 +98,12 @@ def _array(file: Any, size: int) -> AnyArray:
 
 
 @contextmanager
+def _opened(label: str, path: str, expected: str) -> Iterator[BinaryIO]:
+    with open_regular(label, path, expected=expected) as file, _as_argument_error(label, path, expected):
+        yield file
+
+
+@contextmanager
 def _as_argument_error(label: str, path: str, expected: str) -> Iterator[None]:
     """Raise what readers of files raise, of many types, as an ArgumentError; ignore their warnings."""
     try:
@@ -152,75 +138,66 @@ def given_inputs(label: str, texts: Sequence[str] | None, infos: Sequence[Tensor
     by_name = {alias: info for info in infos for alias in info.aliases} | {info.name: info for info in infos}
     arrays: dict[str, AnyArray] = {}
 
-    def known(name: str) -> TensorInfo:
+    def put(name: str, array: AnyArray | Callable[[TensorInfo], AnyArray]) -> None:
         if name not in by_name:
             raise ArgumentError(f"{label}: {shown(name)} is unknown; {_nearest(name, by_name)}")
-        return by_name[name]
-
-    def put(name: str, make: Callable[[TensorInfo], AnyArray]) -> None:
-        info = known(name)
+        info = by_name[name]
         if info.name in arrays:
             raise ArgumentError(f"{label}: {shown(info.name)} is given twice; expected it once")
-        arrays[info.name] = make(info)
+        arrays[info.name] = array(info) if callable(array) else array
 
     for text in texts or ():
-        if text.lower().endswith(_ARCHIVES) and not any(text.startswith(f"{name}=") for name in by_name):
-            for name, array in read_npz(label, text, known).items():
-                put(name, lambda _, array=array: array)  # type: ignore[misc]
-            continue
-        for name, value in named(label, [text], EXPECTED).items():
-            if value.lower().endswith(_ARCHIVES):
-                raise ArgumentError(
-                    f"{label}: {shown(name)} is {shown(value)}; expected an .npy file, or {value} without a name, "
-                    "because an .npz file has arrays by name"
-                )
-            if value.lower().endswith(_ARRAYS):
-                put(name, lambda _, value=value: read_npy(label, value))  # type: ignore[misc]
-            elif value.lower().endswith(_SOUNDS):
-                put(name, lambda info, value=value: read_samples(label, value, info))  # type: ignore[misc]
-            else:
-                put(name, lambda info, value=value: _filled(label, info, value))  # type: ignore[misc]
+        if text.lower().endswith(".npz") and not any(text.startswith(f"{name}=") for name in by_name):
+            for name, array in read_npz(label, text).items():
+                put(name, array)
+        else:
+            ((name, value),) = named(label, [text], EXPECTED).items()
+            put(name, lambda info, value=value: _value(label, info, value))  # type: ignore[misc]
     return arrays
+
+
+def _value(label: str, info: TensorInfo, text: str) -> AnyArray:
+    """Return the array of a file, or an array filled with a number."""
+    suffix = Path(text).suffix.lower()
+    if suffix == ".npy":
+        return read_npy(label, text)
+    if suffix == ".wav":
+        return read_samples(label, text, info)
+    where = f"{label}: {shown(info.name)} is {shown(text)}"
+    if suffix == ".npz":
+        raise ArgumentError(
+            f"{where}; expected an .npy file, or {text} without a name, because an .npz file has arrays by name"
+        )
+    sizes = [size for size in info.shape or () if isinstance(size, int)]
+    if info.shape is None or len(sizes) < len(info.shape):
+        raise ArgumentError(f"{where}; expected an .npy file: a number is only for inputs of a declared shape")
+    try:
+        dtype = named_dtype(info.dtype or "float32")
+        number: Any = int(text) if dtype.kind in "iub" else float(text)
+        return np.full(sizes, number, dtype)
+    except (ValueError, OverflowError, TypeError, MemoryError):
+        raise ArgumentError(f"{where}; expected an .npy file, or a number of type {info.dtype}") from None
 
 
 def inputs_of(label: str, texts: Sequence[str] | None, model: str) -> dict[str, AnyArray] | None:
     """Return `given_inputs` for the model at a path, or None without texts; load the model only if it is needed."""
     if not texts:
         return None
-    if len(texts) == 1 and texts[0].lower().endswith(_ARCHIVES) and "=" not in texts[0]:
+    if len(texts) == 1 and texts[0].lower().endswith(".npz") and "=" not in texts[0]:
         return read_npz(label, texts[0])
     from pyrnnx.load import read_model_or_layer
 
     ports: Any = read_model_or_layer(model).inputs  # the inputs of a single layer have another class
-    return given_inputs(label, texts, [_info(port) for port in ports])
-
-
-def _info(port: Any) -> TensorInfo:
-    return port if isinstance(port, TensorInfo) else TensorInfo(port.name, port.dtype, tuple(port.shape))
+    infos = (
+        port if isinstance(port, TensorInfo) else TensorInfo(port.name, port.dtype, tuple(port.shape)) for port in ports
+    )
+    return given_inputs(label, texts, list(infos))
 
 
 def _nearest(name: str, names: Mapping[str, Any]) -> str:
     near = get_close_matches(name, names, n=1)
     hint = f"; did you mean {shown(near[0])}?" if near else ""
     return f"expected one of {shortened(', '.join(names))}{hint}" if names else "expected none: there are no inputs"
-
-
-def _filled(label: str, info: TensorInfo, text: str) -> AnyArray:
-    """Return an array for an input, filled with one number."""
-    shape = info.shape
-    if shape is None or not all(isinstance(size, int) for size in shape):
-        raise ArgumentError(
-            f"{label}: {shown(info.name)} is {shown(text)}; expected an .npy file: a number is only for inputs of a "
-            "declared shape"
-        )
-    try:
-        dtype = named_dtype(info.dtype or "float32")
-        number: Any = int(text) if dtype.kind in "iub" else float(text)
-        return np.full(tuple(size for size in shape if isinstance(size, int)), number, dtype)
-    except (ValueError, OverflowError, TypeError, MemoryError):
-        raise ArgumentError(
-            f"{label}: {shown(info.name)} is {shown(text)}; expected an .npy file, or a number of type {info.dtype}"
-        ) from None
 
 
 def check_npz(label: str, path: str) -> None:
@@ -231,7 +208,7 @@ def check_npz(label: str, path: str) -> None:
     ArgumentError
         Another suffix; what `check_writable` rejects.
     """
-    if Path(path).suffix.lower() not in _ARCHIVES:
+    if Path(path).suffix.lower() != ".npz":
         raise ArgumentError(f"{label}: {shown(path)}; expected the name of an .npz file")
     check_writable(label, path)
 
@@ -242,9 +219,8 @@ def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
     Raises
     ------
     ArgumentError
-        What `check_npz` rejects; values that are no arrays of numbers; a file that cannot be written.
+        Values that are no arrays of numbers; a file that cannot be written.
     """
-    check_npz(label, path)
     for name, value in arrays.items():
         if not isinstance(value, np.ndarray) or value.dtype.hasobject:
             raise ArgumentError(
@@ -261,27 +237,41 @@ def write_npz(label: str, path: str, arrays: Mapping[str, Any]) -> None:
     write_files(label, {Path(path): write})
 
 
-def summary(value: Any) -> dict[str, Any]:
-    """Return "dtype" and "shape" of an array, and of numbers "min", "mean", "max" without NaN, and the count "nan"."""
-    if not isinstance(value, (np.ndarray, np.generic)):
-        return {"kind": type(value).__name__, "length": len(value) if hasattr(value, "__len__") else None}
-    array = np.asarray(value)
-    facts: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
-    if array.dtype.kind not in "biufV" or array.dtype.names:
-        return facts
-    wide = array.astype(np.float64)
-    numbers = wide[~np.isnan(wide)]
-    with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs
-        statistics = {"min": numbers.min(), "mean": numbers.mean(), "max": numbers.max()} if numbers.size else {}
-    floats = {name: float(value) for name, value in statistics.items()}
-    return {**facts, **floats, "nan": int(wide.size - numbers.size)}
+def check_not_read(label: str, target: str | Path, sources: Iterable[str]) -> None:
+    """Raise if writing a file would replace one that the command reads, also through links.
+
+    Parameters
+    ----------
+    label : str
+        Command and option for the error message: "run: --output".
+    target : path
+        The file to write.
+    sources : iterable of str
+        Models, whose files of weights are read too, and values of ``--input``.
+
+    Raises
+    ------
+    ArgumentError
+        The target is one of these files.
+    """
+    if not os.path.exists(target):
+        return
+    for path in filter(os.path.exists, _read_files(sources)):
+        if os.path.samefile(target, path):
+            raise ArgumentError(
+                f"{label}: {shown(os.fspath(target))} is the same file as {shown(str(path))}, which is read; "
+                "expected another name"
+            )
 
 
-def seconds(value: float) -> str:
-    """Return a duration with a suitable unit: "1.23 ms"."""
-    if value <= 0 or not math.isfinite(value):
-        return f"{value:g} s"
-    for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if value >= factor:
-            return f"{value / factor:.3g} {unit}"
-    return f"{value * 1e9:.3g} ns"
+def _read_files(sources: Iterable[str]) -> Iterator[Path]:
+    for text in sources:
+        path = Path(text)
+        yield path
+        yield Path(text.rpartition("=")[2])  # of NAME=FILE
+        if path.suffix.lower() == ".xml":
+            yield path.with_suffix(".bin")
+        elif path.suffix.lower() == ".onnx" and path.exists():
+            from pyrnnx.frontends.onnx.file import external_files
+
+            yield from external_files(path)

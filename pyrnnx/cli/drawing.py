@@ -1,192 +1,160 @@
-"""Drawing of the recurrent layers of a model, with their states and the values around them, as SVG."""
+"""Page of `pyrnnx inspect --html`: a drawing of the recurrent layers, and the tables of the command below it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import accumulate
-from typing import Any, NamedTuple
-from unicodedata import east_asian_width
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from pyrnnx._internal import html
 from pyrnnx._internal.facts import Facts
+from pyrnnx.cli.output import console
 from pyrnnx.models.model import LayerValue
 from pyrnnx.operator.conventions import AXIS_NAMES, CALL_ARGUMENTS, OUTPUTS
 
-WIDTH, ROW = 960, 46  # of the drawing; height of a value
-BOX = (350, 260)  # left side and width of a layer
-TOP = 74  # above the values of a layer: its name and its states
-MOST = 34  # columns of a name; a page shows the rest when the pointer rests on it
-STYLE = """
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+COLUMNS = 110  # of the tables
+WIDTH, ROW, TOP = 960, 46, 74  # of the drawing; height of a value; height of a layer's name and states
+BOX, VALUE = (350, 260), 300  # left side and width of a layer; width of a value
+MOST = 34  # characters of a name; a page shows the rest when the pointer rests on it
+_STYLE = """
+:root{color-scheme:light dark;
+--text:#1b1f24;--dim:#57606a;--line:#6e7781;--layer:#ddf4e4;--port:#def;--page:#fff}
+@media (prefers-color-scheme:dark){
+:root{--text:#e6edf3;--dim:#9da7b1;--line:#8b949e;--layer:#17402b;--port:#15304d;--page:#0d1117}}
+body{margin:0 auto;max-width:1000px;padding:16px;background:var(--page);color:var(--text);
+font:15px system-ui,sans-serif}
+h1{font-size:20px;overflow-wrap:anywhere}div{overflow-x:auto}svg{display:block;width:100%;min-width:900px}
+pre{font:12.5px ui-monospace,monospace;line-height:1.35}
 .layer{fill:var(--layer);stroke:var(--line);stroke-width:1.5}
 .value{fill:none;stroke:var(--line)}.port{fill:var(--port);stroke:var(--line)}
-.arrow{fill:none;stroke:var(--line);stroke-width:1.5;marker-end:url(#head)}.state{stroke-dasharray:5 4}
+path{fill:none;stroke:var(--line);stroke-width:1.5}.state{stroke-dasharray:5 4}
 text{fill:var(--text);font:13px system-ui,sans-serif}.title{font-weight:600}.small{font-size:11.5px;fill:var(--dim)}
 .middle{text-anchor:middle}
 """
 
 
-class Value(NamedTuple):
-    """Value that a layer reads or computes: its argument, name in the model, and shape as text."""
-
-    argument: str
-    name: str
-    shape: str
-    note: str  # what it is besides the layer's: "model input", "from LAYER"; or empty
-    is_port: bool  # an input or output of the model
-
-
-def drawing(facts: Facts, layers: Mapping[str, Any], values: Mapping[str, Mapping[str, LayerValue]]) -> str:
-    """Return an SVG of all layers of a model, one below the other in the order of the model.
+def page(
+    title: str,
+    facts: Facts,
+    layers: Mapping[str, Any],
+    values: Mapping[str, Mapping[str, LayerValue]],
+    shown: Iterable[RenderableType],
+) -> str:
+    """Return a page of HTML that loads nothing from elsewhere.
 
     Parameters
     ----------
+    title : str
     facts : dict
         Those of the model, with the keys of ``pyrnnx inspect --json``.
     layers : mapping
         The layers by name.
     values : mapping
         {layer: {argument: value}}; a layer inside a body has none.
+    shown : iterable of Rich renderables
+        The tables.
     """
-    if not layers:
-        return ""
     parts, y = [], 0
-    for layer in facts["layers"]:
-        name = layer["name"]
-        sides = _sides(facts, layers[name], layer, values)
-        part, height = _layer(layer, *sides)
+    for described in facts["layers"] if layers else ():
+        part, height = _layer(facts, layers[described["name"]], described, values.get(described["name"], {}))
         parts.append(f'<g transform="translate(0 {y})">{part}</g>')
         y += height
-    head = '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
-    head += '<path d="M0 0L8 4L0 8z" fill="var(--line)"/></marker>'
-    words = f"{len(layers)} recurrent layers with their inputs, states and outputs"
+    view = f'viewBox="-2 0 {WIDTH + 4} {y}" role="img" aria-label="recurrent layers with their inputs and outputs"'
+    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" {view}>{"".join(parts)}</svg>' if parts else ""
+    out = console(width=COLUMNS, color_system=None)
+    with out.capture() as captured:
+        out.print(*shown, sep="\n")
+    text = "\n".join(html.text(line.rstrip()) for line in captured.get().splitlines())
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-2 0 {WIDTH + 4} {y}" role="img" aria-label="{words}">'
-        f"<defs>{head}</defs>{''.join(parts)}</svg>"
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.text(title)}</title><style>{_STYLE}</style></head>\n"
+        f"<body><h1>{html.text(title)}</h1>\n<div>{drawing}</div>\n<div><pre>{text}</pre></div></body></html>\n"
     )
 
 
-def _sides(
-    facts: Facts, layer: Any, described: Facts, values: Mapping[str, Mapping[str, LayerValue]]
-) -> tuple[list[Value], list[Value]]:
-    """Return the values that a layer reads, and those that it computes."""
-    own, convention = values.get(described["name"], {}), layer.convention
-    inputs = ["X", *(name for name in CALL_ARGUMENTS if name != "X" and _is_read(name, own, described, convention))]
-    all_outputs = OUTPUTS if "LSTM" in described["operator"] else OUTPUTS[:2]
-    computed = [*own] if own else getattr(layer, "output_names", all_outputs)
-    outputs = [name for name in OUTPUTS if name in computed]
-    sides = []
-    for names, side, others in ((inputs, "input", OUTPUTS), (outputs, "output", CALL_ARGUMENTS)):
-        ports = {port["name"] for port in facts.get(f"{side}s", ())}
-        linked = {
-            value: ("from " if side == "input" else "to ") + other
-            for other, arguments in values.items()
-            for argument in others
-            if other != described["name"]
-            for value in (arguments[argument].names if argument in arguments else ())
-        }
-        sides.append([_value(name, own, described, convention, ports, linked, side) for name in names])
-    return sides[0], sides[1]
-
-
-def _is_read(name: str, own: Mapping[str, LayerValue], described: Facts, convention: Any) -> bool:
-    return name in own or name in described["constants"] or convention.name_of(name) in described["inputs"]
-
-
-def _value(
-    argument: str,
-    own: Mapping[str, LayerValue],
-    described: Facts,
-    convention: Any,
-    ports: Iterable[str],
-    linked: Mapping[str, str],
-    side: str,
-) -> Value:
-    names = own[argument].names if argument in own else ()
-    port = next((name for name in names if name in ports), "")
-    name = port or (names[0] if names else "")
-    neighbours = ", ".join(dict.fromkeys(own[argument].neighbours if argument in own else ()))
-    note = next((linked[name] for name in names if name in linked), "")
-    if not note and neighbours:
-        note = f"{'from' if side == 'input' else 'to'} {neighbours}"
-    elif not note and side == "output" and argument in own:
-        note = "not read"
-    if port:
-        note = f"model {side}"
-    if argument in described["constants"]:
-        note = "constant"
-    sizes = {"I": described["input_size"], "H": described["hidden_size"]}
-    sizes["D"] = {None: None, "bidirectional": 2}.get(described["direction"], 1)
-    letters = own[argument].axes if argument in own else convention.axes_of(argument)
-    shape = ", ".join(str(sizes.get(axis) or AXIS_NAMES[axis]) for axis in letters)
-    return Value(convention.name_of(argument), name, f"[{shape}]", note, bool(port))
-
-
-def _layer(layer: Facts, inputs: Sequence[Value], outputs: Sequence[Value]) -> tuple[str, int]:
-    """Return the drawing of a layer, and its height."""
+def _layer(facts: Facts, layer: Any, described: Facts, own: Mapping[str, LayerValue]) -> tuple[str, int]:
+    """Return the drawing of a layer with its values, and its height."""
     left, width = BOX
-    right, rows = left + width, max(len(inputs), len(outputs), 2)
-    height, middle = rows * ROW, left + width / 2
-    box = f'<rect class="layer" x="{left}" y="{TOP}" width="{width}" height="{height}" rx="8"/>'
-    sizes = " → ".join("?" if layer[size] is None else f"{layer[size]:,}" for size in ("input_size", "hidden_size"))
-    lines = [layer["operator"], sizes, ", ".join(filter(None, (layer["direction"], layer["dtype"])))]
-    if layer["parameters"] is not None:
-        lines.append(f"{layer['parameters']:,} parameters")
-    first = TOP + height / 2 - 9 * (len(lines) - 1) + 4
-    words = [
-        _text(middle, first + 18 * k, line, "title middle" if k == 0 else "small middle")
-        for k, line in enumerate(lines)
+    right, middle = left + width, left + width / 2
+    inputs = [name for name in CALL_ARGUMENTS if name == "X" or _is_read(name, layer, described, own)]
+    is_lstm = "LSTM" in described["operator"]
+    computed = own or getattr(layer, "output_names", OUTPUTS if is_lstm else OUTPUTS[:2])
+    outputs = [name for name in OUTPUTS if name in computed]
+    height = max(len(inputs), len(outputs), 2) * ROW
+    sizes = " → ".join(
+        "?" if described[size] is None else f"{described[size]:,}" for size in ("input_size", "hidden_size")
+    )
+    lines = [described["operator"], sizes, ", ".join(filter(None, (described["direction"], described["dtype"])))]
+    if described["parameters"] is not None:
+        lines.append(f"{described['parameters']:,} parameters")
+    states = f"{'h, c' if is_lstm else 'h'}: {described['hidden_size'] or '?'} per row, from step to step"
+    parts = [
+        _text(0, 16, described["name"], "title", 110),
+        f'<rect class="layer" x="{left}" y="{TOP}" width="{width}" height="{height}" rx="8"/>',
+        f'<path class="state" d="M{right - 40} {TOP}v-18q0 -10 -10 -10H{left + 50}q-10 0 -10 10v16"/>',
+        _text(middle, TOP - 34, states, "small middle"),
     ]
-    parts = [_text(0, 16, layer["name"], "title", most=110), box, *words, _states(layer, left, right)]
-    for values, at, side in ((inputs, 0, "input"), (outputs, right + 50, "output")):
-        start = TOP + (height - len(values) * ROW) / 2
-        parts += [_drawn(value, at, start + k * ROW, side) for k, value in enumerate(values)]
+    first = TOP + height / 2 - 9 * (len(lines) - 1) + 4
+    for i, line in enumerate(lines):
+        parts.append(_text(middle, first + 18 * i, line, "small middle" if i else "title middle"))
+    for side, names, x in (("input", inputs, 0), ("output", outputs, right + 50)):
+        ports = {port["name"] for port in facts.get(f"{side}s", ())}
+        for i, name in enumerate(names):
+            y = TOP + (height - len(names) * ROW) / 2 + i * ROW
+            parts.append(_value(x, y, side, *_words(name, side, ports, layer, described, own.get(name))))
     return "".join(parts), TOP + height + 30
 
 
-def _states(layer: Facts, left: float, right: float) -> str:
-    """Return the arc from a layer back to itself: the states that a step hands to the next one."""
-    letters = "h, c" if "LSTM" in layer["operator"] else "h"
-    arc = f"M{right - 40} {TOP}v-18q0 -10 -10 -10H{left + 50}q-10 0 -10 10v16"
-    words = f"{letters}: {layer['hidden_size'] or '?'} per row, from step to step"
-    return f'<path class="arrow state" d="{arc}"/>' + _text((left + right) / 2, TOP - 34, words, "small middle")
+def _is_read(argument: str, layer: Any, described: Facts, own: Mapping[str, LayerValue]) -> bool:
+    return (
+        argument in own
+        or argument in described["constants"]
+        or layer.convention.name_of(argument) in described["inputs"]
+    )
 
 
-def _drawn(value: Value, x: float, y: float, side: str) -> str:
+def _words(
+    argument: str, side: str, ports: set[str], layer: Any, described: Facts, value: LayerValue | None
+) -> tuple[str, str, bool]:
+    """Return the name of a value, its shape with its neighbours, and whether it is an input or output of the model."""
+    names = () if value is None else value.names
+    port = next((name for name in names if name in ports), "")
+    if argument in described["constants"]:
+        note = "constant"
+    elif port:
+        note = f"model {side}"
+    elif value is not None and value.neighbours:
+        note = f"{'from' if side == 'input' else 'to'} {', '.join(dict.fromkeys(value.neighbours))}"
+    else:
+        note = "not read" if side == "output" and value is not None else ""
+    sizes = {"I": described["input_size"], "H": described["hidden_size"]}
+    sizes["D"] = {None: None, "bidirectional": 2}.get(described["direction"], 1)
+    axes = layer.convention.axes_of(argument) if value is None else value.axes
+    shape = ", ".join(str(sizes.get(axis) or AXIS_NAMES[axis]) for axis in axes)
+    own, name = layer.convention.name_of(argument), port or next(iter(names), "")
+    title = own if name in ("", own) else f"{own}: {name}"
+    return title, " · ".join(filter(None, (f"[{shape}]", note))), bool(port)
+
+
+def _value(x: float, y: float, side: str, title: str, note: str, is_port: bool) -> str:
     """Return a value as a box with two lines, and its arrow."""
-    width, (left, _), middle = 300, BOX, y + ROW / 2
-    start, end = (x + width, left - 2) if side == "input" else (x - 50, x - 2)
-    css = "port" if value.is_port else "value"
-    rect = f'<rect class="{css}" x="{x}" y="{y + 3}" width="{width}" height="{ROW - 6}" rx="6"/>'
-    name = f"{value.argument}: {value.name}" if value.name not in ("", value.argument) else value.argument
-    second = " · ".join(filter(None, (value.shape, value.note)))
-    arrow = f'<path class="arrow" d="M{start} {middle}H{end}"/>'
-    lines = _text(x + 10, y + 20, name, "", most=MOST) + _text(x + 10, y + 36, second, "small", most=50)
-    return rect + lines + arrow
+    middle = y + ROW / 2
+    start, end = (x + VALUE, BOX[0] - 2) if side == "input" else (x - 50, x - 2)
+    css = "port" if is_port else "value"
+    return (
+        f'<rect class="{css}" x="{x}" y="{y + 3}" width="{VALUE}" height="{ROW - 6}" rx="6"/>'
+        f'<path d="M{start} {middle}H{end}m-7 -4l7 4l-7 4"/>'
+        + _text(x + 10, y + 20, title, "", MOST)
+        + _text(x + 10, y + 36, note, "small", 50)
+    )
 
 
 def _text(x: float, y: float, words: str, css: str, most: int = 60) -> str:
-    """Return text; of a long name its start and end, of small text its start, and the whole of it as a tooltip."""
-    shown, is_small = words, "small" in css
-    if _columns(words) > most:
-        start = _start(words, most - 1 if is_small else most // 3)
-        end = "" if is_small else _start(words[::-1], most - 1 - _columns(start))[::-1]
-        shown = f"{start}…{end}"
-    title = "" if shown == words else f"<title>{html.text(words)}</title>"
+    """Return text; of a long one its start and end, and the whole of it as a tooltip."""
+    title, shown = "", words
+    if len(words) > most:
+        title, shown = f"<title>{html.text(words)}</title>", f"{words[: most // 3]}…{words[most // 3 - most + 1 :]}"
     return f'<text class="{css}" x="{x:g}" y="{y:g}">{title}{html.text(shown)}</text>'
-
-
-def _start(words: str, most: float) -> str:
-    """Return the first characters, at most so many columns."""
-    columns = accumulate(map(_width, words))
-    return words[: sum(column <= most for column in columns)]
-
-
-def _columns(words: str) -> float:
-    """Return the width of a text in columns, each as wide as a digit."""
-    return sum(map(_width, words))
-
-
-def _width(character: str) -> float:
-    if character in "MW@%mw" or east_asian_width(character) in "WF":
-        return 2
-    return 1.25 if character.isupper() else 1

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-import os
 import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyrnnx._internal.extras import needs
 from pyrnnx._version import __version__
-from pyrnnx.cli import streams
-from pyrnnx.cli.commands import COMMANDS
-from pyrnnx.cli.options import with_options
-from pyrnnx.cli.result import render
-from pyrnnx.cli.status import Status
+from pyrnnx.cli import output
+from pyrnnx.cli.output import INTERRUPTED, REJECTED, SUCCESS
 from pyrnnx.errors import PyrnnxError, shortened, shown
-
-if TYPE_CHECKING:
-    from pyrnnx.cli.app import Call
 
 _NEEDED = ("typer", "rich")  # packages of the extra `cli`
 
@@ -37,103 +28,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        A status of `pyrnnx.cli.status.MEANINGS`. An error is one line on standard error, after a traceback with
-        ``--debug``.
+        The exit status, which ``pyrnnx --help`` describes. An error is one line on standard error, after a traceback
+        with ``--debug``.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words[: words.index("--") if "--" in words else None]
+    output.escape_what_streams_lack()
     try:
-        return int(_run(words))
+        return _run([word for word in words if word != "--debug"])
     except KeyboardInterrupt:
-        return int(Status.INTERRUPTED)
+        return INTERRUPTED
     except Exception as error:
-        if debug and not callable(getattr(error, "format_message", None)):  # a usage error needs no traceback
-            streams.write_error("".join(traceback.format_exception(error)))
-        streams.complain(_in_one_line(error))
-        return int(Status.REJECTED)
+        if "--debug" in words and not _is_usage_error(error):
+            output.write_error("".join(traceback.format_exception(error)))
+        output.complain(_in_one_line(error))
+        return REJECTED
 
 
-def _run(words: list[str]) -> Status:
+def _run(words: Sequence[str]) -> int:
+    if words == ["--version"]:  # without Typer's time
+        return output.write(f"{__version__}\n")
     with warnings.catch_warnings(record=True) as caught:
-        if words == ["--version"]:  # without Typer's time
-            return streams.written(f"{__version__}\n")
-        call = parse(words)
-        if isinstance(call, Status):
-            return call
-        result = call.run()
-        text = render(result, as_json=call.as_json)
+        from pyrnnx.cli.app import group
+
+        answer = group.main(words or ["--help"], "pyrnnx", standalone_mode=False)
+        if not isinstance(answer, tuple):  # Typer has done everything: help, or an interrupt
+            return answer or (SUCCESS if words else REJECTED)  # a missing command is an error
+        result, as_json = answer
+        text = result.as_json() if as_json else result.as_text()
     for warning in caught:
-        streams.complain(f"warning: {with_options(str(warning.message), call.options)}")
-    written = streams.written(text)
-    if result.problem:
-        streams.complain(result.problem)
-        return written or Status.REJECTED
-    return written or result.status
+        output.complain(f"warning: {warning.message}")
+    return output.write(text) or result.status
 
 
-def parse(arguments: Sequence[str]) -> Call | Status:
-    """Return the requested call; if Typer has done everything (help, version, completion), return the status.
-
-    Raises
-    ------
-    Exception
-        A usage error of Typer or click, with `format_message`.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # older versions of Typer warn about click
-        import typer
-
-        from pyrnnx.cli.app import Call
-
-    words = [argument for argument in arguments if argument != "--debug"]
-    try:
-        with streams.captured() as texts, warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            answer = _command(*_needed(words)).main(words or ["--help"], "pyrnnx", standalone_mode=False)
-    except SystemExit as stop:  # completion, which has no command
-        return streams.written(texts[0]) or (Status.REJECTED if stop.code else Status.SUCCESS)
-    except typer.Abort:
-        raise KeyboardInterrupt from None
-    if isinstance(answer, Call):
-        return answer
-    if answer == Status.INTERRUPTED:  # some versions of Typer return this after Ctrl-C
-        raise KeyboardInterrupt
-    status = Status.SUCCESS if words and not answer else Status.REJECTED  # a missing command is an error
-    return streams.written(texts[0]) or status
+def _is_usage_error(error: Any) -> bool:
+    """Return whether an error is one of Typer, or of the click below older versions."""
+    return hasattr(error, "format_message")
 
 
-def _needed(words: Sequence[str]) -> Sequence[str]:
-    """Return the command of these words, no command if it is missing or unknown, or all for shell completion."""
-    if "_PYRNNX_COMPLETE" in os.environ:
-        return list(COMMANDS)
-    first = next((word for word in words if not word.startswith("-")), "")
-    return [first] if first in COMMANDS else []
-
-
-@functools.cache
-def _command(*needed: str) -> Any:
-    """Return Typer's group of all commands, of which only those that are `needed` are imported and can run."""
-    import typer
-    from typer.core import TyperCommand
-
-    from pyrnnx.cli.app import app
-
-    for name in needed:
-        import_module(f"pyrnnx.cli.commands.{name}")
-    group: Any = typer.main.get_command(app)
-    imported = dict(group.commands)
-    group.commands = {name: imported.get(name) or TyperCommand(name, help=line) for name, line in COMMANDS.items()}
-    return group
-
-
-def _in_one_line(error: Exception) -> str:
+def _in_one_line(error: Any) -> str:
     """Return the message of an error in one line."""
-    usage = getattr(error, "format_message", None)  # a usage error of Typer or click
-    if callable(usage):
-        text = shortened(" ".join(usage().split()))
-        return (
-            f"{text.removesuffix('.')}; expected one of {', '.join(sorted(COMMANDS))}" if _is_no_command(text) else text
-        )
+    if _is_usage_error(error):
+        return _usage(error)
     if isinstance(error, PyrnnxError):
         return str(error)
     if isinstance(error, ImportError):
@@ -146,5 +81,13 @@ def _in_one_line(error: Exception) -> str:
     return f"an error in pyrnnx itself ({type(error).__name__}: {error}); --debug shows where"
 
 
-def _is_no_command(text: str) -> bool:
-    return text.startswith("No such command") and "Did you mean" not in text
+def _usage(error: Any) -> str:
+    """Return the message of a usage error, with its command and what that expects."""
+    from pyrnnx.cli.app import COMMANDS
+
+    text, context = shortened(" ".join(error.format_message().split())), error.ctx
+    if context is None or context.parent is None:
+        return f"{text} (commands: {', '.join(COMMANDS)})"
+    is_value = text.startswith("Invalid value")  # the message says what is expected
+    usage = "" if is_value else f" ({' '.join(context.get_usage().split())})"
+    return f"{context.info_name}: {text}{usage}"

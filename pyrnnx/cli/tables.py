@@ -1,4 +1,4 @@
-"""Tables and headings of all commands, at most 80 columns wide."""
+"""Tables and headings of all commands, at most as wide as the terminal."""
 
 from __future__ import annotations
 
@@ -20,31 +20,26 @@ def text(value: Any, style: str = "") -> Text:
     return Text(shortened(printable(str(value))), style)
 
 
+def line(words: str, style: str = "") -> Text:
+    """Return a line of a report, which is shown whole."""
+    return Text(printable(words), style)
+
+
 def heading(words: str, note: str = "") -> Text:
     """Return the line above a table."""
-    line = Text(f"{words}", "bold")
+    line = Text(words, "bold")
     return line.append(f"  {shortened(printable(note))}", "dim") if note else line
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Iterable[int] = ()) -> Padding:
-    """Return a table.
+    """Return a table; its cells are Rich renderables, or values that are passed to `text`.
 
-    Parameters
-    ----------
-    columns : sequence of str
-        Headings.
-    rows : iterable of sequences
-        Cells: Rich renderables, or values that are passed to `text`.
-    right : iterable of int
-        Indices of right-aligned columns.
+    `right` has the indices of right-aligned columns.
     """
     grid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold cyan")
-    right = set(right)
     for i, name in enumerate(columns):
-        grid.add_column(Text(name), justify="right" if i in right else "left", overflow="fold", no_wrap=False)
-    for row in rows:
-        grid.add_row(*(cell if hasattr(cell, "__rich_console__") else text(cell) for cell in row))
-    return Padding(grid, (0, 0, 1, 2))
+        grid.add_column(Text(name), justify="right" if i in right else "left", overflow="fold")
+    return _filled(grid, rows)
 
 
 def pairs(rows: Iterable[tuple[str, Any]]) -> Padding:
@@ -52,8 +47,12 @@ def pairs(rows: Iterable[tuple[str, Any]]) -> Padding:
     grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     grid.add_column(style="cyan", no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, value in rows:
-        grid.add_row(text(name), value if hasattr(value, "__rich_console__") else text(value))
+    return _filled(grid, rows)
+
+
+def _filled(grid: Table, rows: Iterable[Sequence[Any]]) -> Padding:
+    for row in rows:
+        grid.add_row(*(cell if hasattr(cell, "__rich_console__") else text(cell) for cell in row))
     return Padding(grid, (0, 0, 1, 2))
 
 
@@ -71,11 +70,6 @@ def shape(sizes: Sequence[Any] | None) -> str:
     return f"[{', '.join('?' if size is None else str(size) for size in sizes)}]"
 
 
-def count(number: int | None) -> str:
-    """Return a number with digits in groups of three, or "?"."""
-    return "?" if number is None else f"{number:,}"
-
-
-def indented(line: Text) -> Padding:
+def indented(words: str, style: str = "") -> Padding:
     """Return a line indented like a table."""
-    return Padding(line, (0, 0, 0, 2))
+    return Padding(text(words, style), (0, 0, 0, 2))

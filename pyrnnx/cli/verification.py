@@ -24,7 +24,8 @@ from pyrnnx.models.model import Model, layer_values
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, CANONICAL, rearrange
 from pyrnnx.stacks.stack import Stack
 
-Pairs = dict[str, tuple[Any, Any]]  # outputs of the target and of the source, by name
+Pairs: TypeAlias = dict[str, tuple[Any, Any]]  # outputs of the target and of the source, by name
+Compared: TypeAlias = tuple[Pairs, Mapping[str, Any]]  # and the inputs of the call
 
 
 class Verified(NamedTuple):
@@ -66,16 +67,21 @@ def provided(source: Model | Layer | Stack, texts: Sequence[str] | None) -> dict
     return given_inputs("convert: --input", texts, source.inputs) if isinstance(source, Model) else {}
 
 
-def verify(source: Model | Layer | Stack, target: Path, arrays: Mapping[str, AnyArray]) -> Verified:
+def verify(
+    source: Model | Layer | Stack, target: Path, arrays: Mapping[str, AnyArray], runtime: str | None
+) -> Verified:
     """Read the target, and compare its outputs with the source's on the same inputs, in several calls.
 
-    Inputs of a model that are not in `arrays` are random.
+    Inputs of a model that are not in `arrays` are random. With a `runtime`, a session of ONNX Runtime runs the target.
 
     Raises
     ------
     PyrnnxError
         The models take different inputs, for example if a variable has become an input.
     """
+    if runtime is not None:
+        assert isinstance(source, Model)  # by check_target
+        return _verify_session(source, target, arrays)
     written: Any = load(target)
     if not isinstance(source, Model):
         tries = try_alone(written, {}, 0, {}, "convert", "--input")
@@ -91,7 +97,32 @@ def verify(source: Model | Layer | Stack, target: Path, arrays: Mapping[str, Any
     return verified(compared(), both)
 
 
-Compared: TypeAlias = tuple[Pairs, Mapping[str, Any]]  # and the inputs of the call
+def _verify_session(source: Model, target: Path, arrays: Mapping[str, AnyArray]) -> Verified:
+    import onnxruntime
+
+    from pyrnnx.onnxruntime import library
+
+    options = onnxruntime.SessionOptions()
+    options.register_custom_ops_library(library())
+    options.log_severity_level = 4  # errors raise
+    session = onnxruntime.InferenceSession(str(target), options, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    tries = try_alone(
+        source,
+        arrays,
+        0,
+        {},
+        "convert",
+        "--input",
+        lambda error: f"it does not run on random inputs of the declared sizes; pass arrays by --input: {error}",
+    )
+
+    def compared() -> Iterator[Compared]:
+        for call in tries:
+            results = dict(zip(names, session.run(names, call.inputs), strict=True))
+            yield {name: (array, call.outputs[name]) for name, array in results.items()}, call.inputs
+
+    return verified(compared(), tries)
 
 
 def verified(calls: Iterable[Compared], tries: Tries[Any]) -> Verified:

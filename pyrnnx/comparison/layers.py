@@ -233,9 +233,13 @@ def _chosen(dims: Mapping[str, int], one_step: str) -> dict[str, int]:
     names = {AXIS_NAMES[axis]: axis for axis in "TN"}
     for name, size in dims.items():
         if name not in names:
-            raise ArgumentError(f"compare: dims has {shown(name)}; expected, for layers, {', '.join(names)}")
+            raise ArgumentError(
+                f"compare: dims has {shown(name)}; expected, for layers, {', '.join(names)}", argument="dims"
+            )
         if names[name] == "T" and one_step and size != 1:
-            raise ArgumentError(f"compare: dims has {name} {size}; expected 1: {one_step} runs one step")
+            raise ArgumentError(
+                f"compare: dims has {name} {size}; expected 1: {one_step} runs one step", argument="dims"
+            )
     return {names[name]: size for name, size in dims.items()}
 
 

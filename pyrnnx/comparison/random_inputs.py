@@ -309,7 +309,8 @@ def check_dims(dims: Mapping[str, int], symbols: Sequence[str], what: str) -> No
         if name not in symbols:
             raise ArgumentError(
                 f"{what}: dims has {shown(name)}; expected symbolic dimensions of the inputs: "
-                f"{', '.join(symbols) or 'there are none'}"
+                f"{', '.join(symbols) or 'there are none'}",
+                argument="dims",
             )
 
 

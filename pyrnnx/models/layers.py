@@ -116,12 +116,15 @@ class Layers(Mapping[str, LayerType_co]):
         if isinstance(key, (int, np.integer)) and not isinstance(key, bool) and -len(names) <= key < len(names):
             return names[int(key)]
         if not names:
-            raise MissingLayerError(f"{self._label}: layers has no {shown(key)}, and no layer at all{self._reason()}")
+            raise MissingLayerError(
+                f"{self._label}: layers has no {shown(key)}, and no layer at all{self._reason()}", argument="layer"
+            )
         near = get_close_matches(key, names, n=1) if isinstance(key, str) else []
         hint = f"; did you mean {shown(near[0])}?" if near else ""
         raise MissingLayerError(
             f"{self._label}: layers has no {shown(key)}; expected one of {shortened(', '.join(map(repr, names)))}, or "
-            f"an index from 0 to {len(names) - 1}{hint}"
+            f"an index from 0 to {len(names) - 1}{hint}",
+            argument="layer",
         )
 
     def _reason(self) -> str:

@@ -17,7 +17,6 @@ from two_layers import two_layers
 from pyrnnx import ArgumentError, PyrnnxError, load
 from pyrnnx.bench import peers
 from pyrnnx.bench.measured import Measurement, difference, measure_case, measure_model
-from pyrnnx.bench.plot import plot_measurement
 from pyrnnx.bench.timing import milliseconds
 from pyrnnx.bench.workload import Case
 
@@ -123,17 +122,3 @@ def test_ratios_are_medians_of_quotients() -> None:
 @each_row(("seconds", "text"), [(1.234e-5, "0.0123"), (1.234e-4, "0.123"), (1.234e-3, "1.23"), (0.1234, "123")])
 def test_milliseconds(seconds: float, text: str) -> None:
     assert milliseconds(seconds) == text
-
-
-def test_picture(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    found = Measurement("it $x$", 2, {"pyrnnx": [0.001] * 3, "PyTorch": [0.002, 0.003, 0.002]}, {}, {})
-    figure = plot_measurement(found, tmp_path / "times.png")
-    assert (tmp_path / "times.png").read_bytes().startswith(b"\x89PNG")
-    (axis,) = figure.axes
-    assert [one.get_text() for one in axis.get_yticklabels()] == ["pyrnnx", "PyTorch"]
-    assert [one.get_text() for one in axis.texts] == ["1.00 ms", "2.00 ms, ratio 2.00 (median of rounds)"]
-    ours, theirs = (one.get_window_extent().width for one in axis.patches)
-    assert theirs == pytest.approx(2 * ours)
-    with pytest.raises(PyrnnxError, match="cannot be written"):
-        plot_measurement(found, tmp_path / "missing" / "times.png")

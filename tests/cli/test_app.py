@@ -1,4 +1,4 @@
-"""Features that all commands share: help, statuses, errors in one line, JSON, completion, terminals."""
+"""Features that all commands share: help, statuses, errors in one line, JSON, completion."""
 
 from __future__ import annotations
 
@@ -7,55 +7,49 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from command import environment, process
-from command import pyrnnx as command
+from command import process
 from rows import each_row
 
 import pyrnnx
 from pyrnnx import config
 from pyrnnx._internal import process as _process
 from pyrnnx.cli import main
-from pyrnnx.cli.commands import COMMANDS
-from pyrnnx.cli.result import Result, plain_values, render
-from pyrnnx.cli.status import MEANINGS, Status
+from pyrnnx.cli.app import COMMANDS
+from pyrnnx.cli.output import INTERRUPTED, Result, plain_values
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ONNX, XML = (str(EXAMPLES / f"small_rnn.{suffix}") for suffix in ("onnx", "xml"))
-posix = pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
+Capture = pytest.CaptureFixture[str]
 
 
 def squeezed(text: str) -> str:
-    """Without frames and line breaks."""
-    return " ".join(re.sub("[│╭╮╰╯─]", " ", text).split())
+    return " ".join(text.split())
 
 
-def test_help_lists_the_commands_and_the_statuses() -> None:
-    done = command("--help")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "\x1b" not in done.stdout
-    words = squeezed(done.stdout)
-    for name in COMMANDS:
-        assert f" {name} " in words
-    for status in Status:
-        assert f"{int(status)} {MEANINGS[status]}" in words
-
-
-def test_the_lines_of_the_commands_are_those_of_their_own_help() -> None:
+def test_help_lists_the_commands_and_the_statuses(capsys: Capture) -> None:
+    assert main(["--help"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert max(map(len, captured.out.splitlines())) <= 80
+    words = squeezed(captured.out)
     for name, line in COMMANDS.items():
-        function = getattr(importlib.import_module(f"pyrnnx.cli.commands.{name}"), name)
-        assert function.__doc__.partition("\n\n")[0] == line
+        assert f" {name} {line}" in words
+    assert "Exit status: 0 success" in words
+    assert main([]) == 2, "a missing command is an error"
+    assert capsys.readouterr().out == captured.out
 
 
 @each_row("name", COMMANDS)
-def test_every_command_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_its_line_and_an_example(name: str, capsys: Capture) -> None:
+    function = getattr(importlib.import_module(f"pyrnnx.cli.commands.{name}"), name)
+    assert function.__doc__.partition("\n\n")[0] == COMMANDS[name]
     assert main([name, "--help"]) == 0
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 80
@@ -81,12 +75,7 @@ def test_a_process_of_its_own(name: str, tmp_path: Path) -> None:
     assert done.stdout
 
 
-def test_nothing_is_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
-    assert "Usage: pyrnnx" in capsys.readouterr().out
-
-
-def test_config(capsys: pytest.CaptureFixture[str]) -> None:
+def test_config(capsys: Capture) -> None:
     assert main(["config", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["engine"] == ("blas" if config.ISA == "blas" else "simd")
@@ -99,24 +88,29 @@ def test_config(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"{name} {value.strip()}" in shown for name, value in lines)
 
 
-def test_version() -> None:
-    done = command("--version")
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{pyrnnx.__version__}\n", "")
+def test_version(capsys: Capture) -> None:
+    for arguments in (["--version"], ["--version", "--debug"], ["--version", "config"]):
+        assert main(arguments) == 0
+        assert capsys.readouterr() == (f"{pyrnnx.__version__}\n", "")
 
 
 USAGE: dict[str, tuple[list[str], str]] = {
-    "no command": (["frobnicate"], "expected one of bench, check,"),
+    "no command": (["frobnicate"], "No such command 'frobnicate'. (commands: inspect, run,"),
     "an unknown command": (["inspct"], "No such command 'inspct'. Did you mean 'inspect'?"),
-    "an unknown option": (["inspect", ONNX, "--jsno"], "No such option"),
-    "a missing argument": (["compare", ONNX], "Missing argument 'B'"),
-    "too many arguments": (["inspect", ONNX, XML], "unexpected extra argument"),
+    "an unknown option": (["inspect", ONNX, "--jsno"], "inspect: No such option"),
+    "a missing argument": (["compare", ONNX], "compare: Missing argument 'B'. (Usage: pyrnnx compare [OPTIONS] "),
+    "too many arguments": (["inspect", ONNX, XML], "inspect: Got unexpected extra argument"),
+    "no number": (
+        ["run", ONNX, "--seed", "x"],
+        "run: Invalid value for '--seed': 'x'; expected an integer, 0 or above",
+    ),
     "line breaks": (["in\nspect"], r"in\nspect"),
 }
 
 
 @each_row("debug", [[], ["--debug"]])
 @each_row("name", USAGE)
-def test_usage(name: str, debug: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage(name: str, debug: list[str], capsys: Capture) -> None:
     """Also with --debug: a traceback would come from a library."""
     arguments, words = USAGE[name]
     assert main([*arguments, *debug]) == 2
@@ -129,12 +123,12 @@ def test_usage(name: str, debug: list[str], capsys: pytest.CaptureFixture[str]) 
 
 
 @each_row("first", [True, False])
-def test_debug_shows_the_traceback(first: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_debug_shows_the_traceback(first: bool, capsys: Capture) -> None:
     arguments = ["inspect", "missing.onnx"]
     assert main(["--debug", *arguments] if first else [*arguments, "--debug"]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == "Traceback (most recent call last):"
-    assert told[-1].startswith("pyrnnx: ONNX model: 'missing.onnx' cannot be read")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-1].startswith("pyrnnx: ONNX model: 'missing.onnx' cannot be read")
 
 
 @each_row(
@@ -145,10 +139,12 @@ def test_debug_shows_the_traceback(first: bool, capsys: pytest.CaptureFixture[st
         (OSError("no\nway"), r"pyrnnx: no\nway" + "\n"),
         (ZeroDivisionError("oh"), "pyrnnx: an error in pyrnnx itself (ZeroDivisionError: oh); --debug shows where\n"),
         (ImportError("the package onnx is not installed"), "pyrnnx: the package onnx is not installed\n"),
+        (pyrnnx.ArgumentError("x is 1", argument="as_json"), "pyrnnx: --json: x is 1\n"),
+        (pyrnnx.ArgumentError("x is 1", argument="x"), "pyrnnx: x is 1\n"),
     ],
 )
 def test_other_errors_are_a_line(
-    error: Exception, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: Exception, words: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     def fail() -> None:
         raise error
@@ -165,18 +161,16 @@ def test_a_wrong_environment_is_a_line() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_the_script_tells_as_the_module_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other programs that import pyrnnx keep their tracebacks."""
-    told = {
+def test_other_programs_that_import_pyrnnx_keep_their_tracebacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "other", "pyrnnx"])
+    for words, expected in {
         ("/usr/bin/pyrnnx",): True,
         ("pyrnnx.exe", "inspect"): True,
         ("/site/pytest/__main__.py", "pyrnnx"): False,
-        ("-m", "pyrnnx"): False,  # of another module that is looked for
+        ("-m", "pyrnnx"): False,  # of another module that Python looks for
         ("-c",): False,
         (): False,
-    }
-    monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "other", "pyrnnx"])
-    for words, expected in told.items():
+    }.items():
         monkeypatch.setattr(sys, "argv", list(words))
         assert _process.is_command() is expected, words
         monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
@@ -187,17 +181,19 @@ def test_the_script_tells_as_the_module_does(monkeypatch: pytest.MonkeyPatch) ->
     assert _process.is_command()
 
 
-def test_an_interrupt_while_typer_parses(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@each_row("place", ["typer.core.TyperGroup.make_context", "pyrnnx.cli.commands.inspect.model_facts"])
+def test_an_interrupt(place: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     def interrupted(*given: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("typer.core.TyperGroup.make_context", interrupted)
-    assert main(["inspect", ONNX]) == Status.INTERRUPTED
-    assert capsys.readouterr().out == ""
+    importlib.import_module("pyrnnx.cli.commands.inspect")
+    monkeypatch.setattr(place, interrupted)
+    assert main(["inspect", ONNX]) == INTERRUPTED
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.e2e
-@posix
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_an_interrupt_while_pyrnnx_is_imported() -> None:
     """A package that raises it stands for numpy, which takes long."""
     code = "import signal; signal.raise_signal(signal.SIGINT)"
@@ -207,33 +203,22 @@ def test_an_interrupt_while_pyrnnx_is_imported() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
 
 
-WITHOUT = """
-import sys
-sys.modules["{package}"] = None
-from pyrnnx.cli import main
-sys.exit(main(["config"]))
-"""
-
-
-@pytest.mark.e2e
-@pytest.mark.parametrize("name", ["typer", "rich"])
-def test_without_its_packages_it_says_what_to_install(name: str) -> None:
-    code = WITHOUT.format(package=name)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd="/", check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "the command needs the package" in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setitem(sys.modules, "typer", None)
+    monkeypatch.delitem(sys.modules, "pyrnnx.cli.app", raising=False)
+    assert main(["config"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("pyrnnx: the command needs the package typer; ")
 
 
 def test_values_of_json() -> None:
-    import numpy as np
-
     given: dict[Any, Any] = {
         "a": [np.float32(0.5), float("nan"), -np.inf],
         "b": (np.arange(2), None, True),
         3: {"c": "\x1b\udcff"},
     }
-    text = render(Result(lambda: given), as_json=True)
+    text = Result(given).as_json()
     assert text.isascii()
     assert json.loads(text) == {"a": [0.5, "nan", "-inf"], "b": [[0, 1], None, True], "3": {"c": "\x1b\udcff"}}
     with pytest.raises(TypeError, match="JSON cannot express a object"):
@@ -241,21 +226,19 @@ def test_values_of_json() -> None:
 
 
 def test_markup_is_text() -> None:
-    assert render(Result({}, ["[bold]a[/bold] :smile:"]), as_json=False) == "[bold]a[/bold] :smile:\n"
+    assert Result({}, ["[bold]a[/bold] :smile:"]).as_text() == "[bold]a[/bold] :smile:\n"
 
 
-IMPORTED = """
-import sys
-from pyrnnx.cli import main
-main(["--help"])
-late = ("onnx", "onnxruntime", "lxml", "pyrnnx.testing", "pyrnnx.frontends", "matplotlib")
-print(*(name for name in late if name in sys.modules), file=sys.stderr)
-"""
+COMPLETED = {
+    "commands": (["pyrnnx", "in"], ["inspect"]),
+    "runtimes": (["pyrnnx", "conformance", "onnxr"], ["onnxruntime"]),
+    "cells": (["pyrnnx", "bench", "--op", ""], ["LSTM", "GRU", "RNN"]),
+}
 
 
-@pytest.mark.e2e
-def test_the_help_imports_little() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True, cwd="/", env=environment()
-    )
-    assert done.stderr.strip() == ""
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.e2e) for name in COMPLETED])
+def test_completion(name: str) -> None:
+    words, expected = COMPLETED[name]
+    env = {"_PYRNNX_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
+    done = process(env=env)
+    assert (done.returncode, done.stdout.split()) == (0, expected)

@@ -69,10 +69,9 @@ def test_broken(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file whose first byte cannot be read")
 def test_a_file_that_fails_at_its_first_byte(tmp_path: Path) -> None:
-    for read, name in ((read_npz, "x.npz"), (read_npy, "x.npy")):
-        (tmp_path / name).symlink_to("/proc/self/mem")
-        with pytest.raises(ArgumentError, match=rf"^run: .*{name}' cannot be read \(Input/output error\); {EXPECTED}"):
-            read("run", str(tmp_path / name))
+    (tmp_path / "x.npy").symlink_to("/proc/self/mem")
+    with pytest.raises(ArgumentError, match=rf"^run: .*x.npy' cannot be read \(Input/output error\); {EXPECTED}"):
+        read_npy("run", str(tmp_path / "x.npy"))
 
 
 def altered(path: Path, old: bytes, new: bytes) -> str:
@@ -98,7 +97,7 @@ def test_a_broken_archive(name: str, tmp_path: Path) -> None:
 
 
 def test_a_small_file_of_many_bytes(tmp_path: Path) -> None:
-    """Unpacked, it is more than the limit; names that nobody wants are found before anything is read."""
+    """Unpacked, it is more than the limit."""
     file = io.BytesIO()
     np.save(file, np.zeros(10**6, np.int8))
     path = npz(tmp_path / "x.npz", {"X.npy": file.getvalue(), "Z.npy": b"broken"})
@@ -110,13 +109,6 @@ def test_a_small_file_of_many_bytes(tmp_path: Path) -> None:
             read_npz("run", path)
     finally:
         pyrnnx.set_memory_limit(before)
-
-    def accept(name: str) -> None:
-        if name != "X":
-            raise ArgumentError(f"{name} is unknown")
-
-    with pytest.raises(ArgumentError, match=r"^Z is unknown$"):
-        read_npz("run", path, accept)
 
 
 def test_samples_are_as_the_input_is_declared(tmp_path: Path) -> None:

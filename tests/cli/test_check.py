@@ -16,7 +16,7 @@ from command import process, pyrnnx
 from two_layers import two_layers
 
 from pyrnnx.cli import main
-from pyrnnx.cli.result import plain_values
+from pyrnnx.cli.output import plain_values
 from pyrnnx.testing.models import Judged, LayerCheck, ModelCheck, RuntimeCheck
 
 pytestmark = pytest.mark.skipif(None in map(find_spec, ("onnxruntime", "openvino")), reason="needs both runtimes")

@@ -16,6 +16,7 @@ from keras_files import groups, layer_config, model_config, serialized, weights_
 from keras_weights import Case, random_weights
 from openvino_irs import save
 from rows import each_row
+from sessions import session
 from two_layers import two_layers
 
 from pyrnnx import Layer, compare, load
@@ -175,7 +176,7 @@ def test_keras_says_what_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert captured.err == f"pyrnnx: warning: convert: {told}\n"
     assert "the same as this part of the source\n" in captured.out
     assert main(["convert", path, str(tmp_path / "n.onnx")]) == 2
-    assert "m.keras: --layer was not given; expected one of 'first', 'second'" in capsys.readouterr().err
+    assert "m.keras: layer was not given; expected one of 'first', 'second'" in capsys.readouterr().err
     write(tmp_path / "m.keras", model_config(first, dropout), weights_file(groups(case, "first", "layers/lstm")))
     assert main(["convert", path, str(tmp_path / "o.onnx")]) == 0
     assert capsys.readouterr().err == ""
@@ -260,7 +261,7 @@ def test_what_is_not_the_same_is_told(tmp_path: Path) -> None:
     first = data.index(layer.weights["W"].tobytes()[:16])
     data[first + 3] ^= 0x40  # the highest bit of the exponent
     (tmp_path / "s.bin").write_bytes(data)
-    found = verification.verify(load(SMALL), tmp_path / "s.xml", {})
+    found = verification.verify(load(SMALL), tmp_path / "s.xml", {}, None)
     assert not found.same
     assert max(found.differences.values()) > 0.01
 
@@ -290,5 +291,37 @@ def test_what_the_check_does_not_run_on_names_the_option(tmp_path: Path) -> None
     done = pyrnnx("convert", str(tmp_path / "m.onnx"), str(tmp_path / "m.xml"))
     assert done.returncode == 2
     assert "was written but not compared" in done.stderr
-    assert "pass others as --input ... (" in done.stderr
+    assert "pass others as inputs=... (" in done.stderr
     converted(str(tmp_path / "m.onnx"), tmp_path / "m.xml", "--force", "--input", f"sizes={tmp_path / 'sizes.npy'}")
+
+
+def test_a_model_for_onnxruntime(tmp_path: Any, capsys: Any) -> None:
+    target = tmp_path / "out.onnx"
+    assert main(["convert", SMALL, str(target), "--for", "onnxruntime", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["verified"] is True
+    assert facts["files"] == {str(target): target.stat().st_size}
+    model = load(SMALL)
+    inputs = {
+        info.name: np.ones([size if isinstance(size, int) else 2 for size in info.shape or ()], info.dtype)
+        for info in model.inputs
+    }
+    (first, *_), expected = session(target.read_bytes()).run(None, inputs), model(inputs)
+    np.testing.assert_allclose(first, next(iter(expected.values())), rtol=1e-5, atol=1e-6)
+
+
+@each_row(
+    ("arguments", "message"),
+    [
+        (["out.onnx", "--for", "tensorrt"], "Invalid value for '--for': "),
+        (["out.xml", "--for", "onnxruntime"], "expected two names in .onnx"),
+        (
+            ["out.onnx", "--for", "onnxruntime", "--layer", "0"],
+            "--layer does not apply with --for onnxruntime",
+        ),
+    ],
+)
+def test_what_onnxruntime_does_not_take(tmp_path: Any, capsys: Any, arguments: Any, message: Any) -> None:
+    assert main(["convert", SMALL, str(tmp_path / arguments[0]), *arguments[1:]]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())

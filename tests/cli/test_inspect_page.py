@@ -12,8 +12,6 @@ from command import pyrnnx
 from rows import each_row
 from two_layers import two_layers
 
-from pyrnnx.cli.drawing import MOST, _text
-
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -73,24 +71,6 @@ def test_layers_next_to_each_other(tmp_path: Path) -> None:
     lines = drawn((tmp_path / "m.html").read_text(encoding="utf-8"))
     assert lines.count("LSTM") == 2
     assert any(re.fullmatch(r"\[.*\] · from .+", line) for line in lines)
-
-
-WIDTHS = {
-    "narrow": ("a" * 34, "a" * 34),
-    "long": ("a" * 35, "a" * 11 + "…" + "a" * 22),
-    "capitals": ("A" * 28, "A" * 8 + "…" + "A" * 18),
-    "wide": ("W" * 18, "W" * 5 + "…" + "W" * 11),
-    "East Asian": ("語" * 17, "語" * 17),
-    "long East Asian": ("語" * 18, "語" * 5 + "…" + "語" * 11),
-}
-
-
-@each_row(("words", "shown"), WIDTHS.values(), ids=WIDTHS)
-def test_long_names_fit_their_boxes(words: str, shown: str) -> None:
-    text = ElementTree.fromstring(_text(0, 0, words, "", MOST))
-    title = [child.text or "" for child in text]
-    assert title == ([] if words == shown else [words])
-    assert "".join(text.itertext()) == "".join(title) + shown
 
 
 def test_names_are_escaped_and_long_ones_shortened(tmp_path: Path) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
 from command import pyrnnx
-from onnx import helper
-from onnx_streams import I, stack
+from onnx_streams import I
 from rows import each_row
 from run_files import EXAMPLES, ONNX, XML, make_files
 from scoring_data import write_npy
@@ -23,13 +20,6 @@ OP = ("--op", "GRU", "--shape", "5,2,3,4", "--repeat", "5")
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = make_files(tmp_path_factory.mktemp("files"))
-    model = stack(["GRU"])
-    model.graph.node.insert(0, helper.make_node("Relu", ["x0"], ["r0"]))
-    model.graph.node[1].input[0] = "r0"
-    for axis in range(2):
-        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = f"d{axis}"
-    model.graph.output[0].type.tensor_type.ClearField("shape")
-    onnx.save(model, folder / "silent.onnx")
     write_npy(folder / "in", [np.ones((4, I), np.float32)])
     return folder
 
@@ -38,11 +28,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
     "check": {
         "runtime": ([ONNX, "--against", "torch"], "against has 'torch'; expected names out of onnxruntime, openvino"),
-        "seed": ([ONNX, "--seed", "x"], "check: --seed: 'x'; expected an integer"),
-        "negative seed": ([ONNX, "--seed", "-1"], "check: --seed is -1; expected an integer, 0 or above"),
-        "dimension": ([ONNX, "--dim", "T=3"], "--dim has 'T'; expected symbolic dimensions of the inputs"),
-        "tolerance": ([ONNX, "--atol", "-1"], "check: --atol: '-1' is no number of 0 or above"),
-        "time": ([ONNX, "--timeout", "0"], "check: --timeout: '0' is no number of seconds above 0"),
+        "seed": ([ONNX, "--seed", "x"], "check: Invalid value for '--seed': 'x'; expected an integer, 0 or above"),
+        "dimension": ([ONNX, "--dim", "T=3"], "--dim: check: dims has 'T'; expected symbolic dimensions of the inputs"),
+        "tolerance": (
+            [ONNX, "--atol", "-1"],
+            "'--atol': '-1'; expected a finite number, 0 or above",
+        ),
+        "time": ([ONNX, "--timeout", "0"], "timeout is 0.0; expected a number of seconds above 0"),
         "an input": ([ONNX, "--input", "Z=3"], "check: --input: 'Z' is unknown; expected one of X, sequence_lens"),
         "inputs": ([ONNX, "--input", ONNX], "expected NAME=FILE.npy, NAME=FILE.wav, NAME=NUMBER or"),
         "layer with dimensions": ([ONNX.replace("onnx", "xml"), "--dim", "T=3"], "a single layer"),
@@ -50,51 +42,53 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
     "compare": {
         "no such file": (["missing.onnx", PAIR[1]], "missing.onnx"),
         "a folder": ([str(EXAMPLES), PAIR[1]], "examples"),
-        "a seed of many digits": ([*PAIR, "--seed", "9" * 5000], "9'; expected an integer"),
         "a nasty name": ([f"{NASTY}.onnx", PAIR[1]], r"\x1b[31mrot\n\u202e.onnx"),
-        "a tolerance": ([*PAIR, "--atol", "-1"], "compare: --atol: '-1' is no number of 0 or above"),
-        "a size": ([*PAIR, "--dim", "N=3"], "compare: --dim has 'N'; expected, for layers, seq_length, batch_size"),
-        "a folder for a page": ([*PAIR, "--html", "/nowhere/c.html"], "compare: --html: '/nowhere/c.html' cannot be"),
+        "a tolerance": (
+            [*PAIR, "--atol", "nan"],
+            "'--atol': 'nan'; expected a finite number",
+        ),
+        "a size": (
+            [*PAIR, "--dim", "N=3"],
+            "--dim: compare: dims has 'N'; expected, for layers, seq_length",
+        ),
         "a picture of another kind": ([*PAIR, "--plot", "/c.unheard"], "plot: '/c.unheard' cannot be written"),
-        "bytes that are no text": ([os.fsdecode(b"\xff.onnx"), PAIR[1]], r"\udcff.onnx"),
     },
     "bench": {
         "nothing": ([], "bench: neither MODEL nor --op was given; expected one"),
         "both": ([ONNX, *OP], "bench: MODEL and --op were both given; expected one"),
-        "operator": (["--op", "lstm"], "bench: --op is 'lstm'; expected one of LSTM, GRU, RNN"),
         "shape": (["--op", "LSTM", "--shape", "1,2,3"], "bench: --shape is '1,2,3'; expected four numbers T,N,I,H"),
-        "size": (["--op", "LSTM", "--shape", "1,0,3,4"], "bench: --shape is 0; expected an integer, 1 or above"),
-        "type": (["--op", "LSTM", "--dtype", "int8"], "bench: --dtype is 'int8'; expected one of float32"),
+        "size": (
+            ["--op", "LSTM", "--shape", "1,0,3,4"],
+            "--shape is '1,0,3,4'; expected four numbers T,N,I,H, 1 or above",
+        ),
         "form": (["--op", "LSTM", "--linear-before-reset"], "expected GRU"),
         "of an operator": ([ONNX, "--shape", "1,2,3,4"], "bench: --shape does not apply to a model"),
         "layers of an operator": ([*OP, "--layers"], "bench: --layers does not apply to --op"),
         "layers of a peer": ([ONNX, "--layers", "--against", "torch"], "bench: --against does not apply to --layers"),
         "of a model": ([*OP, "--dim", "T=3"], "bench: --dim does not apply to --op"),
-        "threads": ([*OP, "--threads", "0"], "bench: --threads is 0; expected an integer, 1 or above"),
+        "threads": (
+            [*OP, "--threads", "0"],
+            "'--threads': '0'; expected an integer, 1 or above",
+        ),
         "runtime": ([ONNX, "--against", "torch"], "against has 'torch'; expected names out of onnxruntime, openvino"),
         "layer": ([ONNX.replace("onnx", "xml")], "is a single layer; expected a whole model, or --op"),
-        "picture": ([*OP, "--plot", "/missing/times.png", "--against", "onnxruntime"], "cannot be written"),
     },
     "convert": {
         "no such file": (["missing.onnx", "b.xml"], "missing.onnx"),
         "source": (["a.tflite", "b.xml"], "expected one of .onnx, .xml, .safetensors"),
         "target": ([ONNX, "b.pb"], "ends in '.pb'; expected .onnx or .xml"),
-        "itself": ([ONNX, ONNX], "is the same file as"),
+        "itself": ([ONNX, ONNX, "--force"], "is the same file as"),
         "the same format": ([ONNX, "b.onnx"], "is a model in .onnx already; expected another suffix, or --layer"),
-        "layer": ([ONNX, "b.onnx", "--layer", "x"], "--layer has no 'x'"),
+        "layer": ([ONNX, "b.onnx", "--layer", "x"], "layers has no 'x'; expected one of"),
         "no weights": ([ONNX.replace("onnx", "xml"), "b.onnx"], "its weights are no constants"),
         "opset": ([ONNX, "b.xml", "--opset", "14"], "--opset was given; expected it only for layers and weights"),
-        "opset that is none": (
-            [ONNX, "b.onnx", "--layer", "small_rnn", "--opset", "x"],
-            "--opset: 'x'; expected an integer",
-        ),
         "optional input": (
             [ONNX, "b.xml", "--layer", "small_rnn", "--optional-input", "X"],
             "--optional-input was given",
         ),
         "unknown optional input": (
             [ONNX, "b.onnx", "--layer", "small_rnn", "--optional-input", "X"],
-            "--optional-input has 'X'",
+            "inputs has 'X'; expected a list of some of sequence_lens",
         ),
         "input of a layer": ([ONNX, "b.onnx", "--layer", "small_rnn", "--input", "X=1"], "only for whole models"),
         "unknown input": ([ONNX, "b.xml", "--input", "x=1"], "convert: --input: 'x' is unknown; expected one of X"),
@@ -107,23 +101,19 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         "a folder": ([f"{EXAMPLES}"], "is a folder; expected a file that ends in"),
     },
     "score": {
-        "workers": (["--workers", "many"], "score: --workers: 'many'; expected an integer"),
-        "frame": (["--frame", "0"], "score: --frame is 0"),
-        "memory": (["--memory", "much"], "score: --memory is 'much'"),
-        "axes": (["--axes", "NT"], "--axes is 'NT'; expected 3 letters"),
+        "workers": (["--workers", "many"], "score: Invalid value for '--workers': 'many'; expected an integer"),
+        "frame": (["--frame", "0"], "score: frame is 0"),
+        "memory": (["--memory", "much"], "score: memory is 'much'"),
+        "axes": (["--axes", "NT"], "axes is 'NT'; expected 3 letters"),
         "no such input": (["--input", "q=1"], "'q'"),
-        "sequences": (["--sequences", "q"], "--sequences is 'q'; expected one of"),
-        "scheduler": (["--workers", "1", "--scheduler", "host"], "--scheduler is 'host'; expected an address, such as"),
-        "batch": (["--batch", "0"], "--batch is 0; expected an integer, 1 or above"),
-        "channels": (["--channels", "mean"], "--channels is 'mean', and the source is npy; expected a source of audio"),
-        "format": (["--sink-format", "csv"], "--sink-format is 'csv'; expected one of zarr, parquet, npz"),
+        "sequences": (["--sequences", "q"], "--sequences: score: "),
+        "scheduler": (["--workers", "1", "--scheduler", "host"], "scheduler is 'host'; expected an address, such as"),
+        "batch": (["--batch", "0"], "batch is 0; expected an integer, 1 or above"),
+        "channels": (["--channels", "mean"], "channels is 'mean', and the source is npy; expected a source of audio"),
+        "format": (["--sink-format", "csv"], "sink_format is 'csv'; expected one of zarr, parquet, npz"),
     },
     "run": {
         "inputs that are missing": ([ONNX], "no array for 'X', 'sequence_lens', 'initial_h'; expected --input"),
-        "one that is missing": (
-            [ONNX, "--input", "X={}/X.npy", "--input", "sequence_lens={}/sequence_lens.npy"],
-            "no array for 'initial_h'",
-        ),
         "an unknown name": (
             [ONNX, "--input", "sequence_len={}/X.npy"],
             "'sequence_len' is unknown; expected one of X, sequence_lens, initial_h; did you mean 'sequence_lens'?",
@@ -143,10 +133,6 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
         "no such file": (
             [ONNX, "--input", "X=missing.npy"],
             "run: --input: 'missing.npy' cannot be read (No such file",
-        ),
-        "no such archive": (
-            [ONNX, "--input", "missing.npz"],
-            "run: --input: 'missing.npz' cannot be read (No such file",
         ),
         "objects": (
             [ONNX, "--input", "X={}/objects.npy"],
@@ -180,49 +166,23 @@ REJECTED: dict[str, dict[str, tuple[list[str], str]]] = {
             [ONNX, "--input", "sequence_lens=1e9"],
             "expected an .npy file, or a number of type",
         ),
-        "no seed": ([ONNX, "--seed", "-1"], "run: --seed is -1; expected an integer, 0 or above"),
-        "no integer": ([ONNX, "--seed", "x"], "run: --seed: 'x'; expected an integer"),
         "a dimension": (
             ["{}/table.onnx", "--seed", "0", "--dim", "C=3"],
-            "run: --dim has 'C'; expected symbolic dimensions of the inputs: B",
+            "--dim: run: dims has 'C'; expected symbolic dimensions of the inputs: B",
         ),
         "a dimension without a size": ([ONNX, "--seed", "0", "--dim", "B"], "run: --dim: 'B'; expected NAME=SIZE"),
         "a dimension twice": (
             [ONNX, "--seed", "0", "--dim", "B=1", "--dim", "B=2"],
             "run: --dim: 'B' is given twice",
         ),
-        "a size": ([ONNX, "--seed", "0", "--dim", "B=-1"], "run: --dim: 'B' is -1; expected an integer, 0 or above"),
+        "a size": ([ONNX, "--seed", "0", "--dim", "B=-1"], "run: --dim: 'B' is '-1'; expected an integer, 0 or above"),
         "sizes without random inputs": (["{}/table.onnx", "--dim", "B=3"], "expected --seed SEED as well"),
-        "a layer": ([ONNX, "--layer", "small", "--seed", "0"], "--layer has no 'small'; expected one of 'small_rnn'"),
-        "a place": ([ONNX, "--layer", "3", "--seed", "0"], "--layer has no 3"),
+        "a layer": ([ONNX, "--layer", "small", "--seed", "0"], "layers has no 'small'; expected one of 'small_rnn'"),
+        "a place": ([ONNX, "--layer", "3", "--seed", "0"], "layers has no 3"),
         "a layer of a layer": ([XML, "--layer", "0", "--seed", "0"], "is a layer itself; expected a model"),
         "a layer's axes": (
             ["{}/gru.onnx", "--layer", "gru", "--input", "X={}/sequence_lens.npy"],
             "input 'X' has shape (2,); expected 3 axes",
-        ),
-        "a stream of two directions": ([ONNX, "--layer", "0", "--seed", "0", "--stream"], "expected forward"),
-        "a stream that keeps nothing": (
-            ["{}/table.onnx", "--seed", "0", "--stream"],
-            "there are no states",
-        ),
-        "no chunk": ([ONNX, "--seed", "0", "--stream", "--chunk", "0"], "run: --chunk is 0; expected an integer, 1"),
-        "a chunk without a stream": (
-            [ONNX, "--seed", "0", "--chunk", "2"],
-            "run: --chunk applies only to streams",
-        ),
-        "an axis without a stream": ([ONNX, "--seed", "0", "--time-axis", "0"], "--time-axis applies only to streams"),
-        "pushes without a stream": ([ONNX, "--seed", "0", "--pushes", "2"], "--pushes applies only to streams"),
-        "no such axis": (
-            ["{}/silent.onnx", "--input", "x0={}/long.npy", "--stream", "--time-axis", "9"],
-            "run: --time-axis is 9; expected an axis of an input: 'x0' has 3 axes",
-        ),
-        "another axis than the layer's": (
-            ["{}/gru.onnx", "--layer", "gru", "--input", "X={}/long.npy", "--stream", "--time-axis", "1"],
-            "run: --time-axis is 1; expected 0, the time axis of 'X'",
-        ),
-        "no time": (
-            ["{}/silent.onnx", "--input", "x0={}/long.npy", "--stream"],
-            "the time axis of 'x0' is unknown; expected --time-axis K",
         ),
         "an output file": ([ONNX, "--seed", "0", "--output", "out.npy"], "expected the name of an .npz file"),
         "an output folder": ([ONNX, "--seed", "0", "--output", "/nowhere/out.npz"], "'/nowhere/out.npz' cannot be"),

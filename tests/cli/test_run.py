@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from command import in_terminal, pyrnnx
+from command import pyrnnx
 from onnx import TensorProto, helper
 from onnx_models import make_model
 from onnx_streams import H
@@ -19,7 +18,7 @@ from scoring_data import write_wav
 
 from pyrnnx import load
 from pyrnnx.cli import main
-from pyrnnx.cli.arrays import seconds, summary
+from pyrnnx.cli.commands.run import seconds, summary
 from pyrnnx.comparison.random_inputs import OPEN_SIZES
 from pyrnnx.frontends.openvino import write_model
 
@@ -95,22 +94,10 @@ def test_a_layer_alone(files: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     }
 
 
-def test_times(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_times(capsys: pytest.CaptureFixture[str]) -> None:
     found = facts(capsys, ONNX, "--seed", "0", "--repeat", "5")["seconds"]
     assert list(found) == ["load", "first call", "call, least of 5", "call, median"]
     assert all(value > 0 for value in found.values())
-    arguments = ["--layer", "gru", "--seed", "0", "--stream", "--pushes", "4", "--repeat", "2"]
-    found = facts(capsys, files / "gru.onnx", *arguments)["seconds"]
-    assert list(found) == ["load", "first push", "push, least of 11", "push, median"]
-
-
-def test_a_bar_shows_how_far_it_is(files: Path) -> None:
-    status, text = in_terminal("run", str(files / "gru.onnx"), "--layer", "gru", "--seed", "0", "--stream")
-    assert status == 0
-    assert "pushes" in text
-    assert "10/10" in text
-    last = re.sub("\x1b\\[[0-9;?]*[a-zA-Z]", "", text.rpartition("\x1b[2K")[2])
-    assert last.startswith("Run  GRU 'gru'")
 
 
 def test_what_runs_with_no_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

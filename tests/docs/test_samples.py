@@ -49,7 +49,7 @@ def run_command(line: str) -> str:
     options = ["-q", "-p", "no:cacheprovider"] if name == "pytest" else []
     done = subprocess.run(
         [sys.executable, "-m", name, *options, *arguments],
-        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
         capture_output=True,
         text=True,
         check=False,

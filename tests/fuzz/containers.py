@@ -24,8 +24,8 @@ HEADERS = (
     "(0, 3)", f"({2**31}, {2**31})", f"({2**62}, 0)", "9" * 400, "{", "}", "(", "[" * 90, "'", "1e9", "lambda: 0", "\n",
 )  # fmt: skip
 WORDS = (
-    "--json", "--html", "--input", "--seed", "--dim", "--layer", "--output", "--stream", "--chunk", "--time-axis",
-    "--pushes", "--optional-input", "--opset", "--prefix", "--operator", "--nonlinearity", "--batch-first", "--for",
+    "--json", "--html", "--input", "--seed", "--dim", "--layer", "--output", "--stream",
+    "--optional-input", "--opset", "--prefix", "--operator", "--nonlinearity", "--batch-first", "--for",
     "--force", "--no-verify", "--help", "--atol", "--rtol", "--plot", "-h", "--", "-", "", "0", "-1", "1e9", "nan",
     "inf",
     "X", "X=", "=X", "X=0", "X=nan", "X=X.npy", "X=a.wav", "T=0", "T=-1", f"T={2**62}", "N=3", "sequence_lens=lens.npy",

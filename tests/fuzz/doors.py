@@ -17,8 +17,8 @@ from fuzz.small_files import Seed, files_of_commands
 
 import pyrnnx
 from pyrnnx import TensorInfo
+from pyrnnx.cli.app import COMMANDS
 from pyrnnx.cli.arrays import read_samples
-from pyrnnx.cli.commands import COMMANDS
 from pyrnnx.errors import ArgumentError
 from pyrnnx.frontends import keras, torch
 from pyrnnx.frontends.keras import file as keras_file
@@ -30,7 +30,7 @@ Step = Callable[..., Any]
 SUFFIXES = {"safetensors": "safetensors", "pt": "pt", "keras": "keras", "npy": "npy", "wav": "wav", "command": "txt"}
 REJECTED = 2
 APART = 0.02  # of the .keras files whose HDF5 is altered: a process for each takes 0.3 s
-FORBIDDEN = ("/", "..", "~", "--debug", "--repeat", "--pushes", "bench", "conformance")  # elsewhere, or slow on purpose
+FORBIDDEN = ("/", "..", "~", "--debug", "--repeat", "bench", "conformance")  # elsewhere, or slow on purpose
 
 
 COMMAND_MODULES = [f"pyrnnx.cli.commands.{name}" for name in COMMANDS]

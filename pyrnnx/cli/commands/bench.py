@@ -2,46 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import RenderableType
 
-from pyrnnx._internal.writing import check_report
-from pyrnnx.cli import streams, tables
+from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import Dims, Inputs, Json, Seed, complete_names, integer, model_suffixes, sizes
+from pyrnnx.cli.arguments import Dims, Inputs, Json, Seed, integer, sizes
 from pyrnnx.cli.arrays import given_inputs
-from pyrnnx.cli.result import Result
-from pyrnnx.cli.targets import check_not_read, input_files
-from pyrnnx.comparison.views.plot import matplotlib_figures, picture_path
+from pyrnnx.cli.output import Result, progress
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model
-from pyrnnx.operator.op import CELLS
 
 if TYPE_CHECKING:
     from pyrnnx.bench.breakdown import Breakdown
     from pyrnnx.bench.measured import Measurement
+    from pyrnnx.bench.workload import Case
 
-OPERATORS = ("LSTM", "GRU", "RNN")
-DTYPES = ("float32", "float64", "float16")
 SHAPE = "100,8,128,128"
-
-
-def _peers() -> Iterable[str]:
-    """Return the names that ``--against`` accepts."""
-    from pyrnnx.bench.measured import LIBRARIES
-
-    return [name for name in LIBRARIES if name != "pyrnnx"]
 
 
 @command(
     "bench",
     "pyrnnx bench --op LSTM --shape 100,8,128,128",
-    "pyrnnx bench model.onnx --against onnxruntime --threads 2 --plot times.png",
+    "pyrnnx bench model.onnx --against onnxruntime --threads 2",
     "pyrnnx bench model.onnx --layers",
     notes=(
         "All libraries run in this process in turns, so that changes in the speed of the machine affect all equally. A "
@@ -53,18 +41,10 @@ def _peers() -> Iterable[str]:
     ),
 )
 def bench(
-    model: Annotated[
-        str | None,
-        typer.Argument(metavar="MODEL", help="An .onnx or OpenVINO .xml model.", autocompletion=model_suffixes),
-    ] = None,
+    model: Annotated[str | None, typer.Argument(metavar="MODEL", help="An .onnx or OpenVINO .xml model.")] = None,
     op: Annotated[
-        str | None,
-        typer.Option(
-            "--op",
-            metavar="CELL",
-            help="Operator to time instead of a model: LSTM, GRU or RNN.",
-            autocompletion=complete_names(lambda: OPERATORS),
-        ),
+        Literal["LSTM", "GRU", "RNN"] | None,
+        typer.Option("--op", metavar="CELL", help="Operator to time instead of a model: LSTM, GRU or RNN."),
     ] = None,
     shape: Annotated[
         str | None,
@@ -75,13 +55,8 @@ def bench(
         ),
     ] = None,
     dtype: Annotated[
-        str | None,
-        typer.Option(
-            "--dtype",
-            metavar="TYPE",
-            help="For --op: float32 (default), float64 or float16.",
-            autocompletion=complete_names(lambda: DTYPES),
-        ),
+        Literal["float32", "float64", "float16"] | None,
+        typer.Option("--dtype", metavar="TYPE", help="For --op: float32 (default), float64 or float16."),
     ] = None,
     bidirectional: Annotated[bool, typer.Option("--bidirectional", help="For --op: both directions.")] = False,
     linear_before_reset: Annotated[
@@ -93,98 +68,82 @@ def bench(
             "--against",
             metavar="NAME,NAME",
             help="onnxruntime, openvino, and torch with --op (default: those installed).",
-            autocompletion=complete_names(_peers, several=True),
         ),
     ] = None,
     layers: Annotated[
         bool, typer.Option("--layers", help="Time of a call by recurrent layer and by operator, in pyrnnx alone.")
     ] = False,
-    threads: Annotated[str, typer.Option("--threads", metavar="NUMBER", help="Threads of each library.")] = "1",
-    repeat: Annotated[str, typer.Option("--repeat", metavar="ROUNDS", help="Timings of each library.")] = "9",
-    seed: Seed = "0",
+    threads: Annotated[
+        int, typer.Option("--threads", metavar="NUMBER", parser=integer(1), help="Threads of each library.")
+    ] = 1,
+    repeat: Annotated[
+        int, typer.Option("--repeat", metavar="ROUNDS", parser=integer(1), help="Timings of each library.")
+    ] = 9,
+    seed: Seed = 0,
     dims: Dims = None,
     inputs: Inputs = None,
-    plot: Annotated[str | None, typer.Option("--plot", metavar="FILE", help="Write a picture (.png, .svg).")] = None,
     as_json: Json = False,
 ) -> Result:
     """Time a model or an operator in pyrnnx and in the installed peers: ONNX Runtime, OpenVINO, PyTorch."""
-    counts = [integer("bench: --threads", threads, 1), integer("bench: --repeat", repeat, 1)]
-    names = None if against is None else against.split(",")
+    if (model is None) == (op is None):
+        given = "neither MODEL nor --op was given" if model is None else "MODEL and --op were both given"
+        raise ArgumentError(f"bench: {given}; expected one")
     of_op = {
         "--shape": shape,
         "--dtype": dtype,
         "--bidirectional": bidirectional,
         "--linear-before-reset": linear_before_reset,
     }
-    of_model = {"--dim": dims, "--input": inputs, "--layers": layers}
-    if (model is None) == (op is None):
-        given = "neither MODEL nor --op was given" if model is None else "MODEL and --op were both given"
-        raise ArgumentError(f"bench: {given}; expected one")
-    for name, value in (of_op if op is None else of_model).items():
-        if value:
-            subject = "a model" if op is None else "--op"
-            raise ArgumentError(f"bench: {name} does not apply to {subject}; expected it left out")
-    for name, value in {"--against": against, "--plot": plot}.items() if layers else ():
-        if value is not None:
-            raise ArgumentError(f"bench: {name} does not apply to --layers; expected it left out")
-    if plot is not None:
-        matplotlib_figures()  # fails before minutes of timing
-        check_report("bench: --plot", picture_path(plot))
-        check_not_read("bench: --plot", picture_path(plot), [model, *input_files(inputs)])
-
-    def progress(text: str) -> None:
-        streams.show_progress(f"bench: {op or model}{text and ': '}{text}")
-
-    progress("")
-    try:
+    if op is None:
+        _reject(of_op, "a model")
+    else:
+        _reject({"--dim": dims, "--input": inputs, "--layers": layers}, "--op")
+    _reject({"--against": against if layers else None}, "--layers")
+    names = None if against is None else against.split(",")
+    with progress() as show:
+        show(f"bench: {op or model}")
         if op is not None:
-            measurement = _of_operator(
-                op, shape or SHAPE, dtype or "float32", (bidirectional, linear_before_reset), names, counts, progress
-            )
-        else:
-            open_sizes = sizes("bench: --dim", dims)
-            feeds = _inputs(str(model), inputs, integer("bench: --seed", seed, 0), open_sizes)
-            if layers:
-                from pyrnnx.bench.breakdown import measure_parts
+            from pyrnnx.bench.measured import measure_case
 
-                parts = measure_parts(Path(str(model)), feeds, *counts, progress=progress)
-                return Result(parts.to_dict, _shown_parts(parts))
-            from pyrnnx.bench.measured import measure_model
+            case = _case(op, shape or SHAPE, dtype or "float32", bidirectional, linear_before_reset)
+            measurement = measure_case(case, names, threads, repeat, progress=_with(show, op))
+            return Result(measurement.to_dict(), _shown(measurement))
+        path = Path(str(model))
+        feeds = _inputs(str(path), inputs, seed, sizes("bench: --dim", dims))
+        if layers:
+            from pyrnnx.bench.breakdown import measure_parts
 
-            measurement = measure_model(Path(str(model)), feeds, names, *counts, progress=progress)
-    finally:
-        streams.show_progress("")
-    if plot is not None:
-        from pyrnnx.bench.plot import plot_measurement
+            parts = measure_parts(path, feeds, threads, repeat, progress=_with(show, path))
+            return Result(parts.to_dict(), _shown_parts(parts))
+        from pyrnnx.bench.measured import measure_model
 
-        plot_measurement(measurement, plot)
-    return Result(measurement.to_dict, _shown(measurement))
+        measurement = measure_model(path, feeds, names, threads, repeat, progress=_with(show, path))
+    return Result(measurement.to_dict(), _shown(measurement))
 
 
-def _of_operator(
-    op: str,
-    shape: str,
-    dtype: str,
-    forms: Sequence[bool],
-    against: Sequence[str] | None,
-    counts: Sequence[int],
-    progress: Callable[[str], object],
-) -> Measurement:
-    from pyrnnx.bench.measured import measure_case
+def _reject(options: Mapping[str, Any], subject: str) -> None:
+    for name, value in options.items():
+        if value:
+            raise ArgumentError(f"bench: {name} does not apply to {subject}; expected it left out")
+
+
+def _with(show: Callable[[str], None], subject: Any) -> Callable[[str], None]:
+    return lambda text: show(f"bench: {subject}: {text}")
+
+
+def _case(op: Any, shape: str, dtype: str, bidirectional: bool, linear_before_reset: bool) -> Case:
     from pyrnnx.bench.workload import Case
 
-    for name, value, allowed in (("--op", op, OPERATORS), ("--dtype", dtype, DTYPES)):
-        if value not in allowed:
-            raise ArgumentError(f"bench: {name} is {shown(value)}; expected one of {', '.join(allowed)}")
-    texts = shape.split(",")
-    if len(texts) != 4:
-        raise ArgumentError(f"bench: --shape is {shown(shape)}; expected four numbers T,N,I,H, such as {SHAPE}")
-    both, linear = forms
-    if linear and op != "GRU":
+    if linear_before_reset and op != "GRU":
         raise ArgumentError(f"bench: --linear-before-reset was given with --op {op}; expected GRU")
-    T, N, I, H = (integer("bench: --shape", size, 1) for size in texts)
-    case = Case(CELLS[op].name, T, N, I, H, directions=2 if both else 1, dtype=dtype, linear_before_reset=int(linear))
-    return measure_case(case, against, *counts, progress=progress)
+    texts = shape.split(",")
+    if len(texts) != 4 or not all(text.isdecimal() and int(text) > 0 for text in texts):
+        raise ArgumentError(
+            f"bench: --shape is {shown(shape)}; expected four numbers T,N,I,H, 1 or above, such as {SHAPE}"
+        )
+    T, N, I, H = map(int, texts)
+    directions = 2 if bidirectional else 1
+    return Case(op, T, N, I, H, directions=directions, dtype=dtype, linear_before_reset=int(linear_before_reset))
 
 
 def _inputs(model: str, inputs: list[str] | None, seed: int, dims: dict[str, int]) -> dict[str, Any]:
@@ -215,7 +174,7 @@ def _shown(measurement: Measurement) -> list[RenderableType]:
     ]
     if ratios:
         words = "Ratio: the median over the rounds of a library's time divided by pyrnnx's; above 1 pyrnnx is faster."
-        shown += [tables.indented(tables.text(words, "dim"))]
+        shown += [tables.indented(words, "dim")]
     if measurement.reasons:
         shown += [tables.heading("Not timed"), tables.pairs(measurement.reasons.items())]
     return shown
@@ -240,8 +199,8 @@ def _shown_parts(measured: Breakdown) -> list[RenderableType]:
     return [
         tables.heading(measured.what, "one thread" if measured.threads == 1 else f"{measured.threads} threads"),
         tables.table(("Part", "Kind", "Runs", "ms", "Share"), rows, right=(2, 3, 4)),
-        tables.indented(tables.text(f"A call without a profile takes {milliseconds(measured.call)} ms.", "bold")),
-        tables.indented(tables.text(words, "dim")),
+        tables.indented(f"A call without a profile takes {milliseconds(measured.call)} ms.", "bold"),
+        tables.indented(words, "dim"),
     ]
 
 

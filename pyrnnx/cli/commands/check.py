@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import RenderableType
 
-from pyrnnx.cli import streams, tables
+from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import (
-    MODEL_FILE,
-    Dims,
-    Inputs,
-    Json,
-    Seed,
-    complete_names,
-    integer,
-    model_suffixes,
-    number,
-    sizes,
-)
+from pyrnnx.cli.arguments import Dims, Inputs, Json, ModelFile, Seed, number, sizes
 from pyrnnx.cli.arrays import inputs_of
-from pyrnnx.cli.result import Result
-from pyrnnx.cli.status import Status
+from pyrnnx.cli.output import DIFFERENT, SUCCESS, Result, progress
 
 if TYPE_CHECKING:
     from pyrnnx.testing.models import Judged, ModelCheck
@@ -34,13 +21,6 @@ _STYLES = {
     **dict.fromkeys(("differs", "crashed", "timed out"), "red"),
     **dict.fromkeys(("refuses", "not decided"), "yellow"),
 }
-
-
-def _model_runtimes() -> Iterable[str]:
-    """Return the names that ``--against`` accepts."""
-    from pyrnnx.testing.runtimes.models import MODEL_RUNTIMES
-
-    return MODEL_RUNTIMES
 
 
 @command(
@@ -58,24 +38,23 @@ def _model_runtimes() -> Iterable[str]:
     ),
 )
 def check(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
+    model: ModelFile,
     against: Annotated[
         str | None,
-        typer.Option(
-            "--against",
-            metavar="NAME,NAME",
-            help="onnxruntime, openvino (default: those installed).",
-            autocompletion=complete_names(_model_runtimes, several=True),
-        ),
+        typer.Option("--against", metavar="NAME,NAME", help="onnxruntime, openvino (default: those installed)."),
     ] = None,
-    seed: Seed = "0",
+    seed: Seed = 0,
     dims: Dims = None,
     inputs: Inputs = None,
-    atol: Annotated[str | None, typer.Option("--atol", metavar="NUMBER", help="Absolute tolerance.")] = None,
-    rtol: Annotated[str | None, typer.Option("--rtol", metavar="NUMBER", help="Relative tolerance.")] = None,
+    atol: Annotated[
+        float | None, typer.Option("--atol", metavar="NUMBER", parser=number, help="Absolute tolerance.")
+    ] = None,
+    rtol: Annotated[
+        float | None, typer.Option("--rtol", metavar="NUMBER", parser=number, help="Relative tolerance.")
+    ] = None,
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="SECONDS", help="Limit for each run of a model.")
-    ] = "300",
+        float, typer.Option("--timeout", metavar="SECONDS", parser=number, help="Limit for each run of a model.")
+    ] = 300.0,
     as_json: Json = False,
 ) -> Result:
     """Compare a model's outputs with those of other runtimes, and show which of them are right.
@@ -84,21 +63,20 @@ def check(
     """
     from pyrnnx.testing.models import check_model
 
-    limits = {"atol": atol, "rtol": rtol}
-    try:
+    open_sizes = sizes("check: --dim", dims)
+    with progress() as show:
         result = check_model(
             model,
             None if against is None else against.split(","),
             inputs_of("check: --input", inputs, model),
-            seed=integer("check: --seed", seed, 0),
-            dims=sizes("check: --dim", dims),
-            **{name: None if text is None else number(f"check: --{name}", text) for name, text in limits.items()},
-            timeout=number("check: --timeout", timeout, "number of seconds above 0", above=True),
-            progress=streams.show_progress,
+            seed=seed,
+            dims=open_sizes,
+            atol=atol,
+            rtol=rtol,
+            timeout=timeout,
+            progress=show,
         )
-    finally:
-        streams.show_progress("")
-    return Result(result.to_dict, _shown(result), status=Status.DIFFERENT if result.failed else Status.SUCCESS)
+    return Result(result.to_dict(), _shown(result), status=DIFFERENT if result.failed else SUCCESS)
 
 
 def _shown(check: ModelCheck) -> list[RenderableType]:
@@ -153,4 +131,4 @@ def _short(value: float) -> str:
 
 
 def _none(words: str) -> RenderableType:
-    return tables.indented(tables.text(words, "dim"))
+    return tables.indented(words, "dim")

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
 from pyrnnx.cli.arguments import Json
-from pyrnnx.cli.result import Result
+from pyrnnx.cli.output import Result
 from pyrnnx.config import config_rows, get_config
 
 # Packages that pyrnnx depends on, or uses to read and run models.

@@ -8,12 +8,18 @@ from typing import Annotated
 import typer
 
 from pyrnnx._internal.extras import needs
-from pyrnnx.cli import streams
+from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import number, runtime_names
-from pyrnnx.cli.result import Result
-from pyrnnx.cli.status import Status
+from pyrnnx.cli.arguments import number
+from pyrnnx.cli.output import DIFFERENT, REJECTED, SUCCESS, Result, complain, console, progress
 from pyrnnx.errors import UnsupportedError
+
+
+def _runtimes() -> list[str]:
+    """Return the names of the runtimes, for completion."""
+    from pyrnnx.testing.runtimes import RUNTIMES
+
+    return list(RUNTIMES)
 
 
 @command(
@@ -23,7 +29,6 @@ from pyrnnx.errors import UnsupportedError
         "Exit status: 0 if no runtime returned a wrong result, crashed or timed out; 1 if one did; 2 for errors. A "
         "refusal is no failure.",
     ),
-    options={"cases": "--cases"},
 )
 def conformance(
     runtimes: Annotated[
@@ -31,7 +36,7 @@ def conformance(
         typer.Argument(
             metavar="RUNTIME",
             help="pyrnnx, onnxruntime and others (default: all that are installed).",
-            autocompletion=runtime_names,
+            autocompletion=_runtimes,
         ),
     ] = None,
     cases: Annotated[
@@ -55,7 +60,8 @@ def conformance(
         ),
     ] = None,
     timeout: Annotated[
-        str | None, typer.Option("--timeout", metavar="SECONDS", help="Limit for each case (default: 60).")
+        float | None,
+        typer.Option("--timeout", metavar="SECONDS", parser=number, help="Limit for each case (default: 60)."),
     ] = None,
     refused: Annotated[bool, typer.Option("--refused", help="Report and write refusals like faults.")] = False,
     json: Annotated[str | None, typer.Option("--json", metavar="FILE", help="Write the results as JSON.")] = None,
@@ -85,16 +91,16 @@ def conformance(
     """
     options = argparse.Namespace(**locals())
     options.runtimes = runtimes or []
-    if timeout is not None:
-        options.timeout = number("conformance: --timeout", timeout, "number of seconds above 0", above=True)
     try:
         from pyrnnx.testing.conformance import command as kit
 
         if export is not None:
-            return Result({}, plain=kit.export(options))
-        text, failed, problem = kit.run(options, streams.show_progress, streams.width())
+            return Result({}, [tables.line(kit.export(options))])
+        with progress() as show:
+            text, failed, problem = kit.run(options, show, console().width)
     except ImportError as error:
         raise UnsupportedError(needs("conformance", str(error.name), "testing")) from None
-    finally:
-        streams.show_progress("")
-    return Result({}, plain=text, status=Status.DIFFERENT if failed else Status.SUCCESS, problem=problem)
+    if problem:
+        complain(problem)
+    status = REJECTED if problem else DIFFERENT if failed else SUCCESS
+    return Result({}, map(tables.line, text.splitlines()), status=status)

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import RenderableType
 
-from pyrnnx.cli import conversion, for_onnxruntime, tables, verification
+from pyrnnx.cli import conversion, tables, verification
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import Json, complete_files, integer
-from pyrnnx.cli.conversion import KERAS, MODELS, TORCH
-from pyrnnx.cli.options import OPTIONS, with_options
-from pyrnnx.cli.remarks import left_out, remarks
-from pyrnnx.cli.result import Result
-from pyrnnx.cli.status import Status
-from pyrnnx.cli.targets import check_not_read, input_files
+from pyrnnx.cli.arguments import Json, integer
+from pyrnnx.cli.arrays import check_not_read
+from pyrnnx.cli.output import DIFFERENT, REJECTED, SUCCESS, Result, complain
 from pyrnnx.errors import PyrnnxError, warn
-from pyrnnx.load import load
 from pyrnnx.stacks.stack import Stack
 
 SOURCES = "An .onnx or OpenVINO .xml model; weights of PyTorch, .pt or .safetensors; a .keras model."
-
-
-def _suffixes() -> Iterable[str]:
-    """Return the suffixes of files that the command reads."""
-    return *MODELS, *TORCH, *KERAS
 
 
 @command(
@@ -49,7 +39,7 @@ def _suffixes() -> Iterable[str]:
     ),
 )
 def convert(
-    a: Annotated[str, typer.Argument(metavar="A", help=SOURCES, autocompletion=complete_files(_suffixes))],
+    a: Annotated[str, typer.Argument(metavar="A", help=SOURCES)],
     b: Annotated[str, typer.Argument(metavar="B", help="A name with .onnx, or with .xml: its weights go to .bin.")],
     layer: Annotated[
         str | None, typer.Option("--layer", metavar="NAME", help="One recurrent layer of A, with its weights.")
@@ -64,7 +54,8 @@ def convert(
         ),
     ] = None,
     opset: Annotated[
-        str | None, typer.Option("--opset", metavar="NUMBER", help="For weights, or a layer, as .onnx.")
+        int | None,
+        typer.Option("--opset", metavar="NUMBER", parser=integer(1), help="For weights, or a layer, as .onnx."),
     ] = None,
     prefix: Annotated[
         str | None,
@@ -84,7 +75,7 @@ def convert(
         bool, typer.Option("--batch-first", help="For PyTorch: the first axis of X and Y is the batch.")
     ] = False,
     runtime: Annotated[
-        str | None,
+        Literal["onnxruntime"] | None,
         typer.Option("--for", metavar="RUNTIME", help="For a model, as .onnx: onnxruntime, with layers of pyrnnx."),
     ] = None,
     inputs: Annotated[
@@ -101,36 +92,22 @@ def convert(
     as_json: Json = False,
 ) -> Result:
     """Write a model, a recurrent layer of one, or weights as ONNX or as OpenVINO IR."""
-    options = conversion.Options(
-        layer,
-        prefix,
-        operator,
-        nonlinearity,
-        batch_first,
-        None if opset is None else integer("convert: --opset", opset),
-        tuple(optional_inputs or ()),
-    )
-    target = conversion.check_target(a, b, force=force)
-    if runtime is None:
-        source = conversion.read_source(a, options)
-    else:
-        for_onnxruntime.check(a, target, runtime, options)
-        source = load(a)
+    chosen = tuple(optional_inputs or ())
+    options = conversion.Options(layer, prefix, operator, nonlinearity, batch_first, opset, chosen, runtime)
+    target = conversion.check_target(a, b, options, force=force)
+    source = conversion.read_source(a, options)
     arrays = verification.provided(source, inputs)
-    for path in [target, target.with_suffix(".bin")]:
-        check_not_read("convert", path, input_files(inputs))
-    if runtime is None:
-        conversion.write_target(source, a, target, options)
-    else:
-        for_onnxruntime.write(a, target)
+    files = conversion.written_files(target)
+    for path in files:
+        check_not_read("convert", path, inputs or ())
+    conversion.write_target(source, a, target, options)
     losses = conversion.losses(source, target, options)
     others: list[str] = []
     if isinstance(source, Stack):
-        others = left_out(a, layer, source)
-        losses = [*remarks(a, source, others, nonlinearity), *losses]
+        others = conversion.left_out(a, layer, source)
+        losses = [*conversion.remarks(a, source, others, nonlinearity), *losses]
     for text in losses:
         warn(f"convert: {text}")
-    files = [target, *([target.with_suffix(".bin")] if target.suffix == ".xml" else [])]
     facts: dict[str, Any] = {
         "from": a,
         "what": source.label,
@@ -141,17 +118,16 @@ def convert(
     }
     if no_verify:
         return Result(facts, _shown(facts))
-    verify: Any = verification.verify if runtime is None else for_onnxruntime.verify
     try:
-        verified = verify(source, target, arrays)
+        verified = verification.verify(source, target, arrays, runtime)
     except PyrnnxError as error:
-        why = with_options(str(error), OPTIONS)
-        problem = f"convert: {b!r} was written but not compared with the source ({why})"
-        facts["not_verified"] = why
+        problem = f"convert: {b!r} was written but not compared with the source ({error})"
+        facts["not_verified"] = str(error)
         if getattr(source, "variables", ()):  # B has inputs instead, which A has not
             warn(problem)
-            problem = ""
-        return Result(facts, _shown(facts), problem=problem)
+            return Result(facts, _shown(facts))
+        complain(problem)
+        return Result(facts, _shown(facts), REJECTED)
     facts |= {
         "verified": verified.same and not verified.not_decided,
         "different": not verified.same,
@@ -162,11 +138,11 @@ def convert(
             "inputs": {name: {"shape": shape, "random": name not in arrays} for name, shape in verified.inputs.items()},
         },
     }
-    return Result(facts, _shown(facts), status=Status.SUCCESS if facts["verified"] else Status.DIFFERENT)
+    return Result(facts, _shown(facts), SUCCESS if facts["verified"] else DIFFERENT)
 
 
 def _shown(facts: dict[str, Any]) -> list[RenderableType]:
-    sizes = ((name, f"{tables.count(size)} bytes") for name, size in facts["files"].items())
+    sizes = ((name, f"{size:,} bytes") for name, size in facts["files"].items())
     shown: list[RenderableType] = [tables.heading("Converted", facts["what"]), tables.pairs(sizes)]
     if facts["verified"] is None:
         return shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,19 +9,18 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from pyrnnx._internal import facts
-from pyrnnx._internal.facts import Facts
+from pyrnnx._internal.facts import Facts, rows
 from pyrnnx._internal.writing import check_report, write_files
 from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import MODEL_FILE, Json, model_suffixes
-from pyrnnx.cli.facts import model_facts
-from pyrnnx.cli.result import Result
-from pyrnnx.cli.targets import check_not_read
+from pyrnnx.cli.arguments import Json, ModelFile
+from pyrnnx.cli.output import Result
+from pyrnnx.errors import PyrnnxError
 from pyrnnx.layers.facts import NO_WEIGHTS, layer_facts
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import LayerValue, Model, layer_values
 from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
+from pyrnnx.operator.tensor_info import Dimension, Interval, TensorInfo
 
 
 @command(
@@ -32,7 +30,7 @@ from pyrnnx.operator.conventions import CALL_ARGUMENTS, OUTPUTS
     "pyrnnx inspect model.onnx --html model.html",
 )
 def inspect(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
+    model: ModelFile,
     html: Annotated[
         str | None,
         typer.Option("--html", metavar="FILE", help="Write a page with a drawing of the layers, and the same tables."),
@@ -42,36 +40,71 @@ def inspect(
     """Show the inputs, outputs and recurrent layers of a model, and which engine runs each part, and why."""
     if html is not None:
         check_report("inspect: --html", html)
-        check_not_read("inspect: --html", html, [model])
-    read = read_model_or_layer(model)
-    if not isinstance(read, Model):
-        facts: Facts = {"layer": {"name": read.name, **layer_facts(read)}, "ports": _ports(read)}
-        facts["layer"]["unusual"].remove(NO_WEIGHTS)  # no single layer has them
-        shown = _shown_layer(read.label, facts)
-        if html is not None:
-            _write(html, read.label, {"layers": [facts["layer"]]}, {read.name: read}, _values(read), shown)
-        return Result(facts, shown)
-    facts = model_facts(read)
-    shown = _shown_model(facts)
-    if html is not None:
+    read: Any = read_model_or_layer(model)
+    if isinstance(read, Model):
+        facts = drawn = model_facts(read)
+        shown = _shown_model(facts)
         layers = dict(read.layers) if facts["layers"] else {}
-        _write(html, read.label, facts, layers, layer_values(read) if layers else {}, shown)
+        values = layer_values(read) if layers else {}
+    else:
+        described = {"name": read.name, **layer_facts(read)}
+        described["unusual"].remove(NO_WEIGHTS)  # no single layer has them
+        facts = {"layer": described, "ports": _ports(read)}
+        shown = _shown_layer(read.label, facts)
+        drawn, layers, values = {"layers": [described]}, {read.name: read}, _values(read)
+    if html is not None:
+        from pyrnnx.cli.drawing import page
+
+        text = page(read.label, drawn, layers, values, shown)
+        write_files("inspect: --html", {Path(html): [text.encode()]})
     return Result(facts, shown)
 
 
-def _write(
-    path: str,
-    label: str,
-    facts: Facts,
-    layers: Mapping[str, Any],
-    values: Mapping[str, Mapping[str, LayerValue]],
-    shown: Iterable[RenderableType],
-) -> None:
-    from pyrnnx.cli.drawing import drawing
-    from pyrnnx.cli.page import page
+def model_facts(model: Any) -> Facts:
+    """Return the facts of a whole model, with the keys of ``pyrnnx inspect --json``."""
+    proto = getattr(model, "proto", None)  # an IR has none
+    try:
+        values = layer_values(model)
+        layers = [{"name": name, **layer_facts(layer, values.get(name, {}))} for name, layer in model.layers.items()]
+        problem, why_none = "", model.layers.why_none
+    except PyrnnxError as error:
+        layers, problem, why_none = [], str(error), ""
+    plan: list[Facts] = []
+    try:
+        plan = [{"runner": runner, "what": what, "why": why} for runner, what, why in model.plan.rows()]
+    except PyrnnxError as error:
+        problem = problem or str(error)
+    return {
+        "model": model.label,
+        "format": "OpenVINO IR" if proto is None else "ONNX",
+        "ir_version": int(model.net.version if proto is None else proto.ir_version),
+        "opsets": {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import}
+        if proto is not None
+        else {},
+        "inputs": [_tensor_facts(info) for info in model.inputs],
+        "outputs": [_tensor_facts(info) for info in model.outputs],
+        "variables": [_tensor_facts(info) for info in getattr(model, "variables", ())],
+        "layers": layers,
+        "why_no_layers": why_none,
+        "plan": plan,
+        "cannot_run": problem,
+    }
 
-    text = page(label, drawing(facts, layers, values), shown)
-    write_files("inspect: --html", {Path(path): [text.encode()]})
+
+def _tensor_facts(info: TensorInfo) -> Facts:
+    """Return the facts of an input, output or variable; an open dimension is None, an interval a text "1..8"."""
+    shape = None if info.shape is None else [_dimension(size) for size in info.shape]
+    return {
+        "name": info.name,
+        "dtype": info.dtype,
+        "shape": shape,
+        "aliases": list(info.aliases),
+        "optional": info.optional,
+    }
+
+
+def _dimension(size: Dimension) -> int | str | None:
+    return str(size) if isinstance(size, Interval) else size
 
 
 def _ports(layer: Any) -> dict[str, list[Facts]]:
@@ -112,10 +145,9 @@ def _shown_model(facts: Facts) -> list[RenderableType]:
     if not facts["layers"]:
         shown += [tables.pairs([("none", facts["why_no_layers"] or "no RNN, GRU or LSTM, nor a cell or sequence")])]
     if facts["plan"]:
-        rows = [(_runner(part["runner"]), part["what"], part["why"]) for part in facts["plan"]]
-        has_why = any(part["why"] for part in facts["plan"])
-        columns = ("Runs on", "What", "Why")[: 3 if has_why else 2]
-        shown += [tables.heading("Plan"), tables.table(columns, [row[: len(columns)] for row in rows])]
+        used = 3 if any(part["why"] for part in facts["plan"]) else 2
+        plan = [(_runner(part["runner"]), part["what"], part["why"])[:used] for part in facts["plan"]]
+        shown += [tables.heading("Plan"), tables.table(("Runs on", "What", "Why")[:used], plan)]
     if facts["cannot_run"]:
         shown += [tables.heading("It cannot run"), tables.pairs([("why", tables.text(facts["cannot_run"], "red"))])]
     return shown
@@ -125,8 +157,8 @@ def _tensors(facts: list[Facts]) -> RenderableType:
     def name(tensor: Facts) -> str:
         return f"{tensor['name']}{' (optional)' if tensor.get('optional') else ''}"
 
-    rows = [(name(tensor), tensor["dtype"] or "any", tables.shape(tensor["shape"])) for tensor in facts]
-    return tables.table(("Name", "Type", "Shape"), rows)
+    cells = [(name(tensor), tensor["dtype"] or "any", tables.shape(tensor["shape"])) for tensor in facts]
+    return tables.table(("Name", "Type", "Shape"), cells)
 
 
 def _alike(layers: list[Facts]) -> list[tuple[list[str], Facts]]:
@@ -143,11 +175,10 @@ def _alike(layers: list[Facts]) -> list[tuple[list[str], Facts]]:
 
 def _layer(names: list[str], layer: Facts) -> list[RenderableType]:
     shown = tables.pairs(
-        (key, tables.text(value, "yellow") if key == "unusual" else value) for key, value in facts.rows(layer)
+        (key, tables.text(value, "yellow") if key == "unusual" else value) for key, value in rows(layer)
     )
-    return [*(tables.indented(tables.text(name, "bold green")) for name in names), shown]
+    return [*(tables.indented(name, "bold green") for name in names), shown]
 
 
 def _runner(name: str) -> RenderableType:
-    styles = {"pyrnnx": "green", "reference evaluator": "yellow"}
-    return Text(name, styles.get(name.strip(), ""))
+    return Text(name, "green" if name.strip() == "pyrnnx" else "")

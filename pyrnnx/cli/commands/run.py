@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from statistics import median
 from time import perf_counter
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import RenderableType
 
-from pyrnnx.cli import running, tables
+from pyrnnx.cli import tables
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import MODEL_FILE, Dims, Inputs, Json, chosen_layer, integer, model_suffixes, sizes
-from pyrnnx.cli.arrays import check_npz, given_inputs, seconds, summary, write_npz
-from pyrnnx.cli.pushes import Cut, Pushes, all_pushes, joined
-from pyrnnx.cli.result import Result
-from pyrnnx.cli.running import Arrays, OneLayer, Subject, WholeModel
-from pyrnnx.cli.streams import progress_bar
-from pyrnnx.cli.targets import check_not_read, input_files
+from pyrnnx.cli.arguments import Dims, Inputs, Json, ModelFile, chosen_layer, integer, sizes
+from pyrnnx.cli.arrays import check_not_read, check_npz, given_inputs, write_npz
+from pyrnnx.cli.output import Result, console
+from pyrnnx.cli.running import inputs_of, run_layer, run_model
 from pyrnnx.errors import ArgumentError, shown
 from pyrnnx.load import read_model_or_layer
 from pyrnnx.models.model import Model
@@ -27,19 +27,15 @@ from pyrnnx.models.model import Model
     "run",
     "pyrnnx run model.onnx --input X=x.npy --input arrays.npz --output out.npz",
     "pyrnnx run model.onnx --seed 3 --dim batch=8 --repeat 20",
-    "pyrnnx run model.onnx --layer lstm --input X=x.npy --stream",
-    notes=(
-        "With --stream, outputs with a time axis are concatenated along it, states have their last value, and all "
-        "other outputs are stacked, with an element for each push. Initial states are zeros. If the size of a state "
-        "is unknown, pass it with --input, or use --seed.",
-    ),
 )
 def run(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)],
+    model: ModelFile,
     inputs: Inputs = None,
     seed: Annotated[
-        str | None,
-        typer.Option("--seed", metavar="SEED", help="Use random arrays for inputs that are not given."),
+        int | None,
+        typer.Option(
+            "--seed", metavar="SEED", parser=integer(0), help="Use random arrays for inputs that are not given."
+        ),
     ] = None,
     dims: Dims = None,
     layer: Annotated[
@@ -49,129 +45,86 @@ def run(
     output: Annotated[
         str | None, typer.Option("--output", metavar="FILE.npz", help="Write the outputs to a file.")
     ] = None,
-    stream: Annotated[
-        bool,
-        typer.Option(
-            "--stream",
-            help="Run push by push with saved states. Inputs are cut along time, or along their first axis if they "
-            "have one more axis than declared.",
-        ),
-    ] = False,
-    chunk: Annotated[
-        str | None, typer.Option("--chunk", metavar="STEPS", help="For --stream: time steps of a push (default: 1).")
-    ] = None,
-    time_axis: Annotated[
-        str | None,
-        typer.Option("--time-axis", metavar="K", help="For --stream: time axis, if the model does not define it."),
-    ] = None,
-    pushes: Annotated[
-        str | None,
-        typer.Option("--pushes", metavar="N", help="For --stream: number of random pushes (default: 10)."),
-    ] = None,
     repeat: Annotated[
-        str | None, typer.Option("--repeat", metavar="N", help="Time N more calls, or rounds of pushes.")
+        int | None, typer.Option("--repeat", metavar="N", parser=integer(1), help="Time N more calls.")
     ] = None,
     as_json: Json = False,
 ) -> Result:
     """Run a model or a layer, and show its outputs and times."""
-    for name, value in {"--chunk": chunk, "--time-axis": time_axis, "--pushes": pushes}.items():
-        if value is not None and not stream:
-            raise ArgumentError(f"run: {name} applies only to streams; expected --stream as well")
-    cut = Cut(
-        integer("run: --chunk", "1" if chunk is None else chunk, 1),
-        None if time_axis is None else integer("run: --time-axis", time_axis),
-        integer("run: --pushes", "10" if pushes is None else pushes, 1),
-    )
-    repeats = 0 if repeat is None else integer("run: --repeat", repeat, 1)
-    number = None if seed is None else integer("run: --seed", seed, 0)
     open_sizes = sizes("run: --dim", dims)
+    if open_sizes and seed is None:
+        raise ArgumentError("run: --dim sets the sizes of random inputs; expected --seed SEED as well")
     if output is not None:
         check_npz("run: --output", output)
-        check_not_read("run: --output", output, [model, *input_files(inputs)])
+        check_not_read("run: --output", output, [model, *(inputs or ())])
     started = perf_counter()
-    subject = _subject(read_model_or_layer(model), layer)
+    subject: Any = read_model_or_layer(model)
+    if layer is not None:
+        if not isinstance(subject, Model):
+            raise ArgumentError(f"run: --layer: {subject.label} is a layer itself; expected a model")
+        subject = chosen_layer(subject.layers, layer)
     times = {"load": perf_counter() - started}
-    provided = given_inputs("run: --input", inputs, subject.inputs)
-    if stream:
-        subject.prepare_stream()
-    if number is None:
-        _check_given(subject, provided, open_sizes)
-    if stream:
-        arrays, outputs = _streamed(subject, all_pushes(subject, provided, number, open_sizes, cut), repeats, times)
-    else:
-        started = perf_counter()
-        arrays, outputs = running.first_that_runs(subject, provided, number, open_sizes)
-        times["first call"] = perf_counter() - started
-        times |= _repeated(lambda: subject.call(arrays), repeats, "call")
+    infos = inputs_of(subject)
+    given = given_inputs("run: --input", inputs, infos)
+    missing = [shown(info.name) for info in infos if not info.optional and info.name not in given]
+    if missing and seed is None:
+        raise ArgumentError(
+            f"run: {subject.label}: no array for {', '.join(missing)}; expected --input NAME=FILE.npy, or --seed SEED"
+        )
+    started = perf_counter()
+    ran = (run_model if isinstance(subject, Model) else run_layer)(subject, given, seed, open_sizes)
+    times["first call"] = perf_counter() - started
+    if repeat is not None:
+        durations = _durations(ran.call, repeat)
+        times |= {f"call, least of {repeat}": min(durations), "call, median": median(durations)}
     if output is not None:
-        write_npz("run: --output", output, outputs)
+        write_npz("run: --output", output, ran.outputs)
     facts: dict[str, Any] = {
         "model": model,
         "layer": layer,
-        "inputs": {name: {**summary(array), "random": name not in provided} for name, array in arrays.items()},
-        "outputs": {name: summary(array) for name, array in outputs.items()},
+        "inputs": {name: {**summary(array), "random": name not in given} for name, array in ran.inputs.items()},
+        "outputs": {name: summary(array) for name, array in ran.outputs.items()},
         "seconds": times,
     }
     return Result(facts, _shown(subject.label, facts, output))
 
 
-def _subject(read: Any, name: str | None) -> Subject:
-    if not isinstance(read, Model):
-        if name is not None:
-            raise ArgumentError(f"run: --layer: {read.label} is a layer itself; expected a model")
-        return OneLayer(read)
-    if name is None:
-        return WholeModel(read)
-    return OneLayer(chosen_layer(read.layers, name))
+def _durations(call: Callable[[], Any], repeat: int) -> list[float]:
+    from rich.progress import track
 
-
-def _check_given(subject: Subject, provided: Arrays, dims: dict[str, int]) -> None:
-    """Raise if an input is missing, or if a size has no use without --seed."""
-    if dims:
-        raise ArgumentError("run: --dim sets the sizes of random inputs; expected --seed SEED as well")
-    missing = [info.name for info in subject.needed() if info.name not in (provided.keys() | subject.fed)]
-    if missing:
-        raise ArgumentError(
-            f"run: {subject.label}: no array for {', '.join(map(shown, missing))}; expected --input NAME=FILE.npy, or "
-            "--seed SEED"
-        )
-
-
-def _streamed(subject: Subject, pushes: Pushes, repeat: int, times: dict[str, float]) -> tuple[Arrays, Arrays]:
-    """Run all pushes with a progress bar; return all inputs and the joined outputs."""
-    parts = pushes.parts
     durations: list[float] = []
-    results: list[Arrays] = []
-    rounds = 1 + repeat
-    with progress_bar("pushes", rounds * len(parts)) as advance:
-        for k in range(rounds):
-            push = subject.begin(pushes.whole)
-            for part in parts:
-                started = perf_counter()
-                result = push(part)
-                durations.append(perf_counter() - started)
-                if k == 0:
-                    results.append(result)
-                advance()
-    times |= {"first push": durations[0], **_statistics(durations[1:], "push")} if durations else {}
-    return pushes.whole, joined(subject, pushes, results)
+    errors = console(stderr=True)
+    for _ in track(range(repeat), "calls", transient=True, console=errors, disable=not errors.is_terminal):
+        started = perf_counter()
+        call()
+        durations.append(perf_counter() - started)
+    return durations
 
 
-def _repeated(call: Any, repeat: int, what: str) -> dict[str, float]:
-    durations: list[float] = []
-    with progress_bar("calls", repeat) as advance:
-        for _ in range(repeat):
-            started = perf_counter()
-            call()
-            durations.append(perf_counter() - started)
-            advance()
-    return _statistics(durations, what)
+def summary(value: Any) -> dict[str, Any]:
+    """Return "dtype" and "shape" of an array, and of numbers "min", "mean", "max" without NaN, and the count "nan"."""
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return {"kind": type(value).__name__, "length": len(value) if hasattr(value, "__len__") else None}
+    array = np.asarray(value)
+    facts: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
+    if array.dtype.kind not in "biufV" or array.dtype.names:
+        return facts
+    wide = array.astype(np.float64)
+    numbers = wide[~np.isnan(wide)]
+    with np.errstate(invalid="ignore", over="ignore"):  # infinities of both signs
+        statistics = {"min": numbers.min(), "mean": numbers.mean(), "max": numbers.max()} if numbers.size else {}
+    floats = {name: float(value) for name, value in statistics.items()}
+    return {**facts, **floats, "nan": int(wide.size - numbers.size)}
 
 
-def _statistics(durations: list[float], what: str) -> dict[str, float]:
-    if not durations:
-        return {}
-    return {f"{what}, least of {len(durations)}": min(durations), f"{what}, median": median(durations)}
+def seconds(value: float) -> str:
+    """Return a duration with a suitable unit: "1.23 ms"."""
+    if value <= 0 or not math.isfinite(value):
+        return f"{value:g} s"
+    for factor, unit in ((1, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if value >= factor:
+            return f"{value / factor:.3g} {unit}"
+    return f"{value * 1e9:.3g} ns"
 
 
 def _shown(label: str, facts: dict[str, Any], output: str | None) -> list[RenderableType]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from pyrnnx.cli import streams
 from pyrnnx.cli.app import command
-from pyrnnx.cli.arguments import MODEL_FILE, Json, integer, model_suffixes
-from pyrnnx.cli.options import with_options
-from pyrnnx.cli.result import Result
+from pyrnnx.cli.arguments import Json, ModelFile, integer
+from pyrnnx.cli.output import Result, complain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -58,87 +55,75 @@ _TABLE = (
     _Option("stream", "", "Call the model for each frame, with the states that it returned before."),
     _Option("cast", "", "Convert items to the dtype of the input."),
 )
-_FLAGS = {option.name: f"--{(option.flag or option.name).replace('_', '-')}" for option in _TABLE}
-_WORDS = _FLAGS | {
-    "the same call": "the same command",
-    "the others in inputs": f"the others in {_FLAGS['inputs']}",
-    "out of outputs, a list of names": f"out of {_FLAGS['outputs']}",
-    "leave it out of outputs": f"leave it out of {_FLAGS['outputs']}",
-}
 
 
-def score(model: str, source: str, sink: str, as_json: bool, **texts: Any) -> Result:
+def score(model: str, source: str, sink: str, as_json: bool, **options: Any) -> Result:
     """Run a model over all sequences of a source larger than memory, in several processes or on a Dask cluster."""
     import pyrnnx
     from pyrnnx.cli.arrays import given_inputs
 
-    given = {name: value for name, value in texts.items() if value not in (None, False, [])}
-    for option in _TABLE:
-        if option.type is int and option.name in given:
-            given[option.name] = integer(f"score: {_FLAGS[option.name]}", given[option.name])
+    given = {name: value for name, value in options.items() if value not in (None, []) and value is not False}
     read = pyrnnx.load(model)
     if isinstance(read, pyrnnx.Model) and "inputs" in given:
         given["inputs"] = given_inputs("score: --input", given["inputs"], read.inputs)
-    is_terminal = streams.is_terminal(sys.stderr)
     try:
-        report = pyrnnx.score(read, source, sink, **given, progress=None if is_terminal else _in_lines)
+        report = pyrnnx.score(read, source, sink, **given)
     except KeyboardInterrupt as error:
         if str(error):
-            streams.complain(f"interrupted: {with_options(str(error), _WORDS)}")
+            complain(f"interrupted: {error}")
         raise
-    finally:
-        if not is_terminal:
-            streams.show_progress("")
-    return Result(report.to_dict, _shown(report))
-
-
-def _in_lines(done: int, total: int) -> None:
-    streams.show_progress(f"score: {done} of {total} items")
+    return Result(report.to_dict(), _shown(report))
 
 
 def _shown(report: ScoreReport) -> list[RenderableType]:
-    from pyrnnx.cli.tables import count, heading, pairs, table
+    from pyrnnx.cli.tables import heading, pairs, table
 
     facts: list[tuple[str, Any]] = [
-        ("items", count(report.items)),
-        ("skipped", count(len(report.skipped))),
-        ("hidden", f'{count(report.hidden)}, names that begin with "."'),
-        ("parts", f"{count(report.parts)}, {count(report.resumed)} of an earlier run"),
-        ("batch", f"{count(report.batch)} at most"),
-        ("workers", count(report.workers) if report.workers else "this process"),
+        ("items", f"{report.items:,}"),
+        ("skipped", f"{len(report.skipped):,}"),
+        ("hidden", f'{report.hidden:,}, names that begin with "."'),
+        ("parts", f"{report.parts:,}, {report.resumed:,} of an earlier run"),
+        ("batch", f"{report.batch:,} at most"),
+        ("workers", f"{report.workers:,}" if report.workers else "this process"),
         ("speed", f"{report.rate:,.1f} items/s" if report.computed else "nothing to do"),
     ]
     shown: list[RenderableType] = [heading("Results", report.sink), pairs(facts)]
     if report.skipped:
-        rows = [(name, with_options(why, _WORDS)) for name, why in list(report.skipped.items())[:SHOWN_SKIPPED]]
+        rows = list(report.skipped.items())[:SHOWN_SKIPPED]
         hidden = len(report.skipped) - len(rows)
         shown += [heading("Skipped", f"and {hidden} more" if hidden else ""), table(("item", "why"), rows)]
     return shown
 
 
-def _parameters() -> dict[str, inspect.Parameter]:
+def _signature() -> inspect.Signature:
     """Return the parameters of the command, which Typer reads, from the table."""
-    model = Annotated[str, typer.Argument(metavar="MODEL", help=f"{MODEL_FILE}.", autocompletion=model_suffixes)]
-    source = Annotated[str, typer.Argument(metavar="IN", help="Sequences of any lengths.")]
-    sink = Annotated[str, typer.Argument(metavar="OUT", help="Folder of the results.")]
-    kinds: dict[str, tuple[Any, Any]] = {name: (kind, inspect.Parameter.empty) for name, kind in
-                                         (("model", model), ("source", source), ("sink", sink))}  # fmt: skip
+    parameters: list[tuple[str, Any, Any]] = [
+        ("model", ModelFile, inspect.Parameter.empty),
+        (
+            "source",
+            Annotated[str, typer.Argument(metavar="IN", help="Sequences of any lengths.")],
+            inspect.Parameter.empty,
+        ),
+        ("sink", Annotated[str, typer.Argument(metavar="OUT", help="Folder of the results.")], inspect.Parameter.empty),
+    ]
     for option in _TABLE:
-        declared = typer.Option(_FLAGS[option.name], metavar=option.metavar or None, help=option.help)
-        text = list[str] if option.type == list[str] else str  # numbers too: `integer` converts them
-        kinds[option.name] = (
-            (Annotated[text | None, declared], None) if option.metavar else (Annotated[bool, declared], False)
-        )
-    kinds["as_json"] = Json, False
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    return {
-        name: inspect.Parameter(name, keyword, annotation=kind, default=default)
-        for name, (kind, default) in kinds.items()
-    }
+        flag = f"--{(option.flag or option.name).replace('_', '-')}"
+        parser = integer(0) if option.type is int else None
+        declared = typer.Option(flag, metavar=option.metavar or None, parser=parser, help=option.help)
+        kind, default = (option.type | None, None) if option.metavar else (bool, False)
+        parameters.append((option.name, Annotated[kind, declared], default))
+    parameters.append(("as_json", Json, False))
+    return inspect.Signature(
+        [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
+            for name, kind, default in parameters
+        ]
+    )
 
 
-score.__signature__ = inspect.Signature(list(_parameters().values()))  # type: ignore[attr-defined]
-score.__annotations__ = {name: parameter.annotation for name, parameter in _parameters().items()}
+_parameters = _signature()
+score.__signature__ = _parameters  # type: ignore[attr-defined]
+score.__annotations__ = {name: parameter.annotation for name, parameter in _parameters.parameters.items()}
 command(
     "score",
     "pyrnnx score model.onnx recordings/ out/ --frame 512 --workers 4",
@@ -150,5 +135,4 @@ command(
         "recording or list is a sequence. OUT: a folder of zarr, Parquet or .npz. Repeat a stopped command to score "
         "the unfinished parts.",
     ),
-    options=_WORDS,
 )(score)

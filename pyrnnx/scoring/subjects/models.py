@@ -128,7 +128,9 @@ def sequences_input(
     free = [key for key, info in infos.items() if key not in values and key != name and not info.optional]
     if name is not None:
         if not isinstance(name, str) or name not in infos:
-            raise ArgumentError(f"score: {label}: input is {shown(name)}; expected one of {names_of(infos)}")
+            raise ArgumentError(
+                f"score: {label}: input is {shown(name)}; expected one of {names_of(infos)}", argument="input"
+            )
         if free:
             raise ArgumentError(
                 f"score: {label}: inputs lacks {names_of(free)}, which the model needs besides the sequences of "
